@@ -1,0 +1,64 @@
+/**
+ * Who may use a route or a channel, declared as a value.
+ *
+ * Every route and every channel carries exactly one `Access`. The kernel reads it when the plugin is
+ * recorded, keeps a frozen copy, and decides from that copy alone: nothing a handler does later can
+ * change it. OpenAPI security, CSRF, rate-limit bucket and the generated access matrix come from it too.
+ */
+
+/** The scope ladder, narrowest first: each scope includes those before it. */
+export const scopes = ['metrics', 'read', 'deploy', 'write'] as const
+export type Scope = (typeof scopes)[number]
+
+export const roles = ['member', 'admin'] as const
+export type Role = (typeof roles)[number]
+
+/**
+ * How the project that a request concerns is found. `P` is the union of the path parameters.
+ *
+ * - `{ param }`: a path parameter holds the project id. `chain` names the kind of every further id in
+ *   the path; the kernel refuses (404) an id that does not belong to the ids before it.
+ * - `{ of, param }`: a path parameter holds the id of a resource of kind `of`; its project is looked up
+ *   through the `access.resources` extension point.
+ * - `'filtered'`: a list; the handler narrows its rows by `request.reach`.
+ * - `'never-pinned'`: no project, and a pinned token is refused (403) whatever its pins are.
+ * - `'none'`: no project is concerned and pins play no part.
+ *
+ * `owner: true` leaves the operation to the project's owner and to admins, even when it is shared.
+ */
+export type ProjectRule<P extends string = string> =
+  | { readonly param: P, readonly chain?: { readonly [K in P]?: string }, readonly owner?: true }
+  | { readonly of: string, readonly param: P, readonly owner?: true }
+  | 'filtered'
+  | 'never-pinned'
+  | 'none'
+
+export interface PublicAccess { readonly kind: 'public', readonly reason: string }
+export interface SessionAccess<P extends string = string> {
+  readonly kind: 'session'
+  readonly role?: 'admin'
+  readonly project: ProjectRule<P>
+}
+export interface TokenAccess<P extends string = string> {
+  readonly kind: 'token'
+  readonly scope: Scope
+  readonly role?: 'admin'
+  readonly project: ProjectRule<P>
+}
+export type Access<P extends string = string> = PublicAccess | SessionAccess<P> | TokenAccess<P>
+
+interface AccessOptions { readonly role?: 'admin', readonly project: ProjectRule<string> }
+
+/**
+ * The three ways to grant access.
+ *
+ * - `allow.public(reason)`: no credential is looked at; the reason is shown in reviews and in the docs.
+ * - `allow.session(options)`: a dashboard session only; a token gets 403 whatever its scope.
+ * - `allow.token(scope, options)`: a token of that scope or a wider one, or a session.
+ */
+export const allow = {
+  public: (reason: string) => ({ kind: 'public' as const, reason }),
+  session: <const O extends AccessOptions>(options: O) => ({ kind: 'session' as const, ...options }),
+  token: <const S extends Scope, const O extends AccessOptions>(scope: S, options: O) =>
+    ({ kind: 'token' as const, scope, ...options })
+}

@@ -1,0 +1,57 @@
+import type { Access } from './access.js'
+import type { SignedInCaller } from './caller.js'
+
+/** The parameter in a channel name such as `build-logs:{deploymentId}`; a channel has one at most. */
+export type ChannelParam<N extends string> = N extends `${string}{${infer P}}` ? P : never
+
+/**
+ * A live channel on `/api/ws`. The kernel checks `access` when a client subscribes, with the identity
+ * the socket was opened with; an unknown id and a forbidden one are refused with the same words.
+ */
+export interface ChannelSpec<N extends string, Self> {
+  readonly name: N
+  readonly access: Access<NoInfer<ChannelParam<N>>>
+  /** The events the channel may carry. */
+  readonly events: readonly string[]
+  /** The event after which every subscriber is unsubscribed. */
+  readonly endsWith?: string
+  readonly summary: string
+  /**
+   * Runs while the channel has at least one subscriber in this process, for sources that only work
+   * when somebody looks. `publish` reaches this channel's subscribers; `signal` aborts after the last.
+   */
+  readonly source?: (context: ChannelContext, self: Self) => void | Promise<void>
+}
+
+export interface ChannelContext {
+  /** The id in the channel's name, or undefined for a channel without one. */
+  readonly id: string | undefined
+  readonly signal: AbortSignal
+  publish(event: string, data: unknown): void
+}
+
+export type ChannelDeclarer<Self> = <const N extends string>(spec: ChannelSpec<N, Self>) => void
+
+/** A duplex WebSocket of a plugin's own, under `/api/ws/`. */
+export interface SocketSpec<U extends string, Self> {
+  readonly url: U
+  readonly access: Access
+  readonly summary: string
+  /** Runs before the upgrade; throw a `Problem` to refuse it. */
+  readonly accept?: (request: SocketRequest, self: Self) => void | Promise<void>
+  readonly handler: (socket: DuplexSocket, request: SocketRequest, self: Self) => Promise<void>
+}
+export interface SocketRequest {
+  readonly params: Readonly<Record<string, string>>
+  readonly caller: SignedInCaller
+  readonly ip: string
+}
+export interface DuplexSocket {
+  /** Frames from the client, in order; ends when the socket closes. */
+  readonly messages: AsyncIterable<string | Buffer>
+  /** Resolves when the frame may be followed by another (backpressure). */
+  send(data: string | Buffer): Promise<void>
+  close(code?: number, reason?: string): void
+  readonly signal: AbortSignal
+}
+export type SocketDeclarer<Self> = <const U extends string>(spec: SocketSpec<U, Self>) => void

@@ -1,0 +1,44 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { SignedInCaller } from './caller.js'
+import type { Tx } from './tx.js'
+
+/** The platform's cookies. Proxies take them out of what they forward. */
+export const cookieNames = { session: 'token', refresh: 'refresh_token', csrf: 'csrf_token' } as const
+
+/** How the platform's secrets begin: what one is for can be seen, so that proxies and logs can take it out. */
+export const secretPrefixes = { session: 'busbar_ses_', refresh: 'busbar_ref_', token: 'busbar_pat_' } as const
+export type SecretKind = keyof typeof secretPrefixes
+
+/** Who a credential stands for, and how long. */
+export interface FoundCredential {
+  /** Frozen: every request with this credential is given the same object. */
+  readonly caller: SignedInCaller
+  /** Null when it does not expire. */
+  readonly expiresAt: Date | null
+  /** When its use was last written down; null when never. */
+  readonly lastUsedAt: Date | null
+}
+
+/** Where the guard finds the credentials that requests show. It asks once and remembers the answer. */
+export interface CredentialSource {
+  /** Undefined when nobody has a credential with this digest. Throws when that cannot be said. */
+  find(kind: 'session' | 'token', digest: string): Promise<FoundCredential | undefined>
+  /**
+   * Told about a use at `at`, at most every few minutes. Another process may have told of one meanwhile:
+   * a use later than `recent` need not be written again.
+   */
+  used?(caller: SignedInCaller, at: Date, recent: Date): Promise<void>
+}
+
+/** The guard's side of credentials, for the plugin that keeps them. */
+export interface Credentials {
+  /** A new random secret. The client gets `value`, and only `digest` is kept. */
+  issue(kind: SecretKind): { readonly value: string, readonly digest: string }
+  /** The digest of the refresh cookie; undefined when there is none. 403 without the CSRF token. */
+  refreshDigest(headers: IncomingHttpHeaders): string | undefined
+  /**
+   * Makes every process forget the credentials of a user or session, a token, or the tokens pinned to a
+   * project: this one at once, or right after `tx` has committed, and the others a moment later.
+   */
+  forget(kind: 'user' | 'session' | 'token' | 'project', id: string, tx?: Tx): Promise<void>
+}

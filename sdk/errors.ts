@@ -1,0 +1,46 @@
+const mark: unique symbol = Symbol.for('busbar.problem')
+
+/**
+ * An error whose message is meant for the caller: `{ error: message, code, ...details }` with `status`.
+ * Anything else that is thrown becomes a 500 that says nothing of the inside and is logged whole.
+ */
+export class Problem extends Error {
+  readonly [mark] = true
+  constructor (
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly details: Readonly<Record<string, unknown>> = {},
+    readonly headers: Readonly<Record<string, string>> = {}
+  ) {
+    super(message)
+    this.name = 'Problem'
+  }
+}
+
+/** True for a `Problem` of this or of another copy of the SDK (a bundled plugin carries its own). */
+export const isProblem = (error: unknown): error is Problem =>
+  typeof error === 'object' && error !== null && mark in error
+
+type Named<M extends string> = M extends `${string}{${infer P}}${infer R}` ? P | Named<R> : never
+type Row = readonly [status: number, code: `E_${string}`, message: string]
+type Maker<R extends Row> = Named<R[2]> extends never
+  ? (details?: Record<string, unknown>) => Problem
+  : (values: Record<Named<R[2]>, string | number>, details?: Record<string, unknown>) => Problem
+
+/**
+ * The errors of one area in one table: status, stable code, sentence with `{placeholders}`.
+ *
+ *     const problems = problemTable({ noBranch: [409, 'E_SOURCE_BRANCH', 'branch {branch} does not exist in {repo}'] })
+ *     throw problems.noBranch({ branch, repo })
+ */
+export function problemTable<const T extends Record<string, Row>> (table: T): { readonly [K in keyof T]: Maker<T[K]> } {
+  const makers = Object.entries(table).map(([name, [status, code, template]]) => {
+    const make = template.includes('{')
+      ? (values: Record<string, string | number>, details = {}) =>
+          new Problem(status, code, template.replace(/\{(\w+)\}/g, (_, key: string) => String(values[key])), details)
+      : (details = {}) => new Problem(status, code, template, details)
+    return [name, make]
+  })
+  return Object.freeze(Object.fromEntries(makers))
+}

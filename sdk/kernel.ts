@@ -1,0 +1,161 @@
+import type { Knex } from 'knex'
+import type { Logger } from 'pino'
+import type { ProjectId } from './caller.js'
+import type { Credentials, CredentialSource } from './credential.js'
+import type { DomainEvent } from './event.js'
+import { extensionPoint, service } from './service.js'
+import type { Tx } from './tx.js'
+
+export type Log = Logger
+
+/** The plugin's own PostgreSQL schema. One pool of ten connections serves the whole process. */
+export interface Database {
+  /** The schema's name, for SQL text: `select … from ${db.schema}.note`. */
+  readonly schema: string
+  /** knex over one of the plugin's tables, within `tx` when given. */
+  table<Row extends object>(name: string, tx?: Tx): Knex.QueryBuilder<Row, Row[]>
+  /** Raw SQL with knex bindings (`?` or `:name`); `$schema` stands for the plugin's schema. */
+  sql<Row extends object>(text: string, bindings?: readonly unknown[] | Record<string, unknown>, tx?: Tx): Promise<Row[]>
+  /** A named prepared statement (`$1` parameters), for queries on the hot path: half the cost of knex. */
+  statement<Row extends object, Args extends readonly unknown[] = unknown[]>(name: string, text: string): (args: Args, tx?: Tx) => Promise<Row[]>
+  /** Commits when `run` resolves, rolls back when it throws. Never nest; pass `tx` on instead. */
+  transaction<T>(run: (tx: Tx) => Promise<T>): Promise<T>
+  /** Runs after `tx` has committed; never when it rolls back. */
+  afterCommit(tx: Tx, run: () => void): void
+}
+
+export interface EnqueueOptions {
+  /** A job of the same name and key that has not started is replaced: at most one waits. */
+  readonly key?: string
+  /** Jobs of the same queue run one after another. */
+  readonly queue?: string
+  readonly runAt?: Date
+}
+/** Durable jobs of this plugin. Given `tx`, the job exists exactly when the transaction commits. */
+export interface Jobs {
+  enqueue(name: string, payload: object, options?: EnqueueOptions, tx?: Tx): Promise<void>
+}
+
+/** Domain events. Only the owner of an event emits it. */
+export interface Events {
+  emit<T>(event: DomainEvent<T>, data: T, tx: Tx): Promise<void>
+}
+
+/** Live data: at most once, ordered per channel. A message without subscribers costs nothing. */
+export interface Bus {
+  publish(channel: string, event: string, data: unknown): void
+  /** False when nobody, in this process or another, listens: a producer may skip the work. */
+  hasSubscribers(channel: string): boolean
+  /**
+   * Tells every process, this one included, at most once and after `tx` committed when one is given.
+   * For "look again" messages (cancel, a changed row), not for data.
+   */
+  signal(topic: string, data: string, tx?: Tx): Promise<void>
+  onSignal(topic: string, listener: (data: string) => void): () => void
+}
+
+/** Encryption of what is stored. `place` binds a value to its column and row: it opens nowhere else. */
+export interface Secrets {
+  seal(plaintext: string, place: SecretPlace): string
+  open(sealed: string, place: SecretPlace): string
+  /**
+   * Makes every log line, error and event leave out these values (and their base64 and URL-encoded
+   * forms) until the returned function is called.
+   */
+  redact(values: readonly string[]): () => void
+  /** A copy of `text` with all values that are now being redacted replaced by `[REDACTED]`. */
+  clean(text: string): string
+}
+export interface SecretPlace { readonly table: string, readonly column: string, readonly row: string }
+
+export interface ExecOptions {
+  readonly cwd?: string
+  /** The whole environment of the process: nothing is inherited but PATH, HOME and LANG. */
+  readonly env?: Readonly<Record<string, string>>
+  readonly timeoutMs: number
+  /** Per stream; what comes after is dropped and `truncated` set. Default 1 MiB. */
+  readonly maxOutputBytes?: number
+  readonly signal?: AbortSignal
+  readonly input?: string
+  /** Called with each line while the process runs. */
+  readonly onLine?: (line: string, stream: 'stdout' | 'stderr') => void
+}
+export interface ExecResult {
+  readonly exitCode: number | null
+  readonly signal: string | null
+  readonly stdout: string
+  readonly stderr: string
+  readonly truncated: boolean
+  readonly timedOut: boolean
+}
+/** Processes from argv arrays, never through a shell; the whole process group dies on time-out and abort. */
+export interface Exec {
+  run(argv: readonly [string, ...string[]], options: ExecOptions): Promise<ExecResult>
+}
+
+/** The only source of time, so that tests can move it. */
+export interface Clock {
+  now(): Date
+  /** Resolves after `ms`; rejects with the signal's reason when it aborts first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+  /** Runs `run` every `ms`, never two at a time, until the returned function is called. */
+  every(ms: number, run: () => void | Promise<void>): () => void
+}
+
+/** Facts of this installation. */
+export interface Instance {
+  readonly version: string
+  /** A folder of this plugin's own under BUSBAR_DIR; made on first use. */
+  directory(): Promise<string>
+  /** A variable of the environment the platform was started with; `''` counts as unset. */
+  environment(name: string): string | undefined
+  /** True while the platform listens on a loopback address only. */
+  readonly loopbackOnly: boolean
+}
+
+/** The kernel's services, by the names of a manifest's `grants`. */
+export const kernel = {
+  database: service<Database>('kernel.database'),
+  jobs: service<Jobs>('kernel.jobs'),
+  events: service<Events>('kernel.events'),
+  bus: service<Bus>('kernel.bus'),
+  secrets: service<Secrets>('kernel.secrets'),
+  exec: service<Exec>('kernel.exec'),
+  clock: service<Clock>('kernel.clock'),
+  instance: service<Instance>('kernel.instance'),
+  /** For the plugin that keeps sessions and tokens; built-in plugins only. */
+  credentials: service<Credentials>('kernel.credentials'),
+  /** What the kernel remembers about projects; the owner of the facts says when they change. */
+  projectFacts: service<ProjectFactsCache>('kernel.projectFacts')
+} as const
+
+/** What the guard must know of a project. */
+export interface ProjectFacts {
+  readonly id: string
+  readonly ownerId: string
+  readonly shared: boolean
+  /** A project that is being deleted is invisible. */
+  readonly deleting: boolean
+}
+export interface ProjectFactsCache {
+  /** Drops what is remembered of a project, in every process, after `tx` committed. */
+  invalidate(projectId: string, tx?: Tx): Promise<void>
+}
+
+/** Who owns a resource: its project, and the ids of the kinds it lies in. */
+export interface Ownership {
+  readonly projectId: ProjectId | string
+  readonly parents?: Readonly<Record<string, string>>
+}
+
+export const access = {
+  /** Contributed once, by the plugin that keeps users, sessions and tokens, under the key `identity`. */
+  credentials: extensionPoint<CredentialSource>('access.credentials'),
+  /** Contributed once, by the plugin that owns projects, under the key `projects`. */
+  projects: extensionPoint<{ facts(projectId: string): Promise<ProjectFacts | undefined> }>('access.projects'),
+  /** By kind (`application`): who owns the resource with this id. A resource never changes its owner. */
+  resources: extensionPoint<{ ownerOf(id: string): Promise<Ownership | undefined> }>('access.resources')
+} as const
+
+/** Contributions to `GET /healthz`, by name: resolve with `ok` or a detail, throw what is wrong. */
+export const healthChecks = extensionPoint<{ check(): Promise<string> }>('kernel.healthChecks')

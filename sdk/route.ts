@@ -1,0 +1,123 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
+import type { Static, TSchema } from '@sinclair/typebox'
+import type { Access } from './access.js'
+import type { AnonymousCaller, ProjectId, Reach, SessionCaller, SignedInCaller } from './caller.js'
+import type { Reply } from './reply.js'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** The names of the parameters in a path such as `/api/projects/:projectId/env`. */
+export type ParamsOf<U extends string> =
+  U extends `${string}:${infer P}/${infer R}` ? P | ParamsOf<R> : U extends `${string}:${infer P}` ? P : never
+
+/**
+ * What comes in and what goes out. A path parameter whose name ends in `Id` is a UUID unless `params`
+ * says otherwise. Bodies are not coerced; keys a body schema does not name are dropped. `response`
+ * maps a status to a schema (or null: no body); an answer is written by it and holds nothing else.
+ */
+export interface RouteSchema<P extends string = string> {
+  readonly params?: { readonly [K in P]?: TSchema }
+  readonly query?: TSchema
+  readonly body?: TSchema
+  readonly response?: Readonly<Record<number, TSchema | null>>
+}
+
+/**
+ * How a body is read: `json` (the default with a body schema), `none` (the default without: a body is
+ * drained and ignored), `raw` (a Buffer, for signed webhooks), `stream` (a Readable).
+ */
+export type BodyKind = 'json' | 'none' | 'raw' | 'stream'
+
+/** What is written to the audit log, before the answer is sent, with the outcome. */
+export interface Audit<P extends string = string> {
+  /** `create_application`: a verb and the resource, as they are shown in the audit log. */
+  readonly action: string
+  /** The kind of resource: `application`. */
+  readonly resource: string
+  /** Where the resource's id comes from: a path parameter, or a field of the answer. */
+  readonly id?: { readonly param: P } | { readonly result: string }
+}
+
+/** A budget of its own for a route, by address for public routes and by user otherwise. */
+export interface RouteLimit { readonly max: number, readonly windowSeconds: number }
+
+export interface RouteSpec<U extends string, A extends Access, S extends RouteSchema, Self> {
+  readonly method: Method
+  readonly url: U
+  readonly access: A
+  /** One line for the OpenAPI description and the docs. */
+  readonly summary: string
+  /** The heading under which the operation is listed: a resource group of the API. */
+  readonly group?: string
+  readonly schema?: S
+  readonly body?: BodyKind
+  /** Bytes; 1 MiB unless set. */
+  readonly bodyLimit?: number
+  /** How long the handler may take; 30 000 unless set. Streams are not limited. */
+  readonly timeoutMs?: number
+  readonly audit?: Audit<NoInfer<ParamsOf<U>>>
+  readonly limit?: RouteLimit
+  /** Honour `Idempotency-Key`: the same caller, route and key within 24 h get the first answer. */
+  readonly idempotent?: boolean
+  readonly handler: (request: RouteRequest<U, A, S>, self: Self) => Answer<S> | Promise<Answer<S>>
+}
+
+type SchemaOf<S, K extends PropertyKey, Otherwise> =
+  S extends { readonly [X in K]: infer T extends TSchema } ? Static<T> : Otherwise
+
+type CallerOf<A extends Access> =
+  A extends { kind: 'public' } ? AnonymousCaller | SignedInCaller
+    : A extends { kind: 'session' } ? SessionCaller
+      : SignedInCaller
+
+type ProjectOf<A extends Access> =
+  A extends { project: { param: string } } ? ProjectId : undefined
+
+type ParamTypes<U extends string, A extends Access, S> = {
+  readonly [K in ParamsOf<U>]:
+  A extends { project: { of: string } } ? string
+    : A extends { project: { param: K } } ? ProjectId
+      : S extends { params: { readonly [X in K]: infer T extends TSchema } } ? Static<T>
+        : string
+}
+
+export interface RouteRequest<U extends string = string, A extends Access = Access, S = RouteSchema> {
+  readonly params: ParamTypes<U, A, S>
+  readonly query: SchemaOf<S, 'query', Record<string, unknown>>
+  /** By `body`: the checked JSON, a Buffer, a Readable, or undefined. */
+  readonly body: SchemaOf<S, 'body', Buffer | Readable | undefined>
+  readonly headers: IncomingHttpHeaders
+  readonly caller: CallerOf<A>
+  /** The checked project, where the access rule names one. */
+  readonly project: ProjectOf<A>
+  /** What the caller may see in lists. */
+  readonly reach: Reach
+  /**
+   * Checks a project id from a query or a body as the guard checks one from the path: 403 outside the
+   * token's pins, 404 when it is not visible to the caller.
+   */
+  readonly requireProject: (projectId: string) => Promise<ProjectId>
+  /** The client's address; `X-Forwarded-For` is believed from trusted proxies only. */
+  readonly ip: string
+  readonly requestId: string
+  /** True when the request came over TLS, directly or through a trusted proxy. */
+  readonly secure: boolean
+  /** The `Idempotency-Key` header of a route that honours it. */
+  readonly idempotencyKey: string | undefined
+  /** Aborts when the client goes away, the handler's time is up, or the plugin must stop. */
+  readonly signal: AbortSignal
+}
+
+type Values<R> = R extends Readonly<Record<number, unknown>>
+  ? { [K in keyof R]: R[K] extends TSchema ? Static<R[K]> : null }[keyof R]
+  : unknown
+
+/** What a handler returns: the value of a declared response (sent with the lowest 2xx status), or a `Reply`. */
+export type Answer<S> = S extends { response: infer R } ? Values<R> | Reply<Values<R>> : unknown
+
+export type RouteDeclarer<Self> = <
+  const U extends string,
+  const A extends Access<NoInfer<ParamsOf<U>>>,
+  const S extends RouteSchema<NoInfer<ParamsOf<U>>> = {}
+>(spec: RouteSpec<U, A, S, Self>) => void

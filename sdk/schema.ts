@@ -1,0 +1,54 @@
+import { Type, type TSchema, type Static, type TObject, type TProperties } from '@sinclair/typebox'
+
+export { Type, type Static, type TSchema }
+
+/** A UUID in lowercase hyphenated form. */
+export const uuid = () => Type.String({
+  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$', format: 'uuid'
+})
+
+/** An ISO 8601 instant. A `Date` in an answer is written as one. */
+export const timestamp = () => Type.Unsafe<Date | string>({ type: 'string', format: 'date-time' })
+
+/** `T` or null, as `type: [T, 'null']`: half the cost of an `anyOf` when serialising. */
+export const nullable = <T extends TSchema>(schema: T) => Type.Unsafe<Static<T> | null>(
+  typeof schema['type'] === 'string' ? { ...schema, type: [schema['type'], 'null'] } : Type.Union([schema, Type.Null()])
+)
+
+/** A string of bounded length without NUL, which PostgreSQL cannot store. */
+export const text = (limits: { min?: number, max: number }) => Type.String({
+  minLength: limits.min ?? 0, maxLength: limits.max, pattern: '^[^\\u0000]*$'
+})
+
+/** One of the given strings. */
+export const oneOf = <const T extends readonly string[]>(values: T) =>
+  Type.Unsafe<T[number]>({ type: 'string', enum: [...values] })
+
+/** An object. Keys that are not named are ignored in a body and left out of an answer. */
+export const object = <T extends TProperties>(properties: T): TObject<T> =>
+  Type.Object(properties, { additionalProperties: false })
+
+export const list = <T extends TSchema>(items: T) => Type.Array(items)
+export const maybe = Type.Optional
+export const statusResponse = object({ status: Type.String() })
+
+/** The query of a list: strings, because a bad value falls back to the default instead of failing. */
+export const pagingQuery = { limit: Type.Optional(Type.String()), offset: Type.Optional(Type.String()) }
+
+export interface Page { readonly limit: number, readonly offset: number }
+
+/** For `readPage` of a list without a page size of its own: everything, unless the client narrows it. */
+export const wholeList = Object.freeze({ fallback: 999_999_999, max: 999_999_999 })
+
+/** `limit` of 1 to `max` (default `fallback`) and `offset` of 0 or more; a bad value is the default. */
+export function readPage (query: { limit?: string, offset?: string }, limits: { fallback: number, max: number } = { fallback: 50, max: 200 }): Page {
+  const limit = wholeNumber(query.limit)
+  const offset = wholeNumber(query.offset)
+  return {
+    limit: limit !== undefined && limit >= 1 && limit <= limits.max ? limit : limits.fallback,
+    offset: offset ?? 0
+  }
+}
+
+const wholeNumber = (value: string | undefined): number | undefined =>
+  value !== undefined && /^\d{1,9}$/.test(value) ? Number(value) : undefined

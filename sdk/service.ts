@@ -1,0 +1,47 @@
+declare const carried: unique symbol
+
+/**
+ * A typed key for something one plugin provides and others use.
+ *
+ * A service is an object of methods over plain data. A method is async, or returns an `AsyncIterable`
+ * or a `Readable` and then takes an `AbortSignal`. The last argument may be a `Tx` (see `Tx`).
+ * The id is `<plugin>.<camelCase>`.
+ */
+export interface Service<T extends object> {
+  readonly kind: 'service'
+  readonly id: string
+  /** Third-party plugins do not get it, whatever they require. */
+  readonly builtInOnly: boolean
+  readonly [carried]?: T
+}
+
+/** A service whose provider may be missing or turned off: `use.x.get()` is undefined then. */
+export interface OptionalService<T extends object> { readonly kind: 'optional', readonly service: Service<T> }
+
+/** A key for keyed contributions that many plugins make and one plugin owns and reads. */
+export interface ExtensionPoint<T> { readonly kind: 'extension-point', readonly id: string, readonly [carried]?: T }
+
+/** The live view of an extension point. Contributions appear and vanish as plugins start and stop. */
+export interface Contributions<T> {
+  get(key: string): T | undefined
+  keys(): string[]
+  entries(): ReadonlyArray<{ readonly key: string, readonly plugin: string, readonly value: T }>
+}
+
+export const service = <T extends object>(id: string, { builtInOnly = false }: { readonly builtInOnly?: boolean } = {}): Service<T> =>
+  Object.freeze({ kind: 'service', id, builtInOnly })
+export const optional = <T extends object>(wanted: Service<T>): OptionalService<T> =>
+  Object.freeze({ kind: 'optional', service: wanted })
+export const extensionPoint = <T>(id: string): ExtensionPoint<T> => Object.freeze({ kind: 'extension-point', id })
+
+/** What a plugin asks for, by the name under which `use` offers it. */
+// `any` is the only way to say "of whatever type" for an invariant type parameter.
+export type Needs = Readonly<Record<string, Service<any> | OptionalService<any> | ExtensionPoint<any>>>
+
+export type Resolved<N extends Needs> = {
+  readonly [K in keyof N]:
+  N[K] extends OptionalService<infer T> ? { get(): T | undefined }
+    : N[K] extends Service<infer T> ? T
+      : N[K] extends ExtensionPoint<infer T> ? Contributions<T>
+        : never
+}
