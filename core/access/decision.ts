@@ -1,0 +1,45 @@
+import { scopes, type Access, type ProjectFacts, type Scope, type SignedInCaller } from 'busbar/sdk'
+
+/** Why a caller is refused: a status, a stable code and the words of the contract. */
+export interface Refusal { readonly status: 401 | 403 | 404, readonly code: string, readonly message: string }
+
+const refusal = (status: Refusal['status'], code: string, message: string): Refusal => Object.freeze({ status, code, message })
+
+export const unauthorized = refusal(401, 'E_UNAUTHORIZED', 'unauthorized')
+export const invalidCredential = refusal(401, 'E_TOKEN_INVALID', 'invalid or expired token')
+export const csrfMissing = refusal(403, 'E_CSRF', 'missing csrf token')
+export const csrfInvalid = refusal(403, 'E_CSRF', 'invalid csrf token')
+export const sessionOnly = refusal(403, 'E_SESSION_REQUIRED', 'this action requires a session, not a personal access token')
+export const forbidden = refusal(403, 'E_FORBIDDEN', 'forbidden')
+export const outsidePins = refusal(403, 'E_PROJECT_PINNED', 'token is pinned to a different project')
+export const notFound = refusal(404, 'E_NOT_FOUND', 'not found')
+
+const rank: Readonly<Record<Scope, number>> = Object.fromEntries(scopes.map((scope, index) => [scope, index])) as Record<Scope, number>
+const shortOf = Object.fromEntries(
+  scopes.map(scope => [scope, refusal(403, 'E_SCOPE', `token lacks required scope: ${scope}`)])
+) as Record<Scope, Refusal>
+
+/** What can be decided from the caller and the declaration alone: session-only, then scope, then role. */
+export function decideCaller (caller: SignedInCaller, access: Access): Refusal | null {
+  if (access.kind === 'public') return null
+  if (caller.kind === 'token') {
+    if (access.kind === 'session') return sessionOnly
+    if (rank[caller.scope] < rank[access.scope]) return shortOf[access.scope]
+  }
+  if (access.role === 'admin' && caller.user.role !== 'admin') return forbidden
+  if (access.project === 'never-pinned' && caller.kind === 'token' && caller.pins !== null) return outsidePins
+  return null
+}
+
+/** Pins are looked at before existence, so that the answer for a project outside them tells nothing. */
+export function decidePins (caller: SignedInCaller, projectId: string): Refusal | null {
+  return caller.kind === 'token' && caller.pins !== null && !caller.pins.includes(projectId) ? outsidePins : null
+}
+
+/** Whether the caller sees the project at all, and whether the operation is left to its owner. */
+export function decideProject (caller: SignedInCaller, facts: ProjectFacts | undefined, owner: boolean): Refusal | null {
+  if (facts === undefined || facts.deleting) return notFound
+  const isOwner = facts.ownerId === caller.user.id || caller.user.role === 'admin'
+  if (!isOwner && !facts.shared) return notFound
+  return owner && !isOwner ? forbidden : null
+}

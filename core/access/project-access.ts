@@ -1,0 +1,98 @@
+import { access, type Access, type Contributions, type Ownership, type ProjectFacts, type ProjectFactsCache, type ProjectId, type Reach, type SignedInCaller, type Tx } from 'busbar/sdk'
+import type { Signals } from '../database/listener.js'
+import type { ServiceRegistry } from '../services/registry.js'
+import { decidePins, decideProject, notFound, type Refusal } from './decision.js'
+import { LookupCache } from './lookup-cache.js'
+
+type Projects = Contributions<{ facts(id: string): Promise<ProjectFacts | undefined> }>
+type Resources = Contributions<{ ownerOf(id: string): Promise<Ownership | undefined> }>
+
+export type ProjectDecision =
+  | { readonly refused: Refusal }
+  | { readonly refused: null, readonly project: ProjectId | undefined }
+
+const everywhere: ProjectDecision = Object.freeze({ refused: null, project: undefined })
+const topic = 'project-facts'
+
+/**
+ * Finds the project a request concerns and decides whether the caller may go there. The facts come from
+ * the plugins that own them and are remembered by id, so a warm request asks the database nothing.
+ */
+export class ProjectAccess implements ProjectFactsCache {
+  readonly #facts = new LookupCache<ProjectFacts>(10_000)
+  readonly #owners = new LookupCache<Ownership>(50_000)
+  readonly #projects: Projects
+  readonly #resources: Resources
+
+  constructor (registry: ServiceRegistry, private readonly signals: Signals, private readonly afterCommit: (tx: Tx, run: () => void) => void) {
+    this.#projects = registry.contributions(access.projects.id) as Projects
+    this.#resources = registry.contributions(access.resources.id) as Resources
+    signals.onSignal(topic, id => this.#facts.forget(id))
+    signals.onReconnect(() => this.forgetAll())
+  }
+
+  /** For other processes' writes that were missed, and for owners that have been turned off and on. */
+  forgetAll (): void {
+    this.#facts.clear()
+    this.#owners.clear()
+  }
+
+  async invalidate (projectId: string, tx?: Tx): Promise<void> {
+    // The signal of a transaction comes back a moment after the commit; the writer's next request must not see the old facts.
+    if (tx !== undefined) this.afterCommit(tx, () => { this.#facts.forget(projectId) })
+    await this.signals.signal(topic, projectId, tx)
+  }
+
+  /** The guard's last step: pins, visibility, ownership and the chain of nested ids. */
+  async decide (caller: SignedInCaller, rule: Exclude<Access, { kind: 'public' }>['project'], params: Readonly<Record<string, string | undefined>>): Promise<ProjectDecision> {
+    if (typeof rule === 'string') return everywhere
+    const id = params[rule.param] ?? ''
+    if ('of' in rule) {
+      const owner = await this.#ownerOf(rule.of, id)
+      // An id nobody knows lies outside every pin set, but saying so would tell nothing more than 404.
+      return owner === undefined ? { refused: notFound } : await this.decideProject(caller, owner.projectId, rule.owner ?? false)
+    }
+    const decision = await this.decideProject(caller, id, rule.owner ?? false)
+    if (decision.refused !== null || rule.chain === undefined) return decision
+    return await this.#isChained(id, rule.chain, params) ? decision : { refused: notFound }
+  }
+
+  async decideProject (caller: SignedInCaller, projectId: string, owner: boolean): Promise<ProjectDecision> {
+    const pinned = decidePins(caller, projectId)
+    if (pinned !== null) return { refused: pinned }
+    const facts = this.#facts.get(projectId) ?? await this.#facts.load(projectId, async () => await this.#projects.get('projects')?.facts(projectId))
+    const refused = decideProject(caller, facts, owner)
+    return refused === null ? { refused, project: projectId as ProjectId } : { refused }
+  }
+
+  /** Every further id in the path must lie in the project and in the resources named before it. */
+  async #isChained (projectId: string, chain: Readonly<Record<string, string | undefined>>, params: Readonly<Record<string, string | undefined>>): Promise<boolean> {
+    for (const [param, kind] of Object.entries(chain)) {
+      if (kind === undefined) continue
+      const owner = await this.#ownerOf(kind, params[param] ?? '')
+      if (owner?.projectId !== projectId) return false
+      for (const [otherParam, otherKind] of Object.entries(chain)) {
+        const parent = otherKind === undefined ? undefined : owner.parents?.[otherKind]
+        if (parent !== undefined && parent !== params[otherParam]) return false
+      }
+    }
+    return true
+  }
+
+  async #ownerOf (kind: string, id: string): Promise<Ownership | undefined> {
+    const resource = this.#resources.get(kind)
+    // A resource never changes its owner, so what is remembered stays true; a deleted one is caught by
+    // its store, whose statements carry the project's id too.
+    const key = `${kind}/${id}`
+    return resource === undefined ? undefined : this.#owners.get(key) ?? await this.#owners.load(key, async () => await resource.ownerOf(id))
+  }
+}
+
+const everything: Reach = Object.freeze({ userId: null, pins: null })
+
+/** What a caller may see in lists. */
+export function reachOf (caller: SignedInCaller): Reach {
+  const userId = caller.user.role === 'admin' ? null : caller.user.id
+  const pins = caller.kind === 'token' ? caller.pins : null
+  return userId === null && pins === null ? everything : { userId, pins }
+}

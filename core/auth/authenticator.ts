@@ -1,0 +1,88 @@
+import { cookieNames, Problem, type Clock, type Contributions, type CredentialSource, type FoundCredential, type Log } from 'busbar/sdk'
+import type { Authenticate, Authentication } from './authentication.js'
+import { readCookie } from './cookie.js'
+import type { CredentialCache, KnownCredential } from './credential-cache.js'
+import { digestOf, looksLike } from './secret-value.js'
+
+const missing: Promise<Authentication> = Promise.resolve(Object.freeze({ kind: 'missing' }))
+const invalid: Promise<Authentication> = Promise.resolve(Object.freeze({ kind: 'invalid' }))
+
+const unknownLifetimeMs = 10_000
+const maxUnknown = 1000
+/** How often the use of a credential is passed on, at most. */
+const useEveryMs = 5 * 60_000
+
+/** Says who a request comes from. A credential is looked up once; a hit in the cache allocates nothing. */
+export function createAuthenticator ({ cache, sources, clock, log }: {
+  readonly cache: CredentialCache
+  readonly sources: Contributions<CredentialSource>
+  readonly clock: Clock
+  readonly log: Log
+}): Authenticate {
+  // A client that retries a dead credential in a loop costs no queries. A digest that is unknown now can
+  // never become known, so this needs no invalidation; it is emptied when full and never grows.
+  const unknown = new Map<string, number>()
+
+  async function find (kind: 'session' | 'token', digest: string): Promise<KnownCredential | undefined> {
+    const source = sources.get('identity')
+    if (source === undefined) throw new Problem(503, 'E_AUTH_UNAVAILABLE', 'nobody can be recognised while the plugin "identity" is off: try again in a moment')
+    const found = await source.find(kind, digest)
+    return found === undefined ? undefined : remember(found)
+  }
+
+  async function load (kind: 'session' | 'token', digest: string): Promise<Authentication> {
+    const until = unknown.get(digest)
+    if (until !== undefined && until > clock.now().getTime()) return invalid
+    const known = await cache.load(digest, async () => await find(kind, digest))
+    const nowMs = clock.now().getTime()
+    if (known !== undefined) return accept(known, digest, nowMs)
+    if (unknown.size >= maxUnknown) unknown.clear()
+    unknown.set(digest, nowMs + unknownLifetimeMs)
+    return invalid
+  }
+
+  function accept (known: KnownCredential, digest: string, nowMs: number): Promise<Authentication> {
+    if (known.expiresAtMs <= nowMs) {
+      cache.forget(digest)
+      return invalid
+    }
+    if (nowMs - known.usedAtMs >= useEveryMs) void noteUse(known, nowMs)
+    return known.answer
+  }
+
+  async function noteUse (known: KnownCredential, nowMs: number): Promise<void> {
+    known.usedAtMs = nowMs
+    try {
+      await sources.get('identity')?.used?.(known.caller, new Date(nowMs), new Date(nowMs - useEveryMs))
+    } catch (error) {
+      log.warn({ err: error }, 'the last use of a credential could not be written')
+    }
+  }
+
+  function check (kind: 'session' | 'token', value: string): Promise<Authentication> {
+    if (!looksLike(kind, value)) return invalid
+    const digest = digestOf(value)
+    const known = cache.get(digest)
+    return known === undefined ? load(kind, digest) : accept(known, digest, clock.now().getTime())
+  }
+
+  return ({ authorization, cookie }) => {
+    // A Bearer header decides alone, good or bad: it is exempt from CSRF, so cookies must not count beside it.
+    if (authorization !== undefined && isBearer(authorization)) return check('token', authorization.slice(7).trim())
+    const session = readCookie(cookie, cookieNames.session)
+    return session === undefined || session === '' ? missing : check('session', session)
+  }
+}
+
+/** True for a header of the Bearer scheme, in whatever case. */
+const isBearer = (authorization: string): boolean =>
+  authorization.startsWith('Bearer ') || /^bearer( |$)/i.test(authorization)
+
+function remember ({ caller, expiresAt, lastUsedAt }: FoundCredential): KnownCredential {
+  return {
+    caller,
+    answer: Promise.resolve(Object.freeze({ kind: 'caller', caller })),
+    expiresAtMs: expiresAt?.getTime() ?? Infinity,
+    usedAtMs: lastUsedAt?.getTime() ?? -Infinity
+  }
+}

@@ -1,0 +1,35 @@
+import type { SignedInCaller } from 'busbar/sdk'
+import { LookupCache } from '../access/lookup-cache.js'
+import type { Authentication } from './authentication.js'
+
+/** A credential that was found in the database. */
+export interface KnownCredential {
+  readonly caller: SignedInCaller
+  /** The answer for this credential, made once: the hot path allocates nothing. */
+  readonly answer: Promise<Authentication>
+  readonly expiresAtMs: number
+  /** When its use was last passed on. */
+  usedAtMs: number
+}
+
+/** Which credentials no longer are what they were. */
+export type Revoked =
+  | { readonly kind: 'user' | 'session' | 'token' | 'project', readonly id: string }
+  | { readonly kind: 'all' }
+
+/** Credentials by the digest of their value. */
+export class CredentialCache extends LookupCache<KnownCredential> {
+  drop (revoked: Revoked): void {
+    this.forgetWhere(({ caller }) => isRevoked(caller, revoked))
+  }
+}
+
+function isRevoked (caller: SignedInCaller, revoked: Revoked): boolean {
+  switch (revoked.kind) {
+    case 'all': return true
+    case 'user': return caller.user.id === revoked.id
+    case 'session': return caller.kind === 'session' && caller.sessionId === revoked.id
+    case 'token': return caller.kind === 'token' && caller.tokenId === revoked.id
+    case 'project': return caller.kind === 'token' && caller.pins !== null && caller.pins.includes(revoked.id)
+  }
+}

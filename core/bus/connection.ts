@@ -1,0 +1,94 @@
+import type { SignedInCaller } from 'busbar/sdk'
+import type { WebSocket } from 'ws'
+import { serverFrameText } from './client-frame.js'
+import { Outbox, parcelOf } from './outbox.js'
+import type { Topic } from './topic.js'
+import { frameOf } from './ws-internals.js'
+
+/** What one socket may hold, asked for or granted; further subscribes are refused. */
+const subscriptionLimit = 1000
+/** Access questions of one socket that run at a time; the others wait in order. */
+const questionsAtOnce = 8
+/** With so many waiting, nothing more is read from the socket. */
+const waitingLimit = 32
+
+/** The part of the hub that a connection talks to. */
+export interface Subscribable {
+  /** True when the caller may hear the channel; never throws. */
+  isGranted (channel: string, caller: SignedInCaller): Promise<boolean>
+  join (channel: string, connection: Connection): void
+  leave (channel: string, connection: Connection): void
+}
+
+interface Question { readonly channel: string, isWithdrawn: boolean }
+
+/**
+ * One accepted socket, with the identity it was opened with. Its subscribes and unsubscribes take effect
+ * each as if the one before were done.
+ */
+export class Connection {
+  readonly topics = new Map<string, Topic>()
+  readonly outbox: Outbox
+  /** True from a ping to its answer. */
+  isUnanswered = false
+  readonly #asked = new Map<string, Question>()
+  #waiting: Question[] = []
+  #running = 0
+
+  constructor (readonly webSocket: WebSocket, readonly caller: SignedInCaller, readonly hub: Subscribable, onGivenUp: () => void) {
+    this.outbox = new Outbox(webSocket, onGivenUp)
+  }
+
+  subscribe (channel: string): void {
+    if (this.topics.has(channel) || this.#asked.has(channel)) return
+    if (this.topics.size + this.#asked.size >= subscriptionLimit) {
+      this.#refuse(channel)
+      return
+    }
+    const question = { channel, isWithdrawn: false }
+    this.#asked.set(channel, question)
+    this.#waiting.push(question)
+    if (this.#waiting.length >= waitingLimit) this.webSocket.pause()
+    this.#next()
+  }
+
+  unsubscribe (channel: string): void {
+    const question = this.#asked.get(channel)
+    if (question !== undefined) {
+      question.isWithdrawn = true
+      this.#asked.delete(channel)
+    }
+    this.hub.leave(channel, this)
+  }
+
+  /** The socket closes: nobody is interested any more. */
+  end (): void {
+    for (const channel of [...this.topics.keys(), ...this.#asked.keys()]) this.unsubscribe(channel)
+    this.#waiting = []
+  }
+
+  #next (): void {
+    while (this.#running < questionsAtOnce) {
+      const question = this.#waiting.shift()
+      if (question === undefined) break
+      this.#running++
+      void this.#answer(question).finally(() => {
+        this.#running--
+        this.#next()
+      })
+    }
+    if (this.#waiting.length === 0 && this.webSocket.isPaused) this.webSocket.resume()
+  }
+
+  async #answer (question: Question): Promise<void> {
+    const isGranted = await this.hub.isGranted(question.channel, this.caller)
+    if (!question.isWithdrawn) this.#asked.delete(question.channel)
+    if (!isGranted) this.#refuse(question.channel)
+    else if (!question.isWithdrawn) this.hub.join(question.channel, this)
+  }
+
+  /** The one answer to every subscribe that is not granted, whatever the reason. */
+  #refuse (channel: string): void {
+    this.outbox.send([parcelOf([frameOf(serverFrameText(channel, 'error', '{"error":"access denied"}'))])])
+  }
+}

@@ -1,0 +1,95 @@
+import type { Log } from 'busbar/sdk'
+import type { Connection } from './connection.js'
+import { parcelOf, type Parcel } from './outbox.js'
+import { inSlices } from './slices.js'
+import type { Topic } from './topic.js'
+
+/** Frames of one topic and those who were subscribed when they were published. */
+interface Batch { readonly topic: Topic, readonly frames: readonly Buffer[], readonly readers: readonly Connection[] }
+
+/** What may wait for the next round; a publisher faster than that loses messages, counted. */
+export const pendingLimitBytes = 16 * 1024 * 1024
+const writesPerStep = 32
+
+/**
+ * Hands frames to subscribers in rounds, one at a time: all that was published in a tick, or during the
+ * round before, goes to each socket in one write. A round lets the loop turn every few milliseconds.
+ */
+export class FanOut {
+  readonly #open = new Set<Topic>()
+  #sealed: Batch[] = []
+  #isScheduled = false
+  #pendingBytes = 0
+  #dropped = 0
+
+  constructor (readonly log: Log) {}
+
+  add (topic: Topic, frame: Buffer): void {
+    if (this.#pendingBytes + frame.length > pendingLimitBytes) {
+      this.#dropped++
+      return
+    }
+    this.#pendingBytes += frame.length
+    topic.pending.push(frame)
+    this.#open.add(topic)
+    this.#schedule()
+  }
+
+  /** To be called before somebody joins: what was published before is not for them. */
+  seal (topic: Topic): void {
+    if (topic.pending.length === 0) return
+    this.#sealed.push({ topic, frames: topic.pending, readers: topic.readers })
+    topic.pending = []
+    this.#open.delete(topic)
+  }
+
+  #schedule (): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    setImmediate(() => { void this.#run() })
+  }
+
+  async #run (): Promise<void> {
+    for (const topic of this.#open) this.seal(topic)
+    const round = this.#sealed
+    this.#sealed = []
+    this.#pendingBytes = 0
+    this.#warnOfDropped()
+    await inSlices(deliver(round))
+    this.#isScheduled = false
+    if (this.#open.size > 0 || this.#sealed.length > 0) this.#schedule()
+  }
+
+  #warnOfDropped (): void {
+    if (this.#dropped === 0) return
+    this.log.warn({ dropped: this.#dropped }, 'messages were dropped: they were published faster than they could be written')
+    this.#dropped = 0
+  }
+}
+
+function * deliver (round: readonly Batch[]): Generator<undefined, void> {
+  // With one batch everybody gets one write anyway.
+  const parcelsOf = round.length > 1 ? new Map<Connection, Parcel[]>() : undefined
+  let steps = 0
+  for (const { topic, frames, readers } of round) {
+    const parcel = parcelOf(frames)
+    const alone = [parcel]
+    for (const reader of readers) {
+      // The same list: nobody has come or gone since.
+      if (readers !== topic.readers && !topic.has(reader)) continue
+      if (parcelsOf === undefined) reader.outbox.send(alone)
+      else append(parcelsOf, reader, parcel)
+      if (++steps % writesPerStep === 0) yield
+    }
+  }
+  for (const [reader, parcels] of parcelsOf ?? []) {
+    reader.outbox.send(parcels)
+    if (++steps % writesPerStep === 0) yield
+  }
+}
+
+function append (map: Map<Connection, Parcel[]>, reader: Connection, parcel: Parcel): void {
+  const parcels = map.get(reader)
+  if (parcels === undefined) map.set(reader, [parcel])
+  else parcels.push(parcel)
+}

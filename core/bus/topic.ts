@@ -1,0 +1,56 @@
+import type { Log } from 'busbar/sdk'
+import type { ChannelRecord } from './channel-table.js'
+import type { Connection } from './connection.js'
+
+/** A channel that somebody in this process has subscribed to, by its full name. */
+export class Topic {
+  /** Frames of this tick that have not been handed to the fan-out. */
+  pending: Buffer[] = []
+  #record: ChannelRecord | undefined
+  #source: AbortController | undefined
+  #readers: readonly Connection[] | undefined
+  readonly #subscribers = new Set<Connection>()
+
+  constructor (readonly name: string, readonly id: string | undefined, readonly publish: (event: string, data: unknown) => void, readonly log: Log) {}
+
+  /** Undefined while the plugin is off: the subscriptions sleep. */
+  get record (): ChannelRecord | undefined { return this.#record }
+
+  /** Everybody subscribed, as a list that never changes: the next change makes another. */
+  get readers (): readonly Connection[] { return this.#readers ??= [...this.#subscribers] }
+
+  get isEmpty (): boolean { return this.#subscribers.size === 0 }
+
+  has (connection: Connection): boolean { return this.#subscribers.has(connection) }
+
+  add (connection: Connection): void {
+    this.#subscribers.add(connection)
+    this.#readers = undefined
+  }
+
+  delete (connection: Connection): void {
+    this.#subscribers.delete(connection)
+    this.#readers = undefined
+  }
+
+  /** Ends the source of the record before, and starts that of the new one. */
+  setRecord (record: ChannelRecord | undefined): void {
+    if (record === this.#record) return
+    this.#source?.abort(new Error(`channel ${this.name} has no subscribers, or its plugin stopped`))
+    this.#source = undefined
+    this.#record = record
+    if (record?.source !== undefined) this.#start(record, record.source)
+  }
+
+  #start (record: ChannelRecord, source: NonNullable<ChannelRecord['source']>): void {
+    const controller = new AbortController()
+    const { signal } = controller
+    this.#source = controller
+    const publish = (event: string, data: unknown) => { if (!signal.aborted) this.publish(event, data) }
+    const run = async () => { await source({ id: this.id, signal, publish }) }
+    run().catch((error: unknown) => {
+      // What an aborted source throws is the abort.
+      if (!signal.aborted) this.log.error({ err: error, plugin: record.plugin, channel: this.name }, 'the source of a channel failed')
+    })
+  }
+}

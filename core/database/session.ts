@@ -1,0 +1,183 @@
+import { EventEmitter, once } from 'node:events'
+import pg from 'pg'
+import type { Log } from 'busbar/sdk'
+import { pause } from '../clock/waits.js'
+import { connectTimeoutMs, problems, storeError } from './problems.js'
+import { valueTypes } from './value-types.js'
+
+/** A lock held for as long as the connection lives. */
+export interface SessionLock {
+  /** Aborts when the connection is lost, and with it the lock. */
+  readonly lost: AbortSignal
+  release(): Promise<void>
+}
+
+interface Connection {
+  readonly client: pg.Client
+  /** Resolves when the connection has ended, for whatever reason. */
+  readonly ended: Promise<void>
+  readonly lost: AbortSignal
+  readonly heldNames: Set<string>
+}
+
+const firstRetryMs = 100
+const lastRetryMs = 5000
+const heartbeatMs = 10_000
+
+/**
+ * The one connection of a process that is never given back, for what is bound to a connection: LISTEN
+ * and advisory locks. It connects on first use and again, with growing pauses, whenever it is lost.
+ */
+export class Session {
+  readonly #closed = new AbortController()
+  readonly #channels = new Set<string>()
+  /** `connect`, and `on <channel>` with what was notified. */
+  readonly #events = new EventEmitter().setMaxListeners(0)
+  #connection: Connection | undefined
+  #running: Promise<void> | undefined
+  #tail: Promise<unknown> = Promise.resolve()
+
+  constructor (private readonly options: { readonly url: string, readonly log: Log }) {}
+
+  /** Resolves when the connection stands. */
+  async connected (signal?: AbortSignal): Promise<Connection> {
+    const aborts = [this.#closed.signal, signal].filter(one => one !== undefined)
+    if (aborts.some(({ aborted }) => aborted)) throw problems.unreachable()
+    this.#running ??= this.#run()
+    while (this.#connection === undefined) {
+      await once(this.#events, 'connect', { signal: AbortSignal.any(aborts) }).catch(() => { throw problems.unreachable() })
+    }
+    return this.#connection
+  }
+
+  /** Throws a 503 at once while there is no connection. */
+  async query<Row extends object> (text: string, values?: unknown[]): Promise<Row[]> {
+    const connection = this.#connection
+    if (connection === undefined) throw problems.unreachable()
+    // One at a time: pg is about to stop queueing them itself.
+    const answer = this.#tail.then(async () => await connection.client.query<Row>(text, values))
+    this.#tail = answer.catch(() => {})
+    try {
+      return (await answer).rows
+    } catch (error) {
+      throw storeError(error)
+    }
+  }
+
+  /** Calls back with what is notified on the channel, until the returned function is called. */
+  async listen (channel: string, onPayload: (payload: string) => void): Promise<() => void> {
+    this.#channels.add(channel)
+    this.#events.on(`on ${channel}`, onPayload)
+    await this.connected()
+    // Again for a channel that is listened to already: it costs nothing and saves asking whether it is.
+    await this.query(`listen ${pg.escapeIdentifier(channel)}`)
+    return () => { this.#events.off(`on ${channel}`, onPayload) }
+  }
+
+  /** Runs after every connect from now on, when LISTEN is in force again. */
+  onConnect (run: () => void): () => void {
+    this.#events.on('connect', run)
+    return () => { this.#events.off('connect', run) }
+  }
+
+  /** The lock of this name, unless another process, or another holder in this one, has it. Waits for a connection until `signal`. */
+  async tryLock (name: string, signal?: AbortSignal): Promise<SessionLock | undefined> {
+    const { lost, heldNames } = await this.connected(signal)
+    // The server would grant a second lock to the same connection.
+    if (heldNames.has(name)) return undefined
+    heldNames.add(name)
+    let isHeld = false
+    try {
+      const [row] = await this.query<{ locked: boolean }>('select pg_try_advisory_lock(hashtextextended($1, 0)) as locked', [name])
+      isHeld = row?.locked === true && !lost.aborted
+    } finally {
+      if (!isHeld) heldNames.delete(name)
+    }
+    if (!isHeld) return undefined
+    return {
+      lost,
+      release: async () => {
+        if (lost.aborted) return
+        try {
+          await this.query('select pg_advisory_unlock(hashtextextended($1, 0))', [name])
+        } finally {
+          heldNames.delete(name)
+        }
+      }
+    }
+  }
+
+  /** Runs `work` under the lock; false when it cannot be had. `stop` aborts with the signal and when the lock is lost. */
+  async underLock (name: string, signal: AbortSignal, work: (stop: AbortSignal) => Promise<void>): Promise<boolean> {
+    const lock = await this.tryLock(name, signal).catch(() => undefined)
+    if (lock === undefined) return false
+    try {
+      await work(AbortSignal.any([signal, lock.lost]))
+    } finally {
+      await lock.release().catch(() => {})
+    }
+    return true
+  }
+
+  async close (): Promise<void> {
+    this.#closed.abort()
+    await this.#connection?.client.end().catch(() => {})
+    await this.#running
+  }
+
+  async #run (): Promise<void> {
+    const { log } = this.options
+    const { signal } = this.#closed
+    for (let waitMs = firstRetryMs; !signal.aborted; waitMs = Math.min(waitMs * 2, lastRetryMs)) {
+      try {
+        const { ended } = await this.#open()
+        waitMs = firstRetryMs
+        await ended
+        if (!signal.aborted) log.warn('the connection for notifications and locks was lost')
+      } catch (error) {
+        if (!signal.aborted) log.warn({ err: error, waitMs }, 'the connection for notifications and locks could not be made')
+      }
+      await pause(waitMs, signal)
+    }
+  }
+
+  async #open (): Promise<Connection> {
+    const { url, log } = this.options
+    const client = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: connectTimeoutMs,
+      application_name: 'busbar session',
+      keepAlive: true,
+      types: valueTypes
+    })
+    const lost = new AbortController()
+    const ended = new Promise<void>(resolve => { client.once('end', resolve) })
+    client.on('error', error => { log.debug({ err: error }, 'the connection for notifications and locks failed') })
+    client.on('notification', ({ channel, payload }) => { this.#events.emit(`on ${channel}`, payload ?? '') })
+    try {
+      await client.connect()
+      for (const channel of this.#channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`)
+      if (this.#closed.signal.aborted) throw problems.unreachable()
+    } catch (error) {
+      await client.end().catch(() => {})
+      throw error
+    }
+    const connection = { client, ended, lost: lost.signal, heldNames: new Set<string>() }
+    this.#connection = connection
+    const heartbeat = setInterval(() => { void this.#check(client) }, heartbeatMs).unref()
+    void ended.then(() => {
+      clearInterval(heartbeat)
+      this.#connection = undefined
+      lost.abort()
+    })
+    this.#events.emit('connect')
+    return connection
+  }
+
+  /** A peer that is gone without a word is noticed only by asking it. */
+  async #check (client: pg.Client): Promise<void> {
+    const silent = setTimeout(() => { client.connection.stream.destroy() }, heartbeatMs / 2)
+    await this.query('select 1').catch(() => {})
+    clearTimeout(silent)
+  }
+}

@@ -1,0 +1,87 @@
+import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
+import { pause, untilAborted } from '../clock/waits.js'
+import { isConnectionError } from './problems.js'
+
+export interface WorkerConnectionsOptions {
+  readonly pool: Pool
+  /** Resolves when the worker may touch the queue. */
+  ready(): Promise<void>
+  /** A fetch broke off: whether it locked a job nobody can tell. */
+  onFetchLost(): void
+  /** Failures have been recorded, and jobs of these ids are unlocked. */
+  onFailed(jobIds: readonly string[]): Promise<void>
+  /** A queue has been unlocked: its next job can be taken. */
+  onQueueFree(): void
+}
+
+/** A worker that is told of an error while it ends prints it to the console; of an empty answer it makes nothing. */
+const nothing: QueryResult = { rows: [], rowCount: 0, command: '', oid: 0, fields: [] }
+const firstRetryMs = 50
+const lastRetryMs = 2000
+
+/**
+ * The pool as graphile-worker sees it. The library ends its workers, or the process, when the database
+ * is away at the wrong moment; here its statements wait until the database is back.
+ */
+export class WorkerConnections {
+  readonly #ended = new AbortController()
+  readonly #untilEnded = untilAborted(this.#ended.signal)
+
+  constructor (private readonly options: WorkerConnectionsOptions) {}
+
+  /** From now on nothing waits any more. */
+  end (): void {
+    this.#ended.abort()
+  }
+
+  /** graphile-worker asks for a pg.Pool and calls nothing but connect() on it. */
+  asPool (): Pool {
+    const connect = (onConnect?: (error: undefined, client: object, release: () => void) => void): Promise<object> | undefined => {
+      const client = { query: async (query: QueryConfig) => await this.#query(query), release: () => {}, on: () => {}, removeListener: () => {} }
+      if (onConnect === undefined) return Promise.resolve(client)
+      // This one is for LISTEN; the lanes are told of new jobs by the process's own session.
+      onConnect(undefined, { ...client, query: async () => ({ rows: [] }) }, () => {})
+    }
+    return { connect } as unknown as Pool
+  }
+
+  async #query (query: QueryConfig): Promise<QueryResult> {
+    const { pool, onFetchLost } = this.options
+    const name = query.name ?? ''
+    // Unlocking by age would let a job of more than four hours run twice; job-store.ts unlocks by life.
+    if (name.startsWith('clear_stale_locks')) return nothing
+    for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, lastRetryMs)) {
+      await Promise.race([this.options.ready(), this.#untilEnded])
+      if (this.#ended.signal.aborted) return nothing
+      let client: PoolClient | undefined
+      let isBroken = false
+      try {
+        client = await pool.connect()
+        const result = await client.query(query)
+        client.release()
+        client = undefined
+        await this.#settled(name, query.values ?? [])
+        return result
+      } catch (error) {
+        isBroken = isConnectionError(error)
+        if (!isBroken) throw error
+        if (client !== undefined && name.startsWith('get_job')) {
+          onFetchLost()
+          return nothing
+        }
+      } finally {
+        client?.release(isBroken)
+      }
+      await pause(waitMs, this.#ended.signal)
+    }
+  }
+
+  async #settled (name: string, values: readonly unknown[]): Promise<void> {
+    const { onFailed, onQueueFree } = this.options
+    if (name.startsWith('fail_job/') || name.startsWith('fail_job_q/')) {
+      const failures: ReadonlyArray<{ jobId: string | number }> = JSON.parse(String(values[1]))
+      await onFailed(failures.map(({ jobId }) => String(jobId)))
+    }
+    if (name.startsWith('complete_job_q/') || name.startsWith('fail_job_q/')) onQueueFree()
+  }
+}

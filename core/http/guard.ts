@@ -1,0 +1,100 @@
+import type { ServerResponse } from 'node:http'
+import type { Clock, SignedInCaller } from 'busbar/sdk'
+import { decideCaller, invalidCredential, unauthorized, type Refusal } from '../access/decision.js'
+import type { ProjectAccess } from '../access/project-access.js'
+import type { Authenticate } from '../auth/authentication.js'
+import { checkCsrf } from '../auth/csrf.js'
+import type { RouteRecord } from '../plugins/records.js'
+import { sendProblem, sendText } from './answers.js'
+import type { RequestContext } from './request-context.js'
+import { setRateHeaders, type RateLimiter } from './rate-limit.js'
+import { explainFault, validatorOf } from './schemas.js'
+
+const minute = 60_000
+const tokenBudget = 100
+const sessionBudget = 600
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/**
+ * The one order of answers: 401 → 429 → CSRF 403 → session-only 403 → scope 403 → role 403 → malformed
+ * path id 400 → pin 403 → not visible 404. What comes after (body 400/413/415, conflict 409) is the
+ * plugin's instance. It reads the kernel's record and nothing a plugin can touch.
+ */
+export class Guard {
+  constructor (
+    readonly authenticate: Authenticate,
+    readonly projects: ProjectAccess,
+    readonly limiter: RateLimiter,
+    readonly clock: Clock
+  ) {}
+
+  /** True when the request may go on; otherwise it has been answered. */
+  async admit (context: RequestContext): Promise<boolean> {
+    const { record, response, raw } = context
+    const { access } = record
+    if (access.kind === 'public') {
+      return this.#withinRouteLimit(context, `ip:${context.ip}`) && this.#hasGoodParams(context)
+    }
+    const found = await this.authenticate({ authorization: raw.headers.authorization, cookie: raw.headers.cookie })
+    if (found.kind !== 'caller') return refuse(response, found.kind === 'missing' ? unauthorized : invalidCredential)
+    const { caller } = found
+    if (!this.#withinUserLimit(response, caller) || !this.#withinRouteLimit(context, `user:${caller.user.id}`)) return false
+    if (caller.kind === 'session') {
+      const forged = checkCsrf(raw.method ?? 'GET', raw.headers)
+      if (forged !== null) return refuse(response, forged)
+    }
+    const refusal = decideCaller(caller, access)
+    if (refusal !== null) return refuse(response, refusal)
+    if (!this.#hasGoodParams(context)) return false
+    const decision = await this.projects.decide(caller, access.project, context.params as Record<string, string | undefined>)
+    if (decision.refused !== null) return refuse(response, decision.refused)
+    context.admit(caller, decision.project)
+    return true
+  }
+
+  #withinUserLimit (response: ServerResponse, caller: SignedInCaller): boolean {
+    return caller.kind === 'token'
+      ? this.#take(response, `token:${caller.tokenId}`, tokenBudget, minute)
+      : this.#take(response, `session:${caller.user.id}`, sessionBudget, minute)
+  }
+
+  /** Looked at last: the tighter budget is the one a client must know of. */
+  #withinRouteLimit ({ record: { method, url, limit }, response }: RequestContext, who: string): boolean {
+    return limit === undefined || this.#take(response, `${method} ${url} ${who}`, limit.max, limit.windowSeconds * 1000)
+  }
+
+  #take (response: ServerResponse, key: string, max: number, windowMs: number): boolean {
+    const budget = this.limiter.take(key, max, windowMs)
+    setRateHeaders(response, budget)
+    if (budget.allowed) return true
+    const seconds = Math.max(1, Math.ceil((budget.resetAt - this.clock.now().getTime()) / 1000))
+    response.setHeader('retry-after', seconds)
+    sendText(response, 429, `rate limit exceeded: ${budget.limit} requests; try again in ${seconds} s\n`)
+    return false
+  }
+
+  #hasGoodParams (context: RequestContext): boolean {
+    const fault = paramFault(context.record, context.params)
+    return fault === null || refuse(context.response, { status: 400, code: 'E_PATH_INVALID', message: fault })
+  }
+}
+
+/** What is wrong with the path's parameters: ids are lowercase hyphenated UUIDs unless a schema says otherwise. */
+function paramFault (record: Pick<RouteRecord, 'params' | 'schema'>, params: Readonly<Record<string, unknown>>): string | null {
+  for (const name of record.params) {
+    const value = params[name]
+    const schema = record.schema.params?.[name]
+    if (schema === undefined) {
+      if (name.endsWith('Id') && !(typeof value === 'string' && uuid.test(value))) return `${name} must be a UUID in lowercase hyphenated form`
+    } else {
+      const valid = validatorOf(schema, 'text')
+      if (valid(value) !== true) return explainFault(valid.errors, name)
+    }
+  }
+  return null
+}
+
+function refuse (response: ServerResponse, refusal: Refusal | { status: number, code: string, message: string }): false {
+  sendProblem(response, refusal)
+  return false
+}

@@ -1,0 +1,136 @@
+import type { Access } from 'busbar/sdk'
+import type { RouteRecord } from '../plugins/records.js'
+
+type Json = Record<string, unknown>
+
+const title = 'Busbar API'
+/** The version of the description, as the specification fixes it; the platform's own is in /api/version. */
+const descriptionVersion = '1.0.0'
+
+/** The OpenAPI 3.1.0 description of the routes that are being served, from the records the guard reads. */
+export function describeApi (routes: readonly RouteRecord[]): Json {
+  const paths: Record<string, Json> = {}
+  const sorted = [...routes].sort((a, b) => a.url === b.url ? 0 : a.url < b.url ? -1 : 1)
+  for (const route of sorted) {
+    const path = route.url.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeRoute(route) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title,
+      version: descriptionVersion,
+      description: 'Every operation of this instance, as it is served now. No request field is marked required; the fields that are, are listed in `x-required`.'
+    },
+    servers: [{ url: '/' }],
+    tags: [...new Set(sorted.map(({ group }) => group))].sort().map(name => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        session: { type: 'apiKey', in: 'cookie', name: 'token', description: 'The dashboard session. Requests that change something also carry `X-CSRF-Token`.' },
+        token: { type: 'http', scheme: 'bearer', description: 'A personal access token: `Authorization: Bearer busbar_pat_…`. Scopes: metrics < read < deploy < write.' }
+      },
+      schemas: { Error: errorSchema }
+    }
+  }
+}
+
+const errorSchema = {
+  type: 'object',
+  properties: {
+    error: { type: 'string', description: 'A sentence that says what is wrong and what to do.' },
+    code: { type: 'string', description: 'A stable code, such as E_NOT_FOUND.' }
+  },
+  required: ['error', 'code']
+}
+
+/** `GET /api/projects/{projectId}/env` → `get_projects_projectId_env`: unique and stable. */
+const operationId = ({ method, url }: RouteRecord): string =>
+  `${method.toLowerCase()}_${url.replace(/^\/api\//, '').replace(/[:/.-]+/g, '_').replace(/^_/, '')}`
+
+function describeRoute (route: RouteRecord): Json {
+  const { access, schema } = route
+  return {
+    operationId: operationId(route),
+    summary: route.summary,
+    description: accessText(access),
+    tags: [route.group],
+    security: securityOf(access),
+    ...(access.kind !== 'public' && access.role !== undefined ? { 'x-role': access.role } : {}),
+    'x-plugin': route.plugin,
+    parameters: [...pathParameters(route), ...queryParameters(schema.query), ...headerParameters(route)],
+    ...requestBody(route),
+    responses: responses(route)
+  }
+}
+
+function securityOf (access: Access): Json[] {
+  switch (access.kind) {
+    case 'public': return []
+    case 'session': return [{ session: [] }]
+    case 'token': return [{ token: [access.scope] }, { session: [] }]
+  }
+}
+
+/** What the structure of OpenAPI cannot say: role, scope, pins. */
+function accessText (access: Access): string {
+  if (access.kind === 'public') return `Public: ${access.reason}.`
+  const who = access.kind === 'session' ? 'A session is required; a personal access token gets 403 whatever its scope.' : `A token with the scope \`${access.scope}\` or a wider one, or a session.`
+  const role = access.role === undefined ? '' : ' The admin role is required.'
+  return `${who}${role}${pinText(access.project)}`
+}
+
+function pinText (rule: Exclude<Access, { kind: 'public' }>['project']): string {
+  if (rule === 'none') return ''
+  if (rule === 'never-pinned') return ' A token pinned to projects is refused (403).'
+  if (rule === 'filtered') return ' A token pinned to projects sees those only; an explicit project outside its pins is refused (403).'
+  const owner = rule.owner === true ? ' Only the owner of the project and admins may do this.' : ''
+  return ` A token pinned to other projects is refused (403).${owner}`
+}
+
+const pathParameters = ({ params, schema }: RouteRecord): Json[] => params.map(name => ({
+  name,
+  in: 'path',
+  required: true,
+  schema: schema.params?.[name] ?? (name.endsWith('Id') ? { type: 'string', format: 'uuid' } : { type: 'string' })
+}))
+
+function queryParameters (query: RouteRecord['schema']['query']): Json[] {
+  const properties = (query?.['properties'] ?? {}) as Record<string, Json>
+  const required = (query?.['required'] ?? []) as string[]
+  return Object.entries(properties).map(([name, schema]) => ({
+    name, in: 'query', schema, ...(required.includes(name) ? { 'x-required': true } : {})
+  }))
+}
+
+const headerParameters = ({ idempotent }: RouteRecord): Json[] => idempotent
+  ? [{ name: 'Idempotency-Key', in: 'header', schema: { type: 'string', maxLength: 255 }, description: 'The same key within 24 hours gets the first answer.' }]
+  : []
+
+function requestBody ({ schema, body }: RouteRecord): Json {
+  if (schema.body !== undefined) return { requestBody: { content: { 'application/json': { schema: unrequired(schema.body) } } } }
+  if (body === 'raw' || body === 'stream') return { requestBody: { content: { '*/*': { schema: { type: 'string', format: 'binary' } } } } }
+  return {}
+}
+
+/** The same schema with `required` moved to `x-required`, as the specification asks. */
+function unrequired (schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(unrequired)
+  if (typeof schema !== 'object' || schema === null) return schema
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) =>
+    key === 'required' && Array.isArray(value) ? ['x-required', value] : [key, unrequired(value)]
+  ))
+}
+
+function responses ({ schema, access, params, body }: RouteRecord): Json {
+  const declared = Object.entries(schema.response ?? { 200: null }).map(([status, answer]) => [
+    status,
+    { description: Number(status) < 400 ? 'Success' : 'Refused', ...(answer === null ? {} : { content: { 'application/json': { schema: answer } } }) }
+  ])
+  const refused = { description: 'Refused', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
+  const faults: Json = {}
+  if (params.length > 0 || body === 'json' || schema.query !== undefined) faults['400'] = refused
+  if (access.kind !== 'public') Object.assign(faults, { 401: refused, 403: refused, 404: refused })
+  faults['429'] = { description: 'The rate limit is exceeded', content: { 'text/plain': { schema: { type: 'string' } } } }
+  return { ...faults, ...Object.fromEntries(declared) }
+}

@@ -1,0 +1,226 @@
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import fastifyPlugin from 'fastify-plugin'
+import SerializerSelector from '@fastify/fast-json-stringify-compiler'
+import { isProblem, isReply, Problem, type Audit, type BodyKind, type Log, type Reply } from 'busbar/sdk'
+import type { AuditTrail } from '../audit/audit-trail.js'
+import { whenLate } from '../clock/waits.js'
+import { inFrame } from '../plugins/frames.js'
+import type { RouteRecord } from '../plugins/records.js'
+import { cookieHeader, sendProblem } from './answers.js'
+import type { Idempotency } from './idempotency.js'
+import type { RequestContext } from './request-context.js'
+import { toProblem } from './problems.js'
+import { explainFault, validatorOf } from './schemas.js'
+import { sendDownload, sendEvents } from './streams.js'
+
+/** What the instances of all plugins share. */
+export interface InstanceParts {
+  readonly audit: AuditTrail
+  readonly idempotency: Idempotency
+  readonly secureCookies: boolean
+}
+
+export interface InstanceOptions extends InstanceParts {
+  readonly plugin: string
+  readonly routes: readonly RouteRecord[]
+  readonly self: object
+  readonly log: Log
+}
+
+/** Hands a request's context from the edge to the instance; no plugin ever sees the raw request. */
+const contexts = new WeakMap<object, RequestContext>()
+const contextOf = (request: FastifyRequest): RequestContext => {
+  const context = contexts.get(request.raw)
+  if (context === undefined) throw new Error('a request reached an instance without passing the guard')
+  return context
+}
+
+/**
+ * The small Fastify instance of one running plugin. It owns nothing: turning the plugin off drops it.
+ * Validators and serialisers are compiled when a route is first used.
+ */
+export class PluginInstance {
+  readonly #inFlight = new Set<RequestContext>()
+  #idle: (() => void) | undefined
+
+  private constructor (readonly options: InstanceOptions, readonly fastify: FastifyInstance) {}
+
+  static async create (options: InstanceOptions): Promise<PluginInstance> {
+    const fastify = Fastify({ exposeHeadRoutes: false, logger: false, routerOptions: { maxParamLength: 512 } })
+    const declared = new Set(options.routes.map(({ method, url }) => `${method} ${url}`))
+    fastify.addHook('onRoute', ({ method, url }) => {
+      if (!declared.has(`${String(method)} ${url}`)) throw new Error(`the route ${String(method)} ${url} has no record`)
+    })
+    fastify.setErrorHandler((error: FastifyError, request, reply) => { answerError(error, contextOf(request), reply, options.log) })
+    fastify.setNotFoundHandler((_request, reply) => { void reply.code(404).send({ error: 'not found', code: 'E_NOT_FOUND' }) })
+    fastify.setValidatorCompiler(({ schema, httpPart }) => {
+      // Compiled on first use: at start most routes are never called.
+      const use = httpPart === 'body' ? 'body' : 'text'
+      return (data: unknown) => {
+        const valid = validatorOf(schema as object, use)
+        if (valid(data) === true) return { value: data }
+        const message = explainFault(valid.errors, httpPart ?? 'request')
+        return { error: new Problem(400, use === 'body' ? 'E_BODY_INVALID' : 'E_QUERY_INVALID', message) }
+      }
+    })
+    fastify.setSerializerCompiler(({ schema, method, url, httpStatus }) => {
+      let write: ((value: unknown) => string) | undefined
+      return (value: unknown) => {
+        write ??= serializerFactory({ schema, method, url, httpStatus } as never)
+        return write(value)
+      }
+    })
+    const kinds: readonly BodyKind[] = ['json', 'none', 'raw', 'stream']
+    for (const kind of kinds) {
+      const routes = options.routes.filter(route => route.body === kind)
+      if (routes.length === 0) continue
+      await fastify.register(async scope => {
+        await scope.register(bodyParser, { kind })
+        for (const route of routes) addRoute(scope, route, options)
+      })
+    }
+    await fastify.ready()
+    return new PluginInstance(options, fastify)
+  }
+
+  get inFlight (): number { return this.#inFlight.size }
+
+  /** Runs an admitted request. */
+  dispatch (context: RequestContext): void {
+    this.#inFlight.add(context)
+    contexts.set(context.raw, context)
+    context.response.once('close', () => {
+      this.#inFlight.delete(context)
+      // Not left to the collector: every collection looks at all entries of a WeakMap, dead or alive.
+      contexts.delete(context.raw)
+      context.abort(clientGone)
+      if (this.#inFlight.size === 0) this.#idle?.()
+    })
+    this.fastify.routing(context.raw, context.response)
+  }
+
+  /** Answers 503 for handlers whose time is up. Called by the edge's one timer. */
+  expireOverdue (now: number): void {
+    for (const context of this.#inFlight) {
+      if (now - context.startedAt > context.record.timeoutMs && !context.response.headersSent) {
+        context.expire(new Problem(503, 'E_TIMEOUT', `the operation took longer than ${context.record.timeoutMs / 1000} s; it may still take effect`))
+      }
+    }
+  }
+
+  /** Waits for the requests under way; streams are ended at once, the rest when the time is up. */
+  async drain (timeoutMs: number): Promise<void> {
+    for (const context of this.#inFlight) if (context.response.headersSent) context.abort(stopping)
+    if (this.#inFlight.size === 0) return
+    const idle = new Promise<void>(resolve => { this.#idle = resolve })
+    await whenLate(idle, timeoutMs, () => { this.#idle?.() })
+    for (const context of this.#inFlight) context.expire(stopping)
+  }
+}
+
+const clientGone = new Problem(499, 'E_CLIENT_GONE', 'the client went away')
+const stopping = new Problem(503, 'E_PLUGIN_STOPPING', 'the plugin is being turned off')
+
+const serializerFactory = SerializerSelector()({}, undefined as never) as (route: never) => (value: unknown) => string
+
+/** How the bodies of the routes in one scope are read. */
+const bodyParser = fastifyPlugin(async (scope: FastifyInstance, { kind }: { kind: BodyKind }) => {
+  if (kind === 'json') { scope.removeContentTypeParser('text/plain'); return }
+  scope.removeAllContentTypeParsers()
+  if (kind === 'raw') scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => { done(null, body) })
+  else if (kind === 'stream') scope.addContentTypeParser('*', (_request, body, done) => { done(null, body) })
+  else scope.addContentTypeParser('*', (_request, body, done) => { body.resume(); done(null) })
+}, { name: 'busbar-body' })
+
+function addRoute (scope: FastifyInstance, record: RouteRecord, options: InstanceOptions): void {
+  // A body whose fields are all optional may be left out; one with required fields is told which.
+  const preValidation = (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
+    if (request.body === undefined) request.body = {}
+    done()
+  }
+  const response = Object.fromEntries(Object.entries(record.schema.response ?? {}).filter(([, schema]) => schema !== null))
+  scope.route({
+    method: record.method,
+    url: record.url,
+    bodyLimit: record.bodyLimit,
+    schema: {
+      ...(record.schema.query === undefined ? {} : { querystring: record.schema.query }),
+      ...(record.schema.body === undefined ? {} : { body: record.schema.body }),
+      ...(Object.keys(response).length === 0 ? {} : { response })
+    },
+    ...(record.body === 'json' ? { preValidation } : {}),
+    handler: async (request, reply) => {
+      const context = contextOf(request)
+      context.query = request.query
+      context.body = record.body === 'none' ? undefined : request.body
+      if (!record.idempotent || request.headers['idempotency-key'] === undefined) return send(await outcome(context, options), context, reply, options)
+      return await options.idempotency.run(context, async () => await outcome(context, options), async result => await send(result, context, reply, options))
+    }
+  })
+}
+
+// A request passes here often: functions that have nothing to wait for hand on promises and make none.
+
+/** Calls the handler and writes the audit record; the answer itself is still to be sent. */
+function outcome (context: RequestContext, options: InstanceOptions): unknown {
+  const { audit } = context.record
+  return audit === undefined ? call(context, options) : audited(context, audit, options)
+}
+
+async function audited (context: RequestContext, rule: Audit, options: InstanceOptions): Promise<unknown> {
+  let result: unknown
+  try {
+    result = await call(context, options)
+  } catch (error) {
+    await options.audit.write(context, rule, { error })
+    throw error
+  }
+  await options.audit.write(context, rule, { result: isReply(result) && result.kind === 'value' ? result.value : result })
+  return result
+}
+
+function call (context: RequestContext, { self }: InstanceOptions): unknown {
+  const { record } = context
+  const result: unknown = inFrame(record.plugin, () => record.handler(context as never, self))
+  return result instanceof Promise ? context.orExpired(result) : result
+}
+
+function send (result: unknown, context: RequestContext, reply: FastifyReply, options: InstanceOptions): unknown {
+  if (isReply(result)) return sendReply(result, context, reply, options)
+  void reply.code(context.record.successStatus)
+  return result === undefined ? reply.send() : result
+}
+
+async function sendReply (result: Reply, context: RequestContext, reply: FastifyReply, { secureCookies, log }: InstanceOptions): Promise<unknown> {
+  switch (result.kind) {
+    case 'value': {
+      const { headers = {}, cookies = [] } = result.options
+      void reply.code(result.status).headers(headers)
+      for (const cookie of cookies) void reply.header('set-cookie', cookieHeader(cookie, secureCookies || context.secure))
+      return result.value === null ? await reply.send() : result.value
+    }
+    case 'redirect':
+      return await reply.code(302).header('location', result.url).send()
+    case 'sse':
+      void reply.hijack()
+      await sendEvents(result, context, log)
+      return reply
+    case 'download':
+      void reply.hijack()
+      await sendDownload(result, context, log)
+      return reply
+  }
+}
+
+function answerError (error: FastifyError | Problem, context: RequestContext, reply: FastifyReply, log: Log): void {
+  const { response } = context
+  if (response.headersSent || response.destroyed) { response.destroy(); return }
+  const problem = toProblem(error)
+  if (problem.status >= 500 && !isProblem(error)) {
+    log.error({ err: error, requestId: context.requestId, route: `${context.record.method} ${context.record.url}` }, 'a request failed')
+  }
+  void reply.hijack()
+  // The rest of a refused body is not read: the connection would wait for it.
+  if (!context.raw.complete) response.setHeader('connection', 'close')
+  sendProblem(response, problem)
+}

@@ -1,0 +1,82 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import { Problem, type Caller, type ProjectId, type Reach } from 'busbar/sdk'
+import { reachOf, type ProjectAccess } from '../access/project-access.js'
+import type { RouteRecord } from '../plugins/records.js'
+
+const anonymous: Caller = Object.freeze({ kind: 'anonymous' })
+const nowhere: Reach = Object.freeze({ userId: null, pins: Object.freeze([]) })
+
+export interface Client { readonly ip: string, readonly secure: boolean }
+
+/**
+ * One request as the kernel sees it, and what a handler is given. The caller and the project are set by
+ * the guard and can be read only: a handler that assigns them gets an error, and audit reads the truth.
+ */
+export class RequestContext {
+  readonly startedAt = performance.now()
+  #caller: Caller = anonymous
+  #project: ProjectId | undefined
+  #abort: AbortController | undefined
+  #abortReason: unknown
+  #expire: ((error: Problem) => void) | undefined
+  query: unknown = undefined
+  body: unknown = undefined
+  idempotencyKey: string | undefined
+
+  constructor (
+    readonly raw: IncomingMessage,
+    readonly response: ServerResponse,
+    readonly record: RouteRecord,
+    readonly params: Readonly<Record<string, unknown>>,
+    readonly client: Client,
+    readonly requestId: string,
+    readonly projects: ProjectAccess
+  ) {}
+
+  get caller (): Caller { return this.#caller }
+  get project (): ProjectId | undefined { return this.#project }
+  get headers (): IncomingHttpHeaders { return this.raw.headers }
+  get ip (): string { return this.client.ip }
+  get secure (): boolean { return this.client.secure }
+  get reach (): Reach { return this.#caller.kind === 'anonymous' ? nowhere : reachOf(this.#caller) }
+
+  /** Made when it is first asked for: most handlers never do, and a controller costs more than a lookup. */
+  get signal (): AbortSignal {
+    this.#abort ??= new AbortController()
+    if (this.#abortReason !== undefined) this.#abort.abort(this.#abortReason)
+    return this.#abort.signal
+  }
+
+  // A property, because handlers take it apart: `({ requireProject }) => …`.
+  readonly requireProject = async (projectId: string): Promise<ProjectId> => {
+    const caller = this.#caller
+    if (caller.kind === 'anonymous') throw new Problem(404, 'E_NOT_FOUND', 'not found')
+    const { refused, ...decision } = await this.projects.decideProject(caller, projectId, false)
+    if (refused !== null) throw new Problem(refused.status, refused.code, refused.message)
+    return (decision as { project: ProjectId }).project
+  }
+
+  admit (caller: Caller, project: ProjectId | undefined): void {
+    this.#caller = caller
+    this.#project = project
+  }
+
+  abort (reason: unknown): void {
+    this.#abortReason ??= reason
+    this.#abort?.abort(reason)
+  }
+
+  /** The work's result, or the problem `expire` is called with, whichever comes first. */
+  orExpired<T> (work: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#expire = reject
+      work.then(resolve, reject)
+    })
+  }
+
+  /** Answers in place of a handler that takes too long; what it still does is told to stop. */
+  expire (problem: Problem): void {
+    this.abort(problem)
+    this.#expire?.(problem)
+  }
+}

@@ -1,0 +1,70 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import formats from 'ajv-formats'
+import type { TSchema } from 'busbar/sdk'
+
+// ajv-formats is CommonJS: its function is the module itself at run time, `default` by its types.
+const addFormats = (typeof formats === 'function' ? formats : (formats as { default: unknown }).default) as (ajv: Ajv) => Ajv
+
+const options = { strict: true, strictTypes: false, allowUnionTypes: true, removeAdditional: true, useDefaults: true } as const
+
+/** Bodies are taken as they are; path parameters and queries arrive as text and are coerced. */
+const bodies = addFormats(new Ajv({ ...options, coerceTypes: false }))
+const texts = addFormats(new Ajv({ ...options, coerceTypes: true }))
+for (const ajv of [bodies, texts]) ajv.addVocabulary(['x-required', 'x-unit'])
+
+// Schemas are module constants, so identity is the key: a reload finds what was compiled before.
+const compiled = new WeakMap<object, ValidateFunction>()
+
+export type SchemaUse = 'body' | 'text'
+
+/** The validator of a schema, compiled when it is first used. */
+export function validatorOf (schema: object, use: SchemaUse): ValidateFunction {
+  const known = compiled.get(schema)
+  if (known !== undefined) return known
+  const fresh = (use === 'body' ? bodies : texts).compile(schema)
+  compiled.set(schema, fresh)
+  return fresh
+}
+
+/** What is wrong with a schema as a schema; null when nothing is. Much cheaper than compiling it. */
+export function checkSchema (schema: unknown): string | null {
+  if (typeof schema !== 'object' || schema === null) return 'it is not an object'
+  return bodies.validateSchema(schema) === true ? null : bodies.errorsText(bodies.errors)
+}
+
+const strict = new WeakMap<object, TSchema>()
+
+/** A copy of a body schema in which objects drop the keys they do not name; the same copy each time. */
+export function strictBody (schema: TSchema): TSchema {
+  const known = strict.get(schema)
+  if (known !== undefined) return known
+  const copy = { ...schema } as TSchema & Record<string, unknown>
+  if (copy['properties'] !== undefined) {
+    copy['additionalProperties'] ??= false
+    copy['properties'] = Object.fromEntries(
+      Object.entries(copy['properties'] as Record<string, TSchema>).map(([key, value]) => [key, strictBody(value)])
+    )
+  }
+  if (copy['items'] !== undefined && !Array.isArray(copy['items'])) copy['items'] = strictBody(copy['items'] as TSchema)
+  strict.set(schema, copy)
+  return copy
+}
+
+/** The first fault in words that name the field: `name must be string`, `vars/0/key is required`. */
+export function explainFault (errors: readonly ErrorObject[] | null | undefined, part: string): string {
+  const error = errors?.[0]
+  if (error === undefined) return `${part} is not valid`
+  const at = error.instancePath.slice(1)
+  switch (error.keyword) {
+    case 'required': return `${[at, String(error.params['missingProperty'])].filter(Boolean).join('/')} is required`
+    case 'type': return `${at || `the ${part}`} must be ${[error.params['type']].flat().map(String).map(withArticle).join(' or ')}`
+    case 'enum': return `${at || `the ${part}`} must be one of ${(error.params['allowedValues'] as unknown[]).map(String).join(', ')}`
+    case 'pattern': return `${at || `the ${part}`} has characters or a form that is not allowed`
+    case 'minLength': return Number(error.params['limit']) === 1 ? `${at} must not be empty` : `${at} must have at least ${String(error.params['limit'])} characters`
+    case 'maxLength': return `${at} must have at most ${String(error.params['limit'])} characters`
+    default: return `${at || `the ${part}`} ${error.message ?? 'is not valid'}`
+  }
+}
+
+const withArticle = (type: string): string =>
+  type === 'null' ? 'null' : /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`

@@ -1,0 +1,28 @@
+import findMyWay from 'find-my-way'
+import type { PluginEntry } from '../plugins/plugin-entry.js'
+import type { SocketRecord } from '../plugins/records.js'
+
+interface ServedSocket { readonly record: SocketRecord, readonly self: object, readonly signal: AbortSignal }
+
+/** The WebSockets of running plugins by path, replaced whole like the route table. */
+export class SocketTable {
+  #router = findMyWay()
+
+  replace (plugins: Iterable<PluginEntry>): void {
+    const router = findMyWay()
+    for (const { run } of plugins) {
+      for (const record of run?.records.sockets ?? []) {
+        const served: ServedSocket = { record, self: run?.self ?? {}, signal: run?.signal ?? AbortSignal.abort() }
+        router.on('GET', record.url, () => {}, served)
+      }
+    }
+    this.#router = router
+  }
+
+  find (path: string): (ServedSocket & { params: Readonly<Record<string, string>> }) | undefined {
+    const found = this.#router.find('GET', path)
+    if (found === null) return undefined
+    const params = Object.fromEntries(Object.entries(found.params).map(([name, value]) => [name, value ?? '']))
+    return { ...found.store as ServedSocket, params }
+  }
+}

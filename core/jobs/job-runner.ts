@@ -1,0 +1,186 @@
+import type { Task } from 'graphile-worker'
+import type { Jobs, Log, Tx } from 'busbar/sdk'
+import { whenLate } from '../clock/waits.js'
+import type { Postgres } from '../database/postgres.js'
+import { execute, Interrupted, type Execution } from './job-execution.js'
+import { JobStore, unwrap, wakeChannel, type LaneStatus, type Return } from './job-store.js'
+import { Lane } from './lane.js'
+import { identifierOf, type LaneName, type RecordedJob, type Submission } from './recorded-job.js'
+
+export type { RecordedJob } from './recorded-job.js'
+
+export interface JobsOptions {
+  readonly postgres: Postgres
+  readonly log: Log
+  /** Workers per lane. */
+  readonly lanes?: Readonly<Record<LaneName, number>>
+}
+
+const unlockEveryMs = 30_000
+const defaultAttempts = 5
+const longestIdentifier = 128
+
+type Declared = Pick<RecordedJob, 'name' | 'attempts'>
+interface PluginJobs {
+  readonly jobs: ReadonlyMap<string, RecordedJob>
+  isTaken: boolean
+}
+
+/**
+ * Durable jobs on graphile-worker. Holds no connection of the pool while idle: locks and wake-ups use
+ * the session of `postgres`, a fetch or an answer takes a connection for a millisecond.
+ */
+export class JobRunner {
+  readonly #store: JobStore
+  readonly #lanes: Readonly<Record<LaneName, Lane>>
+  readonly #plugins = new Map<string, PluginJobs>()
+  /** How often each job of a plugin is tried, by plugin and name. */
+  readonly #declared = new Map<string, ReadonlyMap<string, number>>()
+  readonly #running = new Set<Execution>()
+  /** Jobs whose run was cut off, by id, until their failure has been recorded. */
+  readonly #returns = new Map<string, Return>()
+  readonly #log: Log
+  readonly #postgres: Postgres
+  #stopListening: (() => void) | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor ({ postgres, log, lanes = { short: 4, long: 2 } }: JobsOptions) {
+    this.#postgres = postgres
+    this.#log = log
+    this.#store = new JobStore(postgres, log)
+    const lane = (name: LaneName): Lane => new Lane({
+      name,
+      workers: lanes[name],
+      postgres,
+      log,
+      onFailed: async ids => { await this.#giveBack(ids) },
+      onWorkersEnded: () => { void this.#unlock() }
+    })
+    this.#lanes = { short: lane('short'), long: lane('long') }
+  }
+
+  /** Says which jobs a plugin has before it takes them: it may enqueue while it starts. */
+  declare (plugin: string, jobs: readonly Declared[]): void {
+    this.#declared.set(plugin, new Map(jobs.map(({ name, attempts }) => [name, attempts])))
+  }
+
+  /** Makes a plugin's jobs known and, once started, takes them. A later call replaces what an earlier one gave. */
+  async add (plugin: string, jobs: readonly RecordedJob[]): Promise<void> {
+    for (const { name } of jobs) {
+      if (Buffer.byteLength(identifierOf(plugin, name)) > longestIdentifier) throw new Error(`the name of the job ${name} of ${plugin} is too long`)
+    }
+    this.#leave(plugin)
+    this.declare(plugin, jobs)
+    this.#plugins.set(plugin, { jobs: new Map(jobs.map(job => [job.name, job])), isTaken: true })
+    for (const { name, lane } of jobs) this.#lanes[lane].take(identifierOf(plugin, name), this.#task(plugin, name))
+    // What waited for the plugin is not announced again by anybody.
+    for (const lane of Object.values(this.#lanes)) lane.nudge()
+  }
+
+  /** Takes no more jobs of the plugin and resolves when those that run have ended; after `drainMs` their signal aborts. What waits, waits. */
+  async remove (plugin: string, { drainMs = 0 }: { readonly drainMs?: number } = {}): Promise<void> {
+    this.#leave(plugin)
+    await this.#end(run => run.plugin === plugin, drainMs)
+  }
+
+  /** Ends the runs that began before the last `add`: those of a plugin's former version. */
+  async retire (plugin: string): Promise<void> {
+    const current = this.#plugins.get(plugin)?.jobs
+    await this.#end(run => run.plugin === plugin && current?.get(run.job.name) !== run.job)
+  }
+
+  async start (): Promise<void> {
+    await this.#store.prepare()
+    this.#stopListening = await this.#postgres.session.listen(wakeChannel, payload => {
+      const count = Number(JSON.parse(payload).count)
+      if (count > 0) for (const lane of Object.values(this.#lanes)) lane.nudge(count)
+    })
+    for (const lane of Object.values(this.#lanes)) lane.start()
+    await this.#unlock()
+    this.#timer = setInterval(() => { void this.#unlock() }, unlockEveryMs).unref()
+  }
+
+  async stop (): Promise<void> {
+    this.#stopListening?.()
+    clearInterval(this.#timer)
+    const ended = this.#end(() => true)
+    await Promise.all(Object.values(this.#lanes).map(async lane => { await lane.stop(ended) }))
+  }
+
+  for (plugin: string): Jobs {
+    return Object.freeze<Jobs>({
+      enqueue: async (name, payload, options, tx) => {
+        if (this.#declared.get(plugin)?.has(name) !== true) throw new Error(`the plugin "${plugin}" declares no job "${name}"`)
+        await this.submit([{ plugin, name, payload, ...options }], tx)
+      }
+    })
+  }
+
+  /** Stores work for any plugin, whether its jobs are being taken or not. */
+  async submit (submissions: readonly Submission[], tx?: Tx): Promise<void> {
+    await this.#store.add(submissions.map(submission => ({
+      ...submission,
+      attempts: this.#declared.get(submission.plugin)?.get(submission.name) ?? submission.attempts ?? defaultAttempts
+    })), tx)
+  }
+
+  async status (): Promise<readonly LaneStatus[]> {
+    return await this.#store.status([...this.#plugins].flatMap(([plugin, { jobs }]) =>
+      [...jobs.values()].filter(({ lane }) => lane === 'long').map(({ name }) => identifierOf(plugin, name))))
+  }
+
+  #leave (plugin: string): void {
+    const known = this.#plugins.get(plugin)
+    if (known === undefined) return
+    known.isTaken = false
+    for (const { name, lane } of known.jobs.values()) this.#lanes[lane].leave(identifierOf(plugin, name))
+  }
+
+  #task (plugin: string, name: string): Task {
+    return async (stored, { job: { id, attempts, max_attempts: maxAttempts } }) => {
+      const known = this.#plugins.get(plugin)
+      const job = known?.jobs.get(name)
+      const jobId = String(id)
+      if (known?.isTaken !== true || job === undefined) {
+        // Fetched in the moment in which the plugin was turned off: it has not run.
+        this.#returns.set(jobId, { id: jobId, attempts: attempts - 1, maxAttempts })
+        throw new Interrupted(`the plugin ${plugin} is off`)
+      }
+      const execution = execute(plugin, job, unwrap(stored), { id: jobId, number: attempts, of: maxAttempts }, this.#log)
+      this.#running.add(execution)
+      try {
+        await execution.result
+      } catch (error) {
+        // One attempt more than it had: an interruption is nobody's fault.
+        if (error instanceof Interrupted) this.#returns.set(jobId, { id: jobId, attempts, maxAttempts: maxAttempts + 1 })
+        throw error
+      } finally {
+        this.#running.delete(execution)
+      }
+    }
+  }
+
+  async #end (isConcerned: (run: Execution) => boolean, drainMs = 0): Promise<void> {
+    const runs = [...this.#running].filter(isConcerned)
+    await whenLate(Promise.allSettled(runs.map(({ result }) => result)), drainMs, () => {
+      for (const { interrupt } of runs) interrupt(new Error('the plugin or the platform is stopping'))
+    })
+  }
+
+  async #giveBack (ids: readonly string[]): Promise<void> {
+    const jobs = ids.flatMap(id => this.#returns.get(id) ?? [])
+    if (jobs.length === 0) return
+    for (const { id } of jobs) this.#returns.delete(id)
+    await this.#store.giveBack(jobs)
+    await this.#store.wake(jobs.length)
+  }
+
+  async #unlock (): Promise<void> {
+    try {
+      const count = await this.#store.unlockDead()
+      if (count > 0) this.#log.warn({ workers: count }, 'jobs of workers that have died were unlocked')
+    } catch (error) {
+      this.#log.debug({ err: error }, 'jobs of dead workers could not be looked for')
+    }
+  }
+}

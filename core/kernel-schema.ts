@@ -1,0 +1,45 @@
+import type { Migration } from 'busbar/sdk'
+
+/** What the kernel itself keeps, in the schema `kernel`. */
+export const kernelMigrations: readonly Migration[] = [{
+  name: '001-create-kernel',
+  phase: 'expand',
+  sql: `
+    create table $schema.plugin (
+      id text primary key,
+      desired text not null check (desired in ('on', 'off')),
+      -- What the operator consented to when a third-party plugin was turned on.
+      grants jsonb not null default '[]',
+      config jsonb not null default '{}',
+      quarantined text,
+      updated_at timestamptz(3) not null
+    );
+    create table $schema.idempotency_key (
+      caller text not null,
+      route text not null,
+      key text not null,
+      fingerprint text not null,
+      status integer,
+      answer jsonb,
+      created_at timestamptz(3) not null,
+      primary key (caller, route, key)
+    );
+    create index idempotency_key_created_at on $schema.idempotency_key (created_at);
+    create table $schema.audit_log (
+      id uuid primary key,
+      action text not null,
+      resource_type text not null,
+      resource_id text,
+      project_id uuid,
+      user_id uuid,
+      user_email text,
+      user_username text,
+      token_id uuid,
+      token_name text not null default '',
+      details jsonb not null,
+      ip_address text,
+      created_at timestamptz(3) not null
+    );
+    create index audit_log_created_at on $schema.audit_log (created_at desc, id desc);
+  `
+}]

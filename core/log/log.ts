@@ -1,0 +1,35 @@
+import { destination as stdout, pino, stdSerializers, stdTimeFunctions } from 'pino'
+import type { Log } from 'busbar/sdk'
+import { consoleLine } from './console-line.js'
+import type { Redactor } from './redactor.js'
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
+export interface LineSink { write (line: string): unknown }
+
+export interface LogOptions {
+  readonly level: LogLevel
+  readonly format: 'json' | 'console'
+  readonly redactor: Redactor
+  /** For `console` only. Default: on a terminal, unless NO_COLOR is set. */
+  readonly isColored?: boolean
+  /** Default: standard output, flushed when the process exits. */
+  readonly destination?: LineSink
+}
+
+const ownMembers = ['level', 'time']
+
+/** The one log of the process. Every line passes the redactor on its way out, whoever wrote it. */
+export function createLog ({ level, format, redactor, isColored = process.stdout.isTTY && !process.env['NO_COLOR'], destination }: LogOptions): Log {
+  const sink = destination ?? stdout({ dest: 1, sync: false })
+  const write = (line: string): unknown => {
+    const clean = redactor.cleanJson(line, ownMembers)
+    return sink.write(format === 'json' ? clean : consoleLine(clean, isColored))
+  }
+  return pino({
+    level,
+    base: format === 'json' ? { pid: process.pid } : null,
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: label => ({ level: label }) },
+    serializers: { err: stdSerializers.err, error: stdSerializers.err }
+  }, { write })
+}

@@ -1,0 +1,42 @@
+/** Shorter values would black out ordinary words; these few are never secret whatever their length. */
+export const shortestSecret = 4
+const plainWords = new Set(['true', 'false', 'null', 'undefined'])
+
+/** The shortest part of an encoding, or line of a longer value, that is looked for by itself. */
+const shortestPart = 12
+
+/** Every spelling in which a secret may turn up in a text. */
+export function secretForms (secret: string): readonly string[] {
+  if (secret.length < shortestSecret || plainWords.has(secret.toLowerCase())) return []
+  const forms = new Set([secret, JSON.stringify(secret).slice(1, -1), ...urlForms(secret), ...base64Forms(secret)])
+  // Logs show a key file line by line.
+  for (const line of secret.split(/\r?\n/)) {
+    if (line.length >= shortestPart && !line.startsWith('-----')) forms.add(line)
+  }
+  return [...forms].filter(form => form.length >= shortestSecret)
+}
+
+function urlForms (secret: string): string[] {
+  // By way of bytes: a lone surrogate cannot be encoded.
+  const encoded = encodeURIComponent(Buffer.from(secret).toString())
+  const query = encoded.replaceAll('%20', '+')
+  return [encoded, query, lowerHex(encoded), lowerHex(query)]
+}
+
+const lowerHex = (text: string) => text.replace(/%[0-9A-F]{2}/g, hex => hex.toLowerCase())
+
+/**
+ * The whole encoding, and the part that stays the same when the secret lies somewhere inside a longer
+ * text that was encoded (`user:secret` of HTTP Basic, the JSON of a registry's credentials).
+ */
+function base64Forms (secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  const inside = [0, 1, 2].map(before => {
+    const encoded = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64url')
+    const spoiledEnd = (before + bytes.length) % 3 === 0 ? 0 : 1
+    return encoded.slice(before === 0 ? 0 : before + 1, encoded.length - spoiledEnd)
+  })
+  const urlSafe = [bytes.toString('base64url'), ...inside.filter(part => part.length >= shortestPart)]
+  const standard = urlSafe.map(text => text.replaceAll('-', '+').replaceAll('_', '/'))
+  return [bytes.toString('base64'), ...urlSafe, ...standard]
+}

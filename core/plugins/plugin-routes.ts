@@ -1,0 +1,108 @@
+import { allow, list, maybe, nullable, object, oneOf, timestamp, Type, type RouteDeclarer, type Static } from 'busbar/sdk'
+import { isEssential, manifestOf, pluginStates, type PluginEntry } from './plugin-entry.js'
+import { pluginProblems } from './problems.js'
+import type { Reconciler } from './reconciler.js'
+
+const pluginId = Type.String({ pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', maxLength: 40 })
+
+const pluginView = object({
+  id: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  version: Type.String(),
+  built_in: Type.Boolean(),
+  essential: Type.Boolean(),
+  wanted: Type.Boolean(),
+  state: oneOf(pluginStates),
+  reason: nullable(Type.String()),
+  since: timestamp(),
+  requires: list(Type.String()),
+  optional: list(Type.String()),
+  dependents: list(Type.String()),
+  grants: list(Type.String()),
+  config: Type.Record(Type.String(), Type.Unknown()),
+  config_schema: nullable(Type.Record(Type.String(), Type.Unknown())),
+  routes: Type.Integer(),
+  channels: list(Type.String())
+})
+type PluginView = Static<typeof pluginView>
+
+const disableBody = object({ cascade: maybe(Type.Boolean()), force: maybe(Type.Boolean()) })
+
+const group = 'Plugins (Admin)'
+const admin = { role: 'admin', project: 'none' } as const
+const enablingMs = 60_000
+
+/** `/api/plugins`: what is installed, how it is, and turning it on and off while the platform serves. */
+export function pluginRoutes (route: RouteDeclarer<{ reconciler: Reconciler }>): void {
+  route({
+    method: 'GET', url: '/api/plugins', summary: 'List Plugins', group,
+    access: allow.token('read', admin),
+    schema: { response: { 200: object({ items: list(pluginView) }) } },
+    handler: async (_request, { reconciler }) => {
+      await reconciler.rescan()
+      await reconciler.checkHealth()
+      return { items: [...reconciler.entries.values()].sort((a, b) => a.id < b.id ? -1 : 1).map(entry => view(entry, reconciler)) }
+    }
+  })
+  route({
+    method: 'GET', url: '/api/plugins/:pluginId', summary: 'Get Plugin', group,
+    access: allow.token('read', admin),
+    schema: { params: { pluginId }, response: { 200: pluginView } },
+    handler: async ({ params: { pluginId: id } }, { reconciler }) => {
+      await reconciler.checkHealth()
+      const entry = reconciler.entries.get(id)
+      if (entry === undefined) throw pluginProblems.unknown({ id })
+      return view(entry, reconciler)
+    }
+  })
+  route({
+    method: 'POST', url: '/api/plugins/:pluginId/enable', summary: 'Enable Plugin', group,
+    access: allow.session(admin), audit: { action: 'enable_plugin', resource: 'plugin', id: { param: 'pluginId' } }, timeoutMs: enablingMs,
+    schema: { params: { pluginId }, response: { 200: pluginView } },
+    handler: async ({ params }, { reconciler }) => view(await reconciler.enable(params.pluginId), reconciler)
+  })
+  route({
+    method: 'POST', url: '/api/plugins/:pluginId/disable', summary: 'Disable Plugin', group,
+    access: allow.session(admin), audit: { action: 'disable_plugin', resource: 'plugin', id: { param: 'pluginId' } }, timeoutMs: enablingMs,
+    schema: { params: { pluginId }, body: disableBody, response: { 200: pluginView } },
+    handler: async ({ params, body }, { reconciler }) => view(await reconciler.disable(params.pluginId, body), reconciler)
+  })
+  route({
+    method: 'PUT', url: '/api/plugins/:pluginId/config', summary: 'Configure Plugin', group,
+    access: allow.session(admin), audit: { action: 'configure_plugin', resource: 'plugin', id: { param: 'pluginId' } }, timeoutMs: enablingMs,
+    schema: { params: { pluginId }, body: Type.Record(Type.String(), Type.Unknown()), response: { 200: pluginView } },
+    handler: async ({ params, body }, { reconciler }) => view(await reconciler.configure(params.pluginId, body), reconciler)
+  })
+  route({
+    method: 'POST', url: '/api/plugins/:pluginId/reload', summary: 'Reload Plugin', group,
+    access: allow.session(admin), audit: { action: 'reload_plugin', resource: 'plugin', id: { param: 'pluginId' } }, timeoutMs: enablingMs,
+    schema: { params: { pluginId }, response: { 200: pluginView } },
+    handler: async ({ params }, { reconciler }) => view(await reconciler.reload(params.pluginId), reconciler)
+  })
+}
+
+function view (entry: PluginEntry, reconciler: Reconciler): PluginView {
+  const manifest = manifestOf(entry)
+  const { records } = entry.loaded ?? {}
+  return {
+    id: entry.id,
+    name: manifest?.name ?? entry.id,
+    description: manifest?.description ?? '',
+    version: manifest?.version ?? '',
+    built_in: entry.discovered.builtIn,
+    essential: isEssential(entry),
+    wanted: reconciler.catalog.isWanted(entry),
+    state: entry.state.name,
+    reason: entry.state.reason,
+    since: entry.state.since,
+    requires: Object.keys(manifest?.requires ?? {}),
+    optional: Object.keys(manifest?.optional ?? {}),
+    dependents: reconciler.catalog.dependents(entry.id),
+    grants: [...manifest?.grants ?? []],
+    config: { ...reconciler.catalog.choices.get(entry.id)?.config },
+    config_schema: entry.loaded?.definition.config ?? null,
+    routes: records?.routes.length ?? 0,
+    channels: records?.channels.map(({ name }) => name) ?? []
+  }
+}

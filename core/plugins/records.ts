@@ -1,0 +1,78 @@
+import type { Access, Audit, BodyKind, ChannelContext, JobContext, Method, RouteLimit, RouteRequest, RouteSchema } from 'busbar/sdk'
+import type { DuplexSocket, SocketRequest } from 'busbar/sdk'
+
+/**
+ * What a plugin has declared, as frozen data of the kernel's own. Guards, OpenAPI, audit and the access
+ * matrix read these records only; the objects a plugin handed in are never looked at again.
+ */
+export interface RouteRecord {
+  readonly plugin: string
+  readonly method: Method
+  readonly url: string
+  /** In the order of the path. */
+  readonly params: readonly string[]
+  readonly access: Access
+  readonly summary: string
+  readonly group: string
+  readonly schema: RouteSchema
+  readonly body: BodyKind
+  readonly bodyLimit: number
+  readonly timeoutMs: number
+  readonly audit: Audit | undefined
+  readonly limit: RouteLimit | undefined
+  readonly idempotent: boolean
+  /** The status of an answer that is a plain value. */
+  readonly successStatus: number
+  readonly handler: (request: RouteRequest, self: object) => unknown
+}
+
+export interface ChannelRecord {
+  readonly plugin: string
+  /** `build-logs:{deploymentId}` */
+  readonly name: string
+  /** `build-logs:` for a channel with an id, the whole name otherwise. */
+  readonly prefix: string
+  readonly param: string | null
+  readonly access: Access
+  readonly events: readonly string[]
+  readonly endsWith: string | undefined
+  readonly summary: string
+  readonly source: ((context: ChannelContext, self: object) => void | Promise<void>) | undefined
+}
+
+export interface SocketRecord {
+  readonly plugin: string
+  readonly url: string
+  readonly params: readonly string[]
+  readonly access: Access
+  readonly summary: string
+  readonly accept: ((request: SocketRequest, self: object) => void | Promise<void>) | undefined
+  readonly handler: (socket: DuplexSocket, request: SocketRequest, self: object) => Promise<void>
+}
+
+export interface JobRecord {
+  readonly name: string
+  readonly lane: 'short' | 'long'
+  readonly attempts: number
+  readonly timeoutMs: number
+  readonly run: (payload: unknown, context: JobContext, self: object) => Promise<void>
+}
+
+export interface SingletonRecord {
+  readonly name: string
+  readonly run: (context: { readonly signal: AbortSignal }, self: object) => Promise<void>
+}
+
+export interface EventRecord {
+  readonly eventId: string
+  readonly handle: (data: unknown, self: object, context: { readonly signal: AbortSignal }) => void | Promise<void>
+}
+
+export interface PluginRecords {
+  readonly routes: readonly RouteRecord[]
+  readonly channels: readonly ChannelRecord[]
+  readonly sockets: readonly SocketRecord[]
+  readonly jobs: readonly JobRecord[]
+  readonly singletons: readonly SingletonRecord[]
+  readonly events: readonly EventRecord[]
+}

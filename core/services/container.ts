@@ -1,0 +1,56 @@
+import { asValue, createContainer, InjectionMode } from 'awilix'
+import type { Needs } from 'busbar/sdk'
+import type { ServiceRegistry } from './registry.js'
+
+/** What the kernel gives one plugin, by the names of its grants: a database in its own schema, its own log… */
+export type KernelServices = Readonly<Record<string, object>>
+
+/** Why a plugin does not get what it needs; the words name the plugin.json entry that is missing. */
+export class GrantError extends Error {}
+
+export interface ContainerOptions {
+  readonly plugin: string
+  readonly builtIn: boolean
+  readonly needs: Needs
+  readonly grants: readonly string[]
+  /** Ids of the plugins that the manifest requires or optionally uses, itself included. */
+  readonly reachable: ReadonlySet<string>
+  readonly registry: ServiceRegistry
+  readonly kernelServices: KernelServices
+}
+
+/**
+ * What the plugin's `start` gets as `use`: one awilix container per plugin, holding only what its manifest
+ * asked for and the operator granted. Not a child scope: a scope resolves everything of its parent, other
+ * plugins' secrets included.
+ */
+export function createPluginContainer (options: ContainerOptions): Readonly<Record<string, never>> {
+  const container = createContainer<Record<string, never>>({ injectionMode: InjectionMode.PROXY, strict: true })
+  for (const [name, need] of Object.entries(options.needs)) container.register(name, asValue(resolve(need, options)))
+  return container.cradle
+}
+
+function resolve (need: Needs[string], { plugin, builtIn, grants, reachable, registry, kernelServices }: ContainerOptions): unknown {
+  const id = need.kind === 'optional' ? need.service.id : need.id
+  const owner = id.slice(0, id.indexOf('.'))
+  if (need.kind === 'extension-point') {
+    // What is contributed there decides who is let in, and is handed out as it is.
+    if (!builtIn && owner === 'access') throw new GrantError(`"${plugin}" uses the extension point "${id}", which is not for third-party plugins to read`)
+    return registry.contributions(id)
+  }
+  if (owner === 'kernel') {
+    const name = id.slice('kernel.'.length)
+    if (!grants.includes(name)) throw new GrantError(`"${plugin}" uses kernel.${name}; add "${name}" to "grants" in its plugin.json`)
+    const granted = kernelServices[name]
+    if (granted === undefined) throw new GrantError(`"${plugin}" asks for kernel.${name}, which is not for third-party plugins or does not exist`)
+    return granted
+  }
+  if (!reachable.has(owner)) {
+    throw new GrantError(`"${plugin}" uses the service "${id}"; add "${owner}" to "${need.kind === 'optional' ? 'optional' : 'requires'}" in its plugin.json`)
+  }
+  const isWithheld = (): boolean => !builtIn && registry.isBuiltInOnly(id)
+  if (isWithheld()) throw new GrantError(`"${plugin}" uses the service "${id}", which is not for third-party plugins`)
+  if (need.kind === 'optional') return Object.freeze({ get: () => registry.isProvided(id) && !isWithheld() ? registry.handle(id) : undefined })
+  if (!registry.isProvided(id)) throw new GrantError(`"${plugin}" needs the service "${id}", which "${owner}" does not provide`)
+  return registry.handle(id)
+}

@@ -1,0 +1,108 @@
+import { Problem, type Contributions, type ExtensionPoint, type Service } from 'busbar/sdk'
+import { inFrame } from '../plugins/frames.js'
+
+interface Provided {
+  /** What consumers hold: the same object for the life of the process. */
+  readonly handle: object
+  implementation: object | undefined
+  builtInOnly: boolean
+  provider: string | undefined
+}
+
+interface Contribution { readonly key: string, readonly plugin: string, readonly value: unknown }
+
+/**
+ * Who provides what, and who contributed what.
+ *
+ * Consumers hold a stable handle per service. It has exactly the methods of the implementation (never
+ * `then`: awaiting a handle must not call into a plugin), goes to the new implementation when its
+ * provider is reloaded, and answers 503 naming the plugin when it is off.
+ */
+export class ServiceRegistry {
+  readonly #services = new Map<string, Provided>()
+  readonly #points = new Map<string, readonly Contribution[]>()
+
+  provide (plugin: string, { id, builtInOnly }: Service<object>, implementation: object): void {
+    const entry = this.#entry(id)
+    if (entry.implementation !== undefined && entry.provider !== plugin) {
+      throw new Error(`the service "${id}" is already provided by the plugin "${entry.provider}"`)
+    }
+    entry.implementation = implementation
+    entry.provider = plugin
+    entry.builtInOnly = builtInOnly
+    for (const name of methodsOf(implementation)) {
+      if (name in entry.handle) continue
+      Object.defineProperty(entry.handle, name, { enumerable: true, value: (...args: unknown[]) => this.#call(id, entry, name, args) })
+    }
+  }
+
+  contribute (plugin: string, { id }: ExtensionPoint<unknown>, key: string, value: unknown): void {
+    const list = this.#points.get(id) ?? []
+    // During a reload the new version contributes before the old one has gone.
+    const others = list.filter(one => !(one.key === key && one.plugin === plugin))
+    const taken = others.find(one => one.key === key)
+    if (taken !== undefined) throw new Error(`"${key}" of the extension point "${id}" is already contributed by the plugin "${taken.plugin}"`)
+    // Frozen: every plugin that uses the point is given this very list.
+    this.#points.set(id, Object.freeze([...others, Object.freeze({ key, plugin, value })]))
+  }
+
+  /** Takes back what a plugin provided and contributed; only `values` of it when given (an old version's). */
+  withdraw (plugin: string, values?: ReadonlySet<unknown>): void {
+    const isTheirs = (owner: string | undefined, value: unknown): boolean => owner === plugin && (values === undefined || values.has(value))
+    for (const entry of this.#services.values()) {
+      if (isTheirs(entry.provider, entry.implementation)) entry.implementation = undefined
+    }
+    for (const [id, list] of this.#points) this.#points.set(id, Object.freeze(list.filter(one => !isTheirs(one.plugin, one.value))))
+  }
+
+  handle (id: string): object {
+    return this.#entry(id).handle
+  }
+
+  isProvided (id: string): boolean {
+    return this.#services.get(id)?.implementation !== undefined
+  }
+
+  isBuiltInOnly (id: string): boolean {
+    return this.#services.get(id)?.builtInOnly ?? false
+  }
+
+  contributions (id: string): Contributions<unknown> {
+    const list = (): readonly Contribution[] => this.#points.get(id) ?? []
+    return Object.freeze({
+      get: (key: string) => list().find(one => one.key === key)?.value,
+      keys: () => list().map(one => one.key),
+      entries: () => list()
+    })
+  }
+
+  #entry (id: string): Provided {
+    const known = this.#services.get(id)
+    if (known !== undefined) return known
+    const fresh: Provided = { handle: Object.create(null) as object, implementation: undefined, builtInOnly: false, provider: undefined }
+    this.#services.set(id, fresh)
+    return fresh
+  }
+
+  #call (id: string, entry: Provided, name: string, args: readonly unknown[]): unknown {
+    const { implementation, provider } = entry
+    const method: unknown = implementation === undefined ? undefined : Reflect.get(implementation, name)
+    if (typeof method !== 'function' || provider === undefined) {
+      const plugin = provider ?? id.slice(0, id.indexOf('.'))
+      throw new Problem(503, 'E_PLUGIN_OFF', `the plugin "${plugin}" is off; turn it on to use this`, { plugin })
+    }
+    return inFrame(provider, () => Reflect.apply(method, implementation, args))
+  }
+}
+
+/** The names of an object's methods, its class's included, `constructor` and `then` left out. */
+function methodsOf (implementation: object): string[] {
+  const names = new Set<string>()
+  for (let at: object | null = implementation; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at) as object | null) {
+    for (const name of Object.getOwnPropertyNames(at)) {
+      const value: unknown = Object.getOwnPropertyDescriptor(at, name)?.value
+      if (typeof value === 'function' && name !== 'constructor' && name !== 'then') names.add(name)
+    }
+  }
+  return [...names]
+}
