@@ -1,0 +1,78 @@
+import { secondFactorMethods } from 'busbar/api/identity'
+import { list, maybe, nullable, object, oneOf, roles, text, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+
+const email = text({ max: 254 })
+const password = text({ max: 1024 })
+const code = text({ max: 64 })
+/** Which of `totp` and `recovery_code`; the identity says so when it is neither. */
+const method = maybe(text({ max: 32 }))
+/** Something to read: no control characters. */
+const plain = (limits: { min?: number, max: number }) =>
+  Type.String({ minLength: limits.min ?? 0, maxLength: limits.max, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
+const personName = plain({ max: 64 })
+const role = oneOf(roles)
+
+export const setupBody = object({
+  email, password, username: maybe(personName), instance_name: maybe(plain({ max: 200 }))
+})
+export const setupRequired = object({ setup_required: Type.Boolean() })
+export const firstUser = object({ id: uuid(), email: Type.String(), role, username: Type.String() })
+
+export const loginBody = object({ email, password })
+export const loginVerifyBody = object({ challenge: text({ max: 128 }), code, method })
+
+export const loginResult = object({
+  token: Type.String(),
+  refresh_token: Type.String(),
+  expires_in: Type.Integer(),
+  user: object({
+    id: uuid(), email: Type.String(), role, username: Type.String(), first_name: Type.String(), last_name: Type.String()
+  })
+})
+export const loginChallenge = object({
+  challenge: Type.String(), methods: list(oneOf(secondFactorMethods)), expires_in: Type.Integer()
+})
+export const loginAnswer = Type.Union([loginResult, loginChallenge])
+export type LoginAnswer = Static<typeof loginAnswer>
+export const refusal = object({ error: Type.String(), code: Type.String() })
+
+export const profile = object({
+  id: uuid(),
+  username: Type.String(),
+  email: Type.String(),
+  first_name: Type.String(),
+  last_name: Type.String(),
+  role,
+  created_at: timestamp()
+})
+export const profileBody = object({
+  username: maybe(plain({ min: 1, max: 64 })), first_name: maybe(personName), last_name: maybe(personName)
+})
+export type ProfileChanges = Static<typeof profileBody>
+
+export const passwordBody = object({ current_password: password, new_password: password })
+
+export const session = object({
+  id: uuid(),
+  /** Whether this is the session that asks. */
+  current: Type.Boolean(),
+  ip_address: Type.String(),
+  user_agent: Type.String(),
+  created_at: timestamp(),
+  last_used_at: timestamp(),
+  expires_at: timestamp()
+})
+export const sessions = list(session)
+
+export const totpStatus = object({
+  enabled: Type.Boolean(), enabled_at: nullable(timestamp()), recovery_codes_remaining: Type.Integer()
+})
+export const enrollBody = object({ password })
+export const enrollment = object({ secret: Type.String(), uri: Type.String() })
+export const verifyEnrollmentBody = object({ code })
+export const ownProofBody = object({ password, code, method })
+const renewedSession = nullable(loginResult)
+const codes = list(Type.String())
+export const enrollmentVerified = object({ recovery_codes: codes, session: renewedSession })
+export const totpDisabled = object({ status: Type.String(), session: renewedSession })
+export const newRecoveryCodes = object({ recovery_codes: codes })

@@ -1,0 +1,188 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { service, type Cookie, type Role, type Scope, type SessionCaller, type Tx } from 'busbar/sdk'
+
+/** Where a request came from: lock-out counts by address, a session remembers both. */
+export interface Client {
+  readonly ip: string
+  readonly userAgent: string | undefined
+}
+
+/** A user, without what proves to be one. `email` is in lower case; names that are not set are empty. */
+export interface UserRow {
+  readonly id: string
+  readonly email: string
+  readonly username: string
+  readonly first_name: string
+  readonly last_name: string
+  readonly role: Role
+  readonly created_at: Date
+  /** When a session was last used, to about five minutes; `created_at` before the first time. */
+  readonly last_active_at: Date
+}
+
+export interface Counted<Row> { readonly rows: readonly Row[], readonly total: number }
+export interface ListRange { readonly limit: number, readonly offset: number }
+
+/** Users and the rules about them. Every method that changes one throws a `Problem` when a rule forbids it. */
+export interface Users {
+  /** True until the first user exists. */
+  isSetupRequired(): Promise<boolean>
+  /** Makes the first user, an admin; 409 when there is one already. Signs nobody in. */
+  setUp(input: { readonly email: string, readonly password: string, readonly username?: string, readonly instanceName?: string }): Promise<UserRow>
+  /** What was given as the instance's name at setup. */
+  instanceName(): Promise<string | undefined>
+  findUser(userId: string): Promise<UserRow | undefined>
+  /** Oldest first. */
+  listUsers(range: ListRange): Promise<Counted<UserRow>>
+  /** 409 when the address is taken. */
+  createUser(input: { readonly email: string, readonly password: string, readonly role: Role, readonly username?: string }): Promise<UserRow>
+  /** What is absent stays as it is. */
+  updateProfile(userId: string, changes: { readonly username?: string, readonly firstName?: string, readonly lastName?: string }): Promise<UserRow>
+  /** Ends the user's sessions when the role changes; 400 for the last admin, 404 for an unknown user. */
+  changeRole(userId: string, role: Role): Promise<UserRow>
+  /** 400 for oneself and for the last admin, 409 while the user owns something. */
+  deleteUser(userId: string, actingUserId: string): Promise<void>
+}
+
+/** The answer to every successful sign-in, as it goes over the wire. */
+export interface LoginResult {
+  readonly token: string
+  readonly refresh_token: string
+  /** Seconds until `token` must be refreshed. */
+  readonly expires_in: number
+  readonly user: {
+    readonly id: string
+    readonly email: string
+    readonly role: Role
+    readonly username: string
+    readonly first_name: string
+    readonly last_name: string
+  }
+}
+
+/** What is asked of a user with a second factor, instead of a `LoginResult`. */
+export interface LoginChallenge {
+  readonly challenge: string
+  readonly methods: readonly SecondFactorMethod[]
+  /** Seconds. */
+  readonly expires_in: number
+}
+
+/** A session that was made or renewed: the body of the answer and the cookies that carry it. */
+export interface SessionGrant {
+  readonly sessionId: string
+  readonly result: LoginResult
+  readonly cookies: readonly Cookie[]
+}
+
+export type LoginOutcome =
+  | { readonly kind: 'signedIn', readonly grant: SessionGrant }
+  | { readonly kind: 'challenged', readonly challenge: LoginChallenge }
+
+/** One browser that is signed in. */
+export interface SessionRow {
+  readonly id: string
+  readonly ip_address: string
+  readonly user_agent: string
+  readonly created_at: Date
+  readonly last_used_at: Date
+  /** When it ends unless it is refreshed before. */
+  readonly expires_at: Date
+}
+
+export interface Sessions {
+  /**
+   * 401 for a wrong address or password, in the same time and words; 429 with `retry_after` after five
+   * failures for this account from this address within fifteen minutes.
+   */
+  login(input: { readonly email: string, readonly password: string }, client: Client): Promise<LoginOutcome>
+  /** The second step of a login with a second factor. */
+  verifyLogin(input: { readonly challenge: string, readonly code: string, readonly method?: string }, client: Client): Promise<SessionGrant>
+  /**
+   * Spends the refresh cookie of `headers` for a new session secret. Checks the CSRF token first (403).
+   * Undefined when the refresh secret is unknown, expired or already spent; spent ones end their session.
+   */
+  refresh(headers: IncomingHttpHeaders, client: Client): Promise<SessionGrant | undefined>
+  /** Newest first, those that could still be refreshed. */
+  listSessions(userId: string): Promise<readonly SessionRow[]>
+  /** False when the user has no such session. */
+  endSession(userId: string, sessionId: string): Promise<boolean>
+  /** The cookies that take a session out of the browser. */
+  signedOutCookies(): Promise<readonly Cookie[]>
+}
+
+export interface Passwords {
+  /** Ends the other sessions and renews this one; 401 for a wrong current password, which counts towards lock-out. */
+  changePassword(caller: SessionCaller, input: { readonly currentPassword: string, readonly newPassword: string }, client: Client): Promise<SessionGrant>
+  /** An admin sets another's password: all sessions and tokens of that user end. `currentPassword` is the admin's own. */
+  resetPassword(caller: SessionCaller, userId: string, input: { readonly currentPassword: string, readonly newPassword: string }, client: Client): Promise<void>
+}
+
+/** A personal access token, without its value. */
+export interface AccessTokenRow {
+  readonly id: string
+  readonly name: string
+  readonly scopes: readonly Scope[]
+  readonly role_at_issue: Role
+  readonly pinned: boolean
+  readonly project_ids: readonly string[]
+  readonly expires_at: Date | null
+  readonly last_used_at: Date | null
+  readonly created_at: Date
+}
+export interface NewAccessToken {
+  readonly name: string
+  readonly scope: Scope
+  readonly expiresInDays: number | null
+  /** Not empty: the token is pinned to these for ever. Projects the caller has checked to be reachable. */
+  readonly projectIds: readonly string[]
+}
+
+export interface AccessTokens {
+  /** Newest first. */
+  listTokens(userId: string, range: ListRange): Promise<Counted<AccessTokenRow>>
+  /** `value` is what the client sends; it is told once and cannot be recovered. */
+  createToken(caller: SessionCaller, token: NewAccessToken): Promise<{ readonly row: AccessTokenRow, readonly value: string }>
+  /** False when the user has no such token. It stops working at once. */
+  deleteToken(userId: string, tokenId: string): Promise<boolean>
+  /** For the owner of projects: a deleted project leaves every pin set, which never widens a token. */
+  removePins(projectId: string, tx: Tx): Promise<void>
+}
+
+export const secondFactorMethods = ['totp', 'recovery_code'] as const
+export type SecondFactorMethod = (typeof secondFactorMethods)[number]
+
+export interface TotpStatus {
+  readonly enabled: boolean
+  readonly enabled_at: Date | null
+  readonly recovery_codes_remaining: number
+}
+
+/** Two-factor sign-in with time-based codes. A wrong password or code is 401 and counts towards lock-out. */
+export interface TwoFactor {
+  totpStatus(userId: string): Promise<TotpStatus>
+  /** Stores a new secret that counts only after `verifyTotp`; 409 while a factor is on. */
+  enrollTotp(caller: SessionCaller, password: string, client: Client): Promise<{ readonly secret: string, readonly uri: string }>
+  /** Turns the factor on: the other sessions end, this one is renewed. 409 when nothing was enrolled. */
+  verifyTotp(caller: SessionCaller, code: string, client: Client): Promise<{ readonly recoveryCodes: readonly string[], readonly grant: SessionGrant }>
+  disableTotp(caller: SessionCaller, proof: TwoFactorProof, client: Client): Promise<SessionGrant>
+  /** The codes before these die. */
+  regenerateRecoveryCodes(caller: SessionCaller, proof: TwoFactorProof, client: Client): Promise<readonly string[]>
+  /** An admin takes another's factor away and ends that user's sessions; 409 when there is none. */
+  resetTotp(caller: SessionCaller, userId: string, proof: Partial<TwoFactorProof>, client: Client): Promise<void>
+}
+export interface TwoFactorProof {
+  readonly password: string
+  readonly code: string
+  /** `totp` unless given. */
+  readonly method?: string
+}
+
+/**
+ * Who may sign in and how: users, sessions, passwords, tokens and second factors, with all rules about
+ * them. Rows come in wire names. The table `identity.user (id)` may be referenced by foreign keys
+ * (RESTRICT), and joined for reading: `id, email, username, first_name, last_name, role`.
+ */
+export interface Identity extends Users, Sessions, Passwords, AccessTokens, TwoFactor {}
+/** For built-in plugins only. */
+export const identity = service<Identity>('identity.accounts', { builtInOnly: true })

@@ -1,0 +1,77 @@
+import type { CallerUser, CredentialSource, Database, FoundCredential, Role, Scope, SignedInCaller } from 'busbar/sdk'
+
+interface UserColumns { readonly user_id: string, readonly email: string, readonly username: string, readonly role: Role }
+interface SessionColumns extends UserColumns { readonly id: string, readonly secret_expires_at: Date, readonly last_used_at: Date }
+interface TokenColumns extends UserColumns {
+  readonly id: string
+  readonly name: string
+  readonly scope: Scope
+  readonly role_at_issue: Role
+  readonly pinned: boolean
+  readonly project_ids: readonly string[]
+  readonly expires_at: Date | null
+  readonly last_used_at: Date | null
+}
+
+/** What the guard asks when it meets a credential. Every statement is prepared, by a digest or an id. */
+export function createCredentialStore (database: Database): CredentialSource {
+  const { schema } = database
+  const selectSession = database.statement<SessionColumns, [string]>('session', `
+    select s.id, s.secret_expires_at, s.last_used_at, u.id as user_id, u.email, u.username, u.role
+    from ${schema}.session s join ${schema}.user u on u.id = s.user_id
+    where s.secret_hash = $1`)
+  const selectToken = database.statement<TokenColumns, [string]>('token', `
+    select t.id, t.name, t.scope, t.role_at_issue, t.pinned, t.expires_at, t.last_used_at,
+      u.id as user_id, u.email, u.username, u.role,
+      array(select p.project_id::text from ${schema}.access_token_pin p where p.token_id = t.id) as project_ids
+    from ${schema}.access_token t join ${schema}.user u on u.id = t.user_id
+    where t.hash = $1`)
+  const touchToken = database.statement<never, [string, Date, Date]>('touch_token', `
+    update ${schema}.access_token set last_used_at = $2
+    where id = $1 and (last_used_at is null or last_used_at <= $3)`)
+  const touchSession = database.statement<{ user_id: string }, [string, Date, Date]>('touch_session', `
+    update ${schema}.session set last_used_at = $2
+    where id = $1 and last_used_at <= $3 returning user_id`)
+  const touchUser = database.statement<never, [string, Date]>('touch_user', `
+    update ${schema}.user set last_active_at = $2 where id = $1 and last_active_at < $2`)
+
+  async function findSession (digest: string): Promise<FoundCredential | undefined> {
+    const [row] = await selectSession([digest])
+    if (row === undefined) return undefined
+    const caller: SignedInCaller = Object.freeze({ kind: 'session', sessionId: row.id, user: userOf(row, row.role) })
+    return { caller, expiresAt: row.secret_expires_at, lastUsedAt: row.last_used_at }
+  }
+
+  async function findToken (digest: string): Promise<FoundCredential | undefined> {
+    const [row] = await selectToken([digest])
+    if (row === undefined) return undefined
+    const caller: SignedInCaller = Object.freeze({
+      kind: 'token',
+      tokenId: row.id,
+      tokenName: row.name,
+      scope: row.scope,
+      pins: row.pinned ? Object.freeze([...row.project_ids]) : null,
+      user: userOf(row, lowerRole(row.role_at_issue, row.role))
+    })
+    return { caller, expiresAt: row.expires_at, lastUsedAt: row.last_used_at }
+  }
+
+  return Object.freeze<CredentialSource>({
+    find: async (kind, digest) => await (kind === 'token' ? findToken : findSession)(digest),
+    async used (caller, at, recent) {
+      if (caller.kind === 'token') {
+        await touchToken([caller.tokenId, at, recent])
+        return
+      }
+      // Two statements, not one: a password change locks the user first and then the sessions.
+      const [touched] = await touchSession([caller.sessionId, at, recent])
+      if (touched !== undefined) await touchUser([touched.user_id, at])
+    }
+  })
+}
+
+const userOf = (row: UserColumns, role: Role): CallerUser =>
+  Object.freeze({ id: row.user_id, email: row.email, username: row.username, role })
+
+/** A token keeps what its owner was when it was made: promotion lifts no token, demotion lowers all. */
+const lowerRole = (a: Role, b: Role): Role => a === 'admin' && b === 'admin' ? 'admin' : 'member'

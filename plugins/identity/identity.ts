@@ -1,0 +1,53 @@
+import type { Clock, Credentials, Database, Instance, Secrets } from 'busbar/sdk'
+import type { Identity } from './api.js'
+import { createInstanceStore } from './instance-store.js'
+import { createLockOut } from './lock-out.js'
+import { createLockOutStore } from './lock-out-store.js'
+import { createLoginChallenges } from './login-challenges.js'
+import { createPasswordHasher } from './password-hasher.js'
+import { createPasswords } from './passwords.js'
+import { readSessionPolicy } from './policy.js'
+import { createReauthentication } from './reauthentication.js'
+import { createSecondFactor } from './second-factor.js'
+import { createSessionIssuer } from './session-issuer.js'
+import { createSessionStore } from './session-store.js'
+import { createSessions } from './sessions.js'
+import { createTokenStore } from './token-store.js'
+import { createTokens } from './tokens.js'
+import { createTwoFactor } from './two-factor.js'
+import { createTwoFactorStore } from './two-factor-store.js'
+import { createUserStore } from './user-store.js'
+import { createUsers } from './users.js'
+
+export interface IdentityParts {
+  readonly database: Database
+  readonly secrets: Secrets
+  readonly clock: Clock
+  readonly credentials: Credentials
+  readonly environment: Instance['environment']
+}
+
+/** Puts identity together: stores over one schema, and the rules between them. */
+export function createIdentity ({ database, secrets, clock, credentials, environment }: IdentityParts): Identity {
+  const policy = readSessionPolicy(environment)
+  const hasher = createPasswordHasher()
+  const lockOut = createLockOut(createLockOutStore(database), clock)
+
+  const users = createUserStore(database)
+  const sessions = createSessionStore(database)
+  const tokens = createTokenStore(database)
+  const twoFactor = createTwoFactorStore(database)
+
+  const issuer = createSessionIssuer({ store: sessions, credentials, policy, clock })
+  const secondFactor = createSecondFactor(twoFactor, secrets, clock)
+  const challenges = createLoginChallenges({ database, store: twoFactor, users, secondFactor, lockOut, issuer, clock })
+  const reauthentication = createReauthentication({ database, users, hasher, secondFactor, lockOut })
+
+  return Object.freeze({
+    ...createUsers({ database, store: users, instance: createInstanceStore(database), hasher, issuer, credentials, clock }),
+    ...createSessions({ database, store: sessions, users, hasher, lockOut, issuer, challenges, credentials, clock }),
+    ...createPasswords({ database, users, tokens, twoFactor, hasher, reauthentication, issuer, clock }),
+    ...createTokens({ database, store: tokens, users, credentials, clock }),
+    ...createTwoFactor({ database, store: twoFactor, users, secondFactor, reauthentication, lockOut, issuer })
+  })
+}

@@ -1,0 +1,27 @@
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+
+export const lockOutPolicy = { attempts: 5, windowMs: 15 * minuteMs } as const
+export const challengePolicy = { attempts: 5, lifetimeMs: 5 * minuteMs } as const
+export const passwordPolicy = { minCharacters: 8, maxBytes: 1024 } as const
+export const recoveryCodes = 10
+
+/** How long a session secret works, and how long the session can be refreshed. */
+export interface SessionPolicy { readonly secretMs: number, readonly refreshMs: number }
+
+/** `JWT_EXPIRY_HOURS` (1) and `JWT_REFRESH_HOURS` (168); fractions are allowed. */
+export function readSessionPolicy (environment: (name: string) => string | undefined): SessionPolicy {
+  return {
+    secretMs: hours(environment, 'JWT_EXPIRY_HOURS', 1),
+    refreshMs: hours(environment, 'JWT_REFRESH_HOURS', 168)
+  }
+}
+
+function hours (environment: (name: string) => string | undefined, name: string, fallback: number): number {
+  const text = environment(name)
+  const value = text === undefined ? fallback : Number(text)
+  if (!(value > 0 && value <= 24 * 365)) {
+    throw new Error(`${name} is ${JSON.stringify(text)}: give a number of hours above 0, at most ${24 * 365}`)
+  }
+  return Math.round(value * hourMs)
+}

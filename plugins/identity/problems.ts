@@ -1,0 +1,34 @@
+import { Problem, problemTable } from 'busbar/sdk'
+
+export const problems = problemTable({
+  setupCompleted: [409, 'E_AUTH_SETUP_COMPLETED', 'setup already completed'],
+  wrongCredentials: [401, 'E_AUTH_CREDENTIALS', 'invalid email or password'],
+  wrongPassword: [401, 'E_AUTH_PASSWORD', 'current password is incorrect'],
+  sessionEnded: [401, 'E_AUTH_SESSION_ENDED', 'this session has ended: sign in again'],
+  busy: [503, 'E_AUTH_BUSY', 'too many sign-ins at the same time: try again in a few seconds'],
+
+  emailInvalid: [400, 'E_USER_EMAIL', 'email is not a valid address'],
+  emailTaken: [409, 'E_USER_EMAIL_TAKEN', 'a user with the email {email} already exists'],
+  passwordShort: [400, 'E_USER_PASSWORD', 'password must have at least {min} characters'],
+  passwordLong: [400, 'E_USER_PASSWORD', 'password must have at most {max} bytes'],
+  userNotFound: [404, 'E_USER_NOT_FOUND', 'user not found'],
+  ownAccount: [400, 'E_USER_SELF', 'you cannot delete your own account'],
+  lastAdminDemoted: [400, 'E_USER_LAST_ADMIN', 'the last admin cannot be demoted: make another user an admin first'],
+  lastAdminDeleted: [400, 'E_USER_LAST_ADMIN', 'the last admin cannot be deleted: make another user an admin first'],
+  userOwns: [409, 'E_USER_OWNS_PROJECTS', 'this user still owns projects: transfer or delete them first'],
+
+  totpEnabled: [409, 'E_TOTP_ENABLED', 'two-factor authentication is already enabled'],
+  totpDisabled: [409, 'E_TOTP_DISABLED', 'two-factor authentication is not enabled'],
+  totpNotEnrolled: [409, 'E_TOTP_NOT_ENROLLED', 'no two-factor enrollment is pending: enroll first'],
+  wrongCode: [401, 'E_TOTP_CODE', 'invalid verification code'],
+  codeReused: [401, 'E_TOTP_CODE_REUSED', 'that code has already been used: wait for the next one'],
+  codeRequired: [400, 'E_TOTP_CODE_REQUIRED', 'code is required: your account has two-factor authentication'],
+  unknownMethod: [400, 'E_TOTP_METHOD', 'unsupported verification method: use totp or recovery_code'],
+  challengeExpired: [401, 'E_AUTH_CHALLENGE', 'this verification challenge has expired or was used: sign in again']
+})
+
+/** Not a rate limit: the body is JSON and says when to come back. */
+export const lockedOut = (seconds: number): Problem => new Problem(
+  429, 'E_AUTH_LOCKED', `too many failed attempts: try again in ${seconds} seconds`,
+  { retry_after: seconds }, { 'retry-after': String(seconds) }
+)

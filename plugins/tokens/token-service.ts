@@ -1,0 +1,47 @@
+import type { AccessTokenRow, Identity, ListRange } from 'busbar/api/identity'
+import { isProblem, type ProjectId, type SessionCaller } from 'busbar/sdk'
+import { problems } from './problems.js'
+import type { NewToken } from './schemas.js'
+import { readExpiry, readName, readScope } from './token-rules.js'
+
+/** As the guard checks a project of the path. */
+type RequireProject = (projectId: string) => Promise<ProjectId>
+
+/** Tokens of the caller's own; nobody sees or ends another's. */
+export class TokenService {
+  constructor (readonly identity: Identity) {}
+
+  async list (caller: SessionCaller, range: ListRange) {
+    const { rows, total } = await this.identity.listTokens(caller.user.id, range)
+    return { rows: rows.map(toWire), total }
+  }
+
+  async create (caller: SessionCaller, wanted: NewToken, requireProject: RequireProject) {
+    const name = readName(wanted.name)
+    const scope = readScope(wanted.scopes)
+    const expiresInDays = readExpiry(wanted.expires_in_days)
+    const projectIds = await reachable(wanted.project_ids ?? [], requireProject)
+    const { row, value } = await this.identity.createToken(caller, { name, scope, expiresInDays, projectIds })
+    return { ...toWire(row), token: value }
+  }
+
+  async delete (caller: SessionCaller, tokenId: string) {
+    if (!await this.identity.deleteToken(caller.user.id, tokenId)) throw problems.notFound()
+    return { status: 'deleted' }
+  }
+}
+
+const toWire = (row: AccessTokenRow) => ({ ...row, scopes: [...row.scopes], project_ids: [...row.project_ids] })
+
+async function reachable (projectIds: readonly string[], requireProject: RequireProject): Promise<readonly string[]> {
+  const distinct = [...new Set(projectIds)]
+  await Promise.all(distinct.map(async projectId => {
+    try {
+      await requireProject(projectId)
+    } catch (error) {
+      // In a body the id is a value like others: a bad one is 400, not 404.
+      throw isProblem(error) && error.status < 500 ? problems.projectUnreachable({ projectId }) : error
+    }
+  }))
+  return distinct
+}

@@ -1,0 +1,33 @@
+import { maybe, object, oneOf, pagingQuery, roles, text, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+
+const role = oneOf(roles)
+const password = text({ max: 1024 })
+
+const fields = {
+  id: uuid(),
+  email: Type.String(),
+  username: Type.String(),
+  first_name: Type.String(),
+  last_name: Type.String(),
+  role,
+  created_at: timestamp()
+}
+export const user = object({ ...fields, last_active_at: timestamp() })
+export const userAfterRoleChange = object(fields)
+
+/** `role` is `member` unless given. */
+export const createBody = object({
+  email: text({ max: 254 }),
+  password,
+  role: maybe(role),
+  username: maybe(Type.String({ maxLength: 64, pattern: '^[^\\u0000-\\u001f\\u007f]*$' }))
+})
+export type NewUser = Static<typeof createBody>
+
+export const roleBody = object({ role })
+/** `current_password` is the acting admin's own. */
+export const passwordBody = object({ password, current_password: password })
+export const totpResetBody = object({
+  current_password: password, code: maybe(text({ max: 64 })), method: maybe(text({ max: 32 }))
+})
+export const listQuery = object(pagingQuery)
