@@ -1,0 +1,28 @@
+import { allow, type RouteDeclarer } from 'busbar/sdk'
+import { stopGraceSeconds } from './container-control.js'
+import type { Applications } from './index.js'
+import { application } from './schemas.js'
+
+const one = '/api/projects/:projectId/applications/:applicationId'
+const actions = [
+  ['start', 'Start App'],
+  ['stop', 'Stop App'],
+  ['restart', 'Restart App']
+] as const
+
+/** The verbs that act on the container that exists. */
+export function actionRoutes (route: RouteDeclarer<Applications>) {
+  for (const [action, summary] of actions) {
+    route({
+      method: 'POST', url: `${one}/${action}`, group: 'Application Actions', summary,
+      access: allow.token('deploy', { project: { param: 'projectId', chain: { applicationId: 'application' } } }),
+      schema: { response: { 200: application } },
+      timeoutMs: (stopGraceSeconds + 30) * 1000,
+      audit: { action: `${action}_application`, resource: 'application', id: { param: 'applicationId' } },
+      handler: async ({ project, params }, { applications, control }) => {
+        await control[action](project, params.applicationId)
+        return await applications.get(project, params.applicationId)
+      }
+    })
+  }
+}

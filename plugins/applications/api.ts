@@ -1,0 +1,120 @@
+import { event, extensionPoint, service, type Tx } from 'busbar/sdk'
+
+export type ApplicationStatus = 'inactive' | 'running' | 'stopped' | 'error' | 'unhealthy'
+export type BuildType = 'dockerfile' | 'buildpacks' | 'railpack' | 'image' | 'nixpacks' | 'static'
+export type ContainerCaps = 'minimal' | 'standard'
+
+export type ApplicationSource =
+  | { readonly type: 'git', readonly repo: string, readonly branch: string | null, readonly token: string | null
+    /** The git integration to clone with, where no token is stored. */
+    readonly integrationId?: string
+    /** Relative to the repository's root; '' is the root. */
+    readonly rootDirectory: string
+    /** Relative to the root directory. */
+    readonly dockerfilePath: string }
+  | { readonly type: 'image', readonly image: string }
+
+export type HealthCheck =
+  | { readonly type: 'none' }
+  | { readonly type: 'http', readonly path: string
+    /** 0 means any 2xx. */
+    readonly expectStatus: number
+    /** The whole window. */
+    readonly windowSeconds: number }
+  | { readonly type: 'command', readonly command: string, readonly intervalSeconds: number, readonly retries: number
+    readonly startPeriodSeconds: number, readonly timeoutSeconds: number }
+
+/** Everything a deploy needs to know of an application, read in one statement, secrets in clear. */
+export interface DeployableApplication {
+  readonly id: string
+  readonly projectId: string
+  readonly projectSlug: string
+  readonly name: string
+  /** The full slug: the running container's name. */
+  readonly slug: string
+  readonly status: ApplicationStatus
+  /** The deployment whose container is the running one; null before the first success. */
+  readonly containerDeploymentId: string | null
+  readonly source: ApplicationSource
+  /** The override where there is one. */
+  readonly buildType: BuildType
+  /** For buildpacks; null: the builder's default. */
+  readonly builderImage: string | null
+  /** URIs of buildpacks, in order; empty: detected. */
+  readonly customBuildpacks: readonly string[]
+  /** null: not known before the image is (its EXPOSE, else 8080). */
+  readonly containerPort: number | null
+  /** Cores; 0 = no limit. */
+  readonly cpuLimit: number
+  /** Bytes; 0 = no limit. */
+  readonly memoryLimit: number
+  readonly healthCheck: HealthCheck
+  readonly containerCaps: ContainerCaps
+  readonly readonlyRootfs: boolean
+}
+
+/**
+ * The table `applications.application (id)` may be referenced (RESTRICT), and joined for reading: `id,
+ * project_id, name, slug, deleting_at`.
+ */
+export interface ApplicationRegistry {
+  /** Undefined when it does not exist or is being deleted. */
+  deployable(applicationId: string): Promise<DeployableApplication | undefined>
+  /**
+   * A successful deploy: running, its times set, change markers older than `startedAt` cleared (only the
+   * `config` one when nothing was built or pulled: `rebuilt: false`), the project's last deploy noted.
+   * From then on the status follows the container of `deploymentId` and of no other.
+   */
+  recordDeployed(applicationId: string, deploy: DeployRecord, tx: Tx): Promise<void>
+  /** Writes a changed status and tells the `container-status` channel; does nothing when it is the same. */
+  setStatus(applicationId: string, status: ApplicationStatus): Promise<void>
+  /** Something that a reload applies has changed: `pending_change` becomes `config` (once it was deployed). */
+  markConfigChanged(applicationId: string, tx: Tx): Promise<void>
+  /** The `deploy_hook_enabled` of the answers; the hook itself is kept by its plugin. */
+  setDeployHookEnabled(applicationId: string, enabled: boolean, tx: Tx): Promise<void>
+}
+export const applicationRegistry = service<ApplicationRegistry>('applications.registry')
+
+export interface DeployRecord {
+  readonly deploymentId: string
+  readonly startedAt: Date
+  readonly finishedAt: Date
+  readonly rebuilt: boolean
+}
+
+/** Says why an application must not be started, stopped, restarted or get another source now (a deploy is active); null when it may. */
+export const applicationGates = extensionPoint<{ refuses(applicationId: string): Promise<string | null> }>('applications.gates')
+
+/** Adds the `direct_url` to an application's answer; asked once per row, so it answers from memory. */
+export const applicationAddresses = extensionPoint<{ directUrl(applicationId: string): string | null }>('applications.addresses')
+
+/**
+ * Told after a person started or stopped the application's container, so that what points at it can
+ * follow: its address may have changed. A restart is one `stopped` and one `started`.
+ */
+export interface ApplicationLifecycle {
+  started(applicationId: string, containerId: string): Promise<void>
+  stopped(applicationId: string): Promise<void>
+}
+export const applicationLifecycle = extensionPoint<ApplicationLifecycle>('applications.lifecycle')
+
+/** The health check of the latest deployment, as `GET …/health` answers it; null before the first. */
+export interface DeployHealth {
+  readonly deployment_id: string
+  readonly deploy_status: string
+  readonly status: 'pending' | 'passing' | 'failing' | 'skipped'
+  readonly message: string | null
+  readonly checked_at: Date | string | null
+}
+export const applicationDeployHealth =
+  extensionPoint<{ latest(applicationId: string): Promise<DeployHealth | null> }>('applications.deployHealth')
+
+/** Whether a user may clone with a git integration; asked before its id is stored. None: no id is accepted. */
+export const applicationGitIntegrations =
+  extensionPoint<{ mayUse(integrationId: string, userId: string): Promise<boolean> }>('applications.gitIntegrations')
+
+/** As `projects.teardown`, for one application. Runs for each application of a deleted project too. */
+export const applicationTeardown =
+  extensionPoint<{ teardown(applicationId: string, context: { readonly signal: AbortSignal }): Promise<void> }>('applications.teardown')
+
+export const applicationDeleted = event<{ readonly applicationId: string, readonly projectId: string }>('applications.deleted')

@@ -1,0 +1,77 @@
+import type { ProjectDirectory } from 'busbar/api/projects'
+import type { Bus, Clock, Database } from 'busbar/sdk'
+import type { ApplicationRegistry, ApplicationSource, DeployableApplication } from './api.js'
+import type { DeployableRow, DeployStore } from './deploy-store.js'
+import { healthCheckOf } from './health-check.js'
+import type { SealedFields } from './sealed-fields.js'
+import type { StatusBoard } from './status-board.js'
+import { lookAgain } from './status-follower.js'
+
+export interface ApplicationRegistryParts {
+  readonly deploys: DeployStore
+  readonly board: StatusBoard
+  readonly sealed: SealedFields
+  readonly projects: ProjectDirectory
+  readonly db: Database
+  readonly bus: Bus
+  readonly clock: Clock
+}
+
+/** What other plugins read and write of applications. */
+export function applicationRegistryOf ({ deploys, board, sealed, projects, db, bus, clock }: ApplicationRegistryParts): ApplicationRegistry {
+  return {
+    deployable: async id => {
+      const row = await deploys.deployable(id)
+      return row === undefined ? undefined : deployableOf(row, sealed)
+    },
+    recordDeployed: async (id, deploy, tx) => {
+      const before = await deploys.recordDeployed(id, deploy, tx)
+      if (before === undefined) return
+      await projects.recordActivity(before.project_id, deploy.finishedAt, tx)
+      if (before.was !== 'running') db.afterCommit(tx, () => { board.announce(id, 'running') })
+      // Its container counts from now on: what it did before was not followed.
+      await bus.signal(lookAgain, id, tx)
+    },
+    setStatus: async (id, status) => { await board.set(id, status) },
+    markConfigChanged: async (id, tx) => { await deploys.markConfigChanged(id, clock.now(), tx) },
+    setDeployHookEnabled: async (id, enabled, tx) => { await deploys.setDeployHookEnabled(id, enabled, tx) }
+  }
+}
+
+function deployableOf (row: DeployableRow, sealed: SealedFields): DeployableApplication {
+  return {
+    id: row.id,
+    projectId: row.project_id,
+    projectSlug: row.project_slug,
+    name: row.name,
+    slug: row.slug,
+    status: row.status,
+    containerDeploymentId: row.container_deployment_id,
+    source: sourceOf(row, sealed),
+    buildType: buildTypeOf(row),
+    builderImage: row.builder_image,
+    customBuildpacks: JSON.parse(row.custom_buildpacks) as string[],
+    containerPort: row.container_port,
+    cpuLimit: row.cpu_limit,
+    memoryLimit: row.memory_limit,
+    healthCheck: healthCheckOf(row),
+    containerCaps: row.container_caps,
+    readonlyRootfs: row.readonly_rootfs
+  }
+}
+
+function sourceOf (row: DeployableRow, sealed: SealedFields): ApplicationSource {
+  if (row.type === 'image') return { type: 'image', image: row.source_image ?? '' }
+  return {
+    type: 'git',
+    repo: row.source_repo ?? '',
+    branch: row.branch,
+    token: row.git_token === null ? null : sealed.open('git_token', row.id, row.git_token),
+    ...(row.git_integration_id !== null && { integrationId: row.git_integration_id }),
+    rootDirectory: row.root_directory ?? '',
+    dockerfilePath: row.dockerfile_path ?? 'Dockerfile'
+  }
+}
+
+const buildTypeOf = ({ build_type: own, build_type_override: override }: DeployableRow): DeployableApplication['buildType'] =>
+  (override ?? own) as DeployableApplication['buildType']

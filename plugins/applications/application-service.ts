@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto'
+import type { ProjectDirectory } from 'busbar/api/projects'
+import type { Clock, Contributions, Database, Page, ProjectId } from 'busbar/sdk'
+import type { DeployHealth } from './api.js'
+import type { ApplicationChanges, ApplicationStore, NewApplication } from './application-store.js'
+import { changeMarkers } from './change-markers.js'
+import { passGates, type Gates } from './gates.js'
+import { decideHealthCheck, initialHealthCheck } from './health-check.js'
+import { invalid, problems } from './problems.js'
+import type { ApplicationAnswer, ApplicationRow, ChangeSourceBody, CreateBody, HealthCheckBody, ResourcesBody, RuntimeBody, UpdateBody, WebhookBody } from './schemas.js'
+import type { SealedFields } from './sealed-fields.js'
+import { applicationSlug } from './slug.js'
+import { parseBranch } from './source-text.js'
+import { decideSource, decideSourceUpdate, decideToken, type TokenChange } from './source.js'
+
+export interface ApplicationServiceParts {
+  readonly store: ApplicationStore
+  readonly db: Database
+  readonly clock: Clock
+  readonly sealed: SealedFields
+  readonly projects: ProjectDirectory
+  readonly addresses: Contributions<{ directUrl(applicationId: string): string | null }>
+  readonly gates: Gates
+  readonly deployHealth: Contributions<{ latest(applicationId: string): Promise<DeployHealth | null> }>
+  readonly gitIntegrations: Contributions<{ mayUse(integrationId: string, userId: string): Promise<boolean> }>
+}
+
+const defaultPushBranch = 'main'
+const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const neverDeployed = { deployment_id: null, deploy_status: null, status: 'pending', message: 'not deployed yet', checked_at: null } as const
+
+/** The rules about applications as records: what they are built from and how their containers are made. */
+export class ApplicationService {
+  readonly #parts: ApplicationServiceParts
+
+  constructor (parts: ApplicationServiceParts) {
+    this.#parts = parts
+  }
+
+  async list (projectId: ProjectId, page: Page): Promise<{ rows: ApplicationAnswer[], total: number }> {
+    const { rows, total } = await this.#parts.store.list(projectId, page)
+    return { rows: rows.map(row => this.#answer(row)), total }
+  }
+
+  async get (projectId: ProjectId, id: string): Promise<ApplicationAnswer> {
+    return this.#answer(await this.#parts.store.get(projectId, id) ?? missing(id))
+  }
+
+  async create (projectId: ProjectId, body: CreateBody, userId: string): Promise<ApplicationAnswer> {
+    const { store, db, clock, sealed, projects } = this.#parts
+    const id = randomUUID()
+    const source = decideSource(body)
+    const now = clock.now()
+    const isGit = source.type === 'git'
+    const token = decideToken({ source_repo: null, has_git_credentials: false }, undefined, body.git_token)
+    const fields: ApplicationChanges = {
+      ...source,
+      ...initialHealthCheck(body.health_check_path),
+      ...(isGit && this.#tokenColumn(id, token)),
+      name: body.name,
+      git_integration_id: isGit ? await this.#integration(body.git_integration_id ?? null, userId) : null,
+      webhook_secret: sealed.newWebhookSecret(id),
+      container_port: body.container_port ?? null,
+      cpu_limit: body.cpu_limit ?? 0,
+      memory_limit: body.memory_limit ?? 0
+    }
+    return await db.transaction(async tx => {
+      const project = await projects.find(projectId, tx)
+      if (project === undefined) throw problems.projectGone({ projectId })
+      const slug = applicationSlug(project.slug, body.slug?.trim() || body.name, id)
+      const application: NewApplication = { ...fields, id, project_id: projectId, slug, created_at: now, updated_at: now }
+      await store.insert(application, tx)
+      return this.#answer(await store.get(projectId, id, tx) ?? missing(id))
+    })
+  }
+
+  async update (projectId: ProjectId, id: string, body: UpdateBody, userId: string): Promise<ApplicationAnswer> {
+    const integration = body.git_integration_id === undefined
+      ? {}
+      : { git_integration_id: await this.#integration(body.git_integration_id, userId) }
+    return await this.#change(projectId, id, current => ({
+      ...(body.name !== undefined && { name: body.name }),
+      ...decideSourceUpdate(current, body),
+      ...(current.type === 'git' && { ...integration, ...this.#tokenColumn(id, decideToken(current, body.source_repo?.trim(), body.git_token)) }),
+      ...(body.container_port !== undefined && { container_port: body.container_port })
+    }))
+  }
+
+  /** From git to image or back. Domains, volumes, variables, limits, deploy hook and history stay. */
+  async changeSource (projectId: ProjectId, id: string, body: ChangeSourceBody, userId: string): Promise<ApplicationAnswer> {
+    const { store, sealed } = this.#parts
+    await passGates(this.#parts.gates, id)
+    if (await store.hasPreviews(projectId, id)) throw problems.hasPreviews()
+    const isGit = body.type === 'git'
+    const integrationId = isGit ? await this.#integration(body.git_integration_id ?? null, userId) : null
+    return await this.#change(projectId, id, current => {
+      if (current.type === body.type) throw problems.sameType({ type: body.type }, { field: 'type' })
+      const token = decideToken({ source_repo: null, has_git_credentials: false }, undefined, body.git_token)
+      return {
+        ...decideSource(body),
+        git_integration_id: integrationId,
+        git_token: null,
+        ...(isGit && this.#tokenColumn(id, token)),
+        ...(isGit ? !current.has_webhook_secret && { webhook_secret: sealed.newWebhookSecret(id) } : { webhook_secret: null })
+      }
+    })
+  }
+
+  async setHealthCheck (projectId: ProjectId, id: string, body: HealthCheckBody): Promise<ApplicationAnswer> {
+    return await this.#change(projectId, id, () => decideHealthCheck(body))
+  }
+
+  async setResources (projectId: ProjectId, id: string, body: ResourcesBody): Promise<ApplicationAnswer> {
+    return await this.#change(projectId, id, () => ({ ...body }))
+  }
+
+  async setRuntime (projectId: ProjectId, id: string, body: RuntimeBody): Promise<ApplicationAnswer> {
+    return await this.#change(projectId, id, () => ({ ...body }))
+  }
+
+  async setWebhook (projectId: ProjectId, id: string, body: WebhookBody): Promise<ApplicationAnswer> {
+    const { webhook_secret: secret, auto_deploy_branch: branch } = body
+    return await this.#change(projectId, id, () => ({
+      ...(typeof secret === 'string' && { webhook_secret: secret === '' ? null : this.#parts.sealed.seal('webhook_secret', id, secret) }),
+      ...(branch !== undefined && { auto_deploy_branch: branch === null ? null : parseBranch(branch, 'auto_deploy_branch') ?? defaultPushBranch })
+    }))
+  }
+
+  async revealWebhookSecret (projectId: ProjectId, id: string): Promise<{ webhook_secret: string }> {
+    const { store, sealed } = this.#parts
+    const { webhook_secret: secret } = await store.secrets(projectId, id) ?? missing(id)
+    if (secret === null) throw problems.noWebhookSecret()
+    return { webhook_secret: sealed.open('webhook_secret', id, secret) }
+  }
+
+  /** The health check of the latest deployment. */
+  async health (projectId: ProjectId, id: string): Promise<DeployHealth | typeof neverDeployed> {
+    await this.get(projectId, id)
+    for (const { value } of this.#parts.deployHealth.entries()) {
+      const latest = await value.latest(id)
+      if (latest !== null) return latest
+    }
+    return neverDeployed
+  }
+
+  /** Decides from the row as nobody else can change it any more, and writes only what is to change. */
+  async #change (projectId: ProjectId, id: string, decide: (current: ApplicationRow) => ApplicationChanges): Promise<ApplicationAnswer> {
+    const { store, db, clock } = this.#parts
+    return await db.transaction(async tx => {
+      const current = await store.hold(projectId, id, tx) ?? missing(id)
+      const changes = decide(current)
+      if (Object.keys(changes).length === 0) return this.#answer(current)
+      const now = clock.now()
+      await store.update(projectId, id, { ...changes, ...changeMarkers(current, changes, now), updated_at: now }, tx)
+      return this.#answer(await store.get(projectId, id, tx) ?? missing(id))
+    })
+  }
+
+  #tokenColumn (id: string, change: TokenChange): ApplicationChanges {
+    switch (change.kind) {
+      case 'keep': return {}
+      case 'drop': return { git_token: null }
+      case 'set': return { git_token: this.#parts.sealed.seal('git_token', id, change.token) }
+    }
+  }
+
+  /** An id in a body must be one the caller may use: otherwise it would reach past a pin. */
+  async #integration (id: string | null, userId: string): Promise<string | null> {
+    if (id === null || id === '') return null
+    const integrations = uuidForm.test(id) ? this.#parts.gitIntegrations.entries() : []
+    for (const { value } of integrations) if (await value.mayUse(id, userId)) return id
+    throw invalid('git_integration_id', 'names no git integration that you may use')
+  }
+
+  #answer (row: ApplicationRow): ApplicationAnswer {
+    for (const { value } of this.#parts.addresses.entries()) {
+      const url = value.directUrl(row.id)
+      if (url !== null) return { ...row, direct_url: url }
+    }
+    return { ...row, direct_url: null }
+  }
+}
+
+function missing (applicationId: string): never {
+  throw problems.notFound({ applicationId })
+}

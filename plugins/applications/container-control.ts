@@ -1,0 +1,86 @@
+import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
+import type { Bus, Clock, Contributions, ProjectId } from 'busbar/sdk'
+import type { ApplicationLifecycle } from './api.js'
+import type { ApplicationStore } from './application-store.js'
+import type { DeployStore } from './deploy-store.js'
+import { passGates, type Gates } from './gates.js'
+import { problems } from './problems.js'
+import type { StatusBoard } from './status-board.js'
+import { lookAgain } from './status-follower.js'
+
+export const stopGraceSeconds = 30
+
+export interface ContainerControlParts {
+  readonly store: ApplicationStore
+  readonly deploys: DeployStore
+  readonly board: StatusBoard
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly gates: Gates
+  readonly lifecycle: Contributions<ApplicationLifecycle>
+  readonly runtime: { get(): ContainerRuntime | undefined }
+}
+
+/** Start, stop and restart: they act on the container that exists and read no configuration. */
+export class ContainerControl {
+  readonly #parts: ContainerControlParts
+
+  constructor (parts: ContainerControlParts) {
+    this.#parts = parts
+  }
+
+  async start (projectId: ProjectId, id: string): Promise<void> {
+    const { runtime, container } = await this.#locate(projectId, id)
+    if (container.status !== 'running') await runtime.start(container.id)
+    await this.#started(id, container.id)
+  }
+
+  async stop (projectId: ProjectId, id: string): Promise<void> {
+    const { runtime, container } = await this.#locate(projectId, id)
+    await runtime.stop(container.id, stopGraceSeconds)
+    await this.#stopped(id)
+  }
+
+  async restart (projectId: ProjectId, id: string): Promise<void> {
+    const { runtime, container } = await this.#locate(projectId, id)
+    await runtime.stop(container.id, stopGraceSeconds)
+    await this.#stopped(id)
+    await runtime.start(container.id)
+    await this.#started(id, container.id)
+  }
+
+  async #locate (projectId: ProjectId, id: string): Promise<{ runtime: ContainerRuntime, container: ContainerState }> {
+    const { store, gates, runtime: engine } = this.#parts
+    const application = await store.record(projectId, id)
+    if (application === undefined) throw problems.notFound({ applicationId: id })
+    const runtime = engine.get()
+    if (runtime === undefined) throw problems.runtimeOff({ plugin: 'runtime-docker' })
+    await passGates(gates, id)
+    const containers = await runtime.list({ applicationId: id })
+    // The record decides; the name only speaks where there is none yet.
+    const current = application.container_deployment_id
+    const container = containers.find(({ owner }) => current !== null && owner.deploymentId === current) ??
+      containers.find(({ name }) => name === application.slug)
+    if (container === undefined) throw problems.noContainer({ slug: application.slug })
+    return { runtime, container }
+  }
+
+  async #started (id: string, containerId: string): Promise<void> {
+    const { lifecycle, bus } = this.#parts
+    for (const { value } of lifecycle.entries()) await value.started(id, containerId)
+    await this.#set(id, 'running')
+    // It may have ended again before the row said that it runs.
+    await bus.signal(lookAgain, id)
+  }
+
+  async #stopped (id: string): Promise<void> {
+    for (const { value } of this.#parts.lifecycle.entries()) await value.stopped(id)
+    await this.#set(id, 'stopped')
+  }
+
+  async #set (id: string, status: 'running' | 'stopped'): Promise<void> {
+    const { board, deploys, clock } = this.#parts
+    await board.set(id, status)
+    await deploys.markActive(id, clock.now())
+  }
+}

@@ -1,0 +1,41 @@
+import type { ContainerState } from 'busbar/api/runtime-docker'
+import type { ApplicationStatus } from './api.js'
+
+/** What an event of the engine says about the one container that counts. */
+export interface StatusEvent {
+  readonly action: 'start' | 'restart' | 'stop' | 'die' | 'oom' | 'healthy' | 'unhealthy' | 'destroy'
+  readonly exitCode: number | null
+}
+
+/** The application's status after an event of its current container. */
+export function statusAfter (current: ApplicationStatus, { action, exitCode }: StatusEvent): ApplicationStatus {
+  switch (action) {
+    case 'start':
+    case 'restart':
+    case 'healthy': return 'running'
+    case 'stop': return 'stopped'
+    case 'oom': return 'error'
+    case 'unhealthy': return current === 'running' ? 'unhealthy' : current
+    case 'die': return current === 'stopped' || current === 'error' ? current : statusOfExit(exitCode)
+    case 'destroy': return current
+  }
+}
+
+/** 129 to 192 are deaths by a signal: somebody wanted the end. */
+const statusOfExit = (code: number | null): ApplicationStatus =>
+  code === null || code === 0 || (code >= 129 && code <= 192) ? 'stopped' : 'error'
+
+/** The status that fits what the engine holds; undefined: the container is gone. */
+export function statusOf (current: ApplicationStatus, container: Pick<ContainerState, 'status' | 'exitCode' | 'oomKilled' | 'health'> | undefined): ApplicationStatus {
+  switch (container?.status) {
+    case undefined: return statusAfter(current, { action: 'die', exitCode: null })
+    case 'running': return container?.health === 'unhealthy' ? 'unhealthy' : 'running'
+    case 'exited':
+    case 'dead': return container?.oomKilled === true && current !== 'stopped' ? 'error' : statusAfter(current, { action: 'die', exitCode: container?.exitCode ?? null })
+    // On its way somewhere: an event will tell.
+    case 'created':
+    case 'paused':
+    case 'restarting':
+    case 'removing': return current
+  }
+}

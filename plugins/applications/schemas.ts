@@ -1,0 +1,158 @@
+import { maybe, nullable, object, oneOf, pagingQuery, statusResponse, text, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+
+const string = Type.String()
+const integer = Type.Integer()
+
+const fields = {
+  id: uuid(),
+  project_id: uuid(),
+  parent_application_id: nullable(uuid()),
+  name: string,
+  slug: string,
+  type: oneOf(['git', 'image']),
+  status: oneOf(['inactive', 'running', 'stopped', 'error', 'unhealthy']),
+  build_type: oneOf(['dockerfile', 'buildpacks', 'railpack', 'nixpacks', 'static', 'image']),
+  build_type_override: nullable(string),
+  builder_image: nullable(string),
+  custom_buildpacks: string,
+  source_kind: nullable(string),
+  source_ref: nullable(string),
+  source_repo: nullable(string),
+  source_image: nullable(string),
+  branch: nullable(string),
+  auto_deploy_branch: nullable(string),
+  dockerfile_path: nullable(string),
+  root_directory: nullable(string),
+  git_integration_id: nullable(uuid()),
+  has_git_credentials: Type.Boolean(),
+  has_webhook_secret: Type.Boolean(),
+  deploy_hook_enabled: Type.Boolean(),
+  preview_branch_pattern: nullable(string),
+  preview_domain_template: nullable(string),
+  container_port: nullable(integer),
+  cpu_limit: Type.Number(),
+  memory_limit: integer,
+  container_caps: oneOf(['minimal', 'standard']),
+  readonly_rootfs: Type.Boolean(),
+  health_check_type: oneOf(['none', 'http', 'command']),
+  health_check_path: nullable(string),
+  health_check_command: nullable(string),
+  health_check_expect_status: nullable(integer),
+  health_check_interval_seconds: nullable(integer),
+  health_check_retries: nullable(integer),
+  health_check_start_period_seconds: nullable(integer),
+  health_check_timeout_seconds: nullable(integer),
+  pending_change: oneOf(['', 'config', 'source']),
+  config_changed_at: nullable(timestamp()),
+  source_changed_at: nullable(timestamp()),
+  last_activity_at: nullable(timestamp()),
+  last_deployed_at: nullable(timestamp()),
+  created_at: timestamp(),
+  updated_at: timestamp()
+}
+
+const row = object(fields)
+/** An application as it stands in the database, without what only answers have. */
+export type ApplicationRow = Static<typeof row>
+
+export const application = object({ ...fields, direct_url: nullable(string) })
+export type ApplicationAnswer = Static<typeof application>
+
+/** Not blank, no control characters. */
+const name = Type.String({ minLength: 1, maxLength: 100, pattern: '^(?=.*\\S)[^\\u0000-\\u001f\\u007f]*$' })
+const line = Type.String({ maxLength: 500, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
+const port = Type.Integer({ minimum: 1, maximum: 65_535 })
+const cores = Type.Number({ minimum: 0, maximum: 1024 })
+const bytes = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+const gitTypes = ['dockerfile', 'buildpacks', 'railpack', 'nixpacks', 'static'] as const
+const buildType = oneOf([...gitTypes, 'image'])
+
+export const createBody = object({
+  name,
+  type: oneOf(['git', 'image']),
+  build_type: buildType,
+  slug: maybe(Type.String({ maxLength: 100 })),
+  source_repo: maybe(line),
+  branch: maybe(line),
+  git_token: maybe(line),
+  git_integration_id: maybe(Type.String({ maxLength: 36 })),
+  dockerfile_path: maybe(line),
+  root_directory: maybe(line),
+  source_image: maybe(line),
+  container_port: maybe(nullable(port)),
+  cpu_limit: maybe(cores),
+  memory_limit: maybe(bytes),
+  health_check_path: maybe(line)
+})
+export type CreateBody = Static<typeof createBody>
+
+/** `cpu_limit`, `memory_limit` and `health_check_path` are taken and ignored: they have operations of their own. */
+export const updateBody = object({
+  name: maybe(name),
+  source_repo: maybe(line),
+  source_image: maybe(line),
+  branch: maybe(nullable(line)),
+  dockerfile_path: maybe(nullable(line)),
+  root_directory: maybe(nullable(line)),
+  build_type_override: maybe(nullable(line)),
+  builder_image: maybe(nullable(line)),
+  custom_buildpacks: maybe(nullable(text({ max: 10_000 }))),
+  git_token: maybe(nullable(line)),
+  git_integration_id: maybe(nullable(Type.String({ maxLength: 36 }))),
+  container_port: maybe(nullable(port)),
+  cpu_limit: maybe(Type.Number()),
+  memory_limit: maybe(integer),
+  health_check_path: maybe(nullable(string))
+})
+export type UpdateBody = Static<typeof updateBody>
+
+export const changeSourceBody = object({
+  type: oneOf(['git', 'image']),
+  build_type: maybe(buildType),
+  source_repo: maybe(line),
+  source_image: maybe(line),
+  branch: maybe(line),
+  dockerfile_path: maybe(line),
+  root_directory: maybe(line),
+  git_integration_id: maybe(Type.String({ maxLength: 36 })),
+  git_token: maybe(line)
+})
+export type ChangeSourceBody = Static<typeof changeSourceBody>
+
+const seconds = maybe(nullable(Type.Integer({ maximum: 86_400 })))
+export const healthCheckBody = object({
+  type: oneOf(['none', 'http', 'command']),
+  path: maybe(nullable(Type.String({ maxLength: 1000 }))),
+  expect_status: maybe(nullable(integer)),
+  command: maybe(nullable(text({ max: 4000 }))),
+  interval_seconds: seconds,
+  retries: maybe(nullable(Type.Integer({ maximum: 1000 }))),
+  start_period_seconds: seconds,
+  timeout_seconds: seconds
+})
+export type HealthCheckBody = Static<typeof healthCheckBody>
+
+export const resourcesBody = object({ cpu_limit: maybe(cores), memory_limit: maybe(bytes) })
+export type ResourcesBody = Static<typeof resourcesBody>
+
+export const runtimeBody = object({ container_caps: maybe(oneOf(['minimal', 'standard'])), readonly_rootfs: maybe(Type.Boolean()) })
+export type RuntimeBody = Static<typeof runtimeBody>
+export const runtimeAnswer = object({ container_caps: string, readonly_rootfs: Type.Boolean() })
+
+export const webhookBody = object({
+  webhook_secret: maybe(nullable(Type.String({ maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]*$' }))),
+  auto_deploy_branch: maybe(nullable(line))
+})
+export type WebhookBody = Static<typeof webhookBody>
+export const webhookSecretAnswer = object({ webhook_secret: string })
+
+export const healthAnswer = object({
+  deployment_id: nullable(uuid()),
+  deploy_status: nullable(string),
+  status: string,
+  message: nullable(string),
+  checked_at: nullable(timestamp())
+})
+
+export const listQuery = object(pagingQuery)
+export const deletedAnswer = statusResponse

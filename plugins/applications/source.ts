@@ -1,0 +1,109 @@
+import { invalid, problems } from './problems.js'
+import type { ApplicationRow, ChangeSourceBody, CreateBody, UpdateBody } from './schemas.js'
+import { addressOf, parseBranch, parseBuildpacks, parseImage, parsePath, parseRepo } from './source-text.js'
+
+/** The columns that say where an application comes from and how it is built. */
+export type SourceColumns = Pick<ApplicationRow,
+  'type' | 'build_type' | 'build_type_override' | 'builder_image' | 'custom_buildpacks' | 'source_kind' | 'source_ref' |
+  'source_repo' | 'source_image' | 'branch' | 'auto_deploy_branch' | 'dockerfile_path' | 'root_directory'>
+
+const nothing = {
+  build_type_override: null,
+  builder_image: null,
+  custom_buildpacks: '[]',
+  source_kind: null,
+  source_ref: null,
+  source_repo: null,
+  source_image: null,
+  branch: null,
+  auto_deploy_branch: null,
+  dockerfile_path: null,
+  root_directory: null
+} as const
+
+const isGiven = (text: string | null | undefined): text is string => text !== undefined && text !== null && text.trim() !== ''
+
+/** The source of a new application, or the one it changes to: nothing of another source is left. */
+export function decideSource (body: CreateBody | ChangeSourceBody): SourceColumns {
+  return body.type === 'image' ? imageSource(body) : gitSource(body)
+}
+
+function imageSource (body: CreateBody | ChangeSourceBody): SourceColumns {
+  for (const field of ['source_repo', 'dockerfile_path'] as const) refuseOnImage(field, body[field])
+  if (body.build_type !== undefined && body.build_type !== 'image') throw invalid('build_type', 'must be image for an image application')
+  return { ...nothing, type: 'image', build_type: 'image', source_image: parseImage(body.source_image, 'source_image') }
+}
+
+function gitSource (body: CreateBody | ChangeSourceBody): SourceColumns {
+  const buildType = body.build_type ?? 'railpack'
+  if (buildType === 'image') throw invalid('build_type', 'must not be image for a git application')
+  refuseOnGit(body.source_image)
+  const branch = parseBranch(body.branch)
+  return {
+    ...nothing,
+    type: 'git',
+    build_type: buildType,
+    source_repo: parseRepo(body.source_repo),
+    branch,
+    auto_deploy_branch: branch,
+    dockerfile_path: parsePath(body.dockerfile_path, 'dockerfile_path'),
+    root_directory: parsePath(body.root_directory, 'root_directory')
+  }
+}
+
+function refuseOnImage (field: string, value: string | null | undefined): void {
+  if (isGiven(value)) throw invalid(field, 'belongs to git applications; this one runs an image')
+}
+
+function refuseOnGit (image: string | undefined): void {
+  if (isGiven(image)) throw invalid('source_image', 'belongs to image applications; this one is built from git')
+}
+
+/** What an update changes of the source: absent keeps, null or empty clears where there is a default. */
+export function decideSourceUpdate (current: ApplicationRow, body: UpdateBody): Partial<SourceColumns> {
+  return current.type === 'image' ? imageUpdate(body) : gitUpdate(body)
+}
+
+function imageUpdate (body: UpdateBody): Partial<SourceColumns> {
+  for (const field of ['source_repo', 'build_type_override', 'dockerfile_path'] as const) refuseOnImage(field, body[field])
+  return body.source_image === undefined ? {} : { source_image: parseImage(body.source_image, 'source_image') }
+}
+
+function gitUpdate (body: UpdateBody): Partial<SourceColumns> {
+  refuseOnGit(body.source_image)
+  return {
+    ...(body.source_repo !== undefined && { source_repo: parseRepo(body.source_repo) }),
+    ...(body.branch !== undefined && { branch: parseBranch(body.branch) }),
+    ...(body.dockerfile_path !== undefined && { dockerfile_path: parsePath(body.dockerfile_path, 'dockerfile_path') }),
+    ...(body.root_directory !== undefined && { root_directory: parsePath(body.root_directory, 'root_directory') }),
+    ...(body.build_type_override !== undefined && { build_type_override: parseOverride(body.build_type_override) }),
+    ...(body.builder_image !== undefined && { builder_image: isGiven(body.builder_image) ? parseImage(body.builder_image, 'builder_image') : null }),
+    ...(body.custom_buildpacks !== undefined && { custom_buildpacks: parseBuildpacks(body.custom_buildpacks) })
+  }
+}
+
+const overrides = ['dockerfile', 'buildpacks', 'railpack', 'nixpacks', 'static']
+
+function parseOverride (text: string | null): string | null {
+  if (!isGiven(text)) return null
+  if (!overrides.includes(text)) throw invalid('build_type_override', `must be empty or one of ${overrides.join(', ')}`)
+  return text
+}
+
+/** What happens to the stored git token: kept, dropped, or replaced by a new one. */
+export type TokenChange = { readonly kind: 'keep' } | { readonly kind: 'drop' } | { readonly kind: 'set', readonly token: string }
+
+/**
+ * Empty keeps and null drops; but a stored token is never kept when the repository moves to another
+ * host: whoever may write but not read secrets could have it sent to a host of his own.
+ */
+export function decideToken (current: { readonly source_repo: string | null, readonly has_git_credentials: boolean }, repo: string | undefined, token: string | null | undefined): TokenChange {
+  if (token === null) return { kind: 'drop' }
+  if (isGiven(token)) return { kind: 'set', token: token.trim() }
+  if (current.has_git_credentials && repo !== undefined && current.source_repo !== null) {
+    const from = addressOf(current.source_repo)
+    const to = addressOf(repo)
+    if (from !== to) throw problems.tokenNeeded({ from, to }, { field: 'git_token' })
+  }
+  return { kind: 'keep' }
+}

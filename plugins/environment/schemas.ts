@@ -1,0 +1,32 @@
+import { maybe, object, nullable, pagingQuery, statusResponse, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+
+/** How many variables one project or one application may have. */
+export const mostVariables = 500
+/** Of one value, in UTF-8. */
+export const mostValueBytes = 64 * 1024
+/** Of the whole set: no process can be started with more than about 2 MiB of environment anyway. */
+export const mostBodyBytes = 4 * 1024 * 1024
+
+/** `value` is left out where the caller may not see it. */
+export const variable = object({
+  id: nullable(uuid()),
+  key: Type.String(),
+  value: maybe(Type.String()),
+  is_secret: Type.Boolean(),
+  created_at: timestamp(),
+  updated_at: timestamp()
+})
+export type VariableAnswer = Static<typeof variable>
+
+const input = object({
+  key: Type.String({ maxLength: 1000 }),
+  value: maybe(Type.String()),
+  is_secret: maybe(Type.Boolean()),
+  unchanged: maybe(Type.Boolean())
+})
+export type VariableInput = Static<typeof input>
+
+export const updateBody = object({ vars: Type.Array(input, { maxItems: mostVariables }) })
+export const updatedAnswer = statusResponse
+export const revealAnswer = object({ value: Type.String() })
+export const listQuery = object(pagingQuery)

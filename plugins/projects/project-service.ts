@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import type { Identity } from 'busbar/api/identity'
+import type { Clock, Database, Jobs, Page, ProjectFactsCache, ProjectId, Reach, Tx } from 'busbar/sdk'
+import { problems } from './problems.js'
+import { teardownJob } from './project-removal.js'
+import type { ProjectChanges, ProjectStore } from './project-store.js'
+import type { ProjectListRow, ProjectRow } from './schemas.js'
+
+export interface ProjectServiceParts {
+  readonly store: ProjectStore
+  readonly db: Database
+  readonly jobs: Jobs
+  readonly clock: Clock
+  readonly identity: Identity
+  readonly facts: ProjectFactsCache
+}
+
+/** The rules about projects. Who may do what has been decided by the kernel before. */
+export class ProjectService {
+  readonly #parts: ProjectServiceParts
+
+  constructor (parts: ProjectServiceParts) {
+    this.#parts = parts
+  }
+
+  async list (reach: Reach, page: Page): Promise<{ rows: ProjectListRow[], total: number }> {
+    const { rows, total } = await this.#parts.store.list(reach, page)
+    return { rows: rows.map(withoutUnset), total }
+  }
+
+  async get (projectId: ProjectId): Promise<ProjectRow> {
+    return await this.#parts.store.get(projectId) ?? missing(projectId)
+  }
+
+  async create (userId: string, { name, slug }: { name: string, slug: string }): Promise<ProjectRow> {
+    const { store, clock } = this.#parts
+    const id = randomUUID()
+    return await this.#write(id, async tx => {
+      const row = await store.insert({ id, name, slug, userId }, clock.now(), tx)
+      if (row === undefined) throw problems.slugTaken({ slug })
+      return row
+    })
+  }
+
+  async rename (projectId: ProjectId, { name }: { name?: string }): Promise<ProjectRow> {
+    return name === undefined ? await this.get(projectId) : await this.#update(projectId, { name })
+  }
+
+  async share (projectId: ProjectId, { shared }: { shared: boolean }): Promise<ProjectRow> {
+    return await this.#update(projectId, { shared })
+  }
+
+  async transfer (projectId: ProjectId, { user_id: userId }: { user_id: string }): Promise<ProjectRow> {
+    if (await this.#parts.identity.findUser(userId) === undefined) throw problems.noSuchUser({ userId })
+    return await this.#update(projectId, { user_id: userId })
+  }
+
+  /** Why a user cannot be deleted, in a sentence; undefined when no project stands in the way. */
+  async refuseRemovalOf (userId: string): Promise<string | undefined> {
+    return sayOwned(await this.#parts.store.countOf(userId))
+  }
+
+  /** Invisible from now on; a durable job takes everything apart. */
+  async delete (projectId: ProjectId): Promise<{ status: string }> {
+    const { store, clock, identity, jobs } = this.#parts
+    await this.#write(projectId, async tx => {
+      if (!await store.markDeleting(projectId, clock.now(), tx)) missing(projectId)
+      await identity.removePins(projectId, tx)
+      await jobs.enqueue(teardownJob, { projectId, round: 0 }, { key: projectId }, tx)
+    })
+    return { status: 'deleted' }
+  }
+
+  async #update (projectId: ProjectId, changes: ProjectChanges): Promise<ProjectRow> {
+    const { store, clock } = this.#parts
+    return await this.#write(projectId, async tx => await store.update(projectId, changes, clock.now(), tx) ?? missing(projectId))
+  }
+
+  /** Every write makes the kernel forget what it remembers of the project, once it has committed. */
+  async #write<T> (projectId: string, run: (tx: Tx) => Promise<T>): Promise<T> {
+    const { db, facts } = this.#parts
+    return await db.transaction(async tx => {
+      const result = await run(tx)
+      await facts.invalidate(projectId, tx)
+      return result
+    })
+  }
+}
+
+/** A project that is being deleted keeps its owner until its clean-up is done. */
+export function sayOwned ({ owned, deleting }: { readonly owned: number, readonly deleting: number }): string | undefined {
+  if (owned === 1) return 'this user still owns 1 project: transfer or delete it first'
+  if (owned > 1) return `this user still owns ${owned} projects: transfer or delete them first`
+  return deleting === 0 ? undefined : `the clean-up of ${deleting} deleted ${deleting === 1 ? 'project' : 'projects'} of this user is not done yet: try again later`
+}
+
+function missing (projectId: string): never {
+  throw problems.notFound({ projectId })
+}
+
+const withoutUnset = ({ last_deployed_at: at, ...row }: ProjectListRow): ProjectListRow =>
+  at === null || at === undefined ? row : { ...row, last_deployed_at: at }

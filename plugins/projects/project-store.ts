@@ -1,0 +1,111 @@
+import type { Database, Page, ProjectFacts, ProjectId, Reach, Tx } from 'busbar/sdk'
+import { whereReachable, type ProjectSummary } from './api.js'
+import type { ProjectListRow, ProjectRow } from './schemas.js'
+
+const columns = 'id, name, slug, user_id, server_id, shared, created_at, updated_at'
+
+export interface NewProject {
+  readonly id: string
+  readonly name: string
+  readonly slug: string
+  readonly userId: string
+}
+
+/** What of a project can be changed. */
+export type ProjectChanges = Partial<Pick<ProjectRow, 'name' | 'shared' | 'user_id'>>
+
+export class ProjectStore {
+  readonly #db: Database
+  readonly #get
+  readonly #facts
+  readonly #find
+  readonly #findAndHold
+
+  constructor (db: Database) {
+    this.#db = db
+    const project = `${db.schema}.project`
+    this.#get = db.statement<ProjectRow, [string]>('project-get', `select ${columns} from ${project} where id = $1 and deleting_at is null`)
+    this.#facts = db.statement<ProjectFacts, [string]>('project-facts',
+      `select id, user_id as "ownerId", shared, deleting_at is not null as deleting from ${project} where id = $1`)
+    const summary = `select id, name, slug, user_id from ${project} where id = $1 and deleting_at is null`
+    this.#find = db.statement<ProjectSummary, [string]>('project-find', summary)
+    // Marking for deletion updates the row: a share lock makes it wait, and lets other writers share.
+    this.#findAndHold = db.statement<ProjectSummary, [string]>('project-hold', `${summary} for share`)
+  }
+
+  async get (projectId: ProjectId): Promise<ProjectRow | undefined> {
+    return (await this.#get([projectId]))[0]
+  }
+
+  async facts (projectId: string): Promise<ProjectFacts | undefined> {
+    return (await this.#facts([projectId]))[0]
+  }
+
+  async find (projectId: string, tx?: Tx): Promise<ProjectSummary | undefined> {
+    return (await (tx === undefined ? this.#find([projectId]) : this.#findAndHold([projectId], tx)))[0]
+  }
+
+  /** Newest first, with the count of all that the caller may see. */
+  async list (reach: Reach, page: Page): Promise<{ rows: ProjectListRow[], total: number }> {
+    const reachable = () => whereReachable(this.#db.table<ProjectListRow>('project'), reach, 'project')
+    const rows: ProjectListRow[] = await reachable()
+      .select(...columns.split(', '), 'last_deployed_at')
+      .orderBy([{ column: 'created_at', order: 'desc' }, { column: 'id', order: 'desc' }])
+      .limit(page.limit).offset(page.offset)
+    if (page.offset === 0 && rows.length < page.limit) return { rows, total: rows.length }
+    const [counted] = await reachable().count({ total: '*' })
+    return { rows, total: Number(counted?.total ?? 0) }
+  }
+
+  /** How many projects a user owns, those that are being deleted apart. */
+  async countOf (userId: string): Promise<{ readonly owned: number, readonly deleting: number }> {
+    const [row] = await this.#db.sql<{ owned: number, deleting: number }>(`
+      select cast(count(*) filter (where deleting_at is null) as int) as owned,
+        cast(count(*) filter (where deleting_at is not null) as int) as deleting
+      from $schema.project where user_id = ?`, [userId])
+    return row ?? { owned: 0, deleting: 0 }
+  }
+
+  /** Undefined when the slug is taken. */
+  async insert (project: NewProject, now: Date, tx: Tx): Promise<ProjectRow | undefined> {
+    const [row] = await this.#db.sql<ProjectRow>(`
+      insert into $schema.project (id, name, slug, user_id, created_at, updated_at)
+      values (:id, :name, :slug, :userId, :now, :now)
+      on conflict (slug) do nothing returning ${columns}`, { ...project, now }, tx)
+    return row
+  }
+
+  async update (projectId: ProjectId, changes: ProjectChanges, now: Date, tx: Tx): Promise<ProjectRow | undefined> {
+    const { name = null, shared = null, user_id: userId = null } = changes
+    const [row] = await this.#db.sql<ProjectRow>(`
+      update $schema.project set name = coalesce(:name, name), shared = coalesce(:shared, shared),
+        user_id = coalesce(:userId, user_id), updated_at = :now
+      where id = :projectId and deleting_at is null returning ${columns}`, { projectId, name, shared, userId, now }, tx)
+    return row
+  }
+
+  async recordActivity (projectId: string, at: Date, tx: Tx): Promise<void> {
+    await this.#db.sql('update $schema.project set last_deployed_at = greatest(last_deployed_at, ?) where id = ?', [at, projectId], tx)
+  }
+
+  /** False when it does not exist or is being deleted already. */
+  async markDeleting (projectId: ProjectId, now: Date, tx: Tx): Promise<boolean> {
+    const rows = await this.#db.sql('update $schema.project set deleting_at = ? where id = ? and deleting_at is null returning id', [now, projectId], tx)
+    return rows.length > 0
+  }
+
+  async deleting (): Promise<string[]> {
+    const rows = await this.#db.sql<{ id: string }>('select id from $schema.project where deleting_at is not null')
+    return rows.map(({ id }) => id)
+  }
+
+  async isDeleting (projectId: string): Promise<boolean> {
+    return (await this.facts(projectId))?.deleting ?? false
+  }
+
+  /** Refused by PostgreSQL while any plugin's row refers to the project. */
+  async remove (projectId: string, tx: Tx): Promise<boolean> {
+    const rows = await this.#db.sql('delete from $schema.project where id = ? and deleting_at is not null returning id', [projectId], tx)
+    return rows.length > 0
+  }
+}
