@@ -1,0 +1,45 @@
+import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
+import { isProblem } from 'busbar/sdk'
+import type { Builder, BuildContext, BuildRequest } from './api.js'
+import { buildContext } from './build-context.js'
+import { declaredArguments, labelDockerfile } from './dockerfile.js'
+import { problems } from './problems.js'
+import type { BuildLimits } from './settings.js'
+import { cleanPath, describeDockerfiles, readSource } from './source-tree.js'
+
+/** Builds with the Dockerfile of the source. */
+export class DockerfileBuilder implements Builder {
+  constructor (private readonly runtime: ContainerRuntime, private readonly limits: BuildLimits) {}
+
+  async build (request: BuildRequest, { log, signal }: BuildContext): Promise<ImageInfo> {
+    const { applicationId, deploymentId, projectId, directory, tag } = request
+    const dockerfile = cleanPath(request.dockerfilePath === '' ? 'Dockerfile' : request.dockerfilePath, 'the Dockerfile path')
+    const text = await readSource(directory, dockerfile)
+    if (text === undefined) throw problems.dockerfileMissing({ path: dockerfile, found: await describeDockerfiles(directory) })
+    const { buildArgs, secret } = chooseArguments(declaredArguments(text), request.variables)
+    for (const name of secret) {
+      log({ level: 'warning', msg: `ARG ${name} is left empty: the variable is secret, and build arguments can be read from the image` })
+    }
+    log({ level: 'info', msg: `Building ${tag} with ${dockerfile} (${Math.round(this.limits.memoryBytes / 2 ** 20)} MiB of memory, ${this.limits.cpus} CPUs)` })
+    const owner = { projectId, applicationId, deploymentId }
+    const build = async (content: string, isLabelled?: true): Promise<ImageInfo> =>
+      await this.runtime.build(await buildContext(directory, dockerfile, content), { tag, dockerfile, buildArgs, owner, isLabelled, ...this.limits },
+        { signal, onLine: line => log({ level: 'info', stream: 'stdout', msg: line }) })
+    try {
+      return await build(labelDockerfile(text, await this.runtime.imageLabels(owner)), true)
+    } catch (error) {
+      if (!isProblem(error) || error.code !== 'E_BUILD_DOCKERFILE') throw error
+      // As the user wrote it, so that the line in the error is a line of the user's file.
+      return await build(text)
+    }
+  }
+}
+
+/** The variables a Dockerfile asks for by ARG; those that are secret are only named. */
+export function chooseArguments (declared: ReadonlySet<string>, variables: BuildRequest['variables']): { buildArgs: Record<string, string>, secret: string[] } {
+  const wanted = variables.filter(({ key }) => declared.has(key))
+  return {
+    buildArgs: Object.fromEntries(wanted.filter(({ isSecret }) => !isSecret).map(({ key, value }) => [key, value])),
+    secret: wanted.filter(({ isSecret }) => isSecret).map(({ key }) => key)
+  }
+}

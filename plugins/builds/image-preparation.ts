@@ -1,0 +1,99 @@
+import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { Clock, Contributions, Secrets } from 'busbar/sdk'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BuildContext, Builder, BuildLogLine, Commit, ImagePreparation, ImageRequest, PreparedImage } from './api.js'
+import type { GitSource } from './git-source.js'
+import { problems } from './problems.js'
+import { pullImage } from './pulled-image.js'
+import { credentialsFor, parseRepository } from './repository-address.js'
+import { openRoot } from './source-tree.js'
+import { withTimeLimit } from './time-limit.js'
+import type { Workspaces } from './workspace.js'
+
+export interface PreparationDependencies {
+  readonly runtime: ContainerRuntime
+  readonly builders: Contributions<Builder>
+  readonly git: GitSource
+  readonly workspaces: Workspaces
+  readonly secrets: Pick<Secrets, 'redact' | 'clean'>
+  readonly clock: Clock
+  readonly buildMinutes: number
+  readonly pullMinutes: number
+}
+
+type PreparationContext = BuildContext & { onCommit(commit: Commit): Promise<void> }
+type GitRequest = ImageRequest & { readonly source: Extract<ImageRequest['source'], { type: 'git' }> }
+
+/** See `ImagePreparation`. */
+export class SourceToImage implements ImagePreparation {
+  constructor (private readonly dependencies: PreparationDependencies) {}
+
+  async prepare (request: ImageRequest, context: PreparationContext): Promise<PreparedImage> {
+    const { secrets } = this.dependencies
+    const forget = secrets.redact(secretsOf(request))
+    const log = (line: BuildLogLine): void => context.log({ ...line, msg: secrets.clean(line.msg) })
+    try {
+      context.signal.throwIfAborted()
+      const { source } = request
+      return source.type === 'image'
+        ? await this.#pull(source.image, request.applicationId, { log, signal: context.signal })
+        : await this.#build({ ...request, source }, { ...context, log, onCommit: async commit => await context.onCommit(commit) })
+    } finally {
+      forget()
+    }
+  }
+
+  async #pull (image: string, applicationId: string, context: BuildContext): Promise<PreparedImage> {
+    const { runtime, clock, pullMinutes } = this.dependencies
+    const problem = () => problems.pullTimeout({ image, minutes: pullMinutes })
+    return await withTimeLimit({ clock, signal: context.signal, ms: pullMinutes * 60_000, problem }, async signal =>
+      await pullImage(runtime, { image, applicationId }, { ...context, signal }))
+  }
+
+  async #build (request: GitRequest, context: PreparationContext): Promise<PreparedImage> {
+    const { git, workspaces, clock, buildMinutes } = this.dependencies
+    const builder = this.#builderFor(request.buildType)
+    return await workspaces.with(request.deploymentId, async folder => {
+      const tree = join(folder, 'source')
+      const home = join(folder, 'home')
+      await mkdir(home)
+      const { repo, branch, token, rootDirectory, dockerfilePath } = request.source
+      const commit = await git.clone({ repo, branch, token, commit: request.commit, directory: tree, home }, context)
+      await context.onCommit(commit)
+      const directory = await openRoot(tree, rootDirectory)
+      const tag = imageTag(request.slug, request.deploymentId)
+      const problem = () => problems.buildTimeout({ minutes: buildMinutes })
+      const image = await withTimeLimit({ clock, signal: context.signal, ms: buildMinutes * 60_000, problem }, async signal =>
+        await builder.build({ ...request, directory, dockerfilePath, tag }, { log: context.log, signal }))
+      return { reference: tag, image }
+    })
+  }
+
+  #builderFor (buildType: string): Builder {
+    const { builders } = this.dependencies
+    const builder = builders.get(buildType)
+    if (builder === undefined) throw problems.buildTypeMissing({ type: buildType, available: builders.keys().sort().join(', ') || 'none' })
+    return builder
+  }
+}
+
+/** `<slug>:<first 8 of the deployment>`, in the letters that the engine allows in a name. */
+export const imageTag = (slug: string, deploymentId: string): string =>
+  `${slug.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '')}:${deploymentId.slice(0, 8)}`
+
+/** What must not show in the log of the build, in each form in which it travels. */
+function secretsOf ({ source, variables }: ImageRequest): string[] {
+  const secret = variables.filter(({ isSecret }) => isSecret).map(({ value }) => value)
+  if (source.type !== 'git') return secret
+  const written = /^https?:\/\/[^/@]*:([^/@]+)@/i.exec(source.repo)?.[1]
+  return [...secret, ...[source.token, written, credentialsOf(source)].filter(value => value !== undefined && value !== null)]
+}
+
+function credentialsOf (source: GitRequest['source']): string | null {
+  try {
+    return credentialsFor(parseRepository(source.repo), source.token)
+  } catch {
+    return null
+  }
+}

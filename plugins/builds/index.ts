@@ -1,0 +1,55 @@
+import { definePlugin, kernel } from 'busbar/sdk'
+import { containerRuntime } from 'busbar/api/runtime-docker'
+import { lookup } from 'node:dns/promises'
+import { builders, imagePreparation } from './api.js'
+import { DockerfileBuilder } from './dockerfile-builder.js'
+import { GitSource } from './git-source.js'
+import { parseHostPolicy } from './host-policy.js'
+import { SourceToImage } from './image-preparation.js'
+import { buildLimits, minutes, settings } from './settings.js'
+import { Workspaces } from './workspace.js'
+
+export default definePlugin({
+  id: 'builds',
+  needs: {
+    runtime: containerRuntime,
+    exec: kernel.exec,
+    clock: kernel.clock,
+    instance: kernel.instance,
+    secrets: kernel.secrets,
+    builders
+  },
+  config: settings,
+  async start ({ use, config, log }) {
+    const { runtime, exec, clock, instance, secrets } = use
+    const workspaces = new Workspaces(instance, log)
+    await workspaces.removeLeftovers(clock.now())
+    const git = new GitSource({
+      exec,
+      clock,
+      hostPolicy: () => parseHostPolicy(instance.environment('GIT_PRIVATE_HOSTS'), instance.loopbackOnly),
+      lookup: async host => await lookup(host, { all: true, verbatim: true }),
+      clean: text => secrets.clean(text),
+      maxCheckoutBytes: config.checkout_mib * 2 ** 20
+    })
+    return {
+      dockerfile: new DockerfileBuilder(runtime, buildLimits(config)),
+      preparation: new SourceToImage({
+        runtime,
+        builders: use.builders,
+        git,
+        workspaces,
+        secrets,
+        clock,
+        buildMinutes: minutes(instance.environment('BUILD_TIMEOUT_MINUTES'), 30),
+        pullMinutes: minutes(instance.environment('IMAGE_PULL_TIMEOUT_MINUTES'), 10)
+      })
+    }
+  },
+  provides (provide, self) {
+    provide(imagePreparation, self.preparation)
+  },
+  contributes (contribute, self) {
+    contribute(builders, 'dockerfile', self.dockerfile)
+  }
+})

@@ -1,0 +1,43 @@
+import { registryAwayCodes, type ContainerRuntime, type ImageInfo } from 'busbar/api/runtime-docker'
+import { isProblem } from 'busbar/sdk'
+import type { BuildContext, PreparedImage } from './api.js'
+import { problems } from './problems.js'
+
+/** Pulls an image and pins it, so that a rollback runs the same bytes whatever its tag has come to mean. */
+export async function pullImage (runtime: ContainerRuntime, source: { readonly image: string, readonly applicationId: string }, context: BuildContext): Promise<PreparedImage> {
+  const { image: name } = source
+  context.log({ level: 'info', msg: `Pulling ${name}` })
+  const image = await pullOrFind(runtime, source, context)
+  const reference = pinnedReference(name, image)
+  context.log({ level: 'info', msg: `Using ${reference}` })
+  return { reference, image }
+}
+
+async function pullOrFind (runtime: ContainerRuntime, { image: name, applicationId }: { readonly image: string, readonly applicationId: string }, { log, signal }: BuildContext): Promise<ImageInfo> {
+  try {
+    return await runtime.pull(name, { signal, onLine: line => log({ level: 'info', stream: 'stdout', msg: line }) })
+  } catch (error) {
+    if (!isProblem(error) || !registryAwayCodes.includes(error.code)) throw error
+    const local = await runtime.image(name)
+    if (local === undefined) throw error
+    // Without a registry in between, a name could reach what was built for somebody else.
+    if (local.builtFor !== undefined && local.builtFor.applicationId !== applicationId) throw problems.imageOfOthers({ image: name })
+    log({ level: 'warning', msg: `${error.message}. The image of that name on this machine is used as it is.` })
+    return local
+  }
+}
+
+/** `name@sha256:…` of the repository it was pulled from; an image that came from no registry has only its id. */
+export function pinnedReference (name: string, image: ImageInfo): string {
+  const repository = fullRepository(name)
+  return image.repoDigests.find(digest => fullRepository(digest) === repository) ?? image.id
+}
+
+/** `node`, `docker.io/node` and `library/node:20` are all `docker.io/library/node`. */
+function fullRepository (name: string): string {
+  const bare = name.replace(/@.*$/, '').replace(/:[^/:]*$/, '')
+  const first = bare.split('/', 1)[0] ?? ''
+  const hasHost = bare.includes('/') && (/[.:]/.test(first) || first === 'localhost')
+  const path = hasHost ? bare : `docker.io/${bare}`
+  return path.replace(/^(index\.)?docker\.io\/(?=[^/]+$)/, 'docker.io/library/').replace(/^index\.docker\.io\//, 'docker.io/')
+}

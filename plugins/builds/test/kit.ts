@@ -1,0 +1,40 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pino from 'pino'
+import type { Test } from 'tap'
+import { systemClock } from '../../../core/clock/clock.js'
+import { createExec } from '../../../core/exec/exec.js'
+import { createRedactor } from '../../../core/log/redactor.js'
+import { startGitServer, type GitServer, type GitServerOptions } from '../../../test/lab/git-server.js'
+import type { BuildContext, BuildLogLine } from '../api.js'
+
+export const clock = systemClock()
+export const log = pino({ level: 'silent' })
+
+/** A folder of the test's own, removed after it. */
+export async function folder (t: Test): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'busbar-builds-'))
+  t.teardown(async () => await rm(directory, { recursive: true, force: true }))
+  return directory
+}
+
+export function processes (t: Test) {
+  const exec = createExec({ log })
+  t.teardown(async () => await exec.close())
+  return exec
+}
+
+export const redactor = createRedactor()
+
+export async function gitServer (t: Test, options: Omit<GitServerOptions, 'root'> = {}): Promise<GitServer> {
+  const server = await startGitServer({ root: join(await folder(t), 'repositories'), ...options })
+  t.teardown(async () => await server.close())
+  return server
+}
+
+/** A build context that keeps its log. */
+export function recorder (signal: AbortSignal = new AbortController().signal): BuildContext & { readonly lines: BuildLogLine[], text(): string } {
+  const lines: BuildLogLine[] = []
+  return { lines, signal, log: line => { lines.push(line) }, text: () => lines.map(({ msg }) => msg).join('\n') }
+}

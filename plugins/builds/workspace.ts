@@ -1,0 +1,60 @@
+import type { Instance, Log } from 'busbar/sdk'
+import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+const longestUseMs = 24 * 60 * 60_000
+
+// A process id alone is not enough: in a container it is the same after every start.
+const processMark = `${process.pid}-${Math.round(performance.timeOrigin).toString(36)}`
+
+/** Where sources are checked out: one folder for each deployment, gone when it ends. */
+export class Workspaces {
+  constructor (private readonly instance: Pick<Instance, 'directory'>, private readonly log: Log) {}
+
+  /** Hands `use` an empty folder and removes it with everything in it. */
+  async with<T> (name: string, use: (directory: string) => Promise<T>): Promise<T> {
+    const directory = await mkdtemp(join(await this.#root(), `${name}.${processMark}.`))
+    try {
+      return await use(directory)
+    } finally {
+      await this.#remove(directory)
+    }
+  }
+
+  /** Removes what earlier processes left when they died. Folders of those that live, and of this one, stay. */
+  async removeLeftovers (now: Date): Promise<void> {
+    const root = await this.#root()
+    for (const name of await readdir(root)) {
+      const directory = join(root, name)
+      const { mtimeMs } = await stat(directory).catch(() => ({ mtimeMs: now.getTime() }))
+      const isOld = now.getTime() - mtimeMs > longestUseMs
+      if (isOld || !isInUse(name)) await this.#remove(directory)
+    }
+  }
+
+  async #root (): Promise<string> {
+    const root = join(await this.instance.directory(), 'work')
+    await mkdir(root, { recursive: true, mode: 0o700 })
+    return root
+  }
+
+  // A failure here must not hide how the build ended; the next start tries again.
+  async #remove (directory: string): Promise<void> {
+    await rm(directory, { recursive: true, force: true, maxRetries: 3 }).catch((error: unknown) => {
+      this.log.warn({ err: error, directory }, 'a work directory could not be removed')
+    })
+  }
+}
+
+function isInUse (name: string): boolean {
+  const mark = name.split('.').at(-2) ?? ''
+  if (mark === processMark) return true
+  const pid = Number(mark.split('-')[0])
+  if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}

@@ -1,0 +1,175 @@
+import type { Bus, Clock, Log, Secrets } from 'busbar/sdk'
+import type { BuildLogLine } from 'busbar/api/builds'
+import type { DeploymentLogStore, LogChunk } from './deployment-log-store.js'
+
+/** A build log keeps this much of its beginning, and as much of its end. */
+const headBytes = 512 * 1024
+const tailBytes = 496 * 1024
+const flushEveryMs = 250
+const flushAtLines = 100
+/** Lines that arrive faster than the database takes them are dropped past this many, the oldest first. */
+const maxWaiting = 4000
+const longestLine = 8 * 1024
+/** A live reader cannot follow more than this at once; the record has the rest. */
+const maxPublished = 1000
+
+export interface LogEntry {
+  readonly ts: string
+  readonly level: BuildLogLine['level']
+  readonly stream?: 'stdout' | 'stderr'
+  readonly msg: string
+}
+
+export interface BuildLogParts {
+  readonly store: DeploymentLogStore
+  readonly bus: Bus
+  readonly secrets: Secrets
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export const buildLogChannel = (deploymentId: string): string => `build-logs:${deploymentId}`
+
+/** Writes the log of one deployment: in batches, without secrets, and never more than 1 MiB of it. */
+export interface BuildLog {
+  line(line: BuildLogLine): void
+  /** The live channel has ended: from now on lines go to the record alone. */
+  endChannel(): void
+  /** Resolves when everything so far is in the record. */
+  flush(): Promise<void>
+  /** Flushes for the last time. */
+  close(): Promise<void>
+}
+
+export function openBuildLog (deploymentId: string, { store, bus, secrets, clock, log }: BuildLogParts): BuildLog {
+  const channel = buildLogChannel(deploymentId)
+  let waiting: LogEntry[] = []
+  let lostLines = 0
+  let lostBytes = 0
+  let isLive = true
+  let isClosed = false
+  let timer: NodeJS.Timeout | undefined
+  let flushing: Promise<void> = Promise.resolve()
+
+  let isLoaded = false
+  let nextSeq = 0
+  let isHeadOpen = true
+  let headSize = 0
+  let tail: LogChunk[] = []
+
+  /** What an earlier process has written counts too. */
+  async function load (): Promise<void> {
+    const chunks = await store.chunks(deploymentId)
+    nextSeq = (chunks.at(-1)?.seq ?? -1) + 1
+    tail = chunks.filter(chunk => chunk.is_tail)
+    isHeadOpen = tail.length === 0
+    headSize = chunks.reduce((sum, chunk) => chunk.is_tail ? sum : sum + chunk.bytes, 0)
+    isLoaded = true
+  }
+
+  async function write (): Promise<void> {
+    if (waiting.length === 0) return
+    if (!isLoaded) await load()
+    let entries = waiting
+    let cutLines = lostLines
+    let cutBytes = lostBytes
+    waiting = []
+    lostLines = lostBytes = 0
+
+    entries = entries.map(entry => ({ ...entry, msg: shortened(secrets.clean(entry.msg)) }))
+    const texts = entries.map(entry => `${JSON.stringify(entry)}\n`)
+    const sizes = texts.map(text => Buffer.byteLength(text))
+    let bytes = sizes.reduce((sum, size) => sum + size, 0)
+    if (cutLines > 0 || headSize + bytes > headBytes) isHeadOpen = false
+    let from = 0
+    if (!isHeadOpen) {
+      for (; bytes > tailBytes && from < texts.length - 1; from += 1) {
+        bytes -= sizes[from] ?? 0
+        cutLines += 1
+        cutBytes += sizes[from] ?? 0
+      }
+    }
+    const chunk = { seq: nextSeq, is_tail: !isHeadOpen, lines: texts.length - from, bytes, text: texts.slice(from).join('') }
+    let dropBelow: number | undefined
+    if (isHeadOpen) {
+      headSize += bytes
+    } else {
+      let size = tail.reduce((sum, one) => sum + one.bytes, bytes)
+      while (size > tailBytes && tail.length > 0) {
+        const dropped = tail.shift()
+        if (dropped === undefined) break
+        size -= dropped.bytes
+        cutLines += dropped.lines
+        cutBytes += dropped.bytes
+        dropBelow = dropped.seq + 1
+      }
+      tail.push(chunk)
+    }
+    nextSeq += 1
+    // The record first: who subscribes and then reads the record misses nothing.
+    await store.append(deploymentId, chunk, dropBelow, { lines: cutLines, bytes: cutBytes })
+    if (isLive && bus.hasSubscribers(channel)) for (const entry of entries.slice(-maxPublished)) bus.publish(channel, 'log', entry)
+  }
+
+  function flush (): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    flushing = flushing.then(write).catch((error: unknown) => {
+      isLoaded = false
+      log.error({ err: error, deploymentId }, 'a piece of a build log could not be stored')
+    })
+    return flushing
+  }
+
+  return {
+    line ({ level, stream, msg }) {
+      if (isClosed) return
+      const ts = clock.now().toISOString()
+      for (const part of msg.split(/\r?\n/)) {
+        // Cut before it waits: a line of many megabytes must not sit in memory.
+        const text = part.length > longestLine * 2 ? part.slice(0, longestLine * 2) + lengthNote(part.length - longestLine * 2) : part
+        waiting.push(stream === undefined ? { ts, level, msg: text } : { ts, level, stream, msg: text })
+      }
+      if (waiting.length > maxWaiting) {
+        const dropped = waiting.splice(0, waiting.length - maxWaiting / 2)
+        lostLines += dropped.length
+        lostBytes += dropped.reduce((sum, entry) => sum + entry.msg.length, 0)
+      }
+      if (waiting.length === flushAtLines) void flush()
+      else timer ??= setTimeout(() => void flush(), flushEveryMs)
+    },
+    endChannel () { isLive = false },
+    flush,
+    async close () {
+      isClosed = true
+      await flush()
+    }
+  }
+}
+
+const shortened = (text: string): string =>
+  text.length > longestLine ? text.slice(0, longestLine) + lengthNote(text.length - longestLine) : text
+
+const lengthNote = (characters: number): string => ` … (${characters} more characters)`
+
+/** The whole log as it is kept, with a line where something was left out. */
+export async function readBuildLog (store: DeploymentLogStore, deploymentId: string): Promise<string | null> {
+  const chunks = await store.read(deploymentId, 0)
+  if (chunks.length === 0) return null
+  const cut = await store.cut(deploymentId)
+  const firstOfTail = chunks.find(chunk => chunk.is_tail)
+  const text = chunks.map(chunk => chunk === firstOfTail && cut.lines > 0 ? cutNote(cut, chunk.text) + chunk.text : chunk.text).join('')
+  return text
+}
+
+function cutNote (cut: { lines: number, bytes: number }, next: string): string {
+  const entry: LogEntry = {
+    ts: timeOf(next),
+    level: 'warning',
+    msg: `${cut.lines} lines (${(cut.bytes / 1024 / 1024).toFixed(1)} MiB) were left out here: a build log keeps its beginning and its end, 1 MiB in all`
+  }
+  return `${JSON.stringify(entry)}\n`
+}
+
+/** The note stands where the cut is, so its time is that of the line after it. */
+const timeOf = (lines: string): string => /^\{"ts":"([^"]+)"/.exec(lines)?.[1] ?? new Date(0).toISOString()

@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto'
+import type { ApplicationRegistry, DeployableApplication, DeployHealth } from 'busbar/api/applications'
+import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { Bus, Clock, Database, Page, Reach } from 'busbar/sdk'
+import type { DeploymentQueue, Trigger } from './api.js'
+import { readBuildLog } from './build-log.js'
+import { cancelTopic } from './cancel-watch.js'
+import type { GlobalFilter } from './deployment-filter.js'
+import type { DeploymentLogStore } from './deployment-log-store.js'
+import type { DeploymentRecords } from './deployment-records.js'
+import type { DeploymentKind, DeploymentRow, DeploymentStore } from './deployment-store.js'
+import type { FollowUpStore } from './follow-up-store.js'
+import { problems } from './problems.js'
+import { uncancellable } from './rollout.js'
+import type { Deployment, GlobalDeployment } from './schemas.js'
+
+export interface DeploymentServiceParts {
+  readonly db: Database
+  readonly store: DeploymentStore
+  readonly logs: DeploymentLogStore
+  readonly records: DeploymentRecords
+  readonly followUps: FollowUpStore
+  readonly registry: ApplicationRegistry
+  readonly runtime: ContainerRuntime
+  readonly bus: Bus
+  readonly clock: Clock
+}
+
+/** What is asked for, before the application is looked at. */
+interface Request {
+  readonly kind: DeploymentKind
+  readonly trigger: Trigger
+  readonly idempotencyKey?: string
+  /** The deployment whose image or commit is used again. */
+  readonly origin?: DeploymentRow
+}
+
+/** The rules about deployments: which may begin, which can be cancelled, what is shown of them. */
+export class DeploymentService {
+  readonly #parts: DeploymentServiceParts
+  constructor (parts: DeploymentServiceParts) { this.#parts = parts }
+
+  async deploy (applicationId: string, trigger: Trigger, idempotencyKey?: string): Promise<Deployment> {
+    return await this.#begin(await this.#application(applicationId), { kind: 'deploy', trigger, idempotencyKey })
+  }
+
+  async build (applicationId: string, trigger: Trigger, idempotencyKey?: string): Promise<Deployment> {
+    return await this.#begin(await this.#application(applicationId), { kind: 'build', trigger, idempotencyKey })
+  }
+
+  /** The container anew, with today's settings, from the image that was rolled out last. */
+  async reload (applicationId: string): Promise<Deployment> {
+    const application = await this.#application(applicationId)
+    const origin = await this.#parts.store.lastRolledOut(application.projectId, applicationId)
+    if (origin === undefined) throw problems.nothingToReload({ name: application.name })
+    await this.#requireImage(origin)
+    return await this.#begin(application, { kind: 'reload', trigger: 'reload', origin })
+  }
+
+  async rebuild (applicationId: string): Promise<Deployment> {
+    const application = await this.#application(applicationId)
+    if (application.source.type === 'image') throw problems.imageSourceRebuild({ name: application.name })
+    const origin = await this.#parts.store.lastWithCommit(application.projectId, applicationId)
+    if (origin === undefined) throw problems.noCommit({ name: application.name })
+    return await this.#begin(application, { kind: 'rebuild', trigger: 'rebuild', origin })
+  }
+
+  async rollBack (applicationId: string, deploymentId: string): Promise<Deployment> {
+    const application = await this.#application(applicationId)
+    const origin = await this.#parts.store.row(deploymentId)
+    if (origin?.application_id !== applicationId) throw problems.rollbackForeign({ deploymentId })
+    if (origin.status !== 'success') throw problems.rollbackUnsuccessful({ deploymentId, status: origin.status })
+    await this.#requireImage(origin)
+    return await this.#begin(application, { kind: 'rollback', trigger: 'rollback', origin })
+  }
+
+  async get (projectId: string, id: string): Promise<Deployment> {
+    const { store, logs } = this.#parts
+    const deployment = await store.get(projectId, id)
+    if (deployment === undefined) throw problems.deploymentMissing({ deploymentId: id })
+    return { ...deployment, build_logs: await readBuildLog(logs, id) }
+  }
+
+  async list (projectId: string, applicationId: string, page: Page): Promise<{ rows: Deployment[], total: number }> {
+    const { store } = this.#parts
+    const found = await store.list(projectId, applicationId, page)
+    if (found.rows.length === 0 && await store.projectOfApplication(applicationId) === undefined) throw problems.applicationMissing({ applicationId })
+    return found
+  }
+
+  /** Explicit ids are checked as the guard checks one from the path. */
+  async listAll (filter: GlobalFilter, page: Page, caller: { readonly reach: Reach, readonly requireProject: (projectId: string) => Promise<unknown> }): Promise<GlobalDeployment[]> {
+    const { store } = this.#parts
+    if (filter.projectId !== undefined) await caller.requireProject(filter.projectId)
+    if (filter.applicationId !== undefined) {
+      const projectId = await store.projectOfApplication(filter.applicationId)
+      if (projectId === undefined) throw problems.applicationMissing({ applicationId: filter.applicationId })
+      await caller.requireProject(projectId)
+    }
+    return await store.listAll(caller.reach, filter, page)
+  }
+
+  /** What waits ends at once; what is under way is told through its row, and ends as soon as it has noticed. */
+  async cancel (projectId: string, id: string): Promise<Deployment> {
+    const { store, records, clock, bus } = this.#parts
+    if (!await records.cancelPending(id)) {
+      if (!await store.requestCancel(projectId, id, uncancellable, clock.now())) throw await this.#whyNotCancelled(projectId, id)
+      await bus.signal(cancelTopic, id)
+    }
+    const deployment = await store.get(projectId, id)
+    if (deployment === undefined) throw problems.deploymentMissing({ deploymentId: id })
+    return deployment
+  }
+
+  async #whyNotCancelled (projectId: string, id: string): Promise<Error> {
+    const deployment = await this.#parts.store.get(projectId, id)
+    if (deployment === undefined) return problems.deploymentMissing({ deploymentId: id })
+    const hasEnded = deployment.status === 'success' || deployment.status === 'failed'
+    return hasEnded ? problems.notActive({ deploymentId: id, status: deployment.status }) : problems.tooLate({ deploymentId: id })
+  }
+
+  /** Why the application must be left alone now; null when it may be touched. */
+  async refuses (applicationId: string): Promise<string | null> {
+    const active = await this.#parts.store.activeOf(applicationId)
+    return active === undefined ? null : 'a deployment is in progress for this application: wait for it, or cancel it'
+  }
+
+  async latestHealth (applicationId: string): Promise<DeployHealth | null> {
+    const latest = await this.#parts.store.latestOf(applicationId)
+    if (latest === undefined) return null
+    const status = latest.health_status
+    return {
+      deployment_id: latest.id,
+      deploy_status: latest.status,
+      status: status === 'passing' || status === 'failing' || status === 'skipped' ? status : 'pending',
+      message: latest.health_message,
+      checked_at: latest.health_checked_at
+    }
+  }
+
+  readonly queue: DeploymentQueue = {
+    deploy: async (applicationId, trigger) => ({ deploymentId: (await this.deploy(applicationId, trigger)).id }),
+    deploySoon: async (applicationId, trigger) => {
+      const application = await this.#application(applicationId)
+      requireSource(application)
+      const deployment = await this.#insert(application, { kind: 'deploy', trigger }, true)
+      return deployment === undefined ? null : { deploymentId: deployment.id }
+    }
+  }
+
+  async #begin (application: DeployableApplication, request: Request): Promise<Deployment> {
+    requireSource(application)
+    const deployment = await this.#insert(application, request, false)
+    if (deployment === undefined) throw problems.active()
+    return deployment
+  }
+
+  async #insert (application: DeployableApplication, { kind, trigger, idempotencyKey, origin }: Request, mayFollowUp: boolean): Promise<Deployment | undefined> {
+    const { db, records, followUps, clock } = this.#parts
+    return await db.transaction(async tx => {
+      const deployment = await records.create({
+        id: randomUUID(),
+        projectId: application.projectId,
+        applicationId: application.id,
+        kind,
+        originId: origin?.id ?? null,
+        trigger,
+        idempotencyKey: idempotencyKey ?? null,
+        imageTag: kind === 'rebuild' ? null : origin?.image_tag ?? null,
+        commit: { sha: origin?.commit_sha ?? null, message: origin?.commit_message ?? null, author: origin?.commit_author ?? null },
+        startedAt: clock.now()
+      }, tx)
+      if (deployment === undefined && mayFollowUp) await followUps.put(application.id, trigger, clock.now(), tx)
+      return deployment
+    })
+  }
+
+  async #application (applicationId: string): Promise<DeployableApplication> {
+    const application = await this.#parts.registry.deployable(applicationId)
+    if (application === undefined) throw problems.applicationMissing({ applicationId })
+    return application
+  }
+
+  async #requireImage ({ id, image_tag: image }: DeploymentRow): Promise<void> {
+    if (image === null) throw problems.rollbackNoImage({ deploymentId: id })
+    if (await this.#parts.runtime.image(image) === undefined) throw problems.imageGone({ image, deploymentId: id })
+  }
+}
+
+function requireSource ({ name, source }: DeployableApplication): void {
+  if (source.type === 'git' && source.repo === '') throw problems.noSource({ name, field: 'source_repo' })
+  if (source.type === 'image' && source.image === '') throw problems.noSource({ name, field: 'source_image' })
+}

@@ -1,0 +1,44 @@
+import { DeployFailure } from './deploy-failure.js'
+
+/** What is known of a container whose process has ended. */
+export interface ContainerExit {
+  /** Null when the engine started it again before it could be seen. */
+  readonly exitCode: number | null
+  readonly oomKilled: boolean
+  /** Its last output, oldest first. */
+  readonly lines: readonly string[]
+}
+
+/** What of the application's settings can be the reason. */
+export interface ExitSettings {
+  readonly memoryLimit: number
+  readonly containerCaps: 'minimal' | 'standard'
+  readonly readonlyRootfs: boolean
+}
+
+/** The failure of a container that ended while it was being proven healthy. */
+export function explainExit (exit: ContainerExit, settings: ExitSettings): DeployFailure {
+  const output = exit.lines.join('\n')
+  const evidence = output === '' ? null : output
+  if (exit.oomKilled) {
+    const limit = settings.memoryLimit > 0 ? `its limit of ${Math.round(settings.memoryLimit / 1024 / 1024)} MiB` : 'there is'
+    return new DeployFailure(`the container was killed because it needed more memory than ${limit}`, 'raise memory_limit, or make it need less', evidence)
+  }
+  const how = exit.exitCode === null ? 'ended' : `exited with code ${exit.exitCode}`
+  return new DeployFailure(`the container ${how} before it was healthy`, remedyFor(exit, output, settings), evidence)
+}
+
+function remedyFor ({ exitCode }: ContainerExit, output: string, settings: ExitSettings): string {
+  if (settings.readonlyRootfs && /read-only file system|EROFS/i.test(output)) {
+    return 'it writes outside /tmp and /run: give it a volume there, or set readonly_rootfs to false'
+  }
+  if (settings.containerCaps === 'minimal' && /operation not permitted|permission denied|EPERM|EACCES|setgid|setuid|chown/i.test(output)) {
+    return 'it needs rights it does not have: make it run as an ordinary user on a port above 1023, or set container_caps to standard'
+  }
+  if (/EADDRINUSE|address already in use/i.test(output)) return 'two of its own processes want the same port'
+  if (exitCode === 0) return 'its command ended by itself: the command of an application must keep running'
+  if (exitCode === 127) return 'its command was not found: check the CMD and ENTRYPOINT of the image'
+  if (exitCode === 126) return 'its command cannot be executed: check its file mode and its first line'
+  if (exitCode === 137) return 'it was killed from outside, perhaps for want of memory on the machine'
+  return 'its last output says why'
+}

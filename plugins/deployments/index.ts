@@ -1,0 +1,110 @@
+import { applicationDeployHealth, applicationGates, applicationRegistry, applicationTeardown } from 'busbar/api/applications'
+import { imagePreparation } from 'busbar/api/builds'
+import { directAddresses } from 'busbar/api/direct'
+import { environmentVariables } from 'busbar/api/environment'
+import { projectTeardown } from 'busbar/api/projects'
+import { containerRuntime } from 'busbar/api/runtime-docker'
+import { access, definePlugin, kernel, optional, type SseFrame } from 'busbar/sdk'
+import { containerParts, deployGates, deploymentQueue, rolloutHooks } from './api.js'
+import { DeploymentTeardown } from './application-teardown.js'
+import { streamBuildLog } from './build-log-stream.js'
+import { channels } from './channels.js'
+import { deployHookRoutes } from './deploy-hook-routes.js'
+import { DeployHookService } from './deploy-hook-service.js'
+import { DeployHookStore } from './deploy-hook-store.js'
+import { DeploymentLogStore } from './deployment-log-store.js'
+import { DeploymentRecords } from './deployment-records.js'
+import { DeploymentService } from './deployment-service.js'
+import { DeploymentStore } from './deployment-store.js'
+import { FollowUpStore } from './follow-up-store.js'
+import { jobs } from './jobs.js'
+import { createDeployments } from './migrations/001-create-deployments.js'
+import { Recovery } from './recovery.js'
+import { RolloutEngine } from './rollout-engine.js'
+import { routes } from './routes.js'
+import { readTimeoutMs } from './settings.js'
+import { Tidying } from './tidying.js'
+
+/** The running plugin. */
+export interface Deployments {
+  readonly service: DeploymentService
+  readonly hooks: DeployHookService
+  readonly store: DeploymentStore
+  readonly engine: RolloutEngine
+  readonly tidying: Tidying
+  readonly recovery: Recovery
+  readonly teardown: DeploymentTeardown
+  readonly streamBuildLog: (projectId: string, deploymentId: string, signal: AbortSignal) => AsyncIterable<SseFrame>
+}
+
+export default definePlugin({
+  id: 'deployments',
+  needs: {
+    db: kernel.database,
+    jobs: kernel.jobs,
+    events: kernel.events,
+    bus: kernel.bus,
+    secrets: kernel.secrets,
+    clock: kernel.clock,
+    instance: kernel.instance,
+    registry: applicationRegistry,
+    variables: environmentVariables,
+    images: imagePreparation,
+    runtime: containerRuntime,
+    direct: optional(directAddresses),
+    gates: deployGates,
+    parts: containerParts,
+    hooks: rolloutHooks
+  },
+  migrations: [createDeployments],
+
+  start ({ use, log, onStop }): Deployments {
+    const store = new DeploymentStore(use.db)
+    const logs = new DeploymentLogStore(use.db)
+    const followUps = new FollowUpStore(use.db)
+    const records = new DeploymentRecords({ ...use, store, followUps })
+    const tidying = new Tidying({ ...use, store, logs, log })
+    const shared = { ...use, store, logs, followUps, records, tidying, log }
+    const service = new DeploymentService(shared)
+    const engine = new RolloutEngine({ ...shared, timeoutMs: readTimeoutMs(name => use.instance.environment(name)) })
+    onStop(async () => { await engine.stop() })
+    return {
+      store,
+      service,
+      hooks: new DeployHookService({ ...use, hooks: new DeployHookStore(use.db), service }),
+      tidying,
+      engine,
+      recovery: new Recovery(shared),
+      teardown: new DeploymentTeardown(shared),
+      streamBuildLog: (projectId, deploymentId, signal) => streamBuildLog({ projectId, deploymentId }, shared, signal)
+    }
+  },
+
+  provides (provide, { service }) {
+    provide(deploymentQueue, service.queue)
+  },
+
+  contributes (contribute, { service, store, teardown }) {
+    contribute(access.resources, 'deployment', {
+      async ownerOf (id) {
+        const owner = await store.ownerOf(id)
+        return owner === undefined ? undefined : { projectId: owner.project_id, parents: { application: owner.application_id } }
+      }
+    })
+    contribute(applicationGates, 'deployments', { refuses: async id => await service.refuses(id) })
+    contribute(applicationDeployHealth, 'deployments', { latest: async id => await service.latestHealth(id) })
+    contribute(applicationTeardown, 'deployments', { teardown: async (id, context) => { await teardown.application(id, context) } })
+    contribute(projectTeardown, 'deployments', { teardown: async (id, context) => { await teardown.project(id, context) } })
+  },
+
+  routes (route) {
+    routes(route)
+    deployHookRoutes(route)
+  },
+  channels,
+  jobs,
+
+  singletons (singleton) {
+    singleton({ name: 'recovery', run: async ({ signal }, { recovery }) => { await recovery.run(signal) } })
+  }
+})

@@ -1,0 +1,21 @@
+import type { JobDeclarer } from 'busbar/sdk'
+import { deployJob, type DeployPayload } from './deployment-records.js'
+import type { Deployments } from './index.js'
+import { tidyJob, type TidyPayload } from './tidying.js'
+
+/** Longer than any TASK_TIMEOUT_MINUTES: the engine ends a deployment in time and says so in its record. */
+const outerLimitMs = 24 * 60 * 60_000
+
+export function jobs (job: JobDeclarer<Deployments>) {
+  job<DeployPayload>({
+    name: deployJob,
+    lane: 'long',
+    attempts: 2,
+    timeoutMs: outerLimitMs,
+    run: async ({ deploymentId }, context, { engine }) => { await engine.run(deploymentId, context) }
+  })
+  job<TidyPayload>({
+    name: tidyJob,
+    run: async ({ applicationId }, _, { tidying }) => { await tidying.application(applicationId) }
+  })
+}

@@ -1,0 +1,66 @@
+import type { ApplicationRegistry } from 'busbar/api/applications'
+import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { Clock, Jobs, Log } from 'busbar/sdk'
+import type { DeploymentRecords } from './deployment-records.js'
+import type { DeploymentStore } from './deployment-store.js'
+import { enqueueTidy, type Tidying } from './tidying.js'
+
+const everyMs = 60_000
+/** A deployment that nobody has touched for so long has lost its process or its job. */
+const abandonedMs = 2 * 60_000
+
+export interface RecoveryParts {
+  readonly store: DeploymentStore
+  readonly records: DeploymentRecords
+  readonly registry: ApplicationRegistry
+  readonly tidying: Tidying
+  readonly runtime: ContainerRuntime
+  readonly jobs: Jobs
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Sees to it that no deployment stays active without anybody working on it, and no container without an owner. */
+export class Recovery {
+  readonly #parts: RecoveryParts
+  constructor (parts: RecoveryParts) { this.#parts = parts }
+
+  /** At the start everything that is active is given a job again; later only what has been left alone for long. */
+  async run (signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#parts
+    let isSurveyed = false
+    await this.requeue(clock.now())
+    while (!signal.aborted) {
+      try {
+        if (!isSurveyed) await this.survey()
+        isSurveyed = true
+      } catch (error) {
+        log.warn({ err: error }, 'the containers left by earlier deploys could not be looked up; trying again in a minute')
+      }
+      await clock.sleep(everyMs, signal).catch(() => {})
+      if (signal.aborted) return
+      await this.requeue(new Date(clock.now().getTime() - abandonedMs)).catch((error: unknown) =>
+        log.error({ err: error }, 'deployments that lost their process could not be looked up'))
+    }
+  }
+
+  /** One that has a job already is not done twice: the queue of its application lets one run at a time. */
+  async requeue (before: Date): Promise<void> {
+    const { store, records, log } = this.#parts
+    for (const { id, application_id: applicationId, status } of await store.abandoned(before)) {
+      if (status !== 'pending') log.warn({ deploymentId: id, applicationId, status }, 'a deployment was left by its process and is taken up again')
+      await records.enqueue(id, applicationId)
+    }
+  }
+
+  /** Applications with containers that do not serve are tidied. */
+  async survey (): Promise<void> {
+    const { runtime, registry, tidying, jobs } = this.#parts
+    const applicationIds = new Set((await runtime.list({})).flatMap(({ owner }) => owner.applicationId ?? []))
+    for (const applicationId of applicationIds) {
+      if (await registry.deployable(applicationId) === undefined) continue
+      const found = await tidying.survey(applicationId)
+      if (found.some(({ fate }) => fate === 'stop' || fate === 'remove')) await enqueueTidy(jobs, applicationId)
+    }
+  }
+}

@@ -1,0 +1,10 @@
+const defaultMinutes = 45
+
+/** How long one deployment may take: TASK_TIMEOUT_MINUTES. Throws with the remedy. */
+export function readTimeoutMs (environment: (name: string) => string | undefined): number {
+  const text = environment('TASK_TIMEOUT_MINUTES')
+  if (text === undefined) return defaultMinutes * 60_000
+  const minutes = /^\d{1,4}$/.test(text) ? Number(text) : 0
+  if (minutes < 1) throw new Error(`TASK_TIMEOUT_MINUTES is "${text}": give whole minutes from 1 to 9999, like ${defaultMinutes}`)
+  return minutes * 60_000
+}

@@ -1,0 +1,25 @@
+import { definePlugin } from 'busbar/sdk'
+import { createTestKernel } from 'busbar/sdk/testing'
+import { rolloutHooks } from '../api.js'
+
+/** A platform of its own that stops for ever at one boundary, to be killed there. */
+const { url, directory, boundary } = JSON.parse(process.argv[2] ?? '{}') as { url: string, directory: string, boundary: string }
+
+const halt = definePlugin({
+  id: 'halt',
+  contributes (contribute) {
+    contribute(rolloutHooks, 'halt', {
+      async at (reached) {
+        if (reached !== boundary) return
+        console.log(JSON.stringify({ reached }))
+        await new Promise(() => {})
+      }
+    })
+  }
+})
+
+const k = await createTestKernel({
+  state: { database: { url, drop: async () => {} }, directory },
+  inline: [{ manifest: { id: 'halt', requires: { deployments: '^0.1.0' } }, definition: halt }]
+})
+console.log(JSON.stringify({ url: k.url }))

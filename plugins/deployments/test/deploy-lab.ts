@@ -1,0 +1,147 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createTestKernel, type TestKernel, type TestKernelOptions } from 'busbar/sdk/testing'
+import Docker from 'dockerode'
+import { startGitServer, type GitFiles, type GitServer } from '../../../test/lab/git-server.js'
+
+export const engine = new Docker()
+
+/** What a sample application does instead of serving well. */
+export type Mode = 'ok' | 'exit' | 'silent' | 'unhealthy' | 'slow' | 'loud' | 'other-port' | 'deaf'
+
+const server = `
+const { createServer } = require('node:http')
+const { version, mode } = require('./what.json')
+if (mode === 'exit') { console.error('cannot reach the database with ' + process.env.PASSWORD); process.exit(3) }
+if (mode === 'loud') { for (let i = 0; i < 20000; i++) console.log('noise ' + i) }
+if (mode !== 'deaf') process.on('SIGTERM', () => process.exit(0)); else process.on('SIGTERM', () => {})
+const server = createServer((request, response) => {
+  if (request.url === '/health' && mode === 'unhealthy') { response.writeHead(500); return response.end('no database') }
+  if (request.url === '/env') return response.end(JSON.stringify(process.env))
+  if (request.url === '/wait') return setTimeout(() => response.end(version), 1500)
+  response.end(version)
+})
+if (mode === 'silent') setInterval(() => {}, 1000)
+else setTimeout(() => server.listen(mode === 'other-port' ? 3000 : 8080, '0.0.0.0', () => console.log('listening, version ' + version)), mode === 'slow' ? 2500 : 0)
+`
+
+/** A repository whose application answers `version` on 8080. */
+export const sample = (version: string, mode: Mode = 'ok', dockerfile = 'FROM node:20\nWORKDIR /app\nCOPY . .\nCMD ["node", "server.js"]\n'): GitFiles => ({
+  Dockerfile: dockerfile,
+  'server.js': server,
+  'what.json': JSON.stringify({ version, mode })
+})
+
+/** A platform with a project, a Git server beside it, and everything removed at the end. */
+export interface DeployLab {
+  readonly k: TestKernel
+  readonly git: GitServer
+  readonly projectId: string
+  /** An application made from a repository of its own. */
+  application (name: string, files: GitFiles, fields?: object): Promise<LabApplication>
+  /** The platform again, on the same database and folder. */
+  restart (): Promise<void>
+  close (): Promise<void>
+}
+
+export interface LabApplication {
+  readonly id: string
+  readonly slug: string
+  readonly repository: string
+  /** `/api/projects/…/applications/…` */
+  readonly path: string
+  push (files: GitFiles, message?: string): Promise<string>
+  deploy (): Promise<any>
+  /** The deployment once it has ended. */
+  ended (deploymentId: string, timeoutMs?: number): Promise<any>
+  deployed (): Promise<any>
+  read (): Promise<any>
+  containers (): Promise<Docker.ContainerInfo[]>
+}
+
+export async function openLab (options: TestKernelOptions = {}): Promise<DeployLab> {
+  const root = await mkdtemp(join(tmpdir(), 'busbar-deploy-git-'))
+  const git = await startGitServer({ root })
+  let k = await createTestKernel(options)
+  const admin = await k.as.session()
+  const project = await admin.post('/api/projects', { name: 'Lab', slug: `lab-${Math.random().toString(36).slice(2, 8)}` })
+  if (project.status !== 201) throw new Error(`no project: ${JSON.stringify(project.body)}`)
+  const projectId: string = project.body.id
+  const made: string[] = []
+  return {
+    get k () { return k },
+    git,
+    projectId,
+    async application (name, files, fields = {}) {
+      const { url } = await git.createRepository(name, files)
+      const answer = await admin.post(`/api/projects/${projectId}/applications`, {
+        name, type: 'git', build_type: 'dockerfile', source_repo: url, branch: 'main', container_port: 8080, ...fields
+      })
+      if (answer.status !== 201) throw new Error(`no application: ${answer.status} ${JSON.stringify(answer.body)}`)
+      made.push(answer.body.id)
+      return labApplication(() => k, git, name, answer.body)
+    },
+    async restart () {
+      await k.stop()
+      k = await createTestKernel({ ...options, state: k.state })
+    },
+    async close () {
+      for (const id of made) await removeEverythingOf(id)
+      await k.close()
+      for (const id of made) await removeEverythingOf(id)
+      await engine.getNetwork(`busbar-${project.body.slug}`).remove().catch(() => {})
+      await git.close()
+      await rm(root, { recursive: true, force: true })
+    }
+  }
+}
+
+function labApplication (platform: () => TestKernel, git: GitServer, repository: string, made: { id: string, project_id: string, slug: string }): LabApplication {
+  const path = `/api/projects/${made.project_id}/applications/${made.id}`
+  const admin = async () => await platform().as.session()
+  const lab: LabApplication = {
+    id: made.id,
+    slug: made.slug,
+    repository,
+    path,
+    push: async (files, message = 'a change') => await git.commit(repository, files, message),
+    async deploy () {
+      const answer = await (await admin()).post(`${path}/deploy`)
+      if (answer.status !== 202) throw new Error(`no deploy: ${answer.status} ${JSON.stringify(answer.body)}`)
+      return answer.body
+    },
+    async ended (deploymentId, timeoutMs = 60_000) {
+      const until = Date.now() + timeoutMs
+      for (;;) {
+        const { body } = await (await admin()).get(`${path}/deployments/${deploymentId}`)
+        if (body.status === 'success' || body.status === 'failed') return body
+        if (Date.now() > until) throw new Error(`still ${body.status} at ${body.step}: ${body.build_logs}`)
+        await sleep(50)
+      }
+    },
+    deployed: async () => await lab.ended((await lab.deploy()).id),
+    read: async () => (await (await admin()).get(path)).body,
+    containers: async () => await containersOf(made.id)
+  }
+  return lab
+}
+
+export const containersOf = async (applicationId: string): Promise<Docker.ContainerInfo[]> =>
+  await engine.listContainers({ all: true, filters: { label: [`application-id=${applicationId}`] } })
+
+async function removeEverythingOf (applicationId: string): Promise<void> {
+  for (const { Id } of await containersOf(applicationId)) await engine.getContainer(Id).remove({ force: true, v: true }).catch(() => {})
+  for (const image of await engine.listImages({ filters: { label: [`application-id=${applicationId}`] } })) {
+    for (const tag of image.RepoTags ?? [image.Id]) await engine.getImage(tag).remove({ force: true }).catch(() => {})
+  }
+}
+
+export async function until (condition: () => boolean | Promise<boolean>, what: string, timeoutMs = 20_000): Promise<void> {
+  const end = Date.now() + timeoutMs
+  while (!await condition()) {
+    if (Date.now() > end) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`)
+    await sleep(30)
+  }
+}

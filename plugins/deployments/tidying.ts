@@ -1,0 +1,103 @@
+import type { ApplicationRegistry } from 'busbar/api/applications'
+import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
+import type { Jobs, Log } from 'busbar/sdk'
+import type { DeploymentStatus } from './api.js'
+import type { DeploymentLogStore } from './deployment-log-store.js'
+import { isActive } from './deployment-state.js'
+import type { DeploymentStore } from './deployment-store.js'
+
+const stopGraceSeconds = 30
+
+/** Successful deployments that keep record and image, the running one apart. */
+const keptSuccessful = 10
+const keptRecords = 200
+const keptLogs = 50
+
+export const tidyJob = 'tidy'
+export interface TidyPayload { readonly applicationId: string }
+
+export async function enqueueTidy (jobs: Jobs, applicationId: string): Promise<void> {
+  const payload: TidyPayload = { applicationId }
+  await jobs.enqueue(tidyJob, payload, { key: applicationId })
+}
+
+export interface TidyingParts {
+  readonly store: DeploymentStore
+  readonly logs: DeploymentLogStore
+  readonly registry: ApplicationRegistry
+  readonly runtime: ContainerRuntime
+  readonly log: Log
+}
+
+/** What is to become of a container that carries an application's label. */
+export type Fate = 'serves' | 'underWay' | 'leave' | 'stop' | 'remove'
+
+/**
+ * Decided by label and record, never by name: a container of a deployment that is not known here belongs
+ * to somebody else.
+ */
+export function fateOf (deploymentId: string | undefined, status: DeploymentStatus | undefined, servingId: string | null): Fate {
+  if (deploymentId === undefined || status === undefined) return 'leave'
+  if (isActive(status)) return 'underWay'
+  if (deploymentId === servingId) return 'serves'
+  return status === 'success' ? 'stop' : 'remove'
+}
+
+/** Removes what deploys leave behind: containers that do not serve, images and records nobody can go back to. */
+export class Tidying {
+  readonly #parts: TidyingParts
+  constructor (parts: TidyingParts) { this.#parts = parts }
+
+  /**
+   * The containers of one application with what is to become of them. Deploys go on meanwhile, so the
+   * order counts: what serves is read last, and what came later is not in the list.
+   */
+  async survey (applicationId: string): Promise<ReadonlyArray<{ container: ContainerState, fate: Fate }>> {
+    const { runtime, store, registry } = this.#parts
+    const containers = (await runtime.list({ applicationId })).filter(({ status }) => status !== 'removing')
+    const states = await store.statesOf(containers.flatMap(({ owner }) => owner.deploymentId ?? []))
+    const servingId = (await registry.deployable(applicationId))?.containerDeploymentId ?? null
+    return containers.map(container => {
+      const id = container.owner.deploymentId
+      return { container, fate: fateOf(id, id === undefined ? undefined : states.get(id), servingId) }
+    })
+  }
+
+  /** Containers that served once are stopped with grace, those that never did are removed. */
+  async containers (applicationId: string): Promise<void> {
+    const { runtime } = this.#parts
+    for (const { container, fate } of await this.survey(applicationId)) {
+      if (fate !== 'stop' && fate !== 'remove') continue
+      if (fate === 'stop') await runtime.stop(container.id, stopGraceSeconds)
+      await runtime.remove(container.id)
+    }
+  }
+
+  /** Images that were built for the application and that no record worth keeping names. */
+  async images (applicationId: string, servingId: string | null): Promise<void> {
+    const { runtime, store, log } = this.#parts
+    // Listed first: an image that is being built now belongs to a deployment that is active by the next line.
+    const images = await runtime.images({ applicationId })
+    const kept = await store.keptImages(applicationId, servingId, keptSuccessful)
+    for (const tag of images.flatMap(({ tags }) => tags)) {
+      if (kept.tags.has(tag) || kept.active.some(id => tag.endsWith(`:${id.slice(0, 8)}`))) continue
+      await runtime.removeImage(tag).catch((error: unknown) => log.debug({ err: error, applicationId, tag }, 'an old image stays for now'))
+    }
+  }
+
+  async records (applicationId: string, servingId: string | null): Promise<void> {
+    const { store, logs } = this.#parts
+    await store.removeOld(applicationId, servingId, { keep: keptRecords, successful: keptSuccessful })
+    await logs.removeOld(applicationId, keptLogs)
+  }
+
+  /** All of it, for an application that exists. */
+  async application (applicationId: string): Promise<void> {
+    const application = await this.#parts.registry.deployable(applicationId)
+    if (application === undefined) return
+    const servingId = application.containerDeploymentId
+    await this.containers(applicationId)
+    await this.images(applicationId, servingId)
+    await this.records(applicationId, servingId)
+  }
+}

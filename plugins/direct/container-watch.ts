@@ -1,0 +1,83 @@
+import type { ApplicationRegistry } from 'busbar/api/applications'
+import type { ContainerEvent, ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
+import type { Clock, Log } from 'busbar/sdk'
+import type { AddressService } from './address-service.js'
+import { targetOf, type AddressStore } from './address-store.js'
+
+const retryMs = 5000
+const watched = new Set(['start', 'restart', 'stop', 'die', 'oom', 'destroy'])
+
+/** As a deploy decides when neither the application nor its image names a port. */
+const defaultPort = 8080
+
+/** Containers that are restarted may come back at another address: their targets follow. */
+export function createContainerWatch (parts: {
+  readonly store: AddressStore
+  readonly service: AddressService
+  readonly registry: ApplicationRegistry
+  readonly runtime: { get(): ContainerRuntime | undefined }
+  readonly clock: Clock
+  readonly log: Log
+}) {
+  const { store, service, registry, runtime, clock, log } = parts
+
+  /** Renews the address of one container, if it is the one that requests go to. */
+  async function look (applicationId: string, containerId: string): Promise<void> {
+    const target = await store.find(applicationId).then(row => row === undefined ? null : targetOf(row))
+    const engine = runtime.get()
+    if (target === null || engine === undefined || target.containerId !== containerId) return
+    const isRunning = (await engine.inspect(containerId))?.status === 'running'
+    const at = isRunning ? await engine.dial(containerId, target.port) : null
+    await service.renew(applicationId, containerId, at)
+  }
+
+  /** Gives an address to what was deployed while this plugin was off. A target that runs is never taken over. */
+  async function adopt (container: ContainerState): Promise<void> {
+    const { applicationId, deploymentId } = container.owner
+    const engine = runtime.get()
+    if (engine === undefined || applicationId === undefined || deploymentId === undefined || container.status !== 'running') return
+    const known = await store.find(applicationId).then(row => row === undefined ? null : targetOf(row))
+    if (known !== null && (await engine.inspect(known.containerId))?.status === 'running') return
+    const application = await registry.deployable(applicationId)
+    if (application?.containerDeploymentId !== deploymentId) return
+    const port = application.containerPort ?? (await engine.image(container.image))?.exposedPorts[0] ?? defaultPort
+    const at = await engine.dial(container.id, port)
+    await service.addresses.open(applicationId)
+    await service.addresses.retarget(applicationId, { deploymentId, containerId: container.id, ...at })
+  }
+
+  const attempt = async (applicationId: string, work: () => Promise<void>): Promise<void> => {
+    await work().catch((error: unknown) => log.warn({ err: error, applicationId }, 'could not renew a direct address'))
+  }
+
+  async function heed (event: ContainerEvent): Promise<void> {
+    if (event.kind === 'resync') {
+      for (const { application_id: applicationId, container_id: containerId } of await store.all()) {
+        if (containerId !== null) await attempt(applicationId, async () => await look(applicationId, containerId))
+      }
+      for (const container of await runtime.get()?.list({}) ?? []) await attempt(container.owner.applicationId ?? '', async () => await adopt(container))
+    } else if (watched.has(event.action) && event.owner.applicationId !== undefined) {
+      const { applicationId } = event.owner
+      await attempt(applicationId, async () => await look(applicationId, event.containerId))
+    }
+  }
+
+  return {
+    started: look,
+
+    stopped: (applicationId: string): Promise<void> => service.addresses.retarget(applicationId, null),
+
+    /** Follows the engine's events until `signal` aborts. */
+    async run (signal: AbortSignal): Promise<void> {
+      while (!signal.aborted) {
+        try {
+          for await (const event of runtime.get()?.events(signal) ?? []) await heed(event)
+        } catch (error) {
+          if (!signal.aborted) log.warn({ err: error }, 'lost the engine\'s events; trying again')
+        }
+        await clock.sleep(retryMs, signal).catch(() => {})
+      }
+    }
+  }
+}
+export type ContainerWatch = ReturnType<typeof createContainerWatch>

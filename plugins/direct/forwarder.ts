@@ -1,0 +1,107 @@
+import { createServer } from 'node:http'
+import { Socket, type AddressInfo } from 'node:net'
+import type { SwitchProof, Target } from './api.js'
+import { forwardRequest } from './exchange.js'
+import { defaultLimits, type ForwardingLimits, type Route } from './route.js'
+import { createSwitchMeter } from './switch-meter.js'
+import { forwardUpgrade } from './upgrade.js'
+import { createUpstream, type Upstream } from './upstream.js'
+
+/** Requests under way get this long when the port itself is closed. */
+const closeGraceMs = 3000
+
+/** One application's port: an HTTP forwarder whose target can be changed between two requests. */
+export interface Forwarder {
+  readonly port: number
+  readonly target: Target | null
+  /** From now on new requests go to `target`. `drain` waits for what is under way elsewhere. */
+  switchTo(target: Target): { drain(timeoutMs: number): Promise<SwitchProof> }
+  /** The same without being watched: the container has moved or is gone. */
+  retarget(target: Target | null): void
+  close(): Promise<void>
+}
+
+/** Listens on `host:port` (0: any free port); rejects with the error of `listen` when it cannot. */
+export async function openForwarder (
+  at: { readonly host: string, readonly port: number },
+  target: Target | null,
+  limits: ForwardingLimits = defaultLimits
+): Promise<Forwarder> {
+  let current: Upstream | null = target === null ? null : createUpstream(target)
+  const meter = createSwitchMeter()
+  const route: Route = { current: () => current, meter, limits }
+
+  // An upload may take as long as it takes; a client that does not even send a head may not.
+  const server = createServer({ requestTimeout: 0, headersTimeout: 60_000, keepAliveTimeout: 30_000, noDelay: true })
+  server.on('request', (request, response) => forwardRequest(route, request, response, { expectsContinue: false }))
+  server.on('checkContinue', (request, response) => forwardRequest(route, request, response, { expectsContinue: true }))
+  const sockets = new Set<Socket>()
+  const upgraded = new Set<Socket>()
+  server.on('upgrade', (request, client, head) => {
+    if (!(client instanceof Socket)) return
+    upgraded.add(client)
+    client.once('close', () => upgraded.delete(client))
+    forwardUpgrade(route, request, client, head)
+  })
+  server.on('connection', socket => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(at.port, at.host, () => {
+      server.removeListener('error', reject)
+      resolve()
+    })
+  })
+  const { port } = server.address() as AddressInfo
+
+  return {
+    port,
+    get target () { return current?.target ?? null },
+
+    retarget (next) {
+      if (next !== null && current !== null && isSame(next, current.target)) return
+      const previous = current
+      current = next === null ? null : createUpstream(next)
+      previous?.retire()
+    },
+
+    switchTo (next) {
+      const previous = current
+      const watch = meter.watch()
+      const switchedAt = performance.now()
+      current = createUpstream(next)
+      previous?.retire()
+      return {
+        async drain (timeoutMs) {
+          const cut = await previous?.drained(timeoutMs) ?? 0
+          const { served, failed, longestGapMs } = watch.end()
+          return {
+            served,
+            failed,
+            longestGapMs: Math.round(longestGapMs),
+            drainMs: Math.round((previous === null ? switchedAt : previous.emptyAt ?? performance.now()) - switchedAt),
+            cut
+          }
+        }
+      }
+    },
+
+    async close () {
+      const closed = new Promise<void>(resolve => { server.close(() => resolve()) })
+      server.closeIdleConnections()
+      const cutOff = setTimeout(() => { for (const socket of sockets) socket.destroy() }, closeGraceMs)
+      // A WebSocket ends when one of its sides wants it, and nobody can wait for that here.
+      for (const socket of upgraded) socket.destroySoon()
+      if (current === null || current.open === upgraded.size) for (const socket of sockets) socket.destroySoon()
+      await closed
+      clearTimeout(cutOff)
+      current?.retire()
+    }
+  }
+}
+
+const isSame = (a: Target, b: Target): boolean =>
+  a.host === b.host && a.port === b.port && a.containerId === b.containerId && a.deploymentId === b.deploymentId

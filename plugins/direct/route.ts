@@ -1,0 +1,54 @@
+import type { SwitchMeter } from './switch-meter.js'
+import type { Upstream } from './upstream.js'
+
+/** What a request under way must know of its application's forwarder. */
+export interface Route {
+  /** Where new requests go now; null while the application does not run. */
+  current(): Upstream | null
+  readonly meter: SwitchMeter
+  readonly limits: ForwardingLimits
+}
+
+export interface ForwardingLimits {
+  /** Until the container accepts the connection. */
+  readonly connectTimeoutMs: number
+  /** From the end of the request to the first byte of the answer. */
+  readonly answerTimeoutMs: number
+}
+export const defaultLimits: ForwardingLimits = Object.freeze({ connectTimeoutMs: 5000, answerTimeoutMs: 300_000 })
+
+/** How often a request that reached nobody is given to another container (or connection) at most. */
+export const maxAttempts = 3
+
+const safeToRepeat = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
+
+export interface FailedAttempt {
+  readonly attempt: number
+  readonly method: string
+  readonly hasBody: boolean
+  /** The connection had been made, so bytes may have arrived. */
+  readonly wasConnected: boolean
+  /** The connection was a kept one. */
+  readonly wasReused: boolean
+  /** Requests go to another container by now. */
+  readonly hasMoved: boolean
+}
+
+/**
+ * Whether a request that failed without an answer may be sent again: always to a new container when
+ * nothing was sent to the old one, and once more on a new connection when a kept one was closed under it.
+ */
+export function mayRetry (failed: FailedAttempt): boolean {
+  if (failed.attempt >= maxAttempts) return false
+  if (!failed.wasConnected) return failed.hasMoved
+  return failed.wasReused && !failed.hasBody && safeToRepeat.has(failed.method)
+}
+
+/** The path for the container from a request target in origin, absolute or asterisk form. */
+export function pathOf (target: string): string | undefined {
+  if (target.startsWith('/') || target === '*') return target
+  const absolute = /^http:\/\/[^/?#]+(.*)$/i.exec(target)
+  if (absolute === null) return undefined
+  const path = absolute[1] ?? ''
+  return path.startsWith('/') ? path : `/${path}`
+}

@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import { createTestKernel } from 'busbar/sdk/testing'
+import { test } from 'tap'
+import { directAddresses } from '../api.js'
+import { readSettings, urlOf } from '../settings.js'
+import { startOrigin } from './origin.js'
+
+// Without an engine: an address must not need one.
+const environment = { BUSBAR_DIRECT_PORTS: '27000-27050', DOCKER_HOST: 'unix:///nonexistent.sock' }
+const body = async (url: string): Promise<string> => await (await fetch(url)).text()
+
+/** Applications must exist for their addresses to survive a start. */
+async function application (k: Awaited<ReturnType<typeof createTestKernel>>): Promise<string> {
+  const admin = await k.as.session()
+  const project = await admin.post('/api/projects', { name: 'P', slug: `p-${randomUUID().slice(0, 8)}` })
+  const answer = await admin.post(`/api/projects/${project.body.id}/applications`, { name: 'a', type: 'image', build_type: 'image', source_image: 'busybox:lab' })
+  return answer.body.id
+}
+
+test('an address keeps its port and its target across restarts of the platform', async t => {
+  const first = await createTestKernel({ environment })
+  const origin = await startOrigin((_, response) => response.end('here'))
+  const id = await application(first)
+  const addresses = first.service(directAddresses)
+  const { url } = await addresses.open(id)
+  t.match(url, /^http:\/\/127\.0\.0\.2:270\d\d$/)
+  t.equal((await fetch(url)).status, 503)
+  const target = { ...origin.target, deploymentId: randomUUID() }
+  await (await addresses.switchTo(id, target)).drain(100)
+  t.equal(await body(url), 'here')
+  t.equal((await addresses.open(id)).url, url, 'opening again changes nothing')
+  await first.stop()
+  await t.rejects(fetch(url))
+
+  const second = await createTestKernel({ environment, state: first.state })
+  t.teardown(async () => {
+    await second.close()
+    await origin.close()
+  })
+  t.equal(await body(url), 'here')
+  await second.service(directAddresses).retarget(id, null)
+  t.match(await fetch(url), { status: 503 })
+  await second.service(directAddresses).retarget(id, target)
+  t.equal(await body(url), 'here')
+  await second.service(directAddresses).close(id)
+  await t.rejects(fetch(url))
+  await t.rejects(second.service(directAddresses).switchTo(id, target), { code: 'E_DIRECT_NOT_OPEN' })
+})
+
+test('a port that another program holds is tried again until it is free', async t => {
+  const first = await createTestKernel({ environment })
+  const origin = await startOrigin((_, response) => response.end('here'))
+  const id = await application(first)
+  const { url } = await first.service(directAddresses).open(id)
+  await first.service(directAddresses).switchTo(id, { ...origin.target, deploymentId: randomUUID() })
+  await first.stop()
+
+  const squatter = createServer((_, response) => response.end('squatter'))
+  await new Promise<void>(resolve => squatter.listen(Number(new URL(url).port), '127.0.0.2', resolve))
+  const logged: string[] = []
+  const second = await createTestKernel({ environment, state: first.state, onLog: line => logged.push(line) })
+  t.teardown(async () => {
+    await second.close()
+    await origin.close()
+  })
+  t.equal(await body(url), 'squatter')
+  t.ok(logged.some(line => line.includes('cannot listen for a direct address') && line.includes('EADDRINUSE')), 'the reason is logged')
+  await t.rejects(second.service(directAddresses).open(id), { code: 'E_DIRECT_PORT_UNAVAILABLE', message: /in use/ })
+  squatter.closeAllConnections()
+  await new Promise(resolve => squatter.close(resolve))
+  for (let tries = 0; tries < 100 && await body(url).catch(() => '') !== 'here'; tries += 1) await new Promise(resolve => setTimeout(resolve, 100))
+  t.equal(await body(url), 'here')
+})
+
+test('ports are not shared, and the address of a deleted application is given back', async t => {
+  const k = await createTestKernel({ environment })
+  t.teardown(() => k.close())
+  const ids = await Promise.all([application(k), application(k), application(k)])
+  const urls = await Promise.all(ids.map(async id => (await k.service(directAddresses).open(id)).url))
+  t.equal(new Set(urls).size, 3)
+})
+
+test('settings are read, and a mistake in them is named with its remedy', async t => {
+  t.same(readSettings(() => undefined), { host: '127.0.0.2', firstPort: 20000, lastPort: 24999 })
+  t.same(readSettings(name => name === 'BUSBAR_DIRECT_PORTS' ? '1000-1001' : '127.0.0.9'), { host: '127.0.0.9', firstPort: 1000, lastPort: 1001 })
+  for (const range of ['junk', '5-1', '0-10', '1-70000', '1000']) {
+    t.throws(() => readSettings(name => name === 'BUSBAR_DIRECT_PORTS' ? range : undefined), { message: /two ports from 1 to 65535/ }, range)
+  }
+  t.equal(urlOf('::1', 80), 'http://[::1]:80')
+  t.equal(urlOf('0.0.0.0', 80), 'http://127.0.0.1:80')
+})

@@ -1,0 +1,135 @@
+import type { Readable } from 'node:stream'
+import { service } from 'busbar/sdk'
+
+/** Labels that say whose a thing is. Everything created carries them; clean-up works from them alone. */
+export interface Owner {
+  readonly projectId?: string
+  readonly applicationId?: string
+  readonly deploymentId?: string
+  readonly databaseId?: string
+}
+
+export interface EngineInfo {
+  readonly version: string
+  readonly apiVersion: string
+  readonly containers: number
+}
+
+export interface ContainerSpec {
+  readonly name: string
+  readonly image: string
+  readonly owner: Owner
+  /** Name of a network from `ensureNetwork`. */
+  readonly network: string
+  readonly env: Readonly<Record<string, string>>
+  readonly command?: readonly string[]
+  /** Cores; 0 = no limit. */
+  readonly cpuLimit: number
+  /** Bytes; 0 = no limit. Swap is never added. */
+  readonly memoryLimit: number
+  /** `minimal` drops every capability; `standard` keeps the engine's default set. */
+  readonly caps: 'minimal' | 'standard'
+  /** A read-only root gets a tmpfs on /tmp and /run. */
+  readonly readonlyRootfs: boolean
+  readonly healthCommand?: {
+    readonly command: string, readonly intervalSeconds: number, readonly timeoutSeconds: number
+    readonly retries: number, readonly startPeriodSeconds: number
+  }
+  readonly volumes?: ReadonlyArray<{ readonly volume: string, readonly path: string, readonly readOnly?: boolean }>
+}
+
+export interface ContainerState {
+  readonly id: string
+  readonly name: string
+  readonly image: string
+  readonly owner: Owner
+  readonly status: 'created' | 'running' | 'paused' | 'restarting' | 'removing' | 'exited' | 'dead'
+  readonly exitCode: number
+  readonly oomKilled: boolean
+  readonly startedAt: string
+  readonly health: 'healthy' | 'unhealthy' | 'starting' | null
+  /** The last output of the container's own health check. */
+  readonly healthOutput: string | null
+  /** The engine's own explanation of a failed start. */
+  readonly error: string
+}
+
+export interface ImageInfo {
+  readonly id: string
+  readonly repoDigests: readonly string[]
+  /** TCP ports of EXPOSE, lowest first. */
+  readonly exposedPorts: readonly number[]
+  readonly sizeBytes: number
+  /** For whom a platform built it; absent from an image that was pulled or made by hand. */
+  readonly builtFor?: Owner
+}
+
+export interface BuildOptions {
+  readonly tag: string
+  /** Relative to the context's root. */
+  readonly dockerfile: string
+  readonly buildArgs: Readonly<Record<string, string>>
+  readonly owner: Owner
+  /**
+   * The Dockerfile sets the labels of `imageLabels(owner)` itself, early, where the cache of the engine keeps
+   * them. Otherwise the engine adds them at the end, which costs a step (about 100 ms) each in every build.
+   */
+  readonly isLabelled?: true
+  readonly memoryBytes: number
+  readonly cpus: number
+  readonly noCache?: boolean
+}
+
+/** Codes of a failed `pull` that say nothing of the image: the registry itself could not be asked. */
+export const registryAwayCodes: readonly string[] = ['E_REGISTRY_UNREACHABLE', 'E_REGISTRY_UNKNOWN', 'E_REGISTRY_TLS']
+
+/** Registry credentials for one pull. */
+export interface RegistryAuth { readonly username: string, readonly password: string, readonly serveraddress?: string }
+
+/**
+ * Containers on one machine. Every method rejects with a `Problem` that says what to do when the engine
+ * is away (503 E_ENGINE_UNREACHABLE), when something does not exist (404 E_CONTAINER_MISSING,
+ * E_IMAGE_MISSING), when it refuses (E_ENGINE_REFUSED with its words).
+ */
+export interface ContainerRuntime {
+  info(): Promise<EngineInfo>
+
+  /** Makes the project's bridge network `busbar-<slug>` (a /26 of BUSBAR_SUBNETS) unless it exists; its name. */
+  ensureNetwork(project: { readonly id: string, readonly slug: string }): Promise<string>
+  removeNetwork(projectId: string): Promise<void>
+
+  /** Creates it and leaves it stopped; its id. A create whose start is refused is removed by the caller. */
+  create(spec: ContainerSpec): Promise<string>
+  start(containerId: string): Promise<void>
+  /** Does nothing when it is not running. */
+  stop(containerId: string, graceSeconds: number): Promise<void>
+  /** Forced, with its anonymous volumes; does nothing when it is gone. */
+  remove(containerId: string): Promise<void>
+  rename(containerId: string, name: string): Promise<void>
+  inspect(containerId: string): Promise<ContainerState | undefined>
+  /** Those whose labels hold every given id. */
+  list(owner: Owner): Promise<readonly ContainerState[]>
+  /** Where the platform reaches a port of a running container. */
+  dial(containerId: string, port: number): Promise<{ readonly host: string, readonly port: number }>
+  /** The last lines of output, oldest first: evidence for a failed deploy. */
+  tail(containerId: string, lines: number): Promise<readonly string[]>
+
+  image(reference: string): Promise<ImageInfo | undefined>
+  images(owner: Owner): Promise<ReadonlyArray<{ readonly id: string, readonly tags: readonly string[] }>>
+  /** Unless it is gone. Removes a tag; the image with its last one. */
+  removeImage(reference: string): Promise<void>
+  /** The labels of every image built for `owner`: its project and application. The deployment is in the tag. */
+  imageLabels(owner: Owner): Promise<Readonly<Record<string, string>>>
+  pull(reference: string, options: { readonly auth?: RegistryAuth, readonly onLine: (line: string) => void, readonly signal: AbortSignal }): Promise<ImageInfo>
+  /** Builds with the classic builder, whose memory and CPU caps hold. `context` is an uncompressed tar. */
+  build(context: Readable, options: BuildOptions, progress: { readonly onLine: (line: string) => void, readonly signal: AbortSignal }): Promise<ImageInfo>
+
+  /** Events of our containers, from now on, until `signal` aborts. Reconnects by itself, then yields `resync`. */
+  events(signal: AbortSignal): AsyncIterable<ContainerEvent>
+}
+export type ContainerEvent =
+  | { readonly kind: 'resync' }
+  | { readonly kind: 'container', readonly action: 'start' | 'restart' | 'stop' | 'die' | 'oom' | 'healthy' | 'unhealthy' | 'destroy'
+    readonly containerId: string, readonly owner: Owner, readonly exitCode: number | null }
+
+export const containerRuntime = service<ContainerRuntime>('runtime-docker.containers')

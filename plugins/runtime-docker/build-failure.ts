@@ -1,0 +1,37 @@
+import type { Problem } from 'busbar/sdk'
+import { parseImageReference } from './image-reference.js'
+import { problems } from './problems.js'
+import { isAboutRegistry, pullProblem } from './pull-failure.js'
+
+const outOfMemoryCode = 137
+
+/** The engine's words about a failed build as a problem with a remedy. `baseImage` is the FROM it was at. */
+export function buildProblem (words: string, build: { readonly dockerfile: string, readonly memoryBytes: number, readonly baseImage: string }): Problem {
+  const reason = words.trim()
+  const [, command, code] = /^The command '(.*)' returned a non-zero code: (\d+)$/s.exec(reason) ?? []
+  if (command !== undefined && code !== undefined) return commandProblem(command, Number(code), build.memoryBytes)
+  if (/no space left on device/i.test(reason)) return problems.diskFull({ task: 'build the image', reason })
+  if (isAboutRegistry(reason)) return pullProblem(referenceOf(build.baseImage), build.baseImage, reason)
+  const buildKitOption = /the (--\S+ option) requires BuildKit/.exec(reason)?.[1]
+  if (buildKitOption !== undefined) return problems.buildKit({ reason: buildKitOption })
+  if (/^(COPY|ADD) failed/.test(reason)) return problems.buildCopy({ reason })
+  if (/dockerfile parse error|Cannot locate specified Dockerfile|cannot be empty|unknown instruction|failed to parse|no build stage|base name .* should not be blank/i.test(reason)) {
+    return problems.buildDockerfile({ dockerfile: build.dockerfile, reason: reason.replace(/^dockerfile parse error:? ?/i, '') })
+  }
+  return problems.buildFailed({ reason })
+}
+
+function commandProblem (command: string, code: number, memoryBytes: number): Problem {
+  const shown = command.replace(/^\/bin\/sh -c /, '').replace(/\s+/g, ' ').slice(0, 300)
+  return code === outOfMemoryCode
+    ? problems.buildKilled({ command: shown, memory: Math.round(memoryBytes / 2 ** 20) })
+    : problems.buildCommand({ command: shown, code })
+}
+
+function referenceOf (image: string): ReturnType<typeof parseImageReference> {
+  try {
+    return parseImageReference(image)
+  } catch {
+    return { registry: 'docker.io', name: image, version: 'latest' }
+  }
+}

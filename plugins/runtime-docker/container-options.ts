@@ -1,0 +1,60 @@
+import type Docker from 'dockerode'
+import type { ContainerSpec } from './api.js'
+import { instanceLabel, ownerLabels } from './labels.js'
+
+const nanosecondsPerSecond = 1e9
+
+/** More than any ordinary server needs, few enough that a fork bomb does not take the machine. */
+const pidsLimit = 4096
+
+/** How long a container may take to end when the engine itself stops it. */
+const stopGraceSeconds = 30
+
+// Any user may write there, as on an ordinary machine; memory used counts against the container's limit.
+const scratch = { '/tmp': 'rw,exec,nosuid,nodev,size=256m,mode=1777', '/run': 'rw,nosuid,nodev,size=64m,mode=1777' }
+
+/** What the engine is asked to create: hardened unless the spec says otherwise. */
+export function containerOptions (spec: ContainerSpec, instanceId: string): Docker.ContainerCreateOptions {
+  const labels = { ...ownerLabels(spec.owner), [instanceLabel]: instanceId }
+  return {
+    name: spec.name,
+    Image: spec.image,
+    Env: Object.entries(spec.env).map(([key, value]) => `${key}=${value}`),
+    ...(spec.command === undefined ? {} : { Cmd: [...spec.command] }),
+    Labels: labels,
+    StopTimeout: stopGraceSeconds,
+    ...(spec.healthCommand === undefined ? {} : { Healthcheck: healthCheck(spec.healthCommand) }),
+    HostConfig: {
+      NetworkMode: spec.network,
+      Init: true,
+      CapDrop: spec.caps === 'minimal' ? ['ALL'] : [],
+      SecurityOpt: ['no-new-privileges:true'],
+      ReadonlyRootfs: spec.readonlyRootfs,
+      ...(spec.readonlyRootfs ? { Tmpfs: scratch } : {}),
+      PidsLimit: pidsLimit,
+      // Swap is the difference between the two: none.
+      ...(spec.memoryLimit > 0 ? { Memory: spec.memoryLimit, MemorySwap: spec.memoryLimit } : {}),
+      ...(spec.cpuLimit > 0 ? { NanoCpus: Math.round(spec.cpuLimit * 1e9) } : {}),
+      LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
+      RestartPolicy: { Name: 'unless-stopped' },
+      Mounts: (spec.volumes ?? []).map(({ volume, path, readOnly }) => ({
+        Type: 'volume' as const,
+        Source: volume,
+        Target: path,
+        ReadOnly: readOnly ?? false,
+        VolumeOptions: { NoCopy: false, Labels: labels, DriverConfig: { Name: 'local', Options: {} } }
+      }))
+    },
+    NetworkingConfig: { EndpointsConfig: { [spec.network]: {} } }
+  }
+}
+
+function healthCheck (check: NonNullable<ContainerSpec['healthCommand']>): Docker.HealthConfig {
+  return {
+    Test: ['CMD-SHELL', check.command],
+    Interval: check.intervalSeconds * nanosecondsPerSecond,
+    Timeout: check.timeoutSeconds * nanosecondsPerSecond,
+    Retries: check.retries,
+    StartPeriod: check.startPeriodSeconds * nanosecondsPerSecond
+  }
+}

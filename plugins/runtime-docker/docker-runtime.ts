@@ -1,0 +1,211 @@
+import type { Clock, Log } from 'busbar/sdk'
+import type Docker from 'dockerode'
+import type { Readable } from 'node:stream'
+import type {
+  BuildOptions, ContainerEvent, ContainerRuntime, ContainerSpec, ContainerState, EngineInfo, ImageInfo, Owner
+} from './api.js'
+import { containerOptions } from './container-options.js'
+import { containerState } from './container-state.js'
+import { EngineClient } from './engine-client.js'
+import { engineEvents } from './engine-events.js'
+import { Images } from './images.js'
+import { imageLabels, instanceLabel, ownerFilter } from './labels.js'
+import { containerLines } from './output-lines.js'
+import { ownContainerNames, PlatformContainer } from './platform-container.js'
+import { problems } from './problems.js'
+import { ProjectNetworks } from './project-network.js'
+
+export interface RuntimeDependencies {
+  /** Tells this platform's things from those of another on the same engine. */
+  readonly instanceId: string
+  readonly clock: Clock
+  readonly log: Log
+  /** DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, BUSBAR_SUBNETS, API_CONTAINER_NAME. */
+  readonly environment: (name: string) => string | undefined
+}
+
+const inspectedAtOnce = 8
+const removalPollMs = 100
+const removalSeconds = 30
+const maxTailLines = 2000
+
+/** Containers through the API of one Docker Engine. */
+export class DockerRuntime implements ContainerRuntime {
+  readonly #engine: EngineClient
+  readonly #images: Images
+  readonly #networks: ProjectNetworks
+  readonly #platform: PlatformContainer
+
+  constructor (private readonly dependencies: RuntimeDependencies) {
+    const { environment, instanceId } = dependencies
+    this.#engine = new EngineClient(environment)
+    this.#images = new Images(this.#engine, instanceId)
+    this.#networks = new ProjectNetworks(this.#engine, instanceId, environment('BUSBAR_SUBNETS'))
+    this.#platform = new PlatformContainer(this.#engine, ownContainerNames(environment))
+  }
+
+  async info (): Promise<EngineInfo> {
+    const [version, engine] = await this.#engine.call('describe itself', async docker => await Promise.all([docker.version(), docker.info()]))
+    return { version: version.Version, apiVersion: version.ApiVersion, containers: Number(engine.Containers) }
+  }
+
+  async ensureNetwork (project: { readonly id: string, readonly slug: string }): Promise<string> {
+    return await this.#networks.ensure(project)
+  }
+
+  async removeNetwork (projectId: string): Promise<void> {
+    await this.#networks.remove(projectId, async networkId => await this.#platform.leave(networkId))
+  }
+
+  /** The projects that have a network on the engine. */
+  async networkOwners (): Promise<readonly string[]> {
+    return await this.#networks.owners()
+  }
+
+  async create (spec: ContainerSpec): Promise<string> {
+    const options = containerOptions(spec, this.dependencies.instanceId)
+    const { id } = await this.#engine.call(`create the container ${spec.name}`, async docker => await docker.createContainer(options), {
+      explain: ({ statusCode, words }) => {
+        if (statusCode === 404 && /no such image/i.test(words)) return problems.imageMissing({ image: spec.image })
+        if (statusCode === 409 && /already in use/i.test(words)) return problems.nameTaken({ name: spec.name, reason: words })
+        return undefined
+      }
+    })
+    return id
+  }
+
+  async start (containerId: string): Promise<void> {
+    if (!isContainerName(containerId)) throw problems.containerMissing({ container: containerId })
+    await this.#engine.call(`start the container ${short(containerId)}`, async docker => { await docker.getContainer(containerId).start() }, {
+      absent: [304],
+      patient: true,
+      explain: ({ statusCode, words }) =>
+        statusCode === 404 && /no such container/i.test(words) ? problems.containerMissing({ container: short(containerId) }) : undefined
+    })
+  }
+
+  async stop (containerId: string, graceSeconds: number): Promise<void> {
+    if (await this.#owned(containerId) === undefined) return
+    await this.#engine.call(`stop the container ${short(containerId)}`, async docker => {
+      await docker.getContainer(containerId).stop({ t: graceSeconds })
+    }, { absent: [304, 404], patient: true })
+  }
+
+  async remove (containerId: string): Promise<void> {
+    if (await this.#owned(containerId) === undefined) return
+    const removed = await this.#engine.call(`remove the container ${short(containerId)}`, async docker => {
+      await docker.getContainer(containerId).remove({ force: true, v: true })
+      return true
+    }, { absent: [404, 409], patient: true })
+    // 409: somebody else is removing it already.
+    if (removed === undefined) await this.#untilGone(containerId)
+  }
+
+  async rename (containerId: string, name: string): Promise<void> {
+    const seen = await this.#owned(containerId)
+    if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
+    if (seen.Name === `/${name}`) return
+    await this.#engine.call(`rename the container ${short(containerId)} to ${name}`, async docker => {
+      await docker.getContainer(containerId).rename({ name })
+    }, {
+      explain: ({ statusCode, words }) => {
+        if (statusCode === 404) return problems.containerMissing({ container: short(containerId) })
+        if (statusCode === 409 && /already in use/i.test(words)) return problems.nameTaken({ name, reason: words })
+        return undefined
+      }
+    })
+  }
+
+  async inspect (containerId: string): Promise<ContainerState | undefined> {
+    const seen = await this.#inspect(containerId)
+    return seen === undefined ? undefined : containerState(seen, this.dependencies.instanceId)
+  }
+
+  async list (owner: Owner): Promise<readonly ContainerState[]> {
+    const label = [`${instanceLabel}=${this.dependencies.instanceId}`, ...ownerFilter(owner)]
+    const found = await this.#engine.call('list containers', async docker => await docker.listContainers({ all: true, filters: { label } }))
+    const states: ContainerState[] = []
+    for (let at = 0; at < found.length; at += inspectedAtOnce) {
+      const batch = await Promise.all(found.slice(at, at + inspectedAtOnce).map(async ({ Id }) => await this.inspect(Id)))
+      states.push(...batch.filter(state => state !== undefined))
+    }
+    return states
+  }
+
+  async dial (containerId: string, port: number): Promise<{ readonly host: string, readonly port: number }> {
+    const seen = await this.#inspect(containerId)
+    if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
+    if (!seen.State.Running) throw problems.containerNotRunning({ container: short(containerId), status: seen.State.Status })
+    const connected = Object.entries(seen.NetworkSettings.Networks).filter(([, { IPAddress }]) => IPAddress !== '')
+    const [network, endpoint] = connected.find(([name]) => name === seen.HostConfig.NetworkMode) ?? connected[0] ?? []
+    if (network === undefined || endpoint === undefined) throw problems.containerUnconnected({ container: short(containerId) })
+    await this.#platform.join(network)
+    return { host: endpoint.IPAddress, port }
+  }
+
+  async tail (containerId: string, lines: number): Promise<readonly string[]> {
+    const wanted = Math.min(lines, maxTailLines)
+    const seen = await this.#inspect(containerId)
+    if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
+    const output = await this.#engine.call(`read the output of the container ${short(containerId)}`, async docker =>
+      await docker.getContainer(containerId).logs({ follow: false, stdout: true, stderr: true, tail: wanted }), { absent: [404] })
+    return output === undefined ? [] : containerLines(Buffer.from(output), seen.Config.Tty).slice(-wanted)
+  }
+
+  async image (reference: string): Promise<ImageInfo | undefined> {
+    return await this.#images.find(reference)
+  }
+
+  async images (owner: Owner): Promise<ReadonlyArray<{ readonly id: string, readonly tags: readonly string[] }>> {
+    return await this.#images.list(owner)
+  }
+
+  async removeImage (reference: string): Promise<void> {
+    await this.#images.remove(reference)
+  }
+
+  async imageLabels (owner: Owner): Promise<Readonly<Record<string, string>>> {
+    return imageLabels(owner, this.dependencies.instanceId)
+  }
+
+  async pull (reference: string, options: Parameters<ContainerRuntime['pull']>[1]): Promise<ImageInfo> {
+    return await this.#images.pull(reference, options)
+  }
+
+  async build (context: Readable, options: BuildOptions, progress: Parameters<ContainerRuntime['build']>[2]): Promise<ImageInfo> {
+    return await this.#images.build(context, options, progress)
+  }
+
+  events (signal: AbortSignal): AsyncIterable<ContainerEvent> {
+    const { instanceId, clock, log } = this.dependencies
+    return engineEvents({ engine: this.#engine, instanceId, clock, log }, signal)
+  }
+
+  async #inspect (containerId: string): Promise<Docker.ContainerInspectInfo | undefined> {
+    if (!isContainerName(containerId)) return undefined
+    return await this.#engine.call(`inspect the container ${short(containerId)}`, async docker =>
+      await docker.getContainer(containerId).inspect(), { absent: [404] })
+  }
+
+  /** Undefined when it is gone; refuses what another platform, or a person, has made. */
+  async #owned (containerId: string): Promise<Docker.ContainerInspectInfo | undefined> {
+    const seen = await this.#inspect(containerId)
+    if (seen !== undefined && seen.Config.Labels[instanceLabel] !== this.dependencies.instanceId) {
+      throw problems.containerForeign({ container: seen.Name.slice(1) })
+    }
+    return seen
+  }
+
+  async #untilGone (containerId: string): Promise<void> {
+    for (let waited = 0; await this.#inspect(containerId) !== undefined; waited += removalPollMs) {
+      if (waited >= removalSeconds * 1000) throw problems.removalStuck({ container: short(containerId), seconds: removalSeconds })
+      await this.dependencies.clock.sleep(removalPollMs)
+    }
+  }
+}
+
+/** What is no name cannot exist, and must not become part of a URL. */
+const isContainerName = (text: string): boolean => /^[a-zA-Z0-9][\w.-]+$/.test(text)
+
+/** Ids are shown as docker does, names whole. */
+const short = (container: string): string => /^[0-9a-f]{64}$/.test(container) ? container.slice(0, 12) : container

@@ -1,0 +1,80 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import type { DockerOptions } from 'dockerode'
+import { problems } from './problems.js'
+
+/** Where an engine listens. `text` is how messages name it. */
+export type EngineAddress =
+  | { readonly kind: 'socket', readonly text: string, readonly path: string }
+  | { readonly kind: 'tcp', readonly text: string, readonly host: string, readonly port: number, readonly certificates: string | null }
+
+type Environment = (name: string) => string | undefined
+
+/** DOCKER_HOST as an address, by the rules of the docker command. */
+export function parseDockerHost (value: string, environment: Environment): EngineAddress {
+  if (value.startsWith('unix://')) {
+    const path = value.slice('unix://'.length)
+    if (path.startsWith('/')) return { kind: 'socket', text: path, path }
+  }
+  const url = parseUrl(value)
+  if (url === undefined || !['tcp:', 'http:', 'https:'].includes(url.protocol) || url.hostname === '') {
+    throw problems.badAddress({ address: value })
+  }
+  const isTls = url.protocol === 'https:' || (environment('DOCKER_TLS_VERIFY') ?? '') !== ''
+  return {
+    kind: 'tcp',
+    text: value,
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? (isTls ? 2376 : 2375) : Number(url.port),
+    certificates: isTls ? environment('DOCKER_CERT_PATH') ?? join(homedir(), '.docker') : null
+  }
+}
+
+// A scheme the URL parser does not know as special accepts anything as a host, so it is given one it knows.
+function parseUrl (value: string): { protocol: string, hostname: string, port: string } | undefined {
+  const [, protocol, rest] = /^([a-z]+:)\/\/(.+)$/.exec(value) ?? []
+  if (protocol === undefined || rest === undefined) return undefined
+  try {
+    const { hostname, port } = new URL(`ws://${rest}`)
+    return { protocol, hostname, port }
+  } catch {
+    return undefined
+  }
+}
+
+/** DOCKER_HOST, or the first of the usual sockets that exists, or the most usual one. */
+export function findEngine (environment: Environment, exists: (path: string) => boolean = existsSync): EngineAddress {
+  const host = environment('DOCKER_HOST')
+  if (host !== undefined) return parseDockerHost(host, environment)
+  const sockets = usualSockets(environment)
+  const path = sockets.find(exists)
+  return path === undefined
+    ? { kind: 'socket', text: sockets.join(' or '), path: '/var/run/docker.sock' }
+    : { kind: 'socket', text: path, path }
+}
+
+function usualSockets (environment: Environment): string[] {
+  const runtimeDirectory = environment('XDG_RUNTIME_DIR')
+  return [
+    '/var/run/docker.sock',
+    ...(runtimeDirectory === undefined ? [] : [join(runtimeDirectory, 'docker.sock')]),
+    join(homedir(), '.docker/run/docker.sock')
+  ]
+}
+
+/** Every connection setting is named, because dockerode takes what is absent from its own reading of DOCKER_HOST. */
+export function connectionOptions (address: EngineAddress): DockerOptions {
+  if (address.kind === 'socket') {
+    return { socketPath: address.path, host: undefined, port: undefined, protocol: 'http', ca: undefined, cert: undefined, key: undefined }
+  }
+  const { host, port, certificates } = address
+  const common = { socketPath: undefined, host, port, pathPrefix: '/' }
+  if (certificates === null) return { ...common, protocol: 'http', ca: undefined, cert: undefined, key: undefined }
+  try {
+    const [ca, cert, key] = ['ca.pem', 'cert.pem', 'key.pem'].map(name => readFileSync(join(certificates, name)))
+    return { ...common, protocol: 'https', ca, cert, key }
+  } catch (error) {
+    throw problems.badCertificates({ reason: error instanceof Error ? error.message : String(error) })
+  }
+}

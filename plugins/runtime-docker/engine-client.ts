@@ -1,0 +1,72 @@
+import type { Problem } from 'busbar/sdk'
+import type Docker from 'dockerode'
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import { connectionOptions, findEngine } from './engine-address.js'
+import { engineProblem, isUnreachable, readEngineError, type EngineError } from './engine-failure.js'
+
+/** How long the engine may be silent before an ordinary call fails. */
+const silenceMs = 60_000
+
+interface Connection {
+  readonly address: string
+  /** For calls that are answered at once. */
+  readonly prompt: Docker
+  /** For streams, and for calls that are rightly silent for as long as they like. */
+  readonly patient: Docker
+}
+
+interface CallOptions {
+  /** Names a refusal in the caller's terms; undefined leaves it to the general words. */
+  readonly explain?: (failure: EngineError) => Problem | undefined
+  /** The engine may be silent for as long as it likes. */
+  readonly patient?: true
+}
+
+/**
+ * The way to the engine. It is looked for on first use, and again after it was lost, so that the platform
+ * may be started before dockerd.
+ */
+export class EngineClient {
+  #connection: Promise<Connection> | undefined
+
+  constructor (private readonly environment: (name: string) => string | undefined) {}
+
+  /**
+   * One exchange with the engine; a failure becomes a `Problem`. `task` completes "refused to …".
+   * The call is undefined when the engine answers with one of the statuses in `absent`.
+   */
+  call<T> (task: string, run: (docker: Docker) => Promise<T>, options: CallOptions & { readonly absent: readonly number[] }): Promise<T | undefined>
+  call<T> (task: string, run: (docker: Docker) => Promise<T>, options?: CallOptions): Promise<T>
+  async call<T> (task: string, run: (docker: Docker) => Promise<T>, options: CallOptions & { readonly absent?: readonly number[] } = {}): Promise<T | undefined> {
+    this.#connection ??= connect(this.environment)
+    const attempt = this.#connection
+    const { address, prompt, patient } = await attempt.catch((error: unknown) => {
+      this.#forget(attempt)
+      throw error
+    })
+    try {
+      return await run(options.patient === true ? patient : prompt)
+    } catch (error) {
+      const failure = readEngineError(error)
+      if (isUnreachable(error)) this.#forget(attempt)
+      if (failure.statusCode !== undefined && options.absent?.includes(failure.statusCode) === true) return undefined
+      throw options.explain?.(failure) ?? engineProblem(error, address, task)
+    }
+  }
+
+  #forget (attempt: Promise<Connection>): void {
+    if (this.#connection === attempt) this.#connection = undefined
+  }
+}
+
+async function connect (environment: (name: string) => string | undefined): Promise<Connection> {
+  const address = findEngine(environment)
+  const options = connectionOptions(address)
+  // dockerode takes 12 MB of memory, so it is loaded by whoever uses it first.
+  const { default: Engine } = await import('dockerode')
+  // A kept-alive connection that a restarted engine has closed would fail the next call for no reason.
+  const agent = options.protocol === 'https' ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false })
+  const prompt = { ...options, agent, timeout: silenceMs }
+  return { address: address.text, prompt: new Engine(prompt), patient: new Engine({ ...prompt, timeout: 0 }) }
+}

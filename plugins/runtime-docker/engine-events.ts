@@ -1,0 +1,94 @@
+import type { Readable } from 'node:stream'
+import type { Clock, Log } from 'busbar/sdk'
+import type { ContainerEvent } from './api.js'
+import type { EngineClient } from './engine-client.js'
+import { instanceLabel, ownerOf } from './labels.js'
+import { asReadable, jsonLines } from './output-lines.js'
+
+const firstWaitMs = 1000
+const longestWaitMs = 30_000
+/** The engine drops events of a reader that is slow; so they wait here, and past this all are looked up again. */
+const maxWaiting = 1000
+
+const actions = ['start', 'restart', 'stop', 'die', 'oom', 'destroy'] as const
+
+interface Dependencies { readonly engine: EngineClient, readonly instanceId: string, readonly clock: Clock, readonly log: Log }
+
+/** See `ContainerRuntime.events`. */
+export async function * engineEvents ({ engine, instanceId, clock, log }: Dependencies, signal: AbortSignal): AsyncGenerator<ContainerEvent> {
+  let waitMs = firstWaitMs
+  while (!signal.aborted) {
+    try {
+      const stream = await subscribe(engine, instanceId, signal)
+      waitMs = firstWaitMs
+      yield * follow(stream)
+      if (!signal.aborted) log.warn('the event stream of the Docker Engine ended; connecting again')
+    } catch (error) {
+      if (signal.aborted) return
+      // Said once per outage: an installation without an engine is a usual one.
+      const level = waitMs === firstWaitMs ? 'warn' : 'debug'
+      log[level]({ reason: (error as Error).message }, 'the events of the Docker Engine cannot be followed; trying again until they can')
+    }
+    await clock.sleep(waitMs, signal).catch(() => undefined)
+    waitMs = Math.min(waitMs * 2, longestWaitMs)
+  }
+}
+
+async function subscribe (engine: EngineClient, instanceId: string, signal: AbortSignal): Promise<Readable> {
+  const filters = { type: ['container' as const], label: [`${instanceLabel}=${instanceId}`], event: [...actions, 'health_status'] }
+  return await engine.call('send its events', async docker => asReadable(await docker.getEvents({ filters, abortSignal: signal })), { patient: true })
+}
+
+/** `resync`, then every event. Reading never waits for the consumer. */
+async function * follow (stream: Readable): AsyncGenerator<ContainerEvent> {
+  let waiting: ContainerEvent[] = [{ kind: 'resync' }]
+  let hasEnded = false
+  let failure: unknown
+  let wake = (): void => {}
+  const reading = (async () => {
+    for await (const raw of jsonLines(stream)) {
+      const event = containerEvent(raw)
+      if (event === undefined) continue
+      if (waiting.length < maxWaiting) waiting.push(event)
+      else waiting = [{ kind: 'resync' }]
+      wake()
+    }
+  })().catch((error: unknown) => { failure = error }).finally(() => {
+    hasEnded = true
+    wake()
+  })
+  try {
+    while (true) {
+      const batch = waiting
+      waiting = []
+      yield * batch
+      if (waiting.length > 0) continue
+      if (hasEnded) break
+      await new Promise<void>(resolve => { wake = resolve })
+    }
+  } finally {
+    stream.destroy()
+    await reading
+  }
+  if (failure !== undefined) throw failure
+}
+
+/** One raw event of the engine; undefined for those that say nothing about a container's state. */
+export function containerEvent (raw: Readonly<Record<string, unknown>>): ContainerEvent | undefined {
+  const { Action: action, Actor: actor } = raw as { Action?: unknown, Actor?: { ID?: unknown, Attributes?: Record<string, string> } }
+  if (typeof action !== 'string' || typeof actor?.ID !== 'string') return undefined
+  const known = action.startsWith('health_status: ') ? health(action) : actions.find(name => name === action)
+  if (known === undefined) return undefined
+  const attributes = actor.Attributes ?? {}
+  const exitCode = attributes['exitCode']
+  return {
+    kind: 'container',
+    action: known,
+    containerId: actor.ID,
+    owner: ownerOf(attributes),
+    exitCode: exitCode === undefined ? null : Number(exitCode)
+  }
+}
+
+const health = (action: string): 'healthy' | 'unhealthy' | undefined =>
+  (['healthy', 'unhealthy'] as const).find(state => action === `health_status: ${state}`)

@@ -1,0 +1,29 @@
+import { problems } from './problems.js'
+
+/** An image's name as the engine reads it: `node` is `node:latest` of docker.io. */
+export interface ImageReference {
+  readonly registry: string
+  /** The name as it was written, without tag and digest. */
+  readonly name: string
+  /** A tag, or `sha256:…`. */
+  readonly version: string
+}
+
+const shape = /^(?<name>(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\d{1,5})?\/)?[a-z0-9]+(?:(?:[./]|__?|-+)[a-z0-9]+)*)(?::(?<tag>\w[\w.-]{0,127}))?(?:@(?<digest>sha256:[0-9a-f]{64}))?$/
+
+/** An image's own id, whole or as short as docker shows it. */
+const idShape = /^(?:sha256:)?[0-9a-f]{12,64}$/
+
+/** Refuses what is neither the name nor the id of an image: it is going to be part of a URL. */
+export function checkImage (text: string): void {
+  if (!idShape.test(text)) parseImageReference(text)
+}
+
+/** Reads `[registry/]name[:tag][@digest]`; the digest wins over the tag, which defaults to `latest`. */
+export function parseImageReference (text: string): ImageReference {
+  const { name, tag, digest } = shape.exec(text)?.groups ?? {}
+  if (name === undefined || text.length > 512) throw problems.badReference({ image: text.slice(0, 200) })
+  const first = name.split('/', 1)[0] ?? ''
+  const isHost = name.includes('/') && (/[.:]/.test(first) || first === 'localhost')
+  return { registry: isHost ? first : 'docker.io', name, version: digest ?? tag ?? 'latest' }
+}

@@ -1,0 +1,161 @@
+import type Docker from 'dockerode'
+import type { Readable } from 'node:stream'
+import type { BuildOptions, ImageInfo, Owner, RegistryAuth } from './api.js'
+import { buildProblem } from './build-failure.js'
+import type { EngineClient } from './engine-client.js'
+import { checkImage, parseImageReference } from './image-reference.js'
+import { imageInstanceLabel, imageLabels, ownerFilter, ownerOf } from './labels.js'
+import { asReadable, jsonLines, OutputLines } from './output-lines.js'
+import { problems } from './problems.js'
+import { pullProblem } from './pull-failure.js'
+import { PullProgress } from './pull-progress.js'
+
+interface Progress { readonly onLine: (line: string) => void, readonly signal: AbortSignal }
+
+const cpuPeriodMicroseconds = 100_000
+
+/** Images on the engine: looked up, pulled, built and removed. */
+export class Images {
+  constructor (private readonly engine: EngineClient, private readonly instanceId: string) {}
+
+  async find (reference: string): Promise<ImageInfo | undefined> {
+    const seen = await this.#inspect(reference)
+    return seen === undefined ? undefined : imageInfo(seen)
+  }
+
+  async list (owner: Owner): Promise<ReadonlyArray<{ readonly id: string, readonly tags: readonly string[] }>> {
+    const label = [`${imageInstanceLabel}=${this.instanceId}`, ...ownerFilter(owner)]
+    const found = await this.engine.call('list images', async docker => await docker.listImages({ filters: { label } }))
+    return found.map(({ Id, RepoTags }) => ({ id: Id, tags: (RepoTags ?? []).filter(tag => tag !== '<none>:<none>') }))
+  }
+
+  async remove (reference: string): Promise<void> {
+    const seen = await this.#inspect(reference)
+    if (seen === undefined) return
+    const builtBy = seen.Config.Labels?.[imageInstanceLabel]
+    if (builtBy !== undefined && builtBy !== this.instanceId) throw problems.imageForeign({ image: reference })
+    await this.engine.call(`remove the image ${reference}`, async docker => { await docker.getImage(reference).remove() }, {
+      absent: [404],
+      explain: ({ statusCode, words }) => statusCode === 409 ? problems.imageInUse({ image: reference, reason: words }) : undefined
+    })
+  }
+
+  async pull (image: string, { auth, onLine, signal }: Progress & { readonly auth?: RegistryAuth }): Promise<ImageInfo> {
+    const reference = parseImageReference(image)
+    const progress = new PullProgress(onLine)
+    await this.#follow(`pull ${image}`, signal, async docker => await docker.createImage({
+      fromImage: reference.name,
+      tag: reference.version,
+      abortSignal: signal,
+      ...(auth === undefined ? {} : { authconfig: { serveraddress: reference.registry, ...auth } })
+    }), words => pullProblem(reference, image, words), event => progress.write(event))
+    const seen = await this.#inspect(image)
+    if (seen === undefined) throw problems.imageMissing({ image })
+    return imageInfo(seen)
+  }
+
+  async build (context: Readable, options: BuildOptions, { onLine, signal }: Progress): Promise<ImageInfo> {
+    const lines = new OutputLines(onLine)
+    const progress = new PullProgress(onLine)
+    let baseImage = ''
+    let built: string | undefined
+    // Its errors look like those of the engine's socket, and are not.
+    let contextError: unknown
+    context.once('error', error => { contextError = error })
+    const readLine = (text: string): void => {
+      baseImage = /^Step \d+\/\d+ : FROM (?:--platform=\S+ )?(\S+)/i.exec(text)?.[1] ?? baseImage
+      lines.write(text)
+    }
+    try {
+      await this.#follow('build the image', signal, async docker => await docker.buildImage(context, { ...this.#engineOptions(options), abortSignal: signal }),
+        words => buildProblem(words, { ...options, baseImage }),
+        event => {
+          if (typeof event['stream'] === 'string') readLine(event['stream'])
+          else progress.write(event)
+          built = imageIdIn(event['aux']) ?? built
+        })
+    } catch (error) {
+      signal.throwIfAborted()
+      throw contextError ?? error
+    } finally {
+      lines.end()
+      context.destroy()
+    }
+    if (built === undefined) throw problems.buildCut()
+    const seen = await this.#inspect(built)
+    if (seen === undefined) throw problems.imageMissing({ image: options.tag })
+    await this.#checkLabels(seen, options)
+    return imageInfo(seen)
+  }
+
+  // A Dockerfile that sets them once more would hand its image to somebody else.
+  async #checkLabels (seen: Docker.ImageInspectInfo, { owner, tag }: BuildOptions): Promise<void> {
+    const labels = seen.Config.Labels ?? {}
+    const wrong = Object.entries(imageLabels(owner, this.instanceId)).find(([key, value]) => labels[key] !== value)
+    if (wrong === undefined) return
+    await this.engine.call('remove an image with foreign labels', async docker => { await docker.getImage(tag).remove({ force: true }) }, { absent: [404, 409] })
+    throw problems.buildLabels({ label: wrong[0] })
+  }
+
+  #engineOptions (options: BuildOptions): Docker.ImageBuildOptions {
+    return {
+      version: '1',
+      t: options.tag,
+      dockerfile: options.dockerfile,
+      buildargs: { ...options.buildArgs },
+      ...(options.isLabelled === true ? {} : { labels: imageLabels(options.owner, this.instanceId) }),
+      memory: options.memoryBytes,
+      memswap: options.memoryBytes,
+      cpuperiod: cpuPeriodMicroseconds,
+      cpuquota: Math.round(options.cpus * cpuPeriodMicroseconds),
+      nocache: options.noCache ?? false,
+      rm: true,
+      forcerm: true
+    }
+  }
+
+  /** Reads a stream of events to its end. Failures arrive as events of a stream that began well, or as a refusal. */
+  async #follow (
+    task: string,
+    signal: AbortSignal,
+    open: (docker: Docker) => Promise<NodeJS.ReadableStream>,
+    explain: (words: string) => ReturnType<typeof buildProblem>,
+    onEvent: (event: Readonly<Record<string, unknown>>) => void
+  ): Promise<void> {
+    signal.throwIfAborted()
+    try {
+      await this.engine.call(task, async docker => {
+        for await (const event of jsonLines(asReadable(await open(docker)))) {
+          if (typeof event['error'] === 'string') throw explain(event['error'])
+          onEvent(event)
+        }
+      }, { patient: true, explain: ({ statusCode, words }) => statusCode === undefined ? undefined : explain(words) })
+    } catch (error) {
+      // Whatever broke when the caller gave up, that it gave up is why.
+      signal.throwIfAborted()
+      throw error
+    }
+    signal.throwIfAborted()
+  }
+
+  async #inspect (reference: string): Promise<Docker.ImageInspectInfo | undefined> {
+    checkImage(reference)
+    return await this.engine.call(`inspect the image ${reference}`, async docker => await docker.getImage(reference).inspect(), { absent: [404] })
+  }
+}
+
+const imageInfo = (seen: Docker.ImageInspectInfo): ImageInfo => ({
+  id: seen.Id,
+  repoDigests: seen.RepoDigests ?? [],
+  exposedPorts: tcpPorts(Object.keys(seen.Config.ExposedPorts ?? {})),
+  sizeBytes: seen.Size,
+  ...(seen.Config.Labels?.[imageInstanceLabel] === undefined ? {} : { builtFor: ownerOf(seen.Config.Labels) })
+})
+
+/** EXPOSE writes `8080/tcp`, `53/udp`, or a port alone. */
+export const tcpPorts = (exposed: readonly string[]): number[] =>
+  exposed.flatMap(entry => /^(\d+)(?:\/tcp)?$/.exec(entry)?.[1] ?? []).map(Number).sort((a, b) => a - b)
+
+function imageIdIn (aux: unknown): string | undefined {
+  return typeof aux === 'object' && aux !== null && 'ID' in aux && typeof aux.ID === 'string' ? aux.ID : undefined
+}

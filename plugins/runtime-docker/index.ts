@@ -1,0 +1,30 @@
+import { projectDirectory, projectTeardown } from 'busbar/api/projects'
+import { definePlugin, healthChecks, kernel } from 'busbar/sdk'
+import { containerRuntime } from './api.js'
+import { DockerRuntime } from './docker-runtime.js'
+import { readInstanceId } from './instance-id.js'
+import { networkTeardown, sweepNetworks } from './network-removal.js'
+
+export default definePlugin({
+  id: 'runtime-docker',
+  needs: { clock: kernel.clock, instance: kernel.instance, projects: projectDirectory },
+  async start ({ use, log }) {
+    const instanceId = await readInstanceId(use.instance)
+    const runtime = new DockerRuntime({ instanceId, clock: use.clock, log, environment: name => use.instance.environment(name) })
+    return {
+      runtime,
+      teardown: networkTeardown(runtime, log),
+      sweep: async (signal: AbortSignal) => { await sweepNetworks(runtime, use.projects, log, signal) }
+    }
+  },
+  provides (provide, { runtime }) {
+    provide(containerRuntime, runtime)
+  },
+  contributes (contribute, { runtime, teardown }) {
+    contribute(healthChecks, 'docker', { check: async () => `ok (${(await runtime.info()).containers} containers)` })
+    contribute(projectTeardown, 'runtime-docker', teardown)
+  },
+  singletons (singleton) {
+    singleton({ name: 'networks', run: async ({ signal }, { sweep }) => { await sweep(signal) } })
+  }
+})

@@ -1,0 +1,119 @@
+import { Readable } from 'node:stream'
+
+/** A longer line is cut: it is a file somebody printed, not something to read. */
+const maxLineLength = 16_384
+const cutMark = ' … (cut)'
+
+// Everything a terminal would not show and PostgreSQL may not store; tab and escape (colours) stay.
+const unprintable = /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f]/g
+
+/**
+ * Puts lines together from pieces of output, and holds no more than one line of bounded length. A line that
+ * a program overwrites with carriage returns (a progress bar) is what stands there in the end.
+ */
+export class OutputLines {
+  #pending = ''
+  #isCut = false
+
+  constructor (private readonly onLine: (line: string) => void) {}
+
+  write (text: string): void {
+    let start = 0
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
+      this.#append(text.slice(start, end))
+      this.#finish()
+      start = end + 1
+    }
+    this.#append(text.slice(start))
+  }
+
+  /** The last line need not end in a newline. */
+  end (): void {
+    if (this.#pending !== '') this.#finish()
+  }
+
+  #append (piece: string): void {
+    const room = maxLineLength - this.#pending.length
+    const overwritten = piece.lastIndexOf('\r', piece.length - 2)
+    if (overwritten >= 0) {
+      this.#isCut = false
+      this.#pending = ''
+      this.#append(piece.slice(overwritten + 1))
+    } else if (piece.length > room) {
+      this.#isCut = true
+      this.#pending += piece.slice(0, room)
+    } else {
+      // A carriage return at the end of the last piece was no end of the line after all.
+      const isOverwrite = this.#pending.endsWith('\r') && piece !== ''
+      this.#pending = isOverwrite ? piece : this.#pending + piece
+    }
+  }
+
+  #finish (): void {
+    const line = this.#pending.replace(unprintable, '')
+    this.onLine(this.#isCut ? line + cutMark : line)
+    this.#pending = ''
+    this.#isCut = false
+  }
+}
+
+/** dockerode answers with the response itself, but does not promise it. */
+export const asReadable = (stream: NodeJS.ReadableStream): Readable =>
+  stream instanceof Readable ? stream : new Readable().wrap(stream)
+
+/** An event longer than this is not one of the engine's. */
+const maxEventLength = 4 * 1024 * 1024
+
+/** The events of a stream of JSON lines, one at a time; nothing is kept. */
+export async function * jsonLines (stream: Readable): AsyncGenerator<Readonly<Record<string, unknown>>> {
+  stream.setEncoding('utf8')
+  let pending = ''
+  for await (const chunk of stream) {
+    pending += String(chunk)
+    let start = 0
+    for (let end = pending.indexOf('\n'); end >= 0; end = pending.indexOf('\n', start)) {
+      const value = parseObject(pending.slice(start, end))
+      if (value !== undefined) yield value
+      start = end + 1
+    }
+    pending = pending.slice(start)
+    if (pending.length > maxEventLength) pending = ''
+  }
+  const last = parseObject(pending)
+  if (last !== undefined) yield last
+}
+
+function parseObject (text: string): Readonly<Record<string, unknown>> | undefined {
+  if (text.trim() === '') return undefined
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? { ...value } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const frameHeaderLength = 8
+
+/** The lines in a buffer of container output, in the order they were written by either stream. */
+export function containerLines (output: Buffer, hasTerminal: boolean): string[] {
+  const lines: string[] = []
+  const streams = new Map<number, OutputLines>()
+  const write = (stream: number, text: string): void => {
+    const target = streams.get(stream) ?? new OutputLines(line => lines.push(line))
+    streams.set(stream, target)
+    target.write(text)
+  }
+  if (hasTerminal) {
+    write(1, output.toString('utf8'))
+  } else {
+    for (let at = 0; at + frameHeaderLength <= output.length;) {
+      const length = output.readUInt32BE(at + 4)
+      const body = at + frameHeaderLength
+      write(output[at] ?? 1, output.toString('utf8', body, body + length))
+      at = body + length
+    }
+  }
+  for (const target of streams.values()) target.end()
+  return lines
+}

@@ -1,0 +1,73 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import type Docker from 'dockerode'
+import type { EngineClient } from './engine-client.js'
+
+/** Names the platform's own container may have, likeliest first; none when it does not run in one. */
+export function ownContainerNames (environment: (name: string) => string | undefined): string[] {
+  const configured = environment('API_CONTAINER_NAME')
+  if (configured !== undefined) return [configured]
+  if (!existsSync('/.dockerenv')) return []
+  // The engine mounts /etc/hostname and others from a folder that bears the container's id.
+  const mounted = /\/containers\/([0-9a-f]{64})\//.exec(readMounts())?.[1]
+  return [...(mounted === undefined ? [] : [mounted]), hostname()]
+}
+
+function readMounts (): string {
+  try {
+    return readFileSync('/proc/self/mountinfo', 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/**
+ * The container the platform runs in, if it runs in one on this engine. Such a platform reaches the
+ * containers of a project only from within the project's network.
+ */
+export class PlatformContainer {
+  #found: Promise<string | undefined> | undefined
+
+  constructor (private readonly engine: EngineClient, private readonly names: readonly string[]) {}
+
+  async join (network: string): Promise<void> {
+    const id = await this.#id()
+    if (id === undefined) return
+    const seen = await this.#inspect(id)
+    if (seen?.NetworkSettings.Networks[network] !== undefined) return
+    await this.engine.call(`connect the platform's container to the network ${network}`, async docker => {
+      await docker.getNetwork(network).connect({ Container: id })
+    }, { absent: [403] }) // 403: connected by another request meanwhile
+  }
+
+  async leave (networkId: string): Promise<void> {
+    const id = await this.#id()
+    if (id === undefined) return
+    const seen = await this.#inspect(id)
+    const isIn = Object.values(seen?.NetworkSettings.Networks ?? {}).some(({ NetworkID }) => NetworkID === networkId)
+    if (!isIn) return
+    await this.engine.call('disconnect the platform\'s container from a network', async docker => {
+      await docker.getNetwork(networkId).disconnect({ Container: id, Force: true })
+    }, { absent: [403, 404] })
+  }
+
+  async #id (): Promise<string | undefined> {
+    this.#found ??= this.#find()
+    return await this.#found.catch((error: unknown) => {
+      this.#found = undefined
+      throw error
+    })
+  }
+
+  async #find (): Promise<string | undefined> {
+    for (const name of this.names) {
+      const seen = await this.#inspect(name)
+      if (seen !== undefined) return seen.Id
+    }
+    return undefined
+  }
+
+  async #inspect (name: string): Promise<Docker.ContainerInspectInfo | undefined> {
+    return await this.engine.call('inspect the platform\'s container', async docker => await docker.getContainer(name).inspect(), { absent: [404] })
+  }
+}

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto'
+import Docker from 'dockerode'
+import pino from 'pino'
+import { test, type Test } from 'tap'
+import { systemClock } from '../../../core/clock/clock.js'
+import { requireEngine } from '../../../test/lab/engine.js'
+import type { ContainerSpec } from '../api.js'
+import { DockerRuntime } from '../docker-runtime.js'
+
+export const clock = systemClock()
+
+export const log = pino({ level: 'silent' })
+
+/** A test that needs an engine. */
+export function engineTest (title: string, run: (t: Test) => Promise<void>): void {
+  void test(title, async t => { if (await requireEngine(t)) await run(t) })
+}
+
+export interface Lab {
+  readonly runtime: DockerRuntime
+  readonly docker: Docker
+  readonly instanceId: string
+  readonly projectId: string
+  /** A spec of a container that lives until it is told to end. */
+  spec(name: string, network: string, changes?: Partial<ContainerSpec>): ContainerSpec
+}
+
+interface LabOptions { readonly environment?: Readonly<Record<string, string>> }
+
+/** A runtime of an instance of its own on the real engine; everything it made is removed after the test. */
+export function startLab (t: Test, { environment = {} }: LabOptions = {}): Lab {
+  const docker = new Docker()
+  const instanceId = randomUUID()
+  const projectId = randomUUID()
+  const runtime = new DockerRuntime({ instanceId, clock, log, environment: name => environment[name] ?? process.env[name] })
+  t.teardown(async () => await removeAll(docker, instanceId))
+  return {
+    runtime,
+    docker,
+    instanceId,
+    projectId,
+    spec: (name, network, changes = {}) => ({
+      name: `${name}-${instanceId.slice(0, 8)}`,
+      image: 'busybox:lab',
+      owner: { projectId },
+      network,
+      env: {},
+      // sh as the child of init ends at once on SIGTERM only when it is not waiting for a foreground child.
+      command: ['sh', '-c', 'trap "exit 0" TERM; while true; do sleep 0.1; done'],
+      cpuLimit: 0,
+      memoryLimit: 0,
+      caps: 'minimal',
+      readonlyRootfs: true,
+      ...changes
+    })
+  }
+}
+
+async function removeAll (docker: Docker, instanceId: string): Promise<void> {
+  const owned = { label: [`busbar-instance=${instanceId}`] }
+  for (const { Id } of await docker.listContainers({ all: true, filters: owned })) {
+    await docker.getContainer(Id).remove({ force: true, v: true }).catch(() => undefined)
+  }
+  for (const { Id } of await docker.listNetworks({ filters: owned })) await docker.getNetwork(Id).remove().catch(() => undefined)
+  const { Volumes: volumes } = await docker.listVolumes({ filters: owned })
+  for (const { Name } of volumes ?? []) await docker.getVolume(Name).remove().catch(() => undefined)
+  // A build that was just cancelled may hold its last step for a moment.
+  for (let attempt = 0; attempt < 20; attempt++) {
+    const images = await docker.listImages({ filters: { label: [`busbar-image-instance=${instanceId}`] } })
+    if (images.length === 0) return
+    for (const { Id } of images) await docker.getImage(Id).remove({ force: true }).catch(() => undefined)
+    await new Promise(resolve => setTimeout(resolve, 100))
+  }
+}
+
+/** Asks until `probe` answers something else than undefined. */
+export async function until<T> (what: string, probe: () => Promise<T | undefined> | T | undefined, timeoutMs = 15_000): Promise<T> {
+  for (const end = Date.now() + timeoutMs; Date.now() < end;) {
+    const answer = await probe()
+    if (answer !== undefined) return answer
+    await new Promise(resolve => setTimeout(resolve, 25))
+  }
+  throw new Error(`waited ${timeoutMs} ms in vain for ${what}`)
+}

@@ -1,0 +1,109 @@
+import { test } from 'tap'
+import { buildProblem } from '../build-failure.js'
+import { parseImageReference } from '../image-reference.js'
+import { tcpPorts } from '../images.js'
+import { OutputLines } from '../output-lines.js'
+import { pullProblem } from '../pull-failure.js'
+import { PullProgress } from '../pull-progress.js'
+
+const linesOf = (...pieces: readonly string[]) => {
+  const lines: string[] = []
+  const output = new OutputLines(line => lines.push(line))
+  for (const piece of pieces) output.write(piece)
+  output.end()
+  return lines
+}
+
+test('pieces of output become lines, wherever they were cut', t => {
+  t.same(linesOf('a', 'b\nc', '\n\nd'), ['ab', 'c', '', 'd'])
+  t.same(linesOf('dos\r\nline\r', '\nend'), ['dos', 'line', 'end'])
+  t.same(linesOf('10%\r', '20%\r', '30%\n'), ['30%'])
+  t.same(linesOf('a\rb\rc\nd'), ['c', 'd'])
+  t.same(linesOf('\u0000\u0007x\ty\u001b[31mred\n'), ['x\ty\u001b[31mred'])
+  t.same(linesOf(), [])
+  t.end()
+})
+
+test('a line longer than 16 KiB is cut and says so, and the next one is whole', t => {
+  const [long, next] = linesOf('x'.repeat(10_000), 'x'.repeat(10_000), '\nnext\n')
+  t.equal(long, 'x'.repeat(16_384) + ' … (cut)')
+  t.equal(next, 'next')
+  t.end()
+})
+
+test('a pull of many events becomes a handful of lines', t => {
+  const lines: string[] = []
+  const progress = new PullProgress(line => lines.push(line))
+  progress.write({ id: '20', status: 'Pulling from library/node' })
+  for (const id of ['aaa', 'bbb']) progress.write({ id, status: 'Pulling fs layer', progressDetail: {} })
+  for (let mebibytes = 1; mebibytes <= 100; mebibytes++) {
+    progress.write({ id: 'aaa', status: 'Downloading', progressDetail: { current: mebibytes * 2 ** 20, total: 100 * 2 ** 20 } })
+  }
+  for (let step = 1; step <= 500; step++) progress.write({ id: 'aaa', status: 'Extracting', progressDetail: { current: step } })
+  progress.write({ id: 'aaa', status: 'Pull complete' })
+  progress.write({ id: 'bbb', status: 'Already exists' })
+  progress.write({ status: 'Digest: sha256:1' })
+  t.same(lines, [
+    'Pulling from library/node',
+    '0 of 2 layers ready, 34 MB downloaded',
+    '0 of 2 layers ready, 67 MB downloaded',
+    '0 of 2 layers ready, 101 MB downloaded',
+    '1 of 2 layers ready, 105 MB downloaded',
+    '2 of 2 layers ready, 105 MB downloaded',
+    'Digest: sha256:1'
+  ])
+  t.end()
+})
+
+test('image names are read as the engine reads them', t => {
+  const digest = `sha256:${'a'.repeat(64)}`
+  t.same(parseImageReference('node'), { registry: 'docker.io', name: 'node', version: 'latest' })
+  t.same(parseImageReference('team/app:1.2'), { registry: 'docker.io', name: 'team/app', version: '1.2' })
+  t.same(parseImageReference('localhost:5000/app'), { registry: 'localhost:5000', name: 'localhost:5000/app', version: 'latest' })
+  t.same(parseImageReference('ghcr.io/team/my_app.x:v1'), { registry: 'ghcr.io', name: 'ghcr.io/team/my_app.x', version: 'v1' })
+  t.same(parseImageReference(`node:20@${digest}`), { registry: 'docker.io', name: 'node', version: digest })
+  for (const wrong of ['', 'Node', 'a b', 'node:', 'node:-x', '-x', 'node@sha256:1', 'https://x/y', 'a//b', '../x', 'x\n']) {
+    t.throws(() => parseImageReference(wrong), { code: 'E_IMAGE_REFERENCE' }, JSON.stringify(wrong))
+  }
+  t.end()
+})
+
+test('the words of registries are told apart', t => {
+  const reference = parseImageReference('ghcr.io/team/app:1')
+  const cases: ReadonlyArray<readonly [words: string, code: string]> = [
+    ['manifest for ghcr.io/team/app:1 not found: manifest unknown: manifest unknown', 'E_IMAGE_NOT_FOUND'],
+    ['pull access denied for team/app, repository does not exist or may require \'docker login\': denied: requested access to the resource is denied', 'E_REGISTRY_DENIED'],
+    ['Head "https://ghcr.io/v2/team/app/manifests/1": denied: denied', 'E_REGISTRY_DENIED'],
+    ['unauthorized: authentication required', 'E_REGISTRY_DENIED'],
+    ['Get "https://ghcr.io/v2/": dial tcp: lookup ghcr.io on 10.0.0.2:53: no such host', 'E_REGISTRY_UNKNOWN'],
+    ['Get "https://ghcr.io/v2/": dial tcp: lookup ghcr.io: Temporary failure in name resolution', 'E_REGISTRY_UNKNOWN'],
+    ['Get "https://ghcr.io/v2/": dial tcp: lookup ghcr.io on [::1]:53: read udp [::1]:50432->[::1]:53: read: connection refused', 'E_REGISTRY_UNKNOWN'],
+    ['Get "https://ghcr.io/v2/": dial tcp 140.82.121.34:443: i/o timeout', 'E_REGISTRY_UNREACHABLE'],
+    ['Get "https://ghcr.io/v2/": net/http: request canceled while waiting for connection (Client.Timeout exceeded while awaiting headers)', 'E_REGISTRY_UNREACHABLE'],
+    ['Get "https://ghcr.io/v2/": EOF', 'E_REGISTRY_UNREACHABLE'],
+    ['Get "https://ghcr.io/v2/": x509: certificate signed by unknown authority', 'E_REGISTRY_TLS'],
+    ['Get "https://ghcr.io/v2/": http: server gave HTTP response to HTTPS client', 'E_REGISTRY_TLS'],
+    ['toomanyrequests: You have reached your pull rate limit.', 'E_REGISTRY_LIMIT'],
+    ['no matching manifest for linux/arm64/v8 in the manifest list entries', 'E_IMAGE_PLATFORM'],
+    ['failed to register layer: write /x: no space left on device', 'E_ENGINE_DISK_FULL'],
+    ['something new', 'E_IMAGE_PULL']
+  ]
+  for (const [words, code] of cases) t.equal(pullProblem(reference, 'ghcr.io/team/app:1', words).code, code, words)
+  t.end()
+})
+
+test('the words of builds are told apart, and commands are shown as they were written', t => {
+  const build = { dockerfile: 'Dockerfile', memoryBytes: 2 ** 30, baseImage: 'node:20' }
+  const killed = buildProblem('The command \'/bin/sh -c npm ci\' returned a non-zero code: 137', build)
+  t.match(killed, { code: 'E_BUILD_KILLED', message: /npm ci was killed .* 1024 MiB/ })
+  t.match(buildProblem('The command \'/bin/sh -c npm test\' returned a non-zero code: 1', build).message, /^the build stopped: npm test ended with exit code 1;/)
+  t.match(buildProblem('pull access denied for node, repository does not exist', build), { code: 'E_REGISTRY_DENIED', message: /node:20/ })
+  t.equal(buildProblem('write /x: no space left on device', build).code, 'E_ENGINE_DISK_FULL')
+  t.equal(buildProblem('whatever', build).code, 'E_BUILD_FAILED')
+  t.end()
+})
+
+test('of EXPOSE the TCP ports are read, lowest first', t => {
+  t.same(tcpPorts(['9000/tcp', '53/udp', '80', '443/tcp']), [80, 443, 9000])
+  t.end()
+})

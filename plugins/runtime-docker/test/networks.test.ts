@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto'
+import { test } from 'tap'
+import { networkName } from '../project-network.js'
+import { allocateSubnet, parsePools, parseRange } from '../subnet.js'
+import { engineTest, startLab, until } from './lab.js'
+
+const range = (text: string) => parseRange(text) ?? (() => { throw new Error(text) })()
+
+test('subnets are handed out from the lowest, around everything that is in use', t => {
+  const pool = [range('10.201.0.0/24')]
+  t.equal(allocateSubnet(pool, []), '10.201.0.0/26')
+  t.equal(allocateSubnet(pool, [range('10.201.0.0/26')]), '10.201.0.64/26')
+  t.equal(allocateSubnet(pool, [range('10.201.0.128/26'), range('10.201.0.0/26')]), '10.201.0.64/26', 'a gap is filled')
+  t.equal(allocateSubnet(pool, [range('10.201.0.0/25')]), '10.201.0.128/26', 'a larger foreign network is passed over')
+  t.equal(allocateSubnet(pool, [range('10.201.0.70/32')]), '10.201.0.0/26', 'a small one only where it lies')
+  t.equal(allocateSubnet(pool, [range('10.201.0.5/32'), range('10.201.0.64/30')]), '10.201.0.128/26')
+  t.equal(allocateSubnet(pool, [range('10.0.0.0/8')]), undefined)
+  t.equal(allocateSubnet([range('10.201.0.0/26'), range('10.202.0.0/26')], [range('10.201.0.0/26')]), '10.202.0.0/26', 'the next pool follows')
+  t.equal(allocateSubnet([range('255.255.255.0/24')], [range('255.255.255.0/24')]), undefined, 'the end of all addresses')
+  t.end()
+})
+
+test('a /16 holds exactly 1024 project networks', t => {
+  const used = []
+  for (let count = 0; ; count++) {
+    const subnet = allocateSubnet([range('10.201.0.0/16')], used)
+    if (subnet === undefined) {
+      t.equal(count, 1024)
+      break
+    }
+    used.push(range(subnet))
+  }
+  t.end()
+})
+
+test('BUSBAR_SUBNETS is a list of ranges of /26 or larger', t => {
+  t.equal(parsePools('10.1.0.0/16, 10.2.0.0/16')?.length, 2)
+  for (const wrong of ['', '10.1.0.0', '10.1.0.0/27', '10.1.0.256/16', '10.1.0.0/33', 'fd00::/8', '10.1.0.0/16,,10.2.0.0/16']) {
+    t.equal(parsePools(wrong), undefined, JSON.stringify(wrong))
+  }
+  t.end()
+})
+
+test('network names keep to 63 characters and stay apart', t => {
+  const [id, other] = [randomUUID(), randomUUID()]
+  t.equal(networkName({ id, slug: 'shop' }), 'busbar-shop')
+  const long = networkName({ id, slug: 'x'.repeat(80) })
+  t.equal(long.length, 63)
+  t.ok(long.endsWith(`-${id.slice(0, 8)}`))
+  t.not(long, networkName({ id: other, slug: 'x'.repeat(80) }))
+  t.equal(networkName({ id, slug: 'a b/c' }), `busbar-a-b-c-${id.slice(0, 8)}`)
+  t.end()
+})
+
+engineTest('a project has one network of its own, a /26 with its labels, however often it is asked for', async t => {
+  const { runtime, docker, projectId, instanceId } = startLab(t)
+  const project = { id: projectId, slug: `n${projectId.slice(0, 8)}` }
+  const names = await Promise.all([runtime.ensureNetwork(project), runtime.ensureNetwork(project), runtime.ensureNetwork(project)])
+  t.same(new Set(names), new Set([`busbar-${project.slug}`]))
+  const [network, ...more] = await docker.listNetworks({ filters: { label: [`project-id=${projectId}`] } })
+  t.same(more, [])
+  t.match(network?.Labels, { 'managed-by': 'busbar', 'busbar-instance': instanceId })
+  t.match(network?.IPAM?.Config?.[0]?.Subnet, /^10\.201\.\d+\.\d+\/26$/)
+  t.equal(await runtime.ensureNetwork({ ...project, slug: 'renamed-since' }), `busbar-${project.slug}`, 'a changed slug does not make another')
+  await runtime.removeNetwork(projectId)
+  await runtime.removeNetwork(projectId)
+  t.same(await docker.listNetworks({ filters: { label: [`project-id=${projectId}`] } }), [])
+})
+
+engineTest('many networks made at once by two platforms get subnets that do not overlap', async t => {
+  const [one, two] = [startLab(t), startLab(t)]
+  const projects = Array.from({ length: 6 }, () => randomUUID())
+  const names = await Promise.all(projects.map(async (id, index) =>
+    await (index % 2 === 0 ? one : two).runtime.ensureNetwork({ id, slug: `c${id.slice(0, 8)}` })))
+  const networks = await one.docker.listNetworks({ filters: { name: names } })
+  const subnets = networks.map(network => network.IPAM?.Config?.[0]?.Subnet)
+  t.equal(subnets.length, 6)
+  t.equal(new Set(subnets).size, 6)
+})
+
+engineTest('a foreign network in the range is passed over, and one with the wanted name is refused', async t => {
+  const { runtime, docker, projectId } = startLab(t, { environment: { BUSBAR_SUBNETS: '10.219.0.0/24' } })
+  const slug = `f${projectId.slice(0, 8)}`
+  const foreign = await docker.createNetwork({ Name: `foreign-${slug}`, IPAM: { Driver: 'default', Config: [{ Subnet: '10.219.0.0/25' }] } })
+  const namesake = await docker.createNetwork({ Name: `busbar-${slug}`, IPAM: { Driver: 'default', Config: [{ Subnet: '10.219.1.0/24' }] } })
+  t.teardown(async () => { await foreign.remove(); await namesake.remove() })
+
+  await t.rejects(runtime.ensureNetwork({ id: projectId, slug }), { status: 409, code: 'E_NETWORK_NAME_TAKEN', message: new RegExp(`busbar-${slug}`) })
+  const name = await runtime.ensureNetwork({ id: projectId, slug: `${slug}-b` })
+  t.match(await docker.getNetwork(name).inspect(), { IPAM: { Config: [{ Subnet: '10.219.0.128/26' }] } })
+})
+
+engineTest('the end of the range is explained, and so is a range that is none', async t => {
+  const small = startLab(t, { environment: { BUSBAR_SUBNETS: '10.218.0.0/26' } })
+  await small.runtime.ensureNetwork({ id: randomUUID(), slug: `e${small.projectId.slice(0, 8)}` })
+  await t.rejects(small.runtime.ensureNetwork({ id: small.projectId, slug: `g${small.projectId.slice(0, 8)}` }),
+    { status: 409, code: 'E_NETWORK_SUBNETS_EXHAUSTED', message: /every \/26 subnet of 10\.218\.0\.0\/26 is in use: set BUSBAR_SUBNETS/ })
+  const wrong = startLab(t, { environment: { BUSBAR_SUBNETS: 'ten' } })
+  await t.rejects(wrong.runtime.ensureNetwork({ id: wrong.projectId, slug: 'x' }), { code: 'E_NETWORK_SUBNETS_INVALID' })
+})
+
+engineTest('a network with containers is not removed, and the refusal names them', async t => {
+  const { runtime, projectId, spec } = startLab(t)
+  const network = await runtime.ensureNetwork({ id: projectId, slug: `u${projectId.slice(0, 8)}` })
+  const id = await runtime.create(spec('stays', network))
+  await runtime.start(id)
+  await t.rejects(runtime.removeNetwork(projectId), { status: 409, code: 'E_NETWORK_IN_USE', message: /stays-/ })
+})
+
+engineTest('a platform that is itself a container joins the project network to dial, and leaves it before removal', async t => {
+  const outside = startLab(t)
+  // Stands for the platform's own container: named by API_CONTAINER_NAME, on the default network only.
+  const own = await outside.docker.createContainer({
+    name: `platform-${outside.projectId.slice(0, 8)}`,
+    Image: 'busybox:lab',
+    Cmd: ['sleep', '600'],
+    Labels: { 'busbar-instance': outside.instanceId },
+    HostConfig: { Init: true }
+  })
+  await own.start()
+  const { runtime, projectId, spec, docker } = startLab(t, { environment: { API_CONTAINER_NAME: `platform-${outside.projectId.slice(0, 8)}` } })
+  const network = await runtime.ensureNetwork({ id: projectId, slug: `j${projectId.slice(0, 8)}` })
+  const id = await runtime.create(spec('app', network, { command: ['sh', '-c', 'echo inside > /tmp/index.html; exec httpd -f -p 8080 -h /tmp'] }))
+  await runtime.start(id)
+  const [address] = await Promise.all([runtime.dial(id, 8080), runtime.dial(id, 8080)])
+
+  const answer = await until('the answer inside the network', async () => {
+    const exec = await own.exec({ Cmd: ['wget', '-qO-', `http://${address.host}:${address.port}/`], AttachStdout: true })
+    const stream = await exec.start({})
+    let text = ''
+    for await (const chunk of stream) text += String(chunk)
+    return text.includes('inside') ? text : undefined
+  })
+  t.match(answer, /inside/)
+
+  await runtime.remove(id)
+  await runtime.removeNetwork(projectId)
+  t.same(await docker.listNetworks({ filters: { label: [`project-id=${projectId}`] } }), [])
+})
