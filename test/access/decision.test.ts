@@ -1,0 +1,55 @@
+import { allow, type Access, type ProjectFacts, type SignedInCaller } from 'busbar/sdk'
+import { test } from 'tap'
+import { decideCaller, decidePins, decideProject } from '../../core/access/decision.js'
+
+const user = (role: 'admin' | 'member', id = 'u1') => ({ id, email: 'u@example.com', username: 'u', role })
+const session = (role: 'admin' | 'member' = 'member'): SignedInCaller => ({ kind: 'session', sessionId: 's', user: user(role) })
+const token = (scope: 'metrics' | 'read' | 'deploy' | 'write', options: { pins?: string[], role?: 'admin' | 'member' } = {}): SignedInCaller =>
+  ({ kind: 'token', tokenId: 't', tokenName: 't', scope, pins: options.pins ?? null, user: user(options.role ?? 'member') })
+const facts = (change: Partial<ProjectFacts> = {}): ProjectFacts => ({ id: 'p', ownerId: 'u1', shared: false, deleting: false, ...change })
+
+const write: Access = allow.token('write', { project: 'none' })
+
+test('each scope includes the narrower ones and no wider one', async t => {
+  t.equal(decideCaller(token('write'), allow.token('metrics', { project: 'none' })), null)
+  t.match(decideCaller(token('deploy'), write), { status: 403, message: 'token lacks required scope: write' })
+  t.match(decideCaller(token('metrics'), allow.token('read', { project: 'none' })), { message: 'token lacks required scope: read' })
+})
+
+test('a session passes every scope, and a token passes no session-only route', async t => {
+  t.equal(decideCaller(session(), write), null)
+  t.match(decideCaller(token('write', { role: 'admin' }), allow.session({ project: 'none' })), {
+    status: 403, message: 'this action requires a session, not a personal access token'
+  })
+})
+
+test('the admin role is asked for after the scope', async t => {
+  const admin = allow.token('write', { role: 'admin', project: 'none' })
+  t.match(decideCaller(token('read'), admin), { code: 'E_SCOPE' })
+  t.match(decideCaller(token('write'), admin), { code: 'E_FORBIDDEN' })
+  t.equal(decideCaller(token('write', { role: 'admin' }), admin), null)
+})
+
+test('a pinned token is refused outside its pins, reaches nothing with none left, and never where pins are refused', async t => {
+  t.equal(decidePins(token('read', { pins: ['p'] }), 'p'), null)
+  t.match(decidePins(token('read', { pins: ['q'] }), 'p'), { status: 403, code: 'E_PROJECT_PINNED' })
+  t.match(decidePins(token('read', { pins: [] }), 'p'), { status: 403 })
+  t.match(decideCaller(token('read', { pins: ['p'] }), allow.token('read', { project: 'never-pinned' })), { status: 403 })
+})
+
+test('a project is visible to its owner, to everybody when shared, and to admins', async t => {
+  t.equal(decideProject(session(), facts(), false), null)
+  t.match(decideProject(session(), facts({ ownerId: 'other' }), false), { status: 404 })
+  t.equal(decideProject(session(), facts({ ownerId: 'other', shared: true }), false), null)
+  t.equal(decideProject(session('admin'), facts({ ownerId: 'other' }), false), null)
+  t.match(decideProject(session('admin'), undefined, false), { status: 404 })
+})
+
+test('a project that is being deleted is invisible even to its owner', async t => {
+  t.match(decideProject(session(), facts({ deleting: true }), false), { status: 404 })
+})
+
+test('what is left to the owner is refused to a member of a shared project', async t => {
+  t.match(decideProject(session(), facts({ ownerId: 'other', shared: true }), true), { status: 403 })
+  t.equal(decideProject(session('admin'), facts({ ownerId: 'other' }), true), null)
+})

@@ -1,0 +1,264 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { test, type Test } from 'tap'
+import pg from 'pg'
+import { createRelay } from '../../core/bus/relay.js'
+import { frameBytes } from '../../core/bus/relay-frame.js'
+import { testClock } from 'busbar/sdk/testing'
+import { openListener, type Signals } from '../../core/database/listener.js'
+import { openPostgres } from '../../core/database/postgres.js'
+import { createLog } from '../../core/log/log.js'
+import { createRedactor } from '../../core/log/redactor.js'
+import { createDatabase } from '../cluster/database.js'
+import { channel, startHub } from './hub-kit.js'
+
+const log = createLog({ level: 'silent', format: 'json', redactor: createRedactor() })
+const records = [channel('platform', { endsWith: 'done' }), channel('second')]
+
+async function until (isTrue: () => boolean): Promise<void> {
+  for (let n = 0; n < 1000 && !isTrue(); n++) await wait(3)
+}
+
+/** The process's share of a line on which everybody hears everybody, as on NOTIFY, in order. */
+class Line {
+  readonly #listeners = new Set<(data: string) => void>()
+  readonly sent: string[] = []
+  isDown = false
+
+  signals (): Signals & { reconnect (): void, leave (): void } {
+    const reconnects = new Set<() => void>()
+    const own = new Set<(data: string) => void>()
+    return {
+      signal: async (_, data) => {
+        if (Buffer.byteLength(data) > 7900) throw new Error('payload string too long')
+        for (const listener of own) listener(data)
+        await wait(1)
+        if (this.isDown) throw new Error('no connection')
+        this.sent.push(data)
+        for (const listener of this.#listeners) if (!own.has(listener)) listener(data)
+      },
+      onSignal: (_, listener) => {
+        own.add(listener)
+        this.#listeners.add(listener)
+        return () => { this.#listeners.delete(listener) }
+      },
+      onReconnect: listener => {
+        reconnects.add(listener)
+        return () => { reconnects.delete(listener) }
+      },
+      reconnect: () => { for (const listener of reconnects) listener() },
+      leave: () => { for (const listener of own) this.#listeners.delete(listener) }
+    }
+  }
+
+  kinds (): string[] { return this.sent.map(text => String(JSON.parse(text).kind)) }
+}
+
+async function hubOn (t: Test, signals: Signals) {
+  const kit = await startHub({ relay: createRelay({ signals, log }) })
+  kit.hub.addChannels('demo', records)
+  t.teardown(() => kit.close())
+  return kit
+}
+
+test('a message reaches subscribers of another process, once, and only what somebody wants is sent', async t => {
+  const line = new Line()
+  const a = await hubOn(t, line.signals())
+  const b = await hubOn(t, line.signals())
+  const here = await a.connect()
+  const there = await b.connect()
+  await here.subscribe('platform')
+  await there.subscribe('platform')
+  await until(() => a.hub.hasSubscribers('platform') && b.hub.hasSubscribers('platform'))
+  await wait(20)
+  const before = line.sent.length
+  a.hub.publish('second', 'log', 'nobody')
+  for (let n = 0; n < 50; n++) a.hub.publish('platform', 'log', { n })
+  await here.received(50)
+  await there.received(50)
+  await there.settled()
+  t.same(there.data, Array.from({ length: 50 }, (_, n) => ({ n })))
+  t.same(here.data, there.data)
+  t.equal(line.sent.length - before, 1, 'one tick, one signal')
+
+  await there.send({ action: 'unsubscribe', channel: 'platform' })
+  await here.send({ action: 'unsubscribe', channel: 'platform' })
+  await until(() => !a.hub.hasSubscribers('platform'))
+  t.notOk(a.hub.hasSubscribers('platform'))
+  // Each hub tells the other that it wants nothing any more.
+  for (let before = -1; before !== line.sent.length;) { before = line.sent.length; await wait(50) }
+  const after = line.sent.length
+  a.hub.publish('platform', 'log', 'unheard')
+  await wait(10)
+  t.equal(line.sent.length, after)
+})
+
+test('a process alone says hello and nothing else', async t => {
+  const line = new Line()
+  const kit = await hubOn(t, line.signals())
+  const client = await kit.connect()
+  await client.subscribe('platform', 'second')
+  kit.hub.publish('platform', 'log', 1)
+  await client.received(1)
+  await wait(10)
+  t.same(line.kinds(), ['hello'])
+})
+
+test('who comes later learns what the others want, and who leaves is forgotten', async t => {
+  const line = new Line()
+  const a = await hubOn(t, line.signals())
+  const client = await a.connect()
+  await client.subscribe('platform')
+  const late = createRelay({ signals: line.signals(), log })
+  await until(() => late.isWanted('platform'))
+  t.ok(late.isWanted('platform'))
+  late.watch('second')
+  await until(() => a.hub.hasSubscribers('second'))
+  t.ok(a.hub.hasSubscribers('second'))
+  await late.close()
+  await until(() => !a.hub.hasSubscribers('second'))
+  t.notOk(a.hub.hasSubscribers('second'))
+})
+
+test('the last event of a channel ends it in every process', async t => {
+  const line = new Line()
+  const a = await hubOn(t, line.signals())
+  const b = await hubOn(t, line.signals())
+  const there = await b.connect()
+  await there.subscribe('platform')
+  await until(() => a.hub.hasSubscribers('platform'))
+  a.hub.publish('platform', 'log', 1)
+  a.hub.publish('platform', 'done', null)
+  await there.received(2)
+  t.same(there.frames.map(frame => frame.event), ['log', 'done'])
+  t.notOk(b.hub.hasSubscribers('platform'))
+  await until(() => !a.hub.hasSubscribers('platform'))
+  t.notOk(a.hub.hasSubscribers('platform'))
+})
+
+test('messages and lists of any length cross in frames that NOTIFY carries, in order', async t => {
+  const line = new Line()
+  const received: unknown[] = []
+  const sender = createRelay({ signals: line.signals(), log })
+  const receiver = createRelay({ signals: line.signals(), log })
+  receiver.onMessage((name, event, data) => { received.push([name, event, JSON.parse(data)]) })
+  for (let n = 0; n < 1000; n++) receiver.watch(`list:${n}:${'i'.repeat(30)}`)
+  receiver.watch('c')
+  await until(() => sender.isWanted('c'))
+  for (let n = 0; n < 1000; n += 100) t.ok(sender.isWanted(`list:${n}:${'i'.repeat(30)}`))
+  const texts = ['a', 'é"\n'.repeat(800), 'x'.repeat(7300), 'ü'.repeat(3700), '😀'.repeat(15_000), 'b', '\u0000'.repeat(5000), 'last']
+  for (const text of texts) sender.send('c', 'log', JSON.stringify(text))
+  await until(() => received.length === texts.length)
+  t.same(received, texts.map(text => ['c', 'log', text]))
+  t.ok(line.sent.every(text => Buffer.byteLength(text) <= frameBytes))
+  await sender.close()
+  await receiver.close()
+})
+
+test('what is too large for the line is dropped and counted, and the rest goes on', async t => {
+  const line = new Line()
+  const warnings: Array<Record<string, unknown>> = []
+  const loud = createLog({ level: 'warn', format: 'json', redactor: createRedactor(), destination: { write: text => warnings.push(JSON.parse(text)) } })
+  const received: string[] = []
+  const sender = createRelay({ signals: line.signals(), log: loud })
+  const receiver = createRelay({ signals: line.signals(), log })
+  receiver.onMessage((_name, _event, data) => { received.push(data) })
+  receiver.watch('c')
+  await until(() => sender.isWanted('c'))
+  sender.send('c', 'log', JSON.stringify('x'.repeat(70_000)))
+  sender.send('c', 'log', '1')
+  await until(() => received.length === 1 && warnings.length === 1)
+  t.same(received, ['1'])
+  t.match(warnings[0], { level: 'warn', dropped: 1 })
+  await sender.close()
+  await receiver.close()
+})
+
+test('an outage loses messages, not the connection between processes', async t => {
+  const line = new Line()
+  const ends = [line.signals(), line.signals()] as const
+  const received: string[] = []
+  const sender = createRelay({ signals: ends[0], log })
+  const receiver = createRelay({ signals: ends[1], log })
+  receiver.onMessage((_name, _event, data) => { received.push(data) })
+  receiver.watch('c')
+  await until(() => sender.isWanted('c'))
+  line.isDown = true
+  sender.send('c', 'log', '"lost"')
+  receiver.watch('d')
+  await wait(20)
+  line.isDown = false
+  for (const end of ends) end.reconnect()
+  await until(() => sender.isWanted('d'))
+  t.ok(sender.isWanted('d'), 'what was missed is said again')
+  sender.send('c', 'log', '"back"')
+  await until(() => received.length > 0)
+  t.same(received, ['"back"'])
+  await sender.close()
+  await receiver.close()
+})
+
+test('a process that falls silent is forgotten, and found again when it speaks', async t => {
+  const line = new Line()
+  const clock = testClock()
+  const ends = [line.signals(), line.signals()] as const
+  const one = createRelay({ signals: ends[0], log, clock })
+  const other = createRelay({ signals: ends[1], log, clock })
+  one.watch('a')
+  other.watch('b')
+  await until(() => one.isWanted('b') && other.isWanted('a'))
+  line.isDown = true
+  for (let n = 0; n < 5; n++) {
+    await clock.advance(20_000)
+    await wait(5)
+  }
+  t.notOk(one.isWanted('b'))
+  line.isDown = false
+  ends[0].reconnect()
+  await until(() => one.isWanted('b') && other.isWanted('a'))
+  t.ok(one.isWanted('b') && other.isWanted('a'))
+  for (let n = 0; n < 10; n++) {
+    await clock.advance(20_000)
+    await wait(5)
+  }
+  t.ok(one.isWanted('b') && other.isWanted('a'), 'signs of life keep it known')
+  await one.close()
+  await other.close()
+})
+
+test('two processes on PostgreSQL: messages cross, and again after the connection was cut', async t => {
+  const database = await createDatabase()
+  t.teardown(() => database.drop())
+  const open = async () => {
+    const postgres = await openPostgres({ url: database.url, log, maxConnections: 2 })
+    const listener = await openListener({ postgres, log })
+    const kit = await startHub({ relay: createRelay({ signals: listener, log }) })
+    kit.hub.addChannels('demo', records)
+    t.teardown(async () => {
+      await kit.close()
+      await listener.close()
+      await postgres.close()
+    })
+    return kit
+  }
+  const a = await open()
+  const b = await open()
+  const there = await b.connect()
+  await there.subscribe('platform')
+  await until(() => a.hub.hasSubscribers('platform'))
+  const text = 'x'.repeat(20_000)
+  for (let n = 0; n < 500; n++) a.hub.publish('platform', 'log', n)
+  a.hub.publish('platform', 'log', text)
+  await there.received(501)
+  t.same(there.data, [...Array.from({ length: 500 }, (_, n) => n), text])
+
+  const admin = new pg.Client({ connectionString: database.url })
+  await admin.connect()
+  await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()')
+  await admin.end()
+  await there.subscribe('second')
+  await until(() => a.hub.hasSubscribers('second'))
+  t.ok(a.hub.hasSubscribers('second'), 'a subscription made during the outage is known after it')
+  a.hub.publish('second', 'log', 'again')
+  await there.received(502)
+  t.equal(there.data.at(-1), 'again')
+})

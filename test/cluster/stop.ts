@@ -1,0 +1,3 @@
+import { stopCluster } from '../../sdk/testing/cluster.js'
+
+await stopCluster()

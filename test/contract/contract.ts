@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs'
+import type { Scope } from 'busbar/sdk'
+
+/** One operation of the contract, which was written before the platform and knows nothing of its code. */
+export interface ContractOperation {
+  readonly method: string
+  readonly path: string
+  readonly group: string
+  readonly public?: boolean
+  /** The narrowest scope; null: no token reaches it. */
+  readonly scope: Scope | null
+  readonly session: boolean
+  readonly admin: boolean
+  readonly pinned?: true | 'filtered' | 'never'
+}
+
+export interface ContractChannel {
+  readonly name: string
+  readonly who: string
+  readonly pinned: true | 'never' | 'no part'
+}
+
+interface Contract { readonly operations: readonly ContractOperation[], readonly channels: readonly ContractChannel[] }
+
+const contract = JSON.parse(readFileSync(new URL('./api.json', import.meta.url), 'utf8')) as Contract
+
+export const operations: ReadonlyMap<string, ContractOperation> =
+  new Map(contract.operations.map(operation => [`${operation.method} ${operation.path}`, operation]))
+export const channels: ReadonlyMap<string, ContractChannel> = new Map(contract.channels.map(channel => [`channel ${channel.name}`, channel]))

@@ -1,0 +1,143 @@
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { test } from 'tap'
+import { openPostgres } from '../../core/database/postgres.js'
+import { pluginDatabase } from '../../core/database/plugin-database.js'
+import { freshPostgres, log } from './database-kit.js'
+
+test('int8 and numeric are numbers, days are text, moments are dates', async t => {
+  const postgres = await freshPostgres(t)
+  const [row] = await postgres.query(`select 12::int8 as big, 1.5::numeric as exact, array[1, null, 3]::int8[] as bigs,
+    '2026-01-31'::date as day, '2026-01-31T12:00:00.123Z'::timestamptz(3) as moment`)
+  t.same(row, { big: 12, exact: 1.5, bigs: [1, null, 3], day: '2026-01-31', moment: new Date('2026-01-31T12:00:00.123Z') })
+})
+
+test('a number beyond 2^53 is refused instead of rounded, and the connection stays usable', async t => {
+  const postgres = await freshPostgres(t, 1)
+  const message = 'the database answered 9007199254740993, which is beyond 2^53 and cannot be a number: select it as text'
+  await t.rejects(postgres.query('select 9007199254740993::int8 as big'), { message })
+  await t.rejects(postgres.query('select 9007199254740993::numeric as big'), { message })
+  t.same(await postgres.query('select 9007199254740991::int8 as big'), [{ big: Number.MAX_SAFE_INTEGER }])
+})
+
+test('a plugin works in its own schema: knex, SQL text and prepared statements', async t => {
+  const database = pluginDatabase(await freshPostgres(t), 'notes')
+  await database.sql('create schema $schema')
+  await database.sql('create table $schema.note (id int primary key, title text not null)')
+  await database.table('note').insert([{ id: 1, title: 'one' }, { id: 2, title: 'two' }])
+  t.same(await database.table<{ id: number, title: string }>('note').where({ id: 2 }).first('title'), { title: 'two' })
+  t.equal(await database.table('note').where({ id: 2 }).update({ title: 'zwei' }), 1)
+  t.same(await database.table('note').insert({ id: 3, title: 'three' }).returning('id'), [{ id: 3 }])
+  t.same(await database.sql('select title from $schema.note where id = ?', [2]), [{ title: 'zwei' }])
+  t.same(await database.sql('select title from $schema.note where id = :id::int', { id: 1 }), [{ title: 'one' }])
+  const byId = database.statement<{ title: string }, [number]>('note-by-id', 'select title from $schema.note where id = $1')
+  t.same(await byId([1]), [{ title: 'one' }])
+  t.same(await byId([9]), [])
+  t.throws(() => pluginDatabase(Object.create(null), 'drop"table'), { message: /cannot be the name of a schema/ })
+})
+
+test('a transaction commits as a whole: knex, SQL, statements, and what was registered for afterwards', async t => {
+  const postgres = await freshPostgres(t, 2)
+  const database = pluginDatabase(postgres, 'bank')
+  await database.sql('create schema $schema; create table $schema.account (id int primary key, cents int not null)')
+  const add = database.statement<object, [number, number]>('add', 'insert into $schema.account values ($1, $2)')
+  const seen: string[] = []
+  const answer = await database.transaction(async tx => {
+    await Promise.all([add([1, 10], tx), database.table('account', tx).insert({ id: 2, cents: 20 }), database.sql('insert into $schema.account values (?, ?)', [3, 30], tx)])
+    t.same(await database.table('account'), [], 'nobody else sees it yet')
+    database.afterCommit(tx, () => { seen.push('after') })
+    t.same(seen, [])
+    return 'answer'
+  })
+  t.equal(answer, 'answer')
+  t.same(seen, ['after'])
+  t.same(await database.sql('select sum(cents) from $schema.account'), [{ sum: 60 }])
+})
+
+test('a transaction that throws leaves nothing, gives its connection back, and its error is the one thrown', async t => {
+  const postgres = await freshPostgres(t, 1)
+  const database = pluginDatabase(postgres, 'bank')
+  await database.sql('create schema $schema; create table $schema.account (id int primary key)')
+  const mine = new Error('mine')
+  let left: Parameters<Parameters<typeof database.transaction>[0]>[0] | undefined
+  for (let n = 0; n < 3; n++) {
+    await t.rejects(database.transaction(async tx => {
+      left = tx
+      database.afterCommit(tx, () => { t.fail('it was not committed') })
+      await database.table('account', tx).insert({ id: 1 })
+      throw mine
+    }), mine)
+  }
+  t.same(await database.table('account'), [])
+  const ended = left
+  if (ended === undefined) throw new Error('no transaction')
+  await t.rejects(database.sql('select 1', undefined, ended), { message: /this transaction has ended/ })
+})
+
+test('a transaction whose failed statement was swallowed says that nothing was stored', async t => {
+  const database = pluginDatabase(await freshPostgres(t), 'public')
+  await t.rejects(database.transaction(async tx => {
+    await database.sql('select 1/0', undefined, tx).catch(() => {})
+  }), { message: /the transaction was rolled back: a statement in it had failed/ })
+})
+
+test('an error of PostgreSQL keeps its code and the connection, and says nothing of the values', async t => {
+  const postgres = await freshPostgres(t, 1)
+  const database = pluginDatabase(postgres, 'public')
+  await database.sql('create table secret (name text primary key)')
+  const backend = async () => await postgres.query('select pg_backend_pid() as pid')
+  const before = await backend()
+  await database.table('secret').insert({ name: 'hunter2' })
+  const error: unknown = await database.table('secret').insert({ name: 'hunter2' }).then(() => undefined, error => error)
+  t.match(error, { code: '23505', constraint: 'secret_pkey' })
+  t.notMatch(error instanceof Error && error.message, /hunter2|insert into/)
+  t.same(await backend(), before, 'the same connection')
+})
+
+test('a prepared statement survives a migration that changes its columns, and a namesake with another text', async t => {
+  const postgres = await freshPostgres(t, 1)
+  await postgres.query('create table thing (id int); insert into thing values (1)')
+  const all = postgres.statement('public.all', 'select * from thing')
+  t.same(await all([]), [{ id: 1 }])
+  await postgres.query("alter table thing add column name text default 'x'")
+  t.same(await all([]), [{ id: 1, name: 'x' }])
+  t.same(await postgres.statement('public.all', 'select id from thing')([]), [{ id: 1 }])
+})
+
+test('connections that the server ends, idle or in use, are replaced without harm', async t => {
+  const postgres = await freshPostgres(t, 3)
+  const administrator = await openPostgres({ url: postgres.url, log })
+  const slow = [postgres.query('select pg_sleep(30)'), postgres.transaction(async tx => { await postgres.query('select pg_sleep(30)', [], tx) })]
+  const outcomes = Promise.allSettled(slow)
+  await postgres.query('select 1')
+  const sleeping = async () => await administrator.query("select from pg_stat_activity where datname = current_database() and query like '%pg_sleep%' and wait_event = 'PgSleep'")
+  while ((await sleeping()).length < 2) await sleep(10)
+  await administrator.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()')
+  for (const outcome of await outcomes) t.match(outcome, { status: 'rejected', reason: { status: 503, code: 'E_DATABASE_UNREACHABLE' } })
+  for (let n = 0; n < 5; n++) t.same(await postgres.query('select 1 as one'), [{ one: 1 }])
+  t.same(await postgres.table('pg_catalog', 'pg_namespace').where({ nspname: 'public' }).select('nspname'), [{ nspname: 'public' }])
+  await administrator.close()
+})
+
+test('a server that is away is a 503 with a remedy, for knex and SQL alike; an error of the caller stays what it is', async t => {
+  const listener = createServer().listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const address = listener.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  listener.close()
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  await t.rejects(openPostgres({ url, log }), { status: 503, code: 'E_DATABASE_UNREACHABLE', message: /PostgreSQL does not answer: .*DATABASE_URL/, cause: { code: 'ECONNREFUSED' } })
+
+  const postgres = await freshPostgres(t)
+  const foreign = Object.assign(new Error('the engine is away'), { code: 'ECONNREFUSED' })
+  await t.rejects(postgres.transaction(async () => { throw foreign }), foreign)
+})
+
+test('a caller that gets no connection in time is told that the database is busy', async t => {
+  const postgres = await freshPostgres(t, 1)
+  await postgres.transaction(async () => {
+    await t.rejects(postgres.query('select 1'), { status: 503, code: 'E_DATABASE_BUSY' })
+  })
+  t.same(await postgres.query('select 1 as one'), [{ one: 1 }])
+})

@@ -1,0 +1,140 @@
+import { existsSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createTestKernel, type HappyCall, type HappyCalls, type HappyFixture, type HappyFixtures, type TestAnswer, type TestKernel } from 'busbar/sdk/testing'
+import { test } from 'tap'
+import { requireEngine } from '../lab/engine.js'
+import type { PluginEntry } from '../../core/plugins/plugin-entry.js'
+
+interface Happy { readonly calls: HappyCalls, readonly fixtures: HappyFixtures | undefined }
+
+/** Each plugin's own happy calls; a plugin with routes and without them fails when its calls are made. */
+async function happyOf (id: string): Promise<Happy> {
+  const file = new URL(`../../plugins/${id}/test/happy-calls.ts`, import.meta.url)
+  if (!existsSync(file)) return { calls: {}, fixtures: undefined }
+  const { happyCalls = {}, happyFixtures } = await import(file.href) as { happyCalls?: HappyCalls, happyFixtures?: HappyFixtures }
+  return { calls: happyCalls, fixtures: happyFixtures }
+}
+
+const happy = new Map<string, Happy>()
+const unique = (word: string): string => `${word}-${randomBytes(4).toString('hex')}`
+const running = (k: TestKernel): PluginEntry[] => [...k.kernel.reconciler.entries.values()].filter(({ run }) => run !== undefined)
+
+async function fixtureFor (k: TestKernel): Promise<HappyFixture> {
+  const admin = await k.as.session()
+  const name = unique('round')
+  const project = await admin.post('/api/projects', { name, slug: name })
+  let fixture: HappyFixture = { k, admin, unique, ids: { projectId: project.body.id as string, pluginId: 'projects' } }
+  // In start order, so that a plugin finds what those it needs have made.
+  for (const id of order(k)) {
+    const more = await happy.get(id)?.fixtures?.(fixture)
+    fixture = { ...fixture, ids: { ...fixture.ids, ...more } }
+  }
+  return fixture
+}
+
+const order = (k: TestKernel): string[] => {
+  const up = new Map(running(k).map(entry => [entry.id, entry]))
+  const sorted: string[] = []
+  const visit = (id: string): void => {
+    const entry = up.get(id)
+    if (entry === undefined || sorted.includes(id) || !('manifest' in entry.discovered)) return
+    Object.keys({ ...entry.discovered.manifest.requires, ...entry.discovered.manifest.optional }).forEach(visit)
+    sorted.push(id)
+  }
+  ;[...up.keys()].sort().forEach(visit)
+  return sorted
+}
+
+/** Makes one happy call and says what is wrong with the answer, if anything. */
+async function call (fixture: HappyFixture, method: string, url: string, made: HappyCall): Promise<{ fault: string | null, answer: TestAnswer }> {
+  fixture.k.kernel.edge.options.guard.limiter.reset()
+  const ids = { ...fixture.ids, ...made.ids }
+  const path = url.replace(/:(\w+)/g, (_, param: string) => ids[param] ?? `no-${param}`)
+  const answer = await (made.as ?? fixture.admin).send(method, path + (made.query ?? ''), { body: made.body, headers: made.headers })
+  const isHappy = made.expect === undefined ? answer.status >= 200 && answer.status < 400 : answer.status === made.expect
+  return { fault: isHappy ? null : `${method} ${path}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 200)}`, answer }
+}
+
+/** Calls every operation, and listens on every channel, of the plugins that run. */
+async function everythingWorks (k: TestKernel): Promise<string[]> {
+  const fixture = await fixtureFor(k)
+  const faults: string[] = []
+  for (const { id, run } of running(k)) {
+    for (const { method, url } of run?.records.routes ?? []) {
+      const make = happy.get(id)?.calls[`${method} ${url.replace(/:(\w+)/g, '{$1}')}`]
+      if (make === undefined && method !== 'GET') { faults.push(`${method} ${url} has no happy call in plugins/${id}/test/happy-calls.ts`); continue }
+      const { fault } = await call(fixture, method, url, await make?.(fixture) ?? {})
+      if (fault !== null) faults.push(fault)
+    }
+  }
+  faults.push(...await silentChannels(fixture))
+  await fixture.admin.delete(`/api/projects/${fixture.ids['projectId'] ?? ''}`)
+  // Before the next plugin goes: one that is off keeps its rows, and the project waits for it.
+  for (const left of await leftovers(k)) faults.push(`a deleted project is still there: ${JSON.stringify(left)}`)
+  return faults
+}
+
+/** What is left of the projects that were deleted, once there was time to tear them down. */
+async function leftovers (k: TestKernel): Promise<unknown[]> {
+  for (let n = 0; n < 300; n++) {
+    if ((await k.kernel.postgres.query('select 1 from projects.project where deleting_at is not null')).length === 0) return []
+    await sleep(100)
+  }
+  return await k.kernel.postgres.query(`
+    select p.id, p.slug, a.slug as application, j.task_identifier, j.attempts, j.locked_by, j.run_at, j.last_error
+    from projects.project p left join applications.application a on a.project_id = p.id left join graphile_worker.jobs j on true
+    where p.deleting_at is not null`)
+}
+
+async function silentChannels ({ k, admin, ids }: HappyFixture): Promise<string[]> {
+  const socket = await k.socket(admin)
+  const faults: string[] = []
+  for (const { run } of running(k)) {
+    for (const { prefix, param, name, events, endsWith } of run?.records.channels ?? []) {
+      const channel = prefix + (param === null ? '' : ids[param] ?? '')
+      socket.subscribe(channel)
+      const event = events.find(one => one !== endsWith) ?? ''
+      const marker = `nowhere:${name}`
+      socket.subscribe(marker)
+      await socket.next(frame => frame.channel === marker)
+      // Said until it is heard: a subscription is not acknowledged, and deciding it may take a query.
+      const speaking = setInterval(() => { k.kernel.hub.publish(channel, event, 'happy') }, 20)
+      const heard = await socket.next(frame => frame.channel === channel && (frame.data === 'happy' || frame.event === 'error')).catch((error: Error) => error)
+      clearInterval(speaking)
+      if (heard instanceof Error || heard.event === 'error') faults.push(`channel ${channel} is silent`)
+    }
+  }
+  await socket.close()
+  return faults
+}
+
+test('every non-essential plugin can be turned off and on again, and nobody else notices', async t => {
+  if (!await requireEngine(t)) return
+  const k = await createTestKernel()
+  t.teardown(async () => { await k.close() })
+  for (const id of k.kernel.reconciler.entries.keys()) happy.set(id, await happyOf(id))
+  t.same(await everythingWorks(k), [], 'everything works to begin with')
+
+  const optional = running(k).filter(({ discovered }) => 'manifest' in discovered && !discovered.manifest.essential).map(({ id }) => id)
+  const admin = await k.as.session()
+  for (const id of optional) {
+    await t.test(`${id} is turned off and on`, async t => {
+      const group = [id, ...k.kernel.reconciler.catalog.dependents(id)]
+      const before = order(k)
+      const off = await admin.post(`/api/plugins/${id}/disable`, { cascade: true })
+      t.equal(off.status, 200)
+      t.same(running(k).map(entry => entry.id).sort(), before.filter(other => !group.includes(other)).sort(), 'it and what needs it are off, nobody else')
+      for (const gone of group) {
+        for (const { method, url } of k.kernel.reconciler.entries.get(gone)?.loaded?.records.routes ?? []) {
+          const answer = await k.as.anonymous().send(method, url.replace(/:\w+/g, 'x'))
+          t.match(answer, { status: 404, body: { code: 'E_PLUGIN_OFF', plugin: gone } }, `${method} ${url} says that ${gone} is off`)
+        }
+      }
+      t.same(await everythingWorks(k), [], 'everything of the others works')
+      for (const back of before.filter(one => group.includes(one))) t.equal((await admin.post(`/api/plugins/${back}/enable`)).status, 200, `${back} is on`)
+      t.same(running(k).map(entry => entry.id).sort(), [...before].sort())
+    })
+  }
+  t.same(await everythingWorks(k), [], 'everything works in the end')
+})

@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import Docker from 'dockerode'
+
+/** The images that tests build on; `make-images.sh` makes or pulls what is missing. */
+const images = ['busybox:lab', 'node:20'] as const
+
+/** A test, as far as skipping it goes. */
+interface Skippable { plan (count: number, comment?: string): void }
+
+let answer: Promise<string | null> | undefined
+let isAnnounced = false
+
+/**
+ * Call it first in every test that needs a Docker Engine:
+ *
+ *     if (!await requireEngine(t)) return
+ *
+ * Without an engine the test is skipped and stderr says so. With `CI=true` it fails: there an engine
+ * is part of the machine.
+ */
+export async function requireEngine (t: Skippable): Promise<boolean> {
+  answer ??= missing()
+  const reason = await answer
+  if (reason === null) return true
+  if (process.env['CI'] === 'true') throw new Error(`CI must have a Docker Engine: ${reason}`)
+  if (!isAnnounced) {
+    isAnnounced = true
+    process.stderr.write(`\n!!! ENGINE TESTS SKIPPED (${process.argv[1] ?? ''}): ${reason}\n\n`)
+  }
+  t.plan(0, `no Docker Engine: ${reason}`)
+  return false
+}
+
+/** Why engine tests cannot run here; null when they can. */
+async function missing (): Promise<string | null> {
+  const engine = new Docker()
+  try {
+    await engine.ping()
+  } catch (error) {
+    return `${message(error)}. Start one (dockerd), or name one in DOCKER_HOST.`
+  }
+  try {
+    const there = await Promise.all(images.map(image => engine.getImage(image).inspect().then(() => true, () => false)))
+    if (there.includes(false)) await promisify(execFile)(join(import.meta.dirname, 'make-images.sh'))
+    return null
+  } catch (error) {
+    return `the images ${images.join(' and ')} cannot be made: ${message(error)}`
+  }
+}
+
+const message = (error: unknown): string => error instanceof Error ? error.message : String(error)

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# The two base images that tests and demo build on, busybox:lab and node:20, for the engine of DOCKER_HOST.
+#   make-images.sh [busybox] [node]        (default: both; an image that is there is left alone)
+# Root on Debian makes them from the machine's own files, without any image registry; elsewhere they are pulled.
+set -euo pipefail
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/busbar-images.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+can_make() { [ "$(id -u)" = 0 ] && command -v dpkg-deb >/dev/null && apt-cache show busybox >/dev/null 2>&1; }
+
+# copy_program ROOT FILE...: programs with the shared libraries that ldd names, under the same paths
+copy_program() {
+  local root=$1 file library; shift
+  for file in "$@"; do
+    install -D "$(readlink -f "$file")" "$root/usr/bin/$(basename "$file")"
+    for library in $(ldd "$file" | grep -oE '/[^ )]+'); do install -D "$(readlink -f "$library")" "$root$library"; done
+  done
+}
+
+# base_root ROOT: directories, users, name resolution, certificates, and busybox for everything a shell needs
+base_root() {
+  local root=$1 directory applet libraries
+  for directory in bin sbin lib lib64; do mkdir -p "$root/usr/$directory"; ln -s "usr/$directory" "$root/$directory"; done
+  mkdir -p "$root"/{etc,tmp,run,root,proc,sys,dev,home,var/log,var/tmp}
+  ln -s ../run "$root/var/run"
+  chmod 1777 "$root/tmp" "$root/var/tmp"
+  # the package with shared libraries: the static one cannot resolve names
+  (cd "$work" && apt-get -o APT::Sandbox::User=root download -qq busybox >/dev/null && dpkg-deb -x busybox_*.deb busybox)
+  copy_program "$root" "$work/busybox/bin/busybox"
+  for applet in $("$work/busybox/bin/busybox" --list); do
+    [ -e "$root/usr/bin/$applet" ] || [ -e "$root/usr/sbin/$applet" ] || ln -s /usr/bin/busybox "$root/usr/bin/$applet"
+  done
+  # glibc loads these by name when it resolves one
+  libraries=$(dirname "$(ldd "$work/busybox/bin/busybox" | grep -oE '/[^ )]+libc\.so\.6')")
+  install -D -t "$root$libraries" "$libraries"/libnss_dns.so.2 "$libraries"/libnss_files.so.2 "$libraries"/libresolv.so.2
+  # native add-ons of npm packages still name these old parts of glibc
+  install -D -t "$root$libraries" "$libraries"/librt.so.1 "$libraries"/libpthread.so.0 "$libraries"/libdl.so.2 "$libraries"/libutil.so.1
+  printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\nnode:x:1000:1000:node:/home/node:/bin/sh\n' > "$root/etc/passwd"
+  printf 'root:x:0:\nnogroup:x:65534:\nnode:x:1000:\n' > "$root/etc/group"
+  printf 'hosts: files dns\npasswd: files\ngroup: files\n' > "$root/etc/nsswitch.conf"
+  if [ -e /etc/ssl/certs/ca-certificates.crt ]; then install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"; fi
+}
+
+# import_root ROOT NAME CHANGE...
+import_root() {
+  local root=$1 name=$2 change; shift 2
+  local changes=()
+  for change in "$@"; do changes+=(--change "$change"); done
+  tar -C "$root" --numeric-owner --sort=name -c . | docker import "${changes[@]}" - "$name" >/dev/null
+}
+
+make_busybox() {
+  base_root "$work/root-busybox"
+  import_root "$work/root-busybox" busybox:lab 'ENV PATH=/usr/local/bin:/usr/bin:/usr/sbin' 'CMD ["sh"]'
+}
+
+make_node() {
+  local root=$work/root-node npm
+  base_root "$root"
+  copy_program "$root" "$(command -v node)"
+  # npm's own files: a Dockerfile may say RUN npm ci
+  npm=$(dirname "$(dirname "$(readlink -f "$(command -v npm)")")")
+  mkdir -p "$root/usr/lib/node_modules" "$root/home/node" "$root/app"
+  cp -a "$npm" "$root/usr/lib/node_modules/npm"
+  ln -s ../lib/node_modules/npm/bin/npm-cli.js "$root/usr/bin/npm"
+  ln -s ../lib/node_modules/npm/bin/npx-cli.js "$root/usr/bin/npx"
+  chown -R 1000:1000 "$root/home/node"
+  import_root "$root" node:20 'ENV PATH=/usr/local/bin:/usr/bin:/usr/sbin' 'WORKDIR /app' 'CMD ["node"]'
+}
+
+ensure() { # ensure NAME MAKE PUBLIC
+  if docker image inspect "$1" >/dev/null 2>&1; then echo "$1: there"; return; fi
+  rm -rf "$work/busybox"* "$work"/root-*
+  if can_make; then
+    "$2"
+    echo "$1: made from this machine's files"
+  else
+    docker pull -q "$3" >/dev/null
+    [ "$1" = "$3" ] || docker tag "$3" "$1"
+    echo "$1: pulled as $3"
+  fi
+}
+
+[ $# -gt 0 ] || set -- busybox node
+for wanted in "$@"; do
+  case $wanted in
+    busybox) ensure busybox:lab make_busybox busybox:1.36 ;;
+    node) ensure node:20 make_node node:20 ;;
+    *) echo "make-images.sh: no such image: $wanted (busybox, node)" >&2; exit 2 ;;
+  esac
+done

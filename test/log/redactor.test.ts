@@ -1,0 +1,112 @@
+import { test } from 'tap'
+import { createRedactor } from '../../core/log/redactor.js'
+
+const secret = 'correct horse/battery+staple'
+
+test('a text without secrets comes back as it is', async t => {
+  const redactor = createRedactor()
+  t.equal(redactor.clean('nothing to hide'), 'nothing to hide')
+  redactor.add([secret])
+  t.equal(redactor.clean('nothing to hide'), 'nothing to hide')
+})
+
+test('a live secret is replaced wherever it stands, in every spelling', async t => {
+  const redactor = createRedactor()
+  redactor.add([secret])
+  const spellings = [
+    secret, encodeURIComponent(secret), encodeURIComponent(secret).toLowerCase(), new URLSearchParams({ a: secret }).toString().slice(2),
+    Buffer.from(secret).toString('base64'), Buffer.from(secret).toString('base64url')
+  ]
+  for (const spelling of spellings) t.equal(redactor.clean(`a ${spelling} b`), 'a [REDACTED] b', spelling)
+})
+
+test('a secret inside a longer text that was encoded is found at every offset', async t => {
+  const redactor = createRedactor()
+  redactor.add([secret])
+  for (const user of ['', 'u', 'us', 'use', 'user']) {
+    for (const encoding of ['base64', 'base64url'] as const) {
+      const encoded = Buffer.from(`${user}${secret}tail`).toString(encoding)
+      const cleaned = redactor.clean(encoded)
+      t.match(cleaned, '[REDACTED]')
+      t.notMatch(Buffer.from(cleaned.replace('[REDACTED]', ''), encoding).toString(), /horse|battery|staple/)
+    }
+  }
+})
+
+test('the lines of a key file are hidden one by one', async t => {
+  const redactor = createRedactor()
+  redactor.add(['-----BEGIN KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC\n-----END KEY-----\n'])
+  t.equal(redactor.clean('line: hkiG9w0BAQEFAASC'), 'line: [REDACTED]')
+  t.equal(redactor.clean('-----BEGIN KEY-----'), '-----BEGIN KEY-----')
+})
+
+test('values under four characters and plain words are left alone', async t => {
+  const redactor = createRedactor()
+  redactor.add(['abc', 'true', 'null', ''])
+  t.equal(redactor.clean('abc true null'), 'abc true null')
+})
+
+test('overlapping secrets leave no part of either', async t => {
+  const redactor = createRedactor()
+  redactor.add(['abcdef', 'defghi', 'abcd'])
+  t.equal(redactor.clean('-abcdefghi-'), '-[REDACTED]-')
+  t.equal(redactor.clean('-abcd-'), '-[REDACTED]-')
+})
+
+test('a value added twice stays hidden until both have let go', async t => {
+  const redactor = createRedactor()
+  const first = redactor.add(['hunter22'])
+  const second = redactor.add(['hunter22'])
+  first()
+  first()
+  t.equal(redactor.clean('hunter22'), '[REDACTED]')
+  second()
+  t.equal(redactor.clean('hunter22'), 'hunter22')
+})
+
+test('known credentials are masked though nobody declared them', async t => {
+  const redactor = createRedactor()
+  const cases = [
+    ['token busbar_pat_AbC-12_3.', 'token busbar_pat_[REDACTED].'],
+    ['busbar_ses_xyz busbar_ref_xyz', 'busbar_ses_[REDACTED] busbar_ref_[REDACTED]'],
+    ['POST /api/webhooks/deploy/busbar_hook_xyz', 'POST /api/webhooks/deploy/busbar_hook_[REDACTED]'],
+    ['Authorization: Bearer eyJ.abc-_~+/=', 'Authorization: Bearer [REDACTED]'],
+    ['clone https://user:p@ss@host/x', 'clone https://[REDACTED]@host/x'],
+    ['https://ghp_0123456789abcdef@github.com', 'https://[REDACTED]@github.com'],
+    ['ssh://git@github.com/a:b@c', 'ssh://git@github.com/a:b@c'],
+    ['http://[::1]:8080/a@b', 'http://[::1]:8080/a@b']
+  ] as const
+  for (const [text, expected] of cases) t.equal(redactor.clean(text), expected)
+})
+
+test('a hostile text takes no time to search', async t => {
+  const redactor = createRedactor()
+  const startedAt = performance.now()
+  for (const part of ['://:', 'bearer ', '://a:', 'busbar_pat_', ' '.repeat(8), '://aaaaaaaaaaaaaaaaaaaaa']) {
+    redactor.clean(part.repeat(20_000))
+  }
+  t.ok(performance.now() - startedAt < 2000)
+})
+
+test('JSON stays valid: numbers are left alone, escaped strings are searched', async t => {
+  const redactor = createRedactor()
+  redactor.add(['12345678', 'say "hi"\n', 'info'])
+  t.equal(redactor.cleanJson('{"n":12345678,"s":"12345678"}'), '{"n":12345678,"s":"[REDACTED]"}')
+  t.equal(redactor.cleanJson(JSON.stringify({ msg: 'now say "hi"\n!' })), '{"msg":"now [REDACTED]!"}')
+  t.equal(redactor.cleanJson(JSON.stringify({ msg: JSON.stringify({ a: 'say "hi"\n' }) })), JSON.stringify({ msg: '{"a":"[REDACTED]"}' }))
+  t.equal(redactor.cleanJson('{"level":"info","key info":[{"a":"info"}]}', ['level']), '{"level":"info","key [REDACTED]":[{"a":"[REDACTED]"}]}')
+})
+
+test('thousands of secrets cost a line little more than one', async t => {
+  const line = `${'the quick brown fox jumps over the lazy dog '.repeat(5)}\n`
+  const time = (count: number) => {
+    const redactor = createRedactor()
+    redactor.add(Array.from({ length: count }, (_, n) => `secret-value-${n}-${n * 7919}`))
+    redactor.clean(line)
+    const startedAt = performance.now()
+    for (let n = 0; n < 5000; n++) redactor.clean(line)
+    return (performance.now() - startedAt) / 5
+  }
+  t.comment(`µs a line: none ${time(0).toFixed(2)}, one ${time(1).toFixed(2)}, 2000 ${time(2000).toFixed(2)}`)
+  t.ok(time(2000) < 100)
+})

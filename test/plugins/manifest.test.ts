@@ -1,0 +1,28 @@
+import { test } from 'tap'
+import { parseManifest } from '../../core/plugins/manifest.js'
+
+const good = { id: 'hello', version: '1.0.0', sdk: '^0.1.0', name: 'Hello', description: 'Greets.' }
+const parse = (change: object): unknown => parseManifest(JSON.stringify({ ...good, ...change }), 'hello')
+
+test('a whole manifest is read with its defaults', async t => {
+  t.match(parseManifest(JSON.stringify(good), 'hello'), { ...good, requires: {}, optional: {}, grants: [], essential: false, main: 'index' })
+})
+
+test('every fault of a manifest is named', async t => {
+  const cases: Array<[object, RegExp]> = [
+    [{ id: 'Hello!' }, /id must match pattern/],
+    [{ id: 'other' }, /"other" is not the name of its folder "hello"/],
+    [{ version: 'one' }, /version "one" is not a semantic version/],
+    [{ requires: { projects: 'soon' } }, /"soon" of projects is not a version range/],
+    [{ colour: 'red' }, /must NOT have additional properties "colour"/],
+    [{ name: undefined }, /must have required property 'name'/],
+    [{ grants: 'all' }, /grants must be array/],
+    [{ main: '../../etc/passwd' }, /main must match pattern/],
+    [{ main: 'a/../../b' }, /main leaves the folder/]
+  ]
+  for (const [change, message] of cases) t.throws(() => parse(change), message, JSON.stringify(change))
+})
+
+test('text that is no JSON is refused with its place', async t => {
+  t.throws(() => parseManifest('{ "id": ', 'hello'), /not valid JSON/)
+})
