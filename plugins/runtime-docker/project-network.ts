@@ -1,7 +1,7 @@
 import type Docker from 'dockerode'
-import { networkInterfaces } from 'node:os'
 import type { EngineClient } from './engine-client.js'
 import { isStatus, readEngineError } from './engine-failure.js'
+import { hostRanges } from './host-ranges.js'
 import { instanceLabel, ownerFilter, ownerLabels, ownerOf } from './labels.js'
 import { problems } from './problems.js'
 import { allocateSubnet, parsePools, parseRange, type AddressRange } from './subnet.js'
@@ -80,7 +80,7 @@ export class ProjectNetworks {
       const same = networks.find(network => network.Name === name)
       if (same?.Labels?.['project-id'] === project.id && same.Labels[instanceLabel] === this.instanceId) return name
       if (same !== undefined) throw problems.networkNameTaken({ name })
-      const subnet = allocateSubnet(pools, [...networks.flatMap(subnetsOf), ...hostRanges(), ...lost])
+      const subnet = allocateSubnet(pools, [...networks.flatMap(subnetsOf), ...await hostRanges(), ...lost])
       if (subnet === undefined) throw problems.subnetsExhausted({ pools: this.pools })
       if (await this.#tryCreate(project.id, name, subnet)) return await this.#keepOldest(project.id, name)
       const range = parseRange(subnet)
@@ -121,9 +121,3 @@ export class ProjectNetworks {
 
 const subnetsOf = (network: Network): AddressRange[] =>
   (network.IPAM?.Config ?? []).map(({ Subnet }) => parseRange(Subnet ?? '')).filter(range => range !== undefined)
-
-// The engine does not compare a subnet that it is given with the networks of the machine itself.
-const hostRanges = (): AddressRange[] =>
-  Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
-    .map(({ cidr, family }) => family === 'IPv4' ? parseRange(cidr ?? '') : undefined)
-    .filter(range => range !== undefined)

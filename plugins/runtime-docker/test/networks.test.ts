@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { test } from 'tap'
+import { hostRanges, parseRoutes } from '../host-ranges.js'
 import { networkName } from '../project-network.js'
 import { allocateSubnet, parsePools, parseRange } from '../subnet.js'
 import { engineTest, startLab, until } from './lab.js'
@@ -88,6 +89,27 @@ engineTest('a foreign network in the range is passed over, and one with the want
   await t.rejects(runtime.ensureNetwork({ id: projectId, slug }), { status: 409, code: 'E_NETWORK_NAME_TAKEN', message: new RegExp(`busbar-${slug}`) })
   const name = await runtime.ensureNetwork({ id: projectId, slug: `${slug}-b` })
   t.match(await docker.getNetwork(name).inspect(), { IPAM: { Config: [{ Subnet: '10.219.0.128/26' }] } })
+})
+
+test('the routes of the machine are read from the table of the kernel, without the default one', t => {
+  const table = [
+    'Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT',
+    'eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0',
+    'br-1\t4000C90A\t00000000\t0001\t0\t0\t0\tC0FFFFFF\t0\t0\t0',
+    ''
+  ].join('\n')
+  t.same(parseRoutes(table), [range('10.201.0.64/26')])
+  t.same(parseRoutes('not a table\nat all'), [])
+  t.end()
+})
+
+// An engine that was killed and started anew elsewhere leaves such bridges; their range must not be used twice.
+engineTest('the range of a bridge that nothing is plugged into counts as in use', async t => {
+  const { runtime, docker, projectId } = startLab(t)
+  await runtime.ensureNetwork({ id: projectId, slug: `r${projectId.slice(0, 8)}` })
+  const [network] = await docker.listNetworks({ filters: { label: [`project-id=${projectId}`] } })
+  const subnet = range(network?.IPAM?.Config?.[0]?.Subnet ?? '')
+  t.ok((await hostRanges()).some(({ first, last }) => first === subnet.first && last === subnet.last))
 })
 
 engineTest('the end of the range is explained, and so is a range that is none', async t => {
