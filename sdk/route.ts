@@ -37,6 +37,10 @@ export interface Audit<P extends string = string> {
   readonly resource: string
   /** Where the resource's id comes from: a path parameter, or a field of the answer. */
   readonly id?: { readonly param: P } | { readonly result: string }
+  /** The action when it fails, where the log tells the two apart: `login_failed`. */
+  readonly failure?: string
+  /** Where a caller without a credential says who they are: the field of the body with their e-mail address. */
+  readonly claims?: string
 }
 
 /** A budget of its own for a route, by address for public routes and by user otherwise. */

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { problemTable, type Log, type Problem } from 'busbar/sdk'
+import { Http1Request, isLastRequest, problemTable, type Log, type Problem } from 'busbar/sdk'
 import type { ProjectAccess } from '../access/project-access.js'
 import { whenLate } from '../clock/waits.js'
 import type { Settings } from '../config/environment.js'
@@ -45,7 +45,7 @@ export class Edge {
   readonly #sweep: NodeJS.Timeout
 
   constructor (readonly options: EdgeOptions) {
-    this.server = createServer({ ServerResponse: PlatformResponse, keepAliveTimeout: 65_000, requestTimeout: 300_000, headersTimeout: 20_000, maxHeaderSize: 32 * 1024 })
+    this.server = createServer({ IncomingMessage: Http1Request, ServerResponse: PlatformResponse, keepAliveTimeout: 65_000, requestTimeout: 300_000, headersTimeout: 20_000, maxHeaderSize: 32 * 1024 })
     this.server.on('request', (request, response) => { void this.handle(request, response) })
     this.server.on('clientError', (_error, socket) => {
       if (socket.writable) socket.end(notHttp)
@@ -82,7 +82,7 @@ export class Edge {
     const requestId = this.nextRequestId()
     try {
       setCommonHeaders(response, requestId, settings.transportSecurity)
-      if (this.#closing) response.setHeader('connection', 'close')
+      if (this.#closing || isLastRequest(request)) response.setHeader('connection', 'close')
       if (applyCors(request, response, settings.corsOrigins)) return
       // A HEAD is a GET whose body node leaves out.
       if (request.method === 'HEAD') request.method = 'GET'

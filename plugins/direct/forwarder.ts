@@ -1,3 +1,4 @@
+import { Http1Request, isLastRequest } from 'busbar/sdk'
 import { createServer } from 'node:http'
 import { Socket, type AddressInfo } from 'node:net'
 import type { SwitchProof, Target } from './api.js'
@@ -32,8 +33,11 @@ export async function openForwarder (
   const route: Route = { current: () => current, meter, limits }
 
   // An upload may take as long as it takes; a client that does not even send a head may not.
-  const server = createServer({ requestTimeout: 0, headersTimeout: 60_000, keepAliveTimeout: 30_000, noDelay: true })
-  server.on('request', (request, response) => forwardRequest(route, request, response, { expectsContinue: false }))
+  const server = createServer({ IncomingMessage: Http1Request, requestTimeout: 0, headersTimeout: 60_000, keepAliveTimeout: 30_000, noDelay: true })
+  server.on('request', (request, response) => {
+    if (isLastRequest(request)) response.shouldKeepAlive = false
+    forwardRequest(route, request, response, { expectsContinue: false })
+  })
   server.on('checkContinue', (request, response) => forwardRequest(route, request, response, { expectsContinue: true }))
   const sockets = new Set<Socket>()
   const upgraded = new Set<Socket>()

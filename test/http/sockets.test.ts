@@ -42,6 +42,15 @@ test('an upgrade that nobody takes is answered, and its socket closed', async t 
   }
 })
 
+test('an offer to speak HTTP/2 is ignored: the request is answered with its body read, and the connection ends', async t => {
+  const socket = connect(k.kernel.address.port, '127.0.0.1')
+  let answer = ''
+  socket.on('data', (data: Buffer) => { answer += data.toString() })
+  socket.write('POST /api/auth/login HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\ncontent-type: application/json\r\ncontent-length: 11\r\n\r\n{"email":1}')
+  await once(socket, 'close', { signal: AbortSignal.timeout(10_000) })
+  t.match(answer, /^HTTP\/1\.1 400 [^]*connection: close[^]*password is required/i)
+})
+
 test('a token in the query is never a credential', async t => {
   const token = (await k.as.token('read')).credential['authorization']?.slice('Bearer '.length) ?? ''
   await t.rejects(k.socket(k.as.anonymous(), `/api/ws?token=${token}`), /401/)

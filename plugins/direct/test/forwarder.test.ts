@@ -76,6 +76,16 @@ test('a request with both a length and a transfer coding is refused and reaches 
   t.equal(reached, 0)
 })
 
+test('an offer to speak HTTP/2 does not reach the container, the request and its body do', async t => {
+  const origin = await startOrigin((request, response) => {
+    request.on('data', (body: Buffer) => { response.end(`${String(request.headers.upgrade)} ${body.toString()}`) })
+  })
+  const forwarder = await openForwarder(here, origin.target)
+  t.teardown(() => Promise.all([forwarder.close(), origin.close()]))
+  const answer = await raw(forwarder.port, 'POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\ncontent-length: 5\r\n\r\nhello')
+  t.match(answer, /^HTTP\/1\.1 200 [^]*connection: close[^]*undefined hello/i)
+})
+
 test('an absolute request target loses its scheme and host', async t => {
   const origin = await startOrigin((incoming, response) => response.end(incoming.url))
   const forwarder = await openForwarder(here, origin.target)
