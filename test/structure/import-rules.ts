@@ -12,7 +12,9 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   awilix: ['core/services/'],
   otplib: ['plugins/identity/'],
   '@node-rs/argon2': ['plugins/identity/'],
-  dockerode: ['plugins/runtime-docker/']
+  dockerode: ['plugins/runtime-docker/'],
+  nodemailer: ['plugins/mail/'],
+  qrcode: ['plugins/identity/']
 }
 
 /** The only files outside its folder that may start the embedded PostgreSQL. */
