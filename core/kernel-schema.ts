@@ -42,4 +42,13 @@ export const kernelMigrations: readonly Migration[] = [{
     );
     create index audit_log_created_at on $schema.audit_log (created_at desc, id desc);
   `
+}, {
+  name: '002-index-audit-log',
+  phase: 'expand',
+  // One for each filter of the audit log that picks few records; all serve newest first.
+  sql: `
+    create index audit_log_action on $schema.audit_log (action, created_at desc, id desc);
+    create index audit_log_resource on $schema.audit_log (resource_id, created_at desc, id desc);
+    create index audit_log_user on $schema.audit_log (user_id, created_at desc, id desc);
+  `
 }]

@@ -193,7 +193,7 @@ export async function startKernel ({ settings, roots, inline = [], clock = syste
         exec,
         instance: instanceFacts(id, settings)
       }
-      return builtIn ? { ...shared, credentials, projectFacts: projects } : shared
+      return builtIn ? { ...shared, credentials, projectFacts: projects, audit } : shared
     }
   }
 }

@@ -124,6 +124,17 @@ export interface AuditLog {
   forget(before: Date, atMost: number): Promise<number>
 }
 
+/** What the kernel recorded from the `audit` of routes. Records are read and forgotten, never changed. */
+export interface AuditLog {
+  /**
+   * For SQL text: `select … from ${audit.table}`, newest by `created_at desc, id desc`. Columns: `id, action, resource_type,
+   * resource_id, project_id, user_id, user_email, user_username, token_id, token_name, details (jsonb), ip_address, created_at`.
+   */
+  readonly table: string
+  /** Deletes the oldest records from before that time, `atMost` so many; how many they were. */
+  forget(before: Date, atMost: number): Promise<number>
+}
+
 /** The kernel's services, by the names of a manifest's `grants`. */
 export const kernel = {
   database: service<Database>('kernel.database'),
@@ -134,6 +145,8 @@ export const kernel = {
   exec: service<Exec>('kernel.exec'),
   clock: service<Clock>('kernel.clock'),
   instance: service<Instance>('kernel.instance'),
+  /** For the plugin that shows and keeps the audit log; built-in plugins only. */
+  audit: service<AuditLog>('kernel.audit'),
   /** For the plugin that shows and keeps the audit log; built-in plugins only. */
   audit: service<AuditLog>('kernel.audit'),
   /** For the plugin that keeps sessions and tokens; built-in plugins only. */

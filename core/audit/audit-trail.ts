@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Audit, type Clock, type Database, type Log } from 'busbar/sdk'
+import { type Audit, type AuditLog, type Clock, type Database, type Log } from 'busbar/sdk'
 import { toProblem } from '../http/problems.js'
 import type { RequestContext } from '../http/request-context.js'
 
@@ -9,18 +9,29 @@ export type Outcome = { readonly result: unknown } | { readonly error: unknown }
  * Who did what to which resource, with the outcome, written before the answer is sent. It comes from the
  * route's declaration, so no mutating operation can forget it. Rows outlive what they name.
  */
-export class AuditTrail {
-  constructor (readonly database: Database, readonly clock: Clock, readonly log: Log) {}
+export class AuditTrail implements AuditLog {
+  readonly table: string
+
+  constructor (readonly database: Database, readonly clock: Clock, readonly log: Log) {
+    this.table = `${database.schema}.audit_log`
+  }
+
+  async forget (before: Date, atMost: number): Promise<number> {
+    const gone = await this.database.sql(`
+      delete from ${this.table} where id in (select id from ${this.table} where created_at < ? order by created_at, id limit ?)
+      returning id`, [before, atMost])
+    return gone.length
+  }
 
   async write (context: RequestContext, audit: Audit, outcome: Outcome): Promise<void> {
     const { caller } = context
     const row = {
       id: randomUUID(),
-      action: audit.action,
+      action: 'error' in outcome ? audit.failure ?? audit.action : audit.action,
       resource_type: audit.resource,
       resource_id: resourceId(context, audit, outcome),
       user_id: caller.kind === 'anonymous' ? null : caller.user.id,
-      user_email: caller.kind === 'anonymous' ? null : caller.user.email,
+      user_email: caller.kind === 'anonymous' ? claimed(context, audit) : caller.user.email,
       user_username: caller.kind === 'anonymous' ? null : caller.user.username,
       token_id: caller.kind === 'token' ? caller.tokenId : null,
       token_name: caller.kind === 'token' ? caller.tokenName : '',
@@ -36,6 +47,11 @@ export class AuditTrail {
       this.log.error({ err: error, audit: row }, 'an audit record could not be written')
     }
   }
+}
+
+function claimed ({ body }: RequestContext, { claims }: Audit): string | null {
+  const value = claims === undefined ? undefined : fieldOf(body, claims)
+  return typeof value === 'string' ? value : null
 }
 
 function resourceId (context: RequestContext, { id }: Audit, outcome: Outcome): string | null {

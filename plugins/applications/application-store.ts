@@ -76,6 +76,10 @@ export class ApplicationStore {
     return { rows, total: counted?.total ?? 0 }
   }
 
+  async namesOf (ids: readonly string[]): Promise<Array<{ id: string, name: string }>> {
+    return await this.#db.table<ApplicationRow>('application').select('id', 'name').whereIn('id', [...ids])
+  }
+
   async insert (application: NewApplication, tx: Tx): Promise<void> {
     await this.#db.table<NewApplication>('application', tx).insert(application)
   }

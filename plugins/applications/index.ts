@@ -1,3 +1,4 @@
+import { resourceNames } from 'busbar/api/audit-logs'
 import { projectDirectory, projectTeardown } from 'busbar/api/projects'
 import { containerRuntime } from 'busbar/api/runtime-docker'
 import { access, definePlugin, kernel, optional } from 'busbar/sdk'
@@ -67,6 +68,7 @@ export default definePlugin({
   },
   contributes (contribute, { store, removal }) {
     contribute(access.resources, 'application', { ownerOf: async id => await store.ownerOf(id) })
+    contribute(resourceNames, 'application', { namesOf: async ids => await store.namesOf(ids) })
     contribute(projectTeardown, 'applications', { teardown: async (projectId, { signal }) => { await removal.teardownProject(projectId, signal) } })
   },
   routes,

@@ -1,3 +1,4 @@
+import { resourceNames } from 'busbar/api/audit-logs'
 import { identity } from 'busbar/api/identity'
 import { userRemoval } from 'busbar/api/users'
 import { access, definePlugin, kernel } from 'busbar/sdk'
@@ -48,6 +49,7 @@ export default definePlugin({
   },
   contributes (contribute, { store, projects }) {
     contribute(access.projects, 'projects', { facts: async projectId => await store.facts(projectId) })
+    contribute(resourceNames, 'project', { namesOf: async ids => await store.namesOf(ids) })
     contribute(userRemoval, 'projects', { refusal: async userId => await projects.refuseRemovalOf(userId) })
   },
   routes,

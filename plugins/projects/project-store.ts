@@ -45,6 +45,10 @@ export class ProjectStore {
     return (await (tx === undefined ? this.#find([projectId]) : this.#findAndHold([projectId], tx)))[0]
   }
 
+  async namesOf (ids: readonly string[]): Promise<Array<{ id: string, name: string }>> {
+    return await this.#db.table<ProjectRow>('project').select('id', 'name').whereIn('id', [...ids])
+  }
+
   /** Newest first, with the count of all that the caller may see. */
   async list (reach: Reach, page: Page): Promise<{ rows: ProjectListRow[], total: number }> {
     const reachable = () => whereReachable(this.#db.table<ProjectListRow>('project'), reach, 'project')

@@ -1,0 +1,43 @@
+import { problems } from './problems.js'
+import type { FilterQuery } from './schemas.js'
+
+/** Which records are wanted; what is undefined narrows nothing. */
+export interface AuditFilter {
+  readonly action?: string
+  readonly resourceType?: string
+  readonly resourceId?: string
+  readonly userId?: string
+  /** Inclusive. */
+  readonly from?: Date
+  /** Exclusive. */
+  readonly to?: Date
+}
+
+const uuidShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+export const isUuid = (text: string | null): text is string => text !== null && uuidShape.test(text)
+const timeShape = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/
+
+/** An empty value is no filter; a malformed user or time is refused by name. */
+export function readFilter (query: FilterQuery): AuditFilter {
+  const userId = given(query.user_id)
+  if (userId !== undefined && !isUuid(userId)) throw problems.badUser()
+  return {
+    action: given(query.action),
+    resourceType: given(query.resource_type),
+    resourceId: given(query.resource_id),
+    userId,
+    from: timeOf('from', query.from),
+    to: timeOf('to', query.to)
+  }
+}
+
+const given = (text: string | undefined): string | undefined => text === '' ? undefined : text
+
+function timeOf (field: string, query: string | undefined): Date | undefined {
+  // In a query a plus sign that was not escaped arrives as a space.
+  const text = given(query)?.replace(/ (\d\d:\d\d)$/, '+$1')
+  if (text === undefined) return undefined
+  const time = new Date(text)
+  if (!timeShape.test(text) || Number.isNaN(time.getTime())) throw problems.badTime({ field }, { field })
+  return time
+}
