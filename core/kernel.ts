@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { access, healthChecks, type Clock, type Contributions, type CredentialSource, type Instance, type Log, type Tx } from 'busbar/sdk'
+import { access, healthChecks, type Clock, type Contributions, type CredentialSource, type DormantPlugins, type Instance, type Log, type Tx } from 'busbar/sdk'
 import { startEmbedded } from '../embedded-postgres/index.js'
 import { decideCaller } from './access/decision.js'
 import { ProjectAccess } from './access/project-access.js'
@@ -136,6 +136,7 @@ export async function startKernel ({ settings, roots, inline = [], clock = syste
     // What plugs in.
     const audit = new AuditTrail(database, clock, log)
     const idempotency = new Idempotency(database, clock)
+    const dormant: DormantPlugins = { borrow: async (point, schema, use) => await reconciler.borrow(point, schema, use) }
     const http = { audit, idempotency, secureCookies: settings.secureCookies }
     const kernelRecords = record(kernelPlugin, { id: 'kernel', builtIn: true })
     let kernelEntries: TableEntry[] = kernelRecords.routes.map(route => ({ record: route, instance: undefined }))
@@ -193,7 +194,7 @@ export async function startKernel ({ settings, roots, inline = [], clock = syste
         exec,
         instance: instanceFacts(id, settings)
       }
-      return builtIn ? { ...shared, credentials, projectFacts: projects, audit } : shared
+      return builtIn ? { ...shared, credentials, projectFacts: projects, audit, dormant } : shared
     }
   }
 }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { ProjectId } from './caller.js'
 import type { Credentials, CredentialSource } from './credential.js'
 import type { DomainEvent } from './event.js'
-import { extensionPoint, service } from './service.js'
+import { extensionPoint, service, type ExtensionPoint } from './service.js'
 import type { Tx } from './tx.js'
 
 export type Log = Logger
@@ -124,15 +124,14 @@ export interface AuditLog {
   forget(before: Date, atMost: number): Promise<number>
 }
 
-/** What the kernel recorded from the `audit` of routes. Records are read and forgotten, never changed. */
-export interface AuditLog {
+/** Plugins that are off. */
+export interface DormantPlugins {
   /**
-   * For SQL text: `select … from ${audit.table}`, newest by `created_at desc, id desc`. Columns: `id, action, resource_type,
-   * resource_id, project_id, user_id, user_email, user_username, token_id, token_name, details (jsonb), ip_address, created_at`.
+   * Starts the plugin that owns a database schema, hands what it contributes to `point` to `use`, and stops it:
+   * nothing else of it is on meanwhile. False when there is no such plugin, it is on, or it contributes nothing
+   * there. Rejects when it does not start, and with what `use` rejects with.
    */
-  readonly table: string
-  /** Deletes the oldest records from before that time, `atMost` so many; how many they were. */
-  forget(before: Date, atMost: number): Promise<number>
+  borrow<T>(point: ExtensionPoint<T>, schema: string, use: (contribution: T) => Promise<void>): Promise<boolean>
 }
 
 /** The kernel's services, by the names of a manifest's `grants`. */
@@ -147,10 +146,10 @@ export const kernel = {
   instance: service<Instance>('kernel.instance'),
   /** For the plugin that shows and keeps the audit log; built-in plugins only. */
   audit: service<AuditLog>('kernel.audit'),
-  /** For the plugin that shows and keeps the audit log; built-in plugins only. */
-  audit: service<AuditLog>('kernel.audit'),
   /** For the plugin that keeps sessions and tokens; built-in plugins only. */
   credentials: service<Credentials>('kernel.credentials'),
+  /** For plugins that remove things which others hold rows of; built-in plugins only. */
+  dormant: service<DormantPlugins>('kernel.dormant'),
   /** What the kernel remembers about projects; the owner of the facts says when they change. */
   projectFacts: service<ProjectFactsCache>('kernel.projectFacts')
 } as const

@@ -1,4 +1,4 @@
-import type { AnyPlugin, Health, Log } from 'busbar/sdk'
+import type { AnyPlugin, ExtensionPoint, Health, Log } from 'busbar/sdk'
 import { withDeadline } from '../clock/waits.js'
 import { PluginInstance, type InstanceParts } from '../http/plugin-instance.js'
 import { createPluginContainer, type ContainerOptions } from '../services/container.js'
@@ -46,6 +46,20 @@ export class PluginRun {
     } catch (error) {
       await run.#stop()
       throw error
+    }
+  }
+
+  /** Starts a run that is plugged into nothing, for what it contributes to `point`, and ends it. */
+  static async borrow <T>(options: RunOptions, point: ExtensionPoint<T>, use: (contribution: T) => Promise<void>): Promise<boolean> {
+    const run = new PluginRun(options)
+    try {
+      await run.#start()
+      const contributions: T[] = []
+      options.definition.contributes?.(({ id }, _key, value) => { if (id === point.id) contributions.push(value as unknown as T) }, run.#self)
+      for (const contribution of contributions) await inFrame(run.id, async () => { await use(contribution) })
+      return contributions.length > 0
+    } finally {
+      await run.#stop()
     }
   }
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Log } from 'busbar/sdk'
+import type { ExtensionPoint, Log } from 'busbar/sdk'
 import { MisconfiguredError, pluginConfig } from '../config/plugin-config.js'
 import type { MigrationPlan } from '../database/migrations.js'
 import type { TableEntry } from '../http/route-table.js'
@@ -128,6 +128,14 @@ export class Reconciler {
       else await this.#replace(found)
       return found
     })
+  }
+
+  /** See `DormantPlugins`. It needs no turn: the run that is borrowed is plugged into nothing. */
+  async borrow <T>(point: ExtensionPoint<T>, schema: string, use: (contribution: T) => Promise<void>): Promise<boolean> {
+    const entry = [...this.entries.values()].find(({ id, discovered }) => schemaOf(id, discovered.builtIn) === schema)
+    if (entry === undefined || entry.run !== undefined) return false
+    if (entry.loaded === undefined) await this.#exclusive(async () => { await this.#load(entry) })
+    return entry.loaded !== undefined && await PluginRun.borrow(this.#runOptions(entry), point, use)
   }
 
   /** Another process has changed something: read the choices again; `reloaded` names a plugin to reload. */

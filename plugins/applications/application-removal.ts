@@ -1,7 +1,7 @@
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import { runTeardown, tableHolding, teardownDelayMs } from 'busbar/api/projects'
-import { isProblem, type Clock, type Contributions, type Database, type Events, type Jobs, type Log, type ProjectId } from 'busbar/sdk'
-import { applicationDeleted } from './api.js'
+import { removeWithDormant, runTeardown, tableHolding, teardownDelayMs } from 'busbar/api/projects'
+import { isProblem, type Clock, type Contributions, type Database, type DormantPlugins, type Events, type Jobs, type Log, type ProjectId } from 'busbar/sdk'
+import { applicationDeleted, applicationTeardown } from './api.js'
 import { problems } from './problems.js'
 import type { DoomedRow, RemovalStore } from './removal-store.js'
 
@@ -17,6 +17,7 @@ export interface ApplicationRemovalParts {
   readonly log: Log
   readonly teardowns: Contributions<{ teardown(applicationId: string, context: { readonly signal: AbortSignal }): Promise<void> }>
   readonly runtime: { get(): ContainerRuntime | undefined }
+  readonly dormant: DormantPlugins
 }
 
 /** Takes applications apart: what other plugins keep of them, their containers and images, the row last. */
@@ -80,11 +81,13 @@ export class ApplicationRemoval {
   }
 
   async #removeOne (row: DoomedRow, signal: AbortSignal): Promise<void> {
-    const { store, db, events, teardowns } = this.#parts
-    await runTeardown(teardowns, row.id, signal)
-    await this.#removeContainers(row)
-    await db.transaction(async tx => {
-      if (await store.remove(row.id, tx)) await events.emit(applicationDeleted, { applicationId: row.id, projectId: row.project_id }, tx)
+    const { store, db, events, teardowns, dormant } = this.#parts
+    await removeWithDormant(dormant, { point: applicationTeardown, id: row.id, signal }, async () => {
+      await runTeardown(teardowns, row.id, signal)
+      await this.#removeContainers(row)
+      await db.transaction(async tx => {
+        if (await store.remove(row.id, tx)) await events.emit(applicationDeleted, { applicationId: row.id, projectId: row.project_id }, tx)
+      })
     })
   }
 

@@ -37,6 +37,7 @@ export default definePlugin({
     bus: kernel.bus,
     secrets: kernel.secrets,
     clock: kernel.clock,
+    dormant: kernel.dormant,
     projects: projectDirectory,
     runtime: optional(containerRuntime),
     gates: applicationGates,

@@ -1,4 +1,4 @@
-import { event, extensionPoint, service, type Contributions, type Reach, type Tx } from 'busbar/sdk'
+import { event, extensionPoint, service, type Contributions, type DormantPlugins, type ExtensionPoint, type Reach, type Tx } from 'busbar/sdk'
 import type { Knex } from 'knex'
 
 /**
@@ -59,6 +59,27 @@ export function tableHolding (error: unknown): string | null {
   if (error.code !== '23503' && error.code !== '23001') return null
   const part = (name: 'schema' | 'table') => name in error ? String((error as Record<string, unknown>)[name]) : '?'
   return `${part('schema')}.${part('table')}`
+}
+
+/**
+ * Runs `remove`. Where rows of a plugin that is off keep it from its end, that plugin is started for its
+ * step of the teardown alone, and `remove` runs again.
+ */
+export async function removeWithDormant (
+  dormant: DormantPlugins, step: { readonly point: ExtensionPoint<ProjectTeardown>, readonly id: string, readonly signal: AbortSignal }, remove: () => Promise<void>
+): Promise<void> {
+  const asked = new Set<string>()
+  for (;;) {
+    try {
+      return await remove()
+    } catch (error) {
+      const schema = tableHolding(error)?.split('.')[0]
+      if (schema === undefined || asked.has(schema)) throw error
+      asked.add(schema)
+      const isAsked = await dormant.borrow(step.point, schema, async plugin => { await plugin.teardown(step.id, { signal: step.signal }) })
+      if (!isAsked) throw error
+    }
+  }
 }
 
 /** How long a teardown waits before its next round: 5 s, doubling, to 5 minutes. */

@@ -25,6 +25,7 @@ export default definePlugin({
     jobs: kernel.jobs,
     events: kernel.events,
     clock: kernel.clock,
+    dormant: kernel.dormant,
     identity,
     facts: kernel.projectFacts,
     teardowns: projectTeardown

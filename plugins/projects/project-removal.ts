@@ -1,5 +1,5 @@
-import type { Clock, Contributions, Database, Events, Jobs, Log, ProjectFactsCache } from 'busbar/sdk'
-import { projectDeleted, runTeardown, tableHolding, teardownDelayMs, type ProjectTeardown } from './api.js'
+import type { Clock, Contributions, Database, DormantPlugins, Events, Jobs, Log, ProjectFactsCache } from 'busbar/sdk'
+import { projectDeleted, projectTeardown, removeWithDormant, runTeardown, tableHolding, teardownDelayMs, type ProjectTeardown } from './api.js'
 import type { ProjectStore } from './project-store.js'
 
 export const teardownJob = 'teardown'
@@ -14,6 +14,7 @@ export interface ProjectRemovalParts {
   readonly clock: Clock
   readonly log: Log
   readonly teardowns: Contributions<ProjectTeardown>
+  readonly dormant: DormantPlugins
 }
 
 /** Takes a project apart that has been marked for deletion. */
@@ -47,12 +48,14 @@ export class ProjectRemoval {
   }
 
   async #takeApart (projectId: string, signal: AbortSignal): Promise<void> {
-    const { store, db, events, facts, teardowns } = this.#parts
-    await runTeardown(teardowns, projectId, signal)
-    await db.transaction(async tx => {
-      if (!await store.remove(projectId, tx)) return
-      await events.emit(projectDeleted, { projectId }, tx)
-      await facts.invalidate(projectId, tx)
+    const { store, db, events, facts, teardowns, dormant } = this.#parts
+    await removeWithDormant(dormant, { point: projectTeardown, id: projectId, signal }, async () => {
+      await runTeardown(teardowns, projectId, signal)
+      await db.transaction(async tx => {
+        if (!await store.remove(projectId, tx)) return
+        await events.emit(projectDeleted, { projectId }, tx)
+        await facts.invalidate(projectId, tx)
+      })
     })
   }
 }

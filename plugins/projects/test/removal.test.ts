@@ -72,6 +72,26 @@ test('a teardown waits while another plugin holds rows, says which table, and en
   t.ok(seen.length >= 2)
 })
 
+test('a plugin that is off but holds rows is started for its step alone', async t => {
+  const seen: string[] = []
+  const lines: string[] = []
+  const k = await createTestKernel({ inline: [holder('keeper', 'projects', seen, () => true)], onLog: line => lines.push(line) })
+  t.teardown(() => k.close())
+  const ann = await k.as.session('ann')
+  const { body: project } = await ann.post('/api/projects', { name: 'x', slug: 'x' })
+  const application = await ann.post(`/api/projects/${project.id}/applications`, { name: 'web', type: 'image', build_type: 'image', source_image: 'busybox:lab' })
+  t.equal((await ann.put(`/api/projects/${project.id}/applications/${application.body.id}/env`, { vars: [{ key: 'A', value: '1' }] })).status, 200)
+  await k.kernel.postgres.query('insert into keeper.thing values ($1)', [project.id])
+  const admin = await k.as.session()
+  for (const id of ['keeper', 'environment']) t.equal((await admin.post(`/api/plugins/${id}/disable`, { cascade: true })).status, 200)
+  t.equal((await ann.delete(`/api/projects/${project.id}`)).status, 200)
+  await until('the row to be gone', async () => (await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id])).length === 0)
+  t.same(seen, ['keeper'])
+  t.same(await k.kernel.postgres.query('select 1 from environment.variable'), [])
+  t.match((await admin.get('/api/plugins/keeper')).body, { state: 'stopped' })
+  t.notOk(lines.some(line => line.includes('is not removed yet')), 'in the first round')
+})
+
 test('a step that fails does not keep the others from their work, and all run again', async t => {
   const seen: string[] = []
   let isBroken = true
