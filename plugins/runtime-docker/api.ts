@@ -60,6 +60,8 @@ export interface ImageInfo {
   /** TCP ports of EXPOSE, lowest first. */
   readonly exposedPorts: readonly number[]
   readonly sizeBytes: number
+  /** `linux/arm64`, where the machine of the engine is of another kind and runs it only by emulation, if at all. */
+  readonly foreignPlatform?: string
   /** For whom a platform built it; absent from an image that was pulled or made by hand. */
   readonly builtFor?: Owner
 }
@@ -81,10 +83,24 @@ export interface BuildOptions {
 }
 
 /** Codes of a failed `pull` that say nothing of the image: the registry itself could not be asked. */
-export const registryAwayCodes: readonly string[] = ['E_REGISTRY_UNREACHABLE', 'E_REGISTRY_UNKNOWN', 'E_REGISTRY_TLS']
+export const registryAwayCodes: readonly string[] = [
+  'E_REGISTRY_UNREACHABLE', 'E_REGISTRY_UNKNOWN', 'E_REGISTRY_TLS', 'E_REGISTRY_PLAIN_HTTP', 'E_REGISTRY_FAILING', 'E_REGISTRY_ANSWER'
+]
 
 /** Registry credentials for one pull. */
 export interface RegistryAuth { readonly username: string, readonly password: string, readonly serveraddress?: string }
+
+/**
+ * The host, with its port, that an image is pulled from and its credentials are sent to: `docker.io` for
+ * `node` and `team/app`, `127.0.0.1:5000` for `127.0.0.1:5000/app`. In lower case, as hosts are compared.
+ */
+export function registryOf (image: string): string {
+  const first = image.split('/', 1)[0] ?? ''
+  // Engines since 23 take a name with a capital letter for a host as well.
+  const isHost = image.includes('/') && (/[.:A-Z]/.test(first) || first === 'localhost')
+  const host = isHost ? first.toLowerCase() : 'docker.io'
+  return host === 'index.docker.io' ? 'docker.io' : host
+}
 
 /**
  * Containers on one machine. Every method rejects with a `Problem` that says what to do when the engine

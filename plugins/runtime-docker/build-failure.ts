@@ -11,7 +11,7 @@ export function buildProblem (words: string, build: { readonly dockerfile: strin
   const [, command, code] = /^The command '(.*)' returned a non-zero code: (\d+)$/s.exec(reason) ?? []
   if (command !== undefined && code !== undefined) return commandProblem(command, Number(code), build.memoryBytes)
   if (/no space left on device/i.test(reason)) return problems.diskFull({ task: 'build the image', reason })
-  if (isAboutRegistry(reason)) return pullProblem(referenceOf(build.baseImage), build.baseImage, reason)
+  if (isAboutRegistry(reason)) return pullProblem({ reference: referenceOf(build.baseImage), image: build.baseImage, as: 'build' }, reason)
   const buildKitOption = /the (--\S+ option) requires BuildKit/.exec(reason)?.[1]
   if (buildKitOption !== undefined) return problems.buildKit({ reason: buildKitOption })
   if (/^(COPY|ADD) failed/.test(reason)) return problems.buildCopy({ reason })

@@ -1,3 +1,4 @@
+import { registryOf } from './api.js'
 import { problems } from './problems.js'
 
 /** An image's name as the engine reads it: `node` is `node:latest` of docker.io. */
@@ -23,7 +24,5 @@ export function checkImage (text: string): void {
 export function parseImageReference (text: string): ImageReference {
   const { name, tag, digest } = shape.exec(text)?.groups ?? {}
   if (name === undefined || text.length > 512) throw problems.badReference({ image: text.slice(0, 200) })
-  const first = name.split('/', 1)[0] ?? ''
-  const isHost = name.includes('/') && (/[.:]/.test(first) || first === 'localhost')
-  return { registry: isHost ? first : 'docker.io', name, version: digest ?? tag ?? 'latest' }
+  return { registry: registryOf(name), name, version: digest ?? tag ?? 'latest' }
 }

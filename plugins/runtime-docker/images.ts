@@ -14,13 +14,18 @@ interface Progress { readonly onLine: (line: string) => void, readonly signal: A
 
 const cpuPeriodMicroseconds = 100_000
 
+/** What a processor runs beside its own kind. */
+const alsoRuns: Readonly<Record<string, readonly string[]>> = { amd64: ['386'], arm64: ['arm'] }
+
 /** Images on the engine: looked up, pulled, built and removed. */
 export class Images {
+  #processor: Promise<string> | undefined
+
   constructor (private readonly engine: EngineClient, private readonly instanceId: string) {}
 
   async find (reference: string): Promise<ImageInfo | undefined> {
     const seen = await this.#inspect(reference)
-    return seen === undefined ? undefined : imageInfo(seen)
+    return seen === undefined ? undefined : await this.#info(seen)
   }
 
   async list (owner: Owner): Promise<ReadonlyArray<{ readonly id: string, readonly tags: readonly string[] }>> {
@@ -48,10 +53,10 @@ export class Images {
       tag: reference.version,
       abortSignal: signal,
       ...(auth === undefined ? {} : { authconfig: { serveraddress: reference.registry, ...auth } })
-    }), words => pullProblem(reference, image, words), event => progress.write(event))
+    }), words => pullProblem({ reference, image, as: auth === undefined ? 'nobody' : { username: auth.username } }, words), event => progress.write(event))
     const seen = await this.#inspect(image)
     if (seen === undefined) throw problems.imageMissing({ image })
-    return imageInfo(seen)
+    return await this.#info(seen)
   }
 
   async build (context: Readable, options: BuildOptions, { onLine, signal }: Progress): Promise<ImageInfo> {
@@ -85,7 +90,25 @@ export class Images {
     const seen = await this.#inspect(built)
     if (seen === undefined) throw problems.imageMissing({ image: options.tag })
     await this.#checkLabels(seen, options)
-    return imageInfo(seen)
+    return await this.#info(seen)
+  }
+
+  async #info (seen: Docker.ImageInspectInfo): Promise<ImageInfo> {
+    const { Architecture: architecture, Os: system } = seen
+    const own = await this.#ownProcessor()
+    const isForeign = architecture !== '' && architecture !== own && alsoRuns[own]?.includes(architecture) !== true
+    return { ...imageInfo(seen), ...(isForeign && { foreignPlatform: `${system}/${architecture}` }) }
+  }
+
+  /** As images name it; an engine that is asked once does not move to another machine. */
+  async #ownProcessor (): Promise<string> {
+    this.#processor ??= this.engine.call('describe itself', async docker => (await docker.version()).Arch)
+    try {
+      return await this.#processor
+    } catch (error) {
+      this.#processor = undefined
+      throw error
+    }
   }
 
   // A Dockerfile that sets them once more would hand its image to somebody else.
