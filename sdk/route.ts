@@ -35,7 +35,7 @@ export interface Audit<P extends string = string> {
   readonly action: string
   /** The kind of resource: `application`. */
   readonly resource: string
-  /** Where the resource's id comes from: a path parameter, or a field of the answer. */
+  /** Where the resource's id comes from: a path parameter, or a field of the answer. Without it a `user` is the caller. */
   readonly id?: { readonly param: P } | { readonly result: string }
   /** The action when it fails, where the log tells the two apart: `login_failed`. */
   readonly failure?: string

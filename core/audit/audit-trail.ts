@@ -54,8 +54,9 @@ function claimed ({ body }: RequestContext, { claims }: Audit): string | null {
   return typeof value === 'string' ? value : null
 }
 
-function resourceId (context: RequestContext, { id }: Audit, outcome: Outcome): string | null {
-  if (id === undefined) return null
+function resourceId (context: RequestContext, { id, resource }: Audit, outcome: Outcome): string | null {
+  const { caller } = context
+  if (id === undefined) return resource === 'user' && caller.kind !== 'anonymous' ? caller.user.id : null
   if ('param' in id) return String(context.params[id.param] ?? '')
   const value: unknown = 'result' in outcome ? id.result.split('.').reduce<unknown>(fieldOf, outcome.result) : undefined
   return typeof value === 'string' ? value : null

@@ -1,0 +1,72 @@
+import { createTestKernel, type HappyCalls, type TestKernel } from 'busbar/sdk/testing'
+import { test } from 'tap'
+import type { RouteRecord } from '../../core/plugins/records.js'
+import { requireEngine } from '../lab/engine.js'
+import { actions } from '../contract/audit-actions.js'
+import { call, fixtureFor, happyOf, order, type Happy } from './happy-round.js'
+
+interface Row { readonly action: string, readonly resource_type: string, readonly resource_id: string | null, readonly user_id: string | null }
+
+/** Changes that are no news: why. */
+const silent: Readonly<Record<string, string>> = {
+  'POST /api/auth/refresh': 'a browser renews its session every hour'
+}
+
+/** The kernel's own. What is turned off is what nothing else needs. */
+const kernelCalls: HappyCalls = {
+  'POST /api/plugins/{pluginId}/disable': () => ({ ids: { pluginId: 'audit-logs' }, body: { cascade: true } }),
+  'POST /api/plugins/{pluginId}/enable': () => ({ ids: { pluginId: 'audit-logs' } }),
+  'POST /api/plugins/{pluginId}/reload': () => ({ ids: { pluginId: 'audit-logs' } }),
+  'PUT /api/plugins/{pluginId}/config': () => ({ ids: { pluginId: 'audit-logs' }, body: {} })
+}
+
+const nameOf = ({ method, url }: RouteRecord): string => `${method} ${url.replace(/:(\w+)/g, '{$1}')}`
+
+test('every operation that changes something writes one audit record, with its action, its resource and the id', async t => {
+  if (!await requireEngine(t)) return
+  const k: TestKernel = await createTestKernel()
+  t.teardown(async () => { await k.close() })
+  const { postgres } = k.kernel
+  const happy = new Map<string, Happy>([['kernel', { calls: kernelCalls, fixtures: undefined }]])
+  for (const id of order(k)) happy.set(id, await happyOf(id))
+  const fixture = await fixtureFor(k, happy)
+  const records = k.kernel.edge.table.entries.map(({ record }) => record)
+    .filter(record => record.method !== 'GET' || record.audit !== undefined)
+    // What takes the fixture away comes last.
+    .sort((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE') || b.url.length - a.url.length)
+  for (const record of records) {
+    const name = nameOf(record)
+    const { audit, plugin } = record
+    const make = happy.get(plugin)?.calls[name]
+    if (make === undefined && record.method !== 'GET') { t.fail(`${name} has no happy call in plugins/${plugin}/test/happy-calls.ts`); continue }
+    const made = await make?.(fixture) ?? {}
+    await postgres.query('delete from kernel.audit_log')
+    const { fault, answer } = await call(fixture, record.method, record.url, made)
+    if (fault !== null) { t.fail(fault); continue }
+    const rows = await postgres.query<Row>('select action, resource_type, resource_id, user_id from kernel.audit_log')
+    if (audit === undefined) {
+      t.ok(name in silent, `${name} declares what it writes to the audit log`)
+      t.equal(rows.length, 0, `${name} writes nothing`)
+      continue
+    }
+    const isRefused = answer.status >= 400
+    const ids: Readonly<Record<string, string>> = { ...fixture.ids, ...made.ids }
+    const id = audit.id === undefined || isRefused ? undefined : 'param' in audit.id ? ids[audit.id.param] : audit.id.result.split('.').reduce((value: any, key) => value?.[key], answer.body)
+    t.match(rows, [{ action: isRefused ? audit.failure ?? audit.action : audit.action, resource_type: audit.resource }], `${name} writes one record, ${audit.action}`)
+    // An answer may hide the id its handler returned: then any id will do.
+    if (audit.id !== undefined && !isRefused) t.match(rows[0]?.resource_id, id ?? /^[0-9a-f-]{36}$/, `${name} says of which ${audit.resource}`)
+    if (audit.resource === 'user' && !isRefused) t.match(rows[0]?.resource_id, /^[0-9a-f-]{36}$/, `${name} says of which user`)
+    if (record.access.kind !== 'public') t.match(rows[0]?.user_id, /^[0-9a-f-]{36}$/, `${name} says who`)
+  }
+})
+
+test('every action is called what the contract calls it, or is among those it does not name', async t => {
+  const k = await createTestKernel()
+  t.teardown(async () => { await k.close() })
+  const declared = new Map<string, string>()
+  for (const { record } of k.kernel.edge.table.entries) {
+    for (const action of [record.audit?.action, record.audit?.failure]) if (action !== undefined) declared.set(action, nameOf(record))
+  }
+  for (const [action, name] of declared) t.ok(action in actions, `${action} (${name}) is in test/contract/audit-actions.ts`)
+  t.ok(declared.size > 30)
+})

@@ -1,0 +1,54 @@
+import { existsSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import type { HappyCall, HappyCalls, HappyFixture, HappyFixtures, TestAnswer, TestKernel } from 'busbar/sdk/testing'
+import type { PluginEntry } from '../../core/plugins/plugin-entry.js'
+
+export interface Happy { readonly calls: HappyCalls, readonly fixtures: HappyFixtures | undefined }
+
+/** Each plugin's own happy calls; a plugin with routes and without them fails when its calls are made. */
+export async function happyOf (id: string): Promise<Happy> {
+  const file = new URL(`../../plugins/${id}/test/happy-calls.ts`, import.meta.url)
+  if (!existsSync(file)) return { calls: {}, fixtures: undefined }
+  const { happyCalls = {}, happyFixtures } = await import(file.href) as { happyCalls?: HappyCalls, happyFixtures?: HappyFixtures }
+  return { calls: happyCalls, fixtures: happyFixtures }
+}
+
+const unique = (word: string): string => `${word}-${randomBytes(4).toString('hex')}`
+export const running = (k: TestKernel): PluginEntry[] => [...k.kernel.reconciler.entries.values()].filter(({ run }) => run !== undefined)
+
+export async function fixtureFor (k: TestKernel, happy: ReadonlyMap<string, Happy>): Promise<HappyFixture> {
+  const admin = await k.as.session()
+  const name = unique('round')
+  const project = await admin.post('/api/projects', { name, slug: name })
+  let fixture: HappyFixture = { k, admin, unique, ids: { projectId: project.body.id as string, pluginId: 'projects' } }
+  // In start order, so that a plugin finds what those it needs have made.
+  for (const id of order(k)) {
+    const more = await happy.get(id)?.fixtures?.(fixture)
+    fixture = { ...fixture, ids: { ...fixture.ids, ...more } }
+  }
+  return fixture
+}
+
+/** The ids of the plugins that run, those that others need first. */
+export function order (k: TestKernel): string[] {
+  const up = new Map(running(k).map(entry => [entry.id, entry]))
+  const sorted: string[] = []
+  const visit = (id: string): void => {
+    const entry = up.get(id)
+    if (entry === undefined || sorted.includes(id) || !('manifest' in entry.discovered)) return
+    Object.keys({ ...entry.discovered.manifest.requires, ...entry.discovered.manifest.optional }).forEach(visit)
+    sorted.push(id)
+  }
+  ;[...up.keys()].sort().forEach(visit)
+  return sorted
+}
+
+/** Makes one happy call and says what is wrong with the answer, if anything. */
+export async function call (fixture: HappyFixture, method: string, url: string, made: HappyCall): Promise<{ fault: string | null, answer: TestAnswer }> {
+  fixture.k.kernel.edge.options.guard.limiter.reset()
+  const ids = { ...fixture.ids, ...made.ids }
+  const path = url.replace(/:(\w+)/g, (_, param: string) => ids[param] ?? `no-${param}`)
+  const answer = await (made.as ?? fixture.admin).send(method, path + (made.query ?? ''), { body: made.body, headers: made.headers })
+  const isHappy = made.expect === undefined ? answer.status >= 200 && answer.status < 400 : answer.status === made.expect
+  return { fault: isHappy ? null : `${method} ${path}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 200)}`, answer }
+}
