@@ -87,6 +87,8 @@ export const registryAwayCodes: readonly string[] = [
   'E_REGISTRY_UNREACHABLE', 'E_REGISTRY_UNKNOWN', 'E_REGISTRY_TLS', 'E_REGISTRY_PLAIN_HTTP', 'E_REGISTRY_FAILING', 'E_REGISTRY_ANSWER'
 ]
 
+export interface VolumeUsage { readonly name: string, readonly sizeBytes: number }
+
 /** Registry credentials for one pull. */
 export interface RegistryAuth { readonly username: string, readonly password: string, readonly serveraddress?: string }
 
@@ -139,6 +141,22 @@ export interface ContainerRuntime {
   pull(reference: string, options: { readonly auth?: RegistryAuth, readonly onLine: (line: string) => void, readonly signal: AbortSignal }): Promise<ImageInfo>
   /** Builds with the classic builder, whose memory and CPU caps hold. `context` is an uncompressed tar. */
   build(context: Readable, options: BuildOptions, progress: { readonly onLine: (line: string) => void, readonly signal: AbortSignal }): Promise<ImageInfo>
+
+  /** What builds for `owner` have left on the engine that no image and no container needs: steps without a name. */
+  buildCacheBytes(owner: Owner): Promise<number>
+  /** Removes it. What a build that runs now has made may be among it. */
+  clearBuildCache(owner: Owner): Promise<void>
+  /** What a command-line tool needs in its environment to talk to the same engine: DOCKER_HOST, and over TLS its certificates. */
+  commandEnvironment(): Promise<Readonly<Record<string, string>>>
+
+  /** Makes a named volume unless it exists; 409 E_VOLUME_FOREIGN when it exists with another owner. */
+  ensureVolume(name: string, owner: Owner): Promise<void>
+  /** Those whose labels hold every given id. Measuring makes the engine walk through all its volumes. */
+  volumes(owner: Owner): Promise<readonly VolumeUsage[]>
+  /** Does nothing when it is gone; 409 E_VOLUME_FOREIGN or E_VOLUME_IN_USE. */
+  removeVolume(name: string): Promise<void>
+  /** Removes the containers that use a volume, whoever made them: for volumes that only builds use. */
+  releaseVolume(name: string): Promise<void>
 
   /** Events of our containers, from now on, until `signal` aborts. Reconnects by itself, then yields `resync`. */
   events(signal: AbortSignal): AsyncIterable<ContainerEvent>

@@ -2,10 +2,11 @@ import type { Clock, Log } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { Readable } from 'node:stream'
 import type {
-  BuildOptions, ContainerEvent, ContainerRuntime, ContainerSpec, ContainerState, EngineInfo, ImageInfo, Owner
+  BuildOptions, ContainerEvent, ContainerRuntime, ContainerSpec, ContainerState, EngineInfo, ImageInfo, Owner, VolumeUsage
 } from './api.js'
 import { containerOptions } from './container-options.js'
 import { containerState } from './container-state.js'
+import { commandEnvironment, findEngine } from './engine-address.js'
 import { EngineClient } from './engine-client.js'
 import { engineEvents } from './engine-events.js'
 import { Images } from './images.js'
@@ -14,6 +15,7 @@ import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
 import { problems } from './problems.js'
 import { ProjectNetworks } from './project-network.js'
+import { Volumes } from './volumes.js'
 
 export interface RuntimeDependencies {
   /** Tells this platform's things from those of another on the same engine. */
@@ -35,12 +37,14 @@ export class DockerRuntime implements ContainerRuntime {
   readonly #images: Images
   readonly #networks: ProjectNetworks
   readonly #platform: PlatformContainer
+  readonly #volumes: Volumes
 
   constructor (private readonly dependencies: RuntimeDependencies) {
     const { environment, instanceId } = dependencies
     this.#engine = new EngineClient(environment)
     this.#images = new Images(this.#engine, instanceId)
     this.#networks = new ProjectNetworks(this.#engine, instanceId, environment('BUSBAR_SUBNETS'))
+    this.#volumes = new Volumes(this.#engine, instanceId, dependencies.clock)
     this.#platform = new PlatformContainer(this.#engine, ownContainerNames(environment))
   }
 
@@ -174,6 +178,34 @@ export class DockerRuntime implements ContainerRuntime {
 
   async build (context: Readable, options: BuildOptions, progress: Parameters<ContainerRuntime['build']>[2]): Promise<ImageInfo> {
     return await this.#images.build(context, options, progress)
+  }
+
+  async buildCacheBytes (owner: Owner): Promise<number> {
+    return await this.#images.cacheBytes(owner)
+  }
+
+  async clearBuildCache (owner: Owner): Promise<void> {
+    await this.#images.clearCache(owner)
+  }
+
+  async commandEnvironment (): Promise<Readonly<Record<string, string>>> {
+    return commandEnvironment(findEngine(this.dependencies.environment))
+  }
+
+  async ensureVolume (name: string, owner: Owner): Promise<void> {
+    await this.#volumes.ensure(name, owner)
+  }
+
+  async volumes (owner: Owner): Promise<readonly VolumeUsage[]> {
+    return await this.#volumes.list(owner)
+  }
+
+  async removeVolume (name: string): Promise<void> {
+    await this.#volumes.remove(name)
+  }
+
+  async releaseVolume (name: string): Promise<void> {
+    await this.#volumes.release(name)
   }
 
   events (signal: AbortSignal): AsyncIterable<ContainerEvent> {

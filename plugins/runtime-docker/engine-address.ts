@@ -63,6 +63,16 @@ function usualSockets (environment: Environment): string[] {
   ]
 }
 
+/** The same address for the docker command and what is built on it. */
+export function commandEnvironment (address: EngineAddress): Record<string, string> {
+  if (address.kind === 'socket') return { DOCKER_HOST: `unix://${address.path}` }
+  const host = address.host.includes(':') ? `[${address.host}]` : address.host
+  return {
+    DOCKER_HOST: `tcp://${host}:${address.port}`,
+    ...(address.certificates === null ? {} : { DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: address.certificates })
+  }
+}
+
 /** Every connection setting is named, because dockerode takes what is absent from its own reading of DOCKER_HOST. */
 export function connectionOptions (address: EngineAddress): DockerOptions {
   if (address.kind === 'socket') {

@@ -2,6 +2,7 @@ import type Docker from 'dockerode'
 import type { Readable } from 'node:stream'
 import type { BuildOptions, ImageInfo, Owner, RegistryAuth } from './api.js'
 import { buildProblem } from './build-failure.js'
+import { unneededSteps, type BuildSteps } from './build-steps.js'
 import type { EngineClient } from './engine-client.js'
 import { checkImage, parseImageReference } from './image-reference.js'
 import { imageInstanceLabel, imageLabels, ownerFilter, ownerOf } from './labels.js'
@@ -43,6 +44,31 @@ export class Images {
       absent: [404],
       explain: ({ statusCode, words }) => statusCode === 409 ? problems.imageInUse({ image: reference, reason: words }) : undefined
     })
+  }
+
+  async cacheBytes (owner: Owner): Promise<number> {
+    return (await this.#steps(owner)).bytes
+  }
+
+  async clearCache (owner: Owner): Promise<void> {
+    for (const id of (await this.#steps(owner)).ids) {
+      // 409: something has come to need it since.
+      await this.engine.call('remove a step of a build', async docker => { await docker.getImage(id).remove({ noprune: true }) }, { absent: [404, 409] })
+    }
+  }
+
+  async #steps (owner: Owner): Promise<BuildSteps> {
+    const [images, containers] = await this.engine.call('list images', async docker =>
+      await Promise.all([docker.listImages({ all: true }), docker.listContainers({ all: true })]), { patient: true })
+    const inContainers = new Set(containers.map(({ ImageID }) => ImageID))
+    const wanted = Object.entries(imageLabels(owner, this.instanceId))
+    return unneededSteps(images.map(({ Id, ParentId, Size, RepoTags, RepoDigests, Labels }) => ({
+      id: Id,
+      parentId: ParentId,
+      sizeBytes: Size,
+      isUsed: inContainers.has(Id) || hasName(RepoTags) || hasName(RepoDigests),
+      isOwned: wanted.every(([key, value]) => (Labels as Record<string, string> | null)?.[key] === value)
+    })))
   }
 
   async pull (image: string, { auth, onLine, signal }: Progress & { readonly auth?: RegistryAuth }): Promise<ImageInfo> {
@@ -166,6 +192,9 @@ export class Images {
     return await this.engine.call(`inspect the image ${reference}`, async docker => await docker.getImage(reference).inspect(), { absent: [404] })
   }
 }
+
+/** The engine writes `<none>:<none>` and `<none>@<none>` for what has none. */
+const hasName = (names: readonly string[] | null | undefined): boolean => names?.some(name => !name.startsWith('<none>')) ?? false
 
 const imageInfo = (seen: Docker.ImageInspectInfo): ImageInfo => ({
   id: seen.Id,

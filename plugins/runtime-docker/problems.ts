@@ -19,6 +19,11 @@ export const problems = problemTable({
   nameTaken: [409, 'E_CONTAINER_NAME_TAKEN', 'the container name {name} is taken by another container: {reason}'],
   removalStuck: [502, 'E_ENGINE_REFUSED', 'the Docker Engine is still removing container {container} after {seconds} s; see the log of dockerd'],
 
+  volumeForeign: [409, 'E_VOLUME_FOREIGN', 'the volume {volume} exists already and was not made for this: rename or remove it (docker volume rm {volume})'],
+  volumeInUse: [409, 'E_VOLUME_IN_USE', 'the volume {volume} is in use: {reason}'],
+  badVolume: [400, 'E_VOLUME_NAME', '{volume} is not the name of a volume'],
+  measuring: [503, 'E_ENGINE_MEASURING', 'the Docker Engine is measuring its disk for somebody else: try again in a moment'],
+
   networkNameTaken: [409, 'E_NETWORK_NAME_TAKEN', 'a Docker network called {name} exists already and does not belong to this project: rename or remove it (docker network rm {name}), or give the project another slug'],
   subnetsExhausted: [409, 'E_NETWORK_SUBNETS_EXHAUSTED', 'every /26 subnet of {pools} is in use: set BUSBAR_SUBNETS to a larger or a further private range (for example 10.201.0.0/16,10.202.0.0/16) or delete projects that are not needed'],
   badSubnets: [503, 'E_NETWORK_SUBNETS_INVALID', 'BUSBAR_SUBNETS holds {value}, which is no IPv4 range of /26 or larger: write 10.201.0.0/16, several separated by commas'],

@@ -1,0 +1,48 @@
+/** An image as the engine lists it, with those that are steps of a build. */
+export interface ListedImage {
+  readonly id: string
+  /** '' when it continues no other image of this engine. */
+  readonly parentId: string
+  /** With all that it continues. */
+  readonly sizeBytes: number
+  /** It has a name, or a container was made from it. */
+  readonly isUsed: boolean
+  /** Its labels say that it was built for the owner in question. */
+  readonly isOwned: boolean
+}
+
+export interface BuildSteps {
+  /** In the order in which they can be removed: what continues another one comes before it. */
+  readonly ids: readonly string[]
+  /** What removing them gives back. */
+  readonly bytes: number
+}
+
+/**
+ * What builds of the owner have left that nothing needs: steps without a name on which no image is built
+ * that is kept. A step that a kept image continues is part of that image, and costs nothing beside it.
+ */
+export function unneededSteps (images: readonly ListedImage[]): BuildSteps {
+  const byId = new Map(images.map(image => [image.id, image]))
+  const kept = new Set<string>()
+  for (const image of images) {
+    if (image.isOwned && !image.isUsed) continue
+    for (let at: ListedImage | undefined = image; at !== undefined && !kept.has(at.id); at = byId.get(at.parentId)) kept.add(at.id)
+  }
+  const depth = (image: ListedImage): number => {
+    let steps = 0
+    for (let at = byId.get(image.parentId); at !== undefined; at = byId.get(at.parentId)) steps++
+    return steps
+  }
+  const unneeded = images.filter(({ id }) => !kept.has(id)).map(image => ({ image, depth: depth(image) })).sort((a, b) => b.depth - a.depth)
+  return {
+    ids: unneeded.map(({ image }) => image.id),
+    bytes: unneeded.reduce((sum, { image }) => sum + ownBytes(image, byId.get(image.parentId)), 0)
+  }
+}
+
+/** What it adds to the one it continues. Of one that is not listed the size is not known, so nothing is claimed. */
+function ownBytes (image: ListedImage, parent: ListedImage | undefined): number {
+  if (parent !== undefined) return Math.max(0, image.sizeBytes - parent.sizeBytes)
+  return image.parentId === '' ? image.sizeBytes : 0
+}
