@@ -13,6 +13,16 @@ export interface EngineInfo {
   readonly version: string
   readonly apiVersion: string
   readonly containers: number
+  /** Of the engine's machine. */
+  readonly cores: number
+  readonly memoryBytes: number
+  /** Where it keeps images and containers, as a path of its machine. */
+  readonly dataRoot: string
+  /**
+   * `here`: on the platform's machine. `around`: there too, and the platform runs in one of its containers,
+   * where its paths mean nothing. `elsewhere`: on a machine that the platform knows by the engine's words alone.
+   */
+  readonly place: 'here' | 'around' | 'elsewhere'
 }
 
 export interface ContainerSpec {

@@ -6,7 +6,7 @@ import type {
 } from './api.js'
 import { containerOptions } from './container-options.js'
 import { containerState } from './container-state.js'
-import { commandEnvironment, findEngine } from './engine-address.js'
+import { commandEnvironment, findEngine, isOnThisMachine } from './engine-address.js'
 import { EngineClient } from './engine-client.js'
 import { engineEvents } from './engine-events.js'
 import { Images } from './images.js'
@@ -50,7 +50,15 @@ export class DockerRuntime implements ContainerRuntime {
 
   async info (): Promise<EngineInfo> {
     const [version, engine] = await this.#engine.call('describe itself', async docker => await Promise.all([docker.version(), docker.info()]))
-    return { version: version.Version, apiVersion: version.ApiVersion, containers: Number(engine.Containers) }
+    return {
+      version: version.Version,
+      apiVersion: version.ApiVersion,
+      containers: Number(engine.Containers),
+      cores: Number(engine.NCPU),
+      memoryBytes: Number(engine.MemTotal),
+      dataRoot: String(engine.DockerRootDir),
+      place: await this.#platform.isKnown() ? 'around' : isOnThisMachine(findEngine(this.dependencies.environment)) ? 'here' : 'elsewhere'
+    }
   }
 
   async ensureNetwork (project: { readonly id: string, readonly slug: string }): Promise<string> {

@@ -73,6 +73,10 @@ export function commandEnvironment (address: EngineAddress): Record<string, stri
   }
 }
 
+/** A socket, or a port of a loopback address. A tunnel to another machine looks the same and cannot be told apart. */
+export const isOnThisMachine = (address: EngineAddress): boolean =>
+  address.kind === 'socket' || address.host === 'localhost' || address.host === '::1' || /^127\./.test(address.host)
+
 /** Every connection setting is named, because dockerode takes what is absent from its own reading of DOCKER_HOST. */
 export function connectionOptions (address: EngineAddress): DockerOptions {
   if (address.kind === 'socket') {

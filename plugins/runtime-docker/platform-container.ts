@@ -30,6 +30,11 @@ export class PlatformContainer {
 
   constructor (private readonly engine: EngineClient, private readonly names: readonly string[]) {}
 
+  /** True when the platform runs in a container of this engine. */
+  async isKnown (): Promise<boolean> {
+    return await this.#id() !== undefined
+  }
+
   async join (network: string): Promise<void> {
     const id = await this.#id()
     if (id === undefined) return

@@ -1,14 +1,18 @@
 import { randomUUID } from 'node:crypto'
+import { availableParallelism } from 'node:os'
 import { engineTest, startLab, until } from './lab.js'
 
 const project = (id: string) => ({ id, slug: `t${id.slice(0, 8)}` })
 
-engineTest('the engine says its version and how many containers it has', async t => {
+engineTest('the engine says its version, how many containers it has, and what its machine is', async t => {
   const { runtime } = startLab(t)
   const info = await runtime.info()
   t.match(info.version, /^\d+\./)
   t.match(info.apiVersion, /^1\./)
   t.type(info.containers, 'number')
+  t.match(info, { cores: availableParallelism(), place: 'here' })
+  t.ok(info.memoryBytes > 2 ** 28)
+  t.ok(info.dataRoot.startsWith('/'))
 })
 
 engineTest('a container lives from create to remove, and every step may be repeated', async t => {
