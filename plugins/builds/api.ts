@@ -29,10 +29,37 @@ export interface BuildRequest {
   /** The tag the image must get. */
   readonly tag: string
   readonly variables: readonly Variable[]
+  /** The application's choice of an image to build with; null: the builder's default. For those that have one. */
+  readonly builderImage: string | null
+  /** Buildpacks by reference, in order; empty: detected. For the builder that knows them. */
+  readonly customBuildpacks: readonly string[]
+  /** An empty directory for files of the builder's own; gone when the build ends. */
+  readonly scratch: string
+  /** Use nothing that an earlier build of this application has left: its cache was cleared. */
+  readonly noCache: boolean
+}
+
+/** What an application's builds keep so that the next one is faster, in bytes that clearing would free. */
+export interface CacheSizes {
+  readonly buildBytes: number
+  /** Kept for the image itself rather than for the next build: layers that buildpacks add at launch. */
+  readonly launchBytes: number
+}
+
+export interface BuilderCache {
+  sizes(applicationId: string): Promise<CacheSizes>
+  /** Must leave alone what runs, what belongs to others, and what was not made by this platform. */
+  clear(applicationId: string): Promise<void>
 }
 
 /** Turns a source tree into an image. Contributed under the name of a `build_type`. */
-export interface Builder { build(request: BuildRequest, context: BuildContext): Promise<ImageInfo> }
+export interface Builder {
+  build(request: BuildRequest, context: BuildContext): Promise<ImageInfo>
+  /** Why it cannot build on this machine now, with the remedy; null when it can. Absent: it always can. */
+  unavailable?(): Promise<string | null>
+  /** What it keeps apart from images on the engine, which are counted and cleared for every builder. */
+  readonly cache?: BuilderCache
+}
 export const builders = extensionPoint<Builder>('builds.builders')
 
 export interface ImageRequest {
@@ -42,6 +69,9 @@ export interface ImageRequest {
   readonly slug: string
   readonly source: ApplicationSource
   readonly buildType: BuildType
+  /** As in `BuildRequest`. */
+  readonly builderImage: string | null
+  readonly customBuildpacks: readonly string[]
   readonly variables: readonly Variable[]
   /** Check out exactly this commit instead of the branch's newest. */
   readonly commit?: string

@@ -23,7 +23,7 @@ export class DockerfileBuilder implements Builder {
     log({ level: 'info', msg: `Building ${tag} with ${dockerfile} (${Math.round(this.limits.memoryBytes / 2 ** 20)} MiB of memory, ${this.limits.cpus} CPUs)` })
     const owner = { projectId, applicationId, deploymentId }
     const build = async (content: string, isLabelled?: true): Promise<ImageInfo> =>
-      await this.runtime.build(await buildContext(directory, dockerfile, content), { tag, dockerfile, buildArgs, owner, isLabelled, ...this.limits },
+      await this.runtime.build(await buildContext(directory, dockerfile, content), { tag, dockerfile, buildArgs, owner, isLabelled, noCache: request.noCache, ...this.limits },
         { signal, onLine: line => log({ level: 'info', stream: 'stdout', msg: line }) })
     try {
       return await build(labelDockerfile(text, await this.runtime.imageLabels(owner)), true)

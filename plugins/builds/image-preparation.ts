@@ -3,6 +3,7 @@ import type { Clock, Contributions, Secrets } from 'busbar/sdk'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BuildContext, Builder, BuildLogLine, Commit, ImagePreparation, ImageRequest, PreparedImage } from './api.js'
+import type { CacheClearings } from './cache-clearings.js'
 import type { GitSource } from './git-source.js'
 import { problems } from './problems.js'
 import { pullImage } from './pulled-image.js'
@@ -18,6 +19,7 @@ export interface PreparationDependencies {
   readonly workspaces: Workspaces
   readonly secrets: Pick<Secrets, 'redact' | 'clean'>
   readonly clock: Clock
+  readonly clearings: CacheClearings
   readonly buildMinutes: number
   readonly pullMinutes: number
 }
@@ -52,20 +54,23 @@ export class SourceToImage implements ImagePreparation {
   }
 
   async #build (request: GitRequest, context: PreparationContext): Promise<PreparedImage> {
-    const { git, workspaces, clock, buildMinutes } = this.dependencies
+    const { git, workspaces, clock, clearings, buildMinutes } = this.dependencies
     const builder = this.#builderFor(request.buildType)
     return await workspaces.with(request.deploymentId, async folder => {
       const tree = join(folder, 'source')
-      const home = join(folder, 'home')
-      await mkdir(home)
+      const [home, scratch] = [join(folder, 'home'), join(folder, 'scratch')]
+      for (const made of [home, scratch]) await mkdir(made)
       const { repo, branch, token, rootDirectory, dockerfilePath } = request.source
       const commit = await git.clone({ repo, branch, token, commit: request.commit, directory: tree, home }, context)
       await context.onCommit(commit)
       const directory = await openRoot(tree, rootDirectory)
       const tag = imageTag(request.slug, request.deploymentId)
       const problem = () => problems.buildTimeout({ minutes: buildMinutes })
+      const cleared = await clearings.find(request.applicationId)
+      const noCache = cleared !== undefined
       const image = await withTimeLimit({ clock, signal: context.signal, ms: buildMinutes * 60_000, problem }, async signal =>
-        await builder.build({ ...request, directory, dockerfilePath, tag }, { log: context.log, signal }))
+        await builder.build({ ...request, directory, dockerfilePath, tag, scratch, noCache }, { log: context.log, signal }))
+      if (cleared !== undefined) await clearings.settle(request.applicationId, cleared)
       return { reference: tag, image }
     })
   }

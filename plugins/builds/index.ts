@@ -2,16 +2,19 @@ import { definePlugin, kernel } from 'busbar/sdk'
 import { containerRuntime } from 'busbar/api/runtime-docker'
 import { lookup } from 'node:dns/promises'
 import { builders, imagePreparation } from './api.js'
+import { CacheClearingStore } from './cache-clearings.js'
 import { DockerfileBuilder } from './dockerfile-builder.js'
 import { GitSource } from './git-source.js'
 import { parseHostPolicy } from './host-policy.js'
 import { SourceToImage } from './image-preparation.js'
+import { m001 } from './migrations/001-create-cache-clearing.js'
 import { buildLimits, minutes, settings } from './settings.js'
 import { Workspaces } from './workspace.js'
 
 export default definePlugin({
   id: 'builds',
   needs: {
+    db: kernel.database,
     runtime: containerRuntime,
     exec: kernel.exec,
     clock: kernel.clock,
@@ -20,6 +23,7 @@ export default definePlugin({
     builders
   },
   config: settings,
+  migrations: [m001],
   async start ({ use, config, log }) {
     const { runtime, exec, clock, instance, secrets } = use
     const workspaces = new Workspaces(instance, log)
@@ -41,6 +45,7 @@ export default definePlugin({
         workspaces,
         secrets,
         clock,
+        clearings: new CacheClearingStore(use.db),
         buildMinutes: minutes(instance.environment('BUILD_TIMEOUT_MINUTES'), 30),
         pullMinutes: minutes(instance.environment('IMAGE_PULL_TIMEOUT_MINUTES'), 10)
       })

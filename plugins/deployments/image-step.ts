@@ -22,6 +22,8 @@ async function buildImage (rollout: Rollout, { images, records, store, clock }: 
     slug: application.slug,
     source: application.source,
     buildType: application.buildType,
+    builderImage: application.builderImage,
+    customBuildpacks: application.customBuildpacks,
     variables: from(rollout, 'variables'),
     commit: deployment.kind === 'rebuild' ? deployment.commit_sha ?? undefined : undefined
   }, {

@@ -14,10 +14,13 @@ export class Volumes {
 
   async ensure (name: string, owner: Owner): Promise<void> {
     const labels = { ...ownerLabels(owner), [instanceLabel]: this.instanceId }
-    // The engine answers with the volume that exists, whoever made it.
-    const made = await this.engine.call(`make the volume ${name}`, async docker =>
-      await docker.createVolume({ Name: checked(name), Driver: 'local', Labels: labels }) as unknown as { Labels: Record<string, string> | null })
-    const isOurs = Object.entries(labels).every(([key, value]) => made.Labels?.[key] === value)
+    // For a name that is taken the engine answers as if it had made the volume.
+    const made = await this.engine.call(`make the volume ${checked(name)}`, async docker => {
+      await docker.createVolume({ Name: name, Driver: 'local', Labels: labels })
+      return await docker.getVolume(name).inspect()
+    })
+    const found = made.Labels as Record<string, string> | null
+    const isOurs = Object.entries(labels).every(([key, value]) => found?.[key] === value)
     if (!isOurs) throw problems.volumeForeign({ volume: name })
   }
 

@@ -1,3 +1,4 @@
+import type { BuildType } from 'busbar/api/applications'
 import { builders, imagePreparation, type Commit } from 'busbar/api/builds'
 import { definePlugin, kernel as kernelServices } from 'busbar/sdk'
 import { createTestKernel } from 'busbar/sdk/testing'
@@ -34,7 +35,7 @@ engineTest('in the running platform a repository becomes an image, and a plugin 
   const commits: Commit[] = []
   const request = {
     applicationId, deploymentId: randomUUID(), projectId: randomUUID(), slug: `lab-plugin-${applicationId.slice(0, 8)}`,
-    source: sources(url), buildType: 'dockerfile' as const, variables: []
+    source: sources(url), buildType: 'dockerfile' as BuildType, builderImage: null, customBuildpacks: [], variables: []
   }
   const context = { ...recorder(), onCommit: async (commit: Commit) => { commits.push(commit) } }
   const preparation = k.service(imagePreparation)
@@ -54,6 +55,6 @@ engineTest('a platform that others can reach does not clone from private hosts',
   const server = await gitServer(t)
   const { url } = await server.createRepository('app', { Dockerfile: 'FROM busybox:lab\n' })
   await t.rejects(k.service(imagePreparation).prepare({
-    applicationId: randomUUID(), deploymentId: randomUUID(), projectId: randomUUID(), slug: 'x', source: sources(url), buildType: 'dockerfile', variables: []
+    applicationId: randomUUID(), deploymentId: randomUUID(), projectId: randomUUID(), slug: 'x', source: sources(url), buildType: 'dockerfile', builderImage: null, customBuildpacks: [], variables: []
   }, { ...recorder(), onCommit: async () => {} }), { code: 'E_SOURCE_HOST_PRIVATE' })
 })

@@ -9,6 +9,7 @@ import { startGitServer } from '../../../test/lab/git-server.js'
 import { startRegistry } from '../../../test/lab/registry.js'
 import { engineTest, startLab, until } from '../../runtime-docker/test/lab.js'
 import type { Builder, Commit, ImageRequest } from '../api.js'
+import type { CacheClearings } from '../cache-clearings.js'
 import { DockerfileBuilder } from '../dockerfile-builder.js'
 import { GitSource } from '../git-source.js'
 import { parseHostPolicy } from '../host-policy.js'
@@ -19,7 +20,10 @@ import { clock, folder, gitServer, log, processes, recorder, redactor } from './
 interface Setup {
   readonly builders?: Readonly<Record<string, Builder>>
   readonly clock?: Clock
+  readonly clearings?: CacheClearings
 }
+
+const neverCleared: CacheClearings = { find: async () => undefined, mark: async () => {}, settle: async () => {} }
 
 const contributions = (values: Readonly<Record<string, Builder>>): Contributions<Builder> => ({
   get: key => values[key],
@@ -48,6 +52,7 @@ async function setUp (t: Test, changes: Setup = {}) {
     workspaces,
     secrets,
     clock: changes.clock ?? clock,
+    clearings: changes.clearings ?? neverCleared,
     buildMinutes: 30,
     pullMinutes: 10
   })
@@ -66,6 +71,8 @@ async function setUp (t: Test, changes: Setup = {}) {
       slug: `lab-web-${applicationId.slice(0, 8)}`,
       source,
       buildType: source.type === 'image' ? 'image' : 'dockerfile',
+      builderImage: null,
+      customBuildpacks: [],
       variables: [],
       ...more
     }, { ...context, onCommit: async commit => { commits.push(commit) } })

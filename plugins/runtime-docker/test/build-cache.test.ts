@@ -113,5 +113,5 @@ engineTest('volumes are made with the labels of their owner, measured, and remov
     await t.rejects(act.call(runtime, foreign), { code: 'E_VOLUME_FOREIGN' })
   }
   await t.rejects(runtime.ensureVolume(foreign, owner), { code: 'E_VOLUME_FOREIGN' })
-  await t.rejects(runtime.removeVolume('../x'), { status: 400 })
+  await t.rejects(runtime.removeVolume('../x'), { code: 'E_VOLUME_NAME' })
 })

@@ -1,0 +1,12 @@
+import type { Migration } from 'busbar/sdk'
+
+export const m001: Migration = {
+  name: '001-create-cache-clearing',
+  phase: 'expand',
+  sql: `
+    create table $schema.cache_clearing (
+      application_id uuid primary key references applications.application (id) on delete restrict,
+      cleared_at timestamptz(3) not null
+    );
+  `
+}
