@@ -30,7 +30,7 @@ import { PluginInstance } from './http/plugin-instance.js'
 import { RateLimiter } from './http/rate-limit.js'
 import { RouteTable, type TableEntry } from './http/route-table.js'
 import { SocketTable } from './http/socket-table.js'
-import { acceptUpgrades, hubRecord } from './http/upgrades.js'
+import { acceptUpgrades, hubRecord, socketRoute } from './http/upgrades.js'
 import { JobRunner } from './jobs/job-runner.js'
 import { Singletons } from './jobs/singleton.js'
 import { kernelMigrations } from './kernel-schema.js'
@@ -163,7 +163,7 @@ export async function startKernel ({ settings, roots, inline = [], clock = syste
     const face: KernelFace = {
       version: release,
       reconciler,
-      openapi: () => description ??= JSON.stringify(describeApi([hubRecord, ...edge.table.entries.filter(isServed).map(entry => entry.record)])),
+      openapi: () => description ??= JSON.stringify(describeApi([hubRecord, ...sockets.records.map(socketRoute), ...edge.table.entries.filter(isServed).map(entry => entry.record)])),
       vitalChecks: {
         database: async () => { await postgres.query('select 1'); return 'ok' },
         keyring: async () => keyring.open(keyring.seal('ok', 'healthz'), 'healthz')

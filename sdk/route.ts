@@ -55,6 +55,8 @@ export interface RouteSpec<U extends string, A extends Access, S extends RouteSc
   /** The heading under which the operation is listed: a resource group of the API. */
   readonly group?: string
   readonly schema?: S
+  /** The content type of an answer that is no JSON: `text/csv`, `text/event-stream`. For the description. */
+  readonly produces?: string
   readonly body?: BodyKind
   /** Bytes; 1 MiB unless set. */
   readonly bodyLimit?: number

@@ -58,6 +58,7 @@ function describeRoute (route: RouteRecord): Json {
     security: securityOf(access),
     ...(access.kind !== 'public' && access.role !== undefined ? { 'x-role': access.role } : {}),
     'x-plugin': route.plugin,
+    ...(route.limit === undefined ? {} : { 'x-rate-limit': route.limit }),
     parameters: [...pathParameters(route), ...queryParameters(schema.query), ...headerParameters(route)],
     ...requestBody(route),
     responses: responses(route)
@@ -122,15 +123,28 @@ function unrequired (schema: unknown): unknown {
   ))
 }
 
-function responses ({ schema, access, params, body }: RouteRecord): Json {
-  const declared = Object.entries(schema.response ?? { 200: null }).map(([status, answer]) => [
-    status,
-    { description: Number(status) < 400 ? 'Success' : 'Refused', ...(answer === null ? {} : { content: { 'application/json': { schema: answer } } }) }
-  ])
-  const refused = { description: 'Refused', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
-  const faults: Json = {}
-  if (params.length > 0 || body === 'json' || schema.query !== undefined) faults['400'] = refused
-  if (access.kind !== 'public') Object.assign(faults, { 401: refused, 403: refused, 404: refused })
-  faults['429'] = { description: 'The rate limit is exceeded', content: { 'text/plain': { schema: { type: 'string' } } } }
-  return { ...faults, ...Object.fromEntries(declared) }
+const refusals: Readonly<Record<number, string>> = {
+  400: 'The request is malformed; the error names what is wrong with it.',
+  401: 'The credential is missing, invalid or expired.',
+  403: 'The credential may not do this.',
+  404: 'It does not exist, or the caller cannot see it.',
+  413: 'The body is too large.',
+  415: 'The body is no JSON.'
+}
+
+function responses ({ schema, access, params, body, successStatus, produces }: RouteRecord): Json {
+  const contentOf = (answer: unknown): Json | undefined =>
+    answer !== null ? { 'application/json': { schema: answer } } : produces === undefined ? undefined : { [produces]: { schema: { type: 'string' } } }
+  const declared = Object.entries(schema.response ?? { [successStatus]: null }).map(([status, answer]) =>
+    [status, { description: Number(status) < 400 ? 'Success' : refusals[Number(status)] ?? 'Refused', content: contentOf(answer) }])
+  const faults: number[] = []
+  if (params.length > 0 || body === 'json' || schema.query !== undefined) faults.push(400)
+  if (access.kind !== 'public') faults.push(401, 403, 404)
+  if (body !== 'none') faults.push(413, ...body === 'json' ? [415] : [])
+  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
+  return {
+    ...Object.fromEntries(faults.map(status => [status, { description: refusals[status], content }])),
+    429: { description: 'The rate limit is exceeded', content: { 'text/plain': { schema: { type: 'string' } } } },
+    ...Object.fromEntries(declared)
+  }
 }

@@ -7,10 +7,13 @@ interface ServedSocket { readonly record: SocketRecord, readonly self: object, r
 /** The WebSockets of running plugins by path, replaced whole like the route table. */
 export class SocketTable {
   #router = findMyWay()
+  records: readonly SocketRecord[] = []
 
   replace (plugins: Iterable<PluginEntry>): void {
     const router = findMyWay()
-    for (const { run } of plugins) {
+    const running = [...plugins]
+    this.records = running.flatMap(({ run }) => run?.records.sockets ?? [])
+    for (const { run } of running) {
       for (const record of run?.records.sockets ?? []) {
         const served: ServedSocket = { record, self: run?.self ?? {}, signal: run?.signal ?? AbortSignal.abort() }
         router.on('GET', record.url, () => {}, served)

@@ -7,7 +7,7 @@ import { duplexOf } from '../bus/duplex.js'
 import type { Hub } from '../bus/hub.js'
 import { originAllowed } from '../bus/origin.js'
 import { inFrame } from '../plugins/frames.js'
-import type { RouteRecord } from '../plugins/records.js'
+import type { RouteRecord, SocketRecord } from '../plugins/records.js'
 import { sendProblem, setCommonHeaders } from './answers.js'
 import { clientOf } from './client-address.js'
 import type { Edge } from './edge.js'
@@ -38,6 +38,7 @@ export const hubRecord: RouteRecord = Object.freeze({
   summary: 'Open the WebSocket',
   group: 'Platform',
   schema: {},
+  produces: undefined,
   body: 'none',
   bodyLimit: 0,
   timeoutMs: 30_000,
@@ -47,6 +48,9 @@ export const hubRecord: RouteRecord = Object.freeze({
   successStatus: 101,
   handler: () => undefined
 } satisfies RouteRecord)
+
+/** A plugin's socket, for the guard and the description. */
+export const socketRoute = (record: SocketRecord): RouteRecord => ({ ...hubRecord, ...record, handler: hubRecord.handler })
 
 /**
  * WebSocket upgrades, outside every plugin's instance: a socket must survive each toggle. Everything is
@@ -93,7 +97,7 @@ async function admit (raw: IncomingMessage, response: ServerResponse, { edge, gu
   response.setHeader('connection', 'close')
   const own = sockets.find(path)
   if (own === undefined && path !== hubRecord.url) throw new Problem(404, 'E_NOT_FOUND', 'not found')
-  const record: RouteRecord = own === undefined ? hubRecord : { ...hubRecord, ...own.record, handler: hubRecord.handler }
+  const record: RouteRecord = own === undefined ? hubRecord : socketRoute(own.record)
   const context = new RequestContext(raw, response, record, own?.params ?? {}, clientOf(raw, settings.trustedProxies), requestId, projects)
   if (!await guard.admit(context)) return undefined
   if (!originAllowed(raw.headers.origin, raw.headers.host, settings.corsOrigins)) throw new Problem(403, 'E_ORIGIN', 'origin not allowed')

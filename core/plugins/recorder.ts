@@ -135,6 +135,7 @@ function routeRecord (spec: RouteSpec<string, Access, RouteSchema, object>, { id
     group: spec.group ?? id,
     // Schemas are not frozen: fastify writes a symbol into them.
     schema: spec.schema?.body === undefined ? { ...spec.schema } : { ...spec.schema, body: strictBody(spec.schema.body) },
+    produces: spec.produces,
     body: spec.body ?? (spec.schema?.body === undefined ? 'none' : 'json'),
     bodyLimit: spec.bodyLimit ?? mebibyte,
     timeoutMs: spec.timeoutMs ?? 30_000,

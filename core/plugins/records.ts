@@ -15,6 +15,7 @@ export interface RouteRecord {
   readonly summary: string
   readonly group: string
   readonly schema: RouteSchema
+  readonly produces: string | undefined
   readonly body: BodyKind
   readonly bodyLimit: number
   readonly timeoutMs: number

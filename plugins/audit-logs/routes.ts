@@ -20,7 +20,7 @@ export function routes (route: RouteDeclarer<{ readonly logs: AuditService }>): 
   })
   route({
     method: 'GET', url: '/api/audit-logs/export', group, summary: 'Export Logs', access,
-    schema: { query: filterQuery },
+    schema: { query: filterQuery }, produces: 'text/csv',
     handler: async ({ query }, { logs }) => {
       const { source, filename, isTruncated } = await logs.export(readFilter(query))
       return download(source, { type: 'text/csv; charset=utf-8', filename, headers: isTruncated ? { 'X-Truncated': 'true' } : {} })

@@ -38,7 +38,7 @@ export function routes (route: RouteDeclarer<Deployments>) {
     handler: async ({ project, params }, { service }) => await service.get(project, params.deploymentId)
   })
   route({
-    method: 'GET', url: `${one}/build-logs`, group: deployments, summary: 'Stream Build Logs',
+    method: 'GET', url: `${one}/build-logs`, group: deployments, summary: 'Stream Build Logs', produces: 'text/event-stream',
     access: allow.token('read', { project: ofDeployment }),
     handler: ({ project, params, signal }, { streamBuildLog }) => sse(streamBuildLog(project, params.deploymentId, signal))
   })
