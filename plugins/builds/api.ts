@@ -1,7 +1,7 @@
 import type { ApplicationSource, BuildType } from 'busbar/api/applications'
 import type { Variable } from 'busbar/api/environment'
 import type { ImageInfo } from 'busbar/api/runtime-docker'
-import { extensionPoint, service } from 'busbar/sdk'
+import { extensionPoint, service, type Problem } from 'busbar/sdk'
 
 /** One line of a build: what the record keeps and the `build-logs` channel carries. */
 export interface BuildLogLine {
@@ -28,6 +28,8 @@ export interface BuildRequest {
   readonly dockerfilePath: string
   /** The tag the image must get. */
   readonly tag: string
+  /** The hard caps of this build; absent: those of every build. */
+  readonly limits?: BuildLimits
   readonly variables: readonly Variable[]
   /** The application's choice of an image to build with; null: the builder's default. For those that have one. */
   readonly builderImage: string | null
@@ -75,6 +77,8 @@ export interface ImageRequest {
   readonly variables: readonly Variable[]
   /** Check out exactly this commit instead of the branch's newest. */
   readonly commit?: string
+  /** What the admission granted; absent: what a build usually gets. */
+  readonly limits?: BuildLimits
 }
 
 export interface PreparedImage {
@@ -91,3 +95,47 @@ export interface ImagePreparation {
   prepare(request: ImageRequest, context: BuildContext & { onCommit(commit: Commit): Promise<void> }): Promise<PreparedImage>
 }
 export const imagePreparation = service<ImagePreparation>('builds.images')
+
+/** Hard caps of one build. Swap is never added. */
+export interface BuildLimits { readonly memoryBytes: number, readonly cpus: number }
+
+/** A build that has not begun. */
+export interface WaitingBuild {
+  readonly id: string
+  readonly projectId: string
+  /** When it was asked for. */
+  readonly since: Date
+}
+export interface RunningBuild {
+  readonly id: string
+  readonly projectId: string
+  /** What it was promised. */
+  readonly memoryBytes: number
+}
+export interface BuildQueue {
+  readonly waiting: readonly WaitingBuild[]
+  readonly running: readonly RunningBuild[]
+  /** When each project's latest build was admitted; those of long ago may be left out. */
+  readonly lastAdmitted: ReadonlyMap<string, Date>
+}
+
+/** `builds`: as many run as may at once. `turn`: another one comes first. */
+export type WaitCause = 'builds' | 'turn' | 'memory' | 'pressure'
+export type AdmissionVerdict =
+  /** `note` says what is unusual about it, for its log. */
+  | { readonly kind: 'admit', readonly limits: BuildLimits, readonly note: string | null }
+  /** `reason` is fit for a reader: "waiting for 1.2 GiB of memory: 2 builds are running". */
+  | { readonly kind: 'wait', readonly cause: WaitCause, readonly reason: string }
+  /** Waiting would not help: 409 E_BUILD_DISK_SHORT, 409 E_BUILD_WAIT. */
+  | { readonly kind: 'refuse', readonly problem: Problem }
+
+/**
+ * Says which builds may begin, so that together they leave the platform and the applications what they need.
+ * Whoever keeps the queue asks before it calls `ImagePreparation.prepare` for a repository, one process at a
+ * time, and again whenever a build has ended; it hands the granted limits on. A pull needs no admission.
+ */
+export interface BuildAdmission {
+  /** By the id of each build that waits. Admitted ones must count as running from then on. */
+  decide(queue: BuildQueue): Promise<ReadonlyMap<string, AdmissionVerdict>>
+}
+export const buildAdmission = service<BuildAdmission>('builds.admission')

@@ -1,18 +1,17 @@
 import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
 import { isProblem } from 'busbar/sdk'
-import type { Builder, BuildContext, BuildRequest } from './api.js'
+import type { Builder, BuildContext, BuildLimits, BuildRequest } from './api.js'
 import { buildContext } from './build-context.js'
 import { declaredArguments, labelDockerfile } from './dockerfile.js'
 import { problems } from './problems.js'
-import type { BuildLimits } from './settings.js'
 import { cleanPath, describeDockerfiles, readSource } from './source-tree.js'
 
 /** Builds with the Dockerfile of the source. */
 export class DockerfileBuilder implements Builder {
-  constructor (private readonly runtime: ContainerRuntime, private readonly limits: BuildLimits) {}
+  constructor (private readonly runtime: ContainerRuntime, private readonly usualLimits: BuildLimits) {}
 
   async build (request: BuildRequest, { log, signal }: BuildContext): Promise<ImageInfo> {
-    const { applicationId, deploymentId, projectId, directory, tag } = request
+    const { applicationId, deploymentId, projectId, directory, tag, limits = this.usualLimits } = request
     const dockerfile = cleanPath(request.dockerfilePath === '' ? 'Dockerfile' : request.dockerfilePath, 'the Dockerfile path')
     const text = await readSource(directory, dockerfile)
     if (text === undefined) throw problems.dockerfileMissing({ path: dockerfile, found: await describeDockerfiles(directory) })
@@ -20,10 +19,10 @@ export class DockerfileBuilder implements Builder {
     for (const name of secret) {
       log({ level: 'warning', msg: `ARG ${name} is left empty: the variable is secret, and build arguments can be read from the image` })
     }
-    log({ level: 'info', msg: `Building ${tag} with ${dockerfile} (${Math.round(this.limits.memoryBytes / 2 ** 20)} MiB of memory, ${this.limits.cpus} CPUs)` })
+    log({ level: 'info', msg: `Building ${tag} with ${dockerfile} (${Math.round(limits.memoryBytes / 2 ** 20)} MiB of memory, ${limits.cpus} CPUs)` })
     const owner = { projectId, applicationId, deploymentId }
     const build = async (content: string, isLabelled?: true): Promise<ImageInfo> =>
-      await this.runtime.build(await buildContext(directory, dockerfile, content), { tag, dockerfile, buildArgs, owner, isLabelled, noCache: request.noCache, ...this.limits },
+      await this.runtime.build(await buildContext(directory, dockerfile, content), { tag, dockerfile, buildArgs, owner, isLabelled, noCache: request.noCache, ...limits },
         { signal, onLine: line => log({ level: 'info', stream: 'stdout', msg: line }) })
     try {
       return await build(labelDockerfile(text, await this.runtime.imageLabels(owner)), true)

@@ -1,7 +1,8 @@
 import { definePlugin, kernel } from 'busbar/sdk'
 import { containerRuntime } from 'busbar/api/runtime-docker'
 import { lookup } from 'node:dns/promises'
-import { builders, imagePreparation } from './api.js'
+import { Admission, AdmittedPreparation } from './admission.js'
+import { buildAdmission, builders, imagePreparation } from './api.js'
 import { CacheClearingStore } from './cache-clearings.js'
 import { DockerfileBuilder } from './dockerfile-builder.js'
 import { GitSource } from './git-source.js'
@@ -36,7 +37,9 @@ export default definePlugin({
       clean: text => secrets.clean(text),
       maxCheckoutBytes: config.checkout_mib * 2 ** 20
     })
+    const admission = new Admission({ runtime, instance, clock, settings: config })
     return {
+      admission,
       dockerfile: new DockerfileBuilder(runtime, buildLimits(config)),
       preparation: new SourceToImage({
         runtime,
@@ -52,7 +55,8 @@ export default definePlugin({
     }
   },
   provides (provide, self) {
-    provide(imagePreparation, self.preparation)
+    provide(imagePreparation, new AdmittedPreparation(self.preparation, self.admission))
+    provide(buildAdmission, self.admission)
   },
   contributes (contribute, self) {
     contribute(builders, 'dockerfile', self.dockerfile)

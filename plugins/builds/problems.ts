@@ -4,6 +4,8 @@ export const problems = problemTable({
   buildTypeMissing: [409, 'E_BUILD_TYPE_MISSING', 'there is no builder for the build type {type}: available are {available}; choose one of them, or turn on the plugin that provides {type}'],
   buildTimeout: [409, 'E_BUILD_TIMEOUT', 'the build was stopped after {minutes} minutes, the limit of BUILD_TIMEOUT_MINUTES: make it faster or raise the limit'],
   pullTimeout: [409, 'E_IMAGE_PULL_TIMEOUT', 'the pull of {image} was stopped after {minutes} minutes, the limit of IMAGE_PULL_TIMEOUT_MINUTES: raise it, or load the image into the engine'],
+  diskShort: [409, 'E_BUILD_DISK_SHORT', 'only {free} are free on {what} ({path}), and nothing is built or pulled with less than {floor}: free space (docker system df shows what takes it; docker image prune removes unused images), make the disk larger, or lower disk_floor_mib of the builds plugin'],
+  waitedTooLong: [409, 'E_BUILD_WAIT', 'the build was given up after {minutes} minutes of {reason}; {remedy}'],
   imageOfOthers: [409, 'E_IMAGE_FOREIGN', 'image {image} was built for another application and cannot be used as a source'],
 
   badRepository: [400, 'E_SOURCE_ADDRESS', '{repo} is no address of a Git repository: write https://host/owner/repository.git'],

@@ -1,30 +1,61 @@
 import { maybe, object, Type, type Static } from 'busbar/sdk'
 import { availableParallelism, totalmem } from 'node:os'
+import type { BuildLimits } from './api.js'
+
+export type { BuildLimits }
 
 /** What an operator may set; absent values follow the machine. */
 export const settings = object({
-  memory_mib: maybe(Type.Integer({ minimum: 128, description: 'Memory a build may use, MiB; 60 % of the machine, at least 512, unless set' })),
-  cpus: maybe(Type.Number({ minimum: 0.1, description: 'Cores a build may use; all but half a core unless set' })),
+  memory_mib: maybe(Type.Integer({ minimum: 128, description: 'Memory a build may use, MiB; an equal share of 60 % of the machine, at least 512, unless set' })),
+  cpus: maybe(Type.Number({ minimum: 0.1, description: 'Cores a build may use; an equal share of all but half a core unless set' })),
+  concurrent: maybe(Type.Integer({ minimum: 1, maximum: 64, description: 'Builds at once; as many as have 2 GiB and two cores each, at most 4, unless set' })),
+  reserve_mib: maybe(Type.Integer({ minimum: 0, description: 'Free memory that builds leave to the platform and the applications, MiB; a tenth of the machine, 128 to 1024, unless set' })),
+  disk_floor_mib: Type.Integer({ minimum: 0, default: 1024, description: 'With less free disk than this nothing is built or pulled, MiB' }),
+  wait_minutes: Type.Integer({ minimum: 1, maximum: 10_080, default: 60, description: 'How long a build may wait for its turn' }),
   checkout_mib: Type.Integer({ minimum: 1, default: 2048, description: 'How large a checked-out repository may be, MiB' })
 })
+export type BuildSettings = Static<typeof settings>
 
-/** The hard caps of one build. */
-export interface BuildLimits { readonly memoryBytes: number, readonly cpus: number }
+/** How many builds run at once, and what each may use: together they fit into what builds may have. */
+export interface BuildSlots {
+  readonly count: number
+  /** The hard caps of one build: the same whatever else is built, so that a build never fails for its neighbours. */
+  readonly each: BuildLimits
+  /** What all of them may have together. */
+  readonly memoryBytes: number
+  readonly reserveBytes: number
+}
 
 const mebibyte = 2 ** 20
 const leastMemoryBytes = 512 * mebibyte
 const memoryShare = 0.6
+/** Where this is there for each, several builds run side by side, so that a short one need not wait for a long one. */
+const comfortable = { memoryBytes: 2048 * mebibyte, cpus: 2 } as const
+const maxDefaultCount = 4
 
-export function buildLimits (
-  config: Static<typeof settings>,
-  machine: { readonly memoryBytes: number, readonly cores: number } = { memoryBytes: totalmem(), cores: availableParallelism() }
-): BuildLimits {
-  const { memory_mib: memory, cpus } = config
+export function buildSlots (config: BuildSettings, machine: { readonly memoryBytes: number, readonly cores: number }): BuildSlots {
+  const memory = config.memory_mib === undefined ? undefined : config.memory_mib * mebibyte
+  const share = Math.max(leastMemoryBytes, Math.floor(machine.memoryBytes * memoryShare))
+  const cores = Math.max(0.5, machine.cores - 0.5)
+  const fitting = Math.floor(Math.min(share / (memory ?? comfortable.memoryBytes), machine.cores / (config.cpus ?? comfortable.cpus), maxDefaultCount))
+  const count = config.concurrent ?? Math.max(1, fitting)
+  const each = {
+    memoryBytes: memory ?? Math.max(leastMemoryBytes, Math.floor(share / count)),
+    cpus: Math.min(machine.cores, config.cpus ?? Math.max(0.1, Math.floor(cores / count * 100) / 100))
+  }
   return {
-    memoryBytes: memory === undefined ? Math.max(leastMemoryBytes, Math.floor(machine.memoryBytes * memoryShare)) : memory * mebibyte,
-    cpus: Math.min(machine.cores, cpus ?? machine.cores - 0.5)
+    count,
+    each,
+    memoryBytes: Math.max(share, each.memoryBytes),
+    reserveBytes: config.reserve_mib === undefined
+      ? Math.min(1024 * mebibyte, Math.max(128 * mebibyte, Math.floor(machine.memoryBytes / 10)))
+      : config.reserve_mib * mebibyte
   }
 }
+
+/** What one build may use where nobody has looked at the engine's machine. */
+export const buildLimits = (config: BuildSettings, machine = { memoryBytes: totalmem(), cores: availableParallelism() }): BuildLimits =>
+  buildSlots(config, machine).each
 
 /** A number of minutes from the environment; what is no positive number counts as absent. */
 export function minutes (value: string | undefined, fallback: number): number {

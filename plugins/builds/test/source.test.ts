@@ -179,10 +179,11 @@ test('ignore patterns that could hold up the platform are refused', t => {
 })
 
 test('limits follow the machine unless they are set', t => {
-  const machine = { memoryBytes: 8 * 2 ** 30, cores: 4 }
-  t.same(buildLimits({ checkout_mib: 1 }, machine), { memoryBytes: Math.floor(8 * 2 ** 30 * 0.6), cpus: 3.5 })
-  t.same(buildLimits({ checkout_mib: 1 }, { memoryBytes: 2 ** 29, cores: 1 }), { memoryBytes: 512 * 2 ** 20, cpus: 0.5 })
-  t.same(buildLimits({ checkout_mib: 1, memory_mib: 1024, cpus: 8 }, machine), { memoryBytes: 2 ** 30, cpus: 4 })
+  const config = { checkout_mib: 1, disk_floor_mib: 1, wait_minutes: 1 }
+  const machine = { memoryBytes: 4 * 2 ** 30, cores: 4 }
+  t.same(buildLimits(config, machine), { memoryBytes: Math.floor(4 * 2 ** 30 * 0.6), cpus: 3.5 })
+  t.same(buildLimits(config, { memoryBytes: 2 ** 29, cores: 1 }), { memoryBytes: 512 * 2 ** 20, cpus: 0.5 })
+  t.same(buildLimits({ ...config, memory_mib: 1024, cpus: 8 }, machine), { memoryBytes: 2 ** 30, cpus: 4 })
   t.equal(minutes(undefined, 30), 30)
   t.equal(minutes('5', 30), 5)
   for (const wrong of ['', 'x', '0', '-1', 'Infinity']) t.equal(minutes(wrong, 30), 30, wrong)
