@@ -28,5 +28,5 @@ EXPOSE 8080
 USER node
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# Patterns of strangers (.dockerignore) that would backtrack for ever are matched in linear time instead.
+# An expression that a stranger's text makes backtrack for ever goes on in linear time instead.
 CMD ["node", "--max-semi-space-size=4", "--enable-experimental-regexp-engine-on-excessive-backtracks", "dist/core/main.js"]

@@ -1,25 +1,37 @@
-import dockerignore, { type Ignore } from '@balena/dockerignore'
-import { readdir } from 'node:fs/promises'
+import { lstat, readdir } from 'node:fs/promises'
 import { join, posix, relative, sep } from 'node:path'
 import { Readable } from 'node:stream'
 import { pack } from 'tar-fs'
 import { setImmediate as breathe } from 'node:timers/promises'
+import { IgnoreMatcher, type Trail } from './ignore-matcher.js'
+import { BadPattern, parseIgnoreFile, type IgnorePattern } from './ignore-patterns.js'
 import { problems } from './problems.js'
 import { readSource } from './source-tree.js'
 
 const ignoreFile = '.dockerignore'
 
+/** What of a source tree is sent to the engine. */
+export interface BuildFiles {
+  /** Paths below the directory: files, links, and the directories on the way to them. */
+  readonly included: ReadonlySet<string>
+  /** Names that are no text, which nothing here can write down: they are left out. */
+  readonly unreadable: readonly string[]
+}
+
 /**
- * The build context as a tar: what the ignore file leaves. The one beside the Dockerfile
- * (`<Dockerfile>.dockerignore`) wins over `.dockerignore`. The Dockerfile and `.dockerignore` always go,
- * because the engine reads them; it takes them out again where they are ignored. The Dockerfile goes with
- * `dockerfileText` for its content.
+ * What the ignore file leaves. The one beside the Dockerfile (`<Dockerfile>.dockerignore`) wins over
+ * `.dockerignore`. The Dockerfile and `.dockerignore` always go, because the engine reads them; it takes
+ * them out again where they are ignored.
  */
-export async function buildContext (directory: string, dockerfile: string, dockerfileText: string): Promise<Readable> {
+export async function chooseFiles (directory: string, dockerfile: string, signal: AbortSignal): Promise<BuildFiles> {
   const own = await readSource(directory, dockerfile + ignoreFile)
-  const patterns = own ?? await readSource(directory, ignoreFile) ?? ''
-  const checked = checkPatterns(patterns, own === undefined ? ignoreFile : dockerfile + ignoreFile)
-  const included = await selectEntries(directory, checked, [dockerfile, ignoreFile])
+  const text = own ?? await readSource(directory, ignoreFile) ?? ''
+  const patterns = readPatterns(text, own === undefined ? ignoreFile : dockerfile + ignoreFile)
+  return await selectEntries(directory, patterns, [dockerfile, ignoreFile], signal)
+}
+
+/** The build context as a tar, made while it is read. The Dockerfile goes with `dockerfileText` for its content. */
+export function packFiles (directory: string, { included }: BuildFiles, dockerfile: string, dockerfileText: string): Readable {
   const tar = pack(directory, {
     ignore: path => {
       const name = relative(directory, path).split(sep).join('/')
@@ -35,53 +47,57 @@ export async function buildContext (directory: string, dockerfile: string, docke
 // git keeps only whether a file is executable; the rest is the umask of whoever started the platform.
 const plainMode = (isDirectory: boolean, mode: number): number => isDirectory || (mode & 0o100) !== 0 ? 0o755 : 0o644
 
-const maxPatterns = 500
-const maxWildcards = 4
+/** Every character of every file name is compared with so many places of patterns, at most. */
+const maxPlaces = 16_384
 
-/**
- * Patterns become regular expressions and come from whoever can push: one that takes for ever to match
- * would stop the whole platform.
- */
-export function checkPatterns (patterns: string, file: string): string {
-  const lines = patterns.split(/\r?\n/).map(line => line.trim()).filter(line => line !== '' && !line.startsWith('#'))
-  const wild = lines.find(line => (line.match(/\*+|\[|\?/g) ?? []).length > maxWildcards)
-  if (wild !== undefined) throw problems.badIgnore({ file, reason: `the pattern ${wild.slice(0, 100)} has more than ${maxWildcards} wildcards` })
-  if (lines.length > maxPatterns) throw problems.badIgnore({ file, reason: `it has more than ${maxPatterns} patterns` })
+export function readPatterns (text: string, file: string): IgnorePattern[] {
   try {
-    compile(lines.join('\n')).ignores('x')
+    const patterns = parseIgnoreFile(text)
+    const places = patterns.reduce((sum, pattern) => sum + pattern.places.length, 0)
+    if (places > maxPlaces) throw problems.badIgnore({ file, reason: `its patterns have more than ${maxPlaces} characters: write fewer, with wildcards` })
+    return patterns
   } catch (error) {
-    throw problems.badIgnore({ file, reason: error instanceof Error ? error.message : String(error) })
+    if (error instanceof BadPattern) throw problems.badIgnore({ file, reason: error.message })
+    throw error
   }
-  return lines.join('\n')
 }
 
-// The library passes these on to a regular expression; in an ignore file they are ordinary characters.
-const escapeSpecials = (patterns: string): string =>
-  patterns.replace(/\\.|\[[^\]\n]*\]|[()+{}|^]/g, found => found.length > 1 ? found : `\\${found}`)
-
-const compile = (patterns: string): Ignore => dockerignore.default({ ignorecase: false }).add(escapeSpecials(patterns))
-
 const entriesBetweenPauses = 500
+const stepsBetweenPauses = 100_000
 
-/** The paths below `directory` that are sent: files, links, and the directories on the way to them. */
-export async function selectEntries (directory: string, patterns: string, always: readonly string[]): Promise<ReadonlySet<string>> {
-  const filter = compile(patterns)
-  let seen = 0
-  const mayReinclude = /^\s*!/m.test(patterns)
+export async function selectEntries (directory: string, patterns: readonly IgnorePattern[], always: readonly string[], signal?: AbortSignal): Promise<BuildFiles> {
+  const matcher = new IgnoreMatcher(patterns)
+  const mayTakeInAgain = patterns.some(({ isException }) => isException)
   const included = new Set<string>()
+  const unreadable: string[] = []
+  let seen = 0
+  let pausedAt = 0
+  const pause = async (): Promise<void> => {
+    if (++seen % entriesBetweenPauses !== 0 && matcher.steps - pausedAt < stepsBetweenPauses) return
+    pausedAt = matcher.steps
+    await breathe()
+    signal?.throwIfAborted()
+  }
   const include = (path: string): void => {
     for (let at = path; at !== '.' && !included.has(at); at = posix.dirname(at)) included.add(at)
   }
-  const walk = async (folder: string): Promise<void> => {
+  const walk = async (folder: string, trail: Trail): Promise<void> => {
     for (const entry of await readdir(join(directory, folder), { withFileTypes: true })) {
-      if (++seen % entriesBetweenPauses === 0) await breathe()
+      await pause()
       const path = posix.join(folder, entry.name)
-      const isIgnored = filter.ignores(path)
-      if (!isIgnored) include(path)
-      if (entry.isDirectory() && (!isIgnored || mayReinclude)) await walk(path)
+      if (entry.name.includes('\uFFFD') && await isMissing(join(directory, path))) {
+        unreadable.push(path)
+        continue
+      }
+      const found = matcher.enter(trail, entry.name)
+      if (!found.isIgnored) include(path)
+      if (entry.isDirectory() && (!found.isIgnored || mayTakeInAgain)) await walk(path, found)
     }
   }
-  await walk('')
+  await walk('', matcher.root)
   for (const path of always) include(path)
-  return included
+  return { included, unreadable }
 }
+
+// A name that is not UTF-8 is read with a substitute in it, by which it cannot be found again.
+const isMissing = async (path: string): Promise<boolean> => await lstat(path).then(() => false, () => true)

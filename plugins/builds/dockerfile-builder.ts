@@ -1,7 +1,7 @@
 import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
 import { isProblem } from 'busbar/sdk'
 import type { Builder, BuildContext, BuildLimits, BuildRequest } from './api.js'
-import { buildContext } from './build-context.js'
+import { chooseFiles, packFiles } from './build-context.js'
 import { declaredArguments, labelDockerfile } from './dockerfile.js'
 import { problems } from './problems.js'
 import { cleanPath, describeDockerfiles, readSource } from './source-tree.js'
@@ -21,8 +21,10 @@ export class DockerfileBuilder implements Builder {
     }
     log({ level: 'info', msg: `Building ${tag} with ${dockerfile} (${Math.round(limits.memoryBytes / 2 ** 20)} MiB of memory, ${limits.cpus} CPUs)` })
     const owner = { projectId, applicationId, deploymentId }
+    const files = await chooseFiles(directory, dockerfile, signal)
+    if (files.unreadable.length > 0) log({ level: 'warning', msg: unreadableNote(files.unreadable) })
     const build = async (content: string, isLabelled?: true): Promise<ImageInfo> =>
-      await this.runtime.build(await buildContext(directory, dockerfile, content), { tag, dockerfile, buildArgs, owner, isLabelled, noCache: request.noCache, ...limits },
+      await this.runtime.build(packFiles(directory, files, dockerfile, content), { tag, dockerfile, buildArgs, owner, isLabelled, noCache: request.noCache, ...limits },
         { signal, onLine: line => log({ level: 'info', stream: 'stdout', msg: line }) })
     try {
       return await build(labelDockerfile(text, await this.runtime.imageLabels(owner)), true)
@@ -33,6 +35,9 @@ export class DockerfileBuilder implements Builder {
     }
   }
 }
+
+const unreadableNote = (paths: readonly string[]): string =>
+  `${paths.length} file${paths.length === 1 ? '' : 's'} or directories are left out of the build, because their names are not UTF-8: ${paths.slice(0, 5).map(path => JSON.stringify(path)).join(', ')}; rename them`
 
 /** The variables a Dockerfile asks for by ARG; those that are secret are only named. */
 export function chooseArguments (declared: ReadonlySet<string>, variables: BuildRequest['variables']): { buildArgs: Record<string, string>, secret: string[] } {

@@ -180,7 +180,7 @@ engineTest('what is wrong with the source is said before anything is built', asy
     'link/Dockerfile': { symlink: '/etc/passwd' },
     up: { symlink: '..' },
     'bad/Dockerfile': 'FROM busybox:lab\n',
-    'bad/.dockerignore': '**/**/**/**/**/x\n'
+    'bad/.dockerignore': 'a[\n'
   })
   await t.rejects(prepare(gitSource(url)), { code: 'E_SOURCE_DOCKERFILE', message: 'there is no Dockerfile at Dockerfile; found were: bad/Dockerfile, deploy/Dockerfile.prod; set the Dockerfile path to one of them' })
   await t.rejects(prepare(gitSource(url, { rootDirectory: 'web' })), { code: 'E_SOURCE_ROOT', message: /web does not exist in the repository; directories there are: bad, deploy, link/ })

@@ -1,7 +1,7 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test, type Test } from 'tap'
-import { checkPatterns, selectEntries } from '../build-context.js'
+import { readPatterns, selectEntries } from '../build-context.js'
 import { chooseArguments } from '../dockerfile-builder.js'
 import { declaredArguments, labelDockerfile } from '../dockerfile.js'
 import { parseHostPolicy, refusalOf } from '../host-policy.js'
@@ -155,26 +155,18 @@ test('.dockerignore leaves out what the docker command would leave out', async t
     Dockerfile: '', '.dockerignore': '', 'a.txt': '', 'a.log': '', 'keep.log': '', 'src/b.log': '', 'src/c.ts': '',
     'node_modules/x/index.js': '', 'docs/readme.md': '', 'docs/deep/important.md': '', 'docs/deep/other.md': ''
   })
-  const select = async (patterns: string) => [...await selectEntries(directory, patterns, ['Dockerfile', '.dockerignore'])].filter(path => path.includes('.') || path === 'Dockerfile' || path === 'node_modules').sort()
+  const select = async (patterns: string) => [...(await selectEntries(directory, readPatterns(patterns, 'x'), ['Dockerfile', '.dockerignore'])).included].filter(path => path.includes('.') || path === 'Dockerfile' || path === 'node_modules').sort()
   t.same(await select('# comment\n*.log\n!keep.log\nnode_modules\ndocs\n!docs/deep/important.md\n'),
     ['.dockerignore', 'Dockerfile', 'a.txt', 'docs/deep/important.md', 'keep.log', 'src/b.log', 'src/c.ts'])
   t.same(await select('**/*.log\n/src/\nnode_modules/\ndocs'), ['.dockerignore', 'Dockerfile', 'a.txt'])
   t.same(await select('*\n!src/*.ts'), ['.dockerignore', 'Dockerfile', 'src/c.ts'], 'the Dockerfile goes although it is ignored')
-  t.equal((await selectEntries(directory, 'docs\n', [])).has('docs'), false)
+  t.equal((await selectEntries(directory, readPatterns('docs\n', 'x'), [])).included.has('docs'), false)
 })
 
-test('parentheses and signs of an ignore pattern are ordinary characters', async t => {
-  const long = 'a'.repeat(60)
-  const directory = await tree(t, { '(admin)/a.txt': '', 'c++.txt': '', 'x{1}.txt': '', 'b1.txt': '', 'c1.txt': '', 'kept.txt': '', [long]: '' })
-  const patterns = checkPatterns('(a+)+b\n(admin)\nc++.txt\nx{1}.txt\n[^c]1.txt\n\\(admin)', '.dockerignore')
-  t.same([...await selectEntries(directory, patterns, [])].sort(), [long, 'c1.txt', 'kept.txt'])
-})
-
-test('ignore patterns that could hold up the platform are refused', t => {
-  t.equal(checkPatterns('a\r\n# b\n\n **/x*.ts \n', '.dockerignore'), 'a\n**/x*.ts')
-  t.throws(() => checkPatterns('**/**/**/**/**/x', '.dockerignore'), { code: 'E_SOURCE_IGNORE', message: /^\.dockerignore cannot be used: the pattern .* has more than 4 wildcards/ })
-  t.throws(() => checkPatterns('a*a*a*a*a*b', 'x'), { code: 'E_SOURCE_IGNORE' })
-  t.throws(() => checkPatterns('x\n'.repeat(501), 'x'), { code: 'E_SOURCE_IGNORE', message: /more than 500 patterns/ })
+test('an ignore file that cannot be used is named with the reason', t => {
+  t.equal(readPatterns('a\r\n# b\n\n **/**/**/**/**/x*y*z*.ts \n', '.dockerignore').length, 2, 'stars are not counted')
+  t.throws(() => readPatterns('x/[', '.dockerignore'), { code: 'E_SOURCE_IGNORE', message: '.dockerignore cannot be used: the pattern x/[ has a [ without its ], or a - or ] in it that needs a backslash' })
+  t.throws(() => readPatterns('abcdefg\n'.repeat(3000), 'x'), { code: 'E_SOURCE_IGNORE', message: /more than 16384 characters/ })
   t.end()
 })
 
