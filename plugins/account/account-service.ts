@@ -1,11 +1,12 @@
 import type { Client, Identity, SessionGrant, UserRow } from 'busbar/api/identity'
 import { reply, type Reply, type RouteRequest, type SessionCaller, type SignedInCaller } from 'busbar/sdk'
 import { problems } from './problems.js'
-import type { LoginAnswer, ProfileChanges } from './schemas.js'
+import type { PasswordRecovery } from './password-recovery.js'
+import type { Acceptance, LoginAnswer, ProfileChanges } from './schemas.js'
 
 /** The account as its owner sees it. The rules are the identity's. */
 export class AccountService {
-  constructor (readonly identity: Identity) {}
+  constructor (readonly identity: Identity, readonly recovery: PasswordRecovery) {}
 
   async profile (caller: SignedInCaller): Promise<UserRow> {
     const user = await this.identity.findUser(caller.user.id)
@@ -39,6 +40,10 @@ export class AccountService {
     const outcome = await this.identity.login(account, client)
     if (outcome.kind === 'signedIn') return signedIn(outcome.grant)
     return reply(200, { ...outcome.challenge, methods: [...outcome.challenge.methods] })
+  }
+
+  async accept ({ token: secret, first_name: firstName, last_name: lastName, ...account }: Acceptance, client: Client) {
+    return signedIn(await this.identity.acceptInvitation({ ...account, secret, firstName, lastName }, client))
   }
 
   /** A refresh that is refused takes the cookies away, so that the browser stops trying. */

@@ -1,6 +1,6 @@
 import { allow, reply, statusResponse, type RouteDeclarer } from 'busbar/sdk'
 import { clientOf, type AccountService } from './account-service.js'
-import { passwordBody } from './schemas.js'
+import { forgotBody, passwordBody, resetBody } from './schemas.js'
 
 const group = 'Profile'
 
@@ -15,5 +15,19 @@ export function passwordRoutes (route: RouteDeclarer<AccountService>) {
       const { cookies } = await identity.changePassword(request.caller, { currentPassword, newPassword }, clientOf(request))
       return reply(200, { status: 'password updated' }, { cookies })
     }
+  })
+  route({
+    method: 'POST', url: '/api/auth/forgot-password', group: 'Public', summary: 'Forgot Password', limit: { max: 3, windowSeconds: 3600 },
+    access: allow.public('who has forgotten the password has no credential; every address gets the same answer'),
+    schema: { body: forgotBody, response: { 200: statusResponse } },
+    audit: { action: 'password_reset_requested', claims: 'email', resource: 'user' },
+    handler: async ({ body }, { recovery }) => await recovery.request(body.email)
+  })
+  route({
+    method: 'POST', url: '/api/auth/reset-password', group: 'Public', summary: 'Reset Password', limit: { max: 10, windowSeconds: 60 },
+    access: allow.public('the token of the link in the body is the credential'),
+    schema: { body: resetBody, response: { 200: statusResponse } },
+    audit: { action: 'password_reset_completed', resource: 'user', id: { result: 'user_id' } },
+    handler: async (request, { recovery }) => await recovery.complete(request.body, clientOf(request))
   })
 }

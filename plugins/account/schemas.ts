@@ -50,6 +50,27 @@ export const profileBody = object({
 })
 export type ProfileChanges = Static<typeof profileBody>
 
+export const forgotBody = object({ email })
+const linkSecret = text({ max: 128 })
+export const resetBody = object({ token: linkSecret, new_password: password })
+
+export const invitationQuery = object({ token: linkSecret })
+export const invitation = object({ email: Type.String(), role })
+export const acceptBody = object({
+  token: linkSecret, password, username: maybe(personName), first_name: maybe(personName), last_name: maybe(personName)
+})
+export type Acceptance = Static<typeof acceptBody>
+
+export const alertPreferences = object({
+  deploy_failures: Type.Boolean(),
+  deploy_success: Type.Boolean(),
+  build_failures: Type.Boolean(),
+  quota_threshold: Type.Boolean(),
+  quota_threshold_percent: Type.Integer()
+})
+/** A percentage out of range gets a sentence of its own. */
+export const alertPreferencesBody = Type.Partial(alertPreferences)
+
 export const passwordBody = object({ current_password: password, new_password: password })
 
 export const session = object({
@@ -68,7 +89,7 @@ export const totpStatus = object({
   enabled: Type.Boolean(), enabled_at: nullable(timestamp()), recovery_codes_remaining: Type.Integer()
 })
 export const enrollBody = object({ password })
-export const enrollment = object({ secret: Type.String(), uri: Type.String() })
+export const enrollment = object({ secret: Type.String(), uri: Type.String(), qr_code: Type.String() })
 export const verifyEnrollmentBody = object({ code })
 export const ownProofBody = object({ password, code, method })
 const renewedSession = nullable(loginResult)

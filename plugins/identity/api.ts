@@ -118,6 +118,71 @@ export interface Passwords {
   resetPassword(caller: SessionCaller, userId: string, input: { readonly currentPassword: string, readonly newPassword: string }, client: Client): Promise<void>
 }
 
+/** Passwords that were forgotten. The link is the caller's to make and to send. */
+export interface PasswordResets {
+  /**
+   * A new secret for a reset link; links before it stop working. Undefined when nobody has this address, or
+   * they were given three within the hour. For a job, which takes as long as it takes: a request that waited
+   * for it would tell who has an account.
+   */
+  openPasswordReset(email: string, tx: Tx): Promise<{ readonly email: string, readonly secret: string, readonly expiresAt: Date } | undefined>
+  /**
+   * Spends the secret of a link: all sessions and tokens of the user end. 400 when it is unknown, was used or
+   * has expired. Returns the user's id; signs nobody in.
+   */
+  completePasswordReset(input: { readonly secret: string, readonly newPassword: string }, client: Client): Promise<string>
+}
+
+/** Somebody an admin asked to become a user. */
+export interface InvitationRow {
+  readonly id: string
+  readonly email: string
+  readonly role: Role
+  readonly invited_by_user_id: string
+  readonly expires_at: Date
+  readonly accepted_at: Date | null
+  readonly created_at: Date
+}
+
+/** Invitations live for seven days, and no longer than their maker is an admin. */
+export interface Invitations {
+  /**
+   * `secret` is for the link; it is told once. One that waits for the same address is replaced. 409 when the
+   * address belongs to a user.
+   */
+  invite(caller: SessionCaller, input: { readonly email: string, readonly role: Role }, tx: Tx): Promise<{ readonly row: InvitationRow, readonly secret: string }>
+  /** Newest first, those that can still be accepted. */
+  listInvitations(range: ListRange): Promise<Counted<InvitationRow>>
+  /** 404 when none waits under this id. */
+  revokeInvitation(invitationId: string): Promise<void>
+  /** 404 for an unknown secret, 410 when it was accepted or has expired. */
+  findInvitation(secret: string): Promise<{ readonly email: string, readonly role: Role }>
+  /** Makes the user and signs them in. The same errors, and 409 when the address has been taken meanwhile. */
+  acceptInvitation(input: {
+    readonly secret: string
+    readonly password: string
+    readonly username?: string
+    readonly firstName?: string
+    readonly lastName?: string
+  }, client: Client): Promise<SessionGrant>
+}
+
+/** What a user wants to be told of, in wire names. */
+export interface AlertPreferences {
+  readonly deploy_failures: boolean
+  readonly deploy_success: boolean
+  readonly build_failures: boolean
+  readonly quota_threshold: boolean
+  /** 1 to 100. */
+  readonly quota_threshold_percent: number
+}
+export interface AlertSettings {
+  /** The defaults (everything, at 80 percent) for a user who never changed them. */
+  alertPreferences(userId: string): Promise<AlertPreferences>
+  /** What is absent stays as it is; 400 for a percentage out of range. */
+  updateAlertPreferences(userId: string, changes: Partial<AlertPreferences>): Promise<AlertPreferences>
+}
+
 /** A personal access token, without its value. */
 export interface AccessTokenRow {
   readonly id: string
@@ -161,8 +226,8 @@ export interface TotpStatus {
 /** Two-factor sign-in with time-based codes. A wrong password or code is 401 and counts towards lock-out. */
 export interface TwoFactor {
   totpStatus(userId: string): Promise<TotpStatus>
-  /** Stores a new secret that counts only after `verifyTotp`; 409 while a factor is on. */
-  enrollTotp(caller: SessionCaller, password: string, client: Client): Promise<{ readonly secret: string, readonly uri: string }>
+  /** Stores a new secret that counts only after `verifyTotp`; 409 while a factor is on. `qr_code` is `uri` as a PNG, in a data URL. */
+  enrollTotp(caller: SessionCaller, password: string, client: Client): Promise<{ readonly secret: string, readonly uri: string, readonly qr_code: string }>
   /** Turns the factor on: the other sessions end, this one is renewed. 409 when nothing was enrolled. */
   verifyTotp(caller: SessionCaller, code: string, client: Client): Promise<{ readonly recoveryCodes: readonly string[], readonly grant: SessionGrant }>
   disableTotp(caller: SessionCaller, proof: TwoFactorProof, client: Client): Promise<SessionGrant>
@@ -183,6 +248,6 @@ export interface TwoFactorProof {
  * them. Rows come in wire names. The table `identity.user (id)` may be referenced by foreign keys
  * (RESTRICT), and joined for reading: `id, email, username, first_name, last_name, role`.
  */
-export interface Identity extends Users, Sessions, Passwords, AccessTokens, TwoFactor {}
+export interface Identity extends Users, Sessions, Passwords, PasswordResets, Invitations, AccessTokens, TwoFactor, AlertSettings {}
 /** For built-in plugins only. */
 export const identity = service<Identity>('identity.accounts', { builtInOnly: true })

@@ -1,10 +1,17 @@
 import type { Clock, Credentials, Database, Instance, Secrets } from 'busbar/sdk'
 import type { Identity } from './api.js'
+import { createAlertPreferenceStore } from './alert-preference-store.js'
+import { createAlertSettings } from './alert-preferences.js'
 import { createInstanceStore } from './instance-store.js'
+import { createInvitationStore } from './invitation-store.js'
+import { createInvitations } from './invitations.js'
 import { createLockOut } from './lock-out.js'
 import { createLockOutStore } from './lock-out-store.js'
 import { createLoginChallenges } from './login-challenges.js'
 import { createPasswordHasher } from './password-hasher.js'
+import { createPasswordResetStore } from './password-reset-store.js'
+import { createPasswordResets } from './password-resets.js'
+import { createPasswordWriter } from './password-writer.js'
 import { createPasswords } from './passwords.js'
 import { readSessionPolicy } from './policy.js'
 import { createReauthentication } from './reauthentication.js'
@@ -37,16 +44,22 @@ export function createIdentity ({ database, secrets, clock, credentials, environ
   const sessions = createSessionStore(database)
   const tokens = createTokenStore(database)
   const twoFactor = createTwoFactorStore(database)
+  const resets = createPasswordResetStore(database)
+  const invitations = createInvitationStore(database)
 
   const issuer = createSessionIssuer({ store: sessions, credentials, policy, clock })
+  const writer = createPasswordWriter({ users, tokens, twoFactor, resets, issuer, clock })
   const secondFactor = createSecondFactor(twoFactor, secrets, clock)
   const challenges = createLoginChallenges({ database, store: twoFactor, users, secondFactor, lockOut, issuer, clock })
   const reauthentication = createReauthentication({ database, users, hasher, secondFactor, lockOut })
 
   return Object.freeze({
-    ...createUsers({ database, store: users, instance: createInstanceStore(database), hasher, issuer, credentials, clock }),
+    ...createUsers({ database, store: users, instance: createInstanceStore(database), invitations, hasher, issuer, credentials, clock }),
     ...createSessions({ database, store: sessions, users, hasher, lockOut, issuer, challenges, credentials, clock }),
-    ...createPasswords({ database, users, tokens, twoFactor, hasher, reauthentication, issuer, clock }),
+    ...createPasswords({ database, users, hasher, writer, reauthentication, issuer }),
+    ...createPasswordResets({ database, store: resets, users, hasher, writer, lockOut, clock }),
+    ...createInvitations({ database, store: invitations, users, hasher, issuer, clock }),
+    ...createAlertSettings(createAlertPreferenceStore(database)),
     ...createTokens({ database, store: tokens, users, credentials, clock }),
     ...createTwoFactor({ database, store: twoFactor, users, secondFactor, reauthentication, lockOut, issuer })
   })

@@ -20,7 +20,11 @@ export interface Proof<T> {
  * Slows down guessing: after five failures for one account from one address, both are refused together
  * for fifteen minutes. Nobody can lock a user out from elsewhere.
  */
-export interface LockOut { attempt<T>(proof: Proof<T>): Promise<T> }
+export interface LockOut {
+  attempt<T>(proof: Proof<T>): Promise<T>
+  /** Forgets the failures for an account from an address: it was proved in another way. */
+  forgive(account: string, ip: string): Promise<void>
+}
 
 export function createLockOut (store: LockOutStore, clock: Clock): LockOut {
   return Object.freeze({
@@ -44,7 +48,8 @@ export function createLockOut (store: LockOutStore, clock: Clock): LockOut {
       if (partial?.(value) === true) await store.remove(account, address)
       else await store.clear(account, address)
       return value
-    }
+    },
+    forgive: async (account: string, ip: string) => { await store.clear(account, addressKey(ip)) }
   })
 }
 

@@ -5,6 +5,8 @@ export const lockOutPolicy = { attempts: 5, windowMs: 15 * minuteMs } as const
 export const challengePolicy = { attempts: 5, lifetimeMs: 5 * minuteMs } as const
 export const passwordPolicy = { minCharacters: 8, maxBytes: 1024 } as const
 export const recoveryCodes = 10
+export const passwordResetPolicy = { lifetimeMs: 30 * minuteMs, perHour: 3 } as const
+export const invitationPolicy = { lifetimeMs: 7 * 24 * hourMs } as const
 
 /** How long a session secret works, and how long the session can be refreshed. */
 export interface SessionPolicy { readonly secretMs: number, readonly refreshMs: number }

@@ -17,6 +17,16 @@ export const problems = problemTable({
   lastAdminDeleted: [400, 'E_USER_LAST_ADMIN', 'the last admin cannot be deleted: make another user an admin first'],
   userOwns: [409, 'E_USER_OWNS_PROJECTS', 'this user still owns projects: transfer or delete them first'],
 
+  resetInvalid: [400, 'E_PASSWORD_RESET', 'invalid or expired reset token'],
+  resetUsed: [400, 'E_PASSWORD_RESET_USED', 'reset token has already been used'],
+  resetExpired: [400, 'E_PASSWORD_RESET_EXPIRED', 'reset token has expired'],
+
+  invitationNotFound: [404, 'E_INVITATION_NOT_FOUND', 'invitation not found'],
+  invitationAccepted: [410, 'E_INVITATION_ACCEPTED', 'this invitation has already been accepted: sign in instead'],
+  invitationExpired: [410, 'E_INVITATION_EXPIRED', 'this invitation has expired: ask for a new one'],
+
+  quotaPercent: [400, 'E_ALERT_PERCENT', 'quota_threshold_percent must be between 1 and 100'],
+
   totpEnabled: [409, 'E_TOTP_ENABLED', 'two-factor authentication is already enabled'],
   totpDisabled: [409, 'E_TOTP_DISABLED', 'two-factor authentication is not enabled'],
   totpNotEnrolled: [409, 'E_TOTP_NOT_ENROLLED', 'no two-factor enrollment is pending: enroll first'],

@@ -1,4 +1,5 @@
 import { generateSecret, generateURI, verifySync } from 'otplib'
+import { toDataURL } from 'qrcode'
 
 const periodSeconds = 30
 const issuer = 'Busbar'
@@ -8,6 +9,9 @@ export const newTotpSecret = (): string => generateSecret({ length: 20 })
 
 /** What an authenticator application reads from a QR code. */
 export const totpUri = (email: string, secret: string): string => generateURI({ issuer, label: email, secret })
+
+/** The same as an image: a PNG as a data URL, for the `src` of an `img`. */
+export const totpImage = async (uri: string): Promise<string> => await toDataURL(uri, { type: 'image/png', errorCorrectionLevel: 'M', margin: 2, scale: 6 })
 
 export type TotpVerdict =
   | { readonly kind: 'right', readonly step: number }

@@ -6,7 +6,7 @@ import type { Reauthentication } from './reauthentication.js'
 import { digestOfRecoveryCode, newRecoveryCodes } from './recovery-code.js'
 import type { SecondFactor } from './second-factor.js'
 import type { SessionIssuer } from './session-issuer.js'
-import { newTotpSecret, totpUri } from './totp.js'
+import { newTotpSecret, totpImage, totpUri } from './totp.js'
 import type { TwoFactorStore } from './two-factor-store.js'
 import type { UserStore } from './user-store.js'
 
@@ -37,7 +37,8 @@ export function createTwoFactor (parts: {
         if (existing?.enabled_at != null) throw problems.totpEnabled()
         await store.put({ user_id: user.id, secret: secondFactor.sealSecret(user.id, secret), enabled_at: null, last_step: null }, tx)
       })
-      return { secret, uri: totpUri(user.email, secret) }
+      const uri = totpUri(user.email, secret)
+      return { secret, uri, qr_code: await totpImage(uri) }
     },
 
     async verifyTotp (caller, code, client) {

@@ -9,6 +9,8 @@ export interface NewUser {
   readonly username: string
   readonly role: Role
   readonly password_hash: string
+  readonly first_name?: string
+  readonly last_name?: string
 }
 export interface UserChanges {
   readonly username?: string
@@ -23,7 +25,7 @@ export interface UserStore {
   /** Nobody adds a user until `tx` has ended. */
   lockAll(tx: Tx): Promise<void>
   find(id: string, tx?: Tx): Promise<StoredUser | undefined>
-  findByEmail(email: string): Promise<StoredUser | undefined>
+  findByEmail(email: string, tx?: Tx): Promise<StoredUser | undefined>
   /** The user, who is neither changed nor deleted until `tx` has ended. */
   hold(id: string, tx: Tx): Promise<StoredUser | undefined>
   /** The same for who is going to change it. */
@@ -52,7 +54,7 @@ export function createUserStore (database: Database): UserStore {
       await database.sql('lock table $schema.user in share row exclusive mode', [], tx)
     },
     find: async (id, tx) => await users(tx).where({ id }).first(...storedColumns),
-    findByEmail: async email => await users().where({ email }).first(...storedColumns),
+    findByEmail: async (email, tx) => await users(tx).where({ email }).first(...storedColumns),
     hold: async (id, tx) => await users(tx).where({ id }).forShare().first(...storedColumns),
     lock: async (id, tx) => await users(tx).where({ id }).forUpdate().first(...storedColumns),
     async holdAdmins (tx) {
@@ -67,7 +69,7 @@ export function createUserStore (database: Database): UserStore {
     },
     async insert (user, now, tx) {
       const [row] = await users(tx)
-        .insert({ ...user, first_name: '', last_name: '', created_at: now, updated_at: now, last_active_at: now })
+        .insert({ first_name: '', last_name: '', ...user, created_at: now, updated_at: now, last_active_at: now })
         .onConflict('email').ignore().returning([...wireColumns])
       return row
     },

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock, Credentials, Database, Role, Tx } from 'busbar/sdk'
 import type { UserRow, Users } from './api.js'
 import { checkedEmail } from './email.js'
+import type { InvitationStore } from './invitation-store.js'
 import type { InstanceStore } from './instance-store.js'
 import { checkPassword, type PasswordHasher } from './password-hasher.js'
 import { problems } from './problems.js'
@@ -18,12 +19,13 @@ export function createUsers (parts: {
   readonly database: Database
   readonly store: UserStore
   readonly instance: InstanceStore
+  readonly invitations: InvitationStore
   readonly hasher: PasswordHasher
   readonly issuer: SessionIssuer
   readonly credentials: Credentials
   readonly clock: Clock
 }): Users {
-  const { database, store, instance, hasher, issuer, credentials, clock } = parts
+  const { database, store, instance, invitations, hasher, issuer, credentials, clock } = parts
 
   async function prepare ({ email, password, username = '' }: NewAccount, role: Role) {
     const address = checkedEmail(email)
@@ -73,7 +75,14 @@ export function createUsers (parts: {
       return { rows, total }
     },
 
-    createUser: async ({ role, ...account }) => await insert(await prepare(account, role)),
+    async createUser ({ role, ...account }) {
+      const user = await prepare(account, role)
+      return await database.transaction(async tx => {
+        const row = await insert(user, tx)
+        await invitations.deletePendingFor(row.email, tx)
+        return row
+      })
+    },
 
     async updateProfile (userId, { username, firstName, lastName }) {
       const changes = {
@@ -98,6 +107,8 @@ export function createUsers (parts: {
       const row = await store.update(userId, { role }, clock.now(), tx)
       if (row === undefined) throw problems.userNotFound()
       await issuer.endAll(userId, tx)
+      // What an admin has begun to give does not outlive being one.
+      await invitations.deletePendingFrom(userId, tx)
       return row
     }),
 

@@ -1,4 +1,4 @@
-import { maybe, object, oneOf, pagingQuery, roles, text, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+import { maybe, nullable, object, oneOf, pagingQuery, roles, text, timestamp, Type, uuid, type Static } from 'busbar/sdk'
 
 const role = oneOf(roles)
 const password = text({ max: 1024 })
@@ -23,6 +23,21 @@ export const createBody = object({
   username: maybe(Type.String({ maxLength: 64, pattern: '^[^\\u0000-\\u001f\\u007f]*$' }))
 })
 export type NewUser = Static<typeof createBody>
+
+/** `role` is `member` unless given. */
+export const inviteBody = object({ email: text({ max: 254 }), role: maybe(role) })
+const invitationFields = {
+  id: uuid(),
+  email: Type.String(),
+  role,
+  invited_by_user_id: uuid(),
+  expires_at: timestamp(),
+  accepted_at: nullable(timestamp()),
+  created_at: timestamp()
+}
+export const invitation = object(invitationFields)
+/** `link` is for the admin to pass on, where the platform cannot mail it. */
+export const createdInvitation = object({ ...invitationFields, link: maybe(Type.String()) })
 
 export const roleBody = object({ role })
 /** `current_password` is the acting admin's own. */

@@ -1,11 +1,16 @@
 import type { Client, Identity, ListRange } from 'busbar/api/identity'
 import { Problem, type Contributions, type SessionCaller } from 'busbar/sdk'
 import type { UserRemovalCheck } from './api.js'
+import type { InvitationService } from './invitation-service.js'
 import type { NewUser } from './schemas.js'
 
 /** Users as an admin manages them. The rules about accounts are the identity's. */
 export class UserService {
-  constructor (readonly identity: Identity, readonly removal: Contributions<UserRemovalCheck>) {}
+  constructor (
+    readonly identity: Identity,
+    readonly removal: Contributions<UserRemovalCheck>,
+    readonly invitations: InvitationService
+  ) {}
 
   list = async (range: ListRange) => await this.identity.listUsers(range)
 

@@ -1,3 +1,4 @@
+import { identity } from 'busbar/api/identity'
 import { generateSync } from 'otplib'
 import type { HappyCalls, HappyFixture, TestClient } from 'busbar/sdk/testing'
 import { follow } from './browser.js'
@@ -21,7 +22,23 @@ async function guestWithFactor (fixture: HappyFixture): Promise<Factored> {
   return { email, client: follow(fixture.k, verified), codes: verified.body.recovery_codes as string[] }
 }
 
+/** The secret of an invitation, which the admin is given while the platform sends no mail. */
+async function invitationFor ({ admin, unique }: HappyFixture): Promise<string> {
+  const { body } = await admin.post('/api/users/invite', { email: `${unique('invited')}@example.com` })
+  return new URL(body.link as string, 'http://localhost').searchParams.get('token') ?? ''
+}
+
 export const happyCalls: HappyCalls = {
+  'POST /api/auth/forgot-password': async fixture => ({ as: fixture.k.as.anonymous(), body: { email: (await guest(fixture)).email } }),
+  'POST /api/auth/reset-password': async fixture => {
+    const { k } = fixture
+    const { email } = await guest(fixture)
+    const reset = await k.kernel.postgres.transaction(async tx => await k.service(identity).openPasswordReset(email, tx))
+    return { as: k.as.anonymous(), body: { token: reset?.secret, new_password: 'another good one' } }
+  },
+  'GET /api/auth/invitation': async fixture => ({ as: fixture.k.as.anonymous(), query: `?token=${await invitationFor(fixture)}` }),
+  'POST /api/auth/accept-invitation': async fixture => ({ as: fixture.k.as.anonymous(), body: { token: await invitationFor(fixture), password } }),
+  'PUT /api/account/alert-preferences': async fixture => ({ as: (await guest(fixture)).client, body: { deploy_success: false } }),
   'POST /api/auth/setup': () => ({ body: { email: 'second@example.com', password }, expect: 409 }),
   'POST /api/auth/login': async fixture => ({ as: fixture.k.as.anonymous(), body: { email: (await guest(fixture)).email, password } }),
   'POST /api/auth/login/verify': async fixture => {

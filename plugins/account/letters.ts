@@ -1,0 +1,11 @@
+import type { Letter } from 'busbar/api/mail'
+
+export const resetLetter = (url: string): Letter => ({
+  subject: 'Reset your Busbar password',
+  paragraphs: [
+    'Somebody, probably you, asked for a new password for your account on Busbar.',
+    'Choose one with the link below. It works once and for 30 minutes; using it signs you out everywhere and ends your access tokens.'
+  ],
+  link: { label: 'Choose a new password', url },
+  note: 'If it was not you, do nothing: your password stays as it is.'
+})

@@ -1,0 +1,11 @@
+import type { Letter } from 'busbar/api/mail'
+
+export const invitationLetter = (url: string, { role, inviter }: { readonly role: string, readonly inviter: string }): Letter => ({
+  subject: 'You are invited to Busbar',
+  paragraphs: [
+    `${inviter} has invited you to Busbar, the platform that runs their applications, as ${role === 'admin' ? 'an administrator' : 'a member'}.`,
+    'Accept with the link below and choose a password. The link works once and for 7 days.'
+  ],
+  link: { label: 'Accept the invitation', url },
+  note: 'If you do not know the sender, do nothing.'
+})
