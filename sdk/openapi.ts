@@ -1,5 +1,23 @@
-import type { Access } from 'busbar/sdk'
-import type { RouteRecord } from '../plugins/records.js'
+import type { Access } from './access.js'
+import type { BodyKind, Method, RouteLimit, RouteSchema } from './route.js'
+
+/** A declared route with what was left out of its declaration filled in, as far as it is described. */
+export interface DescribedRoute {
+  readonly plugin: string
+  readonly method: Method
+  readonly url: string
+  /** In the order of the path. */
+  readonly params: readonly string[]
+  readonly access: Access
+  readonly summary: string
+  readonly group: string
+  readonly schema: RouteSchema
+  readonly produces: string | undefined
+  readonly body: BodyKind
+  readonly limit: RouteLimit | undefined
+  readonly idempotent: boolean
+  readonly successStatus: number
+}
 
 type Json = Record<string, unknown>
 
@@ -8,7 +26,7 @@ const title = 'Busbar API'
 const descriptionVersion = '1.0.0'
 
 /** The OpenAPI 3.1.0 description of the routes that are being served, from the records the guard reads. */
-export function describeApi (routes: readonly RouteRecord[]): Json {
+export function describeApi (routes: readonly DescribedRoute[]): Json {
   const paths: Record<string, Json> = {}
   const sorted = [...routes].sort((a, b) => a.url === b.url ? 0 : a.url < b.url ? -1 : 1)
   for (const route of sorted) {
@@ -45,10 +63,10 @@ const errorSchema = {
 }
 
 /** `GET /api/projects/{projectId}/env` → `get_projects_projectId_env`: unique and stable. */
-const operationId = ({ method, url }: RouteRecord): string =>
+const operationId = ({ method, url }: DescribedRoute): string =>
   `${method.toLowerCase()}_${url.replace(/^\/api\//, '').replace(/[:/.-]+/g, '_').replace(/^_/, '')}`
 
-function describeRoute (route: RouteRecord): Json {
+function describeRoute (route: DescribedRoute): Json {
   const { access, schema } = route
   return {
     operationId: operationId(route),
@@ -89,14 +107,14 @@ function pinText (rule: Exclude<Access, { kind: 'public' }>['project']): string 
   return ` A token pinned to other projects is refused (403).${owner}`
 }
 
-const pathParameters = ({ params, schema }: RouteRecord): Json[] => params.map(name => ({
+const pathParameters = ({ params, schema }: DescribedRoute): Json[] => params.map(name => ({
   name,
   in: 'path',
   required: true,
   schema: schema.params?.[name] ?? (name.endsWith('Id') ? { type: 'string', format: 'uuid' } : { type: 'string' })
 }))
 
-function queryParameters (query: RouteRecord['schema']['query']): Json[] {
+function queryParameters (query: DescribedRoute['schema']['query']): Json[] {
   const properties = (query?.['properties'] ?? {}) as Record<string, Json>
   const required = (query?.['required'] ?? []) as string[]
   return Object.entries(properties).map(([name, schema]) => ({
@@ -104,11 +122,11 @@ function queryParameters (query: RouteRecord['schema']['query']): Json[] {
   }))
 }
 
-const headerParameters = ({ idempotent }: RouteRecord): Json[] => idempotent
+const headerParameters = ({ idempotent }: DescribedRoute): Json[] => idempotent
   ? [{ name: 'Idempotency-Key', in: 'header', schema: { type: 'string', maxLength: 255 }, description: 'The same key within 24 hours gets the first answer.' }]
   : []
 
-function requestBody ({ schema, body }: RouteRecord): Json {
+function requestBody ({ schema, body }: DescribedRoute): Json {
   if (schema.body !== undefined) return { requestBody: { content: { 'application/json': { schema: unrequired(schema.body) } } } }
   if (body === 'raw' || body === 'stream') return { requestBody: { content: { '*/*': { schema: { type: 'string', format: 'binary' } } } } }
   return {}
@@ -132,7 +150,7 @@ const refusals: Readonly<Record<number, string>> = {
   415: 'The body is no JSON.'
 }
 
-function responses ({ schema, access, params, body, successStatus, produces }: RouteRecord): Json {
+function responses ({ schema, access, params, body, successStatus, produces }: DescribedRoute): Json {
   const contentOf = (answer: unknown): Json | undefined =>
     answer !== null ? { 'application/json': { schema: answer } } : produces === undefined ? undefined : { [produces]: { schema: { type: 'string' } } }
   const declared = Object.entries(schema.response ?? { [successStatus]: null }).map(([status, answer]) =>
