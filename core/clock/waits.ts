@@ -28,7 +28,7 @@ export async function untilGivenUp<T> (work: Promise<T>, signal: AbortSignal, gr
 export async function withDeadline<T> (work: Promise<T> | T, ms: number, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => { reject(new Error(`${what} took longer than ${ms} ms`)) }, ms)
+    timer = setTimeout(() => { reject(new Error(`${what} took longer than ${ms / 1000} s`)) }, ms)
   })
   return await Promise.race([work, late]).finally(() => { clearTimeout(timer) })
 }
