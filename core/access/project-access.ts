@@ -1,4 +1,5 @@
 import { access, type Access, type Contributions, type Ownership, type ProjectFacts, type ProjectFactsCache, type ProjectId, type Reach, type SignedInCaller, type Tx } from 'busbar/sdk'
+import { whenKnown } from '../clock/when-known.js'
 import type { Signals } from '../database/listener.js'
 import type { ServiceRegistry } from '../services/registry.js'
 import { decidePins, decideProject, notFound, type Refusal } from './decision.js'
@@ -44,25 +45,28 @@ export class ProjectAccess implements ProjectFactsCache {
   }
 
   /** The guard's last step: pins, visibility, ownership and the chain of nested ids. */
-  async decide (caller: SignedInCaller, rule: Exclude<Access, { kind: 'public' }>['project'], params: Readonly<Record<string, string | undefined>>): Promise<ProjectDecision> {
+  decide (caller: SignedInCaller, rule: Exclude<Access, { kind: 'public' }>['project'], params: Readonly<Record<string, string | undefined>>): ProjectDecision | Promise<ProjectDecision> {
     if (typeof rule === 'string') return everywhere
     const id = params[rule.param] ?? ''
+    const owner = rule.owner ?? false
     if ('of' in rule) {
-      const owner = await this.#ownerOf(rule.of, id)
-      // An id nobody knows lies outside every pin set, but saying so would tell nothing more than 404.
-      return owner === undefined ? { refused: notFound } : await this.decideProject(caller, owner.projectId, rule.owner ?? false)
+      return whenKnown(this.#ownerOf(rule.of, id), found =>
+        // An id nobody knows lies outside every pin set, but saying so would tell nothing more than 404.
+        found === undefined ? { refused: notFound } : this.decideProject(caller, found.projectId, owner))
     }
-    const decision = await this.decideProject(caller, id, rule.owner ?? false)
-    if (decision.refused !== null || rule.chain === undefined) return decision
-    return await this.#isChained(id, rule.chain, params) ? decision : { refused: notFound }
+    const decision = this.decideProject(caller, id, owner)
+    const { chain } = rule
+    return chain === undefined ? decision : whenKnown(decision, async own => own.refused !== null || await this.#isChained(id, chain, params) ? own : { refused: notFound })
   }
 
-  async decideProject (caller: SignedInCaller, projectId: string, owner: boolean): Promise<ProjectDecision> {
+  decideProject (caller: SignedInCaller, projectId: string, owner: boolean): ProjectDecision | Promise<ProjectDecision> {
     const pinned = decidePins(caller, projectId)
     if (pinned !== null) return { refused: pinned }
-    const facts = this.#facts.get(projectId) ?? await this.#facts.load(projectId, async () => await this.#projects.get('projects')?.facts(projectId))
-    const refused = decideProject(caller, facts, owner)
-    return refused === null ? { refused, project: projectId as ProjectId } : { refused }
+    const facts = this.#facts.get(projectId) ?? this.#facts.load(projectId, async () => await this.#projects.get('projects')?.facts(projectId))
+    return whenKnown<ProjectFacts | undefined, ProjectDecision>(facts, known => {
+      const refused = decideProject(caller, known, owner)
+      return refused === null ? { refused, project: projectId as ProjectId } : { refused }
+    })
   }
 
   /** Every further id in the path must lie in the project and in the resources named before it. */
@@ -79,12 +83,12 @@ export class ProjectAccess implements ProjectFactsCache {
     return true
   }
 
-  async #ownerOf (kind: string, id: string): Promise<Ownership | undefined> {
+  #ownerOf (kind: string, id: string): Ownership | undefined | Promise<Ownership | undefined> {
     const resource = this.#resources.get(kind)
     // A resource never changes its owner, so what is remembered stays true; a deleted one is caught by
     // its store, whose statements carry the project's id too.
     const key = `${kind}/${id}`
-    return resource === undefined ? undefined : this.#owners.get(key) ?? await this.#owners.load(key, async () => await resource.ownerOf(id))
+    return resource === undefined ? undefined : this.#owners.get(key) ?? this.#owners.load(key, async () => await resource.ownerOf(id))
   }
 }
 

@@ -12,5 +12,5 @@ export interface CredentialHeaders {
   readonly cookie: string | undefined
 }
 
-/** Rejects when nobody can say: that is no statement about the credential. */
-export type Authenticate = (headers: CredentialHeaders) => Promise<Authentication>
+/** Known at once unless the credential must be looked up. Rejects when nobody can say: that is no statement about the credential. */
+export type Authenticate = (headers: CredentialHeaders) => Authentication | Promise<Authentication>

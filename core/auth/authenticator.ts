@@ -4,8 +4,8 @@ import { readCookie } from './cookie.js'
 import type { CredentialCache, KnownCredential } from './credential-cache.js'
 import { digestOf, looksLike } from './secret-value.js'
 
-const missing: Promise<Authentication> = Promise.resolve(Object.freeze({ kind: 'missing' }))
-const invalid: Promise<Authentication> = Promise.resolve(Object.freeze({ kind: 'invalid' }))
+const missing: Authentication = Object.freeze({ kind: 'missing' })
+const invalid: Authentication = Object.freeze({ kind: 'invalid' })
 
 const unknownLifetimeMs = 10_000
 const maxUnknown = 1000
@@ -41,7 +41,7 @@ export function createAuthenticator ({ cache, sources, clock, log }: {
     return invalid
   }
 
-  function accept (known: KnownCredential, digest: string, nowMs: number): Promise<Authentication> {
+  function accept (known: KnownCredential, digest: string, nowMs: number): Authentication {
     if (known.expiresAtMs <= nowMs) {
       cache.forget(digest)
       return invalid
@@ -59,7 +59,7 @@ export function createAuthenticator ({ cache, sources, clock, log }: {
     }
   }
 
-  function check (kind: 'session' | 'token', value: string): Promise<Authentication> {
+  function check (kind: 'session' | 'token', value: string): Authentication | Promise<Authentication> {
     if (!looksLike(kind, value)) return invalid
     const digest = digestOf(value)
     const known = cache.get(digest)
@@ -81,7 +81,7 @@ const isBearer = (authorization: string): boolean =>
 function remember ({ caller, expiresAt, lastUsedAt }: FoundCredential): KnownCredential {
   return {
     caller,
-    answer: Promise.resolve(Object.freeze({ kind: 'caller', caller })),
+    answer: Object.freeze({ kind: 'caller', caller }),
     expiresAtMs: expiresAt?.getTime() ?? Infinity,
     usedAtMs: lastUsedAt?.getTime() ?? -Infinity
   }

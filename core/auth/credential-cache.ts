@@ -6,7 +6,7 @@ import type { Authentication } from './authentication.js'
 export interface KnownCredential {
   readonly caller: SignedInCaller
   /** The answer for this credential, made once: the hot path allocates nothing. */
-  readonly answer: Promise<Authentication>
+  readonly answer: Authentication
   readonly expiresAtMs: number
   /** When its use was last passed on. */
   usedAtMs: number

@@ -27,19 +27,27 @@ export class Connections {
    */
   async #first<Row extends object, T> (query: QueryConfig, finish: (client: PoolClient, result: QueryResult<Row>) => T): Promise<T> {
     for (let left = this.pool.options.max; ; left--) {
-      const client = await this.#connect()
       try {
-        return finish(client, await send<Row>(client, query))
+        return await this.#once(query, finish)
       } catch (error) {
         retrace(error)
-        client.release(isConnectionError(error))
         if (left === 0 || !wasNeverSent(error)) throw storeError(error)
       }
     }
   }
 
-  #connect (): Promise<PoolClient> {
-    return this.pool.connect().catch((error: unknown) => { throw storeError(error) })
+  /** With callbacks: this is run for every statement, and each promise on the way costs. */
+  #once<Row extends object, T> (query: QueryConfig, finish: (client: PoolClient, result: QueryResult<Row>) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.pool.connect((refused, client) => {
+        if (client === undefined) { reject(refused ?? new Error('the pool gave no connection')); return }
+        client.query(new Statement<Row>(query, (error, result) => {
+          if (error == null) { resolve(finish(client, result)); return }
+          client.release(isConnectionError(error))
+          reject(error)
+        }))
+      })
+    })
   }
 }
 

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { Http1Request, isLastRequest, problemTable, type Log, type Problem } from 'busbar/sdk'
 import type { ProjectAccess } from '../access/project-access.js'
 import { whenLate } from '../clock/waits.js'
+import { whenKnown } from '../clock/when-known.js'
 import type { Settings } from '../config/environment.js'
 import { sendProblem, setCommonHeaders } from './answers.js'
 import { clientOf } from './client-address.js'
@@ -46,7 +47,7 @@ export class Edge {
 
   constructor (readonly options: EdgeOptions) {
     this.server = createServer({ IncomingMessage: Http1Request, ServerResponse: PlatformResponse, keepAliveTimeout: 65_000, requestTimeout: 300_000, headersTimeout: 20_000, maxHeaderSize: 32 * 1024 })
-    this.server.on('request', (request, response) => { void this.handle(request, response) })
+    this.server.on('request', (request, response) => { this.handle(request, response) })
     this.server.on('clientError', (_error, socket) => {
       if (socket.writable) socket.end(notHttp)
     })
@@ -77,33 +78,43 @@ export class Edge {
     return `${this.#prefix}-${this.#requests.toString(36)}`
   }
 
-  async handle (request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { settings, guard, projects, log } = this.options
+  handle (request: IncomingMessage, response: ServerResponse): void {
     const requestId = this.nextRequestId()
-    try {
-      setCommonHeaders(response, requestId, settings.transportSecurity)
-      if (this.#closing || isLastRequest(request)) response.setHeader('connection', 'close')
-      if (applyCors(request, response, settings.corsOrigins)) return
-      // A HEAD is a GET whose body node leaves out.
-      if (request.method === 'HEAD') request.method = 'GET'
-      const url = request.url ?? '/'
-      // PostgreSQL stores no NUL, and no honest address holds one.
-      if (url.includes('%00')) throw problems.nul()
-      const path = pathOf(url)
-      const match = this.table.find(request.method ?? 'GET', path)
-      if (match === undefined) throw unknownPath(path)
-      const { entry: { record, instance }, params } = match
-      const context = new RequestContext(request, response, record, params, clientOf(request, settings.trustedProxies), requestId, projects)
-      response.once('finish', () => { this.#logRequest(context) })
-      if (instance === undefined) throw problems.off({ plugin: record.plugin }, { plugin: record.plugin })
-      if (await guard.admit(context)) instance.dispatch(context)
-      else request.resume()
-    } catch (error) {
+    const fail = (error: unknown): void => {
       request.resume()
       const problem = toProblem(error)
-      if (problem.status >= 500) log.error({ err: error, requestId }, 'a request failed before it reached a plugin')
+      if (problem.status >= 500) this.options.log.error({ err: error, requestId }, 'a request failed before it reached a plugin')
       sendProblem(response, problem)
     }
+    try {
+      const admission = this.#admit(request, response, requestId)
+      if (admission instanceof Promise) admission.catch(fail)
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  #admit (request: IncomingMessage, response: ServerResponse, requestId: string): void | Promise<void> {
+    const { settings, guard, projects } = this.options
+    setCommonHeaders(response, requestId, settings.transportSecurity)
+    if (this.#closing || isLastRequest(request)) response.setHeader('connection', 'close')
+    if (applyCors(request, response, settings.corsOrigins)) return
+    // A HEAD is a GET whose body node leaves out.
+    if (request.method === 'HEAD') request.method = 'GET'
+    const url = request.url ?? '/'
+    // PostgreSQL stores no NUL, and no honest address holds one.
+    if (url.includes('%00')) throw problems.nul()
+    const path = pathOf(url)
+    const match = this.table.find(request.method ?? 'GET', path)
+    if (match === undefined) throw unknownPath(path)
+    const { entry: { record, instance }, params } = match
+    const context = new RequestContext(request, response, record, params, clientOf(request, settings.trustedProxies), requestId, projects)
+    response.once('finish', () => { this.#logRequest(context) })
+    if (instance === undefined) throw problems.off({ plugin: record.plugin }, { plugin: record.plugin })
+    return whenKnown(guard.admit(context), isAdmitted => {
+      if (isAdmitted) instance.dispatch(context)
+      else request.resume()
+    })
   }
 
   #logRequest ({ raw, response, record, requestId, startedAt, client, caller }: RequestContext): void {

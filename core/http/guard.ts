@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http'
-import type { Clock, SignedInCaller } from 'busbar/sdk'
+import type { Access, Clock, SignedInCaller } from 'busbar/sdk'
 import { decideCaller, invalidCredential, unauthorized, type Refusal } from '../access/decision.js'
 import type { ProjectAccess } from '../access/project-access.js'
-import type { Authenticate } from '../auth/authentication.js'
+import type { Authenticate, Authentication } from '../auth/authentication.js'
 import { checkCsrf } from '../auth/csrf.js'
+import { whenKnown } from '../clock/when-known.js'
 import type { RouteRecord } from '../plugins/records.js'
 import { sendProblem, sendText } from './answers.js'
 import type { RequestContext } from './request-context.js'
@@ -28,14 +29,18 @@ export class Guard {
     readonly clock: Clock
   ) {}
 
-  /** True when the request may go on; otherwise it has been answered. */
-  async admit (context: RequestContext): Promise<boolean> {
-    const { record, response, raw } = context
-    const { access } = record
-    if (access.kind === 'public') {
-      return this.#withinRouteLimit(context, `ip:${context.ip}`) && this.#hasGoodParams(context)
-    }
-    const found = await this.authenticate({ authorization: raw.headers.authorization, cookie: raw.headers.cookie })
+  /**
+   * True when the request may go on; otherwise it has been answered. What is remembered of the caller
+   * and the project is decided about at once: a promise costs as much as a look-up.
+   */
+  admit (context: RequestContext): boolean | Promise<boolean> {
+    const { record: { access }, raw: { headers } } = context
+    if (access.kind === 'public') return this.#withinRouteLimit(context, `ip:${context.ip}`) && this.#hasGoodParams(context)
+    return whenKnown(this.authenticate({ authorization: headers.authorization, cookie: headers.cookie }), found => this.#decide(found, context, access))
+  }
+
+  #decide (found: Authentication, context: RequestContext, access: Exclude<Access, { kind: 'public' }>): boolean | Promise<boolean> {
+    const { response, raw } = context
     if (found.kind !== 'caller') return refuse(response, found.kind === 'missing' ? unauthorized : invalidCredential)
     const { caller } = found
     if (!this.#withinUserLimit(response, caller) || !this.#withinRouteLimit(context, `user:${caller.user.id}`)) return false
@@ -46,10 +51,11 @@ export class Guard {
     const refusal = decideCaller(caller, access)
     if (refusal !== null) return refuse(response, refusal)
     if (!this.#hasGoodParams(context)) return false
-    const decision = await this.projects.decide(caller, access.project, context.params as Record<string, string | undefined>)
-    if (decision.refused !== null) return refuse(response, decision.refused)
-    context.admit(caller, decision.project)
-    return true
+    return whenKnown(this.projects.decide(caller, access.project, context.params as Record<string, string | undefined>), decision => {
+      if (decision.refused !== null) return refuse(response, decision.refused)
+      context.admit(caller, decision.project)
+      return true
+    })
   }
 
   #withinUserLimit (response: ServerResponse, caller: SignedInCaller): boolean {

@@ -4,6 +4,7 @@ import SerializerSelector from '@fastify/fast-json-stringify-compiler'
 import { isProblem, isReply, Problem, type Audit, type BodyKind, type Log, type Reply } from 'busbar/sdk'
 import type { AuditTrail } from '../audit/audit-trail.js'
 import { whenLate } from '../clock/waits.js'
+import { whenKnown } from '../clock/when-known.js'
 import { inFrame } from '../plugins/frames.js'
 import type { RouteRecord } from '../plugins/records.js'
 import { cookieHeader, sendProblem } from './answers.js'
@@ -149,12 +150,12 @@ function addRoute (scope: FastifyInstance, record: RouteRecord, options: Instanc
       ...(Object.keys(response).length === 0 ? {} : { response })
     },
     ...(record.body === 'json' ? { preValidation } : {}),
-    handler: async (request, reply) => {
+    handler: (request, reply) => {
       const context = contextOf(request)
       context.query = request.query
       context.body = record.body === 'none' ? undefined : request.body
-      if (!record.idempotent || request.headers['idempotency-key'] === undefined) return send(await outcome(context, options), context, reply, options)
-      return await options.idempotency.run(context, async () => await outcome(context, options), async result => await send(result, context, reply, options))
+      if (!record.idempotent || request.headers['idempotency-key'] === undefined) return whenKnown(outcome(context, options), result => send(result, context, reply, options))
+      return options.idempotency.run(context, async () => await outcome(context, options), async result => await send(result, context, reply, options))
     }
   })
 }

@@ -17,10 +17,12 @@ export interface LogOptions {
 }
 
 const ownMembers = ['level', 'time']
+/** How long a line waits for others at most. */
+const gatherMs = 20
 
 /** The one log of the process. Every line passes the redactor on its way out, whoever wrote it. */
 export function createLog ({ level, format, redactor, isColored = process.stdout.isTTY && !process.env['NO_COLOR'], destination }: LogOptions): Log {
-  const sink = destination ?? stdout({ dest: 1, sync: false })
+  const sink = destination ?? gatheredOutput()
   const write = (line: string): unknown => {
     const clean = redactor.cleanJson(line, ownMembers)
     return sink.write(format === 'json' ? clean : consoleLine(clean, isColored))
@@ -32,4 +34,17 @@ export function createLog ({ level, format, redactor, isColored = process.stdout
     formatters: { level: label => ({ level: label }) },
     serializers: { err: stdSerializers.err, error: stdSerializers.err }
   }, { write })
+}
+
+/** Standard output. A busy process writes many lines at once: one by one they were a tenth of what a request cost. */
+function gatheredOutput (): LineSink {
+  const output = stdout({ dest: 1, sync: false, minLength: 4096 })
+  let timer: NodeJS.Timeout | undefined
+  return {
+    write (line) {
+      // What still waits when the process exits is written by pino.
+      timer ??= setTimeout(() => { timer = undefined; output.flush() }, gatherMs).unref()
+      return output.write(line)
+    }
+  }
 }

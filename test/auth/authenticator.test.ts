@@ -72,9 +72,9 @@ test('while nobody can say, a credential is not bad, and what is known goes on',
   await authenticate(known)
   const { source } = plugged
   plugged.source = undefined
-  await t.rejects(authenticate(fresh), { status: 503, code: 'E_AUTH_UNAVAILABLE', message: /the plugin "identity" is off/ })
+  await t.rejects(async () => await authenticate(fresh), { status: 503, code: 'E_AUTH_UNAVAILABLE', message: /the plugin "identity" is off/ })
   plugged.source = { find: async () => { throw new Error('connection refused') } }
-  await t.rejects(authenticate(fresh), { message: 'connection refused' })
+  await t.rejects(async () => await authenticate(fresh), { message: 'connection refused' })
   t.equal((await authenticate(known)).kind, 'caller')
   plugged.source = source
   t.equal((await authenticate(fresh)).kind, 'caller', 'and the failure is not remembered')

@@ -3,7 +3,7 @@ import { CredentialCache, type KnownCredential } from '../../core/auth/credentia
 
 const known = (userId: string): KnownCredential => {
   const caller = { kind: 'session', sessionId: userId, user: { id: userId, email: '', username: '', role: 'member' } } as const
-  return { caller, answer: Promise.resolve({ kind: 'caller', caller }), expiresAtMs: Infinity, usedAtMs: 0 }
+  return { caller, answer: { kind: 'caller', caller }, expiresAtMs: Infinity, usedAtMs: 0 }
 }
 
 test('the cache is bounded and keeps what is asked for', async t => {
