@@ -29,6 +29,8 @@ export class ApplicationStore {
   readonly #get
   readonly #record
   readonly #owner
+  readonly #list
+  readonly #count
 
   constructor (db: Database) {
     this.#db = db
@@ -37,6 +39,10 @@ export class ApplicationStore {
       `select ${columns}, container_deployment_id from $schema.application ${alive}`)
     this.#owner = db.statement<{ projectId: string }, [string]>('application-owner',
       'select project_id as "projectId" from $schema.application where id = $1 and deleting_at is null')
+    const listed = 'from $schema.application where project_id = $1 and deleting_at is null and parent_application_id is null'
+    this.#list = db.statement<ApplicationRow, [string, number, number]>('application-list',
+      `select ${columns} ${listed} order by created_at desc, id desc limit $2 offset $3`)
+    this.#count = db.statement<{ total: number }, [string]>('application-count', `select count(*) as total ${listed}`)
   }
 
   async get (projectId: ProjectId, id: string, tx?: Tx): Promise<ApplicationRow | undefined> {
@@ -67,12 +73,9 @@ export class ApplicationStore {
 
   /** Newest first, without previews, with the count of all. */
   async list (projectId: ProjectId, page: Page): Promise<{ rows: ApplicationRow[], total: number }> {
-    const listed = 'from $schema.application where project_id = :projectId and deleting_at is null and parent_application_id is null'
-    const bindings = { projectId, limit: page.limit, offset: page.offset }
-    const rows = await this.#db.sql<ApplicationRow>(
-      `select ${columns} ${listed} order by created_at desc, id desc limit :limit offset :offset`, bindings)
+    const rows = await this.#list([projectId, page.limit, page.offset])
     if (page.offset === 0 && rows.length < page.limit) return { rows, total: rows.length }
-    const [counted] = await this.#db.sql<{ total: number }>(`select count(*) as total ${listed}`, { projectId })
+    const [counted] = await this.#count([projectId])
     return { rows, total: counted?.total ?? 0 }
   }
 

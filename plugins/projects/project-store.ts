@@ -1,5 +1,5 @@
 import type { Database, Page, ProjectFacts, ProjectId, Reach, Tx } from 'busbar/sdk'
-import { whereReachable, type ProjectSummary } from './api.js'
+import type { ProjectSummary } from './api.js'
 import type { ProjectListRow, ProjectRow } from './schemas.js'
 
 const columns = 'id, name, slug, user_id, server_id, shared, created_at, updated_at'
@@ -20,6 +20,8 @@ export class ProjectStore {
   readonly #facts
   readonly #find
   readonly #findAndHold
+  readonly #list
+  readonly #count
 
   constructor (db: Database) {
     this.#db = db
@@ -31,6 +33,12 @@ export class ProjectStore {
     this.#find = db.statement<ProjectSummary, [string]>('project-find', summary)
     // Marking for deletion updates the row: a share lock makes it wait, and lets other writers share.
     this.#findAndHold = db.statement<ProjectSummary, [string]>('project-hold', `${summary} for share`)
+    // `whereReachable` as one text, so that it is compiled and planned once.
+    const reachable = `from ${project} where deleting_at is null
+      and ($1::uuid[] is null or id = any($1)) and ($2::uuid is null or user_id = $2 or shared)`
+    this.#list = db.statement<ProjectListRow, [Reach['pins'], Reach['userId'], number, number]>('project-list',
+      `select ${columns}, last_deployed_at ${reachable} order by created_at desc, id desc limit $3 offset $4`)
+    this.#count = db.statement<{ total: number }, [Reach['pins'], Reach['userId']]>('project-count', `select count(*) as total ${reachable}`)
   }
 
   async get (projectId: ProjectId): Promise<ProjectRow | undefined> {
@@ -51,14 +59,10 @@ export class ProjectStore {
 
   /** Newest first, with the count of all that the caller may see. */
   async list (reach: Reach, page: Page): Promise<{ rows: ProjectListRow[], total: number }> {
-    const reachable = () => whereReachable(this.#db.table<ProjectListRow>('project'), reach, 'project')
-    const rows: ProjectListRow[] = await reachable()
-      .select(...columns.split(', '), 'last_deployed_at')
-      .orderBy([{ column: 'created_at', order: 'desc' }, { column: 'id', order: 'desc' }])
-      .limit(page.limit).offset(page.offset)
+    const rows = await this.#list([reach.pins, reach.userId, page.limit, page.offset])
     if (page.offset === 0 && rows.length < page.limit) return { rows, total: rows.length }
-    const [counted] = await reachable().count({ total: '*' })
-    return { rows, total: Number(counted?.total ?? 0) }
+    const [counted] = await this.#count([reach.pins, reach.userId])
+    return { rows, total: counted?.total ?? 0 }
   }
 
   /** How many projects a user owns, those that are being deleted apart. */
