@@ -89,6 +89,8 @@ export interface BuildOptions {
   readonly isLabelled?: true
   readonly memoryBytes: number
   readonly cpus: number
+  /** Processes and threads of one step; 4096 unless given. */
+  readonly processes?: number
   readonly noCache?: boolean
 }
 

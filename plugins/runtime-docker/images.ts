@@ -10,10 +10,15 @@ import { asReadable, jsonLines, OutputLines } from './output-lines.js'
 import { problems } from './problems.js'
 import { pullProblem } from './pull-failure.js'
 import { PullProgress } from './pull-progress.js'
+import { guardSteps, type StepCaps } from './step-guard.js'
 
 interface Progress { readonly onLine: (line: string) => void, readonly signal: AbortSignal }
 
 const cpuPeriodMicroseconds = 100_000
+
+/** Processes and threads of one step of a build: as many as a container of an application may have. */
+const maxStepProcesses = 4096
+const forkRefused = /can't fork|fork: (?:retry|Resource)|Resource temporarily unavailable/
 
 /** What a processor runs beside its own kind. */
 const alsoRuns: Readonly<Record<string, readonly string[]>> = { amd64: ['386'], arm64: ['arm'] }
@@ -86,7 +91,14 @@ export class Images {
   }
 
   async build (context: Readable, options: BuildOptions, { onLine, signal }: Progress): Promise<ImageInfo> {
-    const lines = new OutputLines(onLine)
+    const processes = options.processes ?? maxStepProcesses
+    let isForkNoted = false
+    const lines = new OutputLines(line => {
+      onLine(line)
+      if (isForkNoted || !forkRefused.test(line)) return
+      isForkNoted = true
+      onLine(`A step of a build may have ${processes} processes and threads at once.`)
+    })
     const progress = new PullProgress(onLine)
     let baseImage = ''
     let built: string | undefined
@@ -97,7 +109,14 @@ export class Images {
       baseImage = /^Step \d+\/\d+ : FROM (?:--platform=\S+ )?(\S+)/i.exec(text)?.[1] ?? baseImage
       lines.write(text)
     }
+    const ended = new AbortController()
     try {
+      await guardSteps(this.engine, {
+        caps: stepCaps(options),
+        processes,
+        signal: AbortSignal.any([signal, ended.signal]),
+        onRefusal: reason => onLine(`The number of processes of this step is not limited: ${reason}`)
+      })
       await this.#follow('build the image', signal, async docker => await docker.buildImage(context, { ...this.#engineOptions(options), abortSignal: signal }),
         words => buildProblem(words, { ...options, baseImage }),
         event => {
@@ -109,6 +128,7 @@ export class Images {
       signal.throwIfAborted()
       throw contextError ?? error
     } finally {
+      ended.abort()
       lines.end()
       context.destroy()
     }
@@ -153,10 +173,7 @@ export class Images {
       dockerfile: options.dockerfile,
       buildargs: { ...options.buildArgs },
       ...(options.isLabelled === true ? {} : { labels: imageLabels(options.owner, this.instanceId) }),
-      memory: options.memoryBytes,
-      memswap: options.memoryBytes,
-      cpuperiod: cpuPeriodMicroseconds,
-      cpuquota: Math.round(options.cpus * cpuPeriodMicroseconds),
+      ...stepCaps(options),
       nocache: options.noCache ?? false,
       rm: true,
       forcerm: true
@@ -195,6 +212,9 @@ export class Images {
 
 /** The engine writes `<none>:<none>` and `<none>@<none>` for what has none. */
 const hasName = (names: readonly string[] | null | undefined): boolean => names?.some(name => !name.startsWith('<none>')) ?? false
+
+const stepCaps = ({ memoryBytes, cpus }: BuildOptions): StepCaps =>
+  ({ memory: memoryBytes, memswap: memoryBytes, cpuperiod: cpuPeriodMicroseconds, cpuquota: Math.round(cpus * cpuPeriodMicroseconds) })
 
 const imageInfo = (seen: Docker.ImageInspectInfo): ImageInfo => ({
   id: seen.Id,

@@ -1,0 +1,50 @@
+import { Readable } from 'node:stream'
+import { pack } from 'tar-stream'
+import { engineTest, startLab, until } from './lab.js'
+
+function contextOf (dockerfile: string): Readable {
+  const tar = pack()
+  tar.entry({ name: 'Dockerfile' }, dockerfile)
+  tar.finalize()
+  return Readable.from(tar)
+}
+
+const limit = 60
+
+engineTest('a step of a build has no more processes than it may, and its log says so', async t => {
+  const lab = startLab(t)
+  const lines: string[] = []
+  // It waits for its cap, so that all its children come under it. Nobody takes its words for those of the engine.
+  const dockerfile = 'FROM busybox:lab\nRUN echo " ---> Running in 000000000000"; until cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>&1 | grep -q "^[0-9]"; do sleep 0.05; done; i=0; while [ $i -lt 200 ]; do (echo child; exec sleep 5) & i=$((i+1)); done; wait\n'
+  await t.rejects(lab.runtime.build(contextOf(dockerfile), {
+    tag: `lab-${lab.projectId}:1`, dockerfile: 'Dockerfile', buildArgs: {}, owner: { projectId: lab.projectId }, memoryBytes: 2 ** 28, cpus: 1, processes: limit, noCache: true
+  }, { signal: new AbortController().signal, onLine: line => lines.push(line) }), { code: 'E_BUILD_COMMAND' })
+  const children = lines.filter(line => line === 'child').length
+  t.ok(children > 10 && children < limit, `${children} children`)
+  t.ok(lines.includes(`A step of a build may have ${limit} processes and threads at once.`), lines.slice(-5).join('\n'))
+})
+
+engineTest('a build that forks for ever is held, and goes when it is cancelled', async t => {
+  const lab = startLab(t)
+  const cancel = new AbortController()
+  const lines: string[] = []
+  const mark = lab.projectId
+  const building = lab.runtime.build(contextOf(`FROM busybox:lab\nRUN : ${mark}; echo begun; bomb () { bomb | bomb & }; while true; do bomb; sleep 0.1; done\n`), {
+    tag: `lab-${lab.projectId}:1`, dockerfile: 'Dockerfile', buildArgs: {}, owner: { projectId: lab.projectId }, memoryBytes: 2 ** 28, cpus: 0.5, processes: limit, noCache: true
+  }, { signal: cancel.signal, onLine: line => lines.push(line) })
+  const ended = t.rejects(building, { message: 'enough' })
+  const containers = async () => (await lab.docker.listContainers({ all: true })).filter(({ Command }) => Command.includes(mark))
+  const id = await until('the step to begin', async () => lines.includes('begun') ? (await containers())[0]?.Id : undefined)
+  await until('the cap', async () => (await lab.docker.getContainer(id).inspect()).HostConfig.PidsLimit === limit ? true : undefined)
+  // Those that came before the cap are left to end.
+  await until('no more processes than it may have', async () => {
+    const { pids_stats: pids } = await lab.docker.getContainer(id).stats({ stream: false }) as { pids_stats: { current?: number } }
+    t.comment(`${pids.current} processes`)
+    return (pids.current ?? 0) <= limit ? true : undefined
+  }, 60_000)
+  t.equal(await lab.runtime.image('busybox:lab') !== undefined, true, 'the engine goes on answering')
+  cancel.abort(new Error('enough'))
+  await ended
+  await until('the container to go', async () => (await containers()).length === 0 ? true : undefined, 60_000)
+  t.same(await lab.runtime.images({ projectId: lab.projectId }), [])
+})
