@@ -12,7 +12,9 @@ export type ApplicationSource =
     readonly rootDirectory: string
     /** Relative to the root directory. */
     readonly dockerfilePath: string }
-  | { readonly type: 'image', readonly image: string }
+  | { readonly type: 'image', readonly image: string
+    /** The account to pull with; absent: anonymously. It belongs to the registry that `image` names. */
+    readonly registry?: { readonly username: string, readonly password: string } }
 
 export type HealthCheck =
   | { readonly type: 'none' }

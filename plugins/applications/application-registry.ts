@@ -61,7 +61,7 @@ function deployableOf (row: DeployableRow, sealed: SealedFields): DeployableAppl
 }
 
 function sourceOf (row: DeployableRow, sealed: SealedFields): ApplicationSource {
-  if (row.type === 'image') return { type: 'image', image: row.source_image ?? '' }
+  if (row.type === 'image') return { type: 'image', image: row.source_image ?? '', ...registryAccount(row, sealed) }
   return {
     type: 'git',
     repo: row.source_repo ?? '',
@@ -71,6 +71,10 @@ function sourceOf (row: DeployableRow, sealed: SealedFields): ApplicationSource 
     rootDirectory: row.root_directory ?? '',
     dockerfilePath: row.dockerfile_path ?? 'Dockerfile'
   }
+}
+
+function registryAccount ({ id, registry_username: username, registry_password: password }: DeployableRow, sealed: SealedFields) {
+  return username === null || password === null ? {} : { registry: { username, password: sealed.open('registry_password', id, password) } }
 }
 
 const buildTypeOf = ({ build_type: own, build_type_override: override }: DeployableRow): DeployableApplication['buildType'] =>

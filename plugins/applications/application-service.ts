@@ -11,7 +11,7 @@ import type { ApplicationAnswer, ApplicationRow, ChangeSourceBody, CreateBody, H
 import type { SealedFields } from './sealed-fields.js'
 import { applicationSlug } from './slug.js'
 import { parseBranch } from './source-text.js'
-import { decideSource, decideSourceUpdate, decideToken, type TokenChange } from './source.js'
+import { decideRegistry, decideSource, decideSourceUpdate, decideToken, type RegistryChange, type TokenChange } from './source.js'
 
 export interface ApplicationServiceParts {
   readonly store: ApplicationStore
@@ -27,6 +27,8 @@ export interface ApplicationServiceParts {
 
 const defaultPushBranch = 'main'
 const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+/** Of an application that has stored no secret yet, or none of its new source. */
+const noSecrets = { source_repo: null, has_git_credentials: false, source_image: null, registry_username: null, has_registry_credentials: false } as const
 const neverDeployed = { deployment_id: null, deploy_status: null, status: 'pending', message: 'not deployed yet', checked_at: null } as const
 
 /** The rules about applications as records: what they are built from and how their containers are made. */
@@ -52,11 +54,10 @@ export class ApplicationService {
     const source = decideSource(body)
     const now = clock.now()
     const isGit = source.type === 'git'
-    const token = decideToken({ source_repo: null, has_git_credentials: false }, undefined, body.git_token)
     const fields: ApplicationChanges = {
       ...source,
       ...initialHealthCheck(body.health_check_path),
-      ...(isGit && this.#tokenColumn(id, token)),
+      ...this.#newSecrets(id, body),
       name: body.name,
       git_integration_id: isGit ? await this.#integration(body.git_integration_id ?? null, userId) : null,
       webhook_secret: sealed.newWebhookSecret(id),
@@ -82,6 +83,7 @@ export class ApplicationService {
       ...(body.name !== undefined && { name: body.name }),
       ...decideSourceUpdate(current, body),
       ...(current.type === 'git' && { ...integration, ...this.#tokenColumn(id, decideToken(current, body.source_repo?.trim(), body.git_token)) }),
+      ...(current.type === 'image' && this.#registryColumns(id, decideRegistry(current, body.source_image?.trim(), body))),
       ...(body.container_port !== undefined && { container_port: body.container_port })
     }))
   }
@@ -95,12 +97,13 @@ export class ApplicationService {
     const integrationId = isGit ? await this.#integration(body.git_integration_id ?? null, userId) : null
     return await this.#change(projectId, id, current => {
       if (current.type === body.type) throw problems.sameType({ type: body.type }, { field: 'type' })
-      const token = decideToken({ source_repo: null, has_git_credentials: false }, undefined, body.git_token)
       return {
         ...decideSource(body),
         git_integration_id: integrationId,
         git_token: null,
-        ...(isGit && this.#tokenColumn(id, token)),
+        registry_username: null,
+        registry_password: null,
+        ...this.#newSecrets(id, body),
         ...(isGit ? !current.has_webhook_secret && { webhook_secret: sealed.newWebhookSecret(id) } : { webhook_secret: null })
       }
     })
@@ -154,6 +157,22 @@ export class ApplicationService {
       await store.update(projectId, id, { ...changes, ...changeMarkers(current, changes, now), updated_at: now }, tx)
       return this.#answer(await store.get(projectId, id, tx) ?? missing(id))
     })
+  }
+
+  /** The secrets of a source that replaces another, or none. */
+  #newSecrets (id: string, body: CreateBody | ChangeSourceBody): ApplicationChanges {
+    return body.type === 'git'
+      ? this.#tokenColumn(id, decideToken(noSecrets, undefined, body.git_token))
+      : this.#registryColumns(id, decideRegistry(noSecrets, undefined, body))
+  }
+
+  #registryColumns (id: string, change: RegistryChange): ApplicationChanges {
+    switch (change.kind) {
+      case 'keep': return {}
+      case 'drop': return { registry_username: null, registry_password: null }
+      case 'rename': return { registry_username: change.username }
+      case 'set': return { registry_username: change.username, registry_password: this.#parts.sealed.seal('registry_password', id, change.password) }
+    }
   }
 
   #tokenColumn (id: string, change: TokenChange): ApplicationChanges {

@@ -7,17 +7,22 @@ const pendingChange = `case when last_deployed_at is null then '' when source_ch
 
 const columns = `id, project_id, parent_application_id, name, slug, type, status, build_type, build_type_override, builder_image,
   custom_buildpacks, source_kind, source_ref, source_repo, source_image, branch, auto_deploy_branch, dockerfile_path, root_directory,
-  git_integration_id, git_token is not null as has_git_credentials, webhook_secret is not null as has_webhook_secret,
+  git_integration_id, git_token is not null as has_git_credentials,
+  registry_username, registry_password is not null as has_registry_credentials, webhook_secret is not null as has_webhook_secret,
   deploy_hook_enabled, preview_branch_pattern, preview_domain_template, container_port, cpu_limit, memory_limit, container_caps,
   readonly_rootfs, health_check_type, health_check_path, health_check_command, health_check_expect_status,
   health_check_interval_seconds, health_check_retries, health_check_start_period_seconds, health_check_timeout_seconds,
   ${pendingChange}, config_changed_at, source_changed_at, last_activity_at, last_deployed_at, created_at, updated_at`
 
 /** The sealed secrets of an application. */
-export interface SealedSecrets { readonly git_token: string | null, readonly webhook_secret: string | null }
+export interface SealedSecrets {
+  readonly git_token: string | null
+  readonly webhook_secret: string | null
+  readonly registry_password: string | null
+}
 export type ApplicationRecord = ApplicationRow & { readonly container_deployment_id: string | null }
 
-type Derived = 'has_git_credentials' | 'has_webhook_secret' | 'pending_change'
+type Derived = 'has_git_credentials' | 'has_registry_credentials' | 'has_webhook_secret' | 'pending_change'
 /** What a write may set. */
 export type ApplicationChanges = Partial<Omit<ApplicationRow, Derived | 'id' | 'project_id' | 'slug' | 'created_at'> & SealedSecrets>
 export type NewApplication = ApplicationChanges & Pick<ApplicationRow, 'id' | 'project_id' | 'slug' | 'created_at' | 'updated_at'>
@@ -67,7 +72,7 @@ export class ApplicationStore {
 
   async secrets (projectId: ProjectId, id: string): Promise<SealedSecrets | undefined> {
     const [row] = await this.#db.sql<SealedSecrets>(
-      'select git_token, webhook_secret from $schema.application where project_id = ? and id = ? and deleting_at is null', [projectId, id])
+      'select git_token, webhook_secret, registry_password from $schema.application where project_id = ? and id = ? and deleting_at is null', [projectId, id])
     return row
   }
 

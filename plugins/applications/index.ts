@@ -12,6 +12,7 @@ import { ContainerControl } from './container-control.js'
 import { DeployStore } from './deploy-store.js'
 import { jobs, singletons } from './jobs.js'
 import { m001 } from './migrations/001-create-applications.js'
+import { m002 } from './migrations/002-add-registry-credentials.js'
 import { RemovalStore } from './removal-store.js'
 import { routes } from './routes.js'
 import { SealedFields } from './sealed-fields.js'
@@ -47,7 +48,7 @@ export default definePlugin({
     gitIntegrations: applicationGitIntegrations,
     teardowns: applicationTeardown
   },
-  migrations: [m001],
+  migrations: [m001, m002],
   async start ({ use, log }): Promise<Applications> {
     const store = new ApplicationStore(use.db)
     const deploys = new DeployStore(use.db)

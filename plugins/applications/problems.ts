@@ -7,6 +7,8 @@ export const problems = problemTable({
   invalidBranch: [400, 'E_APPLICATION_BRANCH', 'invalid branch name'],
   tokenNeeded: [400, 'E_APPLICATION_TOKEN_NEEDED',
     'git_token must be sent again: source_repo moves from {from} to {to}, and a stored token is never sent to another host (null drops it)'],
+  credentialsNeeded: [400, 'E_APPLICATION_CREDENTIALS_NEEDED',
+    'registry_password must be sent again: source_image moves from the registry {from} to {to}, and a stored password is never sent to another host (null drops it)'],
   sameType: [400, 'E_APPLICATION_SAME_TYPE', 'type is {type} already; change-source takes the other one'],
   hasPreviews: [409, 'E_APPLICATION_HAS_PREVIEWS', 'the application has preview environments; delete them before its source is changed'],
   busy: [409, 'E_APPLICATION_BUSY', '{reason}'],

@@ -25,6 +25,8 @@ const fields = {
   root_directory: nullable(string),
   git_integration_id: nullable(uuid()),
   has_git_credentials: Type.Boolean(),
+  registry_username: nullable(string),
+  has_registry_credentials: Type.Boolean(),
   has_webhook_secret: Type.Boolean(),
   deploy_hook_enabled: Type.Boolean(),
   preview_branch_pattern: nullable(string),
@@ -64,6 +66,11 @@ const line = Type.String({ maxLength: 500, pattern: '^[^\\u0000-\\u001f\\u007f]*
 const port = Type.Integer({ minimum: 1, maximum: 65_535 })
 const cores = Type.Number({ minimum: 0, maximum: 1024 })
 const bytes = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+/** The password may be a key file of several lines, or a token of some thousand characters. */
+const registry = {
+  registry_username: maybe(nullable(Type.String({ maxLength: 255, pattern: '^[^\\u0000-\\u001f\\u007f:]*$' }))),
+  registry_password: maybe(nullable(text({ max: 16_384 })))
+}
 const gitTypes = ['dockerfile', 'buildpacks', 'railpack', 'nixpacks', 'static'] as const
 const buildType = oneOf([...gitTypes, 'image'])
 
@@ -79,6 +86,7 @@ export const createBody = object({
   dockerfile_path: maybe(line),
   root_directory: maybe(line),
   source_image: maybe(line),
+  ...registry,
   container_port: maybe(nullable(port)),
   cpu_limit: maybe(cores),
   memory_limit: maybe(bytes),
@@ -91,6 +99,7 @@ export const updateBody = object({
   name: maybe(name),
   source_repo: maybe(line),
   source_image: maybe(line),
+  ...registry,
   branch: maybe(nullable(line)),
   dockerfile_path: maybe(nullable(line)),
   root_directory: maybe(nullable(line)),
@@ -111,6 +120,7 @@ export const changeSourceBody = object({
   build_type: maybe(buildType),
   source_repo: maybe(line),
   source_image: maybe(line),
+  ...registry,
   branch: maybe(line),
   dockerfile_path: maybe(line),
   root_directory: maybe(line),

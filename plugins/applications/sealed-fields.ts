@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Secrets } from 'busbar/sdk'
 
-type Column = 'git_token' | 'webhook_secret'
+type Column = 'git_token' | 'webhook_secret' | 'registry_password'
 
 /** The secrets of an application, each bound to its column and row. */
 export class SealedFields {

@@ -1,5 +1,6 @@
 import { invalid, problems } from './problems.js'
 import type { ApplicationRow, ChangeSourceBody, CreateBody, UpdateBody } from './schemas.js'
+import { registryOf } from 'busbar/api/runtime-docker'
 import { addressOf, parseBranch, parseBuildpacks, parseImage, parsePath, parseRepo } from './source-text.js'
 
 /** The columns that say where an application comes from and how it is built. */
@@ -21,6 +22,9 @@ const nothing = {
   root_directory: null
 } as const
 
+/** What a body says of the account of the registry. */
+type RegistryFields = Pick<UpdateBody, 'registry_username' | 'registry_password'>
+
 const isGiven = (text: string | null | undefined): text is string => text !== undefined && text !== null && text.trim() !== ''
 
 /** The source of a new application, or the one it changes to: nothing of another source is left. */
@@ -37,7 +41,7 @@ function imageSource (body: CreateBody | ChangeSourceBody): SourceColumns {
 function gitSource (body: CreateBody | ChangeSourceBody): SourceColumns {
   const buildType = body.build_type ?? 'railpack'
   if (buildType === 'image') throw invalid('build_type', 'must not be image for a git application')
-  refuseOnGit(body.source_image)
+  refuseOnGit(body)
   const branch = parseBranch(body.branch)
   return {
     ...nothing,
@@ -55,8 +59,10 @@ function refuseOnImage (field: string, value: string | null | undefined): void {
   if (isGiven(value)) throw invalid(field, 'belongs to git applications; this one runs an image')
 }
 
-function refuseOnGit (image: string | undefined): void {
-  if (isGiven(image)) throw invalid('source_image', 'belongs to image applications; this one is built from git')
+function refuseOnGit (body: RegistryFields & { readonly source_image?: string }): void {
+  for (const field of ['source_image', 'registry_username', 'registry_password'] as const) {
+    if (isGiven(body[field])) throw invalid(field, 'belongs to image applications; this one is built from git')
+  }
 }
 
 /** What an update changes of the source: absent keeps, null or empty clears where there is a default. */
@@ -70,7 +76,7 @@ function imageUpdate (body: UpdateBody): Partial<SourceColumns> {
 }
 
 function gitUpdate (body: UpdateBody): Partial<SourceColumns> {
-  refuseOnGit(body.source_image)
+  refuseOnGit(body)
   return {
     ...(body.source_repo !== undefined && { source_repo: parseRepo(body.source_repo) }),
     ...(body.branch !== undefined && { branch: parseBranch(body.branch) }),
@@ -106,4 +112,45 @@ export function decideToken (current: { readonly source_repo: string | null, rea
     if (from !== to) throw problems.tokenNeeded({ from, to }, { field: 'git_token' })
   }
   return { kind: 'keep' }
+}
+
+/** What happens to the stored account of the registry. */
+export type RegistryChange =
+  | { readonly kind: 'keep' }
+  | { readonly kind: 'drop' }
+  | { readonly kind: 'rename', readonly username: string }
+  | { readonly kind: 'set', readonly username: string, readonly password: string }
+
+/**
+ * User name and password come and go together: null for either, or an empty user name, drops both. An
+ * empty password keeps the stored one, but never for another registry than the one it was given for.
+ */
+export function decideRegistry (
+  current: Pick<ApplicationRow, 'source_image' | 'registry_username' | 'has_registry_credentials'>,
+  image: string | undefined,
+  { registry_username: name, registry_password: password }: RegistryFields
+): RegistryChange {
+  const username = name?.trim()
+  if (isSecret(password)) {
+    const chosen = name === undefined ? current.registry_username : username
+    if (!isGiven(chosen)) throw invalid('registry_username', 'is needed with registry_password')
+    return { kind: 'set', username: chosen, password }
+  }
+  if (password === null || name === null || username === '') return { kind: 'drop' }
+  if (!current.has_registry_credentials) {
+    if (username !== undefined) throw invalid('registry_password', 'is needed with registry_username')
+    return { kind: 'keep' }
+  }
+  requireSameRegistry(current.source_image ?? '', image)
+  return username === undefined ? { kind: 'keep' } : { kind: 'rename', username }
+}
+
+// Blanks can be a password, an empty text cannot.
+const isSecret = (text: string | null | undefined): text is string => text !== undefined && text !== null && text !== ''
+
+function requireSameRegistry (before: string, image: string | undefined): void {
+  if (image === undefined) return
+  const from = registryOf(before)
+  const to = registryOf(image)
+  if (from !== to) throw problems.credentialsNeeded({ from, to }, { field: 'registry_password' })
 }

@@ -6,7 +6,7 @@ import type { BuildContext, Builder, BuildLogLine, Commit, ImagePreparation, Ima
 import type { CacheClearings } from './cache-clearings.js'
 import type { GitSource } from './git-source.js'
 import { problems } from './problems.js'
-import { pullImage } from './pulled-image.js'
+import { pullImage, type ImageSource } from './pulled-image.js'
 import { credentialsFor, parseRepository } from './repository-address.js'
 import { openRoot } from './source-tree.js'
 import { withTimeLimit } from './time-limit.js'
@@ -39,18 +39,18 @@ export class SourceToImage implements ImagePreparation {
       context.signal.throwIfAborted()
       const { source } = request
       return source.type === 'image'
-        ? await this.#pull(source.image, request.applicationId, { log, signal: context.signal })
+        ? await this.#pull({ image: source.image, applicationId: request.applicationId, auth: source.registry }, { log, signal: context.signal })
         : await this.#build({ ...request, source }, { ...context, log, onCommit: async commit => await context.onCommit(commit) })
     } finally {
       forget()
     }
   }
 
-  async #pull (image: string, applicationId: string, context: BuildContext): Promise<PreparedImage> {
+  async #pull (source: ImageSource, context: BuildContext): Promise<PreparedImage> {
     const { runtime, clock, pullMinutes } = this.dependencies
-    const problem = () => problems.pullTimeout({ image, minutes: pullMinutes })
+    const problem = () => problems.pullTimeout({ image: source.image, minutes: pullMinutes })
     return await withTimeLimit({ clock, signal: context.signal, ms: pullMinutes * 60_000, problem }, async signal =>
-      await pullImage(runtime, { image, applicationId }, { ...context, signal }))
+      await pullImage(runtime, source, { ...context, signal }))
   }
 
   async #build (request: GitRequest, context: PreparationContext): Promise<PreparedImage> {
@@ -90,7 +90,7 @@ export const imageTag = (slug: string, deploymentId: string): string =>
 /** What must not show in the log of the build, in each form in which it travels. */
 function secretsOf ({ source, variables }: ImageRequest): string[] {
   const secret = variables.filter(({ isSecret }) => isSecret).map(({ value }) => value)
-  if (source.type !== 'git') return secret
+  if (source.type === 'image') return source.registry === undefined ? secret : [...secret, source.registry.password]
   const written = /^https?:\/\/[^/@]*:([^/@]+)@/i.exec(source.repo)?.[1]
   return [...secret, ...[source.token, written, credentialsOf(source)].filter(value => value !== undefined && value !== null)]
 }

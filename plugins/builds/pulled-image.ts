@@ -1,30 +1,42 @@
-import { registryAwayCodes, type ContainerRuntime, type ImageInfo } from 'busbar/api/runtime-docker'
+import { registryAwayCodes, type ContainerRuntime, type ImageInfo, type RegistryAuth } from 'busbar/api/runtime-docker'
 import { isProblem } from 'busbar/sdk'
 import type { BuildContext, PreparedImage } from './api.js'
 import { problems } from './problems.js'
 
+/** What is to be pulled, for which application, and with which account of its registry. */
+export interface ImageSource { readonly image: string, readonly applicationId: string, readonly auth?: RegistryAuth }
+
 /** Pulls an image and pins it, so that a rollback runs the same bytes whatever its tag has come to mean. */
-export async function pullImage (runtime: ContainerRuntime, source: { readonly image: string, readonly applicationId: string }, context: BuildContext): Promise<PreparedImage> {
-  const { image: name } = source
-  context.log({ level: 'info', msg: `Pulling ${name}` })
+export async function pullImage (runtime: ContainerRuntime, source: ImageSource, context: BuildContext): Promise<PreparedImage> {
+  const { image: name, auth } = source
+  context.log({ level: 'info', msg: auth === undefined ? `Pulling ${name}` : `Pulling ${name} as ${auth.username}` })
   const image = await pullOrFind(runtime, source, context)
+  if (image.foreignPlatform !== undefined) {
+    context.log({ level: 'warning', msg: `The image is made for ${image.foreignPlatform}, and this machine is of another kind: it will hardly start.` })
+  }
   const reference = pinnedReference(name, image)
   context.log({ level: 'info', msg: `Using ${reference}` })
   return { reference, image }
 }
 
-async function pullOrFind (runtime: ContainerRuntime, { image: name, applicationId }: { readonly image: string, readonly applicationId: string }, { log, signal }: BuildContext): Promise<ImageInfo> {
+async function pullOrFind (runtime: ContainerRuntime, { image: name, applicationId, auth }: ImageSource, { log, signal }: BuildContext): Promise<ImageInfo> {
   try {
-    return await runtime.pull(name, { signal, onLine: line => log({ level: 'info', stream: 'stdout', msg: line }) })
+    return await runtime.pull(name, { auth, signal, onLine: line => log({ level: 'info', stream: 'stdout', msg: line }) })
   } catch (error) {
     if (!isProblem(error) || !registryAwayCodes.includes(error.code)) throw error
-    const local = await runtime.image(name)
+    const local = await findByName(runtime, name)
     if (local === undefined) throw error
     // Without a registry in between, a name could reach what was built for somebody else.
     if (local.builtFor !== undefined && local.builtFor.applicationId !== applicationId) throw problems.imageOfOthers({ image: name })
     log({ level: 'warning', msg: `${error.message}. The image of that name on this machine is used as it is.` })
     return local
   }
+}
+
+/** The engine takes what could be an id, or the beginning of one, for that: it may name anybody's image. */
+async function findByName (runtime: ContainerRuntime, name: string): Promise<ImageInfo | undefined> {
+  if (name.startsWith('sha256:')) return undefined
+  return await runtime.image(/[:@][^/]*$/.test(name) ? name : `${name}:latest`)
 }
 
 /** `name@sha256:…` of the repository it was pulled from; an image that came from no registry has only its id. */

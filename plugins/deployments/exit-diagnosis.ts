@@ -14,6 +14,8 @@ export interface ExitSettings {
   readonly memoryLimit: number
   readonly containerCaps: 'minimal' | 'standard'
   readonly readonlyRootfs: boolean
+  /** `linux/arm64`, where the image is made for another kind of machine. */
+  readonly foreignPlatform?: string
 }
 
 /** The failure of a container that ended while it was being proven healthy. */
@@ -29,6 +31,7 @@ export function explainExit (exit: ContainerExit, settings: ExitSettings): Deplo
 }
 
 function remedyFor ({ exitCode }: ContainerExit, output: string, settings: ExitSettings): string {
+  if (settings.foreignPlatform !== undefined) return `its image is made for ${settings.foreignPlatform}, not for this machine: push it for this one too`
   if (settings.readonlyRootfs && /read-only file system|EROFS/i.test(output)) {
     return 'it writes outside /tmp and /run: give it a volume there, or set readonly_rootfs to false'
   }

@@ -1,3 +1,4 @@
+import type { ApplicationSource } from 'busbar/api/applications'
 import { candidateName } from './container-name.js'
 import { DeployFailure } from './deploy-failure.js'
 import { explainExit } from './exit-diagnosis.js'
@@ -33,8 +34,7 @@ export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
       rollout.application = application
       rollout.variables = await variables.merged(projectId, applicationId)
       const hidden = rollout.variables.filter(({ isSecret }) => isSecret).map(({ value }) => value)
-      if (application.source.type === 'git' && application.source.token !== null) hidden.push(application.source.token)
-      rollout.releases.push(secrets.redact(hidden))
+      rollout.releases.push(secrets.redact([...hidden, ...secretsOf(application.source)]))
     }
   }
 
@@ -109,7 +109,7 @@ export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
       isPortKnown: from(rollout, 'isPortKnown')
     }, { runtime, clock, signal })
     const ended = from(rollout, 'exitWatch').exited.then(async exit => {
-      throw explainExit({ ...exit, lines: await lastLines(containerId) }, from(rollout, 'application'))
+      throw explainExit({ ...exit, lines: await lastLines(containerId) }, { ...from(rollout, 'application'), foreignPlatform: rollout.image?.image.foreignPlatform })
     })
     try {
       return await Promise.race([proof, ended])
@@ -182,6 +182,12 @@ export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
     drain,
     cleanUp
   ]
+}
+
+/** What an application's source is fetched with. */
+function secretsOf (source: ApplicationSource): string[] {
+  const secret = source.type === 'git' ? source.token : source.registry?.password
+  return secret === undefined || secret === null ? [] : [secret]
 }
 
 /** Nobody waits for other people's requests when the platform stops. */

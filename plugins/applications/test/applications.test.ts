@@ -53,7 +53,7 @@ test('applications over HTTP', async t => {
       health_check_type: 'http', health_check_path: null, pending_change: '', custom_buildpacks: '[]', direct_url: null, last_deployed_at: null, config_changed_at: null
     })
     t.equal(made.slug, `acme-web-front-${made.id.slice(0, 8)}`)
-    t.equal(Object.keys(made).length, 46)
+    t.equal(Object.keys(made).length, 48)
     t.notMatch(JSON.stringify(made), 'ghp_secret')
     t.notOk('git_token' in made || 'webhook_secret' in made || 'unknown' in made)
     t.same((await token.get(path)).body, made)
@@ -123,6 +123,60 @@ test('applications over HTTP', async t => {
     t.match(await token.put(path, { source_repo: 'https://git.example.com/other.git', git_token: '' }), { status: 200, body: { has_git_credentials: true } })
     t.match(await token.put(path, { source_repo: moved, git_token: null }), { status: 200, body: { has_git_credentials: false, source_repo: moved } })
     t.match(await token.put(path, { source_repo: gitApplication.source_repo, git_token: 'new' }), { status: 200, body: { has_git_credentials: true } })
+  })
+
+  await t.test('the account of a registry is stored, never shown, and goes to no other registry', async t => {
+    const password = 'registry-pass-4711'
+    const made = await create({ ...imageApplication, source_image: 'ghcr.io/team/app:1', registry_username: ' deployer ', registry_password: password })
+    const { path } = made
+    t.match(made, { registry_username: 'deployer', has_registry_credentials: true })
+    t.notMatch(JSON.stringify(made), password)
+    const stored = async () => (await k.service(applicationRegistry).deployable(made.id))?.source
+    t.same(await stored(), { type: 'image', image: 'ghcr.io/team/app:1', registry: { username: 'deployer', password } })
+    const [row] = await k.kernel.postgres.query<{ registry_password: string }>('select registry_password from applications.application where id = $1', [made.id])
+    t.notMatch(row?.registry_password, password)
+
+    for (const registry_password of ['', undefined]) {
+      const moved = await token.put(path, { source_image: 'evil.example.com/team/app:1', registry_password })
+      t.match(moved, { status: 400, body: { code: 'E_APPLICATION_CREDENTIALS_NEEDED', error: /registry_password.*ghcr\.io to evil\.example\.com/ } })
+    }
+    t.equal((await token.put(path, { source_image: 'team/app' })).status, 400, 'docker.io is another registry')
+    t.match((await token.get(path)).body, { source_image: 'ghcr.io/team/app:1' })
+    t.match((await token.put(path, { source_image: 'GHCR.IO/team/other:2', registry_password: '' })).body, { source_image: 'GHCR.IO/team/other:2', has_registry_credentials: true })
+    t.match((await token.put(path, { registry_username: 'reader' })).body, { registry_username: 'reader', has_registry_credentials: true })
+    t.match(await stored(), { registry: { username: 'reader', password } })
+    await token.put(path, { source_image: 'quay.io/a/b:1', registry_password: 'fresh one' })
+    t.match(await stored(), { image: 'quay.io/a/b:1', registry: { username: 'reader', password: 'fresh one' } })
+    t.match((await token.put(path, { source_image: 'evil.example.com/a', registry_password: null })).body, { registry_username: null, has_registry_credentials: false })
+    t.same(await stored(), { type: 'image', image: 'evil.example.com/a' })
+  })
+
+  await t.test('user name and password of a registry come and go together, and belong to images', async t => {
+    const refused = async (body: object, field: string) => {
+      const answer = await ann.post(all, body)
+      t.match(answer, { status: 400, body: { error: new RegExp(field) } }, JSON.stringify(answer.body))
+    }
+    await refused({ ...imageApplication, registry_username: 'a' }, 'registry_password is needed')
+    await refused({ ...imageApplication, registry_password: 'a' }, 'registry_username is needed')
+    await refused({ ...imageApplication, registry_username: 'a:b', registry_password: 'c' }, 'registry_username')
+    await refused({ ...imageApplication, registry_username: 5, registry_password: 'c' }, 'registry_username')
+    await refused({ ...gitApplication, registry_username: 'a', registry_password: 'b' }, 'registry_username')
+    await refused({ ...gitApplication, registry_password: 'b' }, 'registry_password')
+    const { path } = await create({ ...imageApplication, registry_username: 'a', registry_password: 'line one\nline two' })
+    t.match(await ann.put(path, { registry_username: null, registry_password: 'x' }), { status: 400, body: { error: /registry_username/ } })
+    t.match((await ann.put(path, { registry_username: '', registry_password: '' })).body, { registry_username: null, has_registry_credentials: false })
+    const { path: git } = await create(gitApplication)
+    t.match(await ann.put(git, { registry_username: 'a', registry_password: 'b' }), { status: 400, body: { error: /registry_username/ } })
+    t.match(await ann.put(git, { registry_username: '', registry_password: null }), { status: 200, body: { registry_username: null, has_registry_credentials: false } })
+  })
+
+  await t.test('a changed source takes no account of the old registry along', async t => {
+    const account = { registry_username: 'a', registry_password: 'b' }
+    const { path } = await create({ ...imageApplication, ...account })
+    t.match((await ann.post(`${path}/change-source`, { type: 'git', source_repo: gitApplication.source_repo })).body, { registry_username: null, has_registry_credentials: false })
+    t.match((await ann.post(`${path}/change-source`, { type: 'image', source_image: 'evil.example.com/a' })).body, { registry_username: null, has_registry_credentials: false })
+    await ann.post(`${path}/change-source`, { type: 'git', source_repo: gitApplication.source_repo })
+    t.match((await ann.post(`${path}/change-source`, { type: 'image', source_image: 'quay.io/a', ...account })).body, { registry_username: 'a', has_registry_credentials: true })
   })
 
   await t.test('a deploy reads everything in clear', async t => {

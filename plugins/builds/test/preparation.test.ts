@@ -285,6 +285,15 @@ engineTest('an image that only this machine has is used when no registry answers
   await t.rejects(prepare({ type: 'image', image: `${away}:2` }), { code: 'E_REGISTRY_UNREACHABLE' })
 })
 
+engineTest('an image is no source by its id, which may name anybody\'s', async t => {
+  const { prepare, lab } = await setUp(t)
+  const id = (await lab.runtime.image('busybox:lab'))?.id ?? ''
+  // Names without a host are pulled from Docker Hub, which tests do not reach; if they do, it has none of these.
+  for (const image of [id, id.slice('sha256:'.length, 'sha256:'.length + 12)]) {
+    await t.rejects(prepare({ type: 'image', image }), { code: /^E_(REGISTRY|IMAGE)_/ }, image)
+  }
+})
+
 engineTest('what was built for one application is no source for another, although no registry answers', async t => {
   const { prepare, lab, applicationId } = await setUp(t)
   const server = await gitServer(t)
