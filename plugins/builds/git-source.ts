@@ -6,17 +6,14 @@ import { join } from 'node:path'
 import type { Commit, BuildContext } from './api.js'
 import { checkGitVersion, gitEnvironment, localGit, runGit, type Connection } from './git-command.js'
 import { gitProblem, isRedirect, isUnadvertised } from './git-failure.js'
-import { refusalOf, type HostPolicy } from './host-policy.js'
+import { resolveHost, type HostRules } from './host-resolution.js'
 import { problems } from './problems.js'
 import { redirectTarget } from './redirect.js'
 import { checkBranch, checkCommit, credentialsFor, parseRepository, type RepositoryAddress } from './repository-address.js'
 
-export interface GitSourceDependencies {
+export interface GitSourceDependencies extends HostRules {
   readonly exec: Exec
   readonly clock: Clock
-  /** Read when it is needed: a mistake in it is told to who deploys. */
-  readonly hostPolicy: () => HostPolicy
-  readonly lookup: (host: string) => Promise<readonly LookupAddress[]>
   /** Takes secrets out of what git says. */
   readonly clean: (text: string) => string
   readonly maxCheckoutBytes: number
@@ -143,18 +140,8 @@ class Clone {
   }
 
   async #resolve ({ host }: RepositoryAddress): Promise<readonly LookupAddress[]> {
-    const policy = this.dependencies.hostPolicy()
-    const isLiteral = isIP(host) !== 0
-    const found = isLiteral
-      ? [{ address: host, family: isIP(host) }]
-      : await this.dependencies.lookup(host).catch((error: unknown) => { throw problems.hostUnknown({ host, reason: codeOf(error) }) })
-    // Every address, because a connection may be made to any of them.
-    for (const { address } of found) {
-      const refusal = refusalOf(policy, host, address)
-      if (refusal === 'metadata') throw problems.hostMetadata({ host, address })
-      if (refusal === 'private') throw problems.hostPrivate({ host, address })
-    }
-    return isLiteral ? [] : found
+    const found = await resolveHost(host, this.dependencies)
+    return isIP(host) !== 0 ? [] : found
   }
 
   async #watchSize (): Promise<void> {
@@ -195,8 +182,3 @@ class Clone {
 }
 
 const printable = (text: string, length: number): string => text.replace(/[\u0000-\u001f\u007f]/g, ' ').slice(0, length)
-
-const codeOf = (error: unknown): string => {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return code === 'ENOTFOUND' ? 'no such host' : code === 'EAI_AGAIN' ? 'no name server answered' : String(code ?? error)
-}

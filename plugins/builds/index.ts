@@ -1,16 +1,36 @@
-import { definePlugin, kernel } from 'busbar/sdk'
+import { applicationGates, applicationTeardown } from 'busbar/api/applications'
 import { containerRuntime } from 'busbar/api/runtime-docker'
+import { definePlugin, kernel } from 'busbar/sdk'
 import { lookup } from 'node:dns/promises'
 import { Admission, AdmittedPreparation } from './admission.js'
-import { buildAdmission, builders, imagePreparation } from './api.js'
+import { buildAdmission, builders, imagePreparation, type Builder } from './api.js'
+import { listBuilders } from './builder-list.js'
+import { BuildpacksBuilder } from './buildpacks-builder.js'
 import { CacheClearingStore } from './cache-clearings.js'
+import { CacheService } from './cache-service.js'
 import { DockerfileBuilder } from './dockerfile-builder.js'
 import { GitSource } from './git-source.js'
 import { parseHostPolicy } from './host-policy.js'
+import { resolveHost } from './host-resolution.js'
 import { SourceToImage } from './image-preparation.js'
 import { m001 } from './migrations/001-create-cache-clearing.js'
+import { NixpacksBuilder } from './nixpacks-builder.js'
+import { RailpackBuilder } from './railpack-builder.js'
+import { routes } from './routes.js'
+import type { BuilderAnswer } from './schemas.js'
 import { buildLimits, minutes, settings } from './settings.js'
+import { StaticBuilder } from './static-builder.js'
 import { Workspaces } from './workspace.js'
+
+/** The running plugin. */
+export interface Builds {
+  readonly admission: Admission
+  readonly preparation: SourceToImage
+  readonly caches: CacheService
+  /** Its own, by build type. */
+  readonly own: Readonly<Record<string, Builder>>
+  readonly listBuilders: () => Promise<BuilderAnswer[]>
+}
 
 export default definePlugin({
   id: 'builds',
@@ -21,26 +41,34 @@ export default definePlugin({
     clock: kernel.clock,
     instance: kernel.instance,
     secrets: kernel.secrets,
+    gates: applicationGates,
     builders
   },
   config: settings,
   migrations: [m001],
-  async start ({ use, config, log }) {
+  async start ({ use, config, log }): Promise<Builds> {
     const { runtime, exec, clock, instance, secrets } = use
     const workspaces = new Workspaces(instance, log)
     await workspaces.removeLeftovers(clock.now())
-    const git = new GitSource({
-      exec,
-      clock,
+    const hosts = {
       hostPolicy: () => parseHostPolicy(instance.environment('GIT_PRIVATE_HOSTS'), instance.loopbackOnly),
-      lookup: async host => await lookup(host, { all: true, verbatim: true }),
-      clean: text => secrets.clean(text),
-      maxCheckoutBytes: config.checkout_mib * 2 ** 20
-    })
-    const admission = new Admission({ runtime, instance, clock, settings: config })
+      lookup: async (host: string) => await lookup(host, { all: true, verbatim: true })
+    }
+    const git = new GitSource({ exec, clock, ...hosts, clean: text => secrets.clean(text), maxCheckoutBytes: config.checkout_mib * 2 ** 20 })
+    const limits = buildLimits(config)
+    const clearings = new CacheClearingStore(use.db)
+    const tools = { exec, runtime, instance, usualLimits: limits, log }
     return {
-      admission,
-      dockerfile: new DockerfileBuilder(runtime, buildLimits(config)),
+      admission: new Admission({ runtime, instance, clock, settings: config }),
+      own: {
+        dockerfile: new DockerfileBuilder(runtime, limits),
+        static: new StaticBuilder({ runtime, limits, serverImage: config.static_image, buildImage: config.static_build_image }),
+        railpack: new RailpackBuilder(tools),
+        buildpacks: new BuildpacksBuilder({ ...tools, builderImage: config.buildpacks_builder, checkHost: async host => { await resolveHost(host, hosts) } }),
+        nixpacks: new NixpacksBuilder(tools)
+      },
+      caches: new CacheService({ ...use, clearings }),
+      listBuilders: async () => await listBuilders(use.builders),
       preparation: new SourceToImage({
         runtime,
         builders: use.builders,
@@ -48,7 +76,7 @@ export default definePlugin({
         workspaces,
         secrets,
         clock,
-        clearings: new CacheClearingStore(use.db),
+        clearings,
         buildMinutes: minutes(instance.environment('BUILD_TIMEOUT_MINUTES'), 30),
         pullMinutes: minutes(instance.environment('IMAGE_PULL_TIMEOUT_MINUTES'), 10)
       })
@@ -58,7 +86,9 @@ export default definePlugin({
     provide(imagePreparation, new AdmittedPreparation(self.preparation, self.admission))
     provide(buildAdmission, self.admission)
   },
-  contributes (contribute, self) {
-    contribute(builders, 'dockerfile', self.dockerfile)
-  }
+  contributes (contribute, { own, caches }) {
+    for (const [buildType, builder] of Object.entries(own)) contribute(builders, buildType, builder)
+    contribute(applicationTeardown, 'builds', { teardown: async applicationId => { await caches.teardown(applicationId) } })
+  },
+  routes
 })

@@ -8,6 +8,17 @@ export const problems = problemTable({
   waitedTooLong: [409, 'E_BUILD_WAIT', 'the build was given up after {minutes} minutes of {reason}; {remedy}'],
   imageOfOthers: [409, 'E_IMAGE_FOREIGN', 'image {image} was built for another application and cannot be used as a source'],
 
+  toolMissing: [409, 'E_BUILD_TOOL_MISSING', '{program} was not found on the PATH of the platform: {what}. {install}; or choose another build type'],
+  toolFailed: [422, 'E_BUILD_TOOL', '{program} {how}: {reason}; the lines before this one in the build log say more'],
+  toolNoImage: [422, 'E_BUILD_TOOL_RESULT', '{program} ended without an error, but the Docker Engine has no image {image}: see whether {program} uses another engine'],
+  buildKitAway: [409, 'E_BUILD_BUILDKIT_AWAY', 'railpack found no BuildKit at {address}: start one (docker run -d --name buildkit --privileged -p 127.0.0.1:1234:1234 moby/buildkit --addr tcp://0.0.0.0:1234), or set BUILDKIT_HOST to the address of yours'],
+  badBuildpack: [409, 'E_BUILD_BUILDPACK', 'the buildpack {buildpack} is not used: {reason}'],
+  siteMissing: [409, 'E_BUILD_SITE_MISSING', 'there is no site to serve: an index.html was looked for in {folders}; {found}; name the folder by the variable STATIC_DIRECTORY, or set the root directory'],
+  siteNotBuilt: [422, 'E_BUILD_SITE_MISSING', '{command} left nothing to serve: an index.html was looked for in {folders}; found were: {found}; name the folder by the variable STATIC_DIRECTORY'],
+  badPackage: [409, 'E_BUILD_PACKAGE', 'package.json is not valid: {reason}'],
+  badChoice: [409, 'E_BUILD_VARIABLE', 'the variable {name} is {value}: write {allowed}'],
+  cacheBusy: [409, 'E_BUILD_CACHE_BUSY', '{reason}'],
+
   badRepository: [400, 'E_SOURCE_ADDRESS', '{repo} is no address of a Git repository: write https://host/owner/repository.git'],
   sshRepository: [400, 'E_SOURCE_SSH', '{repo} is an SSH address, which cannot be cloned: give the https address of the repository, and an access token if it is private'],
   badBranch: [400, 'E_SOURCE_BRANCH_NAME', 'invalid branch name: {branch}'],

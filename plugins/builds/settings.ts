@@ -4,6 +4,15 @@ import type { BuildLimits } from './api.js'
 
 export type { BuildLimits }
 
+const image = (default_: string, description: string) => Type.String({ minLength: 1, maxLength: 300, default: default_, description })
+
+/** The images that builders work with. */
+const images = {
+  static_image: image('nginxinc/nginx-unprivileged:stable-alpine', 'Image with nginx that static sites are served by'),
+  static_build_image: image('node:22-alpine', 'Image with Node.js that builds static sites which have a build script'),
+  buildpacks_builder: image('heroku/builder:24', 'Buildpacks builder of applications that choose none')
+}
+
 /** What an operator may set; absent values follow the machine. */
 export const settings = object({
   memory_mib: maybe(Type.Integer({ minimum: 128, description: 'Memory a build may use, MiB; an equal share of 60 % of the machine, at least 512, unless set' })),
@@ -12,9 +21,11 @@ export const settings = object({
   reserve_mib: maybe(Type.Integer({ minimum: 0, description: 'Free memory that builds leave to the platform and the applications, MiB; a tenth of the machine, 128 to 1024, unless set' })),
   disk_floor_mib: Type.Integer({ minimum: 0, default: 1024, description: 'With less free disk than this nothing is built or pulled, MiB' }),
   wait_minutes: Type.Integer({ minimum: 1, maximum: 10_080, default: 60, description: 'How long a build may wait for its turn' }),
-  checkout_mib: Type.Integer({ minimum: 1, default: 2048, description: 'How large a checked-out repository may be, MiB' })
+  checkout_mib: Type.Integer({ minimum: 1, default: 2048, description: 'How large a checked-out repository may be, MiB' }),
+  ...images
 })
-export type BuildSettings = Static<typeof settings>
+/** Those that say how much is built at once. */
+export type BuildSettings = Omit<Static<typeof settings>, keyof typeof images>
 
 /** How many builds run at once, and what each may use: together they fit into what builds may have. */
 export interface BuildSlots {

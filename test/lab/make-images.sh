@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The two base images that tests and demo build on, busybox:lab and node:20, for the engine of DOCKER_HOST.
-#   make-images.sh [busybox] [node]        (default: both; an image that is there is left alone)
+# The base images that tests and demo build on, busybox:lab and node:20, and nginx:lab for static sites, for the
+# engine of DOCKER_HOST.
+#   make-images.sh [busybox] [node] [nginx]   (default: the first two; an image that is there is left alone)
 # Root on Debian makes them from the machine's own files, without any image registry; elsewhere they are pulled.
 set -euo pipefail
 
@@ -69,6 +70,17 @@ make_node() {
   import_root "$root" node:20 'ENV PATH=/usr/local/bin:/usr/bin:/usr/sbin' 'WORKDIR /app' 'CMD ["node"]'
 }
 
+# Debian's nginx, laid out as in the public images: the program on the PATH, mime.types in /etc/nginx.
+make_nginx() {
+  local root=$work/root-nginx package
+  base_root "$root"
+  mkdir -p "$work/nginx"
+  (cd "$work/nginx" && apt-get -o APT::Sandbox::User=root download -qq nginx nginx-common >/dev/null && for package in *.deb; do dpkg-deb -x "$package" .; done)
+  copy_program "$root" "$work/nginx/usr/sbin/nginx"
+  install -D -m 644 "$work/nginx/etc/nginx/mime.types" "$root/etc/nginx/mime.types"
+  import_root "$root" nginx:lab 'ENV PATH=/usr/local/bin:/usr/bin:/usr/sbin' 'CMD ["nginx"]'
+}
+
 ensure() { # ensure NAME MAKE PUBLIC
   if docker image inspect "$1" >/dev/null 2>&1; then echo "$1: there"; return; fi
   rm -rf "$work/busybox"* "$work"/root-*
@@ -87,6 +99,7 @@ for wanted in "$@"; do
   case $wanted in
     busybox) ensure busybox:lab make_busybox busybox:1.36 ;;
     node) ensure node:20 make_node node:20 ;;
-    *) echo "make-images.sh: no such image: $wanted (busybox, node)" >&2; exit 2 ;;
+    nginx) ensure nginx:lab make_nginx nginxinc/nginx-unprivileged:stable-alpine ;;
+    *) echo "make-images.sh: no such image: $wanted (busybox, node, nginx)" >&2; exit 2 ;;
   esac
 done

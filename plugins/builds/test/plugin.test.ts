@@ -18,7 +18,7 @@ engineTest('in the running platform a repository becomes an image, and a plugin 
     needs: { clock: kernelServices.clock },
     start: () => ({}),
     contributes (contribute) {
-      contribute(builders, 'static', { async build ({ tag }) { built.push(tag); return { id: 'sha256:x', repoDigests: [], exposedPorts: [], sizeBytes: 0 } } })
+      contribute(builders, 'custom', { async build ({ tag }) { built.push(tag); return { id: 'sha256:x', repoDigests: [], exposedPorts: [], sizeBytes: 0 } } })
     }
   })
   const k = await createTestKernel({
@@ -44,9 +44,9 @@ engineTest('in the running platform a repository becomes an image, and a plugin 
   t.equal(commits[0]?.sha, sha)
   t.same(await readdir(join(k.state.directory, 'data/builds/work')), [])
 
-  await preparation.prepare({ ...request, buildType: 'static' }, context)
+  await preparation.prepare({ ...request, buildType: 'custom' as BuildType }, context)
   t.same(built, [`${request.slug}:${request.deploymentId.slice(0, 8)}`])
-  await t.rejects(preparation.prepare({ ...request, buildType: 'railpack' }, context), { status: 409, message: /railpack: available are dockerfile, static/ })
+  await t.rejects(preparation.prepare({ ...request, buildType: 'other' as BuildType }, context), { status: 409, message: /other: available are buildpacks, custom, dockerfile, nixpacks, railpack, static/ })
 })
 
 engineTest('a platform that others can reach does not clone from private hosts', async t => {
