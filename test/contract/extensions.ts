@@ -14,3 +14,34 @@ export const extensions: Readonly<Record<string, Extension>> = {
   'GET /api/docs/dom.js': { public: true, scope: null, session: false, admin: false, reason: 'a file of that page' },
   'DELETE /api/auth/sessions/{sessionId}': { scope: null, session: true, admin: false, reason: 'and end a session that is not theirs any more' }
 }
+
+const registryAccount = {
+  registry_username: 'images of a private registry are pulled with an account of it',
+  registry_password: 'the same; stored sealed and never answered'
+}
+
+/** Fields that the contract does not name: by its schema, or by the operation where it has none; each with the reason why it exists. */
+export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  createApplicationRequest: registryAccount,
+  updateApplicationRequest: registryAccount,
+  changeSourceRequest: registryAccount,
+  applicationResponse: {
+    registry_username: registryAccount.registry_username,
+    has_registry_credentials: 'tells only whether the password of a registry is stored'
+  },
+  Deployment: {
+    kind: 'what the deployment does: deploy, build, reload, rebuild or rollback',
+    step: 'where it is, or where it failed',
+    remedy: 'what helps against the failure',
+    evidence: 'what was seen of the failure',
+    container_port: 'the port that was proven and gets the traffic',
+    switch_served: 'proof of the switch: requests that were served during it',
+    switch_failed: 'requests that failed during it',
+    switch_longest_gap_ms: 'the longest time without an answer during it',
+    switch_cut: 'requests still open when the old version was stopped',
+    drain_ms: 'how long the old version took to finish its requests'
+  },
+  invitationResponse: {
+    link: 'an administrator can hand on the invitation where no mail is sent'
+  }
+}
