@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { access, healthChecks, type Clock, type Contributions, type CredentialSource, type DormantPlugins, type Instance, type Log, type Tx } from 'busbar/sdk'
+import { access, healthChecks, type Clock, type Contributions, type CredentialSource, type DormantPlugins, type Instance, type Log, type Operations, type Tx } from 'busbar/sdk'
 import { startEmbedded } from '../embedded-postgres/index.js'
 import { describeApi } from '../sdk/openapi.js'
 import { decideCaller } from './access/decision.js'
@@ -116,7 +116,7 @@ export async function startKernel ({ settings, roots, inline = [], clock = syste
     const authenticate = createAuthenticator({ cache, sources, clock, log })
     const limiter = new RateLimiter(clock)
     closers.push(() => { limiter.close() })
-    const guard = new Guard(authenticate, projects, limiter, clock)
+    const guard = new Guard(authenticate, projects, limiter, clock, sources)
 
     // What is live and what is durable.
     const hub = createHub({
@@ -160,10 +160,12 @@ export async function startKernel ({ settings, roots, inline = [], clock = syste
       },
       announce: async message => { await listener.signal(pluginTopic, message) }
     })
+    const served = () => [hubRecord, ...sockets.records.map(socketRoute), ...edge.table.entries.filter(isServed).map(entry => entry.record)]
+    const operations: Operations = { admitting: caller => served().filter(({ access }) => access.kind !== 'public' && decideCaller(caller, access) === null) }
     const face: KernelFace = {
       version: release,
       reconciler,
-      openapi: () => description ??= JSON.stringify(describeApi([hubRecord, ...sockets.records.map(socketRoute), ...edge.table.entries.filter(isServed).map(entry => entry.record)])),
+      openapi: () => description ??= JSON.stringify(describeApi(served())),
       vitalChecks: {
         database: async () => { await postgres.query('select 1'); return 'ok' },
         keyring: async () => keyring.open(keyring.seal('ok', 'healthz'), 'healthz')
@@ -194,7 +196,7 @@ export async function startKernel ({ settings, roots, inline = [], clock = syste
         exec,
         instance: instanceFacts(id, settings)
       }
-      return builtIn ? { ...shared, credentials, projectFacts: projects, audit, dormant } : shared
+      return builtIn ? { ...shared, credentials, projectFacts: projects, audit, dormant, operations } : shared
     }
   }
 }

@@ -38,16 +38,23 @@ export interface SessionAccess<P extends string = string> {
   readonly kind: 'session'
   readonly role?: 'admin'
   readonly project: ProjectRule<P>
+  readonly whileEnrolling?: true
 }
 export interface TokenAccess<P extends string = string> {
   readonly kind: 'token'
   readonly scope: Scope
   readonly role?: 'admin'
   readonly project: ProjectRule<P>
+  readonly whileEnrolling?: true
 }
 export type Access<P extends string = string> = PublicAccess | SessionAccess<P> | TokenAccess<P>
 
-interface AccessOptions { readonly role?: 'admin', readonly project: ProjectRule<string> }
+interface AccessOptions {
+  readonly role?: 'admin'
+  readonly project: ProjectRule<string>
+  /** Open to a session whose user still has to set up the second factor that the platform asks for. */
+  readonly whileEnrolling?: true
+}
 
 /**
  * The three ways to grant access.

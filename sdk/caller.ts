@@ -18,6 +18,8 @@ export interface SessionCaller {
   readonly kind: 'session'
   readonly sessionId: string
   readonly user: CallerUser
+  /** The platform asks for a second factor and the user has none: only what leads to one is open. */
+  readonly mustEnroll?: true
 }
 export interface TokenCaller {
   readonly kind: 'token'

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { SignedInCaller } from './caller.js'
+import type { SignedInCaller, TokenCaller } from './caller.js'
+import type { Operation } from './kernel.js'
 import type { Tx } from './tx.js'
 
 /** The platform's cookies. Proxies take them out of what they forward. */
@@ -28,6 +29,11 @@ export interface CredentialSource {
    * a use later than `recent` need not be written again.
    */
   used?(caller: SignedInCaller, at: Date, recent: Date): Promise<void>
+  /**
+   * Told of every request that a token was let in with, and of the project it concerns. On the hot path: it
+   * returns at once and never throws.
+   */
+  admitted?(caller: TokenCaller, operation: Operation, projectId: string | undefined): void
 }
 
 /** The guard's side of credentials, for the plugin that keeps them. */
@@ -37,8 +43,8 @@ export interface Credentials {
   /** The digest of the refresh cookie; undefined when there is none. 403 without the CSRF token. */
   refreshDigest(headers: IncomingHttpHeaders): string | undefined
   /**
-   * Makes every process forget the credentials of a user or session, a token, or the tokens pinned to a
-   * project: this one at once, or right after `tx` has committed, and the others a moment later.
+   * Makes every process forget the credentials of a user or session, a token, the tokens pinned to a project,
+   * or all: this one at once, or right after `tx` has committed, and the others a moment later.
    */
-  forget(kind: 'user' | 'session' | 'token' | 'project', id: string, tx?: Tx): Promise<void>
+  forget(kind: 'user' | 'session' | 'token' | 'project' | 'all', id: string, tx?: Tx): Promise<void>
 }

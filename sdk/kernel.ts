@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { Logger } from 'pino'
-import type { ProjectId } from './caller.js'
+import type { Access } from './access.js'
+import type { ProjectId, SignedInCaller } from './caller.js'
 import type { Credentials, CredentialSource } from './credential.js'
 import type { DomainEvent } from './event.js'
 import { extensionPoint, service, type ExtensionPoint } from './service.js'
@@ -124,6 +125,24 @@ export interface AuditLog {
   forget(before: Date, atMost: number): Promise<number>
 }
 
+/** An operation as its plugin declared it: `GET`, `/api/projects/:projectId`. */
+export interface Operation {
+  readonly method: string
+  readonly url: string
+  readonly summary: string
+  readonly group: string
+  readonly access: Access
+}
+
+/** What is being served. */
+export interface Operations {
+  /**
+   * The operations that let this caller in as far as scope, role and pins decide it; which projects they may
+   * be used on is decided for each request. Public ones are left out.
+   */
+  admitting(caller: SignedInCaller): readonly Operation[]
+}
+
 /** Plugins that are off. */
 export interface DormantPlugins {
   /**
@@ -148,6 +167,8 @@ export const kernel = {
   audit: service<AuditLog>('kernel.audit'),
   /** For the plugin that keeps sessions and tokens; built-in plugins only. */
   credentials: service<Credentials>('kernel.credentials'),
+  /** What a caller may do; built-in plugins only. */
+  operations: service<Operations>('kernel.operations'),
   /** For plugins that remove things which others hold rows of; built-in plugins only. */
   dormant: service<DormantPlugins>('kernel.dormant'),
   /** What the kernel remembers about projects; the owner of the facts says when they change. */

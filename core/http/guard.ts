@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Access, Clock, SignedInCaller } from 'busbar/sdk'
+import type { Access, Clock, Contributions, CredentialSource, SignedInCaller } from 'busbar/sdk'
 import { decideCaller, invalidCredential, unauthorized, type Refusal } from '../access/decision.js'
 import type { ProjectAccess } from '../access/project-access.js'
 import type { Authenticate, Authentication } from '../auth/authentication.js'
@@ -26,7 +26,8 @@ export class Guard {
     readonly authenticate: Authenticate,
     readonly projects: ProjectAccess,
     readonly limiter: RateLimiter,
-    readonly clock: Clock
+    readonly clock: Clock,
+    readonly sources: Contributions<CredentialSource>
   ) {}
 
   /**
@@ -53,6 +54,7 @@ export class Guard {
     if (!this.#hasGoodParams(context)) return false
     return whenKnown(this.projects.decide(caller, access.project, context.params as Record<string, string | undefined>), decision => {
       if (decision.refused !== null) return refuse(response, decision.refused)
+      if (caller.kind === 'token') this.sources.get('identity')?.admitted?.(caller, context.record, decision.project)
       context.admit(caller, decision.project)
       return true
     })

@@ -7,7 +7,7 @@ const group = 'Profile'
 export function profileRoutes (route: RouteDeclarer<AccountService>) {
   route({
     method: 'GET', url: '/api/auth/me', group, summary: 'Get Profile',
-    access: allow.token('read', { project: 'none' }),
+    access: allow.token('read', { project: 'none', whileEnrolling: true }),
     schema: { response: { 200: profile } },
     handler: async ({ caller }, account) => await account.profile(caller)
   })

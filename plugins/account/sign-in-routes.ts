@@ -42,7 +42,7 @@ export function signInRoutes (route: RouteDeclarer<AccountService>) {
   })
   route({
     method: 'POST', url: '/api/auth/logout', group: 'Profile', summary: 'Logout',
-    access: allow.session({ project: 'none' }),
+    access: allow.session({ project: 'none', whileEnrolling: true }),
     schema: { response: { 200: statusResponse } },
     audit: { action: 'logout', resource: 'user' },
     handler: async ({ caller }, account) => await account.logOut(caller)

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { service, type Cookie, type Role, type Scope, type SessionCaller, type Tx } from 'busbar/sdk'
+import { service, type Cookie, type Role, type Scope, type SessionCaller, type TokenCaller, type Tx } from 'busbar/sdk'
 
 /** Where a request came from: lock-out counts by address, a session remembers both. */
 export interface Client {
@@ -203,11 +203,29 @@ export interface NewAccessToken {
   readonly projectIds: readonly string[]
 }
 
+/** When a token was last let in to an operation, to about five minutes. */
+export interface TokenUse {
+  /** `GET /api/projects/{projectId}` */
+  readonly operation: string
+  /** Null where no project is concerned. */
+  readonly project_id: string | null
+  readonly last_used_at: Date
+}
+export interface InspectedToken {
+  readonly row: AccessTokenRow
+  /** With the effective role. */
+  readonly caller: TokenCaller
+  readonly isExpired: boolean
+  readonly uses: readonly TokenUse[]
+}
+
 export interface AccessTokens {
   /** Newest first. */
   listTokens(userId: string, range: ListRange): Promise<Counted<AccessTokenRow>>
   /** `value` is what the client sends; it is told once and cannot be recovered. */
   createToken(caller: SessionCaller, token: NewAccessToken): Promise<{ readonly row: AccessTokenRow, readonly value: string }>
+  /** What the guard knows of a token, and what it was used for. Undefined when the user has no such token. */
+  inspectToken(userId: string, tokenId: string): Promise<InspectedToken | undefined>
   /** False when the user has no such token. It stops working at once. */
   deleteToken(userId: string, tokenId: string): Promise<boolean>
   /** For the owner of projects: a deleted project leaves every pin set, which never widens a token. */

@@ -1,7 +1,14 @@
 import type { CallerUser, CredentialSource, Database, FoundCredential, Role, Scope, SignedInCaller } from 'busbar/sdk'
+import { effectiveRole } from './effective-role.js'
+import { mustEnroll, type TwoFactorPolicy } from './policy.js'
 
 interface UserColumns { readonly user_id: string, readonly email: string, readonly username: string, readonly role: Role }
-interface SessionColumns extends UserColumns { readonly id: string, readonly secret_expires_at: Date, readonly last_used_at: Date }
+interface SessionColumns extends UserColumns {
+  readonly id: string
+  readonly secret_expires_at: Date
+  readonly last_used_at: Date
+  readonly has_factor: boolean
+}
 interface TokenColumns extends UserColumns {
   readonly id: string
   readonly name: string
@@ -14,10 +21,11 @@ interface TokenColumns extends UserColumns {
 }
 
 /** What the guard asks when it meets a credential. Every statement is prepared, by a digest or an id. */
-export function createCredentialStore (database: Database): CredentialSource {
+export function createCredentialStore (database: Database, twoFactor: TwoFactorPolicy = 'optional'): CredentialSource {
   const { schema } = database
   const selectSession = database.statement<SessionColumns, [string]>('session', `
-    select s.id, s.secret_expires_at, s.last_used_at, u.id as user_id, u.email, u.username, u.role
+    select s.id, s.secret_expires_at, s.last_used_at, u.id as user_id, u.email, u.username, u.role,
+      exists(select 1 from ${schema}.totp f where f.user_id = u.id and f.enabled_at is not null) as has_factor
     from ${schema}.session s join ${schema}.user u on u.id = s.user_id
     where s.secret_hash = $1`)
   const selectToken = database.statement<TokenColumns, [string]>('token', `
@@ -38,7 +46,10 @@ export function createCredentialStore (database: Database): CredentialSource {
   async function findSession (digest: string): Promise<FoundCredential | undefined> {
     const [row] = await selectSession([digest])
     if (row === undefined) return undefined
-    const caller: SignedInCaller = Object.freeze({ kind: 'session', sessionId: row.id, user: userOf(row, row.role) })
+    const caller: SignedInCaller = Object.freeze({
+      kind: 'session', sessionId: row.id, user: userOf(row, row.role),
+      ...(mustEnroll(twoFactor, row.role, row.has_factor) ? { mustEnroll: true } : {})
+    })
     return { caller, expiresAt: row.secret_expires_at, lastUsedAt: row.last_used_at }
   }
 
@@ -51,7 +62,7 @@ export function createCredentialStore (database: Database): CredentialSource {
       tokenName: row.name,
       scope: row.scope,
       pins: row.pinned ? Object.freeze([...row.project_ids]) : null,
-      user: userOf(row, lowerRole(row.role_at_issue, row.role))
+      user: userOf(row, effectiveRole(row.role_at_issue, row.role))
     })
     return { caller, expiresAt: row.expires_at, lastUsedAt: row.last_used_at }
   }
@@ -72,6 +83,3 @@ export function createCredentialStore (database: Database): CredentialSource {
 
 const userOf = (row: UserColumns, role: Role): CallerUser =>
   Object.freeze({ id: row.user_id, email: row.email, username: row.username, role })
-
-/** A token keeps what its owner was when it was made: promotion lifts no token, demotion lowers all. */
-const lowerRole = (a: Role, b: Role): Role => a === 'admin' && b === 'admin' ? 'admin' : 'member'

@@ -20,6 +20,7 @@ import { createSessionIssuer } from './session-issuer.js'
 import { createSessionStore } from './session-store.js'
 import { createSessions } from './sessions.js'
 import { createTokenStore } from './token-store.js'
+import { createTokenUseStore } from './token-use-store.js'
 import { createTokens } from './tokens.js'
 import { createTwoFactor } from './two-factor.js'
 import { createTwoFactorStore } from './two-factor-store.js'
@@ -60,7 +61,7 @@ export function createIdentity ({ database, secrets, clock, credentials, environ
     ...createPasswordResets({ database, store: resets, users, hasher, writer, lockOut, clock }),
     ...createInvitations({ database, store: invitations, users, hasher, issuer, clock }),
     ...createAlertSettings(createAlertPreferenceStore(database)),
-    ...createTokens({ database, store: tokens, users, credentials, clock }),
+    ...createTokens({ database, store: tokens, uses: createTokenUseStore(database), users, credentials, clock }),
     ...createTwoFactor({ database, store: twoFactor, users, secondFactor, reauthentication, lockOut, issuer })
   })
 }

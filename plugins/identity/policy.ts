@@ -1,3 +1,5 @@
+import type { Role } from 'busbar/sdk'
+
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 
@@ -7,6 +9,14 @@ export const passwordPolicy = { minCharacters: 8, maxBytes: 1024 } as const
 export const recoveryCodes = 10
 export const passwordResetPolicy = { lifetimeMs: 30 * minuteMs, perHour: 3 } as const
 export const invitationPolicy = { lifetimeMs: 7 * 24 * hourMs } as const
+
+export const twoFactorPolicies = ['optional', 'admins', 'everyone'] as const
+/** Who has to have a second factor. */
+export type TwoFactorPolicy = (typeof twoFactorPolicies)[number]
+
+/** True for who still has to set one up before anything else. */
+export const mustEnroll = (policy: TwoFactorPolicy, role: Role, hasFactor: boolean): boolean =>
+  !hasFactor && (policy === 'everyone' || (policy === 'admins' && role === 'admin'))
 
 /** How long a session secret works, and how long the session can be refreshed. */
 export interface SessionPolicy { readonly secretMs: number, readonly refreshMs: number }

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock, Credentials, Database } from 'busbar/sdk'
 import type { AccessTokens } from './api.js'
+import { effectiveRole } from './effective-role.js'
 import { problems } from './problems.js'
 import type { TokenStore } from './token-store.js'
+import type { TokenUseStore } from './token-use-store.js'
 import type { UserStore } from './user-store.js'
 
 const dayMs = 86_400_000
@@ -10,11 +12,12 @@ const dayMs = 86_400_000
 export function createTokens (parts: {
   readonly database: Database
   readonly store: TokenStore
+  readonly uses: TokenUseStore
   readonly users: UserStore
   readonly credentials: Credentials
   readonly clock: Clock
 }): AccessTokens {
-  const { database, store, users, credentials, clock } = parts
+  const { database, store, uses, users, credentials, clock } = parts
 
   return {
     async listTokens (userId, range) {
@@ -36,6 +39,22 @@ export function createTokens (parts: {
         await store.insert({ id, user_id: user.id, hash: digest, scope, ...token }, pins, tx)
         return { row: { id, ...token, scopes: [scope], project_ids: pins, last_used_at: null }, value }
       })
+    },
+
+    async inspectToken (userId, tokenId) {
+      const [row, user] = await Promise.all([store.find(tokenId, userId), users.find(userId)])
+      const scope = row?.scopes[0]
+      if (row === undefined || user === undefined || scope === undefined) return undefined
+      const { id, email, username } = user
+      return {
+        row,
+        caller: {
+          kind: 'token', tokenId, tokenName: row.name, scope, pins: row.pinned ? row.project_ids : null,
+          user: { id, email, username, role: effectiveRole(row.role_at_issue, user.role) }
+        },
+        isExpired: row.expires_at !== null && row.expires_at <= clock.now(),
+        uses: await uses.list(tokenId)
+      }
     },
 
     deleteToken: async (userId, tokenId) => await database.transaction(async tx => {

@@ -19,6 +19,8 @@ export interface ProjectDirectory {
    * deletion before that transaction ends: what is written in it is seen by the teardown.
    */
   find(projectId: string, tx?: Tx): Promise<ProjectSummary | undefined>
+  /** All projects within a caller's reach, newest first. */
+  reachable(reach: Reach): Promise<readonly ProjectSummary[]>
   /** A deploy in the project has succeeded: `last_deployed_at` of the list. An older time changes nothing. */
   recordActivity(projectId: string, at: Date, tx: Tx): Promise<void>
 }

@@ -1,7 +1,7 @@
 import { resourceNames } from 'busbar/api/audit-logs'
 import { identity } from 'busbar/api/identity'
 import { userRemoval } from 'busbar/api/users'
-import { access, definePlugin, kernel } from 'busbar/sdk'
+import { access, definePlugin, kernel, wholeList } from 'busbar/sdk'
 import { projectDirectory, projectTeardown, type ProjectDirectory } from './api.js'
 import { jobs } from './jobs.js'
 import { m001 } from './migrations/001-create-projects.js'
@@ -17,6 +17,8 @@ export interface Projects {
   readonly directory: ProjectDirectory
   readonly store: ProjectStore
 }
+
+const wholePage = { limit: wholeList.max, offset: 0 }
 
 export default definePlugin({
   id: 'projects',
@@ -41,6 +43,7 @@ export default definePlugin({
       projects: new ProjectService({ ...use, store }),
       directory: {
         find: async (projectId, tx) => await store.find(projectId, tx),
+        reachable: async reach => (await store.list(reach, wholePage)).rows,
         recordActivity: async (projectId, at, tx) => { await store.recordActivity(projectId, at, tx) }
       }
     }

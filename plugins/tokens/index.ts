@@ -1,11 +1,12 @@
 import { identity } from 'busbar/api/identity'
-import { definePlugin } from 'busbar/sdk'
+import { projectDirectory } from 'busbar/api/projects'
+import { definePlugin, kernel } from 'busbar/sdk'
 import { routes } from './routes.js'
 import { TokenService } from './token-service.js'
 
 export default definePlugin({
   id: 'tokens',
-  needs: { identity },
-  start: ({ use }) => new TokenService(use.identity),
+  needs: { identity, projects: projectDirectory, operations: kernel.operations },
+  start: ({ use }) => new TokenService(use),
   routes
 })

@@ -1,5 +1,5 @@
 import { allow, list, readPage, reply, statusResponse, type RouteDeclarer, wholeList } from 'busbar/sdk'
-import { createBody, createdToken, listQuery, token } from './schemas.js'
+import { createBody, createdToken, listQuery, token, tokenReach } from './schemas.js'
 import type { TokenService } from './token-service.js'
 
 const group = 'Personal Access Tokens'
@@ -20,6 +20,11 @@ export function routes (route: RouteDeclarer<TokenService>) {
     schema: { body: createBody, response: { 201: createdToken } },
     audit: { action: 'token_created', resource: 'token', id: { result: 'id' } },
     handler: async ({ caller, body, requireProject }, tokens) => await tokens.create(caller, body, requireProject)
+  })
+  route({
+    method: 'GET', url: '/api/tokens/:tokenId/reach', group, summary: 'Get API Token Reach', access,
+    schema: { response: { 200: tokenReach } },
+    handler: async ({ caller, params }, tokens) => await tokens.reach(caller, params.tokenId)
   })
   route({
     method: 'DELETE', url: '/api/tokens/:tokenId', group, summary: 'Delete API Token', access,

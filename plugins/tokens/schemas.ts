@@ -12,6 +12,25 @@ const fields = {
 }
 
 export const token = object({ ...fields, last_used_at: nullable(timestamp()) })
+/** Of what an operation is used: of one project at a time, of all that the token reaches, or of none. */
+export const concerns = ['project', 'projects', 'platform'] as const
+
+/** What a token could do now. `role` is the effective one; times are to about five minutes. */
+export const tokenReach = object({
+  ...fields,
+  last_used_at: nullable(timestamp()),
+  role: oneOf(roles),
+  projects: list(object({ id: uuid(), name: Type.String(), slug: Type.String(), last_used_at: nullable(timestamp()) })),
+  operations: list(object({
+    method: Type.String(),
+    path: Type.String(),
+    summary: Type.String(),
+    group: Type.String(),
+    concerns: oneOf(concerns),
+    last_used_at: nullable(timestamp())
+  }))
+})
+
 /** `token` is the value, shown this once. */
 export const createdToken = object({ ...fields, token: Type.String() })
 

@@ -1,18 +1,20 @@
 import type { AccessTokenRow, Identity, ListRange } from 'busbar/api/identity'
-import { isProblem, type ProjectId, type SessionCaller } from 'busbar/sdk'
+import type { ProjectDirectory } from 'busbar/api/projects'
+import { isProblem, type Operations, type ProjectId, type SessionCaller } from 'busbar/sdk'
 import { problems } from './problems.js'
 import type { NewToken } from './schemas.js'
 import { readExpiry, readName, readScope } from './token-rules.js'
+import { reachOfToken } from './token-reach.js'
 
 /** As the guard checks a project of the path. */
 type RequireProject = (projectId: string) => Promise<ProjectId>
 
 /** Tokens of the caller's own; nobody sees or ends another's. */
 export class TokenService {
-  constructor (readonly identity: Identity) {}
+  constructor (readonly parts: { readonly identity: Identity, readonly projects: ProjectDirectory, readonly operations: Operations }) {}
 
   async list (caller: SessionCaller, range: ListRange) {
-    const { rows, total } = await this.identity.listTokens(caller.user.id, range)
+    const { rows, total } = await this.parts.identity.listTokens(caller.user.id, range)
     return { rows: rows.map(toWire), total }
   }
 
@@ -21,12 +23,31 @@ export class TokenService {
     const scope = readScope(wanted.scopes)
     const expiresInDays = readExpiry(wanted.expires_in_days)
     const projectIds = await reachable(wanted.project_ids ?? [], requireProject)
-    const { row, value } = await this.identity.createToken(caller, { name, scope, expiresInDays, projectIds })
+    const { row, value } = await this.parts.identity.createToken(caller, { name, scope, expiresInDays, projectIds })
     return { ...toWire(row), token: value }
   }
 
+  /** What a token could do now, and when it last did. */
+  async reach (caller: SessionCaller, tokenId: string) {
+    const { identity, projects, operations } = this.parts
+    const token = await identity.inspectToken(caller.user.id, tokenId)
+    if (token === undefined) throw problems.notFound()
+    const { pins, user } = token.caller
+    const reach = { userId: user.role === 'admin' ? null : user.id, pins }
+    const { row } = token
+    return {
+      ...toWire(row),
+      role: user.role,
+      ...reachOfToken({
+        projects: token.isExpired ? [] : await projects.reachable(reach),
+        operations: token.isExpired ? [] : operations.admitting(token.caller),
+        uses: token.uses
+      })
+    }
+  }
+
   async delete (caller: SessionCaller, tokenId: string) {
-    if (!await this.identity.deleteToken(caller.user.id, tokenId)) throw problems.notFound()
+    if (!await this.parts.identity.deleteToken(caller.user.id, tokenId)) throw problems.notFound()
     return { status: 'deleted' }
   }
 }

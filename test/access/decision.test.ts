@@ -23,6 +23,14 @@ test('a session passes every scope, and a token passes no session-only route', a
   })
 })
 
+test('who still has to set up a second factor may do that and nothing else, and tokens are not asked', async t => {
+  const caller: SignedInCaller = { kind: 'session', sessionId: 's', user: user('admin'), mustEnroll: true }
+  t.match(decideCaller(caller, write), { status: 403, code: 'E_SECOND_FACTOR_REQUIRED' })
+  t.match(decideCaller(caller, allow.session({ role: 'admin', project: 'none' })), { code: 'E_SECOND_FACTOR_REQUIRED' })
+  t.equal(decideCaller(caller, allow.session({ project: 'none', whileEnrolling: true })), null)
+  t.equal(decideCaller(token('write'), write), null)
+})
+
 test('the admin role is asked for after the scope', async t => {
   const admin = allow.token('write', { role: 'admin', project: 'none' })
   t.match(decideCaller(token('read'), admin), { code: 'E_SCOPE' })

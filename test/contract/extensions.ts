@@ -12,7 +12,8 @@ export const extensions: Readonly<Record<string, Extension>> = {
   'GET /api/docs/operation.js': { public: true, scope: null, session: false, admin: false, reason: 'a file of that page' },
   'GET /api/docs/schema.js': { public: true, scope: null, session: false, admin: false, reason: 'a file of that page' },
   'GET /api/docs/dom.js': { public: true, scope: null, session: false, admin: false, reason: 'a file of that page' },
-  'DELETE /api/auth/sessions/{sessionId}': { scope: null, session: true, admin: false, reason: 'and end a session that is not theirs any more' }
+  'DELETE /api/auth/sessions/{sessionId}': { scope: null, session: true, admin: false, reason: 'and end a session that is not theirs any more' },
+  'GET /api/tokens/{tokenId}/reach': { scope: null, session: true, admin: false, reason: 'the owner of a token sees what it could do, and what it did' }
 }
 
 const registryAccount = {
