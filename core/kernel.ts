@@ -115,7 +115,6 @@ export async function startKernel ({ settings, roots, inline = [], clock = syste
     const sources = registry.contributions(access.credentials.id) as Contributions<CredentialSource>
     const authenticate = createAuthenticator({ cache, sources, clock, log })
     const limiter = new RateLimiter(clock)
-    closers.push(() => { limiter.close() })
     const guard = new Guard(authenticate, projects, limiter, clock, sources)
 
     // What is live and what is durable.

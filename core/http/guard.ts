@@ -7,6 +7,7 @@ import { checkCsrf } from '../auth/csrf.js'
 import { whenKnown } from '../clock/when-known.js'
 import type { RouteRecord } from '../plugins/records.js'
 import { sendProblem, sendText } from './answers.js'
+import { networkOf } from './client-address.js'
 import type { RequestContext } from './request-context.js'
 import { setRateHeaders, type RateLimiter } from './rate-limit.js'
 import { explainFault, validatorOf } from './schemas.js'
@@ -36,7 +37,7 @@ export class Guard {
    */
   admit (context: RequestContext): boolean | Promise<boolean> {
     const { record: { access }, raw: { headers } } = context
-    if (access.kind === 'public') return this.#withinRouteLimit(context, `ip:${context.ip}`) && this.#hasGoodParams(context)
+    if (access.kind === 'public') return this.#withinRouteLimit(context, `ip:${networkOf(context.ip)}`) && this.#hasGoodParams(context)
     return whenKnown(this.authenticate({ authorization: headers.authorization, cookie: headers.cookie }), found => this.#decide(found, context, access))
   }
 

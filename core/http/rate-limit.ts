@@ -6,24 +6,27 @@ interface Window { used: number, readonly endsAt: number }
 
 export interface Budget { readonly allowed: boolean, readonly limit: number, readonly remaining: number, readonly resetAt: number }
 
+/** Some 10 MB. A flood of addresses makes that many windows and no more. */
+export const maxWindows = 50_000
+
 /**
  * Fixed windows counted in memory, one per key, beginning with its first request. They belong to the
  * kernel, so turning a plugin off and on gives nobody a fresh budget. Budgets are per process.
  */
 export class RateLimiter {
+  /** In the order of their beginning. */
   readonly #windows = new Map<string, Window>()
-  readonly #clock: Clock
-  readonly #stopSweep: () => void
 
-  constructor (clock: Clock) {
-    this.#clock = clock
-    this.#stopSweep = clock.every(60_000, () => { this.#sweep() })
-  }
+  constructor (readonly clock: Clock) {}
+
+  get size (): number { return this.#windows.size }
 
   take (key: string, max: number, windowMs: number): Budget {
-    const now = this.#clock.now().getTime()
+    const now = this.clock.now().getTime()
     let window = this.#windows.get(key)
     if (window === undefined || window.endsAt <= now) {
+      this.#windows.delete(key)
+      this.#makeRoom(now)
       window = { used: 0, endsAt: now + windowMs }
       this.#windows.set(key, window)
     }
@@ -37,13 +40,12 @@ export class RateLimiter {
     this.#windows.clear()
   }
 
-  close (): void {
-    this.#stopSweep()
-  }
-
-  #sweep (): void {
-    const now = this.#clock.now().getTime()
-    for (const [key, { endsAt }] of this.#windows) if (endsAt <= now) this.#windows.delete(key)
+  /** Those that have ended go; when there are too many, so do those that began first. */
+  #makeRoom (now: number): void {
+    for (const [key, { endsAt }] of this.#windows) {
+      if (endsAt > now && this.#windows.size < maxWindows) return
+      this.#windows.delete(key)
+    }
   }
 }
 
