@@ -11,6 +11,7 @@ export const csrfMissing = refusal(403, 'E_CSRF', 'missing csrf token')
 export const csrfInvalid = refusal(403, 'E_CSRF', 'invalid csrf token')
 export const sessionOnly = refusal(403, 'E_SESSION_REQUIRED', 'this action requires a session, not a personal access token')
 export const forbidden = refusal(403, 'E_FORBIDDEN', 'forbidden')
+export const secondFactorMissing = refusal(403, 'E_SECOND_FACTOR_REQUIRED', 'this platform asks for two-factor authentication: set it up for your account first')
 export const outsidePins = refusal(403, 'E_PROJECT_PINNED', 'token is pinned to a different project')
 export const notFound = refusal(404, 'E_NOT_FOUND', 'not found')
 
@@ -19,13 +20,13 @@ const shortOf = Object.fromEntries(
   scopes.map(scope => [scope, refusal(403, 'E_SCOPE', `token lacks required scope: ${scope}`)])
 ) as Record<Scope, Refusal>
 
-/** What can be decided from the caller and the declaration alone: session-only, then scope, then role. */
+/** What can be decided from the caller and the declaration alone: session-only, then scope, then a second factor that is missing, then role. */
 export function decideCaller (caller: SignedInCaller, access: Access): Refusal | null {
   if (access.kind === 'public') return null
   if (caller.kind === 'token') {
     if (access.kind === 'session') return sessionOnly
     if (rank[caller.scope] < rank[access.scope]) return shortOf[access.scope]
-  }
+  } else if (caller.mustEnroll === true && access.whileEnrolling !== true) return secondFactorMissing
   if (access.role === 'admin' && caller.user.role !== 'admin') return forbidden
   if (access.project === 'never-pinned' && caller.kind === 'token' && caller.pins !== null) return outsidePins
   return null
