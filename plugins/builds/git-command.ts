@@ -1,5 +1,6 @@
 import type { Exec, ExecOptions, ExecResult } from 'busbar/sdk'
 import type { LookupAddress } from 'node:dns'
+import { localProblem } from './git-failure.js'
 import type { RepositoryAddress } from './repository-address.js'
 import { problems } from './problems.js'
 
@@ -10,7 +11,6 @@ const settings: ReadonlyArray<readonly [key: string, value: string]> = [
   ['protocol.https.allow', 'always'],
   ['http.followRedirects', 'false'],
   ['http.lowSpeedLimit', '1000'],
-  ['http.lowSpeedTime', '60'],
   ['credential.helper', ''],
   ['core.askPass', ''],
   ['core.hooksPath', '/dev/null'],
@@ -19,9 +19,27 @@ const settings: ReadonlyArray<readonly [key: string, value: string]> = [
   ['fetch.recurseSubmodules', 'false'],
   // Always one growing file, whose size can be watched.
   ['fetch.unpackLimit', '1'],
+  // Larger files go through in pieces instead of being held.
+  ['core.bigFileThreshold', '32m'],
   ['gc.auto', '0'],
   ['maintenance.auto', 'false']
 ]
+
+/** What bounds the work for one repository. */
+export interface GitLimits {
+  /** Of the fetched pack, and of the files in it. */
+  readonly checkoutBytes: number
+  /** How long a fetch may take. */
+  readonly fetchMs: number
+  /** How long a host may send next to nothing. */
+  readonly silenceSeconds: number
+}
+
+const leastMemoryBytes = 64 * 2 ** 20
+const mostMemoryBytes = 512 * 2 ** 20
+
+/** The largest piece of memory that git takes: a host can send an answer without end, or a delta that grows to anything. */
+export const memoryLimit = ({ checkoutBytes }: GitLimits): number => Math.min(mostMemoryBytes, Math.max(leastMemoryBytes, checkoutBytes))
 
 /** How the host of one repository is talked to. */
 export interface Connection {
@@ -36,8 +54,8 @@ export interface Connection {
  * The environment of a git process. Credentials are only here: not in an argument, which other users of the
  * machine can read, and not in a file. They are bound to the host, so no other one is ever sent them.
  */
-export function gitEnvironment (home: string, connection?: Connection): Record<string, string> {
-  const all = [...settings, ...connection === undefined ? [] : connectionSettings(connection)]
+export function gitEnvironment (home: string, limits: GitLimits, connection?: Connection): Record<string, string> {
+  const all = [...settings, ['http.lowSpeedTime', String(limits.silenceSeconds)] as const, ...connection === undefined ? [] : connectionSettings(connection)]
   return {
     HOME: home,
     XDG_CONFIG_HOME: home,
@@ -49,6 +67,7 @@ export function gitEnvironment (home: string, connection?: Connection): Record<s
     GIT_ATTR_NOSYSTEM: '1',
     GIT_ALLOW_PROTOCOL: 'http:https',
     GIT_LFS_SKIP_SMUDGE: '1',
+    GIT_ALLOC_LIMIT: String(memoryLimit(limits)),
     GIT_CONFIG_COUNT: String(all.length),
     ...Object.fromEntries(all.flatMap(([key, value], index) => [[`GIT_CONFIG_KEY_${index}`, key], [`GIT_CONFIG_VALUE_${index}`, value]]))
   }
@@ -87,15 +106,15 @@ export async function runGit (exec: Exec, args: readonly string[], options: Exec
 }
 
 /** The output of a git command that works on files alone. */
-export async function localGit (exec: Exec, args: readonly string[], options: { cwd: string, home: string, signal: AbortSignal, repo: string, onLine?: (line: string) => void }): Promise<ExecResult> {
+export async function localGit (exec: Exec, args: readonly string[], options: { cwd: string, home: string, limits: GitLimits, signal: AbortSignal, repo: string, onLine?: (line: string) => void }): Promise<ExecResult> {
   const result = await runGit(exec, args, {
     cwd: options.cwd,
-    env: gitEnvironment(options.home),
+    env: gitEnvironment(options.home, options.limits),
     timeoutMs: 300_000,
     maxOutputBytes: 64 * 1024,
     signal: options.signal,
     onLine: options.onLine === undefined ? undefined : (line, stream) => { if (stream === 'stdout') options.onLine?.(line) }
   })
-  if (result.exitCode !== 0) throw problems.gitFailed({ repo: options.repo, reason: result.stderr.trim().slice(-500) || `git ${args[0] ?? ''} ended with ${result.exitCode ?? result.signal ?? 'nothing'}` })
+  if (result.exitCode !== 0) throw localProblem(result.stderr, options.repo, `git ${args[0] ?? ''} ended with ${result.exitCode ?? result.signal ?? 'nothing'}`)
   return result
 }

@@ -4,7 +4,7 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import type { Commit, BuildContext } from './api.js'
-import { checkGitVersion, gitEnvironment, localGit, runGit, type Connection } from './git-command.js'
+import { checkGitVersion, gitEnvironment, localGit, memoryLimit, runGit, type Connection, type GitLimits } from './git-command.js'
 import { gitProblem, isRedirect, isUnadvertised } from './git-failure.js'
 import { resolveHost, type HostRules } from './host-resolution.js'
 import { problems } from './problems.js'
@@ -16,7 +16,7 @@ export interface GitSourceDependencies extends HostRules {
   readonly clock: Clock
   /** Takes secrets out of what git says. */
   readonly clean: (text: string) => string
-  readonly maxCheckoutBytes: number
+  readonly limits: GitLimits
 }
 
 export interface CloneRequest {
@@ -31,10 +31,11 @@ export interface CloneRequest {
   readonly home: string
 }
 
-const fetchTimeoutMs = 15 * 60_000
 const maxRedirects = 5
 const maxFiles = 300_000
 const sizeCheckMs = 500
+/** What the host has to say goes into the build log, up to so many lines. */
+const maxRemoteLines = 200
 
 /** Checks out one commit of a repository that nobody here trusts. */
 export class GitSource {
@@ -69,6 +70,7 @@ class Clone {
   readonly #repo: string
   readonly #over = new AbortController()
   readonly #signal: AbortSignal
+  #remoteLines = 0
 
   constructor (private readonly dependencies: GitSourceDependencies, private readonly request: CloneRequest, private readonly context: BuildContext) {
     this.#repo = parseRepository(request.repo).url
@@ -77,7 +79,7 @@ class Clone {
 
   async local (args: readonly string[], onLine?: (line: string) => void): Promise<string> {
     const { directory: cwd, home } = this.request
-    return (await localGit(this.dependencies.exec, args, { cwd, home, signal: this.#signal, repo: this.#repo, onLine })).stdout
+    return (await localGit(this.dependencies.exec, args, { cwd, home, limits: this.dependencies.limits, signal: this.#signal, repo: this.#repo, onLine })).stdout
   }
 
   async fetch (first: Connection): Promise<void> {
@@ -120,23 +122,29 @@ class Clone {
   }
 
   async #runFetch (connection: Connection, args: readonly string[]): Promise<string | undefined> {
-    const { exec, clean } = this.dependencies
+    const { exec, clean, limits } = this.dependencies
     const result = await runGit(exec, ['fetch', '--no-tags', '--no-recurse-submodules', '--progress', ...args], {
       cwd: this.request.directory,
-      env: gitEnvironment(this.request.home, connection),
-      timeoutMs: fetchTimeoutMs,
+      env: gitEnvironment(this.request.home, limits, connection),
+      timeoutMs: limits.fetchMs,
       signal: this.#signal,
       onLine: line => {
-        if (/^(remote: (?!Enumerating|Counting|Compressing|Total)\S|Receiving objects)/.test(line)) this.context.log({ level: 'info', stream: 'stderr', msg: line.trim() })
+        if (/^(remote: (?!Enumerating|Counting|Compressing|Total)\S|Receiving objects)/.test(line)) this.#remoteLine(line.trim())
       }
     })
     if (result.exitCode === 0) return undefined
-    if (result.timedOut) throw problems.timeout({ repo: this.#repo, minutes: fetchTimeoutMs / 60_000 })
+    if (result.timedOut) throw problems.timeout({ repo: this.#repo, minutes: Math.ceil(limits.fetchMs / 60_000) })
     return clean(result.stderr)
   }
 
+  #remoteLine (msg: string): void {
+    if (++this.#remoteLines <= maxRemoteLines) this.context.log({ level: 'info', stream: 'stderr', msg })
+    else if (this.#remoteLines === maxRemoteLines + 1) this.context.log({ level: 'warning', msg: `The host goes on; only ${maxRemoteLines} lines of it are kept` })
+  }
+
   #problem (stderr: string, { credentials }: Connection): Problem {
-    return gitProblem(stderr, { repo: this.#repo, branch: this.request.branch, hasCredentials: credentials !== null })
+    const memoryMib = Math.round(memoryLimit(this.dependencies.limits) / 2 ** 20)
+    return gitProblem(stderr, { repo: this.#repo, branch: this.request.branch, hasCredentials: credentials !== null, memoryMib })
   }
 
   async #resolve ({ host }: RepositoryAddress): Promise<readonly LookupAddress[]> {
@@ -148,25 +156,29 @@ class Clone {
     const folder = join(this.request.directory, '.git/objects/pack')
     const names = await readdir(folder).catch(() => [])
     const sizes = await Promise.all(names.map(async name => await stat(join(folder, name)).then(({ size }) => size, () => 0)))
-    if (sizes.reduce((sum, size) => sum + size, 0) > this.dependencies.maxCheckoutBytes) this.#over.abort(this.#tooLarge())
+    if (sizes.reduce((sum, size) => sum + size, 0) > this.dependencies.limits.checkoutBytes) this.#over.abort(this.#tooLarge())
   }
 
   #tooLarge (): Problem {
-    return problems.tooLarge({ repo: this.#repo, limit: Math.round(this.dependencies.maxCheckoutBytes / 2 ** 20) })
+    return problems.tooLarge({ repo: this.#repo, limit: Math.round(this.dependencies.limits.checkoutBytes / 2 ** 20) })
   }
 
-  /** Looks at the sizes first: a small pack can hold files that fill the disk. */
+  /** Looks at the sizes first: a small pack can hold files that fill the disk, and directories without number. */
   async checkOut (): Promise<void> {
     const commit = this.request.commit ?? 'FETCH_HEAD'
     let bytes = 0
     let files = 0
-    await this.local(['ls-tree', '-r', '-l', commit], line => {
-      bytes += Number(/^\d+ blob \S+ +(\d+)\t/.exec(line)?.[1] ?? 0)
+    const submodules: string[] = []
+    await this.local(['ls-tree', '-r', '-t', '-l', commit], line => {
+      const [, mode, size, path = ''] = /^(\d+) \w+ \S+ +(\d+|-)\t(.*)$/.exec(line) ?? []
+      if (mode === '160000') submodules.push(path.slice(0, 200))
+      bytes += Number(size ?? 0) || 0
       files++
-      if (bytes > this.dependencies.maxCheckoutBytes) this.#over.abort(this.#tooLarge())
+      if (bytes > this.dependencies.limits.checkoutBytes) this.#over.abort(this.#tooLarge())
       if (files > maxFiles) this.#over.abort(problems.tooManyFiles({ repo: this.#repo, limit: maxFiles }))
     })
     this.#signal.throwIfAborted()
+    if (submodules.length > 0) this.context.log({ level: 'warning', msg: submoduleNote(submodules) })
     await this.local(['checkout', '--quiet', '--force', '--detach', commit])
   }
 
@@ -180,5 +192,8 @@ class Clone {
     return commit
   }
 }
+
+const submoduleNote = (paths: readonly string[]): string =>
+  `Submodules are not fetched, their directories are empty: ${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ` and ${paths.length - 5} more` : ''}; put the files into the repository itself, or fetch them in the Dockerfile`
 
 const printable = (text: string, length: number): string => text.replace(/[\u0000-\u001f\u007f]/g, ' ').slice(0, length)

@@ -54,7 +54,8 @@ export default definePlugin({
       hostPolicy: () => parseHostPolicy(instance.environment('GIT_PRIVATE_HOSTS'), instance.loopbackOnly),
       lookup: async (host: string) => await lookup(host, { all: true, verbatim: true })
     }
-    const git = new GitSource({ exec, clock, ...hosts, clean: text => secrets.clean(text), maxCheckoutBytes: config.checkout_mib * 2 ** 20 })
+    const gitLimits = { checkoutBytes: config.checkout_mib * 2 ** 20, fetchMs: 15 * 60_000, silenceSeconds: 60 }
+    const git = new GitSource({ exec, clock, ...hosts, clean: text => secrets.clean(text), limits: gitLimits })
     const limits = buildLimits(config)
     const clearings = new CacheClearingStore(use.db)
     const tools = { exec, runtime, instance, usualLimits: limits, log }

@@ -39,7 +39,12 @@ export const problems = problemTable({
   empty: [409, 'E_SOURCE_EMPTY', 'nothing to clone from {repo}: it has no commits yet, or it is not the address of a Git repository'],
   commitMissing: [409, 'E_SOURCE_COMMIT', 'commit {commit} does not exist in {repo} any more: it was probably replaced by a forced push; deploy the branch instead'],
   tooLarge: [409, 'E_SOURCE_SIZE', 'the repository {repo} is larger than {limit} MiB, the checkout_mib of the builds plugin: take large files out of it or raise the limit'],
-  tooManyFiles: [409, 'E_SOURCE_SIZE', 'the repository {repo} has more than {limit} files, more than a build may have'],
+  tooManyFiles: [409, 'E_SOURCE_SIZE', 'the repository {repo} has more than {limit} files and directories, more than a build may have: take generated files out of it'],
+  tooMuchMemory: [409, 'E_SOURCE_SIZE', 'reading the repository {repo} was stopped: its host sent something that takes more than {limit} MiB of memory; check the address, and take very large files out of the repository'],
+  notGit: [502, 'E_SOURCE_ANSWER', 'the host of {repo} does not answer as a Git server does: {reason}; check the address, and any proxy in between'],
+  damaged: [502, 'E_SOURCE_DAMAGED', 'what the host of {repo} sent is incomplete or damaged: {reason}; deploy again, and if it stays so, have the repository checked on its host (git fsck)'],
+  diskFull: [507, 'E_SOURCE_DISK_FULL', 'the repository {repo} could not be checked out, the disk of BUSBAR_DIR is full: {reason}; free space on it, or lower checkout_mib of the builds plugin'],
+  badFileName: [409, 'E_SOURCE_FILE_NAME', 'the repository {repo} holds a path that this machine cannot write: {reason}; rename it'],
   gitFailed: [502, 'E_SOURCE_GIT', 'cloning {repo} failed: {reason}'],
   gitTooOld: [503, 'E_SOURCE_GIT_VERSION', 'git {version} is too old: {wanted} or newer is needed{why}'],
 

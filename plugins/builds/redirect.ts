@@ -4,6 +4,7 @@ import { basicAuthorization, type Connection } from './git-command.js'
 import { problems } from './problems.js'
 import { parseRepository, type RepositoryAddress } from './repository-address.js'
 
+const answerWithinMs = 30_000
 const discovery = '/info/refs?service=git-upload-pack'
 
 /** Where the host says the repository is now; the caller checks the new host as it checked the first. */
@@ -22,8 +23,8 @@ export async function redirectTarget (connection: Connection, signal: AbortSigna
 function locationOf ({ address, pinned, credentials }: Connection, signal: AbortSignal): Promise<string> {
   const request = address.isSecure ? httpsRequest : httpRequest
   const options: RequestOptions = {
-    signal,
-    timeout: 30_000,
+    // In all: a header that comes letter by letter is never silent.
+    signal: AbortSignal.any([signal, AbortSignal.timeout(answerWithinMs)]),
     headers: {
       'user-agent': 'git/2.0 (busbar)',
       accept: '*/*',
@@ -38,8 +39,9 @@ function locationOf ({ address, pinned, credentials }: Connection, signal: Abort
       if (location === undefined) reject(problems.redirect({ repo: address.url, target: 'nowhere', reason: 'the answer names no address' }))
       else resolve(location)
     })
-    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer within 30 s')))
-    outgoing.on('error', error => reject(signal.aborted ? signal.reason : problems.unreachable({ repo: address.url, reason: error.message })))
+    outgoing.on('error', error => reject(signal.aborted
+      ? signal.reason
+      : problems.unreachable({ repo: address.url, reason: error.name === 'AbortError' ? `no answer within ${answerWithinMs / 1000} s` : error.message })))
     outgoing.end()
   })
 }

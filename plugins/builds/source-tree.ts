@@ -59,7 +59,8 @@ async function locate (tree: string, path: string): Promise<string | undefined> 
 export async function describeDockerfiles (tree: string): Promise<string> {
   const found: string[] = []
   const search = async (folder: string, depth: number): Promise<void> => {
-    for (const entry of await readdir(join(tree, folder), { withFileTypes: true })) {
+    // A name that is not UTF-8 cannot be opened again.
+    for (const entry of await readdir(join(tree, folder), { withFileTypes: true }).catch(() => [])) {
       if (found.length >= shownNames) return
       const path = posix.join(folder, entry.name)
       if (entry.isFile() && /dockerfile|containerfile/i.test(entry.name) && !entry.name.endsWith('.dockerignore')) found.push(path)

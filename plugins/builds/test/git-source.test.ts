@@ -7,13 +7,14 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { startGitServer } from '../../../test/lab/git-server.js'
+import type { GitLimits } from '../git-command.js'
 import { GitSource, type CloneRequest } from '../git-source.js'
 import { parseHostPolicy } from '../host-policy.js'
 import { clock as realClock, folder, gitServer, processes, recorder, redactor } from './kit.js'
 
 interface Setup {
   readonly policy?: string
-  readonly maxCheckoutBytes?: number
+  readonly limits?: Partial<GitLimits>
   readonly lookup?: (host: string) => Promise<readonly LookupAddress[]>
   readonly exec?: Exec
   readonly clock?: Clock
@@ -22,8 +23,8 @@ interface Setup {
 const noSuchHost = async (): Promise<never> => { throw Object.assign(new Error('x'), { code: 'ENOTFOUND' }) }
 
 /** Clones into a fresh folder. */
-async function setUp (t: Test, { policy = 'allow', maxCheckoutBytes = 2 ** 30, lookup = noSuchHost, exec = processes(t), clock = realClock }: Setup = {}) {
-  const git = new GitSource({ exec, clock, lookup, maxCheckoutBytes, clean: text => redactor.clean(text), hostPolicy: () => parseHostPolicy(policy, false) })
+async function setUp (t: Test, { policy = 'allow', limits, lookup = noSuchHost, exec = processes(t), clock = realClock }: Setup = {}) {
+  const git = new GitSource({ exec, clock, lookup, limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60, ...limits }, clean: text => redactor.clean(text), hostPolicy: () => parseHostPolicy(policy, false) })
   const root = await folder(t)
   await mkdir(join(root, 'home'))
   let count = 0
@@ -233,7 +234,7 @@ test('a repository runs nothing and reaches nothing else: no hooks, filters, sub
 test('a repository that is small on the way and large on the disk is refused before it is unpacked', async t => {
   const server = await gitServer(t)
   const { url } = await server.createRepository('bomb', { 'zeros': Buffer.alloc(20 * 2 ** 20) })
-  const { clone } = await setUp(t, { maxCheckoutBytes: 10 * 2 ** 20 })
+  const { clone } = await setUp(t, { limits: { checkoutBytes: 10 * 2 ** 20 } })
   await t.rejects(clone(url), { code: 'E_SOURCE_SIZE', message: /larger than 10 MiB, the checkout_mib/ })
 })
 
@@ -243,7 +244,7 @@ test('a fetch that grows beyond the limit is stopped under way', async t => {
   const real = processes(t)
   const commands: string[] = []
   const exec: Exec = { run: async (argv, options) => { commands.push(String(argv[1])); return await real.run(argv, options) } }
-  const { clone } = await setUp(t, { exec, maxCheckoutBytes: 2 ** 20, clock: { ...realClock, every: (_ms, run) => realClock.every(5, run) } })
+  const { clone } = await setUp(t, { exec, limits: { checkoutBytes: 2 ** 20 }, clock: { ...realClock, every: (_ms, run) => realClock.every(5, run) } })
   await t.rejects(clone(url), { code: 'E_SOURCE_SIZE', message: /larger than 1 MiB/ })
   t.same(commands, ['version', 'init', 'fetch'])
 })

@@ -42,7 +42,7 @@ async function setUp (t: Test, changes: Setup = {}) {
     clean: secrets.clean,
     hostPolicy: () => parseHostPolicy('allow', true),
     lookup: async () => [{ address: '127.0.0.1', family: 4 }],
-    maxCheckoutBytes: 2 ** 30
+    limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60 }
   })
   const runtime: ContainerRuntime = lab.runtime
   const preparation = new SourceToImage({
