@@ -19,6 +19,8 @@ export interface DeploymentRecordParts {
   readonly events: Events
   readonly bus: Bus
   readonly clock: Clock
+  /** Called after the commit in which a build has ended. */
+  readonly onBuildEnded?: () => void
 }
 
 /** Why a deployment ended without success, as the record keeps it. */
@@ -65,7 +67,7 @@ export class DeploymentRecords {
     const { db, clock } = this.#parts
     return await db.transaction(async tx => {
       const now = clock.now()
-      const ended = { error_message: failure.message, remedy: failure.remedy, evidence: failure.evidence, finished_at: now }
+      const ended = { error_message: failure.message, remedy: failure.remedy, evidence: failure.evidence, waiting_for: null, finished_at: now }
       const moved = await this.#move(id, 'failed', { ...changes, ...ended }, tx)
       if (moved?.row.build_started_at !== null && moved?.row.build_ended_at === null) {
         await this.#parts.store.change(id, { build_ended_at: now }, tx)
@@ -78,7 +80,7 @@ export class DeploymentRecords {
   async cancelPending (id: string): Promise<boolean> {
     const { db, clock } = this.#parts
     return await db.transaction(async tx => {
-      const moved = await this.#move(id, 'failed', { error_message: 'cancelled', finished_at: clock.now() }, tx, ['pending'])
+      const moved = await this.#move(id, 'failed', { error_message: 'cancelled', waiting_for: null, finished_at: clock.now() }, tx, ['pending'])
       return moved !== undefined
     })
   }
@@ -90,12 +92,17 @@ export class DeploymentRecords {
   }
 
   async #move (id: string, progress: DeploymentProgress, changes: DeploymentChanges, tx: Tx, from = statesBefore(progress)): Promise<{ row: DeploymentRow, was: DeploymentStatus } | undefined> {
-    const { store, events, db, bus } = this.#parts
+    const { store, events, db, bus, onBuildEnded } = this.#parts
     const to = from[0] === undefined ? undefined : nextDeploymentState(from[0], progress)
     if (to === undefined) return undefined
     const moved = await store.move(id, from, to, changes, tx)
     if (moved === undefined) return undefined
-    if (endsBuild(moved.was, to)) db.afterCommit(tx, () => bus.publish(buildLogChannel(id), 'done', null))
+    if (endsBuild(moved.was, to)) {
+      db.afterCommit(tx, () => {
+        bus.publish(buildLogChannel(id), 'done', null)
+        onBuildEnded?.()
+      })
+    }
     if (to === 'success' || to === 'failed') {
       const { application_id: applicationId, project_id: projectId } = moved.row
       await events.emit(deploymentFinished, { deploymentId: id, applicationId, projectId, status: to }, tx)

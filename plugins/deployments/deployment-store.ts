@@ -17,6 +17,10 @@ export type DeploymentRow = Omit<Deployment, 'build_logs'> & {
   readonly finished_at: Date | null
   /** How many processes have begun to work on it. */
   readonly runs: number
+  /** When its build was asked for; null before that, and where nothing is built. */
+  readonly queued_at: Date | null
+  /** What its log says it waits for. */
+  readonly waiting_cause: string | null
   readonly cancel_requested_at: Date | null
 }
 
@@ -36,13 +40,13 @@ export interface NewDeployment {
 /** Columns that the engine writes while it works. */
 export type DeploymentChanges = Partial<Pick<DeploymentRow,
   'image_tag' | 'commit_sha' | 'commit_message' | 'commit_author' | 'error_message' | 'build_started_at' | 'build_ended_at' |
-  'deploy_started_at' | 'finished_at' | 'health_status' | 'health_message' | 'health_checked_at' | 'step' | 'remedy' | 'evidence' |
+  'deploy_started_at' | 'finished_at' | 'health_status' | 'health_message' | 'health_checked_at' | 'step' | 'waiting_for' | 'remedy' | 'evidence' |
   'container_port' | 'switch_served' | 'switch_failed' | 'switch_longest_gap_ms' | 'switch_cut' | 'drain_ms'>>
 
 /** What an answer shows; `build_logs` is read apart. */
 const columns = `id, application_id, status, triggered_by, image_tag, commit_sha, commit_message, commit_author, null as build_logs,
   error_message, started_at, build_started_at, build_ended_at, deploy_started_at, finished_at, idempotency_key,
-  health_status, health_message, health_checked_at, kind, step, remedy, evidence, container_port,
+  health_status, health_message, health_checked_at, kind, step, waiting_for, remedy, evidence, container_port,
   switch_served, switch_failed, switch_longest_gap_ms, switch_cut, drain_ms`
 
 /** The application is not being deleted. */
@@ -185,10 +189,11 @@ export class DeploymentStore {
     return rows.length === 1
   }
 
-  /** Deployments that still move but that nobody has worked on since `before`. */
+  /** Deployments that still move but that nobody has worked on since `before`; those that wait in the queue of builds are looked at there. */
   async abandoned (before: Date): Promise<ReadonlyArray<Pick<DeploymentRow, 'id' | 'application_id' | 'status'>>> {
     return await this.#db.sql<Pick<DeploymentRow, 'id' | 'application_id' | 'status'>>(
-      `select id, application_id, status from $schema.deployment where status in ${active} and coalesce(seen_at, started_at) < ?`, [before])
+      `select id, application_id, status from $schema.deployment where status in ${active} and coalesce(seen_at, started_at) < ?
+         and not (status = 'pending' and queued_at is not null and admitted_at is null)`, [before])
   }
 
   /** By id, for those of `ids` that are known here. */

@@ -11,9 +11,10 @@ export async function prepareImage (rollout: Rollout, tools: RolloutTools): Prom
   else await buildImage(rollout, tools)
 }
 
-async function buildImage (rollout: Rollout, { images, records, store, clock }: RolloutTools): Promise<void> {
+async function buildImage (rollout: Rollout, { images, records, store, clock, buildQueue }: RolloutTools): Promise<void> {
   const { deployment, buildLog, signal } = rollout
   const application = from(rollout, 'application')
+  const limits = application.source.type === 'git' ? await buildQueue.enter(deployment, buildLog) : undefined
   await records.beginBuild(deployment.id, { build_started_at: clock.now() })
   rollout.image = await images.prepare({
     applicationId: application.id,
@@ -25,7 +26,8 @@ async function buildImage (rollout: Rollout, { images, records, store, clock }: 
     builderImage: application.builderImage,
     customBuildpacks: application.customBuildpacks,
     variables: from(rollout, 'variables'),
-    commit: deployment.kind === 'rebuild' ? deployment.commit_sha ?? undefined : undefined
+    commit: deployment.kind === 'rebuild' ? deployment.commit_sha ?? undefined : undefined,
+    limits
   }, {
     signal,
     log: line => buildLog.line(line),

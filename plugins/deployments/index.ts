@@ -1,5 +1,5 @@
 import { applicationDeployHealth, applicationGates, applicationRegistry, applicationTeardown } from 'busbar/api/applications'
-import { imagePreparation } from 'busbar/api/builds'
+import { buildAdmission, imagePreparation } from 'busbar/api/builds'
 import { directAddresses } from 'busbar/api/direct'
 import { environmentVariables } from 'busbar/api/environment'
 import { projectTeardown } from 'busbar/api/projects'
@@ -8,6 +8,8 @@ import { access, definePlugin, kernel, optional, type SseFrame } from 'busbar/sd
 import { containerParts, deployGates, deploymentQueue, rolloutHooks } from './api.js'
 import { DeploymentTeardown } from './application-teardown.js'
 import { streamBuildLog } from './build-log-stream.js'
+import { BuildQueue } from './build-queue.js'
+import { BuildQueueStore } from './build-queue-store.js'
 import { channels } from './channels.js'
 import { deployHookRoutes } from './deploy-hook-routes.js'
 import { DeployHookService } from './deploy-hook-service.js'
@@ -19,6 +21,7 @@ import { DeploymentStore } from './deployment-store.js'
 import { FollowUpStore } from './follow-up-store.js'
 import { jobs } from './jobs.js'
 import { createDeployments } from './migrations/001-create-deployments.js'
+import { addBuildQueue } from './migrations/002-add-build-queue.js'
 import { Recovery } from './recovery.js'
 import { RolloutEngine } from './rollout-engine.js'
 import { routes } from './routes.js'
@@ -33,6 +36,7 @@ export interface Deployments {
   readonly engine: RolloutEngine
   readonly tidying: Tidying
   readonly recovery: Recovery
+  readonly buildQueue: BuildQueue
   readonly teardown: DeploymentTeardown
   readonly streamBuildLog: (projectId: string, deploymentId: string, signal: AbortSignal) => AsyncIterable<SseFrame>
 }
@@ -50,21 +54,23 @@ export default definePlugin({
     registry: applicationRegistry,
     variables: environmentVariables,
     images: imagePreparation,
+    admission: buildAdmission,
     runtime: containerRuntime,
     direct: optional(directAddresses),
     gates: deployGates,
     parts: containerParts,
     hooks: rolloutHooks
   },
-  migrations: [createDeployments],
+  migrations: [createDeployments, addBuildQueue],
 
   start ({ use, log, onStop }): Deployments {
     const store = new DeploymentStore(use.db)
     const logs = new DeploymentLogStore(use.db)
     const followUps = new FollowUpStore(use.db)
-    const records = new DeploymentRecords({ ...use, store, followUps })
+    const records: DeploymentRecords = new DeploymentRecords({ ...use, store, followUps, onBuildEnded: () => { buildQueue.hasRoom() } })
+    const buildQueue = new BuildQueue({ ...use, queue: new BuildQueueStore(use.db), records, log })
     const tidying = new Tidying({ ...use, store, logs, log })
-    const shared = { ...use, store, logs, followUps, records, tidying, log }
+    const shared = { ...use, store, logs, followUps, records, buildQueue, tidying, log }
     const service = new DeploymentService(shared)
     const engine = new RolloutEngine({ ...shared, timeoutMs: readTimeoutMs(name => use.instance.environment(name)) })
     onStop(async () => { await engine.stop() })
@@ -75,6 +81,7 @@ export default definePlugin({
       tidying,
       engine,
       recovery: new Recovery(shared),
+      buildQueue,
       teardown: new DeploymentTeardown(shared),
       streamBuildLog: (projectId, deploymentId, signal) => streamBuildLog({ projectId, deploymentId }, shared, signal)
     }
@@ -106,5 +113,6 @@ export default definePlugin({
 
   singletons (singleton) {
     singleton({ name: 'recovery', run: async ({ signal }, { recovery }) => { await recovery.run(signal) } })
+    singleton({ name: 'build-queue', run: async ({ signal }, { buildQueue }) => { await buildQueue.run(signal) } })
   }
 })

@@ -1,6 +1,7 @@
 import type { Bus, JobContext } from 'busbar/sdk'
 import type { RolloutBoundary, RolloutStepName } from './api.js'
 import { openBuildLog, type BuildLog } from './build-log.js'
+import { Parked } from './build-queue.js'
 import { watchCancel } from './cancel-watch.js'
 import { Cancelled, DeployFailure, failureOf, isExpected } from './deploy-failure.js'
 import type { DeploymentLogStore } from './deployment-log-store.js'
@@ -55,6 +56,8 @@ export class RolloutEngine {
         if (step.name !== 'record') await this.#pass(`after ${step.name}`, rollout)
       }
     } catch (error) {
+      // Nothing has been made yet; it begins anew when its turn has come.
+      if (error instanceof Parked) return
       const reason = this.#reason(error, { cancel: cancel.signal, timeLimit, job: jobSignal })
       // Where the answer to the commit was lost, the record knows; where the record cannot be asked, the next attempt will.
       const isRecorded = begun.at(-1)?.name === 'record' && (await this.#parts.store.row(deployment.id))?.status === 'success'

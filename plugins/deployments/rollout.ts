@@ -6,6 +6,7 @@ import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker
 import type { Clock, Contributions, Database, Jobs, Log, Secrets } from 'busbar/sdk'
 import type { ContainerPartsSource, DeployGate, RolloutHook, RolloutStepName } from './api.js'
 import type { BuildLog } from './build-log.js'
+import type { BuildQueue } from './build-queue.js'
 import type { DeploymentRecords } from './deployment-records.js'
 import type { DeploymentRow, DeploymentStore } from './deployment-store.js'
 import type { ExitWatch } from './exit-watch.js'
@@ -19,6 +20,7 @@ export interface RolloutTools {
   readonly registry: ApplicationRegistry
   readonly variables: EnvironmentVariables
   readonly images: ImagePreparation
+  readonly buildQueue: Pick<BuildQueue, 'enter'>
   readonly runtime: ContainerRuntime
   readonly direct: { get(): DirectAddresses | undefined }
   readonly gates: Contributions<DeployGate>

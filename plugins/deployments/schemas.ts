@@ -25,6 +25,7 @@ export const deployment = object({
   health_checked_at: nullable(timestamp()),
   kind: oneOf(['deploy', 'build', 'reload', 'rebuild', 'rollback']),
   step: nullable(string),
+  waiting_for: nullable(string),
   remedy: nullable(string),
   evidence: nullable(string),
   container_port: nullable(integer),

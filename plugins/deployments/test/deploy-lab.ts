@@ -41,6 +41,8 @@ export interface DeployLab {
   readonly projectId: string
   /** An application made from a repository of its own. */
   application (name: string, files: GitFiles, fields?: object): Promise<LabApplication>
+  /** The same in a project of its own, of the same name. */
+  otherProject (name: string, files: GitFiles, fields?: object): Promise<LabApplication>
   /** The platform again, on the same database and folder. */
   restart (): Promise<void>
   close (): Promise<void>
@@ -70,18 +72,25 @@ export async function openLab (options: TestKernelOptions = {}): Promise<DeployL
   if (project.status !== 201) throw new Error(`no project: ${JSON.stringify(project.body)}`)
   const projectId: string = project.body.id
   const made: string[] = []
+  const networks = [`busbar-${project.body.slug as string}`]
+  const make = async (inProject: string, name: string, files: GitFiles, fields: object): Promise<LabApplication> => {
+    const { url } = await git.createRepository(name, files)
+    const answer = await admin.post(`/api/projects/${inProject}/applications`, {
+      name, type: 'git', build_type: 'dockerfile', source_repo: url, branch: 'main', container_port: 8080, ...fields
+    })
+    if (answer.status !== 201) throw new Error(`no application: ${answer.status} ${JSON.stringify(answer.body)}`)
+    made.push(answer.body.id)
+    return labApplication(() => k, git, name, answer.body)
+  }
   return {
     get k () { return k },
     git,
     projectId,
-    async application (name, files, fields = {}) {
-      const { url } = await git.createRepository(name, files)
-      const answer = await admin.post(`/api/projects/${projectId}/applications`, {
-        name, type: 'git', build_type: 'dockerfile', source_repo: url, branch: 'main', container_port: 8080, ...fields
-      })
-      if (answer.status !== 201) throw new Error(`no application: ${answer.status} ${JSON.stringify(answer.body)}`)
-      made.push(answer.body.id)
-      return labApplication(() => k, git, name, answer.body)
+    application: async (name, files, fields = {}) => await make(projectId, name, files, fields),
+    async otherProject (name, files, fields = {}) {
+      const { body } = await admin.post('/api/projects', { name, slug: `lab-${Math.random().toString(36).slice(2, 8)}` })
+      networks.push(`busbar-${body.slug as string}`)
+      return await make(body.id, name, files, fields)
     },
     async restart () {
       await k.stop()
@@ -91,7 +100,7 @@ export async function openLab (options: TestKernelOptions = {}): Promise<DeployL
       for (const id of made) await removeEverythingOf(id)
       await k.close()
       for (const id of made) await removeEverythingOf(id)
-      await engine.getNetwork(`busbar-${project.body.slug}`).remove().catch(() => {})
+      for (const network of networks) await engine.getNetwork(network).remove().catch(() => {})
       await git.close()
       await rm(root, { recursive: true, force: true })
     }
