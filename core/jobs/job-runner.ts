@@ -44,7 +44,7 @@ export class JobRunner {
   #stopListening: (() => void) | undefined
   #timer: NodeJS.Timeout | undefined
 
-  constructor ({ postgres, log, lanes = { short: 4, long: 2 } }: JobsOptions) {
+  constructor ({ postgres, log, lanes = { short: 4, long: 6 } }: JobsOptions) {
     this.#postgres = postgres
     this.#log = log
     this.#store = new JobStore(postgres, log)
