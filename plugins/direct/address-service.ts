@@ -35,7 +35,7 @@ export function createAddressService ({ store, settings, bus, clock, log }: Addr
     const open = forwarders.get(row.application_id)
     if (open !== undefined || isStopped) return open
     try {
-      const forwarder = await openForwarder({ host: settings.host, port: row.port }, row.is_running ? targetOf(row) : null)
+      const forwarder = await openForwarder({ host: settings.bind, port: row.port }, row.is_running ? targetOf(row) : null)
       forwarders.set(row.application_id, forwarder)
       if (refused.delete(row.application_id)) log.info({ applicationId: row.application_id, port: row.port }, 'the direct address is open again')
       return forwarder
@@ -53,11 +53,11 @@ export function createAddressService ({ store, settings, bus, clock, log }: Addr
     const taken = await store.takenPorts()
     const free: number[] = []
     for (let port = settings.firstPort; port <= settings.lastPort && free.length < maxTries; port += 1) if (!taken.has(port)) free.push(port)
-    let reason = 'no port is free'
-    for (const port of [...free, 0]) {
+    let reason = settings.isRangeOnly ? `no port of ${settings.firstPort}-${settings.lastPort} is free` : 'no port is free'
+    for (const port of settings.isRangeOnly ? free : [...free, 0]) {
       let forwarder: Forwarder
       try {
-        forwarder = await openForwarder({ host: settings.host, port }, null)
+        forwarder = await openForwarder({ host: settings.bind, port }, null)
       } catch (error) {
         reason = error instanceof Error ? error.message : String(error)
         if (isCodeOf(error, 'EADDRNOTAVAIL')) break
@@ -72,7 +72,7 @@ export function createAddressService ({ store, settings, bus, clock, log }: Addr
       await forwarder.close()
       if (row !== undefined) return row
     }
-    throw problems.noPort({ address: settings.host, reason })
+    throw problems.noPort({ address: settings.bind, reason })
   }
 
   /** Makes this process's forwarder do what the row says, whoever wrote it. */
@@ -94,7 +94,7 @@ export function createAddressService ({ store, settings, bus, clock, log }: Addr
     open: applicationId => turns.take(applicationId, async () => {
       const row = await store.find(applicationId) ?? await choosePort(applicationId)
       if (await listen(row) === undefined) {
-        throw problems.noPort({ address: `${settings.host}:${row.port}`, reason: refused.get(applicationId) ?? 'the platform is stopping' })
+        throw problems.noPort({ address: `${settings.bind}:${row.port}`, reason: refused.get(applicationId) ?? 'the platform is stopping' })
       }
       return { url: urlOf(settings.host, row.port) }
     }),

@@ -23,7 +23,7 @@ export interface SwitchProof {
 }
 
 /**
- * The direct address of an application: one port on 127.0.0.2, the same for its life, forwarded by the
+ * The direct address of an application: one port of BUSBAR_DIRECT_HOST, the same for its life, forwarded by the
  * platform to the current container. The target is kept in the database, so it survives a crash.
  */
 export interface DirectAddresses {

@@ -73,6 +73,24 @@ test('a port that another program holds is tried again until it is free', async 
   t.equal(await body(url), 'here')
 })
 
+test('an address names one host and listens on another, and only ports that are forwarded are taken', async t => {
+  const k = await createTestKernel({ environment: { ...environment, BUSBAR_DIRECT_HOST: 'apps.localhost', BUSBAR_DIRECT_BIND: '127.0.0.4', BUSBAR_DIRECT_PORTS: '27060-27061' } })
+  const origin = await startOrigin((_, response) => response.end('here'))
+  t.teardown(async () => {
+    await k.close()
+    await origin.close()
+  })
+  const addresses = k.service(directAddresses)
+  const [one, two, three] = [await application(k), await application(k), await application(k)]
+  const { url } = await addresses.open(one)
+  t.match(url, /^http:\/\/apps\.localhost:2706[01]$/)
+  await addresses.retarget(one, { ...origin.target, deploymentId: randomUUID() })
+  t.equal(await body(url.replace('apps.localhost', '127.0.0.4')), 'here')
+  await t.rejects(fetch(url.replace('apps.localhost', '127.0.0.2')))
+  await addresses.open(two)
+  await t.rejects(addresses.open(three), { code: 'E_DIRECT_PORT_UNAVAILABLE', message: /no port of 27060-27061 is free.*BUSBAR_DIRECT_PORTS/ })
+})
+
 test('ports are not shared, and the address of a deleted application is given back', async t => {
   const k = await createTestKernel({ environment })
   t.teardown(() => k.close())
@@ -82,11 +100,16 @@ test('ports are not shared, and the address of a deleted application is given ba
 })
 
 test('settings are read, and a mistake in them is named with its remedy', async t => {
-  t.same(readSettings(() => undefined), { host: '127.0.0.2', firstPort: 20000, lastPort: 24999 })
-  t.same(readSettings(name => name === 'BUSBAR_DIRECT_PORTS' ? '1000-1001' : '127.0.0.9'), { host: '127.0.0.9', firstPort: 1000, lastPort: 1001 })
+  t.same(readSettings(() => undefined), { host: '127.0.0.2', bind: '127.0.0.2', firstPort: 20000, lastPort: 24999, isRangeOnly: false })
+  const read = (values: Record<string, string>) => readSettings(name => values[name])
+  t.match(read({ BUSBAR_DIRECT_PORTS: '1000-1001', BUSBAR_DIRECT_HOST: '127.0.0.9' }), { host: '127.0.0.9', bind: '127.0.0.9', firstPort: 1000, lastPort: 1001 })
+  t.match(read({ BUSBAR_DIRECT_HOST: 'Apps.example.com', BUSBAR_DIRECT_BIND: '0.0.0.0' }), { host: 'apps.example.com', bind: '0.0.0.0', isRangeOnly: true })
+  for (const host of ['127.0.0.1', 'localhost', '[::1]', '0.0.0.0', '10.0.0.5']) {
+    t.throws(() => read({ BUSBAR_DIRECT_HOST: host, HOST: '10.0.0.5' }), { message: /cookies ignore ports/ }, host)
+  }
+  t.throws(() => read({ BUSBAR_DIRECT_HOST: 'http://apps' }), { message: /without a port/ })
   for (const range of ['junk', '5-1', '0-10', '1-70000', '1000']) {
     t.throws(() => readSettings(name => name === 'BUSBAR_DIRECT_PORTS' ? range : undefined), { message: /two ports from 1 to 65535/ }, range)
   }
   t.equal(urlOf('::1', 80), 'http://[::1]:80')
-  t.equal(urlOf('0.0.0.0', 80), 'http://127.0.0.1:80')
 })
