@@ -11,7 +11,7 @@ import { cookieHeader, sendProblem } from './answers.js'
 import type { Idempotency } from './idempotency.js'
 import type { RequestContext } from './request-context.js'
 import { toProblem } from './problems.js'
-import { explainFault, validatorOf } from './schemas.js'
+import { explainFault, holdsBadText, validatorOf } from './schemas.js'
 import { sendDownload, sendEvents } from './streams.js'
 
 /** What the instances of all plugins share. */
@@ -120,6 +120,7 @@ export class PluginInstance {
 }
 
 const clientGone = new Problem(499, 'E_CLIENT_GONE', 'the client went away')
+const badText = (): Problem => new Problem(400, 'E_BODY_INVALID', 'the body holds a character that cannot be kept: NUL, or half of a surrogate pair')
 const stopping = new Problem(503, 'E_PLUGIN_STOPPING', 'the plugin is being turned off')
 
 const serializerFactory = SerializerSelector()({}, undefined as never) as (route: never) => (value: unknown) => string
@@ -139,6 +140,9 @@ function addRoute (scope: FastifyInstance, record: RouteRecord, options: Instanc
     if (request.body === undefined) request.body = {}
     done()
   }
+  const preHandler = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
+    done(holdsBadText(request.body) ? badText() : undefined)
+  }
   const response = Object.fromEntries(Object.entries(record.schema.response ?? {}).filter(([, schema]) => schema !== null))
   scope.route({
     method: record.method,
@@ -149,7 +153,7 @@ function addRoute (scope: FastifyInstance, record: RouteRecord, options: Instanc
       ...(record.schema.body === undefined ? {} : { body: record.schema.body }),
       ...(Object.keys(response).length === 0 ? {} : { response })
     },
-    ...(record.body === 'json' ? { preValidation } : {}),
+    ...(record.body === 'json' ? { preValidation, preHandler } : {}),
     handler: (request, reply) => {
       const context = contextOf(request)
       context.query = request.query

@@ -32,6 +32,18 @@ export function checkSchema (schema: unknown): string | null {
   return bodies.validateSchema(schema) === true ? null : bodies.errorsText(bodies.errors)
 }
 
+/** Whether some text in it is none that PostgreSQL can hold. Without recursion: bodies may be deep. */
+export function holdsBadText (body: unknown): boolean {
+  const left = [body]
+  while (left.length > 0) {
+    const value = left.pop()
+    if (typeof value === 'string' && /[\0\p{Surrogate}]/u.test(value)) return true
+    if (typeof value !== 'object' || value === null) continue
+    for (const [key, inner] of Object.entries(value)) left.push(key, inner)
+  }
+  return false
+}
+
 const strict = new WeakMap<object, TSchema>()
 
 /** A copy of a body schema in which objects drop the keys they do not name; the same copy each time. */

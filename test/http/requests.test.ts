@@ -41,6 +41,17 @@ test('a body that is missing, no JSON, of another type or too large has its own 
   t.match(await token.post('/api/probe/things', { name: 'x'.repeat(11) }), { status: 400, body: { error: 'name must have at most 10 characters' } })
 })
 
+test('a text that PostgreSQL could not keep is refused wherever it stands in a body', async t => {
+  const token = await k.as.token('write')
+  const post = async (body: string) => await token.post('/api/probe/things', body)
+  for (const text of ['\\ud800', '\\udfff\\ud800', 'a\\u0000']) {
+    t.match(await post(`{"name":"a","tags":[{"key":"${text}"}]}`), { status: 400, body: { code: 'E_BODY_INVALID', error: /NUL|characters/ } }, text)
+    t.equal((await post(`{"name":"${text}"}`)).status, 400)
+    t.equal((await post(`{"name":"a","unknown":"${text}"}`)).status, 201, 'what is dropped may hold anything')
+  }
+  t.equal((await post('{"name":"\\ud83d\\ude00"}')).status, 201, 'a whole pair is a character')
+})
+
 test('a body that no schema asks for is ignored, whatever it is', async t => {
   t.equal((await k.as.anonymous().post('/api/probe/nobody', 'not json', { headers: { 'content-type': 'text/strange' } })).status, 204)
 })
