@@ -22,6 +22,17 @@ export class Problem extends Error {
 export const isProblem = (error: unknown): error is Problem =>
   typeof error === 'object' && error !== null && mark in error
 
+/** Whose account something concerns. */
+export interface ConcernedUser { readonly id: string, readonly email: string, readonly username: string }
+const concerned: unique symbol = Symbol.for('busbar.problem.concerned')
+
+/** The same problem; the audit log, and no answer, names the user it concerns. For callers without a credential. */
+export function concerning<P extends Problem> (problem: P, { id, email, username }: ConcernedUser): P {
+  return Object.defineProperty(problem, concerned, { value: Object.freeze({ id, email, username }), configurable: true })
+}
+export const concernedUser = (error: unknown): ConcernedUser | undefined =>
+  typeof error === 'object' && error !== null ? (error as { [concerned]?: ConcernedUser })[concerned] : undefined
+
 type Named<M extends string> = M extends `${string}{${infer P}}${infer R}` ? P | Named<R> : never
 type Row = readonly [status: number, code: `E_${string}`, message: string]
 type Maker<R extends Row> = Named<R[2]> extends never

@@ -39,8 +39,10 @@ export interface Audit<P extends string = string> {
   readonly id?: { readonly param: P } | { readonly result: string }
   /** The action when it fails, where the log tells the two apart: `login_failed`. */
   readonly failure?: string
-  /** Where a caller without a credential says who they are: the field of the body with their e-mail address. */
+  /** Where a caller without a credential says who they are: the field of the body, or else of the answer, with their e-mail address. */
   readonly claims?: string
+  /** Nothing is recorded when the answer has this field: the operation is only half done. */
+  readonly unless?: string
 }
 
 /** A budget of its own for a route, by address for public routes and by user otherwise. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Audit, type AuditLog, type Clock, type Database, type Log } from 'busbar/sdk'
+import { concernedUser, type Audit, type AuditLog, type Clock, type Database, type Log } from 'busbar/sdk'
 import { toProblem } from '../http/problems.js'
 import type { RequestContext } from '../http/request-context.js'
 
@@ -24,15 +24,20 @@ export class AuditTrail implements AuditLog {
   }
 
   async write (context: RequestContext, audit: Audit, outcome: Outcome): Promise<void> {
+    if (audit.unless !== undefined && 'result' in outcome && fieldOf(outcome.result, audit.unless) !== undefined) return
     const { caller } = context
+    const resource_id = resourceId(context, audit, outcome)
+    // Whoever had no credential and is a user now acted on themselves.
+    const concerned = 'error' in outcome ? concernedUser(outcome.error) : undefined
+    const own = concerned?.id ?? (audit.resource === 'user' ? resource_id : null)
     const row = {
       id: randomUUID(),
       action: 'error' in outcome ? audit.failure ?? audit.action : audit.action,
       resource_type: audit.resource,
-      resource_id: resourceId(context, audit, outcome),
-      user_id: caller.kind === 'anonymous' ? null : caller.user.id,
-      user_email: caller.kind === 'anonymous' ? claimed(context, audit) : caller.user.email,
-      user_username: caller.kind === 'anonymous' ? null : caller.user.username,
+      resource_id,
+      user_id: caller.kind === 'anonymous' ? own : caller.user.id,
+      user_email: caller.kind === 'anonymous' ? concerned?.email ?? claimed(context, audit, outcome) : caller.user.email,
+      user_username: caller.kind === 'anonymous' ? concerned?.username ?? null : caller.user.username,
       token_id: caller.kind === 'token' ? caller.tokenId : null,
       token_name: caller.kind === 'token' ? caller.tokenName : '',
       project_id: context.project ?? null,
@@ -49,8 +54,8 @@ export class AuditTrail implements AuditLog {
   }
 }
 
-function claimed ({ body }: RequestContext, { claims }: Audit): string | null {
-  const value = claims === undefined ? undefined : fieldOf(body, claims)
+function claimed ({ body }: RequestContext, { claims }: Audit, outcome: Outcome): string | null {
+  const value = claims === undefined ? undefined : fieldOf(body, claims) ?? answered(outcome, claims)
   return typeof value === 'string' ? value : null
 }
 
@@ -58,9 +63,12 @@ function resourceId (context: RequestContext, { id, resource }: Audit, outcome: 
   const { caller } = context
   if (id === undefined) return resource === 'user' && caller.kind !== 'anonymous' ? caller.user.id : null
   if ('param' in id) return String(context.params[id.param] ?? '')
-  const value: unknown = 'result' in outcome ? id.result.split('.').reduce<unknown>(fieldOf, outcome.result) : undefined
+  const value = answered(outcome, id.result)
   return typeof value === 'string' ? value : null
 }
+
+const answered = (outcome: Outcome, path: string): unknown =>
+  'result' in outcome ? path.split('.').reduce<unknown>(fieldOf, outcome.result) : undefined
 
 const fieldOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined

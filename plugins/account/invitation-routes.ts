@@ -16,7 +16,7 @@ export function invitationRoutes (route: RouteDeclarer<AccountService>) {
     method: 'POST', url: '/api/auth/accept-invitation', group, summary: 'Accept Invitation', limit: perMinute(10),
     access: allow.public('the token of the link in the body is the credential'),
     schema: { body: acceptBody, response: { 200: loginResult } },
-    audit: { action: 'invitation_accepted', resource: 'user', id: { result: 'user.id' } },
+    audit: { action: 'invitation_accepted', claims: 'user.email', resource: 'user', id: { result: 'user.id' } },
     handler: async (request, account) => await account.accept(request.body, clientOf(request))
   })
 }

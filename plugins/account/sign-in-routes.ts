@@ -24,14 +24,14 @@ export function signInRoutes (route: RouteDeclarer<AccountService>) {
     method: 'POST', url: '/api/auth/login', group, summary: 'Login', limit: perMinute(5),
     access: allow.public('a sign-in has no credential but its body'),
     schema: { body: loginBody, response: { 200: loginAnswer } },
-    audit: { action: 'login', failure: 'login_failed', claims: 'email', resource: 'user', id: { result: 'user.id' } },
+    audit: { action: 'login', failure: 'login_failed', claims: 'email', unless: 'challenge', resource: 'user', id: { result: 'user.id' } },
     handler: async (request, account) => await account.logIn(request.body, clientOf(request))
   })
   route({
     method: 'POST', url: '/api/auth/login/verify', group, summary: 'Login Verify', limit: perMinute(5),
     access: allow.public('the challenge in the body is the credential'),
     schema: { body: loginVerifyBody, response: { 200: loginResult } },
-    audit: { action: 'login', failure: 'login_2fa_failed', resource: 'user', id: { result: 'user.id' } },
+    audit: { action: 'login', failure: 'login_2fa_failed', claims: 'user.email', resource: 'user', id: { result: 'user.id' } },
     handler: async (request, { identity }) => signedIn(await identity.verifyLogin(request.body, clientOf(request)))
   })
   route({

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { Clock, Database, Problem, Tx } from 'busbar/sdk'
-import type { Client, LoginChallenge, SessionGrant } from './api.js'
+import { concerning, isProblem, type Clock, type Database, type Problem, type Tx } from 'busbar/sdk'
+import type { Client, LoginChallenge, SessionGrant, UserRow } from './api.js'
 import { digestOf } from './digest.js'
 import type { LockOut } from './lock-out.js'
 import { challengePolicy } from './policy.js'
@@ -47,7 +47,7 @@ export function createLoginChallenges (parts: {
       if (user === undefined) throw problems.challengeExpired()
 
       let failure: () => Problem = problems.wrongCode
-      return await lockOut.attempt({
+      return await blaming(user, async () => await lockOut.attempt({
         account: user.email,
         ip: client.ip,
         failure: () => failure(),
@@ -67,7 +67,16 @@ export function createLoginChallenges (parts: {
           await store.deleteChallenges(held.id, tx)
           return await issuer.start(held, client, tx)
         })
-      })
+      }))
     }
   })
+}
+
+/** Whoever gets here knew the password: the audit log says whose. */
+async function blaming<T> (user: UserRow, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    throw isProblem(error) ? concerning(error, user) : error
+  }
 }
