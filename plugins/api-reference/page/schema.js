@@ -79,7 +79,7 @@ function textExample (schema, name) {
   if (schema.format === 'uuid' || /(^|_)ids?$/.test(name)) return zeroUuid
   if (schema.format === 'date-time' || name.endsWith('_at')) return '2026-01-31T12:00:00.000Z'
   if (name.includes('email')) return 'ada@example.com'
-  if (name.includes('password')) return 'correct horse battery'
+  if (name.includes('password')) return 'a long sentence is a good one'
   if (name === 'slug') return 'shop'
   if (name === 'name') return 'Shop'
   return name === '' ? 'text' : name
