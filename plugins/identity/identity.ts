@@ -8,7 +8,7 @@ import { createInvitations } from './invitations.js'
 import { createLockOut } from './lock-out.js'
 import { createLockOutStore } from './lock-out-store.js'
 import { createLoginChallenges } from './login-challenges.js'
-import { createPasswordHasher } from './password-hasher.js'
+import { createPasswordHasher, type PasswordHasher } from './password-hasher.js'
 import { createPasswordResetStore } from './password-reset-store.js'
 import { createPasswordResets } from './password-resets.js'
 import { createPasswordWriter } from './password-writer.js'
@@ -33,12 +33,12 @@ export interface IdentityParts {
   readonly clock: Clock
   readonly credentials: Credentials
   readonly environment: Instance['environment']
+  readonly hasher?: PasswordHasher
 }
 
 /** Puts identity together: stores over one schema, and the rules between them. */
-export function createIdentity ({ database, secrets, clock, credentials, environment }: IdentityParts): Identity {
+export function createIdentity ({ database, secrets, clock, credentials, environment, hasher = createPasswordHasher() }: IdentityParts): Identity {
   const policy = readSessionPolicy(environment)
-  const hasher = createPasswordHasher()
   const lockOut = createLockOut(createLockOutStore(database), clock)
 
   const users = createUserStore(database)

@@ -1,4 +1,4 @@
-import { hash, verify } from '@node-rs/argon2'
+import * as argon2 from '@node-rs/argon2'
 import { passwordPolicy } from './policy.js'
 import { problems } from './problems.js'
 
@@ -16,15 +16,28 @@ export interface PasswordHasher {
   verify(stored: string | undefined, password: string): Promise<boolean>
 }
 
-export function createPasswordHasher (): PasswordHasher {
+/** What computes: the library, unless somebody wants to count. */
+export type Argon2 = Pick<typeof argon2, 'hash' | 'verify'>
+
+export function createPasswordHasher ({ hash, verify }: Argon2 = argon2): PasswordHasher {
   const inTurn = createTurns(maxRunning, maxWaiting)
-  let decoy: string | undefined
+  let decoy: Promise<string> | undefined
+
+  /** Made once, for all who ask at the same time. */
+  async function decoyHash (): Promise<string> {
+    decoy ??= inTurn(() => hash('there is no such user', cost)).catch((error: unknown) => {
+      decoy = undefined
+      throw error
+    })
+    return await decoy
+  }
 
   return Object.freeze<PasswordHasher>({
     hash: password => inTurn(() => hash(password, cost)),
     async verify (stored, password) {
-      decoy ??= await inTurn(() => hash('there is no such user', cost))
-      const against = stored ?? decoy
+      // Asked for in either case: the first login after a start must not tell one from the other.
+      const other = await decoyHash()
+      const against = stored ?? other
       const isTooLong = Buffer.byteLength(password) > passwordPolicy.maxBytes
       const isRight = await inTurn(() => verify(against, isTooLong ? '' : password))
       return isRight && !isTooLong && stored !== undefined

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import * as argon2 from '@node-rs/argon2'
 import { cookieNames, isProblem, type Database, type Problem, type SessionCaller, type Tx } from 'busbar/sdk'
 import { createDatabase, testClock } from 'busbar/sdk/testing'
 import { pino } from 'pino'
@@ -17,6 +18,7 @@ import type { Client, Identity, SessionGrant } from '../api.js'
 import { createCredentialStore } from '../credential-store.js'
 import { createIdentity } from '../identity.js'
 import identityPlugin from '../index.js'
+import { createPasswordHasher } from '../password-hasher.js'
 
 const log = pino({ level: 'silent' })
 export const home: Client = { ip: '203.0.113.1', userAgent: 'Firefox' }
@@ -49,6 +51,7 @@ export async function identityKit (t: Test, environment: Record<string, string> 
   const clock = testClock()
   const wire = new EventEmitter()
   const queries: Queries = { hot: 0, touches: 0, fail: undefined }
+  const argon = { hashes: 0, verifications: 0 }
   const database = watched(pluginDatabase(postgres, 'identity'), queries)
   const secrets = secretsFor(keyringOf(new Map([['k', Buffer.alloc(32, 1)]]), 'k'), createRedactor(), 'identity')
 
@@ -73,12 +76,24 @@ export async function identityKit (t: Test, environment: Record<string, string> 
     const source = createCredentialStore(database)
     const sources = { get: (key: string) => key === 'identity' ? source : undefined, keys: () => ['identity'], entries: () => [] }
     return {
-      ...createIdentity({ database, secrets, clock, credentials, environment: name => environment[name] }),
+      ...createIdentity({ database, secrets, clock, credentials, environment: name => environment[name], hasher: counted(argon) }),
       authenticate: createAuthenticator({ cache, sources, clock, log })
     }
   }
-  return { identity: start(), start, clock, database, queries, wire }
+  return { identity: start(), start, clock, database, queries, argon, wire }
 }
+
+/** Counts what is computed, which is what takes the time of a login. */
+const counted = (argon: { hashes: number, verifications: number }) => createPasswordHasher({
+  async hash (...given) {
+    argon.hashes++
+    return await argon2.hash(...given)
+  },
+  async verify (...given) {
+    argon.verifications++
+    return await argon2.verify(...given)
+  }
+})
 
 /** Counts what the hot path asks the database and what it writes; `fail` makes it fail. */
 interface Queries { hot: number, touches: number, fail: Error | undefined }
