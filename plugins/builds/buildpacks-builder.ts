@@ -36,6 +36,7 @@ export class BuildpacksBuilder implements Builder {
 
   async build (request: BuildRequest, context: BuildContext): Promise<ImageInfo> {
     const { applicationId, projectId, directory, scratch, customBuildpacks, noCache } = request
+    await this.#tool.require()
     const { runtime, checkHost } = this.parts
     const builder = request.builderImage ?? this.parts.builderImage
     await checkBuildpacks(customBuildpacks, directory, checkHost)

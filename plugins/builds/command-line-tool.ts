@@ -50,6 +50,11 @@ export class CommandLineTool {
     return await this.#find() ? null : this.#missing().message
   }
 
+  /** Throws what `unavailable` says. */
+  async require (): Promise<void> {
+    if (!await this.#find()) throw this.#missing()
+  }
+
   async run ({ args, env, own, directory, scratch, explain }: ToolRun, { log, signal }: BuildContext): Promise<void> {
     const { program } = this.tool
     const lines: string[] = []
@@ -98,7 +103,10 @@ export class CommandLineTool {
   }
 
   async #find (): Promise<boolean> {
-    for (const folder of (this.#path().PATH ?? '').split(delimiter)) {
+    const { PATH } = this.#path()
+    // Then only starting it can tell.
+    if (PATH === undefined) return true
+    for (const folder of PATH.split(delimiter)) {
       if (folder !== '' && await access(join(folder, this.tool.program), constants.X_OK).then(() => true, () => false)) return true
     }
     return false

@@ -26,6 +26,7 @@ export class NixpacksBuilder implements Builder {
 
   async build (request: BuildRequest, context: BuildContext): Promise<ImageInfo> {
     const { applicationId, directory, scratch, noCache } = request
+    await this.#tool.require()
     // It writes each of them into the image, and hands them to docker as arguments.
     const passed = passVariables(request.variables, { withSecrets: false })
     warnOfWithheld(passed, program, context)

@@ -30,6 +30,7 @@ export class RailpackBuilder implements Builder {
 
   async build (request: BuildRequest, context: BuildContext): Promise<ImageInfo> {
     const { applicationId, directory, scratch, noCache } = request
+    await this.#tool.require()
     const address = this.parts.instance.environment('BUILDKIT_HOST') ?? defaultBuildKit
     const passed = passVariables(request.variables, { withSecrets: true })
     warnOfWithheld(passed, program, context)

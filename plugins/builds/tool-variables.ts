@@ -1,5 +1,4 @@
-import type { Variable } from 'busbar/api/environment'
-import type { BuildContext } from './api.js'
+import type { BuildContext, BuildRequest } from './api.js'
 
 /** How an application's variables reach a foreign program that builds it. */
 export interface PassedVariables {
@@ -24,7 +23,7 @@ const settings = /^(RAILPACK|NIXPACKS|BP|BPL|BPE)_/
  * takes a value apart at its commas. A name that would steer the program itself goes as an argument
  * unless it is secret.
  */
-export function passVariables (variables: readonly Variable[], { withSecrets }: { readonly withSecrets: boolean }): PassedVariables {
+export function passVariables (variables: BuildRequest['variables'], { withSecrets }: { readonly withSecrets: boolean }): PassedVariables {
   const args: string[] = []
   const env: Record<string, string> = {}
   const withheld: string[] = []

@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { test } from 'tap'
 import { WebSocket } from 'ws'
 import { openLab } from '../../plugins/deployments/test/deploy-lab.js'
@@ -34,6 +37,16 @@ test('every sample application is built from its repository, is healthy, and ans
     const url = await deploy('hello-static', { health_check_path: '/' }, [{ key: 'BASE', value: 'busybox:lab' }])
     t.match(await (await fetch(url)).text(), 'Hello from a static site')
     t.equal((await fetch(`${url}/style.css`)).status, 200)
+  })
+
+  await t.test('hello-site, without a Dockerfile', async t => {
+    await promisify(execFile)(join(import.meta.dirname, '../lab/make-images.sh'), ['nginx'])
+    t.equal((await admin.put('/api/plugins/builds/config', { static_image: 'nginx:lab' })).status, 200)
+    const url = await deploy('hello-site', { build_type: 'static', health_check_path: '/' })
+    t.match(await (await fetch(url)).text(), 'Hello from a site without a Dockerfile')
+    const missing = await fetch(`${url}/nothing`)
+    t.equal(missing.status, 404)
+    t.match(await missing.text(), 'There is no such page')
   })
 
   await t.test('live-node, and its WebSocket', async t => {

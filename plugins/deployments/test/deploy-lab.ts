@@ -145,6 +145,8 @@ async function removeEverythingOf (applicationId: string): Promise<void> {
   for (const image of await engine.listImages({ filters: { label: [`application-id=${applicationId}`] } })) {
     for (const tag of image.RepoTags ?? [image.Id]) await engine.getImage(tag).remove({ force: true }).catch(() => {})
   }
+  const { Volumes: volumes } = await engine.listVolumes({ filters: { label: [`application-id=${applicationId}`] } })
+  for (const { Name } of volumes ?? []) await engine.getVolume(Name).remove().catch(() => {})
 }
 
 export async function until (condition: () => boolean | Promise<boolean>, what: string, timeoutMs = 20_000): Promise<void> {
