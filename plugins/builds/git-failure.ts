@@ -11,6 +11,8 @@ interface Attempt {
 
 type Row = readonly [pattern: RegExp, make: (attempt: Attempt, reason: string) => Problem]
 
+const diskFull = /no space left on device|disk quota exceeded/i
+
 const table: readonly Row[] = [
   [/couldn't find remote ref|Remote branch .* not found/i, ({ repo, branch }) => branch === null ? problems.empty({ repo }) : problems.branchMissing({ repo, branch })],
   [/could not read (Username|Password)|Authentication failed|returned error: 401/i, ({ repo, hasCredentials }) => hasCredentials ? problems.credentialsRefused({ repo }) : problems.needsCredentials({ repo })],
@@ -20,12 +22,12 @@ const table: readonly Row[] = [
   [/could not resolve host/i, ({ repo }, reason) => problems.unreachable({ repo, reason })],
   [/certificate|SSL|TLS|handshake/i, ({ repo }, reason) => problems.tls({ repo, reason })],
   [/attempting to allocate|out of memory/i, ({ repo, memoryMib }) => problems.tooMuchMemory({ repo, limit: memoryMib })],
-  [/bad pack header/i, ({ repo }, reason) => problems.damaged({ repo, reason })],
+  [diskFull, ({ repo }, reason) => problems.diskFull({ repo, reason })],
+  [/bad (object|pack header)|early EOF|pack .*(corrupt|mismatch|truncated)|index-pack|inflate/i, ({ repo }, reason) => problems.damaged({ repo, reason })],
   [/protocol error|bad line length|expected .*(flush|packet|got)|invalid (server|ls-refs) response/i, ({ repo }, reason) => problems.notGit({ repo, reason })],
   [/failed to connect|couldn't connect|connection (timed out|refused|reset)|operation (too slow|timed out)|empty reply|recv failure|send failure|returned error: 5\d\d/i,
     ({ repo }, reason) => problems.unreachable({ repo, reason })],
-  [/RPC failed|early EOF|unexpected disconnect|hung up|pack .*(corrupt|mismatch|truncated)|index-pack|inflate|bad object/i,
-    ({ repo }, reason) => problems.damaged({ repo, reason })]
+  [/RPC failed|unexpected disconnect|hung up/i, ({ repo }, reason) => problems.damaged({ repo, reason })]
 ]
 
 /** What git says on stderr when a fetch fails, as a problem with a remedy. */
@@ -38,7 +40,7 @@ export function gitProblem (stderr: string, attempt: Attempt): Problem {
 /** What git says on stderr when it fails on files that it has fetched. */
 export function localProblem (stderr: string, repo: string, otherwise: string): Problem {
   const reason = stderr.trim() === '' ? otherwise : reasonIn(stderr)
-  if (/no space left on device|disk quota exceeded/i.test(stderr)) return problems.diskFull({ repo, reason })
+  if (diskFull.test(stderr)) return problems.diskFull({ repo, reason })
   if (/file name too long|invalid path|cannot create directory|unable to create file/i.test(stderr)) return problems.badFileName({ repo, reason: firstError(stderr) })
   return problems.gitFailed({ repo, reason })
 }

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { mkdir, readdir } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
@@ -8,7 +7,7 @@ import { startGitServer } from '../../../test/lab/git-server.js'
 import type { GitLimits } from '../git-command.js'
 import { GitSource } from '../git-source.js'
 import { parseHostPolicy } from '../host-policy.js'
-import { clock, folder, gitServer, processes, recorder, redactor } from './kit.js'
+import { clock, folder, gitServer, processes, rawRepository, recorder, redactor } from './kit.js'
 
 async function setUp (t: Test, limits: Partial<GitLimits> = {}) {
   const root = await folder(t)
@@ -27,23 +26,6 @@ async function setUp (t: Test, limits: Partial<GitLimits> = {}) {
     await git.clone({ repo, branch: null, token: null, directory, home: join(root, 'home') }, context)
     return { directory, files: await readdir(directory), log: context.text() }
   }
-}
-
-/** A repository made from trees that no work tree could hold. */
-async function rawRepository (t: Test, make: (git: { blob (text: string): string, tree (entries: ReadonlyArray<readonly [mode: string, id: string, name: string | Buffer]>): string }) => string): Promise<string> {
-  const root = await folder(t)
-  const server = await startGitServer({ root })
-  t.teardown(async () => await server.close())
-  const { url } = await server.createRepository('raw', {})
-  const run = (args: string[], input: string | Buffer): string =>
-    execFileSync('git', ['-C', join(root, 'raw.git'), '-c', 'user.name=x', '-c', 'user.email=x@x', ...args], { input }).toString().trim()
-  const tree = make({
-    blob: text => run(['hash-object', '-w', '--stdin'], text),
-    tree: entries => run(['hash-object', '-w', '-t', 'tree', '--literally', '--stdin'], Buffer.concat(entries.map(([mode, id, name]) =>
-      Buffer.concat([Buffer.from(`${mode} `), Buffer.from(name), Buffer.from([0]), Buffer.from(id, 'hex')]))))
-  })
-  run(['update-ref', 'refs/heads/main', run(['commit-tree', tree, '-m', 'raw'], '')], '')
-  return url
 }
 
 const smart = (response: ServerResponse): ServerResponse =>

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -37,4 +38,27 @@ export async function gitServer (t: Test, options: Omit<GitServerOptions, 'root'
 export function recorder (signal: AbortSignal = new AbortController().signal): BuildContext & { readonly lines: BuildLogLine[], text(): string } {
   const lines: BuildLogLine[] = []
   return { lines, signal, log: line => { lines.push(line) }, text: () => lines.map(({ msg }) => msg).join('\n') }
+}
+
+/** Each answers the id of what it wrote. */
+export interface RawGit {
+  blob (content: string | Buffer): string
+  tree (entries: ReadonlyArray<readonly [mode: string, id: string, name: string | Buffer]>): string
+}
+
+/** A repository made from trees that no work tree could hold. */
+export async function rawRepository (t: Test, make: (git: RawGit) => string): Promise<string> {
+  const root = await folder(t)
+  const server = await startGitServer({ root })
+  t.teardown(async () => await server.close())
+  const { url } = await server.createRepository('raw', {})
+  const run = (args: string[], input: string | Buffer): string =>
+    execFileSync('git', ['-C', join(root, 'raw.git'), '-c', 'user.name=x', '-c', 'user.email=x@x', ...args], { input }).toString().trim()
+  const tree = make({
+    blob: content => run(['hash-object', '-w', '--stdin'], content),
+    tree: entries => run(['hash-object', '-w', '-t', 'tree', '--literally', '--stdin'], Buffer.concat(entries.map(([mode, id, name]) =>
+      Buffer.concat([Buffer.from(`${mode} `), Buffer.from(name), Buffer.from([0]), Buffer.from(id, 'hex')]))))
+  })
+  run(['update-ref', 'refs/heads/main', run(['commit-tree', tree, '-m', 'raw'], '')], '')
+  return url
 }

@@ -1,86 +1,16 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import type { Clock, Contributions, Secrets } from 'busbar/sdk'
+import type { Clock } from 'busbar/sdk'
 import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, rm, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test, type Test } from 'tap'
+import { test } from 'tap'
 import { startGitServer } from '../../../test/lab/git-server.js'
 import { startRegistry } from '../../../test/lab/registry.js'
-import { engineTest, startLab, until } from '../../runtime-docker/test/lab.js'
-import type { Builder, Commit, ImageRequest } from '../api.js'
-import type { CacheClearings } from '../cache-clearings.js'
-import { DockerfileBuilder } from '../dockerfile-builder.js'
-import { GitSource } from '../git-source.js'
-import { parseHostPolicy } from '../host-policy.js'
-import { SourceToImage } from '../image-preparation.js'
+import { engineTest, until } from '../../runtime-docker/test/lab.js'
+import type { Builder } from '../api.js'
 import { Workspaces } from '../workspace.js'
-import { clock, folder, gitServer, log, processes, recorder, redactor } from './kit.js'
-
-interface Setup {
-  readonly builders?: Readonly<Record<string, Builder>>
-  readonly clock?: Clock
-  readonly clearings?: CacheClearings
-}
-
-const neverCleared: CacheClearings = { find: async () => undefined, mark: async () => {}, settle: async () => {} }
-
-const contributions = (values: Readonly<Record<string, Builder>>): Contributions<Builder> => ({
-  get: key => values[key],
-  keys: () => Object.keys(values),
-  entries: () => Object.entries(values).map(([key, value]) => ({ key, plugin: 'test', value }))
-})
-
-async function setUp (t: Test, changes: Setup = {}) {
-  const lab = startLab(t)
-  const directory = await folder(t)
-  const workspaces = new Workspaces({ directory: async () => directory }, log)
-  const secrets: Pick<Secrets, 'redact' | 'clean'> = { redact: values => redactor.add(values), clean: text => redactor.clean(text) }
-  const git = new GitSource({
-    exec: processes(t),
-    clock,
-    clean: secrets.clean,
-    hostPolicy: () => parseHostPolicy('allow', true),
-    lookup: async () => [{ address: '127.0.0.1', family: 4 }],
-    limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60 }
-  })
-  const runtime: ContainerRuntime = lab.runtime
-  const preparation = new SourceToImage({
-    runtime,
-    builders: contributions(changes.builders ?? { dockerfile: new DockerfileBuilder(runtime, { memoryBytes: 512 * 2 ** 20, cpus: 1 }) }),
-    git,
-    workspaces,
-    secrets,
-    clock: changes.clock ?? clock,
-    clearings: changes.clearings ?? neverCleared,
-    buildMinutes: 30,
-    pullMinutes: 10
-  })
-  const applicationId = randomUUID()
-  const commits: Commit[] = []
-  return {
-    lab,
-    preparation,
-    applicationId,
-    commits,
-    leftovers: async () => await readdir(join(directory, 'work')).catch(() => []),
-    prepare: async (source: ImageRequest['source'], more: Partial<ImageRequest> = {}, context = recorder()) => await preparation.prepare({
-      applicationId,
-      deploymentId: randomUUID(),
-      projectId: lab.projectId,
-      slug: `lab-web-${applicationId.slice(0, 8)}`,
-      source,
-      buildType: source.type === 'image' ? 'image' : 'dockerfile',
-      builderImage: null,
-      customBuildpacks: [],
-      variables: [],
-      ...more
-    }, { ...context, onCommit: async commit => { commits.push(commit) } })
-  }
-}
-
-const gitSource = (repo: string, changes: Partial<Extract<ImageRequest['source'], { type: 'git' }>> = {}): ImageRequest['source'] =>
-  ({ type: 'git', repo, branch: null, token: null, rootDirectory: '', dockerfilePath: 'Dockerfile', ...changes })
+import { clock, folder, gitServer, log, recorder } from './kit.js'
+import { gitSource, setUp } from './preparation-lab.js'
 
 engineTest('a repository becomes an image: cloned, built, tagged, labelled, and nothing left on the disk', async t => {
   const { prepare, lab, commits, leftovers, applicationId } = await setUp(t)

@@ -1,0 +1,83 @@
+import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { Clock, Contributions, Secrets } from 'busbar/sdk'
+import { randomUUID } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { startLab } from '../../runtime-docker/test/lab.js'
+import type { Builder, Commit, ImageRequest } from '../api.js'
+import type { CacheClearings } from '../cache-clearings.js'
+import { DockerfileBuilder } from '../dockerfile-builder.js'
+import type { GitLimits } from '../git-command.js'
+import { GitSource } from '../git-source.js'
+import { parseHostPolicy } from '../host-policy.js'
+import { SourceToImage } from '../image-preparation.js'
+import { Workspaces } from '../workspace.js'
+import { clock, folder, log, processes, recorder, redactor } from './kit.js'
+
+interface Setup {
+  readonly builders?: Readonly<Record<string, Builder>>
+  readonly clock?: Clock
+  readonly clearings?: CacheClearings
+  readonly limits?: Partial<GitLimits>
+}
+
+const neverCleared: CacheClearings = { find: async () => undefined, mark: async () => {}, settle: async () => {} }
+
+const contributions = (values: Readonly<Record<string, Builder>>): Contributions<Builder> => ({
+  get: key => values[key],
+  keys: () => Object.keys(values),
+  entries: () => Object.entries(values).map(([key, value]) => ({ key, plugin: 'test', value }))
+})
+
+/** From sources to images on the real engine, beside a Git server of the test's own. */
+export async function setUp (t: Test, changes: Setup = {}) {
+  const lab = startLab(t)
+  const directory = await folder(t)
+  const workspaces = new Workspaces({ directory: async () => directory }, log)
+  const secrets: Pick<Secrets, 'redact' | 'clean'> = { redact: values => redactor.add(values), clean: text => redactor.clean(text) }
+  const git = new GitSource({
+    exec: processes(t),
+    clock,
+    clean: secrets.clean,
+    hostPolicy: () => parseHostPolicy('allow', true),
+    lookup: async () => [{ address: '127.0.0.1', family: 4 }],
+    limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60, ...changes.limits }
+  })
+  const runtime: ContainerRuntime = lab.runtime
+  const preparation = new SourceToImage({
+    runtime,
+    builders: contributions(changes.builders ?? { dockerfile: new DockerfileBuilder(runtime, { memoryBytes: 512 * 2 ** 20, cpus: 1 }) }),
+    git,
+    workspaces,
+    secrets,
+    clock: changes.clock ?? clock,
+    clearings: changes.clearings ?? neverCleared,
+    buildMinutes: 30,
+    pullMinutes: 10
+  })
+  const applicationId = randomUUID()
+  const commits: Commit[] = []
+  return {
+    lab,
+    preparation,
+    applicationId,
+    commits,
+    leftovers: async () => await readdir(join(directory, 'work')).catch(() => []),
+    prepare: async (source: ImageRequest['source'], more: Partial<ImageRequest> = {}, context = recorder()) => await preparation.prepare({
+      applicationId,
+      deploymentId: randomUUID(),
+      projectId: lab.projectId,
+      slug: `lab-web-${applicationId.slice(0, 8)}`,
+      source,
+      buildType: source.type === 'image' ? 'image' : 'dockerfile',
+      builderImage: null,
+      customBuildpacks: [],
+      variables: [],
+      ...more
+    }, { ...context, onCommit: async commit => { commits.push(commit) } })
+  }
+}
+
+export const gitSource = (repo: string, changes: Partial<Extract<ImageRequest['source'], { type: 'git' }>> = {}): ImageRequest['source'] =>
+  ({ type: 'git', repo, branch: null, token: null, rootDirectory: '', dockerfilePath: 'Dockerfile', ...changes })
