@@ -37,6 +37,8 @@ export interface Audit<P extends string = string> {
   readonly resource: string
   /** Where the resource's id comes from: a path parameter, or a field of the answer. Without it a `user` is the caller. */
   readonly id?: { readonly param: P } | { readonly result: string }
+  /** Another action when this field of the result is true: `regenerate_deploy_hook`. */
+  readonly otherwise?: { readonly action: string, readonly when: string }
   /** The action when it fails, where the log tells the two apart: `login_failed`. */
   readonly failure?: string
   /** Where a caller without a credential says who they are: the field of the body, or else of the answer, with their e-mail address. */

@@ -32,7 +32,7 @@ export class AuditTrail implements AuditLog {
     const own = concerned?.id ?? (audit.resource === 'user' ? resource_id : null)
     const row = {
       id: randomUUID(),
-      action: 'error' in outcome ? audit.failure ?? audit.action : audit.action,
+      action: actionOf(audit, outcome),
       resource_type: audit.resource,
       resource_id,
       user_id: caller.kind === 'anonymous' ? own : caller.user.id,
@@ -52,6 +52,11 @@ export class AuditTrail implements AuditLog {
       this.log.error({ err: error, audit: row }, 'an audit record could not be written')
     }
   }
+}
+
+function actionOf ({ action, otherwise, failure }: Audit, outcome: Outcome): string {
+  if ('error' in outcome) return failure ?? action
+  return otherwise !== undefined && fieldOf(outcome.result, otherwise.when) === true ? otherwise.action : action
 }
 
 function claimed ({ body }: RequestContext, { claims }: Audit, outcome: Outcome): string | null {

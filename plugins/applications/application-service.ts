@@ -90,12 +90,10 @@ export class ApplicationService {
 
   /** From git to image or back. Domains, volumes, variables, limits, deploy hook and history stay. */
   async changeSource (projectId: ProjectId, id: string, body: ChangeSourceBody, userId: string): Promise<ApplicationAnswer> {
-    const { store, sealed } = this.#parts
-    await passGates(this.#parts.gates, id)
-    if (await store.hasPreviews(projectId, id)) throw problems.hasPreviews()
+    const { store, sealed, gates } = this.#parts
     const isGit = body.type === 'git'
     const integrationId = isGit ? await this.#integration(body.git_integration_id ?? null, userId) : null
-    return await this.#change(projectId, id, current => {
+    const decide = (current: ApplicationRow): ApplicationChanges => {
       if (current.type === body.type) throw problems.sameType({ type: body.type }, { field: 'type' })
       return {
         ...decideSource(body),
@@ -106,7 +104,12 @@ export class ApplicationService {
         ...this.#newSecrets(id, body),
         ...(isGit ? !current.has_webhook_secret && { webhook_secret: sealed.newWebhookSecret(id) } : { webhook_secret: null })
       }
-    })
+    }
+    // What is wrong with the request is said before what stands in its way.
+    decide(await store.get(projectId, id) ?? missing(id))
+    await passGates(gates, id)
+    if (await store.hasPreviews(projectId, id)) throw problems.hasPreviews()
+    return await this.#change(projectId, id, decide)
   }
 
   async setHealthCheck (projectId: ProjectId, id: string, body: HealthCheckBody): Promise<ApplicationAnswer> {

@@ -12,11 +12,11 @@ export function deployHookRoutes (route: RouteDeclarer<Deployments>) {
     method: 'POST', url, group, summary: 'Generate Deploy Hook',
     access: allow.token('write', { project: ofApplication }),
     schema: { response: { 200: deployHook } },
-    audit: { action: 'create_deploy_hook', resource: 'application', id: applicationParam },
+    audit: { action: 'create_deploy_hook', otherwise: { action: 'regenerate_deploy_hook', when: 'wasThere' }, resource: 'application', id: applicationParam },
     async handler ({ project, params, caller }, { hooks }) {
-      const hook = await hooks.generate(project, params.applicationId)
+      const { wasThere, ...hook } = await hooks.generate(project, params.applicationId)
       // The token is a stored secret: only a person is shown it.
-      return caller.kind === 'session' ? hook : { enabled: true }
+      return { ...(caller.kind === 'session' ? hook : { enabled: true }), wasThere }
     }
   })
   route({

@@ -31,13 +31,13 @@ export class DeployHookService {
   constructor (parts: DeployHookParts) { this.#parts = parts }
 
   /** A new one; the former stops working. */
-  async generate (projectId: string, applicationId: string): Promise<DeployHook> {
+  async generate (projectId: string, applicationId: string): Promise<DeployHook & { readonly wasThere: boolean }> {
     const { db, hooks, registry, secrets, clock } = this.#parts
     // The guard remembers owners: an application that is being deleted passes it.
     if (await registry.deployable(applicationId) === undefined) throw problems.applicationMissing({ applicationId })
     const token = `busbar_hook_${randomBytes(32).toString('base64url')}`
-    await db.transaction(async tx => {
-      await hooks.put({
+    const wasThere = await db.transaction(async tx => {
+      const replaces = await hooks.put({
         application_id: applicationId,
         project_id: projectId,
         token_hash: hashOf(token),
@@ -45,8 +45,9 @@ export class DeployHookService {
         created_at: clock.now()
       }, tx)
       await registry.setDeployHookEnabled(applicationId, true, tx)
+      return replaces
     })
-    return { enabled: true, path: base + token, token }
+    return { enabled: true, path: base + token, token, wasThere }
   }
 
   async isEnabled (projectId: string, applicationId: string): Promise<boolean> {

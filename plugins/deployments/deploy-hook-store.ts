@@ -23,12 +23,15 @@ export class DeployHookStore {
     return (await this.#db.sql<DeployHookRow>('select * from $schema.deploy_hook where token_hash = ?', [tokenHash]))[0]
   }
 
-  async put (row: DeployHookRow, tx: Tx): Promise<void> {
-    await this.#db.sql(`
+  /** True when it replaces another one. */
+  async put (row: DeployHookRow, tx: Tx): Promise<boolean> {
+    const [written] = await this.#db.sql<{ replaces: boolean }>(`
       insert into $schema.deploy_hook (application_id, project_id, token_hash, token, created_at)
       values (:application_id, :project_id, :token_hash, :token, :created_at)
-      on conflict (application_id) do update set token_hash = excluded.token_hash, token = excluded.token, created_at = excluded.created_at`,
+      on conflict (application_id) do update set token_hash = excluded.token_hash, token = excluded.token, created_at = excluded.created_at
+      returning xmax <> 0 as replaces`,
     { ...row }, tx)
+    return written?.replaces === true
   }
 
   async remove (projectId: string, applicationId: string, tx: Tx): Promise<void> {

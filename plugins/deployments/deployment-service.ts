@@ -94,7 +94,8 @@ export class DeploymentService {
     if (filter.projectId !== undefined) await caller.requireProject(filter.projectId)
     if (filter.applicationId !== undefined) {
       const projectId = await store.projectOfApplication(filter.applicationId)
-      if (projectId === undefined) throw problems.applicationMissing({ applicationId: filter.applicationId })
+      // As for one that the caller may not see: the answer does not tell the two apart.
+      if (projectId === undefined) throw problems.unseen()
       await caller.requireProject(projectId)
     }
     return await store.listAll(caller.reach, filter, page)
@@ -128,14 +129,13 @@ export class DeploymentService {
   async latestHealth (applicationId: string): Promise<DeployHealth | null> {
     const latest = await this.#parts.store.latestOf(applicationId)
     if (latest === undefined) return null
-    const status = latest.health_status
-    return {
-      deployment_id: latest.id,
-      deploy_status: latest.status,
-      status: status === 'passing' || status === 'failing' || status === 'skipped' ? status : 'pending',
-      message: latest.health_message,
-      checked_at: latest.health_checked_at
-    }
+    const { id, status: deployStatus, health_status: status, health_message: message, health_checked_at: checkedAt } = latest
+    const answer = { deployment_id: id, deploy_status: deployStatus, checked_at: checkedAt }
+    if (status === 'passing' || status === 'failing' || status === 'skipped') return { ...answer, status, message }
+    // One that has ended is not checked any more: whoever waits for the result would wait for ever.
+    return deployStatus === 'failed'
+      ? { ...answer, status: 'skipped', message: 'the deployment failed before its health could be checked' }
+      : { ...answer, status: 'pending', message }
   }
 
   readonly queue: DeploymentQueue = {

@@ -2,6 +2,7 @@ import { problemTable } from 'busbar/sdk'
 
 export const problems = problemTable({
   applicationMissing: [404, 'E_APPLICATION_NOT_FOUND', 'application {applicationId} does not exist'],
+  unseen: [404, 'E_NOT_FOUND', 'not found'],
   deploymentMissing: [404, 'E_DEPLOYMENT_NOT_FOUND', 'deployment {deploymentId} does not exist'],
   active: [409, 'E_DEPLOYMENT_ACTIVE', 'a deployment is already in progress for this application'],
   refused: [409, 'E_DEPLOYMENT_REFUSED', '{reason}'],

@@ -76,4 +76,4 @@ export const rollbackBody = object({ deployment_id: uuid() })
 export const hookEnabled = object({ enabled: Type.Boolean() })
 export const deployHook = object({ enabled: Type.Boolean(), path: maybe(string), token: maybe(string) })
 export const hookCalled = object({ status: string })
-export const hookParams = { token: Type.String({ maxLength: 200 }) }
+export const hookParams = { token: string }

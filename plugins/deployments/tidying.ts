@@ -73,14 +73,15 @@ export class Tidying {
     }
   }
 
-  /** Images that were built for the application and that no record worth keeping names. */
+  /** Images that were built or pulled for the application and that no record worth keeping names. */
   async images (applicationId: string, servingId: string | null): Promise<void> {
     const { runtime, store, log } = this.#parts
     // Listed first: an image that is being built now belongs to a deployment that is active by the next line.
     const images = await runtime.images({ applicationId })
     const kept = await store.keptImages(applicationId, servingId, keptSuccessful)
-    for (const tag of images.flatMap(({ tags }) => tags)) {
-      if (kept.tags.has(tag) || kept.active.some(id => tag.endsWith(`:${id.slice(0, 8)}`))) continue
+    const built = images.flatMap(({ tags }) => tags).filter(tag => !kept.tags.has(tag) && !kept.active.some(id => tag.endsWith(`:${id.slice(0, 8)}`)))
+    // By its digest: a name that still points to it keeps it.
+    for (const tag of [...built, ...await store.outlivedImages(applicationId, servingId, keptSuccessful)]) {
       await runtime.removeImage(tag).catch((error: unknown) => log.debug({ err: error, applicationId, tag }, 'an old image stays for now'))
     }
   }

@@ -274,6 +274,8 @@ test('applications over HTTP', async t => {
     })
     said.refusal = 'a deployment is already in progress for this application'
     t.match(await ann.post(`${path}/change-source`, { type: 'image', source_image: 'busybox:lab' }), { status: 409, body: { error: said.refusal, code: 'E_APPLICATION_BUSY' } })
+    t.match(await ann.post(`${path}/change-source`, { type: 'image' }), { status: 400, body: { error: /source_image/ } }, 'a fault of the request comes first')
+    t.match(await ann.post(`${path}/change-source`, { type: 'git', source_repo: 'https://x.example.com/a' }), { status: 400, body: { code: 'E_APPLICATION_SAME_TYPE' } })
     said.refusal = null
   })
 

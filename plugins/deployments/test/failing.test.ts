@@ -61,6 +61,9 @@ test('deploys that fail', async t => {
     const ended = await web.deployed()
     t.match(ended, { status: 'failed', step: 'prepare-image', error_message: /exit code 7/, image_tag: null, commit_message: 'a change', build_ended_at: String, deploy_started_at: null })
     t.match(ended.build_logs, /the compiler says no/)
+    t.match((await admin.get(`${web.path}/health`)).body, {
+      deployment_id: ended.id, deploy_status: 'failed', status: 'skipped', message: /failed before its health could be checked/, checked_at: null
+    })
     await admin.put(web.path, { branch: 'nowhere' })
     t.match(await web.deployed(), { status: 'failed', error_message: /nowhere/ })
     await admin.put(web.path, { branch: 'main' })

@@ -122,6 +122,8 @@ test('the history of deployments, and going back in it', async t => {
     t.match(ended, { status: 'success', image_tag: String, deploy_started_at: null, health_status: null, commit_message: 'the fourth change' })
     t.same((await web.containers()).map(({ Id }) => Id), before.map(({ Id }) => Id))
     t.equal(await served(), 'one')
+    t.match((await admin.get(`${web.path}/health`)).body, { status: 'skipped', deploy_status: 'success', checked_at: String }, 'the health is that of the container')
+    t.not((await admin.get(`${web.path}/health`)).body.deployment_id, ended.id)
     const rolled = await admin.post(`${web.path}/rollback`, { deployment_id: ended.id })
     t.match(await web.ended(rolled.body.id), { status: 'success' })
     t.equal(await served(), 'four', 'what was built can be rolled out')
@@ -154,6 +156,14 @@ test('the history of deployments, and going back in it', async t => {
     t.match(await admin.post(`${web.path}/rollback`, { deployment_id: two.id }), { status: 409, body: { code: 'E_DEPLOYMENT_IMAGE_GONE' } })
   })
 
+  await t.test('who may not see an application is told the same of one that does not exist', async t => {
+    const stranger = await lab.k.as.session('stranger')
+    const unseen = await stranger.get(`/api/deployments?application_id=${web.id}`)
+    t.equal(unseen.status, 404)
+    const { status, body } = await stranger.get(`/api/deployments?application_id=${randomUUID()}`)
+    t.same({ status, body }, { status: unseen.status, body: unseen.body })
+  })
+
   await t.test('a deploy hook deploys without a token, and stops when it is deleted', async t => {
     const deployer = await lab.k.as.token('write')
     t.same((await deployer.post(`${web.path}/deploy-hook`)).body, { enabled: true }, 'a token is not shown the secret')
@@ -162,11 +172,16 @@ test('the history of deployments, and going back in it', async t => {
     t.same((await admin.get(`${web.path}/deploy-hook/reveal`)).body, hook)
     t.equal((await deployer.get(`${web.path}/deploy-hook/reveal`)).status, 403)
     t.same((await admin.get(`${web.path}/deploy-hook`)).body, { enabled: true })
+    const made = await lab.k.kernel.postgres.query<{ action: string }>(
+      `select action from kernel.audit_log where resource_id = $1 and action like '%ate_deploy_hook' order by created_at`, [web.id])
+    t.same(made.map(({ action }) => action), ['create_deploy_hook', 'regenerate_deploy_hook'])
     t.equal((await web.read()).deploy_hook_enabled, true)
     const nobody = new TestClient(lab.k.url)
     t.match(await nobody.post(hook.path), { status: 202, body: { status: 'queued' } })
     t.match(await nobody.post(hook.path), { status: 202, body: { status: 'in_progress' } })
-    t.match(await nobody.post('/api/webhooks/deploy/wrong'), { status: 404, body: { error: 'not found' } })
+    for (const wrong of ['wrong', 'a'.repeat(3000), hook.token.slice(0, -1), '%20']) {
+      t.match(await nobody.post(`/api/webhooks/deploy/${wrong}`), { status: 404, body: { error: 'not found' } }, wrong.slice(0, 60))
+    }
     const [latest] = (await admin.get(`${web.path}/deployments?limit=1`)).body
     t.match(await web.ended(latest.id), { status: 'success', triggered_by: 'hook', error_message: null })
     t.same((await admin.delete(`${web.path}/deploy-hook`)).body, { enabled: false })

@@ -115,18 +115,51 @@ test('an image of a private registry is pulled with the application\'s account, 
   await web.remove()
 })
 
+test('images that were pulled and that no rollback reaches any more are removed', async t => {
+  if (!await requireEngine(t) || !await requireDockerRegistry(t)) return
+  const registry = await startDockerRegistry(t)
+  const lab = await openLab()
+  t.teardown(async () => await lab.close())
+  const admin = await lab.k.as.session()
+  const architecture = (await engine.version()).Arch
+  const name = `${registry.host}/team/many:latest`
+  const web = await imageApplication(lab, name)
+  const shared = await imageApplication(lab, name)
+  const build = async (path: string, ended: typeof web.ended) => await ended((await admin.post(`${path}/build`)).body.id)
+  const pulled: string[] = []
+  t.teardown(async () => { for (const one of [name, ...pulled]) await engine.getImage(one).remove({ force: true }).catch(() => undefined) })
+  for (let version = 0; version < 13; version++) {
+    await registry.push('team/many', 'latest', { architecture, layer: await tarOf('version', String(version)), command: ['/version'] })
+    pulled.push((await build(web.path, web.ended)).image_tag)
+    if (version === 0) t.equal((await build(shared.path, shared.ended)).image_tag, pulled[0])
+  }
+  const isThere = async (image: string) => await engine.getImage(image).inspect().then(() => true, () => false)
+  t.same(await Promise.all(pulled.map(isThere)), pulled.map(() => true))
+  t.match(await web.deploy(), { status: 'failed' }, 'it cannot run, and what is left over is tidied')
+  await until(async () => !await isThere(pulled[1] ?? '') && !await isThere(pulled[2] ?? ''), 'two are out of reach')
+  t.equal(await isThere(pulled[0] ?? ''), true, 'another application can go back to this one')
+  t.same(await Promise.all(pulled.slice(3).map(isThere)), pulled.slice(3).map(() => true), 'the newest ten stay')
+  await web.remove()
+  await shared.remove()
+})
+
+/** A layer with one file. */
+async function tarOf (file: string, content: string): Promise<Buffer> {
+  const tar = pack()
+  tar.entry({ name: file, mode: 0o755 }, Buffer.from(content))
+  tar.finalize()
+  const chunks: Buffer[] = []
+  for await (const chunk of tar) chunks.push(Buffer.from(chunk as Buffer))
+  return Buffer.concat(chunks)
+}
+
 test('an image for another kind of machine fails with that as the reason', async t => {
   if (!await requireEngine(t) || !await requireDockerRegistry(t)) return
   const registry = await startDockerRegistry(t)
   const lab = await openLab()
   t.teardown(async () => await lab.close())
   const other = (await engine.version()).Arch === 'arm64' ? 'amd64' : 'arm64'
-  const tar = pack()
-  tar.entry({ name: 'app', mode: 0o755 }, Buffer.from('no program of this machine'))
-  tar.finalize()
-  const chunks: Buffer[] = []
-  for await (const chunk of tar) chunks.push(Buffer.from(chunk as Buffer))
-  await registry.push('team/other', '1', { architecture: other, layer: Buffer.concat(chunks), command: ['/app'] })
+  await registry.push('team/other', '1', { architecture: other, layer: await tarOf('app', 'no program of this machine'), command: ['/app'] })
   const name = `${registry.host}/team/other:1`
   t.teardown(async () => await engine.getImage(name).remove({ force: true }).catch(() => undefined))
   const web = await imageApplication(lab, name)
