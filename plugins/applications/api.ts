@@ -57,7 +57,7 @@ export interface DeployableApplication {
 
 /**
  * The table `applications.application (id)` may be referenced (RESTRICT), and joined for reading: `id,
- * project_id, name, slug, deleting_at`.
+ * project_id, name, slug, status, container_deployment_id, deleting_at`.
  */
 export interface ApplicationRegistry {
   /** Undefined when it does not exist or is being deleted. */
@@ -70,6 +70,8 @@ export interface ApplicationRegistry {
   recordDeployed(applicationId: string, deploy: DeployRecord, tx: Tx): Promise<void>
   /** Writes a changed status and tells the `container-status` channel; does nothing when it is the same. */
   setStatus(applicationId: string, status: ApplicationStatus): Promise<void>
+  /** What a check of its container by somebody else has shown. Does nothing once another deployment's container counts. */
+  followHealth(applicationId: string, deploymentId: string, health: 'healthy' | 'unhealthy'): Promise<void>
   /** Something that a reload applies has changed: `pending_change` becomes `config` (once it was deployed). */
   markConfigChanged(applicationId: string, tx: Tx): Promise<void>
   /** The `deploy_hook_enabled` of the answers; the hook itself is kept by its plugin. */

@@ -1,6 +1,7 @@
 import type { ProjectDirectory } from 'busbar/api/projects'
 import type { Bus, Clock, Database } from 'busbar/sdk'
 import type { ApplicationRegistry, ApplicationSource, DeployableApplication } from './api.js'
+import { statusAfterCheck } from './container-status.js'
 import type { DeployableRow, DeployStore } from './deploy-store.js'
 import { healthCheckOf } from './health-check.js'
 import type { SealedFields } from './sealed-fields.js'
@@ -33,6 +34,12 @@ export function applicationRegistryOf ({ deploys, board, sealed, projects, db, b
       await bus.signal(lookAgain, id, tx)
     },
     setStatus: async (id, status) => { await board.set(id, status) },
+    followHealth: async (id, deploymentId, health) => {
+      const row = await deploys.followed(id)
+      if (row?.container_deployment_id !== deploymentId) return
+      const status = statusAfterCheck(row.status, health)
+      if (status !== row.status) await board.follow([{ ...row, was: row.status, status }])
+    },
     markConfigChanged: async (id, tx) => { await deploys.markConfigChanged(id, clock.now(), tx) },
     setDeployHookEnabled: async (id, enabled, tx) => { await deploys.setDeployHookEnabled(id, enabled, tx) }
   }

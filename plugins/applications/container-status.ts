@@ -21,15 +21,23 @@ export function statusAfter (current: ApplicationStatus, { action, exitCode }: S
   }
 }
 
+/** The application's status after a check of its container that is not the engine's. */
+export const statusAfterCheck = (current: ApplicationStatus, health: 'healthy' | 'unhealthy'): ApplicationStatus =>
+  health === 'unhealthy' && current === 'running' ? 'unhealthy' : health === 'healthy' && current === 'unhealthy' ? 'running' : current
+
 /** 129 to 192 are deaths by a signal: somebody wanted the end. */
 const statusOfExit = (code: number | null): ApplicationStatus =>
   code === null || code === 0 || (code >= 129 && code <= 192) ? 'stopped' : 'error'
+
+/** The engine knows nothing of a container without a check of its own: then what another check has found stands. */
+const healthOf = (current: ApplicationStatus, health: ContainerState['health']): ApplicationStatus =>
+  health === 'unhealthy' || (health === null && current === 'unhealthy') ? 'unhealthy' : 'running'
 
 /** The status that fits what the engine holds; undefined: the container is gone. */
 export function statusOf (current: ApplicationStatus, container: Pick<ContainerState, 'status' | 'exitCode' | 'oomKilled' | 'health'> | undefined): ApplicationStatus {
   switch (container?.status) {
     case undefined: return statusAfter(current, { action: 'die', exitCode: null })
-    case 'running': return container?.health === 'unhealthy' ? 'unhealthy' : 'running'
+    case 'running': return healthOf(current, container?.health ?? null)
     case 'exited':
     case 'dead': return container?.oomKilled === true && current !== 'stopped' ? 'error' : statusAfter(current, { action: 'die', exitCode: container?.exitCode ?? null })
     // On its way somewhere: an event will tell.

@@ -1,7 +1,9 @@
 import { type Database, type Page, type Reach, type Tx } from 'busbar/sdk'
+import type { ApplicationStatus } from 'busbar/api/applications'
 import { whereReachable } from 'busbar/api/projects'
 import type { DeploymentStatus, Trigger } from './api.js'
 import type { GlobalFilter } from './deployment-filter.js'
+import type { HttpCheck } from './http-check.js'
 import { activeStatuses } from './deployment-state.js'
 import type { Deployment, GlobalDeployment } from './schemas.js'
 
@@ -21,7 +23,15 @@ export type DeploymentRow = Omit<Deployment, 'build_logs'> & {
   readonly queued_at: Date | null
   /** What its log says it waits for. */
   readonly waiting_cause: string | null
+  /** Null where the check is of another kind. */
+  readonly http_check: HttpCheck | null
   readonly cancel_requested_at: Date | null
+}
+
+/** A version that runs and is asked how it is. */
+export type WatchedDeployment = Pick<DeploymentRow, 'id' | 'application_id' | 'health_status'> & {
+  readonly application_status: ApplicationStatus
+  readonly http_check: HttpCheck
 }
 
 export interface NewDeployment {
@@ -41,7 +51,7 @@ export interface NewDeployment {
 export type DeploymentChanges = Partial<Pick<DeploymentRow,
   'image_tag' | 'commit_sha' | 'commit_message' | 'commit_author' | 'error_message' | 'build_started_at' | 'build_ended_at' |
   'deploy_started_at' | 'finished_at' | 'health_status' | 'health_message' | 'health_checked_at' | 'step' | 'waiting_for' | 'remedy' | 'evidence' |
-  'container_port' | 'switch_served' | 'switch_failed' | 'switch_longest_gap_ms' | 'switch_cut' | 'drain_ms'>>
+  'container_port' | 'http_check' | 'switch_served' | 'switch_failed' | 'switch_longest_gap_ms' | 'switch_cut' | 'drain_ms'>>
 
 /** What an answer shows; `build_logs` is read apart. */
 const columns = `id, application_id, status, triggered_by, image_tag, commit_sha, commit_message, commit_author, null as build_logs,
@@ -96,6 +106,14 @@ export class DeploymentStore {
     const [row] = await this.#db.sql<{ project_id: string }>(
       'select project_id from applications.application where id = ? and deleting_at is null', [applicationId])
     return row?.project_id
+  }
+
+  /** The running versions that have an http check. */
+  async watched (): Promise<WatchedDeployment[]> {
+    return await this.#db.sql<WatchedDeployment>(`
+      select d.id, d.application_id, d.health_status, d.http_check, a.status as application_status
+      from $schema.deployment d join applications.application a on a.container_deployment_id = d.id
+      where d.http_check is not null and a.status in ('running', 'unhealthy') and a.deleting_at is null order by d.id`)
   }
 
   /** The deployment of this application that still moves. */

@@ -1,13 +1,12 @@
-import { request } from 'node:http'
 import { connect } from 'node:net'
 import type { HealthCheck } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import type { Clock } from 'busbar/sdk'
 import { DeployFailure } from './deploy-failure.js'
+import { askHttp } from './http-check.js'
 
 const firstPollMs = 50
 const longestPollMs = 2000
-const requestMs = 5000
 const portMs = 10_000
 const aliveMs = 2000
 /** Where servers usually listen: looked at to say what is wrong with the port. */
@@ -55,17 +54,17 @@ async function poll<T> (windowMs: number, { clock, signal }: Tools, attempt: () 
 }
 
 async function proveByHttp (proof: ProofRequest, check: HealthCheck & { type: 'http' }, tools: Tools): Promise<HealthProof> {
-  const wanted = check.expectStatus === 0 ? 'a 2xx' : String(check.expectStatus)
+  let isRefused = false
   const result = await poll(check.windowSeconds * 1000, tools, async () => {
-    const seen = await getStatus(proof, check.path, tools)
-    if (typeof seen === 'string') return { detail: seen }
-    const isRight = check.expectStatus === 0 ? seen.status >= 200 && seen.status < 300 : seen.status === check.expectStatus
-    return isRight ? { value: seen.status } : { detail: `it answered ${seen.status}${seen.excerpt === '' ? '' : `: ${seen.excerpt}`}` }
+    const result = await askHttp(proof.containerId, { ...check, port: proof.port }, tools)
+    isRefused = result.isRefused
+    return result.isHealthy ? { value: result.saw } : { detail: result.saw }
   })
-  if ('value' in result) return { status: 'passing', message: `GET ${check.path} answered ${result.value}` }
-  const others = /refused/.test(result.detail) ? await portsInUse(proof, tools) : ''
+  if ('value' in result) return { status: 'passing', message: `GET ${check.path} ${result.value}` }
+  const wanted = check.expectStatus === 0 ? 'a 2xx' : String(check.expectStatus)
+  const others = isRefused ? await portsInUse(proof, tools) : ''
   throw new DeployFailure(
-    `the health check GET ${check.path} on port ${proof.port} did not answer ${wanted} within ${check.windowSeconds} s; at last ${result.detail}${others}`,
+    `the health check GET ${check.path} on port ${proof.port} did not answer ${wanted} within ${check.windowSeconds} s; at last it ${result.detail}${others}`,
     others === '' ? 'correct the path, the expected status or the window with PUT …/health-check, or the application' : 'set container_port to the port it listens on')
 }
 
@@ -128,35 +127,5 @@ async function accepts ({ containerId }: ProofRequest, port: number, { runtime, 
     socket.once('connect', () => end(true))
     socket.once('error', () => end(false))
     socket.once('timeout', () => end(false))
-  })
-}
-
-/** The status and the beginning of the body; a string says why there is none. Redirects are not followed. */
-async function getStatus ({ containerId, port }: ProofRequest, path: string, { runtime, signal }: Tools): Promise<{ status: number, excerpt: string } | string> {
-  let at: { host: string, port: number }
-  try {
-    at = await runtime.dial(containerId, port)
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error)
-  }
-  return await new Promise(resolve => {
-    const outgoing = request({ ...at, path, agent: false, signal: AbortSignal.any([signal, AbortSignal.timeout(requestMs)]), headers: { 'User-Agent': 'busbar-health-check' } }, answer => {
-      let excerpt = ''
-      const done = (): void => {
-        resolve({ status: answer.statusCode ?? 0, excerpt: excerpt.replace(/\s+/g, ' ').trim().slice(0, 200) })
-        outgoing.destroy()
-      }
-      answer.setEncoding('utf8')
-      answer.on('data', (text: string) => {
-        excerpt += text
-        if (excerpt.length > 1000) done()
-      })
-      answer.once('end', done)
-      answer.once('error', done)
-    })
-    outgoing.once('error', (error: NodeJS.ErrnoException) => resolve(
-      error.name === 'AbortError' || error.name === 'TimeoutError' ? `it did not answer within ${requestMs / 1000} s`
-        : error.code === 'ECONNREFUSED' ? 'the connection was refused' : `the connection failed (${error.code ?? error.message})`))
-    outgoing.end()
   })
 }

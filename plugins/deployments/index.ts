@@ -19,13 +19,15 @@ import { DeploymentRecords } from './deployment-records.js'
 import { DeploymentService } from './deployment-service.js'
 import { DeploymentStore } from './deployment-store.js'
 import { FollowUpStore } from './follow-up-store.js'
+import { HealthWatch } from './health-watch.js'
 import { jobs } from './jobs.js'
 import { createDeployments } from './migrations/001-create-deployments.js'
 import { addBuildQueue } from './migrations/002-add-build-queue.js'
+import { addHttpCheck } from './migrations/003-add-http-check.js'
 import { Recovery } from './recovery.js'
 import { RolloutEngine } from './rollout-engine.js'
 import { routes } from './routes.js'
-import { readTimeoutMs } from './settings.js'
+import { readCheckIntervalMs, readTimeoutMs } from './settings.js'
 import { Tidying } from './tidying.js'
 
 /** The running plugin. */
@@ -37,6 +39,7 @@ export interface Deployments {
   readonly tidying: Tidying
   readonly recovery: Recovery
   readonly buildQueue: BuildQueue
+  readonly healthWatch: HealthWatch
   readonly teardown: DeploymentTeardown
   readonly streamBuildLog: (projectId: string, deploymentId: string, signal: AbortSignal) => AsyncIterable<SseFrame>
 }
@@ -61,7 +64,7 @@ export default definePlugin({
     parts: containerParts,
     hooks: rolloutHooks
   },
-  migrations: [createDeployments, addBuildQueue],
+  migrations: [createDeployments, addBuildQueue, addHttpCheck],
 
   start ({ use, log, onStop }): Deployments {
     const store = new DeploymentStore(use.db)
@@ -72,7 +75,8 @@ export default definePlugin({
     const tidying = new Tidying({ ...use, store, logs, log })
     const shared = { ...use, store, logs, followUps, records, buildQueue, tidying, log }
     const service = new DeploymentService(shared)
-    const engine = new RolloutEngine({ ...shared, timeoutMs: readTimeoutMs(name => use.instance.environment(name)) })
+    const environment = (name: string): string | undefined => use.instance.environment(name)
+    const engine = new RolloutEngine({ ...shared, timeoutMs: readTimeoutMs(environment) })
     onStop(async () => { await engine.stop() })
     return {
       store,
@@ -82,6 +86,7 @@ export default definePlugin({
       engine,
       recovery: new Recovery(shared),
       buildQueue,
+      healthWatch: new HealthWatch({ ...shared, intervalMs: readCheckIntervalMs(environment) }),
       teardown: new DeploymentTeardown(shared),
       streamBuildLog: (projectId, deploymentId, signal) => streamBuildLog({ projectId, deploymentId }, shared, signal)
     }
@@ -113,6 +118,7 @@ export default definePlugin({
 
   singletons (singleton) {
     singleton({ name: 'recovery', run: async ({ signal }, { recovery }) => { await recovery.run(signal) } })
+    singleton({ name: 'health-watch', run: async ({ signal }, { healthWatch }) => { await healthWatch.run(signal) } })
     singleton({ name: 'build-queue', run: async ({ signal }, { buildQueue }) => { await buildQueue.run(signal) } })
   }
 })

@@ -4,6 +4,7 @@ import { DeployFailure } from './deploy-failure.js'
 import { explainExit } from './exit-diagnosis.js'
 import { watchExit } from './exit-watch.js'
 import { proveHealthy, type HealthProof } from './health-proof.js'
+import type { HttpCheck } from './http-check.js'
 import { prepareImage } from './image-step.js'
 import { from, type Rollout, type RolloutStep, type RolloutTools } from './rollout.js'
 import { switchTraffic, switchTrafficBack } from './switch-step.js'
@@ -92,9 +93,16 @@ export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
     name: 'prove-healthy',
     async run (rollout) {
       const proof = await provenOrEnded(rollout)
-      await store.change(rollout.deployment.id, { health_status: proof.status, health_message: proof.message, health_checked_at: clock.now() })
+      await store.change(rollout.deployment.id, {
+        health_status: proof.status, health_message: proof.message, health_checked_at: clock.now(), http_check: httpCheckOf(rollout)
+      })
       rollout.buildLog.line({ level: 'info', msg: `Healthy: ${proof.message}.` })
     }
+  }
+
+  function httpCheckOf (rollout: Rollout): HttpCheck | null {
+    const { healthCheck: check } = from(rollout, 'application')
+    return check.type === 'http' ? { path: check.path, expectStatus: check.expectStatus, port: from(rollout, 'port') } : null
   }
 
   /** Whatever comes first: the proof, its failure, or the end of the process. */

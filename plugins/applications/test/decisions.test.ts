@@ -43,6 +43,8 @@ test('a comparison takes the status from the container, and leaves those alone t
   const container = (status: 'running' | 'exited' | 'restarting' | 'dead', more = {}) => ({ status, exitCode: 0, oomKilled: false, health: null, ...more })
   t.equal(statusOf('error', container('running')), 'running')
   t.equal(statusOf('running', container('running', { health: 'unhealthy' })), 'unhealthy')
+  t.equal(statusOf('unhealthy', container('running')), 'unhealthy', 'without a check of the engine, what another has found stands')
+  t.equal(statusOf('unhealthy', container('running', { health: 'healthy' })), 'running')
   t.equal(statusOf('running', container('exited', { exitCode: 1 })), 'error')
   t.equal(statusOf('stopped', container('exited', { exitCode: 1 })), 'stopped')
   t.equal(statusOf('running', container('exited', { exitCode: 137, oomKilled: true })), 'error')

@@ -17,8 +17,10 @@ const { version, mode } = require('./what.json')
 if (mode === 'exit') { console.error('cannot reach the database with ' + process.env.PASSWORD); process.exit(3) }
 if (mode === 'loud') { for (let i = 0; i < 20000; i++) console.log('noise ' + i) }
 if (mode !== 'deaf') process.on('SIGTERM', () => process.exit(0)); else process.on('SIGTERM', () => {})
+let isBroken = mode === 'unhealthy'
 const server = createServer((request, response) => {
-  if (request.url === '/health' && mode === 'unhealthy') { response.writeHead(500); return response.end('no database') }
+  if (request.url === '/break' || request.url === '/mend') isBroken = request.url === '/break'
+  if (request.url === '/health' && isBroken) { response.writeHead(500); return response.end('no database') }
   if (request.url === '/env') return response.end(JSON.stringify(process.env))
   if (request.url === '/wait') return setTimeout(() => response.end(version), 1500)
   response.end(version)
