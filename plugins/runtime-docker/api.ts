@@ -174,7 +174,11 @@ export interface ContainerRuntime {
   events(signal: AbortSignal): AsyncIterable<ContainerEvent>
 }
 export type ContainerEvent =
-  | { readonly kind: 'resync' }
+  /**
+   * The engine is there (again): what is known of containers is to be compared with what it holds. `lostAt`: it
+   * had been there and went away at this time, so it may have been killed and started again.
+   */
+  | { readonly kind: 'resync', readonly lostAt?: Date }
   | { readonly kind: 'container', readonly action: 'start' | 'restart' | 'stop' | 'die' | 'oom' | 'healthy' | 'unhealthy' | 'destroy'
     readonly containerId: string, readonly owner: Owner, readonly exitCode: number | null }
 

@@ -8,6 +8,7 @@ import { containerOptions } from './container-options.js'
 import { containerState } from './container-state.js'
 import { commandEnvironment, findEngine, isOnThisMachine } from './engine-address.js'
 import { EngineClient } from './engine-client.js'
+import { recoverContainers } from './engine-crash.js'
 import { engineEvents } from './engine-events.js'
 import { Images } from './images.js'
 import { imageLabels, instanceLabel, ownerFilter } from './labels.js'
@@ -72,6 +73,14 @@ export class DockerRuntime implements ContainerRuntime {
   /** The projects that have a network on the engine. */
   async networkOwners (): Promise<readonly string[]> {
     return await this.#networks.owners()
+  }
+
+  /**
+   * Undoes what the death of an engine does beyond its own end. Started again, it stops the containers that
+   * have outlived it as if a person had, and forgets the builds that were under way.
+   */
+  async recover (lostAt: Date): Promise<void> {
+    await recoverContainers({ engine: this.#engine, ...this.dependencies }, lostAt)
   }
 
   async create (spec: ContainerSpec): Promise<string> {

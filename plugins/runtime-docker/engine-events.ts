@@ -6,7 +6,8 @@ import { instanceLabel, ownerOf } from './labels.js'
 import { asReadable, jsonLines } from './output-lines.js'
 
 const firstWaitMs = 1000
-const longestWaitMs = 30_000
+/** Whoever waits for an engine that is away waits this long at most once it is back. */
+const longestWaitMs = 2000
 /** The engine drops events of a reader that is slow; so they wait here, and past this all are looked up again. */
 const maxWaiting = 1000
 
@@ -17,11 +18,12 @@ interface Dependencies { readonly engine: EngineClient, readonly instanceId: str
 /** See `ContainerRuntime.events`. */
 export async function * engineEvents ({ engine, instanceId, clock, log }: Dependencies, signal: AbortSignal): AsyncGenerator<ContainerEvent> {
   let waitMs = firstWaitMs
+  let lostAt: Date | undefined
   while (!signal.aborted) {
     try {
       const stream = await subscribe(engine, instanceId, signal)
       waitMs = firstWaitMs
-      yield * follow(stream)
+      yield * follow(stream, lostAt, () => { lostAt = clock.now() })
       if (!signal.aborted) log.warn('the event stream of the Docker Engine ended; connecting again')
     } catch (error) {
       if (signal.aborted) return
@@ -40,8 +42,8 @@ async function subscribe (engine: EngineClient, instanceId: string, signal: Abor
 }
 
 /** `resync`, then every event. Reading never waits for the consumer. */
-async function * follow (stream: Readable): AsyncGenerator<ContainerEvent> {
-  let waiting: ContainerEvent[] = [{ kind: 'resync' }]
+async function * follow (stream: Readable, lostAt: Date | undefined, onLost: () => void): AsyncGenerator<ContainerEvent> {
+  let waiting: ContainerEvent[] = [lostAt === undefined ? { kind: 'resync' } : { kind: 'resync', lostAt }]
   let hasEnded = false
   let failure: unknown
   let wake = (): void => {}
@@ -54,6 +56,8 @@ async function * follow (stream: Readable): AsyncGenerator<ContainerEvent> {
       wake()
     }
   })().catch((error: unknown) => { failure = error }).finally(() => {
+    // Noted here and not by the consumer, who may be busy with what came before.
+    onLost()
     hasEnded = true
     wake()
   })

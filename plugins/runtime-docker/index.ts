@@ -2,6 +2,7 @@ import { projectDirectory, projectTeardown } from 'busbar/api/projects'
 import { definePlugin, healthChecks, kernel } from 'busbar/sdk'
 import { containerRuntime } from './api.js'
 import { DockerRuntime } from './docker-runtime.js'
+import { followCrashes } from './engine-crash.js'
 import { readInstanceId } from './instance-id.js'
 import { networkTeardown, sweepNetworks } from './network-removal.js'
 
@@ -14,6 +15,7 @@ export default definePlugin({
     return {
       runtime,
       teardown: networkTeardown(runtime, log),
+      recover: async (signal: AbortSignal) => { await followCrashes(runtime, log, signal) },
       sweep: async (signal: AbortSignal) => { await sweepNetworks(runtime, use.projects, log, signal) }
     }
   },
@@ -26,5 +28,6 @@ export default definePlugin({
   },
   singletons (singleton) {
     singleton({ name: 'networks', run: async ({ signal }, { sweep }) => { await sweep(signal) } })
+    singleton({ name: 'crash-recovery', run: async ({ signal }, { recover }) => { await recover(signal) } })
   }
 })

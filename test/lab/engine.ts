@@ -7,7 +7,7 @@ import Docker from 'dockerode'
 const images = ['busybox:lab', 'node:20'] as const
 
 /** A test, as far as skipping it goes. */
-interface Skippable { plan (count: number, comment?: string): void }
+export interface Skippable { plan (count: number, comment?: string): void }
 
 let answer: Promise<string | null> | undefined
 let isAnnounced = false

@@ -1,0 +1,66 @@
+import type { Log } from 'busbar/sdk'
+import type Docker from 'dockerode'
+import type { ContainerEvent } from './api.js'
+import type { EngineClient } from './engine-client.js'
+import { imageInstanceLabel, instanceLabel } from './labels.js'
+
+type Seen = Pick<Docker.ContainerInspectInfo, 'Config' | 'Created' | 'State'> & { readonly HostConfig: Pick<Docker.HostConfig, 'RestartPolicy'> }
+
+/** What becomes of a container of ours after the engine was lost and is back. */
+export type CrashVerdict = 'leave' | 'start' | 'remove'
+
+/**
+ * Judges by times: what ended after the engine was lost was ended by its crash, and a build that began before
+ * has nobody any more who reads it. The restart policy of the engine does not cover the former (20.10): it notes
+ * every container that it stops itself at its start as stopped by hand.
+ */
+export function judgeAfterCrash ({ Config: { Image: image, Labels: labels }, Created: created, State: state, HostConfig: { RestartPolicy: policy } }: Seen, lostAt: Date): CrashVerdict {
+  if (labels[instanceLabel] === undefined) {
+    // A step of a build: made from the id of an image. Who runs an image by hand names it.
+    return /^sha256:[0-9a-f]{64}$/.test(image) && new Date(created) < lostAt ? 'remove' : 'leave'
+  }
+  const isDown = state.Status === 'exited' || state.Status === 'dead'
+  return isDown && policy?.Name === 'unless-stopped' && new Date(state.FinishedAt) >= lostAt ? 'start' : 'leave'
+}
+
+/** Whenever the engine is back, after what was lost with it. */
+export async function followCrashes (runtime: { events(signal: AbortSignal): AsyncIterable<ContainerEvent>, recover(lostAt: Date): Promise<void> }, log: Log, signal: AbortSignal): Promise<void> {
+  // An engine that is lost again before all was done is still owed what went before.
+  let since: Date | undefined
+  for await (const event of runtime.events(signal)) {
+    if (event.kind !== 'resync') continue
+    since ??= event.lostAt
+    if (since === undefined) continue
+    try {
+      await runtime.recover(since)
+      since = undefined
+    } catch (error) {
+      log.warn({ err: error }, 'not every container could be looked after since the engine is back')
+    }
+  }
+}
+
+/** Carries the verdicts out. One container that cannot be helped does not keep the others; the first failure is thrown at the end. */
+export async function recoverContainers ({ engine, instanceId, log }: { readonly engine: EngineClient, readonly instanceId: string, readonly log: Log }, lostAt: Date): Promise<void> {
+  const labelled = async (label: string): Promise<Docker.ContainerInfo[]> => await engine.call('list containers', async docker =>
+    await docker.listContainers({ all: true, filters: { label: [`${label}=${instanceId}`] } }))
+  const ids = new Set([...await labelled(instanceLabel), ...await labelled(imageInstanceLabel)].map(({ Id }) => Id))
+  const failures: unknown[] = []
+  for (const id of ids) {
+    try {
+      const seen = await engine.call('inspect a container', async docker => await docker.getContainer(id).inspect(), { absent: [404] })
+      const verdict = seen === undefined ? 'leave' : judgeAfterCrash(seen, lostAt)
+      if (seen === undefined || verdict === 'leave') continue
+      log.warn({ container: seen.Name.slice(1), verdict }, verdict === 'start'
+        ? 'a container that went down with the engine is started again'
+        : 'what a build has left that was under way when the engine was lost is removed')
+      await engine.call(`${verdict} the container ${id.slice(0, 12)}`, async docker => {
+        const container = docker.getContainer(id)
+        await (verdict === 'start' ? container.start() : container.remove({ force: true, v: true }))
+      }, { absent: [304, 404, 409], patient: true })
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw failures[0]
+}

@@ -1,0 +1,157 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { access, constants, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import Docker from 'dockerode'
+import { requireEngine, type Skippable } from './engine.js'
+
+const execute = promisify(execFile)
+const readyMs = 60_000
+const stopMs = 30_000
+
+export interface SecondEngineOptions {
+  /** Containers outlive the engine. */
+  readonly liveRestore?: boolean
+  /** The engine's disk is of this size, and of memory; without it, it is a folder. */
+  readonly diskBytes?: number
+  /** Copied from the machine's own engine. */
+  readonly images?: readonly string[]
+}
+
+/** A Docker Engine of a test's own, which may be killed. */
+export interface SecondEngine {
+  /** What a platform needs to use it, and it alone. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly docker: Docker
+  /** Where its disk is. */
+  readonly dataRoot: string
+  /** kill -9 of the engine's process; containers live on or die as they do when that happens. */
+  kill (): Promise<void>
+  /** After `kill`: resolves when it answers. */
+  start (): Promise<void>
+  /** Ends it with everything that it runs and has stored. */
+  close (): Promise<void>
+}
+
+/** As `requireEngine`, for tests that start an engine themselves: that takes root and a `dockerd`. */
+export async function requireSecondEngine (t: Skippable): Promise<boolean> {
+  if (!await requireEngine(t)) return false
+  const reason = process.getuid?.() !== 0 ? 'only root can start a second Docker Engine'
+    : await isInPath('dockerd') ? null : 'there is no dockerd in the PATH'
+  if (reason === null) return true
+  if (process.env['CI'] === 'true') throw new Error(`CI must be able to start a second Docker Engine: ${reason}`)
+  process.stderr.write(`\n!!! TESTS OF A KILLED ENGINE SKIPPED (${process.argv[1] ?? ''}): ${reason}\n\n`)
+  t.plan(0, reason)
+  return false
+}
+
+async function isInPath (program: string): Promise<boolean> {
+  const folders = (process.env['PATH'] ?? '').split(':')
+  const found = await Promise.all(folders.map(async folder => await access(join(folder, program), constants.X_OK).then(() => true, () => false)))
+  return found.includes(true)
+}
+
+/**
+ * Starts an engine beside the machine's own. The two share the network of the machine, so this one has no
+ * default bridge and leaves the packet filter alone: its containers are reached from the machine, and that is all.
+ */
+export async function startSecondEngine (options: SecondEngineOptions = {}): Promise<SecondEngine> {
+  const root = await mkdtemp(join(tmpdir(), 'busbar-engine-'))
+  const dataRoot = join(root, 'data')
+  const socket = join(root, 'docker.sock')
+  const docker = new Docker({ socketPath: socket })
+  let running: ChildProcess | undefined
+  await mkdir(dataRoot)
+  if (options.diskBytes !== undefined) await execute('mount', ['-t', 'tmpfs', '-o', `size=${options.diskBytes}`, 'tmpfs', dataRoot])
+
+  const start = async (): Promise<void> => {
+    // Told to end when this process dies, as nobody else knows of it.
+    const child = spawn('setpriv', ['--pdeathsig', 'TERM', 'dockerd',
+      '--data-root', dataRoot, '--exec-root', join(root, 'exec'), '--pidfile', join(root, 'pid'), '-H', `unix://${socket}`,
+      '--bridge=none', '--iptables=false', '--ip-forward=false', '--ip-masq=false', '--shutdown-timeout=5',
+      ...options.liveRestore === true ? ['--live-restore'] : []], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const output = createWriteStream(join(root, 'log'), { flags: 'a' })
+    child.stdout.pipe(output, { end: false })
+    child.stderr.pipe(output, { end: false })
+    running = child
+    const end = Date.now() + readyMs
+    while (!await docker.ping().then(() => true, () => false)) {
+      if (child.exitCode !== null || child.signalCode !== null || Date.now() > end) {
+        throw new Error(`the second engine does not answer: ${(await readFile(join(root, 'log'), 'utf8')).slice(-2000)}`)
+      }
+      await sleep(20)
+    }
+  }
+
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const child = running
+    running = undefined
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.kill(signal)
+    const late = setTimeout(() => child.kill('SIGKILL'), stopMs)
+    await exited
+    clearTimeout(late)
+  }
+
+  const close = async (): Promise<void> => {
+    if (running === undefined) await start().catch(() => {})
+    for (const { Id } of await docker.listContainers({ all: true }).catch(() => [])) {
+      await docker.getContainer(Id).remove({ force: true, v: true }).catch(() => {})
+    }
+    // Their bridges are interfaces of the machine.
+    for (const { Id } of await docker.listNetworks({ filters: { type: ['custom'] } }).catch(() => [])) await docker.getNetwork(Id).remove().catch(() => {})
+    await end('SIGTERM')
+    await endProcessesOf(root)
+    for (const path of (await mountsBelow(root)).reverse()) await execute('umount', ['--lazy', path]).catch(() => {})
+    await rm(root, { recursive: true, force: true })
+  }
+
+  try {
+    await start()
+    for (const image of options.images ?? []) await copyImage(image, docker)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    environment: { DOCKER_HOST: `unix://${socket}`, BUSBAR_SUBNETS: '10.231.0.0/16' },
+    docker,
+    dataRoot,
+    async kill () {
+      const part = await readFile(join(root, 'exec', 'containerd', 'containerd.pid'), 'utf8').catch(() => '')
+      await end('SIGKILL')
+      // It dies with the engine, which would take what is left of it for a living one.
+      while (part !== '' && await access(`/proc/${part.trim()}`).then(() => true, () => false)) await sleep(20)
+    },
+    start,
+    close
+  }
+}
+
+async function copyImage (name: string, to: Docker): Promise<void> {
+  const loading = await to.loadImage(await new Docker().getImage(name).get())
+  let last = ''
+  for await (const chunk of loading) last = String(chunk)
+  await to.getImage(name).inspect().catch((error: unknown) => { throw new Error(`${name} was not copied: ${last}`, { cause: error }) })
+}
+
+/** What a killed engine has left running, told by its folder in their arguments. */
+async function endProcessesOf (root: string): Promise<void> {
+  for (const pid of (await readdir('/proc')).filter(name => /^\d+$/.test(name))) {
+    const argv = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+    if (!argv.includes(`${root}/`) || Number(pid) === process.pid) continue
+    try {
+      process.kill(Number(pid), 'SIGKILL')
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+}
+
+const mountsBelow = async (root: string): Promise<string[]> =>
+  (await readFile('/proc/self/mounts', 'utf8')).split('\n').flatMap(line => line.split(' ')[1] ?? []).filter(path => path.startsWith(`${root}/`))
