@@ -1,6 +1,6 @@
 import type { Instance, Log } from 'busbar/sdk'
-import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, mkdtemp, readdir, readlink, realpath, rm, stat } from 'node:fs/promises'
+import { join, sep } from 'node:path'
 
 const longestUseMs = 24 * 60 * 60_000
 
@@ -28,7 +28,9 @@ export class Workspaces {
       const directory = join(root, name)
       const { mtimeMs } = await stat(directory).catch(() => ({ mtimeMs: now.getTime() }))
       const isOld = now.getTime() - mtimeMs > longestUseMs
-      if (isOld || !isInUse(name)) await this.#remove(directory)
+      if (!isOld && isInUse(name)) continue
+      await endProcessesIn(directory)
+      await this.#remove(directory)
     }
   }
 
@@ -43,6 +45,24 @@ export class Workspaces {
     await rm(directory, { recursive: true, force: true, maxRetries: 3 }).catch((error: unknown) => {
       this.log.warn({ err: error, directory }, 'a work directory could not be removed')
     })
+  }
+}
+
+/**
+ * Ends what a platform that was killed has left at work in a folder. A git whose server is silent would wait there
+ * for a minute. Where the system does not tell who works where (it does on Linux), such a process ends by itself.
+ */
+async function endProcessesIn (directory: string): Promise<void> {
+  const folder = await realpath(directory).catch(() => directory)
+  for (const pid of await readdir('/proc').catch(() => [])) {
+    if (!/^\d+$/.test(pid)) continue
+    const at = await readlink(`/proc/${pid}/cwd`).catch(() => '')
+    if (at !== folder && !at.startsWith(folder + sep)) continue
+    try {
+      process.kill(Number(pid), 'SIGKILL')
+    } catch {
+      // It has ended meanwhile.
+    }
   }
 }
 
