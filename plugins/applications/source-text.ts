@@ -1,3 +1,4 @@
+import { imageReferenceShape } from 'busbar/api/runtime-docker'
 import { invalid, problems } from './problems.js'
 
 /** scp form: `git@host:owner/repo.git`. */
@@ -26,13 +27,11 @@ function httpUrl (text: string): URL | null {
   return new URL(text)
 }
 
-const imageForm = /^[a-zA-Z0-9][\w.-]*(:\d+)?(\/[\w.-]+)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$/
-
 /** An image reference: `nginx:1.27`, `registry:5000/team/app@sha256:…`. */
 export function parseImage (text: string | undefined, field: string): string {
   const image = text?.trim() ?? ''
   if (image === '') throw invalid(field, 'is required for an image application')
-  if (!imageForm.test(image)) throw invalid(field, 'must be an image reference such as nginx:1.27 or registry.example.com/team/app:1')
+  if (!imageReferenceShape.test(image)) throw invalid(field, 'must be an image reference in lower case, such as nginx:1.27 or registry.example.com/team/app:1')
   return image
 }
 

@@ -104,6 +104,10 @@ export interface VolumeUsage { readonly name: string, readonly sizeBytes: number
 /** Registry credentials for one pull. */
 export interface RegistryAuth { readonly username: string, readonly password: string, readonly serveraddress?: string }
 
+/** `[registry/]name[:tag][@digest]` as the engine takes it: in lower case, but for the host and the tag. */
+export const imageReferenceShape =
+  /^(?<name>(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\d{1,5})?\/)?[a-z0-9]+(?:(?:[./]|__?|-+)[a-z0-9]+)*)(?::(?<tag>\w[\w.-]{0,127}))?(?:@(?<digest>sha256:[0-9a-f]{64}))?$/
+
 /**
  * The host, with its port, that an image is pulled from and its credentials are sent to: `docker.io` for
  * `node` and `team/app`, `127.0.0.1:5000` for `127.0.0.1:5000/app`. In lower case, as hosts are compared.

@@ -1,4 +1,4 @@
-import { registryOf } from './api.js'
+import { imageReferenceShape, registryOf } from './api.js'
 import { problems } from './problems.js'
 
 /** An image's name as the engine reads it: `node` is `node:latest` of docker.io. */
@@ -10,8 +10,6 @@ export interface ImageReference {
   readonly version: string
 }
 
-const shape = /^(?<name>(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::\d{1,5})?\/)?[a-z0-9]+(?:(?:[./]|__?|-+)[a-z0-9]+)*)(?::(?<tag>\w[\w.-]{0,127}))?(?:@(?<digest>sha256:[0-9a-f]{64}))?$/
-
 /** An image's own id, whole or as short as docker shows it. */
 const idShape = /^(?:sha256:)?[0-9a-f]{12,64}$/
 
@@ -22,7 +20,7 @@ export function checkImage (text: string): void {
 
 /** Reads `[registry/]name[:tag][@digest]`; the digest wins over the tag, which defaults to `latest`. */
 export function parseImageReference (text: string): ImageReference {
-  const { name, tag, digest } = shape.exec(text)?.groups ?? {}
+  const { name, tag, digest } = imageReferenceShape.exec(text)?.groups ?? {}
   if (name === undefined || text.length > 512) throw problems.badReference({ image: text.slice(0, 200) })
   return { registry: registryOf(name), name, version: digest ?? tag ?? 'latest' }
 }

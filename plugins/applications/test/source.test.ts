@@ -53,8 +53,8 @@ test('a path stays inside the repository', async t => {
 })
 
 test('an image is a reference, not a flag or a sentence', async t => {
-  for (const good of ['nginx', 'nginx:1.27', 'registry.example.com:5000/team/app:1', `a@sha256:${'0'.repeat(64)}`]) t.equal(parseImage(good, 'source_image'), good)
-  for (const bad of ['-v', 'a b', 'a:b:c', 'https://x', 'a/']) t.throws(() => parseImage(bad, 'source_image'), fault('source_image'), bad)
+  for (const good of ['nginx', 'nginx:1.27', 'registry.example.com:5000/team/app:1', 'GHCR.io/a/b:V1', 'a__b/c-d.e', `a@sha256:${'0'.repeat(64)}`]) t.equal(parseImage(good, 'source_image'), good)
+  for (const bad of ['-v', 'a b', 'a:b:c', 'https://x', 'a/', 'Nginx', 'team/App', 'a/../b', 'a//b', 'a_-_b', 'a@sha256:12', 'a:-x']) t.throws(() => parseImage(bad, 'source_image'), fault('source_image'), bad)
 })
 
 test('custom buildpacks are a JSON array of URIs', async t => {
