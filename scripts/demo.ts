@@ -11,17 +11,15 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Docker from 'dockerode'
 import { startGitServer, type GitServer } from '../test/lab/git-server.js'
-import { ApiClient } from './demo/api-client.js'
-import { deploy, durationMs, recordedLines } from './demo/deploy.js'
+import { createClient, type Answer, type BusbarClient } from 'busbar/client'
+import { applicationPath, deploy, durationMs, recordedLines, type ApplicationIds } from './demo/deploy.js'
 import { openPlatform, type Platform } from './demo/platform.js'
 import { readSample } from './demo/sample-app.js'
 import { Story, seconds } from './demo/story.js'
 import { startTraffic, versionAt } from './demo/traffic.js'
 
-interface Project { readonly id: string, readonly name: string, readonly slug: string }
-interface Application { readonly id: string, readonly status: string, readonly direct_url: string | null }
-interface People { readonly session: ApiClient, readonly token: ApiClient }
-interface Token { readonly token: string }
+type Project = Answer<'POST /api/projects'>
+interface People { readonly session: BusbarClient, readonly token: BusbarClient }
 
 const sample = 'hello-node'
 const account = {
@@ -44,8 +42,8 @@ async function main (): Promise<void> {
     const git = await startGitServer({ root: join(platform.directory, 'git') })
     undo.push(git.close)
     const repository = await publish(git)
-    const project = await token.post<Project>('/api/projects', { name: 'Demo', slug: `demo-${randomBytes(3).toString('hex')}` })
-    undo.push(async () => { await session.delete(`/api/projects/${project.id}`).catch(() => {}) })
+    const project = await token.post('/api/projects', { body: { name: 'Demo', slug: `demo-${randomBytes(3).toString('hex')}` } })
+    undo.push(async () => { await session.delete('/api/projects/{projectId}', { params: { projectId: project.id } }).catch(() => {}) })
     const application = await create(token, project, repository)
 
     const url = await firstDeploy(token, application)
@@ -64,7 +62,7 @@ async function start (): Promise<Platform> {
   const platform = await openPlatform()
   try {
     story.time('platform start, with its own PostgreSQL', performance.now() - startedAt)
-    const { checks } = await new ApiClient(platform.url).get<{ checks: Record<string, string> }>('/healthz')
+    const { checks } = await createClient({ url: platform.url }).get('/healthz')
     story.claim(true, `serves ${platform.url}`)
     story.claim(checks['docker']?.startsWith('ok') === true, `has a Docker Engine: ${checks['docker'] ?? 'no answer'}`)
     return platform
@@ -76,14 +74,14 @@ async function start (): Promise<Platform> {
 
 async function introduce ({ url }: Platform): Promise<People> {
   story.chapter('People')
-  const anonymous = new ApiClient(url)
-  const { setup_required: isNew } = await anonymous.get<{ setup_required: boolean }>('/api/auth/setup')
-  if (isNew) await anonymous.post('/api/auth/setup', account)
+  const anonymous = createClient({ url })
+  const { setup_required: isNew } = await anonymous.get('/api/auth/setup')
+  if (isNew) await anonymous.post('/api/auth/setup', { body: account })
   else if (process.env['BUSBAR_PASSWORD'] === undefined) throw new Error(`${url} has its admin already: give BUSBAR_EMAIL and BUSBAR_PASSWORD`)
-  const session = await anonymous.signIn(account.email, account.password)
-  const me = await session.get<{ email: string, role: string }>('/api/auth/me')
+  const session = await anonymous.signIn(account)
+  const me = await session.get('/api/auth/me')
   story.claim(me.email === account.email, `${me.email} signed in, as ${me.role}`)
-  const { token } = await session.post<Token>('/api/tokens', { name: 'demo', scopes: ['write'], expires_in_days: 1 })
+  const { token } = await session.post('/api/tokens', { body: { name: 'demo', scopes: ['write'], expires_in_days: 1 } })
   story.claim(token.startsWith('busbar_pat_'), `a token of scope write: ${token.slice(0, 15)}…, which does the rest`)
   return { session, token: anonymous.withToken(token) }
 }
@@ -95,29 +93,29 @@ async function publish (git: GitServer): Promise<string> {
   return url
 }
 
-async function create (token: ApiClient, project: Project, repository: string): Promise<string> {
-  const path = `/api/projects/${project.id}/applications`
-  const { id, status, direct_url: url } = await token.post<Application>(path, {
-    name: 'Hello', type: 'git', build_type: 'dockerfile', source_repo: repository, branch: 'main', health_check_path: '/healthz'
+async function create (token: BusbarClient, project: Project, repository: string): Promise<ApplicationIds> {
+  const { id, status, direct_url: url } = await token.post('/api/projects/{projectId}/applications', {
+    params: { projectId: project.id },
+    body: { name: 'Hello', type: 'git', build_type: 'dockerfile', source_repo: repository, branch: 'main', health_check_path: '/healthz' }
   })
   story.claim(status === 'inactive' && url === null, `project ${project.slug} has an application, inactive and without an address`)
-  return `${path}/${id}`
+  return { projectId: project.id, applicationId: id }
 }
 
-async function firstDeploy (token: ApiClient, application: string): Promise<string> {
+async function firstDeploy (token: BusbarClient, application: ApplicationIds): Promise<string> {
   story.chapter('The first deploy, and its build as the WebSocket tells it')
   const { deployment, liveLines } = await deploy(token, application, quote)
   story.claim(deployment.status === 'success', `${deployment.status}${deployment.error_message === null ? '' : `: ${deployment.error_message}`} after ${seconds(durationMs(deployment))}`)
   story.claim(liveLines > 0, `${liveLines} lines came live; the record keeps ${recordedLines(deployment).length}`)
   story.claim(deployment.health_status === 'passing', 'the health check passed before any request was sent there')
   story.time('first deploy', durationMs(deployment))
-  const { direct_url: url } = await token.get<Application>(application)
+  const { direct_url: url } = await token.get(applicationPath, { params: application })
   if (url === null) throw new Error('the application has no direct_url')
   story.claim(await versionAt(url) === '1', `GET ${url} answers: version 1`)
   return url
 }
 
-async function deployUnderLoad (token: ApiClient, application: string, git: GitServer, url: string): Promise<void> {
+async function deployUnderLoad (token: BusbarClient, application: ApplicationIds, git: GitServer, url: string): Promise<void> {
   story.chapter('A change, deployed while visitors keep asking')
   const { 'server.js': server = '' } = await readSample(sample)
   const sha = await git.commit(sample, { 'server.js': server.replace("version = '1'", "version = '2'") }, 'Say version 2')
@@ -131,7 +129,7 @@ async function deployUnderLoad (token: ApiClient, application: string, git: GitS
   story.time('deploy of a change', durationMs(deployment))
 }
 
-async function deployBroken (token: ApiClient, application: string, git: GitServer, url: string): Promise<void> {
+async function deployBroken (token: BusbarClient, application: ApplicationIds, git: GitServer, url: string): Promise<void> {
   story.chapter('A version that crashes as it starts')
   await git.commit(sample, { 'server.js': "import './not-there.js'\n" }, 'Import a file that is not there')
   const traffic = startTraffic(url)
@@ -143,17 +141,17 @@ async function deployBroken (token: ApiClient, application: string, git: GitServ
   for (const line of evidence) story.quote(line)
   story.claim(evidence.length > 0, 'the record keeps the container’s last words')
   story.claim(failures.length === 0 && [...versions.keys()].join() === '2', `version 2 answered all ${requests} requests meanwhile`)
-  const { status } = await token.get<Application>(application)
+  const { status } = await token.get(applicationPath, { params: application })
   story.claim(status === 'running' && await versionAt(url) === '2', `the application is ${status}, and still answers: version 2`)
   story.time('deploy that fails', durationMs(deployment))
 }
 
-async function remove (session: ApiClient, project: Project): Promise<void> {
+async function remove (session: BusbarClient, project: Project): Promise<void> {
   story.chapter('Gone again')
   const startedAt = performance.now()
-  const applications = await session.get<Application[]>(`/api/projects/${project.id}/applications`)
-  await session.delete(`/api/projects/${project.id}`)
-  story.claim(!(await session.get<Project[]>('/api/projects')).some(({ id }) => id === project.id), 'the project is deleted, by its owner’s session: no token may')
+  const applications = await session.get('/api/projects/{projectId}/applications', { params: { projectId: project.id } })
+  await session.delete('/api/projects/{projectId}', { params: { projectId: project.id } })
+  story.claim(!(await session.get('/api/projects')).some(({ id }) => id === project.id), 'the project is deleted, by its owner’s session: no token may')
   const left = await leftOnEngine(applications.map(({ id }) => id), project.slug)
   story.claim(left.length === 0, `no container and no network is left on the engine${left.length > 0 ? ` but ${left.join(', ')}` : ''}`)
   story.time('removal', performance.now() - startedAt)

@@ -1,20 +1,12 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
-import type { ApiClient } from './api-client.js'
+import type { Answer, BusbarClient } from 'busbar/client'
 
-export interface Deployment {
-  readonly id: string
-  readonly status: string
-  readonly error_message: string | null
-  readonly commit_sha: string | null
-  readonly health_status: string | null
-  readonly build_logs: string | null
-  readonly build_started_at: string | null
-  readonly build_ended_at: string | null
-  readonly started_at: string
-  readonly finished_at: string | null
-}
+export interface ApplicationIds { readonly projectId: string, readonly applicationId: string }
+export const applicationPath = '/api/projects/{projectId}/applications/{applicationId}'
+const deploymentPath = `${applicationPath}/deployments/{deploymentId}` as const
+export type Deployment = Answer<`GET ${typeof deploymentPath}`>
 
 interface Frame { readonly channel: string, readonly event: string, readonly data: { readonly msg: string } | null }
 
@@ -28,12 +20,12 @@ const deployLimitMs = 300_000
 const pollMs = 500
 
 /** Deploys, hands on each line of the build as the WebSocket brings it, and waits for the end. */
-export async function deploy (client: ApiClient, application: string, onLine: (line: string) => void): Promise<DeployResult> {
-  const socket = new WebSocket(`${client.url.replace(/^http/, 'ws')}/api/ws`, { headers: client.headers })
+export async function deploy (client: BusbarClient, application: ApplicationIds, onLine: (line: string) => void): Promise<DeployResult> {
+  const socket = new WebSocket(`${client.url.replace(/^http/, 'ws')}/api/ws`, { headers: client.credential() })
   await once(socket, 'open')
   try {
     let liveLines = 0
-    const started = await client.post<Deployment>(`${application}/deploy`)
+    const started = await client.post(`${applicationPath}/deploy`, { params: application })
     const channel = `build-logs:${started.id}`
     socket.on('message', (message: Buffer) => {
       const frame = JSON.parse(message.toString()) as Frame
@@ -42,17 +34,17 @@ export async function deploy (client: ApiClient, application: string, onLine: (l
       onLine(frame.data.msg)
     })
     socket.send(JSON.stringify({ action: 'subscribe', channel }))
-    const deployment = await finished(client, `${application}/deployments/${started.id}`)
+    const deployment = await finished(client, { ...application, deploymentId: started.id })
     return { deployment, liveLines }
   } finally {
     socket.close()
   }
 }
 
-async function finished (client: ApiClient, path: string): Promise<Deployment> {
+async function finished (client: BusbarClient, params: ApplicationIds & { deploymentId: string }): Promise<Deployment> {
   const until = performance.now() + deployLimitMs
   for (;;) {
-    const deployment = await client.get<Deployment>(path)
+    const deployment = await client.get(deploymentPath, { params })
     if (deployment.finished_at !== null) return deployment
     if (performance.now() > until) throw new Error(`the deployment is still ${deployment.status} after ${deployLimitMs / 1000} s`)
     await sleep(pollMs)
@@ -65,4 +57,4 @@ export const recordedLines = ({ build_logs: log }: Deployment): string[] =>
 
 /** From the call to the end, by the platform's own clock. */
 export const durationMs = ({ started_at: start, finished_at: end }: Deployment): number =>
-  new Date(end ?? start).getTime() - new Date(start).getTime()
+  new Date(end ?? start ?? 0).getTime() - new Date(start ?? 0).getTime()

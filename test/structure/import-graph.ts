@@ -72,6 +72,7 @@ function resolveSpecifier (root: string, from: string, specifier: string): strin
   const path =
     specifier === 'busbar/sdk' ? 'sdk/index.ts'
       : specifier === 'busbar/sdk/testing' ? 'sdk/testing/index.ts'
+      : specifier === 'busbar/client' ? 'sdk/client/index.ts'
         : plugin !== undefined ? `plugins/${plugin}/api.ts`
           : specifier.startsWith('.') ? join(dirname(from), specifier).replace(/\.js$/, '.ts')
             : null

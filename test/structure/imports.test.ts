@@ -43,7 +43,7 @@ test('the kernel has at most 6000 lines, without blank lines and comments', asyn
 
 test('no file is longer than 400 lines or named after nothing', async t => {
   const own = files.filter(({ path }) => /^(core|embedded-postgres|sdk|plugins|examples|scripts|bench|test)\//.test(path))
-  t.same(own.filter(({ lines }) => lines > 400).map(({ path, lines }) => `${path}: ${lines} lines`), [])
+  t.same(own.filter(({ path, lines }) => lines > 400 && !path.endsWith('.generated.ts')).map(({ path, lines }) => `${path}: ${lines} lines`), [])
   t.same(own.filter(({ path }) => /(^|[/-])(utils?|helpers?|managers?|misc)(\.|\/|-)/.test(path)).map(({ path }) => path), [])
 })
 

@@ -1,0 +1,121 @@
+import { ApiError } from './api-error.js'
+import { Session } from './session.js'
+import type { Item, Method, Of, Path, Rest } from './types.js'
+
+export interface ClientOptions {
+  /** Where the platform is, without `/api`: `http://127.0.0.1:8080`. In a browser `''` is the page's own. */
+  readonly url: string
+  /** A personal access token. Without it and without `signIn` only public operations answer, in a browser those of its session too. */
+  readonly token?: string
+  /** The milliseconds a request may take, unless it brings a signal of its own; 30 000 unless set. */
+  readonly timeoutMs?: number
+  readonly fetch?: typeof fetch
+}
+
+export interface SignIn { readonly email: string, readonly password: string, /** Where a second factor is set up. */ readonly code?: string }
+
+interface Sent { readonly params?: object, readonly query?: object, readonly body?: unknown, readonly signal?: AbortSignal, readonly headers?: Readonly<Record<string, string>>, readonly idempotencyKey?: string }
+
+type Call<M extends Method> = <P extends Path<M>>(path: P, ...rest: Rest<Of<M, P>>) => Promise<Of<M, P>['answer']>
+type Each = <P extends Path<'GET'>>(path: P, ...rest: Rest<Of<'GET', P>>) => AsyncGenerator<Item<Of<'GET', P>['answer']>>
+type Fetch = <M extends Method, P extends Path<M>>(method: M, path: P, ...rest: Rest<Of<M, P>>) => Promise<Response>
+
+/** What one question of `each` asks for. */
+const pageSize = 100
+
+export const createClient = (options: ClientOptions): BusbarClient => new BusbarClient(options)
+
+/** One caller of the API. Every method throws an `ApiError` when the answer is no success. */
+export class BusbarClient {
+  readonly url: string
+
+  constructor (readonly options: ClientOptions, readonly session: Session = new Session()) {
+    this.url = options.url.replace(/\/$/, '')
+  }
+
+  readonly get = this.#caller('GET')
+  readonly post = this.#caller('POST')
+  readonly put = this.#caller('PUT')
+  readonly patch = this.#caller('PATCH')
+  readonly delete = this.#caller('DELETE')
+
+  /** Every item of a list that takes `limit` and `offset`, a page at a time, as they are asked for. */
+  readonly each = this.#each.bind(this) as unknown as Each
+
+  /** The response itself, whatever its status: for headers, streams and files. */
+  readonly fetch = (async (method: Method, path: string, options?: Sent) => await this.#send(method, path, options ?? {})) as Fetch
+
+  /** The same platform as somebody else: with a session of their own. */
+  async signIn ({ email, password, code }: SignIn): Promise<BusbarClient> {
+    const { token: _token, ...options } = this.options
+    const person = new BusbarClient(options)
+    const answer = await person.#data('POST', '/api/auth/login', { body: { email, password } }) as { challenge?: string }
+    if (answer.challenge !== undefined && code === undefined) {
+      throw new ApiError('POST /api/auth/login', 401, 'E_SECOND_FACTOR_REQUIRED', 'this account has a second factor: give its code', answer, undefined, undefined)
+    }
+    if (answer.challenge !== undefined) await person.#data('POST', '/api/auth/login/verify', { body: { challenge: answer.challenge, code } })
+    return person
+  }
+
+  /** The same platform with a personal access token. */
+  withToken (token: string): BusbarClient { return new BusbarClient({ ...this.options, token }) }
+
+  /** The headers that carry the credential, for what is no request of this client: a WebSocket. */
+  credential (): Readonly<Record<string, string>> {
+    const { token } = this.options
+    return token === undefined ? this.session.headers(false) : { authorization: `Bearer ${token}` }
+  }
+
+  #caller<M extends Method> (method: M): Call<M> {
+    return (async (path: string, options?: Sent) => await this.#data(method, path, options)) as Call<M>
+  }
+
+  async * #each (path: string, { query = {}, ...rest }: Sent = {}): AsyncGenerator<unknown> {
+    for (let offset = 0; ; offset += pageSize) {
+      const answer = await this.#data('GET', path, { ...rest, query: { ...query, limit: String(pageSize), offset: String(offset) } })
+      const items = Array.isArray(answer) ? answer as unknown[] : (answer as { items: unknown[] }).items
+      yield * items
+      if (items.length < pageSize) return
+    }
+  }
+
+  async #data (method: Method, path: string, sent: Sent | undefined): Promise<unknown> {
+    const response = await this.#send(method, path, sent ?? {})
+    if (!response.ok) throw await ApiError.from(`${method} ${path}`, response)
+    const type = response.headers.get('content-type') ?? ''
+    if (type.includes('application/json')) return await response.json()
+    if (type === '') { await response.body?.cancel(); return undefined }
+    return response
+  }
+
+  async #send (method: Method, path: string, { params = {}, query = {}, body, signal, headers, idempotencyKey }: Sent): Promise<Response> {
+    const { token, timeoutMs = 30_000, fetch: send = fetch } = this.options
+    const isChange = method !== 'GET'
+    const isText = typeof body === 'string' || body instanceof Uint8Array
+    const response = await send(this.url + addressOf(path, params, query), {
+      method,
+      headers: {
+        ...(token === undefined ? this.session.headers(isChange) : { authorization: `Bearer ${token}` }),
+        ...(body === undefined || isText ? {} : { 'content-type': 'application/json' }),
+        ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+        ...headers
+      },
+      body: body === undefined ? undefined : isText ? body as string : JSON.stringify(body),
+      signal: signal ?? AbortSignal.timeout(timeoutMs),
+      redirect: 'manual'
+    })
+    if (token === undefined) this.session.keep(response)
+    return response
+  }
+}
+
+function addressOf (path: string, params: object, query: object): string {
+  const values = params as Record<string, string | undefined>
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = values[name]
+    if (value === undefined) throw new TypeError(`${path} needs params.${name}`)
+    return encodeURIComponent(value)
+  })
+  const asked = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => value === undefined ? [] : [[name, String(value)] as [string, string]]))
+  return asked.size === 0 ? filled : `${filled}?${asked.toString()}`
+}

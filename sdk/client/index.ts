@@ -1,0 +1,12 @@
+/**
+ * A typed client of the API, without dependencies: for Node, and for browsers. Its types are generated
+ * from the declarations of all built-in plugins (`npm run client`), with the fields that are truly required.
+ *
+ *     const busbar = createClient({ url: 'http://127.0.0.1:8080', token: process.env.BUSBAR_TOKEN })
+ *     const project = await busbar.post('/api/projects', { body: { name: 'Shop', slug: 'shop' } })
+ *     const applications = await busbar.get('/api/projects/{projectId}/applications', { params: { projectId: project.id } })
+ */
+export { ApiError } from './api-error.js'
+export { createClient, BusbarClient, type ClientOptions } from './busbar-client.js'
+export type { Operations } from './operations.generated.js'
+export type { Answer, Body, Item, Options, Path } from './types.js'
