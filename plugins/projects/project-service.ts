@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Identity } from 'busbar/api/identity'
-import type { Clock, Database, Jobs, Page, ProjectFactsCache, ProjectId, Reach, Tx } from 'busbar/sdk'
+import type { Clock, Database, Jobs, Page, Problem, ProjectFactsCache, ProjectId, Reach, Tx } from 'busbar/sdk'
 import { problems } from './problems.js'
 import { teardownJob } from './project-removal.js'
 import type { ProjectChanges, ProjectStore } from './project-store.js'
@@ -36,7 +36,7 @@ export class ProjectService {
     const { store, clock } = this.#parts
     const id = randomUUID()
     return await this.#write(id, async tx => {
-      const row = await store.insert({ id, name, slug, userId }, clock.now(), tx)
+      const row = await store.insert({ id, name, slug, userId }, clock.now(), tx).catch(whenUserIsGone(problems.ownerGone))
       if (row === undefined) throw problems.slugTaken({ slug })
       return row
     })
@@ -52,7 +52,8 @@ export class ProjectService {
 
   async transfer (projectId: ProjectId, { user_id: userId }: { user_id: string }): Promise<ProjectRow> {
     if (await this.#parts.identity.findUser(userId) === undefined) throw problems.noSuchUser({ userId })
-    return await this.#update(projectId, { user_id: userId })
+    // Deleted since they were found: the foreign key knows.
+    return await this.#update(projectId, { user_id: userId }).catch(whenUserIsGone(() => problems.noSuchUser({ userId })))
   }
 
   /** Why a user cannot be deleted, in a sentence; undefined when no project stands in the way. */
@@ -92,6 +93,11 @@ export function sayOwned ({ owned, deleting }: { readonly owned: number, readonl
   if (owned === 1) return 'this user still owns 1 project: transfer or delete it first'
   if (owned > 1) return `this user still owns ${owned} projects: transfer or delete them first`
   return deleting === 0 ? undefined : `the clean-up of ${deleting} deleted ${deleting === 1 ? 'project' : 'projects'} of this user is not done yet: try again later`
+}
+
+/** A user who is deleted at the same moment can own nothing any more. */
+const whenUserIsGone = (problem: () => Problem) => (error: unknown): never => {
+  throw typeof error === 'object' && error !== null && 'code' in error && error.code === '23503' ? problem() : error
 }
 
 function missing (projectId: string): never {
