@@ -9,7 +9,7 @@ import type { Deployment } from './schemas.js'
 export const deployJob = 'deploy'
 export interface DeployPayload { readonly deploymentId: string }
 /** Deploys of one application never overlap. */
-const queueOf = (applicationId: string): string => `deploy:${applicationId}`
+export const queueOf = (applicationId: string): string => `deploy:${applicationId}`
 
 export interface DeploymentRecordParts {
   readonly db: Database

@@ -5,8 +5,16 @@ import type { Clock } from 'busbar/sdk'
 const listenMs = 2000
 /** An event can be lost with its stream: the container itself is looked at this often. */
 const lookEveryMs = 1000
+/** The engine's events say better than a look why it has ended, and a lost stream is back by then if the engine is. */
+const eventsMs = 2500
 
-export interface SeenExit { readonly exitCode: number | null, readonly oomKilled: boolean }
+export interface SeenExit {
+  /** Null when the engine started it again before it could be seen. */
+  readonly exitCode: number | null
+  readonly oomKilled: boolean
+  /** The engine went away meanwhile and took it down. */
+  readonly isEngineLost: boolean
+}
 
 /** Notices the end of one container's process, even when the engine starts it again at once. */
 export interface ExitWatch {
@@ -26,11 +34,19 @@ export async function watchExit (runtime: ContainerRuntime, clock: Clock, contai
   const look = async (): Promise<void> => {
     const state = await runtime.inspect(containerId).catch(() => null)
     if (state === null || signal.aborted) return
-    if (state === undefined) return report({ exitCode: null, oomKilled: false })
-    if (state.status === 'created') return
-    if (state.status !== 'running') return report({ exitCode: state.exitCode, oomKilled: state.oomKilled })
-    if (startedAt !== undefined && startedAt !== state.startedAt) report({ exitCode: null, oomKilled: state.oomKilled })
-    startedAt = state.startedAt
+    if (state?.status === 'created') return
+    if (state?.status === 'running' && (startedAt === undefined || startedAt === state.startedAt)) {
+      startedAt = state.startedAt
+      return
+    }
+    await clock.sleep(eventsMs, signal).catch(() => {})
+    report({ exitCode: state === undefined || state.status === 'running' ? null : state.exitCode, oomKilled: state?.oomKilled === true, isEngineLost: false })
+  }
+
+  const engineIsBack = async (): Promise<void> => {
+    const state = await runtime.inspect(containerId).catch(() => null)
+    const isSame = state?.status === 'running' && (startedAt === undefined || state.startedAt === startedAt)
+    if (state !== null && !isSame && state?.status !== 'created') report({ exitCode: null, oomKilled: false, isEngineLost: true })
   }
 
   const listening = new Promise<void>(resolve => {
@@ -38,9 +54,10 @@ export async function watchExit (runtime: ContainerRuntime, clock: Clock, contai
       try {
         for await (const event of runtime.events(signal)) {
           resolve()
+          if (event.kind === 'resync' && event.lostAt !== undefined) await engineIsBack()
           if (event.kind !== 'container' || event.containerId !== containerId || event.action !== 'die') continue
           const state = await runtime.inspect(containerId).catch(() => undefined)
-          report({ exitCode: event.exitCode, oomKilled: state?.oomKilled === true })
+          report({ exitCode: event.exitCode, oomKilled: state?.oomKilled === true, isEngineLost: false })
         }
       } catch {
         // The container is looked at as well, so a lost stream costs a second at most.

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import type { HealthCheck } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import type { Clock } from 'busbar/sdk'
+import { isProblem, type Clock } from 'busbar/sdk'
 import { DeployFailure } from './deploy-failure.js'
 import { askHttp } from './http-check.js'
 
@@ -115,8 +115,13 @@ async function portsInUse (proof: ProofRequest, tools: Tools): Promise<string> {
   return found.length === 0 ? '' : `; the container listens on ${found.sort((a, b) => a - b).join(', ')}`
 }
 
+/** Nothing is proven about a container while the engine cannot be asked. */
+function unlessEngineAway (error: unknown): undefined {
+  if (isProblem(error) && error.code === 'E_ENGINE_UNREACHABLE') throw error
+}
+
 async function accepts ({ containerId }: ProofRequest, port: number, { runtime, signal }: Tools): Promise<boolean> {
-  const at = await runtime.dial(containerId, port).catch(() => undefined)
+  const at = await runtime.dial(containerId, port).catch(unlessEngineAway)
   if (at === undefined || signal.aborted) return false
   return await new Promise<boolean>(resolve => {
     const socket = connect({ ...at, timeout: 1000 })

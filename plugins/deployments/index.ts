@@ -28,6 +28,7 @@ import { Recovery } from './recovery.js'
 import { RolloutEngine } from './rollout-engine.js'
 import { routes } from './routes.js'
 import { readCheckIntervalMs, readTimeoutMs } from './settings.js'
+import { Settling } from './settling.js'
 import { Tidying } from './tidying.js'
 
 /** The running plugin. */
@@ -37,6 +38,7 @@ export interface Deployments {
   readonly store: DeploymentStore
   readonly engine: RolloutEngine
   readonly tidying: Tidying
+  readonly settling: Settling
   readonly recovery: Recovery
   readonly buildQueue: BuildQueue
   readonly healthWatch: HealthWatch
@@ -83,6 +85,7 @@ export default definePlugin({
       service,
       hooks: new DeployHookService({ ...use, hooks: new DeployHookStore(use.db), service }),
       tidying,
+      settling: new Settling(shared),
       engine,
       recovery: new Recovery(shared),
       buildQueue,

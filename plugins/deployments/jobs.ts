@@ -1,6 +1,7 @@
 import type { JobDeclarer } from 'busbar/sdk'
 import { deployJob, type DeployPayload } from './deployment-records.js'
 import type { Deployments } from './index.js'
+import { settleJob, type SettlePayload } from './settling.js'
 import { tidyJob, type TidyPayload } from './tidying.js'
 
 /** Longer than any TASK_TIMEOUT_MINUTES: the engine ends a deployment in time and says so in its record. */
@@ -13,6 +14,10 @@ export function jobs (job: JobDeclarer<Deployments>) {
     attempts: 2,
     timeoutMs: outerLimitMs,
     run: async ({ deploymentId }, context, { engine }) => { await engine.run(deploymentId, context) }
+  })
+  job<SettlePayload>({
+    name: settleJob,
+    run: async ({ applicationId }, _, { settling }) => { await settling.application(applicationId) }
   })
   job<TidyPayload>({
     name: tidyJob,

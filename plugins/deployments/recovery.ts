@@ -1,13 +1,17 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import type { Clock, Jobs, Log } from 'busbar/sdk'
+import { outlast } from './database-outage.js'
 import type { DeploymentRecords } from './deployment-records.js'
 import type { DeploymentStore } from './deployment-store.js'
-import { enqueueTidy, type Tidying } from './tidying.js'
+import { enqueueSettle } from './settling.js'
+import type { Tidying } from './tidying.js'
 
 const everyMs = 60_000
 /** A deployment that nobody has touched for so long has lost its process or its job. */
 const abandonedMs = 2 * 60_000
+/** Whoever works on one notes it in its record every two seconds. */
+const leftMs = 10_000
 
 export interface RecoveryParts {
   readonly store: DeploymentStore
@@ -28,19 +32,29 @@ export class Recovery {
   /** At the start everything that is active is given a job again; later only what has been left alone for long. */
   async run (signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts
-    let isSurveyed = false
     await this.requeue(clock.now())
+    const following = this.#followEngine(signal)
     while (!signal.aborted) {
-      try {
-        if (!isSurveyed) await this.survey()
-        isSurveyed = true
-      } catch (error) {
-        log.warn({ err: error }, 'the containers left by earlier deploys could not be looked up; trying again in a minute')
-      }
       await clock.sleep(everyMs, signal).catch(() => {})
-      if (signal.aborted) return
+      if (signal.aborted) break
       await this.requeue(new Date(clock.now().getTime() - abandonedMs)).catch((error: unknown) =>
         log.error({ err: error }, 'deployments that lost their process could not be looked up'))
+    }
+    await following
+  }
+
+  /** Whenever the engine is there (again): what could not be finished, or taken back, without it is now. */
+  async #followEngine (signal: AbortSignal): Promise<void> {
+    const { runtime, clock, log } = this.#parts
+    for await (const event of runtime.events(signal)) {
+      if (event.kind !== 'resync') continue
+      const work = async (): Promise<void> => {
+        if (event.lostAt !== undefined) await this.requeue(new Date(clock.now().getTime() - leftMs))
+        await this.survey()
+      }
+      await outlast(work, { clock, signal }).catch((error: unknown) => {
+        if (!signal.aborted) log.warn({ err: error }, 'the containers left by earlier deploys could not be looked up; they are when the engine is back')
+      })
     }
   }
 
@@ -53,14 +67,16 @@ export class Recovery {
     }
   }
 
-  /** Applications with containers that do not serve are tidied. */
+  /** Applications are settled where a container does not serve, or serves under another name. */
   async survey (): Promise<void> {
     const { runtime, registry, tidying, jobs } = this.#parts
     const applicationIds = new Set((await runtime.list({})).flatMap(({ owner }) => owner.applicationId ?? []))
     for (const applicationId of applicationIds) {
-      if (await registry.deployable(applicationId) === undefined) continue
+      const application = await registry.deployable(applicationId)
+      if (application === undefined) continue
       const found = await tidying.survey(applicationId)
-      if (found.some(({ fate }) => fate === 'stop' || fate === 'remove')) await enqueueTidy(jobs, applicationId)
+      const isSettled = found.every(({ container, fate }) => fate !== 'stop' && fate !== 'remove' && (fate !== 'serves' || container.name === application.slug))
+      if (!isSettled) await enqueueSettle(jobs, applicationId)
     }
   }
 }

@@ -3,11 +3,13 @@ import type { RolloutBoundary, RolloutStepName } from './api.js'
 import { openBuildLog, type BuildLog } from './build-log.js'
 import { Parked } from './build-queue.js'
 import { watchCancel } from './cancel-watch.js'
+import { outlast } from './database-outage.js'
 import { Cancelled, DeployFailure, failureOf, isExpected } from './deploy-failure.js'
 import type { DeploymentLogStore } from './deployment-log-store.js'
 import type { DeploymentChanges, DeploymentRow } from './deployment-store.js'
 import { uncancellable, type Rollout, type RolloutStep, type RolloutTools } from './rollout.js'
 import { rolloutSteps, stepsOfBuild } from './rollout-steps.js'
+import { enqueueSettle } from './settling.js'
 import { enqueueTidy } from './tidying.js'
 
 const maxMessage = 4000
@@ -27,17 +29,32 @@ export class RolloutEngine {
   readonly #steps: readonly RolloutStep[]
   readonly #stopping = new AbortController()
   readonly #clearings = new Set<Promise<void>>()
+  readonly #running = new Map<string, Promise<void>>()
 
   constructor (parts: EngineParts) {
     this.#parts = parts
     this.#steps = rolloutSteps(parts)
   }
 
-  /** The job. Does nothing when the deployment has ended or is gone. */
+  /** The job. A deployment that has ended is only cleared up after; nothing is done for one that is gone. */
   async run (deploymentId: string, { signal }: Pick<JobContext, 'signal'>): Promise<void> {
-    const { store, clock } = this.#parts
+    // While the database is away, the lock by which others see that this process lives is lost with it.
+    const running = this.#running.get(deploymentId)
+    if (running !== undefined) return await running
+    const work = this.#run(deploymentId, signal).finally(() => { this.#running.delete(deploymentId) })
+    this.#running.set(deploymentId, work)
+    await work
+  }
+
+  async #run (deploymentId: string, signal: AbortSignal): Promise<void> {
+    const { store, clock, jobs } = this.#parts
     const deployment = await store.begin(deploymentId, clock.now())
-    if (deployment === undefined) return
+    if (deployment === undefined) {
+      // Its process may have died, or lost the database, in the moment in which it ended.
+      const ended = await store.ownerOf(deploymentId)
+      if (ended !== undefined) await enqueueTidy(jobs, ended.application_id)
+      return
+    }
     // While it is pending nothing has been made, however many processes have died over it.
     if (deployment.runs > 1 && deployment.status !== 'pending') return await this.#takeUp(deployment, signal)
     await this.#rollOut(deployment, signal, this.#steps.filter(({ name }) => deployment.kind !== 'build' || stepsOfBuild.has(name)))
@@ -50,7 +67,7 @@ export class RolloutEngine {
     const begun: RolloutStep[] = []
     try {
       for (const step of steps.filter(({ name }) => !clearing.has(name))) {
-        await this.#enter(rollout, step)
+        await this.#enter(rollout, step, jobSignal)
         begun.push(step)
         await step.run(rollout)
         if (step.name !== 'record') await this.#pass(`after ${step.name}`, rollout)
@@ -59,9 +76,11 @@ export class RolloutEngine {
       // Nothing has been made yet; it begins anew when its turn has come.
       if (error instanceof Parked) return
       const reason = this.#reason(error, { cancel: cancel.signal, timeLimit, job: jobSignal })
-      // Where the answer to the commit was lost, the record knows; where the record cannot be asked, the next attempt will.
-      const isRecorded = begun.at(-1)?.name === 'record' && (await this.#parts.store.row(deployment.id))?.status === 'success'
-      if (!isRecorded) return await this.#giveUp(rollout, begun, reason)
+      // Nothing can be taken back without the record, and where the answer to a commit was lost, it knows more.
+      const { clock, store } = this.#parts
+      const row = await outlast(async () => await store.row(deployment.id), { clock, signal: jobSignal })
+      const isRecorded = begun.at(-1)?.name === 'record' && row?.status === 'success'
+      if (!isRecorded) return await this.#giveUp(rollout, begun, reason, jobSignal)
     } finally {
       cancel.stop()
       await this.#close(rollout)
@@ -113,12 +132,13 @@ export class RolloutEngine {
     for (const release of releases) release()
   }
 
-  async #enter (rollout: Rollout, { name }: RolloutStep): Promise<void> {
+  async #enter (rollout: Rollout, { name }: RolloutStep, jobSignal: AbortSignal): Promise<void> {
     const { store, clock } = this.#parts
     // Once the switch has begun it is carried through: stopping half-way would help nobody.
-    if (!uncancellable.includes(name)) rollout.signal.throwIfAborted()
+    const signal = uncancellable.includes(name) ? jobSignal : rollout.signal
+    if (signal === rollout.signal) signal.throwIfAborted()
     await this.#pass(`before ${name}`, rollout)
-    if (!await store.enterStep(rollout.deployment.id, name, clock.now())) throw new Cancelled()
+    if (!await outlast(async () => await store.enterStep(rollout.deployment.id, name, clock.now()), { clock, signal })) throw new Cancelled()
   }
 
   async #pass (boundary: RolloutBoundary, { deployment, containerId }: Rollout): Promise<void> {
@@ -137,16 +157,18 @@ export class RolloutEngine {
   }
 
   /** The old container has not been touched, or gets everything back; the new one goes. */
-  async #giveUp (rollout: Rollout, begun: readonly RolloutStep[], failure: DeployFailure): Promise<void> {
+  async #giveUp (rollout: Rollout, begun: readonly RolloutStep[], failure: DeployFailure, signal: AbortSignal): Promise<void> {
     const { records, secrets, jobs, log, clock } = this.#parts
     const { deployment, buildLog } = rollout
     // What an application has said is quoted, and PostgreSQL cannot hold NUL.
     const clean = (text: string): string => secrets.clean(text).replaceAll('\0', '\u{fffd}')
+    let isTakenBack = true
     for (const step of begun.toReversed()) {
       try {
         await step.undo?.(rollout)
       } catch (error) {
-        log.error({ err: error, deploymentId: deployment.id, step: step.name }, 'a step of a failed deployment could not be taken back; it is tried again at the next clean-up')
+        isTakenBack = false
+        log.error({ err: error, deploymentId: deployment.id, step: step.name }, 'a step of a failed deployment could not be taken back; it is tried again soon, and whenever the engine is back')
       }
     }
     note(buildLog, failure)
@@ -156,13 +178,14 @@ export class RolloutEngine {
     const failedProof: DeploymentChanges = begun.at(-1)?.name === 'prove-healthy' && !(failure instanceof Cancelled)
       ? { health_status: 'failing', health_message: clean(failure.reason).slice(0, maxMessage), health_checked_at: clock.now() }
       : {}
-    await records.fail(deployment.id, {
+    const reason = {
       message: clean(failure.message).slice(0, maxMessage),
       remedy: failure.remedy === null ? null : clean(failure.remedy),
       evidence: failure.evidence === null ? null : clean(failure.evidence).slice(-maxMessage)
-    }, failedProof)
+    }
+    await outlast(async () => await records.fail(deployment.id, reason, failedProof), { clock, signal })
     // Its image, if it came so far, is not needed any more.
-    await enqueueTidy(jobs, deployment.application_id)
+    await (isTakenBack ? enqueueTidy : enqueueSettle)(jobs, deployment.application_id)
   }
 
   /** A failed deploy leaves the status alone, unless nothing was serving anyway. */
@@ -200,7 +223,7 @@ export class RolloutEngine {
     const why = deployment.cancel_requested_at === null
       ? new DeployFailure(`the platform stopped while this deployment was at the step ${step ?? 'load'}`, 'deploy again')
       : new Cancelled()
-    await this.#giveUp(rollout, begun, why)
+    await this.#giveUp(rollout, begun, why, signal)
     await this.#close(rollout)
   }
 }

@@ -117,6 +117,7 @@ export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
       isPortKnown: from(rollout, 'isPortKnown')
     }, { runtime, clock, signal })
     const ended = from(rollout, 'exitWatch').exited.then(async exit => {
+      if (exit.isEngineLost) throw new DeployFailure('the Docker Engine ended while the new version was being proven, and took it down', 'see the log of dockerd, and deploy again')
       throw explainExit({ ...exit, lines: await lastLines(containerId) }, { ...from(rollout, 'application'), foreignPlatform: rollout.image?.image.foreignPlatform })
     })
     try {

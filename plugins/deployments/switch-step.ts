@@ -1,8 +1,8 @@
 import type { Target } from 'busbar/api/direct'
-import type { ContainerState } from 'busbar/api/runtime-docker'
 import { isProblem } from 'busbar/sdk'
 import { candidateName } from './container-name.js'
 import { from, type Rollout, type RolloutTools } from './rollout.js'
+import { targetOf } from './settling.js'
 
 /**
  * Makes the new container the one that serves. Names first, the direct address last: until that moment
@@ -53,16 +53,7 @@ function noteMissing (rollout: Rollout, error: unknown): void {
 export async function switchTrafficBack (rollout: Rollout, { direct, runtime, store }: RolloutTools): Promise<void> {
   const { id: applicationId, slug } = from(rollout, 'application')
   const { old, containerId, deployment, isDirectTouched } = rollout
-  if (isDirectTouched === true) await direct.get()?.retarget(applicationId, await formerTarget(old, { runtime, store }))
+  if (isDirectTouched === true) await direct.get()?.retarget(applicationId, await targetOf(old, { runtime, store }))
   if (containerId !== undefined && await runtime.inspect(containerId) !== undefined) await runtime.rename(containerId, candidateName(slug, deployment.id))
   if (old !== undefined && await runtime.inspect(old.id) !== undefined) await runtime.rename(old.id, slug)
-}
-
-/** Where requests went before; null when nothing ran. */
-async function formerTarget (old: ContainerState | undefined, { runtime, store }: Pick<RolloutTools, 'runtime' | 'store'>): Promise<Target | null> {
-  const deploymentId = old?.owner.deploymentId
-  if (old === undefined || deploymentId === undefined) return null
-  const port = (await store.row(deploymentId))?.container_port
-  if (typeof port !== 'number' || (await runtime.inspect(old.id))?.status !== 'running') return null
-  return { deploymentId, containerId: old.id, ...await runtime.dial(old.id, port) }
 }

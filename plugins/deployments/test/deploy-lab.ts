@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTestKernel, type TestKernel, type TestKernelOptions } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
-import { startGitServer, type GitFiles, type GitServer } from '../../../test/lab/git-server.js'
+import { startGitServer, type GitFiles, type GitServer, type GitServerOptions } from '../../../test/lab/git-server.js'
 
 export const engine = new Docker()
 
@@ -65,9 +65,16 @@ export interface LabApplication {
   containers (): Promise<Docker.ContainerInfo[]>
 }
 
-export async function openLab (options: TestKernelOptions = {}): Promise<DeployLab> {
+export interface LabOptions extends TestKernelOptions {
+  /** Sees each request to the Git server first; true says that it has answered. */
+  readonly intercept?: GitServerOptions['intercept']
+  /** Another engine than the machine's own; the platform is told of it by `environment`. */
+  readonly docker?: Docker
+}
+
+export async function openLab ({ intercept, docker = engine, ...options }: LabOptions = {}): Promise<DeployLab> {
   const root = await mkdtemp(join(tmpdir(), 'busbar-deploy-git-'))
-  const git = await startGitServer({ root })
+  const git = await startGitServer({ root, intercept })
   let k = await createTestKernel(options)
   const admin = await k.as.session()
   const project = await admin.post('/api/projects', { name: 'Lab', slug: `lab-${Math.random().toString(36).slice(2, 8)}` })
@@ -77,12 +84,12 @@ export async function openLab (options: TestKernelOptions = {}): Promise<DeployL
   const networks = [`busbar-${project.body.slug as string}`]
   const make = async (inProject: string, name: string, files: GitFiles, fields: object): Promise<LabApplication> => {
     const { url } = await git.createRepository(name, files)
-    const answer = await admin.post(`/api/projects/${inProject}/applications`, {
+    const answer = await (await k.as.session()).post(`/api/projects/${inProject}/applications`, {
       name, type: 'git', build_type: 'dockerfile', source_repo: url, branch: 'main', container_port: 8080, ...fields
     })
     if (answer.status !== 201) throw new Error(`no application: ${answer.status} ${JSON.stringify(answer.body)}`)
     made.push(answer.body.id)
-    return labApplication(() => k, git, name, answer.body)
+    return labApplication(() => k, git, docker, name, answer.body)
   }
   return {
     get k () { return k },
@@ -90,7 +97,7 @@ export async function openLab (options: TestKernelOptions = {}): Promise<DeployL
     projectId,
     application: async (name, files, fields = {}) => await make(projectId, name, files, fields),
     async otherProject (name, files, fields = {}) {
-      const { body } = await admin.post('/api/projects', { name, slug: `lab-${Math.random().toString(36).slice(2, 8)}` })
+      const { body } = await (await k.as.session()).post('/api/projects', { name, slug: `lab-${Math.random().toString(36).slice(2, 8)}` })
       networks.push(`busbar-${body.slug as string}`)
       return await make(body.id, name, files, fields)
     },
@@ -99,17 +106,17 @@ export async function openLab (options: TestKernelOptions = {}): Promise<DeployL
       k = await createTestKernel({ ...options, state: k.state })
     },
     async close () {
-      for (const id of made) await removeEverythingOf(id)
+      for (const id of made) await removeEverythingOf(id, docker)
       await k.close()
-      for (const id of made) await removeEverythingOf(id)
-      for (const network of networks) await engine.getNetwork(network).remove().catch(() => {})
+      for (const id of made) await removeEverythingOf(id, docker)
+      for (const network of networks) await docker.getNetwork(network).remove().catch(() => {})
       await git.close()
       await rm(root, { recursive: true, force: true })
     }
   }
 }
 
-function labApplication (platform: () => TestKernel, git: GitServer, repository: string, made: { id: string, project_id: string, slug: string }): LabApplication {
+function labApplication (platform: () => TestKernel, git: GitServer, docker: Docker, repository: string, made: { id: string, project_id: string, slug: string }): LabApplication {
   const path = `/api/projects/${made.project_id}/applications/${made.id}`
   const admin = async () => await platform().as.session()
   const lab: LabApplication = {
@@ -134,18 +141,18 @@ function labApplication (platform: () => TestKernel, git: GitServer, repository:
     },
     deployed: async () => await lab.ended((await lab.deploy()).id),
     read: async () => (await (await admin()).get(path)).body,
-    containers: async () => await containersOf(made.id)
+    containers: async () => await containersOf(made.id, docker)
   }
   return lab
 }
 
-export const containersOf = async (applicationId: string): Promise<Docker.ContainerInfo[]> =>
-  await engine.listContainers({ all: true, filters: { label: [`application-id=${applicationId}`] } })
+export const containersOf = async (applicationId: string, docker = engine): Promise<Docker.ContainerInfo[]> =>
+  await docker.listContainers({ all: true, filters: { label: [`application-id=${applicationId}`] } })
 
-async function removeEverythingOf (applicationId: string): Promise<void> {
-  for (const { Id } of await containersOf(applicationId)) await engine.getContainer(Id).remove({ force: true, v: true }).catch(() => {})
-  for (const image of await engine.listImages({ filters: { label: [`application-id=${applicationId}`] } })) {
-    for (const tag of image.RepoTags ?? [image.Id]) await engine.getImage(tag).remove({ force: true }).catch(() => {})
+async function removeEverythingOf (applicationId: string, docker: Docker): Promise<void> {
+  for (const { Id } of await containersOf(applicationId, docker).catch(() => [])) await docker.getContainer(Id).remove({ force: true, v: true }).catch(() => {})
+  for (const image of await docker.listImages({ filters: { label: [`application-id=${applicationId}`] } }).catch(() => [])) {
+    for (const tag of image.RepoTags ?? [image.Id]) await docker.getImage(tag).remove({ force: true }).catch(() => {})
   }
   const { Volumes: volumes } = await engine.listVolumes({ filters: { label: [`application-id=${applicationId}`] } })
   for (const { Name } of volumes ?? []) await engine.getVolume(Name).remove().catch(() => {})

@@ -1,0 +1,23 @@
+import { isProblem, type Clock } from 'busbar/sdk'
+
+const firstPauseMs = 100
+const longestPauseMs = 2000
+const outageCodes: ReadonlySet<string> = new Set(['E_DATABASE_UNREACHABLE', 'E_DATABASE_BUSY'])
+
+const isOutage = (error: unknown): boolean => isProblem(error) && outageCodes.has(error.code)
+
+/**
+ * Runs what only asks or writes the database, again for as long as that does not answer: a deploy need not
+ * fail because PostgreSQL was started again. What may have been done already when the answer was lost must do
+ * no harm a second time. Rejects when `signal` aborts during an outage.
+ */
+export async function outlast<T> (work: () => Promise<T>, { clock, signal }: { readonly clock: Clock, readonly signal: AbortSignal }): Promise<T> {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isOutage(error) || signal.aborted) throw error
+      await clock.sleep(pauseMs, signal)
+    }
+  }
+}

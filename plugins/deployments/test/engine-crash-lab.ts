@@ -1,0 +1,135 @@
+import { definePlugin } from 'busbar/sdk'
+import type { Test } from 'tap'
+import { requireSecondEngine, startSecondEngine, type SecondEngine } from '../../../test/lab/second-engine.js'
+import { rolloutHooks, rolloutSteps, type RolloutBoundary } from '../api.js'
+import { stateOf } from './crash-lab.js'
+import { openLab, sample, until, type DeployLab, type LabApplication } from './deploy-lab.js'
+import { untilNothingIsLeft } from './leftovers.js'
+
+/** What is done at one boundary, while the deploy waits there. */
+let atBoundary: { readonly boundary: RolloutBoundary, act (): Promise<void> } | undefined
+const halt = definePlugin({
+  id: 'halt',
+  contributes (contribute) {
+    contribute(rolloutHooks, 'halt', {
+      async at (reached) {
+        const here = atBoundary
+        if (reached !== here?.boundary) return
+        atBoundary = undefined
+        await here.act()
+      }
+    })
+  }
+})
+
+interface Scene { readonly engine: SecondEngine, readonly lab: DeployLab, readonly web: LabApplication, readonly address: string }
+
+async function setUp (t: Test, liveRestore: boolean): Promise<Scene> {
+  const engine = await startSecondEngine({ images: ['node:20'], liveRestore })
+  t.teardown(() => engine.close())
+  const lab = await openLab({
+    environment: engine.environment,
+    docker: engine.docker,
+    inline: [{ manifest: { id: 'halt', requires: { deployments: '^0.1.0' } }, definition: halt }]
+  })
+  t.teardown(() => lab.close())
+  const web = await lab.application('web', sample('v0'))
+  t.match(await web.deployed(), { status: 'success', error_message: null })
+  return { engine, lab, web, address: (await web.read()).direct_url }
+}
+
+/** The version that answers; '' while nobody does. */
+const answer = async (address: string): Promise<string> =>
+  await fetch(address).then(async response => response.ok ? await response.text() : '', () => '')
+
+/** Kills the engine at every boundary between two steps of a deploy, and in the middle of the long ones. */
+export async function surviveEngine (t: Test, { liveRestore }: { readonly liveRestore: boolean }): Promise<void> {
+  if (!await requireSecondEngine(t)) return
+  const { engine, lab, web, address } = await setUp(t, liveRestore)
+  let serving = 'v0'
+  let slowestMs = 0
+
+  /** The engine is back; however the deploy has ended, all is well again soon. */
+  const isWell = async (t: Test, version: string, deploymentId: string, before: object[], backAt: number): Promise<void> => {
+    const ended = await web.ended(deploymentId, 120_000)
+    t.match(ended, { finished_at: String, build_ended_at: String })
+    if (ended.status === 'success') serving = version
+    else t.match(ended.error_message, /Docker Engine/, `it says that the engine is at fault: ${ended.error_message}`)
+    await until(async () => await answer(address) === serving, `${serving} answers`, 60_000)
+    slowestMs = Math.max(slowestMs, Date.now() - backAt)
+    await untilNothingIsLeft(lab, [web], engine.docker)
+    await until(async () => (await web.read()).status === 'running', 'the status is right', 30_000)
+    t.match(await web.read(), { status: 'running', direct_url: address })
+    t.equal(await answer(address), serving)
+    const now = await stateOf(web, engine.docker)
+    t.match(now, [{ Name: `/${web.slug}`, isRunning: true }])
+    // What the engine has started again is the same container; where they live on, it has not even noticed.
+    if (ended.status === 'failed') t.match(now, liveRestore ? before : before.map(one => ({ ...one, startedAt: String })))
+  }
+
+  for (const step of rolloutSteps) {
+    await t.test(`after ${step}`, async t => {
+      const version = `killed after ${step}`
+      await web.push(sample(version))
+      const before = await stateOf(web, engine.docker)
+      let backAt = 0
+      const reached = new Promise<void>(resolve => {
+        atBoundary = {
+          boundary: `after ${step}`,
+          act: async () => {
+            await engine.kill()
+            resolve()
+          }
+        }
+      })
+      const { id } = await web.deploy()
+      await reached
+      if (liveRestore) t.equal(await answer(address) === '', false, 'requests are answered while the engine is away')
+      // Before it is back the deploy has met its absence, or is over.
+      await until(async () => ['failed', 'success'].includes((await lab.k.as.session().then(async admin => await admin.get(`${web.path}/deployments/${id}`))).body.status), 'it has ended', 60_000)
+      await engine.start()
+      backAt = Date.now()
+      await isWell(t, version, id, before, backAt)
+    })
+  }
+
+  await t.test('in the middle of a build', async t => {
+    await web.push(sample('never built', 'ok', 'FROM node:20\nRUN echo endless && sleep 600\n'))
+    const before = await stateOf(web, engine.docker)
+    const { id } = await web.deploy()
+    await until(async () => (await engine.docker.listContainers()).some(({ Command }) => Command.includes('echo endless')), 'it builds')
+    await engine.kill()
+    await engine.start()
+    await isWell(t, 'never built', id, before, Date.now())
+  })
+
+  await t.test('while the new version is being proven healthy, and back at once', async t => {
+    await web.push(sample('never healthy', 'silent'))
+    const before = await stateOf(web, engine.docker)
+    const { id } = await web.deploy()
+    await until(async () => (await (await lab.k.as.session()).get(`${web.path}/deployments/${id}`)).body.step === 'prove-healthy', 'it is being proven')
+    await engine.kill()
+    await engine.start()
+    const ended = await web.ended(id, 60_000)
+    t.match(ended, { status: 'failed', step: 'prove-healthy', error_message: liveRestore ? /Docker Engine|nothing listened/ : /Docker Engine/ })
+    await until(async () => await answer(address) === serving, `${serving} answers`, 60_000)
+    await untilNothingIsLeft(lab, [web], engine.docker)
+    if (liveRestore) t.match(await stateOf(web, engine.docker), before)
+  })
+
+  await t.test('an application that a person has stopped stays so', async t => {
+    const admin = await lab.k.as.session()
+    t.equal((await admin.post(`${web.path}/stop`)).status, 200)
+    await engine.kill()
+    await engine.start()
+    await until(async () => (await web.containers()).length === 1, 'the engine is back')
+    t.equal((await admin.post(`${web.path}/deploy`)).status, 202)
+    const [latest] = (await admin.get(`${web.path}/deployments?limit=1`)).body
+    t.match(await web.ended(latest.id, 60_000), { status: 'failed' }, 'the last one pushed never listens')
+    t.match(await web.read(), { status: /stopped|error/, direct_url: null })
+    await web.push(sample(serving = 'at last'))
+    t.match(await web.deployed(), { status: 'success' })
+    t.equal(await answer(address), 'at last')
+  })
+  t.comment(`at most ${slowestMs} ms from the return of the engine to the answer of the version that serves`)
+}
