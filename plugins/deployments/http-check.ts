@@ -3,6 +3,7 @@ import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 
 const requestMs = 5000
 const excerptCharacters = 200
+const mostRedirects = 5
 
 /** One question a container is asked to know whether it is well. */
 export interface HttpCheck {
@@ -19,25 +20,54 @@ export interface HttpCheckResult {
   readonly isRefused: boolean
 }
 
-/** Asks once. Redirects are not followed. It never rejects. */
+interface Address { readonly host: string, readonly port: number }
+
+interface Answer {
+  readonly status: number
+  /** Where a redirect leads. */
+  readonly location: URL | null
+  readonly excerpt: string
+}
+
+/** Asks once. Redirects within the container are followed, unless one is what is wanted. It never rejects. */
 export async function askHttp (
   containerId: string, check: HttpCheck, { runtime, signal }: { readonly runtime: Pick<ContainerRuntime, 'dial'>, readonly signal: AbortSignal }
 ): Promise<HttpCheckResult> {
-  let at: { readonly host: string, readonly port: number }
+  let at: Address
   try {
     at = await runtime.dial(containerId, check.port)
   } catch (error) {
     return unanswered(`could not be sent (${error instanceof Error ? error.message : String(error)})`)
   }
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(requestMs)])
+  const isRedirectWanted = check.expectStatus >= 300 && check.expectStatus < 400
+  let path = check.path
+  for (let hops = 0; ; hops++) {
+    const answer = await ask(at, path, limit)
+    if ('saw' in answer) return answer
+    const { location } = answer
+    // What leads to another name, or to TLS, is for the proxy in front of the container.
+    if (isRedirectWanted || hops === mostRedirects || location?.origin !== originOf(at)) return judge(check, answer)
+    path = location.pathname + location.search
+  }
+}
+
+function judge ({ expectStatus }: HttpCheck, { status, location, excerpt }: Answer): HttpCheckResult {
+  const isHealthy = expectStatus === 0 ? status >= 200 && status < 300 : status === expectStatus
+  const more = location !== null ? ` and leads to ${location.href.slice(0, excerptCharacters)}, which is not followed` : excerpt === '' ? '' : `: ${excerpt}`
+  return { isHealthy, saw: `answered ${status}${isHealthy ? '' : more}`, isRefused: false }
+}
+
+const originOf = ({ host, port }: Address): string => new URL(`http://${host}:${port}`).origin
+
+async function ask (at: Address, path: string, signal: AbortSignal): Promise<Answer | HttpCheckResult> {
   return await new Promise(resolve => {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(requestMs)])
-    const outgoing = request({ ...at, path: check.path, agent: false, signal: limit, headers: { 'User-Agent': 'busbar-health-check' } }, answer => {
-      const status = answer.statusCode ?? 0
-      const isHealthy = check.expectStatus === 0 ? status >= 200 && status < 300 : status === check.expectStatus
+    const outgoing = request({ ...at, path, agent: false, signal, headers: { 'User-Agent': 'busbar-health-check' } }, answer => {
+      const { statusCode: status = 0, headers: { location } } = answer
+      const isRedirect = status >= 300 && status < 400 && location !== undefined && URL.canParse(location, originOf(at) + path)
       let body = ''
       const done = (): void => {
-        const excerpt = body.replace(/\s+/g, ' ').trim().slice(0, excerptCharacters)
-        resolve({ isHealthy, saw: `answered ${status}${isHealthy || excerpt === '' ? '' : `: ${excerpt}`}`, isRefused: false })
+        resolve({ status, location: isRedirect ? new URL(location, originOf(at) + path) : null, excerpt: body.replace(/\s+/g, ' ').trim().slice(0, excerptCharacters) })
         outgoing.destroy()
       }
       answer.setEncoding('utf8')

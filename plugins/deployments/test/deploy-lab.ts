@@ -21,6 +21,9 @@ let isBroken = mode === 'unhealthy'
 const server = createServer((request, response) => {
   if (request.url === '/break' || request.url === '/mend') isBroken = request.url === '/break'
   if (request.url === '/health' && isBroken) { response.writeHead(500); return response.end('no database') }
+  if (request.url === '/moved') { response.writeHead(302, { location: 'http://' + request.headers.host + '/found' }); return response.end() }
+  if (request.url === '/round') { response.writeHead(302, { location: '/round' }); return response.end() }
+  if (request.url === '/away') { response.writeHead(301, { location: 'https://example.com/' }); return response.end() }
   if (request.url === '/env') return response.end(JSON.stringify(process.env))
   if (request.url === '/wait') return setTimeout(() => response.end(version), 1500)
   response.end(version)

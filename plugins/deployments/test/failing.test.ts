@@ -32,7 +32,14 @@ test('deploys that fail', async t => {
       mode: 'ok',
       check: { type: 'command', command: 'echo the check says no; exit 1', interval_seconds: 1, retries: 1, timeout_seconds: 2 },
       expected: { step: 'prove-healthy', error_message: /health command failed/, evidence: /the check says no/ }
-    }
+    },
+    {
+      mode: 'ok',
+      check: { type: 'http', path: '/away', timeout_seconds: 1 },
+      expected: { error_message: /at last it answered 301 and leads to https:\/\/example\.com\/, which is not followed/ }
+    },
+    { mode: 'ok', check: { type: 'http', path: '/round', timeout_seconds: 1 }, expected: { error_message: /at last it answered 302 and leads to .*\/round/ } },
+    { mode: 'ok', check: { type: 'http', path: '/moved', expect_status: 301, timeout_seconds: 1 }, expected: { error_message: /did not answer 301 within 1 s; at last it answered 302/ } }
   ]
   for (const { mode, check, expected } of cases) {
     await t.test(`a version that is ${mode}${check === undefined ? '' : ` with ${JSON.stringify(check)}`} is removed and the old one is left alone`, async t => {
@@ -51,6 +58,10 @@ test('deploys that fail', async t => {
     const ended = await web.deployed()
     t.match(ended, { status: 'success', health_status: 'passing', health_message: 'GET /health answered 200', health_checked_at: String })
     t.match((await admin.get(`${web.path}/health`)).body, { deployment_id: ended.id, deploy_status: 'success', status: 'passing' })
+    await admin.put(`${web.path}/health-check`, { type: 'http', path: '/moved', timeout_seconds: 10 })
+    t.match(await web.deployed(), { status: 'success', health_status: 'passing', health_message: 'GET /moved answered 200' }, 'a redirect within the container is followed')
+    await admin.put(`${web.path}/health-check`, { type: 'http', path: '/moved', expect_status: 302, timeout_seconds: 10 })
+    t.match(await web.deployed(), { status: 'success', health_message: 'GET /moved answered 302' }, 'unless it is what is wanted')
     await admin.put(`${web.path}/health-check`, { type: 'command', command: 'test -f /app/server.js', interval_seconds: 1 })
     t.match(await web.deployed(), { status: 'success', health_status: 'passing' })
     await admin.put(`${web.path}/health-check`, { type: 'none' })
