@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import Docker from 'dockerode'
-import { test, type Test } from 'tap'
+import tap, { test, type Test } from 'tap'
 import { requireEngine } from '../lab/engine.js'
 import { startGitServer } from '../lab/git-server.js'
 
@@ -32,6 +32,7 @@ const files = (version: string) => ({ Dockerfile: 'FROM node:20\nCOPY server.js 
 
 // Long enough for npm to install in the image, on a machine that does something else too.
 const timeout = 600_000
+tap.setTimeout(timeout)
 
 test('the compose file runs the platform with a PostgreSQL beside it', { timeout }, async t => {
   if (!await requireEngine(t)) return
