@@ -2,6 +2,7 @@ import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import type { Clock, Contributions } from 'busbar/sdk'
 import type { Builder } from './api.js'
 import type { CacheClearingStore } from './cache-clearings.js'
+import { unlabelledName } from './labelled-image.js'
 import { problems } from './problems.js'
 import type { CacheAnswer } from './schemas.js'
 
@@ -47,6 +48,8 @@ export class CacheService {
 
   async #empty (applicationId: string): Promise<void> {
     for (const { value } of this.parts.builders.entries()) await value.cache?.clear(applicationId)
+    // A platform that died during a build has left it.
+    await this.parts.runtime.removeImage(unlabelledName(applicationId))
     await this.parts.runtime.clearBuildCache({ applicationId })
   }
 }

@@ -15,6 +15,7 @@ export const problems = problemTable({
   badBuildpack: [409, 'E_BUILD_BUILDPACK', 'the buildpack {buildpack} is not used: {reason}'],
   siteMissing: [409, 'E_BUILD_SITE_MISSING', 'there is no site to serve: an index.html was looked for in {folders}; {found}; name the folder by the variable STATIC_DIRECTORY, or set the root directory'],
   siteNotBuilt: [422, 'E_BUILD_SITE_MISSING', '{command} left nothing to serve: an index.html was looked for in {folders}; found were: {found}; name the folder by the variable STATIC_DIRECTORY'],
+  staticImage: [502, 'E_BUILD_STATIC_IMAGE', 'the image that static sites are served by, or built in, cannot be had: {reason}; or name another one by static_image and static_build_image of the builds plugin'],
   badPackage: [409, 'E_BUILD_PACKAGE', 'package.json is not valid: {reason}'],
   badChoice: [409, 'E_BUILD_VARIABLE', 'the variable {name} is {value}: write {allowed}'],
   cacheBusy: [409, 'E_BUILD_CACHE_BUSY', '{reason}'],

@@ -52,7 +52,9 @@ export class StaticBuilder implements Builder {
         }
       })
     } catch (error) {
-      if (found === undefined || site.kind !== 'built' || !isProblem(error)) throw error
+      if (!isProblem(error)) throw error
+      if (/^E_(REGISTRY|IMAGE)_/.test(error.code)) throw problems.staticImage({ reason: error.message })
+      if (found === undefined || site.kind !== 'built') throw error
       throw problems.siteNotBuilt({ command: site.install.build, folders: site.folders.join(', '), found: found === '' ? 'nothing' : found })
     }
   }

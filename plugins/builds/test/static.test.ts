@@ -22,6 +22,16 @@ async function openStaticLab (t: Test): Promise<DeployLab> {
 
 const staticSite = { build_type: 'static', container_port: null, health_check_path: '/' }
 
+void test('an image that cannot be had is told with the setting that names another one', async t => {
+  if (!await requireEngine(t)) return
+  const lab = await openLab()
+  t.teardown(async () => await lab.close())
+  const admin = await lab.k.as.session()
+  t.equal((await admin.put('/api/plugins/builds/config', { static_image: '127.0.0.1:1/no/such:1' })).status, 200)
+  const application = await lab.application('unserved', { 'index.html': 'x' }, staticSite)
+  t.match(await application.deployed(), { status: 'failed', error_message: /cannot be had: .*127\.0\.0\.1:1.*; or name another one by static_image and static_build_image of the builds plugin/ })
+})
+
 interface Answer { readonly status: number, readonly type: string | null, readonly text: string, readonly headers: Headers }
 
 async function answer (url: string, path: string, headers: Record<string, string> = {}): Promise<Answer> {

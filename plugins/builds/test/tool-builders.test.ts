@@ -115,10 +115,12 @@ void test('an application is built with buildpacks: its override, builder image 
     t.match(await application.deployed(), { status: 'failed', error_message: /the buildpack \/etc is not used: it leads out of the repository/ })
   })
 
-  await t.test('its volumes go with it', async t => {
+  await t.test('its volumes go with it, and what a killed platform has left', async t => {
+    await engine.getImage('busybox:lab').tag({ repo: `busbar-build-${application.id}`, tag: 'latest' })
     t.equal((await admin.delete(application.path)).status, 200)
     await until(async () => (await volumesOf(application.id)).length === 0, 'the volumes to go', 60_000)
     await until(async () => (await engine.listImages({ all: true, filters: { label: [`application-id=${application.id}`] } })).length === 0, 'the images to go', 60_000)
+    await until(async () => !await imageExists(`busbar-build-${application.id}:latest`), 'the image without labels to go')
   })
 })
 
