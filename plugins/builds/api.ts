@@ -96,6 +96,16 @@ export interface ImagePreparation {
 }
 export const imagePreparation = service<ImagePreparation>('builds.images')
 
+/** What builds leave on the engine beside their images: the steps of other stages, and of builds that failed. */
+export interface BuildLeftovers {
+  /**
+   * Removes what the next build is unlikely to begin with: keeps the stages of the latest build that succeeded,
+   * and the newest of those that failed since. Not while one of the application is running: its steps may be among them.
+   */
+  tidy(applicationId: string): Promise<void>
+}
+export const buildLeftovers = service<BuildLeftovers>('builds.leftovers')
+
 /** Hard caps of one build. Swap is never added. */
 export interface BuildLimits { readonly memoryBytes: number, readonly cpus: number }
 

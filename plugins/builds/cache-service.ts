@@ -3,6 +3,7 @@ import type { Clock, Contributions } from 'busbar/sdk'
 import type { Builder } from './api.js'
 import type { CacheClearingStore } from './cache-clearings.js'
 import { unlabelledName } from './labelled-image.js'
+import type { LatestBuildStore } from './latest-builds.js'
 import { problems } from './problems.js'
 import type { CacheAnswer } from './schemas.js'
 
@@ -12,6 +13,7 @@ export interface CacheParts {
   /** Says why something must not be done with an application now. */
   readonly gates: Contributions<{ refuses(applicationId: string): Promise<string | null> }>
   readonly clearings: CacheClearingStore
+  readonly latest: LatestBuildStore
   readonly clock: Clock
 }
 
@@ -44,6 +46,7 @@ export class CacheService {
   async teardown (applicationId: string): Promise<void> {
     await this.#empty(applicationId)
     await this.parts.clearings.remove(applicationId)
+    await this.parts.latest.remove(applicationId)
   }
 
   async #empty (applicationId: string): Promise<void> {

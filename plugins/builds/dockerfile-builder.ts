@@ -26,9 +26,14 @@ export class DockerfileBuilder implements Builder {
     const build = async (content: string, isLabelled?: true): Promise<ImageInfo> =>
       await this.runtime.build(packFiles(directory, files, dockerfile, content), { tag, dockerfile, buildArgs, owner, isLabelled, noCache: request.noCache, ...limits },
         { signal, onLine: line => log({ level: 'info', stream: 'stdout', msg: line }) })
+    const labelled = labelDockerfile(text, await this.runtime.imageLabels(owner))
     try {
-      return await build(labelDockerfile(text, await this.runtime.imageLabels(owner)), true)
+      return await build(labelled, true)
     } catch (error) {
+      if (isProblem(error) && /no such image: sha256:/i.test(error.message)) {
+        log({ level: 'info', msg: 'A step of an earlier build, with which this one began, was removed meanwhile; building again' })
+        return await build(labelled, true)
+      }
       if (!isProblem(error) || error.code !== 'E_BUILD_DOCKERFILE') throw error
       // As the user wrote it, so that the line in the error is a line of the user's file.
       return await build(text)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { BuildContext, Builder, BuildLogLine, Commit, ImagePreparation, ImageRequest, PreparedImage } from './api.js'
 import type { CacheClearings } from './cache-clearings.js'
 import type { GitSource } from './git-source.js'
+import type { LatestBuilds } from './latest-builds.js'
 import { problems } from './problems.js'
 import { pullImage, type ImageSource } from './pulled-image.js'
 import { credentialsFor, parseRepository } from './repository-address.js'
@@ -20,6 +21,7 @@ export interface PreparationDependencies {
   readonly secrets: Pick<Secrets, 'redact' | 'clean'>
   readonly clock: Clock
   readonly clearings: CacheClearings
+  readonly latest: LatestBuilds
   readonly buildMinutes: number
   readonly pullMinutes: number
 }
@@ -54,7 +56,7 @@ export class SourceToImage implements ImagePreparation {
   }
 
   async #build (request: GitRequest, context: PreparationContext): Promise<PreparedImage> {
-    const { git, workspaces, clock, clearings, buildMinutes } = this.dependencies
+    const { git, workspaces, clock, clearings, latest, buildMinutes } = this.dependencies
     const builder = this.#builderFor(request.buildType)
     return await workspaces.with(request.deploymentId, async folder => {
       const tree = join(folder, 'source')
@@ -71,6 +73,7 @@ export class SourceToImage implements ImagePreparation {
       const image = await withTimeLimit({ clock, signal: context.signal, ms: buildMinutes * 60_000, problem }, async signal =>
         await builder.build({ ...request, directory, dockerfilePath, tag, scratch, noCache }, { log: context.log, signal }))
       if (cleared !== undefined) await clearings.settle(request.applicationId, cleared)
+      await latest.save(request.applicationId, { builtAt: clock.now(), stageEnds: image.stageEnds ?? [] })
       return { reference: tag, image }
     })
   }

@@ -3,7 +3,7 @@ import { containerRuntime } from 'busbar/api/runtime-docker'
 import { definePlugin, kernel } from 'busbar/sdk'
 import { lookup } from 'node:dns/promises'
 import { Admission, AdmittedPreparation } from './admission.js'
-import { buildAdmission, builders, imagePreparation, type Builder } from './api.js'
+import { buildAdmission, builders, buildLeftovers, imagePreparation, type Builder } from './api.js'
 import { listBuilders } from './builder-list.js'
 import { BuildpacksBuilder } from './buildpacks-builder.js'
 import { CacheClearingStore } from './cache-clearings.js'
@@ -13,7 +13,10 @@ import { GitSource } from './git-source.js'
 import { parseHostPolicy } from './host-policy.js'
 import { resolveHost } from './host-resolution.js'
 import { SourceToImage } from './image-preparation.js'
+import { LatestBuildStore } from './latest-builds.js'
+import { StepLeftovers } from './leftovers.js'
 import { m001 } from './migrations/001-create-cache-clearing.js'
+import { m002 } from './migrations/002-create-latest-build.js'
 import { NixpacksBuilder } from './nixpacks-builder.js'
 import { RailpackBuilder } from './railpack-builder.js'
 import { routes } from './routes.js'
@@ -27,6 +30,7 @@ export interface Builds {
   readonly admission: Admission
   readonly preparation: SourceToImage
   readonly caches: CacheService
+  readonly leftovers: StepLeftovers
   /** Its own, by build type. */
   readonly own: Readonly<Record<string, Builder>>
   readonly listBuilders: () => Promise<BuilderAnswer[]>
@@ -45,7 +49,7 @@ export default definePlugin({
     builders
   },
   config: settings,
-  migrations: [m001],
+  migrations: [m001, m002],
   async start ({ use, config, log }): Promise<Builds> {
     const { runtime, exec, clock, instance, secrets } = use
     const workspaces = new Workspaces(instance, log)
@@ -58,6 +62,7 @@ export default definePlugin({
     const git = new GitSource({ exec, clock, ...hosts, clean: text => secrets.clean(text), limits: gitLimits })
     const limits = buildLimits(config)
     const clearings = new CacheClearingStore(use.db)
+    const latest = new LatestBuildStore(use.db)
     const tools = { exec, runtime, instance, usualLimits: limits, log }
     return {
       admission: new Admission({ runtime, instance, clock, settings: config }),
@@ -68,7 +73,8 @@ export default definePlugin({
         buildpacks: new BuildpacksBuilder({ ...tools, builderImage: config.buildpacks_builder, checkHost: async host => { await resolveHost(host, hosts) } }),
         nixpacks: new NixpacksBuilder(tools)
       },
-      caches: new CacheService({ ...use, clearings }),
+      caches: new CacheService({ ...use, clearings, latest }),
+      leftovers: new StepLeftovers(runtime, latest),
       listBuilders: async () => await listBuilders(use.builders),
       preparation: new SourceToImage({
         runtime,
@@ -78,6 +84,7 @@ export default definePlugin({
         secrets,
         clock,
         clearings,
+        latest,
         buildMinutes: minutes(instance.environment('BUILD_TIMEOUT_MINUTES'), 30),
         pullMinutes: minutes(instance.environment('IMAGE_PULL_TIMEOUT_MINUTES'), 10)
       })
@@ -86,6 +93,7 @@ export default definePlugin({
   provides (provide, self) {
     provide(imagePreparation, new AdmittedPreparation(self.preparation, self.admission))
     provide(buildAdmission, self.admission)
+    provide(buildLeftovers, self.leftovers)
   },
   contributes (contribute, { own, caches }) {
     for (const [buildType, builder] of Object.entries(own)) contribute(builders, buildType, builder)

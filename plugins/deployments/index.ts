@@ -1,5 +1,5 @@
 import { applicationDeployHealth, applicationGates, applicationRegistry, applicationTeardown } from 'busbar/api/applications'
-import { buildAdmission, imagePreparation } from 'busbar/api/builds'
+import { buildAdmission, buildLeftovers, imagePreparation } from 'busbar/api/builds'
 import { directAddresses } from 'busbar/api/direct'
 import { environmentVariables } from 'busbar/api/environment'
 import { projectTeardown } from 'busbar/api/projects'
@@ -59,6 +59,7 @@ export default definePlugin({
     registry: applicationRegistry,
     variables: environmentVariables,
     images: imagePreparation,
+    leftovers: buildLeftovers,
     admission: buildAdmission,
     runtime: containerRuntime,
     direct: optional(directAddresses),

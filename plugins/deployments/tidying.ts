@@ -1,4 +1,5 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
+import type { BuildLeftovers } from 'busbar/api/builds'
 import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
 import type { Jobs, Log } from 'busbar/sdk'
 import type { DeploymentStatus } from './api.js'
@@ -26,6 +27,7 @@ export interface TidyingParts {
   readonly logs: DeploymentLogStore
   readonly registry: ApplicationRegistry
   readonly runtime: ContainerRuntime
+  readonly leftovers: BuildLeftovers
   readonly log: Log
 }
 
@@ -86,6 +88,13 @@ export class Tidying {
     }
   }
 
+  /** Steps of builds that have no name, unless a build is about to continue them. */
+  async steps (applicationId: string): Promise<void> {
+    const { store, leftovers, log } = this.#parts
+    if (await store.activeOf(applicationId) !== undefined) return
+    await leftovers.tidy(applicationId).catch((error: unknown) => log.debug({ err: error, applicationId }, 'steps of old builds stay for now'))
+  }
+
   async records (applicationId: string, servingId: string | null): Promise<void> {
     const { store, logs } = this.#parts
     await store.removeOld(applicationId, servingId, { keep: keptRecords, successful: keptSuccessful })
@@ -99,6 +108,7 @@ export class Tidying {
     const servingId = application.containerDeploymentId
     await this.containers(applicationId)
     await this.images(applicationId, servingId)
+    await this.steps(applicationId)
     await this.records(applicationId, servingId)
   }
 }

@@ -74,6 +74,8 @@ export interface ImageInfo {
   readonly foreignPlatform?: string
   /** For whom a platform built it; absent from an image that was pulled or made by hand. */
   readonly builtFor?: Owner
+  /** Of one that was just built: where its other stages ended, as short ids. The next build begins with them. */
+  readonly stageEnds?: readonly string[]
 }
 
 export interface BuildOptions {
@@ -98,6 +100,15 @@ export interface BuildOptions {
 export const registryAwayCodes: readonly string[] = [
   'E_REGISTRY_UNREACHABLE', 'E_REGISTRY_UNKNOWN', 'E_REGISTRY_TLS', 'E_REGISTRY_PLAIN_HTTP', 'E_REGISTRY_FAILING', 'E_REGISTRY_ANSWER'
 ]
+
+/** Steps that no image needs, and that the next build may be glad of. */
+export interface KeptSteps {
+  /** `stageEnds` of an image: these steps and those before them. */
+  readonly ends: readonly string[]
+  /** So many of the others, each with the steps before it: the newest that were made after `after`. */
+  readonly newest: number
+  readonly after: Date
+}
 
 export interface VolumeUsage { readonly name: string, readonly sizeBytes: number }
 
@@ -160,8 +171,8 @@ export interface ContainerRuntime {
 
   /** What builds for `owner` have left on the engine that no image and no container needs: steps without a name. */
   buildCacheBytes(owner: Owner): Promise<number>
-  /** Removes it. What a build that runs now has made may be among it. */
-  clearBuildCache(owner: Owner): Promise<void>
+  /** Removes it, but for `keep`. What a build that runs now has made may be among it. */
+  clearBuildCache(owner: Owner, keep?: KeptSteps): Promise<void>
   /** What a command-line tool needs in its environment to talk to the same engine: DOCKER_HOST, and over TLS its certificates. */
   commandEnvironment(): Promise<Readonly<Record<string, string>>>
 

@@ -1,3 +1,5 @@
+import type { KeptSteps } from './api.js'
+
 /** An image as the engine lists it, with those that are steps of a build. */
 export interface ListedImage {
   readonly id: string
@@ -5,6 +7,7 @@ export interface ListedImage {
   readonly parentId: string
   /** With all that it continues. */
   readonly sizeBytes: number
+  readonly createdAt: Date
   /** It has a name, or a container was made from it. */
   readonly isUsed: boolean
   /** Its labels say that it was built for the owner in question. */
@@ -22,13 +25,16 @@ export interface BuildSteps {
  * What builds of the owner have left that nothing needs: steps without a name on which no image is built
  * that is kept. A step that a kept image continues is part of that image, and costs nothing beside it.
  */
-export function unneededSteps (images: readonly ListedImage[]): BuildSteps {
+export function unneededSteps (images: readonly ListedImage[], { newest, after }: Pick<KeptSteps, 'newest' | 'after'> = { newest: 0, after: new Date(0) }): BuildSteps {
   const byId = new Map(images.map(image => [image.id, image]))
   const kept = new Set<string>()
-  for (const image of images) {
-    if (image.isOwned && !image.isUsed) continue
+  const keep = (image: ListedImage): void => {
     for (let at: ListedImage | undefined = image; at !== undefined && !kept.has(at.id); at = byId.get(at.parentId)) kept.add(at.id)
   }
+  for (const image of images) if (!image.isOwned || image.isUsed) keep(image)
+  const continued = new Set(images.map(({ parentId }) => parentId))
+  const fresh = images.filter(image => !kept.has(image.id) && !continued.has(image.id) && image.createdAt > after)
+  for (const image of fresh.sort((a, b) => Number(b.createdAt) - Number(a.createdAt)).slice(0, newest)) keep(image)
   const depth = (image: ListedImage): number => {
     let steps = 0
     for (let at = byId.get(image.parentId); at !== undefined; at = byId.get(at.parentId)) steps++

@@ -2,7 +2,7 @@ import type { Clock, Log } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { Readable } from 'node:stream'
 import type {
-  BuildOptions, ContainerEvent, ContainerRuntime, ContainerSpec, ContainerState, EngineInfo, ImageInfo, Owner, VolumeUsage
+  BuildOptions, ContainerEvent, ContainerRuntime, ContainerSpec, ContainerState, EngineInfo, ImageInfo, KeptSteps, Owner, VolumeUsage
 } from './api.js'
 import { containerOptions } from './container-options.js'
 import { containerState } from './container-state.js'
@@ -201,8 +201,8 @@ export class DockerRuntime implements ContainerRuntime {
     return await this.#images.cacheBytes(owner)
   }
 
-  async clearBuildCache (owner: Owner): Promise<void> {
-    await this.#images.clearCache(owner)
+  async clearBuildCache (owner: Owner, keep?: KeptSteps): Promise<void> {
+    await this.#images.clearCache(owner, keep)
   }
 
   async commandEnvironment (): Promise<Readonly<Record<string, string>>> {

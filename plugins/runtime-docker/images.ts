@@ -1,6 +1,6 @@
 import type Docker from 'dockerode'
 import type { Readable } from 'node:stream'
-import type { BuildOptions, ImageInfo, Owner, RegistryAuth } from './api.js'
+import type { BuildOptions, ImageInfo, KeptSteps, Owner, RegistryAuth } from './api.js'
 import { buildProblem } from './build-failure.js'
 import { unneededSteps, type BuildSteps } from './build-steps.js'
 import type { EngineClient } from './engine-client.js'
@@ -10,6 +10,7 @@ import { asReadable, jsonLines, OutputLines } from './output-lines.js'
 import { problems } from './problems.js'
 import { pullProblem } from './pull-failure.js'
 import { PullProgress } from './pull-progress.js'
+import { StageEnds } from './stage-ends.js'
 import { guardSteps, type StepCaps } from './step-guard.js'
 
 interface Progress { readonly onLine: (line: string) => void, readonly signal: AbortSignal }
@@ -55,25 +56,26 @@ export class Images {
     return (await this.#steps(owner)).bytes
   }
 
-  async clearCache (owner: Owner): Promise<void> {
-    for (const id of (await this.#steps(owner)).ids) {
+  async clearCache (owner: Owner, keep?: KeptSteps): Promise<void> {
+    for (const id of (await this.#steps(owner, keep)).ids) {
       // 409: something has come to need it since.
       await this.engine.call('remove a step of a build', async docker => { await docker.getImage(id).remove({ noprune: true }) }, { absent: [404, 409] })
     }
   }
 
-  async #steps (owner: Owner): Promise<BuildSteps> {
+  async #steps (owner: Owner, keep: KeptSteps = keepNone): Promise<BuildSteps> {
     const [images, containers] = await this.engine.call('list images', async docker =>
       await Promise.all([docker.listImages({ all: true }), docker.listContainers({ all: true })]), { patient: true })
     const inContainers = new Set(containers.map(({ ImageID }) => ImageID))
     const wanted = Object.entries(imageLabels(owner, this.instanceId))
-    return unneededSteps(images.map(({ Id, ParentId, Size, RepoTags, RepoDigests, Labels }) => ({
+    return unneededSteps(images.map(({ Id, ParentId, Size, Created, RepoTags, RepoDigests, Labels }) => ({
       id: Id,
       parentId: ParentId,
       sizeBytes: Size,
-      isUsed: inContainers.has(Id) || hasName(RepoTags) || hasName(RepoDigests),
+      createdAt: new Date(Created * 1000),
+      isUsed: inContainers.has(Id) || keep.ends.some(id => Id.startsWith(`sha256:${id}`)) || hasName(RepoTags) || hasName(RepoDigests),
       isOwned: wanted.every(([key, value]) => (Labels as Record<string, string> | null)?.[key] === value)
-    })))
+    })), keep)
   }
 
   async pull (image: string, { auth, onLine, signal }: Progress & { readonly auth?: RegistryAuth }): Promise<ImageInfo> {
@@ -100,6 +102,7 @@ export class Images {
       onLine(`A step of a build may have ${processes} processes and threads at once.`)
     })
     const progress = new PullProgress(onLine)
+    const stages = new StageEnds()
     let baseImage = ''
     let built: string | undefined
     // Its errors look like those of the engine's socket, and are not.
@@ -107,6 +110,7 @@ export class Images {
     context.once('error', error => { contextError = error })
     const readLine = (text: string): void => {
       baseImage = /^Step \d+\/\d+ : FROM (?:--platform=\S+ )?(\S+)/i.exec(text)?.[1] ?? baseImage
+      stages.read(text)
       lines.write(text)
     }
     const ended = new AbortController()
@@ -136,7 +140,7 @@ export class Images {
     const seen = await this.#inspect(built)
     if (seen === undefined) throw problems.imageMissing({ image: options.tag })
     await this.#checkLabels(seen, options)
-    return await this.#info(seen)
+    return { ...await this.#info(seen), stageEnds: stages.ids }
   }
 
   async #info (seen: Docker.ImageInspectInfo): Promise<ImageInfo> {
@@ -209,6 +213,8 @@ export class Images {
     return await this.engine.call(`inspect the image ${reference}`, async docker => await docker.getImage(reference).inspect(), { absent: [404] })
   }
 }
+
+const keepNone: KeptSteps = { ends: [], newest: 0, after: new Date(0) }
 
 /** The engine writes `<none>:<none>` and `<none>@<none>` for what has none. */
 const hasName = (names: readonly string[] | null | undefined): boolean => names?.some(name => !name.startsWith('<none>')) ?? false

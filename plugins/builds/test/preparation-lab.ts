@@ -53,6 +53,7 @@ export async function setUp (t: Test, changes: Setup = {}) {
     secrets,
     clock: changes.clock ?? clock,
     clearings: changes.clearings ?? neverCleared,
+    latest: { find: async () => undefined, save: async () => {} },
     buildMinutes: 30,
     pullMinutes: 10
   })

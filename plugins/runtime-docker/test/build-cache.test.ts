@@ -10,7 +10,7 @@ import { commandEnvironment, parseDockerHost } from '../engine-address.js'
 import { engineTest, startLab, until, type Lab } from './lab.js'
 
 const image = (id: string, parentId: string, sizeBytes: number, changes: Partial<ListedImage> = {}): ListedImage =>
-  ({ id, parentId, sizeBytes, isUsed: false, isOwned: true, ...changes })
+  ({ id, parentId, sizeBytes, createdAt: new Date(0), isUsed: false, isOwned: true, ...changes })
 
 test('what a build has left counts only what removing it would give back', t => {
   const base = image('base', '', 100, { isUsed: true, isOwned: false })

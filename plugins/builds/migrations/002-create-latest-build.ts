@@ -1,0 +1,13 @@
+import type { Migration } from 'busbar/sdk'
+
+export const m002: Migration = {
+  name: '002-create-latest-build',
+  phase: 'expand',
+  sql: `
+    create table $schema.latest_build (
+      application_id uuid primary key references applications.application (id) on delete restrict,
+      built_at timestamptz(3) not null,
+      stage_ends text[] not null
+    );
+  `
+}

@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto'
+import { test } from 'tap'
+import { requireEngine } from '../../../test/lab/engine.js'
+import { engine, openLab, sample, until, type LabApplication } from './deploy-lab.js'
+
+/** The first stage takes long in earnest; `word` changes what comes after it. */
+const stages = (library: string, word: string, last = 'RUN echo fine') => sample('good', 'ok', `FROM busybox:lab AS library
+RUN echo compiling ${library} > /library
+COPY what.json /what.json
+RUN echo linking ${word} >> /library
+FROM node:20
+WORKDIR /app
+COPY --from=library /library /library
+${last}
+COPY . .
+CMD ["node", "server.js"]
+`)
+
+/** The engine's images of the application that have no name. */
+const nameless = async (applicationId: string): Promise<string[]> =>
+  (await engine.listImages({ all: true, filters: { label: [`application-id=${applicationId}`] } })).filter(({ RepoTags }) => (RepoTags ?? []).every(tag => tag === '<none>:<none>')).map(({ Id }) => Id)
+
+/** What made each of them. */
+async function commands (applicationId: string): Promise<string> {
+  const history = async (id: string) => await engine.getImage(id).history().catch(() => []) as Array<{ CreatedBy: string }>
+  return (await Promise.all((await nameless(applicationId)).map(async id => (await history(id))[0]?.CreatedBy ?? ''))).join('\n')
+}
+
+test('what builds leave behind is removed once no image and no next build needs it', async t => {
+  if (!await requireEngine(t)) return
+  const lab = await openLab()
+  t.teardown(() => lab.close())
+  const admin = await lab.k.as.session()
+  const library = randomUUID()
+  const web = await lab.application('web', stages(library, 'one'))
+  const other = await lab.application('other', sample('good', 'ok', `FROM node:20\nRUN echo ${library} > /a\nRUN exit 1\n`))
+  t.equal((await other.deployed()).status, 'failed')
+  const ofOther = await nameless(other.id)
+  t.ok(ofOther.length > 0)
+  t.equal((await web.deployed()).status, 'success')
+
+  const tidied = async (app: LabApplication, what: string, holds: (text: string) => boolean): Promise<void> => {
+    await until(async () => holds(await commands(app.id)), what, 30_000)
+  }
+
+  await t.test('the stages of the image that runs stay, and are used again', async t => {
+    await tidied(web, 'the stage of the first build', text => text.includes('linking one'))
+    await web.push(stages(library, 'one', 'RUN echo still fine'))
+    const again = await web.deployed()
+    t.equal(again.status, 'success')
+    t.match(again.build_logs, /linking one.*\n.*Using cache/)
+    await tidied(web, 'the stage to stay', text => text.includes('linking one'))
+  })
+
+  await t.test('what a failed build has done stays for the next attempt, and goes after it has succeeded', async t => {
+    await web.push(stages(library, 'two', 'RUN echo half way > /half && false'))
+    t.equal((await web.deployed()).status, 'failed')
+    await web.push(stages(library, 'two', 'RUN echo almost > /almost\nRUN false'))
+    const second = await web.deployed()
+    t.equal(second.status, 'failed')
+    t.match(second.build_logs, /linking two.*\n.*Using cache/, 'the attempt goes on where the last one failed')
+    t.match(await commands(web.id), 'almost')
+
+    await web.push(stages(library, 'two'))
+    const third = await web.deployed()
+    t.equal(third.status, 'success', third.error_message)
+    t.match(third.build_logs, /linking two.*\n.*Using cache/)
+    await tidied(web, 'the attempts to go', text => !text.includes('almost') && !text.includes('linking one') && text.includes('linking two'))
+    t.match(await commands(web.id), `compiling ${library}`, 'nor is what both had in common removed')
+  })
+
+  await t.test('attempts that never succeed do not pile up', async t => {
+    for (let attempt = 0; attempt < 6; attempt++) {
+      await web.push(stages(library, 'two', `RUN echo attempt-${attempt} > /attempt\nRUN false`))
+      t.equal((await web.deployed()).status, 'failed')
+    }
+    await tidied(web, 'the oldest to go', text => ['attempt-0', 'attempt-1', 'attempt-2'].every(old => !text.includes(old)))
+    t.match(await commands(web.id), /attempt-5/)
+    t.match(await web.read(), { status: 'running' })
+  })
+
+  await t.test('nothing of another application is touched, and nothing outlives its own', async t => {
+    t.same((await nameless(other.id)).sort(), ofOther.sort())
+    for (const app of [web, other]) {
+      t.ok((await admin.delete(app.path)).status < 300)
+      await until(async () => (await engine.listImages({ all: true, filters: { label: [`application-id=${app.id}`] } })).length === 0, 'every image to go', 60_000)
+    }
+  })
+})
