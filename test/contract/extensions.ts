@@ -33,6 +33,7 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
   Deployment: {
     kind: 'what the deployment does: deploy, build, reload, rebuild or rollback',
     step: 'where it is, or where it failed',
+    waiting_for: 'why its build has not begun yet, while it waits for others or for memory',
     remedy: 'what helps against the failure',
     evidence: 'what was seen of the failure',
     container_port: 'the port that was proven and gets the traffic',

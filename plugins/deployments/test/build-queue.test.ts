@@ -1,3 +1,4 @@
+import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
 import { openLab, sample, until, type DeployLab, type LabApplication } from './deploy-lab.js'
@@ -88,4 +89,19 @@ test('builds wait for memory, and are refused while a disk is short', async t =>
   const built = await web.ended(deployment.id)
   t.match(built, { status: 'success' })
   t.ok(messages(built).some(msg => /\(300 MiB of memory, /.test(msg)), 'with the caps it was admitted with')
+})
+
+test('several processes of one installation share one queue', async t => {
+  if (!await requireEngine(t)) return
+  const lab = await openLab()
+  t.teardown(() => lab.close())
+  await configure(lab, { concurrent: 1 })
+  const second = await createTestKernel({ state: lab.k.state, environment: { BUSBAR_DIRECT_HOST: '127.0.0.3' } })
+  t.teardown(() => second.stop())
+  const slow = sample('one', 'ok', 'FROM node:20\nWORKDIR /app\nCOPY . .\nRUN sleep 1\nCMD ["node", "server.js"]\n')
+  const apps = await Promise.all(['a', 'b', 'c', 'd'].map(async name => await lab.application(name, slow)))
+  const ended = await Promise.all(apps.map(async app => await app.ended((await app.deploy()).id, 120_000)))
+  t.same(ended.map(({ status }) => status), ['success', 'success', 'success', 'success'], JSON.stringify(ended.map(({ error_message: message }) => message)))
+  const builds = ended.map(({ build_started_at: begin, build_ended_at: end }) => ({ begin, end })).sort((a, b) => a.begin < b.begin ? -1 : 1)
+  for (const [index, { begin }] of builds.entries()) t.ok(index === 0 || begin >= (builds[index - 1]?.end ?? ''), `build ${index} begins when the one before has ended`)
 })
