@@ -33,6 +33,7 @@ const ours: Readonly<Record<string, string>> = {
   cancel_deployment: 'somebody stopped a deploy',
   change_password: 'an account is taken over by it',
   update_profile: 'who did it is shown by that name',
+  update_alert_preferences: 'somebody is no longer told of failures',
   session_ended: 'somebody is signed out elsewhere',
   enable_plugin: 'what the platform can do changes',
   disable_plugin: 'what the platform can do changes',
