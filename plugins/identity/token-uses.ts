@@ -1,8 +1,7 @@
-import type { Clock, CredentialSource, Log } from 'busbar/sdk'
+import type { Clock, CredentialSource, Log, Operation } from 'busbar/sdk'
 import type { TokenUseStore } from './token-use-store.js'
 
 const useEveryMs = 5 * 60_000
-const sweepEveryMs = 60_000
 
 /** Notes what tokens are used for: each operation of each token in each project at most every five minutes. */
 export interface TokenUses {
@@ -15,12 +14,10 @@ export function createTokenUses ({ store, clock, log }: {
   readonly clock: Clock
   readonly log: Log
 }): TokenUses {
-  // The guard tells of every request; this remembers what was written, so that most of them cost a look-up.
-  const noted = new Map<string, number>()
-  const close = clock.every(sweepEveryMs, () => {
-    const old = clock.now().getTime() - useEveryMs
-    for (const [use, at] of noted) if (at <= old) noted.delete(use)
-  })
+  // When each was last written, by token, operation and project. The guard tells of every request: most of
+  // them cost three look-ups, of keys whose hashes are known, and allocate nothing.
+  const noted = new Map<string, Map<Operation, Map<string, number>>>()
+  const close = clock.every(useEveryMs, () => { sweep(noted, clock.now().getTime() - useEveryMs) })
 
   async function write (tokenId: string, operation: string, projectId: string | null, atMs: number): Promise<void> {
     try {
@@ -31,17 +28,34 @@ export function createTokenUses ({ store, clock, log }: {
   }
 
   return Object.freeze<TokenUses>({
-    admitted ({ tokenId }, { method, url }, projectId) {
-      const use = `${tokenId} ${method} ${url} ${projectId ?? ''}`
+    admitted ({ tokenId }, operation, projectId = '') {
+      const uses = within(within(noted, tokenId), operation)
       const atMs = clock.now().getTime()
-      const before = noted.get(use)
+      const before = uses.get(projectId)
       if (before !== undefined && atMs - before < useEveryMs) return
-      noted.set(use, atMs)
-      void write(tokenId, operationName(method, url), projectId ?? null, atMs)
+      uses.set(projectId, atMs)
+      void write(tokenId, operationName(operation), projectId === '' ? null : projectId, atMs)
     },
     close
   })
 }
 
+function within<K, L, V> (maps: Map<K, Map<L, V>>, key: K): Map<L, V> {
+  let found = maps.get(key)
+  if (found === undefined) maps.set(key, found = new Map())
+  return found
+}
+
+/** Forgets what would be written again anyhow, and with it operations that are served no more. */
+function sweep (noted: Map<string, Map<Operation, Map<string, number>>>, old: number): void {
+  for (const [token, operations] of noted) {
+    for (const [operation, projects] of operations) {
+      for (const [project, at] of projects) if (at <= old) projects.delete(project)
+      if (projects.size === 0) operations.delete(operation)
+    }
+    if (operations.size === 0) noted.delete(token)
+  }
+}
+
 /** `GET /api/projects/{projectId}`, as the API's description writes it. */
-export const operationName = (method: string, url: string): string => `${method} ${url.replace(/:(\w+)/g, '{$1}')}`
+const operationName = ({ method, url }: Operation): string => `${method} ${url.replace(/:(\w+)/g, '{$1}')}`

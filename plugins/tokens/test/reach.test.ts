@@ -32,8 +32,8 @@ test('a token reaches the operations that its scope and role let it in to, as th
   const ann = await k.as.session('ann')
   const admin = await k.as.session()
   await made(ann, 'mine')
-  for (const [owner, role] of [[ann, 'member'], [admin, 'admin']] as const) {
-    for (const scope of ['metrics', 'read', 'deploy', 'write']) {
+  for (const [owner, role, scopes] of [[ann, 'member', ['metrics', 'read', 'write']], [admin, 'admin', ['deploy']]] as const) {
+    for (const scope of scopes) {
       const { id, client } = await tokenOf(k, owner, { scopes: [scope] })
       const reach = await reachOf(owner, id)
       t.match(reach, { id, role, scopes: [scope], pinned: false, role_at_issue: role })
@@ -81,8 +81,7 @@ test('a token reaches the projects of its owner, narrowed by its pins', async t 
 })
 
 test('a role is narrowed to the lower of then and now, and an expired token reaches nothing', async t => {
-  const clock = testClock()
-  const k = await createTestKernel({ clock })
+  const k = await createTestKernel()
   t.teardown(() => k.close())
   const admin = await k.as.session()
   const { id: annId, email, password } = await k.user('ann')
@@ -104,8 +103,8 @@ test('a role is narrowed to the lower of then and now, and an expired token reac
   await admin.put(`/api/users/${annId}/role`, { role: 'member' })
   ann = await session()
   t.match(await reachOf(ann, asAdmin.id), { role: 'member', role_at_issue: 'admin' })
-  await clock.advance(86_400_000)
-  t.match(await reachOf(await session(), asAdmin.id), { projects: [], operations: [] })
+  await k.kernel.postgres.query('update identity.access_token set expires_at = created_at where id = $1', [asAdmin.id])
+  t.match(await reachOf(ann, asAdmin.id), { projects: [], operations: [] })
 })
 
 test('each operation and project tells when the token last used it', async t => {
