@@ -1,5 +1,6 @@
 import type { ApplicationSource } from 'busbar/api/applications'
 import { candidateName } from './container-name.js'
+import { outlast } from './database-outage.js'
 import { DeployFailure } from './deploy-failure.js'
 import { explainExit } from './exit-diagnosis.js'
 import { watchExit } from './exit-watch.js'
@@ -143,12 +144,19 @@ export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
       rollout.buildLog.line({ level: 'info', msg: kind === 'build' ? 'The image is built.' : 'The new version serves.' })
       await rollout.buildLog.flush()
       const finishedAt = clock.now()
-      await db.transaction(async tx => {
-        await records.succeed(id, { finished_at: finishedAt, step: null }, tx)
-        if (kind === 'build') return
-        const startedAt = from(rollout, 'loadedAt')
-        await registry.recordDeployed(applicationId, { deploymentId: id, startedAt, finishedAt, rebuilt: kind === 'deploy' || kind === 'rebuild' }, tx)
-      })
+      let isRepeated = false
+      // The new version serves already: an outage of the database does not take that back.
+      await outlast(async () => {
+        // The answer to the commit may be all that was lost.
+        if (isRepeated && (await store.row(id))?.status === 'success') return
+        isRepeated = true
+        await db.transaction(async tx => {
+          await records.succeed(id, { finished_at: finishedAt, step: null }, tx)
+          if (kind === 'build') return
+          const startedAt = from(rollout, 'loadedAt')
+          await registry.recordDeployed(applicationId, { deploymentId: id, startedAt, finishedAt, rebuilt: kind === 'deploy' || kind === 'rebuild' }, tx)
+        })
+      }, { clock, signal: rollout.signal })
     }
   }
 
