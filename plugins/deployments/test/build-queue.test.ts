@@ -85,8 +85,14 @@ test('builds wait for memory, and are refused while a disk is short', async t =>
   await until(async () => (await recordOf(lab, web, deployment.id)).waiting_for !== null, 'the wait')
   t.match(await recordOf(lab, web, deployment.id), { status: 'pending', waiting_for: /^waiting for .* of memory: only .* are free, .* of which are left to the platform and the applications$/ })
 
+  await configure(lab, { reserve_mib: 1_000_000_000, disk_floor_mib: 1_000_000_000 })
+  t.match(await web.ended(deployment.id), { status: 'failed', waiting_for: null, error_message: /are free on the disk of / }, 'a wait that has become hopeless ends')
+
+  await configure(lab, { reserve_mib: 1_000_000_000 })
+  const patient = await web.deploy()
+  await until(async () => (await recordOf(lab, web, patient.id)).waiting_for !== null, 'the wait')
   await configure(lab, { reserve_mib: 0, memory_mib: 300 })
-  const built = await web.ended(deployment.id)
+  const built = await web.ended(patient.id)
   t.match(built, { status: 'success' })
   t.ok(messages(built).some(msg => /\(300 MiB of memory, /.test(msg)), 'with the caps it was admitted with')
 })
