@@ -28,8 +28,9 @@ export function labelDockerfile (dockerfile: string, labels: Readonly<Record<str
     const [, image = '', stage] = /^\s*FROM\s+(?:--\S+\s+)*(\S+)(?:\s+AS\s+(\S+))?/i.exec(text) ?? []
     if (stage !== undefined) stages.add(stage.toLowerCase())
     if (image === '' || (stages.has(image.toLowerCase()) && stage?.toLowerCase() !== image.toLowerCase())) continue
-    result.push(...lines.slice(copied, lastLine + 1), label)
-    copied = lastLine + 1
+    // Line by line: a call takes no hundred thousand arguments.
+    for (; copied <= lastLine && copied < lines.length; copied++) result.push(lines[copied] ?? '')
+    result.push(label)
   }
   return [...result, ...lines.slice(copied)].join('\n')
 }
@@ -46,7 +47,7 @@ function instructionsOf (dockerfile: string): Instruction[] {
   let pending = ''
   for (const [lastLine, line] of dockerfile.split('\n').entries()) {
     const text = line.trimEnd()
-    if (/^\s*#/.test(text) || (pending !== '' && text === '')) continue
+    if (text === '' || /^\s*#/.test(text)) continue
     if (text.endsWith(escape)) {
       pending += `${text.slice(0, -1)} `
     } else {

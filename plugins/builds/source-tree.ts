@@ -2,7 +2,8 @@ import { lstat, open, readdir, realpath } from 'node:fs/promises'
 import { join, posix, sep } from 'node:path'
 import { problems } from './problems.js'
 
-const maxFileBytes = 1024 * 1024
+/** Of a Dockerfile or an ignore file: reading one must not hold up the platform. */
+const maxFileBytes = 256 * 1024
 const shownNames = 20
 
 /** `./a//b/` as `a/b`, `''` for the root; refuses a path that leaves the tree. */

@@ -7,7 +7,7 @@ const outOfMemoryCode = 137
 
 /** The engine's words about a failed build as a problem with a remedy. `baseImage` is the FROM it was at. */
 export function buildProblem (words: string, build: { readonly dockerfile: string, readonly memoryBytes: number, readonly baseImage: string }): Problem {
-  const reason = words.trim()
+  const reason = shortened(words.trim())
   const [, command, code] = /^The command '(.*)' returned a non-zero code: (\d+)$/s.exec(reason) ?? []
   if (command !== undefined && code !== undefined) return commandProblem(command, Number(code), build.memoryBytes)
   if (/no space left on device/i.test(reason)) return problems.diskFull({ task: 'build the image', reason })
@@ -20,6 +20,9 @@ export function buildProblem (words: string, build: { readonly dockerfile: strin
   }
   return problems.buildFailed({ reason })
 }
+
+// A command may be as long as its Dockerfile; what went wrong stands at either end.
+const shortened = (words: string): string => words.length > 4000 ? `${words.slice(0, 3000)} … ${words.slice(-900)}` : words
 
 function commandProblem (command: string, code: number, memoryBytes: number): Problem {
   const shown = command.replace(/^\/bin\/sh -c /, '').replace(/\s+/g, ' ').slice(0, 300)

@@ -127,6 +127,11 @@ test('a quotation in ARG that never ends does not hold up the platform', t => {
   t.end()
 })
 
+test('a Dockerfile of very many lines is labelled as any other', t => {
+  t.equal(labelDockerfile('#\n'.repeat(130_000) + 'FROM x\nRUN y', { a: '1' }), '#\n'.repeat(130_000) + 'FROM x\nLABEL a="1"\nRUN y')
+  t.end()
+})
+
 test('labels go after each FROM that is not an earlier stage', t => {
   const label = (text: string) => labelDockerfile(text, { a: '1', b: 'x "y"' }).split('\n')
   const line = 'LABEL a="1" b="x \\"y\\""'

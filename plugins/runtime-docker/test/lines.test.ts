@@ -144,6 +144,8 @@ test('the words of builds are told apart, and commands are shown as they were wr
   t.match(buildProblem('pull access denied for node, repository does not exist', build), { code: 'E_REGISTRY_DENIED', message: /node:20/ })
   t.equal(buildProblem('write /x: no space left on device', build).code, 'E_ENGINE_DISK_FULL')
   t.equal(buildProblem('whatever', build).code, 'E_BUILD_FAILED')
+  t.match(buildProblem(`The command '/bin/sh -c ${'base name '.repeat(20_000)}' returned a non-zero code: 3`, build), { code: 'E_BUILD_COMMAND', message: /exit code 3/ }, 'however long the command')
+  t.ok(buildProblem('base name '.repeat(20_000), build).message.length < 5000)
   t.end()
 })
 
