@@ -13,7 +13,19 @@ export interface PassedVariables {
  * Names that a program, its libraries or what it starts obey themselves. Whoever may set an application's
  * variables must not be able to steer a process on the platform's machine by them.
  */
-const reserved = /^(PATH|HOME|USER|LOGNAME|SHELL|ENV|IFS|LANG|LANGUAGE|TZ|TZDIR|TMPDIR|TMP|TEMP|PWD|OLDPWD|EDITOR|PAGER|TERM|HOSTALIASES|LOCALDOMAIN|RES_OPTIONS|CI|GITHUB_TOKEN|RUBYOPT|RUBYLIB|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|BASH_ENV|BASHOPTS|SHELLOPTS|PS4|(HTTPS?|FTP|ALL|NO)_PROXY|(LD|DYLD|LC|GLIBC|MALLOC|DOCKER|BUILDKIT|BUILDX|MOBY|COMPOSE|PACK|CNB|XDG|SSL|OPENSSL|CURL|SSH|GIT|GO|GRPC|OTEL|MISE|ASDF|RTX|NIX|RUST|CARGO|PYTHON|PIP|NODE|NPM|NPM_CONFIG|BUN|PERL5?|GPG|GNUPG|AWS|AZURE|GOOGLE|CLOUDSDK|BUSBAR)_?.*)$/i
+const reservedNames = [
+  // the system, shells, and where files are
+  'PATH|HOME|USER|LOGNAME|SHELL|ENV|IFS|PS4|PWD|OLDPWD|EDITOR|PAGER|TERM|TERMINFO|BASH_\\w+|BASHOPTS|SHELLOPTS|TMPDIR|TMP|TEMP|XDG_\\w+',
+  'LANG|LANGUAGE|LC_\\w+|TZ|TZDIR|HOSTALIASES|LOCALDOMAIN|RES_OPTIONS|NLSPATH|LOCPATH|LD_\\w+|DYLD_\\w+|GLIBC_\\w+|MALLOC_\\w+',
+  // connections, and what is trusted in them
+  '(HTTPS?|FTP|ALL|NO)_PROXY|SSL_\\w+|OPENSSL_\\w+|CURL_\\w+|SSH_\\w+|GIT_(?!TOKEN$)\\w+|GNUPGHOME|GRPC_\\w+|OTEL_\\w+',
+  'AWS_(CONFIG|SHARED|CA|EC2|CONTAINER|ENDPOINT)_?\\w*|AZURE_CONFIG_DIR|CLOUDSDK_\\w+|GOOGLE_(APPLICATION|EXTERNAL)_\\w+',
+  // the builders and what they start
+  '(DOCKER|BUILDKIT|BUILDX|MOBY|COMPOSE|CNB|PACK|MISE|ASDF|RTX|NIX|BUSBAR)_\\w+',
+  // languages
+  'GO[A-Z0-9]+|(RUST|CARGO|RUSTUP|BUN|PIP|PIPX|UV|NPM_CONFIG|YARN|PNPM|COREPACK)_\\w+|NODE_(?!ENV$|AUTH_TOKEN$)\\w+|PYTHON[A-Z]+|PERL5?\\w*|RUBY(OPT|LIB)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS'
+]
+const reserved = new RegExp(`^(${reservedNames.join('|')})$`, 'i')
 
 /** Names under which a program takes its own settings from the variables it is given to build with. */
 const settings = /^(RAILPACK|NIXPACKS|BP|BPL|BPE)_/

@@ -222,9 +222,11 @@ void test('a program that is not there fails the deploy with how to get it, and 
 
 void test('variables go by the environment; what would steer the program itself does not', t => {
   const variable = (key: string, value = 'v', isSecret = false) => ({ key, value, isSecret })
-  const names = ['PATH', 'LD_LIBRARY_PATH', 'http_proxy', 'HTTPS_PROXY', 'BUILDKIT_HOST', 'PYTHONPATH', 'GODEBUG', 'MISE_TRUSTED_CONFIG_PATHS', 'NPM_CONFIG_REGISTRY']
+  const names = ['PATH', 'LD_LIBRARY_PATH', 'http_proxy', 'HTTPS_PROXY', 'BUILDKIT_HOST', 'PYTHONPATH', 'GODEBUG', 'MISE_TRUSTED_CONFIG_PATHS', 'npm_config_registry', 'GIT_SSH_COMMAND', 'AWS_CONFIG_FILE', 'NODE_OPTIONS', 'GOFLAGS', 'XDG_CONFIG_HOME', 'BASH_ENV']
   t.same(passVariables(names.map(name => variable(name)), { withSecrets: true }), { env: {}, args: names.flatMap(name => ['--env', `${name}=v`]), withheld: [] })
   t.same(passVariables(names.map(name => variable(name, 'v', true)), { withSecrets: true }), { env: {}, args: [], withheld: names })
+  const harmless = ['LDAP_PASSWORD', 'GITLAB_TOKEN', 'GIT_TOKEN', 'NPM_TOKEN', 'NODE_ENV', 'NODE_AUTH_TOKEN', 'AWS_SECRET_ACCESS_KEY', 'GOOGLE_CLIENT_SECRET', 'PACKAGE', 'GITHUB_TOKEN', 'PATHS']
+  t.same(passVariables(harmless.map(name => variable(name, 'v', true)), { withSecrets: true }).withheld, [])
   t.same(passVariables([variable('PATH', 'a,b')], { withSecrets: true }).withheld, ['PATH'], 'railpack takes arguments apart at commas')
   t.same(passVariables([variable('A', 'x,y'), variable('B', '', true), variable('NIXPACKS_PKGS', 'z'), variable('DATABASE_URL')], { withSecrets: true }),
     { env: { A: 'x,y', B: '', NIXPACKS_PKGS: 'z', DATABASE_URL: 'v' }, args: ['--env', 'A', '--env', 'B', '--env', 'NIXPACKS_PKGS', '--env', 'DATABASE_URL'], withheld: [] })
