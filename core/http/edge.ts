@@ -29,8 +29,17 @@ const problems = problemTable({
   off: [404, 'E_PLUGIN_OFF', 'the plugin "{plugin}" is off; an administrator can turn it on']
 })
 const expirySweepMs = 250
-const notHttpBody = '{"error":"the request is not valid HTTP","code":"E_REQUEST_INVALID"}'
-const notHttp = `HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${notHttpBody.length}\r\n\r\n${notHttpBody}`
+const malformed: Readonly<Record<string, readonly [status: string, error: string]>> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the address and the headers together are larger than 32 KiB'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time: send it again']
+}
+
+/** The answer to what never became a request, for the bare socket. */
+function refusalOf (code: string | undefined): string {
+  const [status, error] = malformed[code ?? ''] ?? ['400 Bad Request', 'the request is not valid HTTP']
+  const body = JSON.stringify({ error, code: 'E_REQUEST_INVALID' })
+  return `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+}
 
 /**
  * The one HTTP server, for the life of the process. It looks a request up in the route table of the
@@ -48,8 +57,8 @@ export class Edge {
   constructor (readonly options: EdgeOptions) {
     this.server = createServer({ IncomingMessage: Http1Request, ServerResponse: PlatformResponse, keepAliveTimeout: 65_000, requestTimeout: 300_000, headersTimeout: 20_000, maxHeaderSize: 32 * 1024 })
     this.server.on('request', (request, response) => { this.handle(request, response) })
-    this.server.on('clientError', (_error, socket) => {
-      if (socket.writable) socket.end(notHttp)
+    this.server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
+      if (socket.writable) socket.end(refusalOf(code))
     })
     this.#sweep = setInterval(() => { this.#expireOverdue() }, expirySweepMs).unref()
   }
