@@ -1,14 +1,16 @@
 import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
 import { isProblem } from 'busbar/sdk'
 import type { Builder, BuildContext, BuildLimits, BuildRequest } from './api.js'
+import { baseImages, checkBaseImages } from './base-images.js'
 import { chooseFiles, packFiles } from './build-context.js'
 import { declaredArguments, labelDockerfile } from './dockerfile.js'
+import type { PrivateImages } from './private-images.js'
 import { problems } from './problems.js'
 import { cleanPath, describeDockerfiles, readSource } from './source-tree.js'
 
 /** Builds with the Dockerfile of the source. */
 export class DockerfileBuilder implements Builder {
-  constructor (private readonly runtime: ContainerRuntime, private readonly usualLimits: BuildLimits) {}
+  constructor (private readonly runtime: ContainerRuntime, private readonly usualLimits: BuildLimits, private readonly privateImages: PrivateImages) {}
 
   async build (request: BuildRequest, { log, signal }: BuildContext): Promise<ImageInfo> {
     const { applicationId, deploymentId, projectId, directory, tag, limits = this.usualLimits } = request
@@ -19,6 +21,7 @@ export class DockerfileBuilder implements Builder {
     for (const name of secret) {
       log({ level: 'warning', msg: `ARG ${name} is left empty: the variable is secret, and build arguments can be read from the image` })
     }
+    await checkBaseImages(baseImages(text, buildArgs), applicationId, { runtime: this.runtime, privateImages: this.privateImages }, { log, signal })
     log({ level: 'info', msg: `Building ${tag} with ${dockerfile} (${Math.round(limits.memoryBytes / 2 ** 20)} MiB of memory, ${limits.cpus} CPUs)` })
     const owner = { projectId, applicationId, deploymentId }
     const files = await chooseFiles(directory, dockerfile, signal)

@@ -41,7 +41,7 @@ interface Instruction {
   readonly lastLine: number
 }
 
-function instructionsOf (dockerfile: string): Instruction[] {
+export function instructionsOf (dockerfile: string): Instruction[] {
   const escape = /^\s*#\s*escape\s*=\s*`\s*$/im.test(leadingComments(dockerfile)) ? '`' : '\\'
   const instructions: Instruction[] = []
   let pending = ''

@@ -6,6 +6,7 @@ import type { BuildContext, Builder, BuildLogLine, Commit, ImagePreparation, Ima
 import type { CacheClearings } from './cache-clearings.js'
 import type { GitSource } from './git-source.js'
 import type { LatestBuilds } from './latest-builds.js'
+import type { PrivateImages } from './private-images.js'
 import { problems } from './problems.js'
 import { pullImage, type ImageSource } from './pulled-image.js'
 import { credentialsFor, parseRepository } from './repository-address.js'
@@ -22,6 +23,7 @@ export interface PreparationDependencies {
   readonly clock: Clock
   readonly clearings: CacheClearings
   readonly latest: LatestBuilds
+  readonly privateImages: PrivateImages
   readonly buildMinutes: number
   readonly pullMinutes: number
 }
@@ -49,10 +51,10 @@ export class SourceToImage implements ImagePreparation {
   }
 
   async #pull (source: ImageSource, context: BuildContext): Promise<PreparedImage> {
-    const { runtime, clock, pullMinutes } = this.dependencies
+    const { clock, pullMinutes } = this.dependencies
     const problem = () => problems.pullTimeout({ image: source.image, minutes: pullMinutes })
     return await withTimeLimit({ clock, signal: context.signal, ms: pullMinutes * 60_000, problem }, async signal =>
-      await pullImage(runtime, source, { ...context, signal }))
+      await pullImage(this.dependencies, source, { ...context, signal }))
   }
 
   async #build (request: GitRequest, context: PreparationContext): Promise<PreparedImage> {

@@ -17,7 +17,9 @@ import { LatestBuildStore } from './latest-builds.js'
 import { StepLeftovers } from './leftovers.js'
 import { m001 } from './migrations/001-create-cache-clearing.js'
 import { m002 } from './migrations/002-create-latest-build.js'
+import { m003 } from './migrations/003-create-private-image.js'
 import { NixpacksBuilder } from './nixpacks-builder.js'
+import { PrivateImageStore, sweepPrivateImages } from './private-images.js'
 import { RailpackBuilder } from './railpack-builder.js'
 import { routes } from './routes.js'
 import type { BuilderAnswer } from './schemas.js'
@@ -31,6 +33,7 @@ export interface Builds {
   readonly preparation: SourceToImage
   readonly caches: CacheService
   readonly leftovers: StepLeftovers
+  readonly sweep: (signal: AbortSignal) => Promise<void>
   /** Its own, by build type. */
   readonly own: Readonly<Record<string, Builder>>
   readonly listBuilders: () => Promise<BuilderAnswer[]>
@@ -49,7 +52,7 @@ export default definePlugin({
     builders
   },
   config: settings,
-  migrations: [m001, m002],
+  migrations: [m001, m002, m003],
   async start ({ use, config, log }): Promise<Builds> {
     const { runtime, exec, clock, instance, secrets } = use
     const workspaces = new Workspaces(instance, log)
@@ -63,11 +66,12 @@ export default definePlugin({
     const limits = buildLimits(config)
     const clearings = new CacheClearingStore(use.db)
     const latest = new LatestBuildStore(use.db)
+    const privateImages = new PrivateImageStore(use.db)
     const tools = { exec, runtime, instance, usualLimits: limits, log }
     return {
       admission: new Admission({ runtime, instance, clock, settings: config }),
       own: {
-        dockerfile: new DockerfileBuilder(runtime, limits),
+        dockerfile: new DockerfileBuilder(runtime, limits, privateImages),
         static: new StaticBuilder({ runtime, limits, serverImage: config.static_image, buildImage: config.static_build_image }),
         railpack: new RailpackBuilder(tools),
         buildpacks: new BuildpacksBuilder({ ...tools, builderImage: config.buildpacks_builder, checkHost: async host => { await resolveHost(host, hosts) } }),
@@ -75,6 +79,7 @@ export default definePlugin({
       },
       caches: new CacheService({ ...use, clearings, latest }),
       leftovers: new StepLeftovers(runtime, latest),
+      sweep: async signal => { await sweepPrivateImages({ store: privateImages, runtime, clock, log }, signal) },
       listBuilders: async () => await listBuilders(use.builders),
       preparation: new SourceToImage({
         runtime,
@@ -85,6 +90,7 @@ export default definePlugin({
         clock,
         clearings,
         latest,
+        privateImages,
         buildMinutes: minutes(instance.environment('BUILD_TIMEOUT_MINUTES'), 30),
         pullMinutes: minutes(instance.environment('IMAGE_PULL_TIMEOUT_MINUTES'), 10)
       })
@@ -99,5 +105,8 @@ export default definePlugin({
     for (const [buildType, builder] of Object.entries(own)) contribute(builders, buildType, builder)
     contribute(applicationTeardown, 'builds', { teardown: async applicationId => { await caches.teardown(applicationId) } })
   },
-  routes
+  routes,
+  singletons (singleton) {
+    singleton({ name: 'private-images', run: async ({ signal }, { sweep }) => { await sweep(signal) } })
+  }
 })

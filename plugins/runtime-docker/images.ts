@@ -81,12 +81,20 @@ export class Images {
   async pull (image: string, { auth, onLine, signal }: Progress & { readonly auth?: RegistryAuth }): Promise<ImageInfo> {
     const reference = parseImageReference(image)
     const progress = new PullProgress(onLine)
+    const account = auth === undefined ? {} : { authconfig: { serveraddress: reference.registry, ...auth } }
+    const explain = (words: string) => pullProblem({ reference, image, as: auth === undefined ? 'nobody' : { username: auth.username } }, words)
+    // By digest the engine takes what it holds without asking the registry who may have it.
+    if (reference.version.startsWith('sha256:') && await this.#inspect(image) !== undefined) {
+      await orAborted(signal, this.engine.call(`ask for ${image}`, async docker => await docker.getImage(image).distribution(account), {
+        patient: true, explain: ({ statusCode, words }) => statusCode === undefined ? undefined : explain(words)
+      }))
+    }
     await this.#follow(`pull ${image}`, signal, async docker => await docker.createImage({
       fromImage: reference.name,
       tag: reference.version,
       abortSignal: signal,
-      ...(auth === undefined ? {} : { authconfig: { serveraddress: reference.registry, ...auth } })
-    }), words => pullProblem({ reference, image, as: auth === undefined ? 'nobody' : { username: auth.username } }, words), event => progress.write(event))
+      ...account
+    }), explain, event => progress.write(event))
     const seen = await this.#inspect(image)
     if (seen === undefined) throw problems.imageMissing({ image })
     return await this.#info(seen)
@@ -221,6 +229,13 @@ const hasName = (names: readonly string[] | null | undefined): boolean => names?
 
 const stepCaps = ({ memoryBytes, cpus }: BuildOptions): StepCaps =>
   ({ memory: memoryBytes, memswap: memoryBytes, cpuperiod: cpuPeriodMicroseconds, cpuquota: Math.round(cpus * cpuPeriodMicroseconds) })
+
+/** For a call that cannot be taken back: nobody waits for it any longer. */
+async function orAborted<T> (signal: AbortSignal, work: Promise<T>): Promise<T> {
+  signal.throwIfAborted()
+  const aborted = new Promise<never>((_, reject) => { signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }) })
+  return await Promise.race([work, aborted])
+}
 
 const imageInfo = (seen: Docker.ImageInspectInfo): ImageInfo => ({
   id: seen.Id,

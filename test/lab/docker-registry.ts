@@ -17,6 +17,8 @@ export interface DockerRegistry {
   readonly host: string
   /** Puts an image there without an engine; its digest. */
   push (name: string, tag: string, image: PushedImage): Promise<string>
+  /** Before the end of the test. */
+  close (): Promise<void>
 }
 
 export interface PushedImage {
@@ -61,13 +63,16 @@ export async function startDockerRegistry (t: Pick<Test, 'teardown'>, { account,
   await writeFile(join(folder, 'config.yml'), config.join('\n'))
   const program = spawn('docker-registry', ['serve', join(folder, 'config.yml')], { stdio: ['ignore', 'ignore', 'pipe'] })
   const ended = new Promise<void>(resolve => program.once('exit', () => resolve()))
-  t.teardown(async () => {
+  const close = async (): Promise<void> => {
     program.kill()
     await ended
+  }
+  t.teardown(async () => {
+    await close()
     await rm(folder, { recursive: true, force: true })
   })
   const host = await listening(program.stderr)
-  return { host, push: async (name, tag, image) => await push(`http://${host}/v2/${name}`, tag, image, account) }
+  return { host, close, push: async (name, tag, image) => await push(`http://${host}/v2/${name}`, tag, image, account) }
 }
 
 async function listening (output: NodeJS.ReadableStream): Promise<string> {

@@ -12,6 +12,7 @@ import type { GitLimits } from '../git-command.js'
 import { GitSource } from '../git-source.js'
 import { parseHostPolicy } from '../host-policy.js'
 import { SourceToImage } from '../image-preparation.js'
+import type { PrivateImages } from '../private-images.js'
 import { Workspaces } from '../workspace.js'
 import { clock, folder, log, processes, recorder, redactor } from './kit.js'
 
@@ -23,6 +24,9 @@ interface Setup {
 }
 
 const neverCleared: CacheClearings = { find: async () => undefined, mark: async () => {}, settle: async () => {} }
+
+/** Nothing here needs an account, so nothing is anybody's. */
+const allPublic: PrivateImages = { note: async () => {}, isOfOthers: async () => false }
 
 const contributions = (values: Readonly<Record<string, Builder>>): Contributions<Builder> => ({
   get: key => values[key],
@@ -47,13 +51,14 @@ export async function setUp (t: Test, changes: Setup = {}) {
   const runtime: ContainerRuntime = lab.runtime
   const preparation = new SourceToImage({
     runtime,
-    builders: contributions(changes.builders ?? { dockerfile: new DockerfileBuilder(runtime, { memoryBytes: 512 * 2 ** 20, cpus: 1 }) }),
+    builders: contributions(changes.builders ?? { dockerfile: new DockerfileBuilder(runtime, { memoryBytes: 512 * 2 ** 20, cpus: 1 }, allPublic) }),
     git,
     workspaces,
     secrets,
     clock: changes.clock ?? clock,
     clearings: changes.clearings ?? neverCleared,
     latest: { find: async () => undefined, save: async () => {} },
+    privateImages: allPublic,
     buildMinutes: 30,
     pullMinutes: 10
   })

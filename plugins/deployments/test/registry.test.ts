@@ -115,6 +115,37 @@ test('an image of a private registry is pulled with the application\'s account, 
   await web.remove()
 })
 
+test('what one application\'s account was needed for is no source for another, with or without its registry', async t => {
+  if (!await requireEngine(t) || !await requireDockerRegistry(t)) return
+  const registry = await startDockerRegistry(t, { account })
+  const lab = await openLab()
+  t.teardown(async () => await lab.close())
+  const name = `${registry.host}/team/secret:1`
+  await pushVersion(t, name, 'secret')
+  const owner = await imageApplication(lab, name, credentials)
+  const pulled = await owner.deploy()
+  t.match(pulled, { status: 'success' })
+
+  const stranger = await imageApplication(lab, name)
+  const from = await lab.application('from', { Dockerfile: `FROM ${name}\n` })
+  const copy = await lab.application('copy', { Dockerfile: `FROM busybox:lab\nCOPY --from=${pulled.image_tag as string} /bin/busybox /stolen\n` })
+  for (const app of [from, copy]) t.match(await app.deployed(), { status: 'failed', error_message: /does not hand out .* to everybody/ })
+  const built = await lab.application('built', { Dockerfile: 'FROM busybox:lab\nCMD ["sh", "-c", "while true; do sleep 0.1; done"]\n' }, { container_port: null })
+  const one = await built.deployed()
+  t.match(one, { status: 'success' })
+  await from.push({ Dockerfile: `FROM ${one.image_tag as string}\n` })
+  t.match(await from.deployed(), { status: 'failed', error_message: /was built for another application/ })
+
+  await registry.close()
+  t.match(await stranger.deploy(), { status: 'failed', error_message: /could not be reached to pull/ })
+  await from.push({ Dockerfile: `ARG WHICH=${name}\nFROM $WHICH\n` })
+  t.match(await from.deployed(), { status: 'failed', error_message: /could not be reached to pull/ })
+  const again = await owner.deploy()
+  t.match(again, { status: 'success', image_tag: pulled.image_tag }, 'its own it may use')
+  t.match(again.build_logs, /is used as it is/)
+  for (const app of [owner, stranger]) await app.remove()
+})
+
 test('images that were pulled and that no rollback reaches any more are removed', async t => {
   if (!await requireEngine(t) || !await requireDockerRegistry(t)) return
   const registry = await startDockerRegistry(t)

@@ -77,6 +77,9 @@ engineTest('the real registry tells who may read what', async t => {
   t.match((await pull(lab, name, account)).repoDigests, [`${registry.host}/team/app@${digest}`])
   t.match((await pull(lab, `${registry.host}/team/app@${digest}`, account)).repoDigests, [`${registry.host}/team/app@${digest}`])
   await t.rejects(pull(lab, name), { code: 'E_REGISTRY_DENIED' }, 'what one account has pulled is not handed out to another by the engine')
+  await t.rejects(pull(lab, `${registry.host}/team/app@${digest}`), { code: 'E_REGISTRY_DENIED' }, 'neither by its digest')
+  await t.rejects(pull(lab, `${registry.host}/team/app@${digest}`, { ...account, password: 'wrong' }), { code: 'E_REGISTRY_CREDENTIALS' })
+  t.ok(await pull(lab, `${registry.host}/team/app@${digest}`, account))
 })
 
 engineTest('an image for another kind of machine is pulled and known as such', async t => {

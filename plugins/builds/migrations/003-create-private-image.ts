@@ -1,0 +1,14 @@
+import type { Migration } from 'busbar/sdk'
+
+export const m003: Migration = {
+  name: '003-create-private-image',
+  phase: 'expand',
+  // No reference to the application: an image outlives it, and does not become anybody's by that.
+  sql: `
+    create table $schema.private_image (
+      image_id text not null,
+      application_id uuid not null,
+      primary key (image_id, application_id)
+    );
+  `
+}
