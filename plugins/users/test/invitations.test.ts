@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { test, type Test } from 'tap'
-import { createTestKernel, testClock, type TestClient, type TestKernel, type TestKernelOptions } from 'busbar/sdk/testing'
+import { createTestKernel, type TestClient, type TestKernel, type TestKernelOptions } from 'busbar/sdk/testing'
 import { cookiesOf, follow } from '../../account/test/browser.js'
 import { mailSink, secretIn, type MailSink } from '../../mail/test/mail-sink.js'
 
@@ -90,9 +90,8 @@ test('many invitations to one address at the same time leave one that works', as
   t.equal((await k.kernel.postgres.query('select 1 from identity.invitation')).length, 1)
 })
 
-test('an invitation is revoked, and expires after seven days', async t => {
-  const clock = testClock()
-  const { k, sink, admin } = await platform(t, { clock })
+test('an invitation is revoked, and one that has expired is told apart', async t => {
+  const { k, sink, admin } = await platform(t)
   const { body: { id } } = await admin.post('/api/users/invite', { email: bob, role: 'member' })
   const secret = secretIn(await sink.next(bob))
   t.same(await admin.delete(`/api/users/invitations/${id as string}`).then(({ status, body }) => ({ status, body })), { status: 204, body: null })
@@ -101,12 +100,11 @@ test('an invitation is revoked, and expires after seven days', async t => {
 
   await admin.post('/api/users/invite', { email: bob, role: 'member' })
   const other = secretIn(await sink.next(bob, 1))
-  await clock.advance(7 * 86_400_000 - 1)
   t.equal((await look(k, other)).status, 200)
-  await clock.advance(1)
+  await k.kernel.postgres.query('update identity.invitation set expires_at = now()')
   t.match(await look(k, other), { status: 410, body: { error: /expired/ } })
   t.match(await accept(k, other), { status: 410, body: { code: 'E_INVITATION_EXPIRED' } })
-  t.equal((await k.service(await import('busbar/api/identity').then(({ identity }) => identity)).listInvitations({ limit: 9, offset: 0 })).total, 0)
+  t.match(await admin.get('/api/users/invitations'), { headers: { 'x-total-count': '0' } })
 })
 
 test('an address that has an account is not invited', async t => {
