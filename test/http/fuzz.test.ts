@@ -3,7 +3,7 @@
  * FUZZ_SECONDS (45) is how long; FUZZ_SEED repeats a run that found something.
  */
 import { identity } from 'busbar/api/identity'
-import { createTestKernel, TestClient, type TestAnswer, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, TestClient, TestSocket, type TestAnswer, type TestKernel } from 'busbar/sdk/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import type { RouteRecord } from '../../core/plugins/records.js'
@@ -128,4 +128,42 @@ test('no value that its schema allows or forbids gets a 5xx, a word of the insid
     t.ok((seen.get('200') ?? 0) + (seen.get('201') ?? 0) > calls / 20, 'and handlers were reached')
     t.ok((seen.get('400') ?? 0) > calls / 20)
   }
+})
+
+test('no frame takes the hub down, or anybody else\'s subscription', async t => {
+  k = await createTestKernel()
+  t.teardown(async () => { await k.close() })
+  const admin = await k.as.session()
+  const bystander = await TestSocket.open(admin)
+  bystander.subscribe('platform')
+  let socket = await TestSocket.open(admin)
+  let opened = 1
+  const frame = fc.oneof(
+    { weight: 3, arbitrary: fc.record({ action: fc.oneof(fc.constantFrom('subscribe', 'unsubscribe', 'publish', ''), fc.jsonValue()), channel: fc.oneof(fc.constantFrom('platform', 'metrics:host', 'build-logs:', 'build-logs:x', 'container-status:00000000-0000-0000-0000-000000000000', '__proto__', ':', 'x:'.repeat(500)), fc.jsonValue({ maxDepth: 3 })) }).map(value => JSON.stringify(value)) },
+    fc.jsonValue().map(value => JSON.stringify(value)),
+    fc.string({ unit: 'binary', maxLength: 200 }),
+    fc.constant('x'.repeat(5_000))
+  )
+  const late = performance.now() + Math.min(seconds, 60) * 200
+  for (const text of fc.sample(frame, { seed, numRuns: 2_000 })) {
+    if (performance.now() > late) break
+    if (socket.closeCode !== undefined) {
+      t.ok([1006, 1007, 1009].includes(socket.closeCode), `closed with ${socket.closeCode}`)
+      k.kernel.edge.options.guard.limiter.reset()
+      socket = await TestSocket.open(admin)
+      opened++
+    }
+    socket.send(text)
+    // Answered in order, unless the frame has closed the connection.
+    const marker = `nowhere:${opened}:${text.length}`
+    socket.subscribe(marker)
+    for (let n = 0; n < 2_000 && socket.closeCode === undefined && !socket.frames.some(({ channel }) => channel === marker); n++) await new Promise(resolve => setTimeout(resolve, 5))
+    if (socket.closeCode === undefined && !socket.frames.some(({ channel }) => channel === marker)) { t.fail(`no answer after ${text.slice(0, 100)}`); break }
+    socket.frames.length = 0
+  }
+  t.comment(`${opened} connections`)
+  const speaking = setInterval(() => { k.kernel.hub.publish('platform', 'update', { updating: true }) }, 20)
+  t.match(await bystander.next(({ channel, event }) => channel === 'platform' && event === 'update'), { data: { updating: true } })
+  clearInterval(speaking)
+  await bystander.close()
 })

@@ -24,7 +24,8 @@ export function chipsOf ({ scope, isPublic, isSessionOnly, isAdmin, pins, limit,
   return [
     isPublic ? ['public', 'public'] : isSessionOnly ? ['session', 'session only'] : ['scope', scope],
     ...isAdmin ? [['admin', 'admin']] : [],
-    ...pins === undefined ? [] : [['pins', pins]],
+    // No token gets as far as its pins there.
+    ...pins === undefined || isSessionOnly ? [] : [['pins', pins]],
     ...limit === undefined ? [] : [['limit', `${limit.max} in ${limit.windowSeconds} s`]],
     ...type === undefined ? [] : [['type', type]]
   ]
