@@ -1,8 +1,9 @@
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import type { Clock, Instance } from 'busbar/sdk'
 import type { AdmissionVerdict, BuildAdmission, BuildContext, BuildQueue, Commit, ImagePreparation, ImageRequest, PreparedImage } from './api.js'
-import { decideQueue, shortDisk, type Machine } from './admission-decision.js'
+import { shortDisk, type Machine } from './admission-decision.js'
 import { readMachine, type Surroundings } from './admission-readings.js'
+import { decideQueue } from './admission-turns.js'
 import { buildSlots, type BuildSettings } from './settings.js'
 
 export interface AdmissionParts {
