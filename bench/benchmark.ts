@@ -1,7 +1,7 @@
 /** A number with its unit, as the table prints it. */
 export interface Figure {
   readonly value: number
-  readonly unit: '' | 'µs' | 'ms' | 'MiB' | '%'
+  readonly unit: '' | 'µs' | 'ms' | 'KiB' | 'MiB' | '%'
 }
 
 /** What the design asks of a figure: of its ratio to the reference, or of the figure by itself. */
@@ -31,6 +31,7 @@ export interface Benchmark {
 
 export const micros = (value: number): Figure => ({ value, unit: 'µs' })
 export const millis = (value: number): Figure => ({ value, unit: 'ms' })
+export const kibibytes = (value: number): Figure => ({ value, unit: 'KiB' })
 export const mebibytes = (value: number): Figure => ({ value, unit: 'MiB' })
 export const percent = (value: number): Figure => ({ value, unit: '%' })
 export const count = (value: number): Figure => ({ value, unit: '' })

@@ -3,13 +3,15 @@
  * `npm run bench -- toggles` measures only what is named. A goal that is missed is no error.
  */
 import { loadavg } from 'node:os'
+import { bus } from './bus.js'
+import { deploys } from './deploys.js'
 import { logins } from './logins.js'
 import { requests } from './requests.js'
 import { start } from './start.js'
 import { printTable } from './table.js'
 import { toggles } from './toggles.js'
 
-const benchmarks = [requests, toggles, start, logins]
+const benchmarks = [requests, bus, toggles, start, logins, deploys]
 
 const wanted = process.argv.slice(2)
 console.log('The machine is noisy: only the ratios count. Each is the median of rounds in which both sides ran in turn.')

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -5,7 +6,7 @@ import { TestClient } from 'busbar/sdk/testing'
 import { Child } from './child.js'
 import { expect } from './expect.js'
 import type { PlatformCommands, PlatformReady, Variant } from './platform-server.js'
-import { createTokens, type TokenPool } from './tokens.js'
+import { createTokens, mostTokens, type TokenPool } from './tokens.js'
 
 export type PlatformProcess = Child<PlatformReady, PlatformCommands>
 
@@ -15,15 +16,18 @@ const account = { password: 'correct horse battery', instance_name: 'Bench' }
 export interface Platform {
   readonly process: PlatformProcess
   readonly url: string
+  /** Where it keeps its data. */
+  readonly directory: string
   /** The session of an administrator who has spent nothing of the budget. */
   readonly admin: TestClient
   readonly projectId: string
+  readonly projectSlug: string
   readonly tokens: TokenPool
   close(): Promise<void>
 }
 
-/** Starts the platform as it is run for real: log lines as JSON to a file, limits as they are. */
-export async function openPlatform (): Promise<Platform> {
+/** Starts the platform as it is run for real: log lines as JSON to a file, limits as they are. All admins but the first lend their tokens. */
+export async function openPlatform ({ admins = 5, tokensEach = mostTokens }: { readonly admins?: number, readonly tokensEach?: number } = {}): Promise<Platform> {
   const directory = await temporaryFolder()
   const process = await startPlatform('folders', join(directory, 'platform.log'), { BUSBAR_DIR: join(directory, 'data'), DATABASE_URL: '' })
   const close = async (): Promise<void> => {
@@ -32,10 +36,11 @@ export async function openPlatform (): Promise<Platform> {
   }
   try {
     const url = `http://127.0.0.1:${process.ready.port}`
-    const [admin, ...others] = await signInAdmins(url, 5)
+    const slug = `bench-${randomBytes(3).toString('hex')}`
+    const [admin, ...others] = await signInAdmins(url, admins)
     if (admin === undefined) throw new Error('there is no administrator')
-    const { id } = expect(await admin.post('/api/projects', { name: 'Shop', slug: 'shop' }), 201) as { id: string }
-    return { process, url, admin, projectId: id, tokens: await createTokens(others), close }
+    const { id } = expect(await admin.post('/api/projects', { name: 'Shop', slug }), 201) as { id: string }
+    return { process, url, directory: join(directory, 'data'), admin, projectId: id, projectSlug: slug, tokens: await createTokens(others, tokensEach), close }
   } catch (error) {
     await close()
     throw error

@@ -1,0 +1,63 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { startGitServer, type GitServer } from '../../test/lab/git-server.js'
+import { execute } from './commands.js'
+
+/** What can be deployed: a page, a health check and a WebSocket. npm runs scripts in the folder of package.json. */
+const sample = join(process.cwd(), 'examples/apps/live-node')
+const files = ['server.js', 'frames.js', 'package.json'] as const
+/** With a step that is only run again when package.json has changed, as the installation of dependencies is. */
+const dockerfile = `FROM node:20
+WORKDIR /app
+COPY package.json ./
+RUN node -e "require('node:fs').writeFileSync('installed', 'yes')"
+COPY server.js frames.js ./
+USER node
+EXPOSE 3000
+CMD ["node", "server.js"]
+`
+
+/** What is changed before a push: the source alone, or what its dependencies are made from as well. */
+export type Change = 'warm' | 'cold'
+
+/** A served repository and a working copy of it. */
+export class Repository {
+  #version = 0
+
+  private constructor (readonly url: string, private readonly folder: string, private readonly server: GitServer) {}
+
+  static async create (directory: string): Promise<Repository> {
+    const server = await startGitServer({ root: join(directory, 'git') })
+    const folder = join(directory, 'work')
+    const content = await Promise.all(files.map(async file => [file, await readFile(join(sample, file), 'utf8')] as const))
+    const { url } = await server.createRepository('live', { ...Object.fromEntries(content), 'Dockerfile': dockerfile })
+    await execute('git', ['clone', '--quiet', url, folder])
+    return new Repository(url, folder, server)
+  }
+
+  /** Commits a version that nobody has seen before, without pushing it. */
+  async commit (change: Change): Promise<string> {
+    const version = `v${++this.#version}`
+    await this.#replace('server.js', /const version = '.*'/, `const version = '${version}'`)
+    if (change === 'cold') await this.#replace('package.json', /"version": ".*"/, `"version": "1.0.${this.#version}"`)
+    await this.#git('-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', 'commit', '--quiet', '--all', '-m', version)
+    return version
+  }
+
+  async push (): Promise<void> {
+    await this.#git('push', '--quiet', 'origin', 'main')
+  }
+
+  async close (): Promise<void> {
+    await this.server.close()
+  }
+
+  async #replace (file: string, what: RegExp, by: string): Promise<void> {
+    const path = join(this.folder, file)
+    await writeFile(path, (await readFile(path, 'utf8')).replace(what, by))
+  }
+
+  async #git (...args: string[]): Promise<void> {
+    await execute('git', args, { cwd: this.folder })
+  }
+}
