@@ -1,4 +1,5 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { access, constants, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
@@ -56,23 +57,29 @@ async function isInPath (program: string): Promise<boolean> {
 }
 
 /**
- * Starts an engine beside the machine's own. The two share the network of the machine, so this one has no
- * default bridge and leaves the packet filter alone: its containers are reached from the machine, and that is all.
+ * Starts an engine beside the machine's own. The two share the network of the machine, so this one gets a default
+ * bridge of its own (one without any takes away the other's, docker0, when it starts) and leaves the packet
+ * filter alone: its containers are reached from the machine, and that is all.
  */
 export async function startSecondEngine (options: SecondEngineOptions = {}): Promise<SecondEngine> {
   const root = await mkdtemp(join(tmpdir(), 'busbar-engine-'))
   const dataRoot = join(root, 'data')
   const socket = join(root, 'docker.sock')
+  const bridge = `bbr-${randomBytes(4).toString('hex')}`
   const docker = new Docker({ socketPath: socket })
   let running: ChildProcess | undefined
   await mkdir(dataRoot)
   if (options.diskBytes !== undefined) await execute('mount', ['-t', 'tmpfs', '-o', `size=${options.diskBytes}`, 'tmpfs', dataRoot])
 
+  await execute('ip', ['link', 'add', bridge, 'type', 'bridge'])
+  await execute('ip', ['address', 'add', `10.230.${randomInt(256)}.1/24`, 'dev', bridge])
+  await execute('ip', ['link', 'set', bridge, 'up'])
+
   const start = async (): Promise<void> => {
     // Told to end when this process dies, as nobody else knows of it.
     const child = spawn('setpriv', ['--pdeathsig', 'TERM', 'dockerd',
       '--data-root', dataRoot, '--exec-root', join(root, 'exec'), '--pidfile', join(root, 'pid'), '-H', `unix://${socket}`,
-      '--bridge=none', '--iptables=false', '--ip-forward=false', '--ip-masq=false', '--shutdown-timeout=5',
+      `--bridge=${bridge}`, '--iptables=false', '--ip-forward=false', '--ip-masq=false', '--shutdown-timeout=5',
       ...options.liveRestore === true ? ['--live-restore'] : []], { stdio: ['ignore', 'pipe', 'pipe'] })
     const output = createWriteStream(join(root, 'log'), { flags: 'a' })
     child.stdout.pipe(output, { end: false })
@@ -107,6 +114,7 @@ export async function startSecondEngine (options: SecondEngineOptions = {}): Pro
     for (const { Id } of await docker.listNetworks({ filters: { type: ['custom'] } }).catch(() => [])) await docker.getNetwork(Id).remove().catch(() => {})
     await end('SIGTERM')
     await endProcessesOf(root)
+    await execute('ip', ['link', 'delete', bridge]).catch(() => {})
     for (const path of (await mountsBelow(root)).reverse()) await execute('umount', ['--lazy', path]).catch(() => {})
     await rm(root, { recursive: true, force: true })
   }
