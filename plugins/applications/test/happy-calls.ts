@@ -3,6 +3,7 @@ import { containerRuntime } from 'busbar/api/runtime-docker'
 import type { HappyCall, HappyCalls, HappyFixture, HappyFixtures } from 'busbar/sdk/testing'
 
 const image = { type: 'image', build_type: 'image', source_image: 'busybox:lab' }
+const account = { registry_username: 'deployer', registry_password: 'a password of the registry' }
 
 async function create ({ admin, ids, unique }: HappyFixture, more: object = {}): Promise<{ applicationId: string, slug: string }> {
   const { body } = await admin.post(`/api/projects/${ids['projectId'] ?? ''}/applications`, { name: unique('app'), ...image, ...more })
@@ -32,8 +33,8 @@ async function onContainer (fixture: HappyFixture): Promise<HappyCall> {
 }
 
 export const happyCalls: HappyCalls = {
-  'POST /api/projects/{projectId}/applications': ({ unique }) => ({ body: { name: unique('app'), ...image }, expect: 201 }),
-  'PUT /api/projects/{projectId}/applications/{applicationId}': () => ({ body: { name: 'Renamed' } }),
+  'POST /api/projects/{projectId}/applications': ({ unique }) => ({ body: { name: unique('app'), ...image, ...account }, expect: 201 }),
+  'PUT /api/projects/{projectId}/applications/{applicationId}': async fixture => ({ ids: await create(fixture), body: { name: 'Renamed', ...account } }),
   'DELETE /api/projects/{projectId}/applications/{applicationId}': async fixture => ({ ids: await create(fixture) }),
   'POST /api/projects/{projectId}/applications/{applicationId}/change-source': async fixture => ({
     ids: await create(fixture), body: { type: 'git', source_repo: 'https://example.com/shop.git', build_type: 'dockerfile' }
