@@ -79,6 +79,14 @@ engineTest('many networks made at once by two platforms get subnets that do not 
   t.equal(new Set(subnets).size, 6)
 })
 
+engineTest('the 31st project has its network, although the default ranges of the engine end at 30', async t => {
+  const { runtime, docker, instanceId } = startLab(t)
+  const projects = Array.from({ length: 31 }, () => randomUUID())
+  for (const id of projects) await runtime.ensureNetwork({ id, slug: `p${id.slice(0, 8)}` })
+  const made = await docker.listNetworks({ filters: { label: [`busbar-instance=${instanceId}`] } })
+  t.equal(new Set(made.map(({ IPAM }) => IPAM?.Config?.[0]?.Subnet)).size, 31)
+})
+
 engineTest('a foreign network in the range is passed over, and one with the wanted name is refused', async t => {
   const { runtime, docker, projectId } = startLab(t, { environment: { BUSBAR_SUBNETS: '10.219.0.0/24' } })
   const slug = `f${projectId.slice(0, 8)}`
