@@ -24,7 +24,11 @@ engineTest('in the running platform a repository becomes an image, and a plugin 
   const k = await createTestKernel({
     inline: [{ manifest: { id: 'addition', requires: { builds: '^0.1.0' }, grants: ['clock'] }, definition: addition }]
   })
-  const applicationId = randomUUID()
+  const admin = await k.as.session()
+  const projectId = (await admin.post('/api/projects', { name: 'x', slug: 'x' })).body.id as string
+  const applicationId = (await admin.post(`/api/projects/${projectId}/applications`, {
+    name: 'web', type: 'git', build_type: 'dockerfile', source_repo: 'https://git.example.com/a.git'
+  })).body.id as string
   t.teardown(async () => {
     const docker = new Docker()
     for (const { Id } of await docker.listImages({ filters: { label: [`application-id=${applicationId}`] } })) await docker.getImage(Id).remove({ force: true })
@@ -34,7 +38,7 @@ engineTest('in the running platform a repository becomes an image, and a plugin 
   const { url, sha } = await server.createRepository('app', { Dockerfile: 'FROM busybox:lab\nEXPOSE 4000\n' })
   const commits: Commit[] = []
   const request = {
-    applicationId, deploymentId: randomUUID(), projectId: randomUUID(), slug: `lab-plugin-${applicationId.slice(0, 8)}`,
+    applicationId, deploymentId: randomUUID(), projectId, slug: `lab-plugin-${applicationId.slice(0, 8)}`,
     source: sources(url), buildType: 'dockerfile' as BuildType, builderImage: null, customBuildpacks: [], variables: []
   }
   const context = { ...recorder(), onCommit: async (commit: Commit) => { commits.push(commit) } }
