@@ -181,6 +181,7 @@ export async function startKernel ({ settings, roots, inline = [], clock = syste
     closers.push(listenForChoices(listener, reconciler, log), clock.every(healthEveryMs, async () => { await reconciler.checkHealth() }), clock.every(sweepEveryMs, async () => { await idempotency.sweep() }))
     closers.push(async () => { await hub.close() }, await acceptUpgrades({ edge, guard, hub, log, sockets }))
     const address = await edge.listen()
+    singletons.begin()
 
     return { address, log, reconciler, edge, hub, jobs, postgres, registry, close }
 

@@ -22,12 +22,18 @@ const lastRestartMs = 30_000
 export class Singletons {
   readonly #closing = new AbortController()
   readonly #running = new Set<Promise<void>>()
+  readonly #begun = new AbortController()
 
   constructor (private readonly postgres: Postgres) {}
 
+  /** None runs before: the work of all of them at once would delay the platform's first answer. */
+  begin (): void {
+    this.#begun.abort()
+  }
+
   async run (options: Omit<SingletonOptions, 'postgres'>): Promise<void> {
     const signal = AbortSignal.any([options.signal, this.#closing.signal])
-    const ended = runSingleton({ ...options, postgres: this.postgres, signal })
+    const ended = untilAborted(AbortSignal.any([this.#begun.signal, signal])).then(() => runSingleton({ ...options, postgres: this.postgres, signal }))
     this.#running.add(ended)
     await ended.finally(() => { this.#running.delete(ended) })
   }

@@ -40,6 +40,7 @@ test('of several processes, and of several starts in one, exactly one does the w
 
 test('work that throws begins again after a pause', async t => {
   const singletons = new Singletons(await freshPostgres(t))
+  singletons.begin()
   let runs = 0
   void singletons.run({ name: 'shop.clock', log, signal: new AbortController().signal, run: async signal => { if (++runs < 2) throw new Error('broken'); await untilAborted(signal) } })
   await until(() => runs === 1)
