@@ -5,7 +5,9 @@ import { isProblem, type Clock } from 'busbar/sdk'
 import { DeployFailure } from './deploy-failure.js'
 import { askHttp } from './http-check.js'
 
-const firstPollMs = 50
+/** Grows slowly: a pause that doubles would be as long as what it waits for. */
+const firstPollMs = 20
+const pauseGrowth = 1.2
 const longestPollMs = 2000
 const portMs = 10_000
 const aliveMs = 2000
@@ -43,7 +45,7 @@ export async function proveHealthy (proof: ProofRequest, tools: Tools): Promise<
 /** Polls with growing pauses until `attempt` answers or the window is over; then the last detail. */
 async function poll<T> (windowMs: number, { clock, signal }: Tools, attempt: () => Promise<{ value: T } | { detail: string }>): Promise<{ value: T } | { detail: string }> {
   const end = clock.now().getTime() + windowMs
-  for (let pause = firstPollMs; ; pause = Math.min(pause * 2, longestPollMs)) {
+  for (let pause = firstPollMs; ; pause = Math.min(pause * pauseGrowth, longestPollMs)) {
     signal.throwIfAborted()
     const result = await attempt()
     if ('value' in result) return result

@@ -2,8 +2,15 @@ import type { Problem } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
+import { inspect } from 'node:util'
 import { connectionOptions, findEngine } from './engine-address.js'
 import { engineProblem, isUnreachable, readEngineError, type EngineError } from './engine-failure.js'
+
+/**
+ * docker-modem describes every call for its debug log, whether or not anybody reads that. Without this
+ * the agent, with all its connections, made up most of what a call cost.
+ */
+const briefly = { [inspect.custom]: () => 'the agent' }
 
 /** How long the engine may be silent before an ordinary call fails. */
 const silenceMs = 60_000
@@ -66,7 +73,7 @@ async function connect (environment: (name: string) => string | undefined): Prom
   // dockerode takes 12 MB of memory, so it is loaded by whoever uses it first.
   const { default: Engine } = await import('dockerode')
   // A kept-alive connection that a restarted engine has closed would fail the next call for no reason.
-  const agent = options.protocol === 'https' ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false })
+  const agent = Object.assign(options.protocol === 'https' ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false }), briefly)
   const prompt = { ...options, agent, timeout: silenceMs }
   return { address: address.text, prompt: new Engine(prompt), patient: new Engine({ ...prompt, timeout: 0 }) }
 }
