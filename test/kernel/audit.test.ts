@@ -3,7 +3,7 @@ import { test } from 'tap'
 import type { RouteRecord } from '../../core/plugins/records.js'
 import { requireEngine } from '../lab/engine.js'
 import { actions } from '../contract/audit-actions.js'
-import { call, fixtureFor, happyOf, order, type Happy } from './happy-round.js'
+import { call, fixtureFor, happyOf, order, removeRound, type Happy } from './happy-round.js'
 
 interface Row { readonly action: string, readonly resource_type: string, readonly resource_id: string | null, readonly user_id: string | null }
 
@@ -60,6 +60,7 @@ test('every operation that changes something writes one audit record, with its a
     if (audit.resource === 'user' && !isRefused && record.access.kind !== 'public') t.match(rows[0]?.resource_id, /^[0-9a-f-]{36}$/, `${name} says of which user`)
     if (record.access.kind !== 'public') t.match(rows[0]?.user_id, /^[0-9a-f-]{36}$/, `${name} says who`)
   }
+  t.same(await removeRound(fixture), [], 'nothing of it is left')
 })
 
 test('every action is called what the contract calls it, or is among those it does not name', async t => {

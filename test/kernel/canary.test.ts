@@ -12,7 +12,7 @@ import { test } from 'tap'
 import type { RouteRecord } from '../../core/plugins/records.js'
 import { requireEngine } from '../lab/engine.js'
 import { canary, plant, secretPlaces, secretsIn, Watch } from './canaries.js'
-import { fixtureFor, happyOf, order, type Happy } from './happy-round.js'
+import { fixtureFor, happyOf, order, removeRound, type Happy } from './happy-round.js'
 
 const watch = new Watch()
 const leaks = new Map<string, string>()
@@ -142,6 +142,7 @@ test('no secret is found in clear in anything that the platform writes', async t
     // A link in a letter is a secret too, and no answer shows it.
     t.notMatch([...log, ...messages].filter(text => /[?&](token|invite)=[\w-]{16,}/.test(text)), [/./], 'no link that lets somebody in')
   })
+  t.same(await removeRound(fixture), [], 'nothing of it is left')
 })
 
 test('no answer that is kept for a repeated request holds a secret', async t => {

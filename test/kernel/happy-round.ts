@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { HappyCall, HappyCalls, HappyFixture, HappyFixtures, TestAnswer, TestKernel } from 'busbar/sdk/testing'
 import type { PluginEntry } from '../../core/plugins/plugin-entry.js'
 
@@ -51,4 +52,23 @@ export async function call (fixture: HappyFixture, method: string, url: string, 
   const answer = await (made.as ?? fixture.admin).send(method, path + (made.query ?? ''), { body: made.body, headers: made.headers })
   const isHappy = made.expect === undefined ? answer.status >= 200 && answer.status < 400 : answer.status === made.expect
   return { fault: isHappy ? null : `${method} ${path}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 200)}`, answer }
+}
+
+/** Deletes what the round has made, on the engine too; what is still there after a while. */
+export async function removeRound ({ k, admin, ids }: HappyFixture): Promise<unknown[]> {
+  k.kernel.edge.options.guard.limiter.reset()
+  await admin.delete(`/api/projects/${ids['projectId'] ?? ''}`)
+  return await leftovers(k)
+}
+
+/** What is left of the projects that were deleted, once there was time to tear them down. */
+export async function leftovers (k: TestKernel): Promise<unknown[]> {
+  for (let n = 0; n < 1_200; n++) {
+    if ((await k.kernel.postgres.query('select 1 from projects.project where deleting_at is not null')).length === 0) return []
+    await sleep(100)
+  }
+  return await k.kernel.postgres.query(`
+    select p.id, p.slug, a.slug as application, j.task_identifier, j.attempts, j.locked_by, j.run_at, j.last_error
+    from projects.project p left join applications.application a on a.project_id = p.id left join graphile_worker.jobs j on true
+    where p.deleting_at is not null`)
 }

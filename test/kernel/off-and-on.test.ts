@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createTestKernel, type HappyFixture, type TestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../lab/engine.js'
-import { call, fixtureFor, happyOf, order, running, type Happy } from './happy-round.js'
+import { call, fixtureFor, happyOf, leftovers, order, running, type Happy } from './happy-round.js'
 
 const happy = new Map<string, Happy>()
 
@@ -23,18 +22,6 @@ async function everythingWorks (k: TestKernel): Promise<string[]> {
   // Before the next plugin goes: one that is off keeps its rows, and the project waits for it.
   for (const left of await leftovers(k)) faults.push(`a deleted project is still there: ${JSON.stringify(left)}`)
   return faults
-}
-
-/** What is left of the projects that were deleted, once there was time to tear them down. */
-async function leftovers (k: TestKernel): Promise<unknown[]> {
-  for (let n = 0; n < 300; n++) {
-    if ((await k.kernel.postgres.query('select 1 from projects.project where deleting_at is not null')).length === 0) return []
-    await sleep(100)
-  }
-  return await k.kernel.postgres.query(`
-    select p.id, p.slug, a.slug as application, j.task_identifier, j.attempts, j.locked_by, j.run_at, j.last_error
-    from projects.project p left join applications.application a on a.project_id = p.id left join graphile_worker.jobs j on true
-    where p.deleting_at is not null`)
 }
 
 async function silentChannels ({ k, admin, ids }: HappyFixture): Promise<string[]> {
