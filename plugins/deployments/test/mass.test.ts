@@ -44,15 +44,17 @@ test('many deploys', async t => {
     const all = await Promise.all(Array.from({ length: applications }, async (_, index) => await lab.application(`app${index}`, sample(`app${index}`))))
     made.push(...all)
     const begun = await Promise.all(all.map(async one => await one.deploy()))
+    // Somebody else: whoever asks for the deploys that often meets the rate limit.
+    const visitor = await lab.k.as.session('visitor')
     let isOver = false
     const answers: number[] = []
     const asking = (async () => {
       while (!isOver) {
         const at = performance.now()
-        const { status } = await admin.get(`/api/projects/${lab.projectId}/applications`)
+        const { status } = await visitor.get('/api/projects')
         if (status !== 200) throw new Error(`the platform answered ${status}`)
         answers.push(performance.now() - at)
-        await new Promise(resolve => setTimeout(resolve, 50))
+        await new Promise(resolve => setTimeout(resolve, 250))
       }
     })()
     const ended = await Promise.all(all.map(async (one, index) => await one.ended(begun[index].id, 240_000)))
