@@ -1,9 +1,9 @@
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import type { Bus, Clock, Log } from 'busbar/sdk'
-import { cancelTopic } from './cancel-watch.js'
-import type { DeploymentRecords } from './deployment-records.js'
-import type { DeploymentStore } from './deployment-store.js'
-import type { FollowUpStore } from './follow-up-store.js'
+import { cancelTopic } from './rollout/cancel-watch.js'
+import type { DeploymentRecords } from './records/deployment-records.js'
+import type { DeploymentStore } from './records/deployment-store.js'
+import type { FollowUpStore } from './queue/follow-up-store.js'
 
 const endWithinMs = 20_000
 const lookEveryMs = 200

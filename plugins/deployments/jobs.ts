@@ -1,7 +1,7 @@
 import type { JobDeclarer } from 'busbar/sdk'
-import { deployJob, type DeployPayload } from './deployment-records.js'
+import { deployJob, type DeployPayload } from './records/deployment-records.js'
 import type { Deployments } from './index.js'
-import { settleJob, type SettlePayload } from './settling.js'
+import { settleJob, type SettlePayload } from './rollout/settling.js'
 import { tidyJob, type TidyPayload } from './tidying.js'
 
 /** Longer than any TASK_TIMEOUT_MINUTES: the engine ends a deployment in time and says so in its record. */

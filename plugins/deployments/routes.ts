@@ -1,6 +1,6 @@
 import { allow, list, readPage, reply, sse, type RouteDeclarer, type SignedInCaller, wholeList } from 'busbar/sdk'
 import type { Trigger } from './api.js'
-import { readFilter } from './deployment-filter.js'
+import { readFilter } from './records/deployment-filter.js'
 import type { Deployments } from './index.js'
 import { deployment, globalDeployment, globalQuery, listQuery, rollbackBody } from './schemas.js'
 

@@ -3,9 +3,9 @@ import type { BuildLeftovers } from 'busbar/api/builds'
 import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
 import type { Jobs, Log } from 'busbar/sdk'
 import type { DeploymentStatus } from './api.js'
-import type { DeploymentLogStore } from './deployment-log-store.js'
-import { isActive } from './deployment-state.js'
-import type { DeploymentStore } from './deployment-store.js'
+import type { DeploymentLogStore } from './records/deployment-log-store.js'
+import { isActive } from './records/deployment-state.js'
+import type { DeploymentStore } from './records/deployment-store.js'
 
 const stopGraceSeconds = 30
 

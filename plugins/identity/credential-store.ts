@@ -1,5 +1,5 @@
 import type { CallerUser, CredentialSource, Database, FoundCredential, Role, Scope, SignedInCaller } from 'busbar/sdk'
-import { effectiveRole } from './effective-role.js'
+import { effectiveRole } from './users/effective-role.js'
 import { mustEnroll, type TwoFactorPolicy } from './policy.js'
 
 interface UserColumns { readonly user_id: string, readonly email: string, readonly username: string, readonly role: Role }

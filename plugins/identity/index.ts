@@ -6,8 +6,8 @@ import { m001 } from './migrations/001-create-accounts.js'
 import { m002 } from './migrations/002-create-two-factor.js'
 import { m003 } from './migrations/003-create-invitations.js'
 import { twoFactorPolicies } from './policy.js'
-import { createTokenUseStore } from './token-use-store.js'
-import { createTokenUses } from './token-uses.js'
+import { createTokenUseStore } from './tokens/token-use-store.js'
+import { createTokenUses } from './tokens/token-uses.js'
 
 export default definePlugin({
   id: 'identity',

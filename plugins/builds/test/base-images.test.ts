@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { baseImages } from '../base-images.js'
+import { baseImages } from '../builders/base-images.js'
 
 const cases: ReadonlyArray<readonly [what: string, dockerfile: string, images: readonly string[], args?: Record<string, string>]> = [
   ['an image', 'FROM node:20\nRUN x\n', ['node:20']],

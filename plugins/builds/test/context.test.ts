@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { engineTest, startLab } from '../../runtime-docker/test/lab.js'
-import { chooseFiles, packFiles } from '../build-context.js'
+import { chooseFiles, packFiles } from '../context/build-context.js'
 import { folder, processes } from './kit.js'
 
 /** Each built with the docker command, which reads the file itself, and with a context of ours. */

@@ -7,9 +7,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { startGitServer } from '../../../test/lab/git-server.js'
-import type { GitLimits } from '../git-command.js'
-import { GitSource, type CloneRequest } from '../git-source.js'
-import { parseHostPolicy } from '../host-policy.js'
+import type { GitLimits } from '../git/git-command.js'
+import { GitSource, type CloneRequest } from '../git/git-source.js'
+import { parseHostPolicy } from '../git/host-policy.js'
 import { clock as realClock, folder, gitServer, processes, recorder, redactor } from './kit.js'
 
 interface Setup {

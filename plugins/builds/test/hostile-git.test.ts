@@ -4,9 +4,9 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { startGitServer } from '../../../test/lab/git-server.js'
-import type { GitLimits } from '../git-command.js'
-import { GitSource } from '../git-source.js'
-import { parseHostPolicy } from '../host-policy.js'
+import type { GitLimits } from '../git/git-command.js'
+import { GitSource } from '../git/git-source.js'
+import { parseHostPolicy } from '../git/host-policy.js'
 import { clock, folder, gitServer, processes, rawRepository, recorder, redactor } from './kit.js'
 
 async function setUp (t: Test, limits: Partial<GitLimits> = {}) {

@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { IgnoreMatcher, type Trail } from '../ignore-matcher.js'
-import { parseIgnoreFile } from '../ignore-patterns.js'
+import { IgnoreMatcher, type Trail } from '../context/ignore-matcher.js'
+import { parseIgnoreFile } from '../context/ignore-patterns.js'
 
 /** Whether a file with these lines ignores a path. */
 function ignores (text: string, path: string): boolean {

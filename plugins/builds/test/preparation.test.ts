@@ -8,7 +8,7 @@ import { startGitServer } from '../../../test/lab/git-server.js'
 import { startRegistry } from '../../../test/lab/registry.js'
 import { engineTest, until } from '../../runtime-docker/test/lab.js'
 import type { Builder } from '../api.js'
-import { Workspaces } from '../workspace.js'
+import { Workspaces } from '../context/workspace.js'
 import { clock, folder, gitServer, log, recorder } from './kit.js'
 import { gitSource, setUp } from './preparation-lab.js'
 

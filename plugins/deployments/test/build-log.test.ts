@@ -1,8 +1,8 @@
 import type { Bus, Clock, Log, Secrets } from 'busbar/sdk'
 import { pino } from 'pino'
 import { test } from 'tap'
-import { openBuildLog, readBuildLog, type LogEntry } from '../build-log.js'
-import type { DeploymentLogStore, LogChunk, LogCut, WrittenChunk } from '../deployment-log-store.js'
+import { openBuildLog, readBuildLog, type LogEntry } from '../records/build-log.js'
+import type { DeploymentLogStore, LogChunk, LogCut, WrittenChunk } from '../records/deployment-log-store.js'
 
 /** The log store in memory, with what went over the bus. */
 function setUp () {

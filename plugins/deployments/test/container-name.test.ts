@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { candidateName } from '../container-name.js'
+import { candidateName } from '../rollout/container-name.js'
 
 const deployment = '0123abcd-0000-4000-8000-000000000000'
 

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { activeStatuses, deploymentStatuses, endsBuild, isActive, nextDeploymentState, statesBefore } from '../deployment-state.js'
+import { activeStatuses, deploymentStatuses, endsBuild, isActive, nextDeploymentState, statesBefore } from '../records/deployment-state.js'
 
 test('a deployment walks pending, building, deploying, success', async t => {
   t.equal(nextDeploymentState('pending', 'buildBegan'), 'building')

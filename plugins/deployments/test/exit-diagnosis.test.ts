@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { explainExit } from '../exit-diagnosis.js'
+import { explainExit } from '../rollout/exit-diagnosis.js'
 
 const settings = { memoryLimit: 64 * 1024 * 1024, containerCaps: 'minimal', readonlyRootfs: true } as const
 const exit = (exitCode: number | null, ...lines: string[]) => explainExit({ exitCode, oomKilled: false, lines }, settings)

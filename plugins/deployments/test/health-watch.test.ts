@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { decideHealth } from '../health-decision.js'
+import { decideHealth } from '../health/health-decision.js'
 import { readCheckIntervalMs } from '../settings.js'
 import { openLab, sample, until } from './deploy-lab.js'
 

@@ -18,7 +18,7 @@ import type { Client, Identity, SessionGrant } from '../api.js'
 import { createCredentialStore } from '../credential-store.js'
 import { createIdentity } from '../identity.js'
 import identityPlugin from '../index.js'
-import { createPasswordHasher } from '../password-hasher.js'
+import { createPasswordHasher } from '../passwords/password-hasher.js'
 
 const log = pino({ level: 'silent' })
 export const home: Client = { ip: '203.0.113.1', userAgent: 'Firefox' }

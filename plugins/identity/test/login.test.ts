@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { test } from 'tap'
 import { lockOutPolicy } from '../policy.js'
-import { addressKey } from '../lock-out.js'
-import { createPasswordHasher } from '../password-hasher.js'
+import { addressKey } from '../passwords/lock-out.js'
+import { createPasswordHasher } from '../passwords/password-hasher.js'
 import { admin, elsewhere, home, identityKit, problemOf, raceAt, refusal, showSession, signedInAdmin, signIn } from './identity-kit.js'
 
 /** The texts of what is sent to PostgreSQL while `work` runs. */

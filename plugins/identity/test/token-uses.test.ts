@@ -3,7 +3,7 @@ import { testClock } from 'busbar/sdk/testing'
 import { pino } from 'pino'
 import { test } from 'tap'
 import type { TokenUse } from '../api.js'
-import { createTokenUses } from '../token-uses.js'
+import { createTokenUses } from '../tokens/token-uses.js'
 
 const operation = (method: string, url: string): Operation =>
   ({ method, url, summary: '', group: '', access: allow.token('read', { project: 'none' }) })

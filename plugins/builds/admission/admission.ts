@@ -1,0 +1,77 @@
+import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { Clock, Instance } from 'busbar/sdk'
+import type { AdmissionVerdict, BuildAdmission, BuildContext, BuildQueue, Commit, ImagePreparation, ImageRequest, PreparedImage } from '../api.js'
+import { shortDisk, type Machine } from './admission-decision.js'
+import { readMachine, type Surroundings } from './admission-readings.js'
+import { decideQueue } from './admission-turns.js'
+import { buildSlots, type BuildSettings } from '../settings.js'
+
+export interface AdmissionParts {
+  readonly runtime: Pick<ContainerRuntime, 'info'>
+  readonly instance: Pick<Instance, 'directory'>
+  readonly clock: Clock
+  readonly settings: BuildSettings
+}
+
+/** The facts of an engine hardly change, and to ask for them takes it up to 50 ms. */
+const engineFactsMs = 60_000
+/** An engine that does not answer must not hold up the queue. */
+const engineLimitMs = 2000
+
+/**
+ * See `BuildAdmission`. It keeps nothing: who waits and who runs is the queue's knowledge, which lies in
+ * PostgreSQL and holds for all processes of the installation; what is free is read anew each time. Processes
+ * of one installation build on the same engine, so the queue is one; another installation beside it is seen
+ * in what is free.
+ */
+export class Admission implements BuildAdmission {
+  #engine: { readonly facts: Surroundings['engine'], readonly readAt: number } | undefined
+
+  constructor (private readonly parts: AdmissionParts) {}
+
+  async decide (queue: BuildQueue): Promise<ReadonlyMap<string, AdmissionVerdict>> {
+    const { settings, clock } = this.parts
+    return decideQueue(queue, { machine: await this.#machine(), settings, now: clock.now() })
+  }
+
+  /** Refuses while a disk is short: a pull needs no turn, but room. */
+  async requireDisk (): Promise<void> {
+    const short = shortDisk(await this.#machine(), this.parts.settings)
+    if (short !== undefined) throw short
+  }
+
+  /** What a build gets that nobody has asked for. */
+  async usualLimits (): Promise<ImageRequest['limits']> {
+    return buildSlots(this.parts.settings, await this.#machine()).each
+  }
+
+  async #machine (): Promise<Machine> {
+    return await readMachine({ directory: await this.parts.instance.directory(), engine: await this.#engineFacts() })
+  }
+
+  async #engineFacts (): Promise<Surroundings['engine']> {
+    const now = performance.now()
+    if (this.#engine !== undefined && now - this.#engine.readAt < engineFactsMs) return this.#engine.facts
+    const { runtime, clock } = this.parts
+    const done = new AbortController()
+    const facts = await Promise.race([
+      runtime.info().catch(() => undefined),
+      clock.sleep(engineLimitMs, done.signal).catch(() => {}).then(() => undefined)
+    ])
+    done.abort()
+    // Away: asked again the next time.
+    this.#engine = facts === undefined ? undefined : { facts, readAt: now }
+    return facts
+  }
+}
+
+/** Preparation that begins only where there is room on the disks, and never without limits. */
+export class AdmittedPreparation implements ImagePreparation {
+  constructor (private readonly preparation: ImagePreparation, private readonly admission: Admission) {}
+
+  async prepare (request: ImageRequest, context: BuildContext & { onCommit(commit: Commit): Promise<void> }): Promise<PreparedImage> {
+    await this.admission.requireDisk()
+    const limits = request.limits ?? await this.admission.usualLimits()
+    return await this.preparation.prepare({ ...request, limits }, context)
+  }
+}

@@ -1,0 +1,105 @@
+import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
+import type { Builder, BuildContext, BuilderCache, BuildRequest } from '../api.js'
+import { checkBuildpacks, imageOfBuildpack, type HostCheck } from './buildpack-reference.js'
+import { CommandLineTool, type ToolParts } from './command-line-tool.js'
+import { labelledImage, type LabellingParts } from './labelled-image.js'
+import { problems } from '../problems.js'
+import { passVariables, warnOfWithheld } from './tool-variables.js'
+
+const program = 'pack'
+
+const pack = {
+  program,
+  what: 'it builds applications with Cloud Native Buildpacks',
+  install: 'Install it from https://buildpacks.io/docs/for-platform-operators/how-to/integrate-ci/pack/: on Linux, unpack pack-v…-linux.tgz of https://github.com/buildpacks/pack/releases into /usr/local/bin'
+}
+
+export interface BuildpacksParts extends ToolParts, LabellingParts {
+  /** For applications that choose none. */
+  readonly builderImage: string
+  readonly checkHost: HostCheck
+}
+
+/** Builds without a Dockerfile, by `pack build`. Two volumes of each application keep what the next build can use. */
+export class BuildpacksBuilder implements Builder {
+  readonly #tool: CommandLineTool
+  readonly cache: BuilderCache
+
+  constructor (private readonly parts: BuildpacksParts) {
+    this.#tool = new CommandLineTool(parts, pack)
+    this.cache = volumeCache(parts.runtime)
+  }
+
+  async unavailable (): Promise<string | null> {
+    return await this.#tool.unavailable()
+  }
+
+  async build (request: BuildRequest, context: BuildContext): Promise<ImageInfo> {
+    const { applicationId, projectId, directory, scratch, customBuildpacks, noCache } = request
+    await this.#tool.require()
+    const { runtime, checkHost } = this.parts
+    const builder = request.builderImage ?? this.parts.builderImage
+    await checkBuildpacks(customBuildpacks, directory, checkHost)
+    await this.#refuseImagesOfOthers([builder, ...customBuildpacks.map(imageOfBuildpack).filter(image => image !== null)], applicationId)
+    const passed = passVariables(request.variables, { withSecrets: true })
+    warnOfWithheld(passed, program, context)
+    const { build, launch } = cacheVolumes(applicationId)
+    for (const volume of [build, launch]) await runtime.ensureVolume(volume, { projectId, applicationId })
+    context.log({ level: 'info', msg: `Building with the builder ${builder}${customBuildpacks.length === 0 ? '' : ` and the buildpacks ${customBuildpacks.join(', ')}`}` })
+    try {
+      return await labelledImage(this.parts, { program, request }, context, async name => {
+        await this.#tool.run({
+          args: [
+            'build', name, '--no-color', '--path', directory, '--builder', builder, '--pull-policy', 'if-not-present', '--docker-host', 'inherit',
+            '--cache', `type=build;format=volume;name=${build};type=launch;format=volume;name=${launch}`,
+            ...noCache ? ['--clear-cache'] : [],
+            ...customBuildpacks.flatMap(buildpack => ['--buildpack', buildpack]),
+            ...passed.args
+          ],
+          env: passed.env,
+          own: {},
+          directory,
+          scratch
+        }, context)
+      })
+    } catch (error) {
+      // A program that was killed leaves the containers in which it was building.
+      for (const volume of [build, launch]) await runtime.releaseVolume(volume).catch(() => undefined)
+      throw error
+    }
+  }
+
+  /** Images of this machine are used without asking a registry, and buildpacks could read whatever is in them. */
+  async #refuseImagesOfOthers (images: readonly string[], applicationId: string): Promise<void> {
+    for (const image of images) {
+      const found = await this.parts.runtime.image(image)
+      if (found?.builtFor !== undefined && found.builtFor.applicationId !== applicationId) throw problems.imageOfOthers({ image })
+    }
+  }
+}
+
+/** As the contract names them. */
+export function cacheVolumes (applicationId: string): { readonly build: string, readonly launch: string } {
+  const short = applicationId.slice(0, 8)
+  return { build: `busbar-cnb-cache-${short}`, launch: `busbar-cnb-launch-${short}` }
+}
+
+function volumeCache (runtime: ContainerRuntime): BuilderCache {
+  return {
+    async sizes (applicationId) {
+      const { build, launch } = cacheVolumes(applicationId)
+      const volumes = await runtime.volumes({ applicationId })
+      const sizeOf = (wanted: string): number => volumes.find(({ name }) => name === wanted)?.sizeBytes ?? 0
+      return { buildBytes: sizeOf(build), launchBytes: sizeOf(launch) }
+    },
+    async clear (applicationId) {
+      const names = new Set(Object.values(cacheVolumes(applicationId)))
+      // Only what carries this application's labels: another one's id may begin alike.
+      const owned = (await runtime.volumes({ applicationId })).map(({ name }) => name).filter(name => names.has(name))
+      for (const name of owned) {
+        await runtime.releaseVolume(name)
+        await runtime.removeVolume(name)
+      }
+    }
+  }
+}

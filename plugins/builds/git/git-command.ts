@@ -1,0 +1,120 @@
+import type { Exec, ExecOptions, ExecResult } from 'busbar/sdk'
+import type { LookupAddress } from 'node:dns'
+import { localProblem } from './git-failure.js'
+import type { RepositoryAddress } from './repository-address.js'
+import { problems } from '../problems.js'
+
+/** What git may do with somebody else's repository: fetch over HTTP, run nothing, ask nobody. */
+const settings: ReadonlyArray<readonly [key: string, value: string]> = [
+  ['protocol.allow', 'never'],
+  ['protocol.http.allow', 'always'],
+  ['protocol.https.allow', 'always'],
+  ['http.followRedirects', 'false'],
+  ['http.lowSpeedLimit', '1000'],
+  ['credential.helper', ''],
+  ['core.askPass', ''],
+  ['core.hooksPath', '/dev/null'],
+  ['core.fsmonitor', 'false'],
+  ['submodule.recurse', 'false'],
+  ['fetch.recurseSubmodules', 'false'],
+  // Always one growing file, whose size can be watched.
+  ['fetch.unpackLimit', '1'],
+  // Larger files go through in pieces instead of being held.
+  ['core.bigFileThreshold', '32m'],
+  ['gc.auto', '0'],
+  ['maintenance.auto', 'false']
+]
+
+/** What bounds the work for one repository. */
+export interface GitLimits {
+  /** Of the fetched pack, and of the files in it. */
+  readonly checkoutBytes: number
+  /** How long a fetch may take. */
+  readonly fetchMs: number
+  /** How long a host may send next to nothing. */
+  readonly silenceSeconds: number
+}
+
+const leastMemoryBytes = 64 * 2 ** 20
+const mostMemoryBytes = 512 * 2 ** 20
+
+/** The largest piece of memory that git takes: a host can send an answer without end, or a delta that grows to anything. */
+export const memoryLimit = ({ checkoutBytes }: GitLimits): number => Math.min(mostMemoryBytes, Math.max(leastMemoryBytes, checkoutBytes))
+
+/** How the host of one repository is talked to. */
+export interface Connection {
+  readonly address: RepositoryAddress
+  /** The addresses that were checked: git connects to these and asks no name server again. */
+  readonly pinned: readonly LookupAddress[]
+  /** `user:password`. */
+  readonly credentials: string | null
+}
+
+/**
+ * The environment of a git process. Credentials are only here: not in an argument, which other users of the
+ * machine can read, and not in a file. They are bound to the host, so no other one is ever sent them.
+ */
+export function gitEnvironment (home: string, limits: GitLimits, connection?: Connection): Record<string, string> {
+  const all = [...settings, ['http.lowSpeedTime', String(limits.silenceSeconds)] as const, ...connection === undefined ? [] : connectionSettings(connection)]
+  return {
+    HOME: home,
+    XDG_CONFIG_HOME: home,
+    LANG: 'C',
+    LC_ALL: 'C',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_ALLOW_PROTOCOL: 'http:https',
+    GIT_LFS_SKIP_SMUDGE: '1',
+    GIT_ALLOC_LIMIT: String(memoryLimit(limits)),
+    GIT_CONFIG_COUNT: String(all.length),
+    ...Object.fromEntries(all.flatMap(([key, value], index) => [[`GIT_CONFIG_KEY_${index}`, key], [`GIT_CONFIG_VALUE_${index}`, value]]))
+  }
+}
+
+function connectionSettings ({ address, pinned, credentials }: Connection): Array<readonly [string, string]> {
+  const { origin, host, port } = address
+  const addresses = pinned.map(({ address: text, family }) => family === 6 ? `[${text}]` : text)
+  return [
+    ...(addresses.length === 0 ? [] : [['http.curloptResolve', `${host}:${port}:${addresses.join(',')}`] as const]),
+    ...(credentials === null ? [] : [[`http.${origin}/.extraHeader`, `Authorization: ${basicAuthorization(credentials)}`] as const])
+  ]
+}
+
+export const basicAuthorization = (credentials: string): string => `Basic ${Buffer.from(credentials).toString('base64')}`
+
+/** Settings by environment came with 2.31, the pinning of addresses with 2.37. */
+export async function checkGitVersion (exec: Exec, mustPin: boolean): Promise<void> {
+  const { stdout } = await exec.run(['git', 'version'], { timeoutMs: 10_000 })
+  const [, major = '0', minor = '0'] = /(\d+)\.(\d+)/.exec(stdout) ?? []
+  const number = Number(major) * 1000 + Number(minor)
+  if (number < 2031) throw problems.gitTooOld({ version: `${major}.${minor}`, wanted: '2.31', why: '' })
+  if (mustPin && number < 2037) {
+    throw problems.gitTooOld({ version: `${major}.${minor}`, wanted: '2.37', why: ' to keep private hosts out; or set GIT_PRIVATE_HOSTS=allow if nobody but you may deploy' })
+  }
+}
+
+/** Runs git; when it ended because `signal` aborted, the reason of that is thrown. */
+export async function runGit (exec: Exec, args: readonly string[], options: ExecOptions & { readonly signal: AbortSignal }): Promise<ExecResult> {
+  try {
+    return await exec.run(['git', ...args], options)
+  } catch (error) {
+    options.signal.throwIfAborted()
+    throw error
+  }
+}
+
+/** The output of a git command that works on files alone. */
+export async function localGit (exec: Exec, args: readonly string[], options: { cwd: string, home: string, limits: GitLimits, signal: AbortSignal, repo: string, onLine?: (line: string) => void }): Promise<ExecResult> {
+  const result = await runGit(exec, args, {
+    cwd: options.cwd,
+    env: gitEnvironment(options.home, options.limits),
+    timeoutMs: 300_000,
+    maxOutputBytes: 64 * 1024,
+    signal: options.signal,
+    onLine: options.onLine === undefined ? undefined : (line, stream) => { if (stream === 'stdout') options.onLine?.(line) }
+  })
+  if (result.exitCode !== 0) throw localProblem(result.stderr, options.repo, `git ${args[0] ?? ''} ended with ${result.exitCode ?? result.signal ?? 'nothing'}`)
+  return result
+}

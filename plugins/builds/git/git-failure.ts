@@ -1,0 +1,64 @@
+import type { Problem } from 'busbar/sdk'
+import { problems } from '../problems.js'
+
+interface Attempt {
+  readonly repo: string
+  readonly branch: string | null
+  readonly hasCredentials: boolean
+  /** Of memory that git may take at once. */
+  readonly memoryMib: number
+}
+
+type Row = readonly [pattern: RegExp, make: (attempt: Attempt, reason: string) => Problem]
+
+const diskFull = /no space left on device|disk quota exceeded/i
+
+const table: readonly Row[] = [
+  [/couldn't find remote ref|Remote branch .* not found/i, ({ repo, branch }) => branch === null ? problems.empty({ repo }) : problems.branchMissing({ repo, branch })],
+  [/could not read (Username|Password)|Authentication failed|returned error: 401/i, ({ repo, hasCredentials }) => hasCredentials ? problems.credentialsRefused({ repo }) : problems.needsCredentials({ repo })],
+  [/returned error: 403/i, ({ repo }) => problems.forbidden({ repo })],
+  [/repository .* not found|returned error: (404|410)/i, ({ repo }) => problems.repositoryMissing({ repo })],
+  [/not valid: is this a git repository|does not appear to be a git repository/i, ({ repo }) => problems.empty({ repo })],
+  [/could not resolve host/i, ({ repo }, reason) => problems.unreachable({ repo, reason })],
+  [/certificate|SSL|TLS|handshake/i, ({ repo }, reason) => problems.tls({ repo, reason })],
+  [/attempting to allocate|out of memory/i, ({ repo, memoryMib }) => problems.tooMuchMemory({ repo, limit: memoryMib })],
+  [diskFull, ({ repo }, reason) => problems.diskFull({ repo, reason })],
+  [/bad (object|pack header)|early EOF|pack .*(corrupt|mismatch|truncated)|index-pack|inflate/i, ({ repo }, reason) => problems.damaged({ repo, reason })],
+  [/protocol error|bad line length|expected .*(flush|packet|got)|invalid (server|ls-refs) response/i, ({ repo }, reason) => problems.notGit({ repo, reason })],
+  [/failed to connect|couldn't connect|connection (timed out|refused|reset)|operation (too slow|timed out)|empty reply|recv failure|send failure|returned error: 5\d\d/i,
+    ({ repo }, reason) => problems.unreachable({ repo, reason })],
+  [/RPC failed|unexpected disconnect|hung up/i, ({ repo }, reason) => problems.damaged({ repo, reason })]
+]
+
+/** What git says on stderr when a fetch fails, as a problem with a remedy. */
+export function gitProblem (stderr: string, attempt: Attempt): Problem {
+  const reason = reasonIn(stderr)
+  const row = table.find(([pattern]) => pattern.test(stderr))
+  return row === undefined ? problems.gitFailed({ repo: attempt.repo, reason }) : row[1](attempt, reason)
+}
+
+/** What git says on stderr when it fails on files that it has fetched. */
+export function localProblem (stderr: string, repo: string, otherwise: string): Problem {
+  const reason = stderr.trim() === '' ? otherwise : reasonIn(stderr)
+  if (diskFull.test(stderr)) return problems.diskFull({ repo, reason })
+  if (/file name too long|invalid path|cannot create directory|unable to create file/i.test(stderr)) return problems.badFileName({ repo, reason: firstError(stderr) })
+  return problems.gitFailed({ repo, reason })
+}
+
+/** True when the server answered with a redirect, which git was told not to follow. */
+export const isRedirect = (stderr: string): boolean => /returned error: 30[1278]/.test(stderr)
+
+/** True when the server does not hand out a commit by its name. */
+export const isUnadvertised = (stderr: string): boolean => /not our ref|unadvertised object|bad object|no such remote ref/i.test(stderr)
+
+/** Of many files that cannot be made, the first is enough. */
+const firstError = (stderr: string): string => printable(/^(?:fatal|error): (.*)$/m.exec(stderr)?.[1] ?? reasonIn(stderr))
+
+/** A name in it may be as long as its writer liked. */
+const printable = (text: string): string => text.length > 300 ? `${text.slice(0, 150)} … ${text.slice(-130)}` : text
+
+function reasonIn (stderr: string): string {
+  const lines = stderr.split('\n').map(line => line.trim()).filter(line => line !== '')
+  const last = lines.findLast(line => /^(fatal|error): /.test(line)) ?? lines.at(-1) ?? 'git gave no reason'
+  return last.replace(/^(fatal|error): /, '').replace(/^unable to access '[^']*': /, '').slice(0, 500)
+}

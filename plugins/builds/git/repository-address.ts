@@ -1,0 +1,64 @@
+import { problems } from '../problems.js'
+
+/** A repository that can be fetched over HTTP. Holds no secret but `userInfo`. */
+export interface RepositoryAddress {
+  /** Without credentials: fit for an argument, a log and an error. */
+  readonly url: string
+  readonly origin: string
+  readonly isSecure: boolean
+  readonly host: string
+  readonly port: number
+  /** `user:password` that was written into the address. */
+  readonly userInfo: string | null
+}
+
+/** Reads the address a user gave. */
+export function parseRepository (repo: string): RepositoryAddress {
+  const shown = repo.replace(/\/\/[^/@]*@/, '//').slice(0, 300)
+  if (/^(ssh|git\+ssh):\/\//i.test(repo) || /^[\w.-]+@[\w.-]+:[^/]/.test(repo)) throw problems.sshRepository({ repo: shown })
+  const url = parseUrl(repo)
+  if (url === undefined || repo.length > 2000 || /[\s\u0000-\u001f\u007f]/.test(repo)) throw problems.badRepository({ repo: shown })
+  const { username, password } = url
+  url.username = url.password = ''
+  return {
+    url: url.href.replace(/\/+$/, ''),
+    origin: url.origin,
+    isSecure: url.protocol === 'https:',
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port !== '' ? Number(url.port) : url.protocol === 'https:' ? 443 : 80,
+    userInfo: username === '' ? null : `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  }
+}
+
+function parseUrl (text: string): URL | undefined {
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return undefined
+  const url = new URL(text)
+  const isPlain = url.hostname !== '' && url.pathname !== '/' && url.search === '' && url.hash === ''
+  return isPlain ? url : undefined
+}
+
+/** Refuses what git would read as an option or a ref expression. */
+export function checkBranch (branch: string): void {
+  const isGood = branch.length <= 255 && /^[\w.@+#/-]+$/u.test(branch) && !/^[-/.]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)|[./]$/.test(branch) && branch !== '@'
+  if (!isGood) throw problems.badBranch({ branch: branch.slice(0, 100) })
+}
+
+/** A full name, so that a short one cannot come to mean another commit. */
+export function checkCommit (commit: string): void {
+  if (!/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(commit)) throw problems.badCommit({ commit: commit.slice(0, 100) })
+}
+
+const users: ReadonlyArray<readonly [host: RegExp, user: string]> = [
+  [/github/, 'x-access-token'],
+  [/gitlab/, 'oauth2'],
+  [/bitbucket/, 'x-token-auth'],
+  [/gitea|forgejo|codeberg/, 'oauth2']
+]
+
+/** `user:password` for basic authentication; the token goes by the user name its provider expects. */
+export function credentialsFor ({ host, userInfo }: RepositoryAddress, token: string | null): string | null {
+  if (token === null || token === '') return userInfo
+  if (token.includes(':')) return token
+  const user = users.find(([pattern]) => pattern.test(host))?.[1]
+  return user === undefined ? `${token}:` : `${user}:${token}`
+}

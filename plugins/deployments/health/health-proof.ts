@@ -1,0 +1,138 @@
+import { connect } from 'node:net'
+import type { HealthCheck } from 'busbar/api/applications'
+import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import { isProblem, type Clock } from 'busbar/sdk'
+import { DeployFailure } from '../rollout/deploy-failure.js'
+import { askHttp } from './http-check.js'
+
+/** Grows slowly: a pause that doubles would be as long as what it waits for. */
+const firstPollMs = 20
+const pauseGrowth = 1.2
+const longestPollMs = 2000
+const portMs = 10_000
+const aliveMs = 2000
+/** Where servers usually listen: looked at to say what is wrong with the port. */
+const usualPorts = [80, 3000, 8000, 8080, 5000, 4000, 3001, 8888, 9000, 5173, 8081, 443]
+
+export interface ProofRequest {
+  readonly check: HealthCheck
+  readonly containerId: string
+  readonly port: number
+  /** False when neither the application nor its image names a port: it may not listen at all. */
+  readonly isPortKnown: boolean
+}
+
+export interface HealthProof {
+  readonly status: 'passing' | 'skipped'
+  readonly message: string
+}
+
+interface Tools {
+  readonly runtime: ContainerRuntime
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+/** Resolves when the container may get traffic; rejects with a `DeployFailure` that says why it may not. */
+export async function proveHealthy (proof: ProofRequest, tools: Tools): Promise<HealthProof> {
+  switch (proof.check.type) {
+    case 'http': return await proveByHttp(proof, proof.check, tools)
+    case 'command': return await proveByCommand(proof, proof.check, tools)
+    case 'none': return proof.isPortKnown ? await proveByPort(proof, tools) : await proveByLife(proof, tools)
+  }
+}
+
+/** Polls with growing pauses until `attempt` answers or the window is over; then the last detail. */
+async function poll<T> (windowMs: number, { clock, signal }: Tools, attempt: () => Promise<{ value: T } | { detail: string }>): Promise<{ value: T } | { detail: string }> {
+  const end = clock.now().getTime() + windowMs
+  for (let pause = firstPollMs; ; pause = Math.min(pause * pauseGrowth, longestPollMs)) {
+    signal.throwIfAborted()
+    const result = await attempt()
+    if ('value' in result) return result
+    const left = end - clock.now().getTime()
+    if (left <= 0) return result
+    await clock.sleep(Math.min(pause, left), signal)
+  }
+}
+
+async function proveByHttp (proof: ProofRequest, check: HealthCheck & { type: 'http' }, tools: Tools): Promise<HealthProof> {
+  let isRefused = false
+  const result = await poll(check.windowSeconds * 1000, tools, async () => {
+    const result = await askHttp(proof.containerId, { ...check, port: proof.port }, tools)
+    isRefused = result.isRefused
+    return result.isHealthy ? { value: result.saw } : { detail: result.saw }
+  })
+  if ('value' in result) return { status: 'passing', message: `GET ${check.path} ${result.value}` }
+  const wanted = check.expectStatus === 0 ? 'a 2xx' : String(check.expectStatus)
+  const others = isRefused ? await portsInUse(proof, tools) : ''
+  throw new DeployFailure(
+    `the health check GET ${check.path} on port ${proof.port} did not answer ${wanted} within ${check.windowSeconds} s; at last it ${result.detail}${others}`,
+    others === '' ? 'correct the path, the expected status or the window with PUT …/health-check, or the application' : 'set container_port to the port it listens on')
+}
+
+async function proveByCommand (proof: ProofRequest, check: HealthCheck & { type: 'command' }, tools: Tools): Promise<HealthProof> {
+  const { startPeriodSeconds: start, intervalSeconds: interval, retries, timeoutSeconds: timeout } = check
+  const windowSeconds = Math.min(120, Math.max(30, start + interval * (retries + 1) + timeout * retries))
+  let output = ''
+  const result = await poll<HealthProof>(windowSeconds * 1000, tools, async () => {
+    const state = await tools.runtime.inspect(proof.containerId)
+    output = state?.healthOutput ?? output
+    if (state?.health === 'healthy') return { value: { status: 'passing', message: 'the health command succeeded' } }
+    if (state?.health === 'unhealthy') {
+      throw new DeployFailure(`the health command failed ${retries} times in a row`, 'correct it with PUT …/health-check, or the application', output === '' ? null : output)
+    }
+    return { detail: 'it has not succeeded yet' }
+  })
+  if ('value' in result) return result.value
+  throw new DeployFailure(`the health command did not succeed within ${windowSeconds} s`, 'correct it with PUT …/health-check, or the application', output === '' ? null : output)
+}
+
+async function proveByPort (proof: ProofRequest, tools: Tools): Promise<HealthProof> {
+  const result = await poll(portMs, tools, async () =>
+    await accepts(proof, proof.port, tools) ? { value: true } : { detail: 'nothing listens there' })
+  if ('value' in result) return { status: 'skipped', message: `no health check; port ${proof.port} accepts connections` }
+  const others = await portsInUse(proof, tools)
+  throw new DeployFailure(`nothing listened on port ${proof.port} within ${portMs / 1000} s${others}`,
+    others === ''
+      ? 'make the application listen on 0.0.0.0 (not on localhost) and on this port, or set container_port to the one it uses'
+      : 'set container_port to the port it listens on')
+}
+
+/** Nobody named a port: it serves as soon as the usual one answers, and is a worker when it lives without. */
+async function proveByLife (proof: ProofRequest, tools: Tools): Promise<HealthProof> {
+  const result = await poll(aliveMs, tools, async () =>
+    await accepts(proof, proof.port, tools) ? { value: true } : { detail: '' })
+  return {
+    status: 'skipped',
+    message: 'value' in result
+      ? `no health check; port ${proof.port} accepts connections`
+      : `no health check and no port: the process has lived for ${aliveMs / 1000} s`
+  }
+}
+
+async function portsInUse (proof: ProofRequest, tools: Tools): Promise<string> {
+  const candidates = usualPorts.filter(port => port !== proof.port)
+  const open = await Promise.all(candidates.map(async port => await accepts(proof, port, tools)))
+  const found = candidates.filter((_, index) => open[index])
+  return found.length === 0 ? '' : `; the container listens on ${found.sort((a, b) => a - b).join(', ')}`
+}
+
+/** Nothing is proven about a container while the engine cannot be asked. */
+function unlessEngineAway (error: unknown): undefined {
+  if (isProblem(error) && error.code === 'E_ENGINE_UNREACHABLE') throw error
+}
+
+async function accepts ({ containerId }: ProofRequest, port: number, { runtime, signal }: Tools): Promise<boolean> {
+  const at = await runtime.dial(containerId, port).catch(unlessEngineAway)
+  if (at === undefined || signal.aborted) return false
+  return await new Promise<boolean>(resolve => {
+    const socket = connect({ ...at, timeout: 1000 })
+    const end = (result: boolean): void => {
+      socket.destroy()
+      resolve(result)
+    }
+    socket.once('connect', () => end(true))
+    socket.once('error', () => end(false))
+    socket.once('timeout', () => end(false))
+  })
+}

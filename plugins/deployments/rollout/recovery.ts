@@ -1,0 +1,82 @@
+import type { ApplicationRegistry } from 'busbar/api/applications'
+import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { Clock, Jobs, Log } from 'busbar/sdk'
+import { outlast } from './database-outage.js'
+import type { DeploymentRecords } from '../records/deployment-records.js'
+import type { DeploymentStore } from '../records/deployment-store.js'
+import { enqueueSettle } from './settling.js'
+import type { Tidying } from '../tidying.js'
+
+const everyMs = 60_000
+/** A deployment that nobody has touched for so long has lost its process or its job. */
+const abandonedMs = 2 * 60_000
+/** Whoever works on one notes it in its record every two seconds. */
+const leftMs = 10_000
+
+export interface RecoveryParts {
+  readonly store: DeploymentStore
+  readonly records: DeploymentRecords
+  readonly registry: ApplicationRegistry
+  readonly tidying: Tidying
+  readonly runtime: ContainerRuntime
+  readonly jobs: Jobs
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Sees to it that no deployment stays active without anybody working on it, and no container without an owner. */
+export class Recovery {
+  readonly #parts: RecoveryParts
+  constructor (parts: RecoveryParts) { this.#parts = parts }
+
+  /** At the start everything that is active is given a job again; later only what has been left alone for long. */
+  async run (signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#parts
+    await this.requeue(clock.now())
+    const following = this.#followEngine(signal)
+    while (!signal.aborted) {
+      await clock.sleep(everyMs, signal).catch(() => {})
+      if (signal.aborted) break
+      await this.requeue(new Date(clock.now().getTime() - abandonedMs)).catch((error: unknown) =>
+        log.error({ err: error }, 'deployments that lost their process could not be looked up'))
+    }
+    await following
+  }
+
+  /** Whenever the engine is there (again): what could not be finished, or taken back, without it is now. */
+  async #followEngine (signal: AbortSignal): Promise<void> {
+    const { runtime, clock, log } = this.#parts
+    for await (const event of runtime.events(signal)) {
+      if (event.kind !== 'resync') continue
+      const work = async (): Promise<void> => {
+        if (event.lostAt !== undefined) await this.requeue(new Date(clock.now().getTime() - leftMs))
+        await this.survey()
+      }
+      await outlast(work, { clock, signal }).catch((error: unknown) => {
+        if (!signal.aborted) log.warn({ err: error }, 'the containers left by earlier deploys could not be looked up; they are when the engine is back')
+      })
+    }
+  }
+
+  /** One that has a job already is not done twice: the queue of its application lets one run at a time. */
+  async requeue (before: Date): Promise<void> {
+    const { store, records, log } = this.#parts
+    for (const { id, application_id: applicationId, status } of await store.abandoned(before)) {
+      if (status !== 'pending') log.warn({ deploymentId: id, applicationId, status }, 'a deployment was left by its process and is taken up again')
+      await records.enqueue(id, applicationId)
+    }
+  }
+
+  /** Applications are settled where a container does not serve, or serves under another name. */
+  async survey (): Promise<void> {
+    const { runtime, registry, tidying, jobs } = this.#parts
+    const applicationIds = new Set((await runtime.list({})).flatMap(({ owner }) => owner.applicationId ?? []))
+    for (const applicationId of applicationIds) {
+      const application = await registry.deployable(applicationId)
+      if (application === undefined) continue
+      const found = await tidying.survey(applicationId)
+      const isSettled = found.every(({ container, fate }) => fate !== 'stop' && fate !== 'remove' && (fate !== 'serves' || container.name === application.slug))
+      if (!isSettled) await enqueueSettle(jobs, applicationId)
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import * as argon2 from '@node-rs/argon2'
+import { passwordPolicy } from '../policy.js'
+import { problems } from '../problems.js'
+
+/** The second choice of OWASP: argon2id, 19 MiB, two passes, one lane; about 9 ms. */
+const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
+
+/** Two at once: every hash holds one of libuv's four threads, which files and DNS need too. */
+const maxRunning = 2
+/** A second of work. Whoever comes later is told to come back. */
+const maxWaiting = 200
+
+export interface PasswordHasher {
+  hash(password: string): Promise<string>
+  /** False without a stored hash, after the same time as with one. */
+  verify(stored: string | undefined, password: string): Promise<boolean>
+}
+
+/** What computes: the library, unless somebody wants to count. */
+export type Argon2 = Pick<typeof argon2, 'hash' | 'verify'>
+
+export function createPasswordHasher ({ hash, verify }: Argon2 = argon2): PasswordHasher {
+  const inTurn = createTurns(maxRunning, maxWaiting)
+  let decoy: Promise<string> | undefined
+
+  /** Made once, for all who ask at the same time. */
+  async function decoyHash (): Promise<string> {
+    decoy ??= inTurn(() => hash('there is no such user', cost)).catch((error: unknown) => {
+      decoy = undefined
+      throw error
+    })
+    return await decoy
+  }
+
+  return Object.freeze<PasswordHasher>({
+    hash: password => inTurn(() => hash(password, cost)),
+    async verify (stored, password) {
+      // Asked for in either case: the first login after a start must not tell one from the other.
+      const other = await decoyHash()
+      const against = stored ?? other
+      const isTooLong = Buffer.byteLength(password) > passwordPolicy.maxBytes
+      const isRight = await inTurn(() => verify(against, isTooLong ? '' : password))
+      return isRight && !isTooLong && stored !== undefined
+    }
+  })
+}
+
+/** 400 when the password is too short or too long to be one. */
+export function checkPassword (password: string): void {
+  const { minCharacters, maxBytes } = passwordPolicy
+  // Counted in characters as people see them, not in UTF-16 units.
+  if ([...password].length < minCharacters) throw problems.passwordShort({ min: minCharacters })
+  if (Buffer.byteLength(password) > maxBytes) throw problems.passwordLong({ max: maxBytes })
+}
+
+function createTurns (maxRunning: number, maxWaiting: number) {
+  const waiting: Array<() => void> = []
+  let running = 0
+  return async <T>(work: () => Promise<T>): Promise<T> => {
+    if (running < maxRunning) running++
+    else if (waiting.length >= maxWaiting) throw problems.busy()
+    else await new Promise<void>(resolve => waiting.push(resolve))
+    try {
+      return await work()
+    } finally {
+      const next = waiting.shift()
+      if (next !== undefined) next()
+      else running--
+    }
+  }
+}
