@@ -5,13 +5,15 @@
 import { loadavg } from 'node:os'
 import { bus } from './bus.js'
 import { deploys } from './deploys.js'
+import { disk } from './disk.js'
+import { lists } from './lists.js'
 import { logins } from './logins.js'
 import { requests } from './requests.js'
 import { start } from './start.js'
 import { printTable } from './table.js'
 import { toggles } from './toggles.js'
 
-const benchmarks = [requests, bus, toggles, start, logins, deploys]
+const benchmarks = [requests, lists, bus, toggles, start, logins, deploys, disk]
 
 const wanted = process.argv.slice(2)
 console.log('The machine is noisy: only the ratios count. Each is the median of rounds in which both sides ran in turn.')
