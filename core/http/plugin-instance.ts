@@ -9,6 +9,7 @@ import { inFrame } from '../plugins/frames.js'
 import type { RouteRecord } from '../plugins/records.js'
 import { cookieHeader, sendProblem } from './answers.js'
 import type { Idempotency } from './idempotency.js'
+import { isLong, writeInPieces } from './long-lists.js'
 import type { RequestContext } from './request-context.js'
 import { toProblem } from './problems.js'
 import { explainFault, holdsBadText, validatorOf } from './schemas.js'
@@ -193,7 +194,13 @@ function call (context: RequestContext, { self }: InstanceOptions): unknown {
 function send (result: unknown, context: RequestContext, reply: FastifyReply, options: InstanceOptions): unknown {
   if (isReply(result)) return sendReply(result, context, reply, options)
   void reply.code(context.record.successStatus)
-  return result === undefined ? reply.send() : result
+  return result === undefined ? reply.send() : valueOf(result, reply)
+}
+
+function valueOf (value: unknown, reply: FastifyReply): unknown {
+  if (!isLong(value)) return value
+  void reply.type('application/json; charset=utf-8')
+  return writeInPieces(value, piece => reply.serialize(piece) as string)
 }
 
 async function sendReply (result: Reply, context: RequestContext, reply: FastifyReply, { secureCookies, log }: InstanceOptions): Promise<unknown> {
@@ -202,7 +209,7 @@ async function sendReply (result: Reply, context: RequestContext, reply: Fastify
       const { headers = {}, cookies = [] } = result.options
       void reply.code(result.status).headers(headers)
       for (const cookie of cookies) void reply.header('set-cookie', cookieHeader(cookie, secureCookies || context.secure))
-      return result.value === null ? await reply.send() : result.value
+      return result.value === null ? await reply.send() : valueOf(result.value, reply)
     }
     case 'redirect':
       return await reply.code(302).header('location', result.url).send()

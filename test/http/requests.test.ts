@@ -15,6 +15,21 @@ test('an answer is written by its schema and holds nothing else', async t => {
   t.same((await k.as.anonymous().get('/api/probe/echo?n=7')).body, { n: 7, ip: '127.0.0.1', secure: false })
 })
 
+test('a list of any length comes whole, in its order, by its schema, and others are served meanwhile', async t => {
+  for (const n of [0, 1, 100, 101, 250, 1000]) {
+    const { status, body, headers } = await k.as.anonymous().get(`/api/probe/numbers?n=${n}`)
+    t.equal(status, 200)
+    t.same(body, Array.from({ length: n }, (_, at) => ({ n: at, name: null })))
+    t.equal(headers['x-total-count'], String(n))
+    t.equal(headers['content-type'], 'application/json; charset=utf-8')
+  }
+  const order: string[] = []
+  const long = k.as.anonymous().get('/api/probe/numbers?n=200000').then(() => { order.push('long') })
+  await k.as.anonymous().get('/api/probe/echo').then(() => { order.push('short') })
+  await long
+  t.same(order, ['short', 'long'])
+})
+
 test('a query is coerced, and a wrong one is 400 naming the field', async t => {
   t.match(await k.as.anonymous().get('/api/probe/echo?n=seven'), { status: 400, body: { error: 'n must be an integer', code: 'E_QUERY_INVALID' } })
 })

@@ -13,6 +13,11 @@ export const probe = definePlugin({
       handler: ({ query, ip, secure }) => ({ n: query.n ?? null, ip, secure, hidden: 'never shown' })
     })
     route({
+      method: 'GET', url: '/api/probe/numbers', summary: 'List Numbers', access: allow.public('a test'),
+      schema: { query: object({ n: maybe(Type.Integer()) }), response: { 200: list(object({ n: Type.Integer(), name: nullable(Type.String()) })) } },
+      handler: ({ query }) => reply(200, Array.from({ length: query.n ?? 0 }, (_, n) => ({ n, name: null, hidden: 'never shown' })), { headers: { 'X-Total-Count': String(query.n) } })
+    })
+    route({
       method: 'POST', url: '/api/probe/things', summary: 'Create Thing', access: allow.token('write', { project: 'none' }), idempotent: true,
       audit: { action: 'create_thing', resource: 'thing', id: { result: 'id' } },
       schema: {
