@@ -1,4 +1,4 @@
-import type { Log } from 'busbar/sdk'
+import type { Clock, Log } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { ContainerEvent } from './api.js'
 import type { EngineClient } from './engine-client.js'
@@ -23,19 +23,32 @@ export function judgeAfterCrash ({ Config: { Image: image, Labels: labels }, Cre
   return isDown && policy?.Name === 'unless-stopped' && new Date(state.FinishedAt) >= lostAt ? 'start' : 'leave'
 }
 
+/** An engine that has only just come back may refuse what it does a moment later. */
+const retryAfterMs = [500, 1000, 2000, 4000, 8000, 16_000] as const
+
+interface Recovery {
+  readonly runtime: { events(signal: AbortSignal): AsyncIterable<ContainerEvent>, recover(lostAt: Date): Promise<void> }
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly log: Log
+}
+
 /** Whenever the engine is back, after what was lost with it. */
-export async function followCrashes (runtime: { events(signal: AbortSignal): AsyncIterable<ContainerEvent>, recover(lostAt: Date): Promise<void> }, log: Log, signal: AbortSignal): Promise<void> {
+export async function followCrashes ({ runtime, clock, log }: Recovery, signal: AbortSignal): Promise<void> {
   // An engine that is lost again before all was done is still owed what went before.
   let since: Date | undefined
   for await (const event of runtime.events(signal)) {
     if (event.kind !== 'resync') continue
     since ??= event.lostAt
-    if (since === undefined) continue
-    try {
-      await runtime.recover(since)
-      since = undefined
-    } catch (error) {
-      log.warn({ err: error }, 'not every container could be looked after since the engine is back')
+    for (const waitMs of retryAfterMs) {
+      if (since === undefined) break
+      try {
+        await runtime.recover(since)
+        since = undefined
+      } catch (error) {
+        log.warn({ err: error, waitMs }, 'not every container could be looked after since the engine is back')
+        await clock.sleep(waitMs, signal).catch(() => {})
+      }
+      if (signal.aborted) return
     }
   }
 }
@@ -57,7 +70,8 @@ export async function recoverContainers ({ engine, instanceId, log }: { readonly
       await engine.call(`${verdict} the container ${id.slice(0, 12)}`, async docker => {
         const container = docker.getContainer(id)
         await (verdict === 'start' ? container.start() : container.remove({ force: true, v: true }))
-      }, { absent: [304, 404, 409], patient: true })
+      // Refused with 409, a removal is not done: it is tried again.
+      }, { absent: verdict === 'start' ? [304, 404, 409] : [404], patient: true })
     } catch (error) {
       failures.push(error)
     }

@@ -15,7 +15,7 @@ export default definePlugin({
     return {
       runtime,
       teardown: networkTeardown(runtime, log),
-      recover: async (signal: AbortSignal) => { await followCrashes(runtime, log, signal) },
+      recover: async (signal: AbortSignal) => { await followCrashes({ runtime, clock: use.clock, log }, signal) },
       sweep: async (signal: AbortSignal) => { await sweepNetworks(runtime, use.projects, log, signal) }
     }
   },

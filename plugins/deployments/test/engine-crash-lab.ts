@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { definePlugin } from 'busbar/sdk'
 import type { Test } from 'tap'
 import { requireSecondEngine, startSecondEngine, type SecondEngine } from '../../../test/lab/second-engine.js'
@@ -120,6 +121,8 @@ export async function surviveEngine (t: Test, { liveRestore }: { readonly liveRe
   await t.test('an application that a person has stopped stays so', async t => {
     const admin = await lab.k.as.session()
     t.equal((await admin.post(`${web.path}/stop`)).status, 200)
+    // An engine writes a stop down only after it has answered: killed in between, it takes the container for one that it lost.
+    await sleep(2000)
     await engine.kill()
     await engine.start()
     await until(async () => (await web.containers()).length === 1, 'the engine is back')
