@@ -188,12 +188,15 @@ export interface ContainerRuntime {
   /** Events of our containers, from now on, until `signal` aborts. Reconnects by itself, then yields `resync`. */
   events(signal: AbortSignal): AsyncIterable<ContainerEvent>
 }
+/** A time in which the engine was away, as it was seen from here. */
+export interface EngineOutage { readonly lostAt: Date, readonly backAt: Date }
+
 export type ContainerEvent =
   /**
-   * The engine is there (again): what is known of containers is to be compared with what it holds. `lostAt`: it
+   * The engine is there (again): what is known of containers is to be compared with what it holds. `outage`: it
    * had been there and went away at this time, so it may have been killed and started again.
    */
-  | { readonly kind: 'resync', readonly lostAt?: Date }
+  | { readonly kind: 'resync', readonly outage?: EngineOutage }
   | { readonly kind: 'container', readonly action: 'start' | 'restart' | 'stop' | 'die' | 'oom' | 'healthy' | 'unhealthy' | 'destroy'
     readonly containerId: string, readonly owner: Owner, readonly exitCode: number | null }
 

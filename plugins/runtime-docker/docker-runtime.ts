@@ -2,7 +2,7 @@ import type { Clock, Log } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { Readable } from 'node:stream'
 import type {
-  BuildOptions, ContainerEvent, ContainerRuntime, ContainerSpec, ContainerState, EngineInfo, ImageInfo, KeptSteps, Owner, VolumeUsage
+  BuildOptions, ContainerEvent, ContainerRuntime, ContainerSpec, ContainerState, EngineInfo, EngineOutage, ImageInfo, KeptSteps, Owner, VolumeUsage
 } from './api.js'
 import { containerOptions } from './container-options.js'
 import { containerState } from './container-state.js'
@@ -79,8 +79,8 @@ export class DockerRuntime implements ContainerRuntime {
    * Undoes what the death of an engine does beyond its own end. Started again, it stops the containers that
    * have outlived it as if a person had, and forgets the builds that were under way.
    */
-  async recover (lostAt: Date): Promise<void> {
-    await recoverContainers({ engine: this.#engine, ...this.dependencies }, lostAt)
+  async recover (outage: EngineOutage): Promise<void> {
+    await recoverContainers({ engine: this.#engine, ...this.dependencies }, outage)
   }
 
   async create (spec: ContainerSpec): Promise<string> {

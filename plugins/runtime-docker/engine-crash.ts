@@ -1,6 +1,6 @@
 import type { Clock, Log } from 'busbar/sdk'
 import type Docker from 'dockerode'
-import type { ContainerEvent } from './api.js'
+import type { ContainerEvent, EngineOutage } from './api.js'
 import type { EngineClient } from './engine-client.js'
 import { imageInstanceLabel, instanceLabel } from './labels.js'
 
@@ -10,40 +10,37 @@ type Seen = Pick<Docker.ContainerInspectInfo, 'Config' | 'Created' | 'State'> & 
 export type CrashVerdict = 'leave' | 'start' | 'remove'
 
 /**
- * Judges by times: what ended after the engine was lost was ended by its crash, and a build that began before
- * has nobody any more who reads it. The restart policy of the engine does not cover the former (20.10): it notes
+ * Judges by times: what ended while the engine was away was ended by its crash (afterwards a person may have
+ * stopped it), and a build that began before has nobody any more who reads it. The restart policy of the engine does not cover the former (20.10): it notes
  * every container that it stops itself at its start as stopped by hand.
  */
-export function judgeAfterCrash ({ Config: { Image: image, Labels: labels }, Created: created, State: state, HostConfig: { RestartPolicy: policy } }: Seen, lostAt: Date): CrashVerdict {
+export function judgeAfterCrash ({ Config: { Image: image, Labels: labels }, Created: created, State: state, HostConfig: { RestartPolicy: policy } }: Seen, { lostAt, backAt }: EngineOutage): CrashVerdict {
   if (labels[instanceLabel] === undefined) {
     // A step of a build: made from the id of an image. Who runs an image by hand names it.
     return /^sha256:[0-9a-f]{64}$/.test(image) && new Date(created) < lostAt ? 'remove' : 'leave'
   }
   const isDown = state.Status === 'exited' || state.Status === 'dead'
-  return isDown && policy?.Name === 'unless-stopped' && new Date(state.FinishedAt) >= lostAt ? 'start' : 'leave'
+  const endedAt = new Date(state.FinishedAt)
+  return isDown && policy?.Name === 'unless-stopped' && endedAt >= lostAt && endedAt <= backAt ? 'start' : 'leave'
 }
 
 /** An engine that has only just come back may refuse what it does a moment later. */
 const retryAfterMs = [500, 1000, 2000, 4000, 8000, 16_000] as const
 
 interface Recovery {
-  readonly runtime: { events(signal: AbortSignal): AsyncIterable<ContainerEvent>, recover(lostAt: Date): Promise<void> }
+  readonly runtime: { events(signal: AbortSignal): AsyncIterable<ContainerEvent>, recover(outage: EngineOutage): Promise<void> }
   readonly clock: Pick<Clock, 'sleep'>
   readonly log: Log
 }
 
 /** Whenever the engine is back, after what was lost with it. */
 export async function followCrashes ({ runtime, clock, log }: Recovery, signal: AbortSignal): Promise<void> {
-  // An engine that is lost again before all was done is still owed what went before.
-  let since: Date | undefined
   for await (const event of runtime.events(signal)) {
-    if (event.kind !== 'resync') continue
-    since ??= event.lostAt
+    if (event.kind !== 'resync' || event.outage === undefined) continue
     for (const waitMs of retryAfterMs) {
-      if (since === undefined) break
       try {
-        await runtime.recover(since)
-        since = undefined
+        await runtime.recover(event.outage)
+        break
       } catch (error) {
         log.warn({ err: error, waitMs }, 'not every container could be looked after since the engine is back')
         await clock.sleep(waitMs, signal).catch(() => {})
@@ -54,7 +51,7 @@ export async function followCrashes ({ runtime, clock, log }: Recovery, signal: 
 }
 
 /** Carries the verdicts out. One container that cannot be helped does not keep the others; the first failure is thrown at the end. */
-export async function recoverContainers ({ engine, instanceId, log }: { readonly engine: EngineClient, readonly instanceId: string, readonly log: Log }, lostAt: Date): Promise<void> {
+export async function recoverContainers ({ engine, instanceId, log }: { readonly engine: EngineClient, readonly instanceId: string, readonly log: Log }, outage: EngineOutage): Promise<void> {
   const labelled = async (label: string): Promise<Docker.ContainerInfo[]> => await engine.call('list containers', async docker =>
     await docker.listContainers({ all: true, filters: { label: [`${label}=${instanceId}`] } }))
   const ids = new Set([...await labelled(instanceLabel), ...await labelled(imageInstanceLabel)].map(({ Id }) => Id))
@@ -62,7 +59,7 @@ export async function recoverContainers ({ engine, instanceId, log }: { readonly
   for (const id of ids) {
     try {
       const seen = await engine.call('inspect a container', async docker => await docker.getContainer(id).inspect(), { absent: [404] })
-      const verdict = seen === undefined ? 'leave' : judgeAfterCrash(seen, lostAt)
+      const verdict = seen === undefined ? 'leave' : judgeAfterCrash(seen, outage)
       if (seen === undefined || verdict === 'leave') continue
       log.warn({ container: seen.Name.slice(1), verdict }, verdict === 'start'
         ? 'a container that went down with the engine is started again'

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Clock, Log } from 'busbar/sdk'
-import type { ContainerEvent } from './api.js'
+import type { ContainerEvent, EngineOutage } from './api.js'
 import type { EngineClient } from './engine-client.js'
 import { instanceLabel, ownerOf } from './labels.js'
 import { asReadable, jsonLines } from './output-lines.js'
@@ -23,7 +23,7 @@ export async function * engineEvents ({ engine, instanceId, clock, log }: Depend
     try {
       const stream = await subscribe(engine, instanceId, signal)
       waitMs = firstWaitMs
-      yield * follow(stream, lostAt, () => { lostAt = clock.now() })
+      yield * follow(stream, lostAt === undefined ? undefined : { lostAt, backAt: clock.now() }, () => { lostAt = clock.now() })
       if (!signal.aborted) log.warn('the event stream of the Docker Engine ended; connecting again')
     } catch (error) {
       if (signal.aborted) return
@@ -42,8 +42,8 @@ async function subscribe (engine: EngineClient, instanceId: string, signal: Abor
 }
 
 /** `resync`, then every event. Reading never waits for the consumer. */
-async function * follow (stream: Readable, lostAt: Date | undefined, onLost: () => void): AsyncGenerator<ContainerEvent> {
-  let waiting: ContainerEvent[] = [lostAt === undefined ? { kind: 'resync' } : { kind: 'resync', lostAt }]
+async function * follow (stream: Readable, outage: EngineOutage | undefined, onLost: () => void): AsyncGenerator<ContainerEvent> {
+  let waiting: ContainerEvent[] = [outage === undefined ? { kind: 'resync' } : { kind: 'resync', outage }]
   let hasEnded = false
   let failure: unknown
   let wake = (): void => {}

@@ -54,7 +54,7 @@ export async function watchExit (runtime: ContainerRuntime, clock: Clock, contai
       try {
         for await (const event of runtime.events(signal)) {
           resolve()
-          if (event.kind === 'resync' && event.lostAt !== undefined) await engineIsBack()
+          if (event.kind === 'resync' && event.outage !== undefined) await engineIsBack()
           if (event.kind !== 'container' || event.containerId !== containerId || event.action !== 'die') continue
           const state = await runtime.inspect(containerId).catch(() => undefined)
           report({ exitCode: event.exitCode, oomKilled: state?.oomKilled === true, isEngineLost: false })

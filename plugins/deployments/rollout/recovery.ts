@@ -49,7 +49,7 @@ export class Recovery {
     for await (const event of runtime.events(signal)) {
       if (event.kind !== 'resync') continue
       const work = async (): Promise<void> => {
-        if (event.lostAt !== undefined) await this.requeue(new Date(clock.now().getTime() - leftMs))
+        if (event.outage !== undefined) await this.requeue(new Date(clock.now().getTime() - leftMs))
         await this.survey()
       }
       await outlast(work, { clock, signal }).catch((error: unknown) => {

@@ -151,7 +151,7 @@ engineTest('a lost event stream is followed again with growing pauses, and each 
   reopenAfter = 7
   await door.shut()
   await until('the second resync', () => seen[1])
-  t.match(seen, [{ kind: 'resync', lostAt: undefined }, { kind: 'resync', lostAt: Date }])
+  t.match(seen, [{ kind: 'resync', outage: undefined }, { kind: 'resync', outage: { lostAt: Date, backAt: Date } }])
   t.equal(seen.length, 2)
   t.same(pauses.slice(0, 7), [1000, 2000, 2000, 2000, 2000, 2000, 2000])
   stop.abort()
