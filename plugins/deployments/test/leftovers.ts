@@ -1,5 +1,6 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type Docker from 'dockerode'
 import { engine, until, type DeployLab, type LabApplication } from './deploy-lab.js'
 
@@ -46,7 +47,12 @@ export async function leftovers (lab: DeployLab, applications: readonly LabAppli
 /** Waits until there are none; clean-up goes on beside everything else. */
 export async function untilNothingIsLeft (lab: DeployLab, applications: readonly LabApplication[], docker: Docker = engine): Promise<void> {
   let left: string[] = []
-  const isClean = async (): Promise<boolean> => (left = await leftovers(lab, applications, docker)).length === 0
+  const isClean = async (): Promise<boolean> => {
+    left = await leftovers(lab, applications, docker)
+    // Each look costs requests, and a session has 600 of them a minute.
+    if (left.length > 0) await sleep(1000)
+    return left.length === 0
+  }
   await until(isClean, 'nothing is left', 90_000).catch((error: unknown) => { throw new Error(`left over: ${left.join(', ')}`, { cause: error }) })
 }
 
