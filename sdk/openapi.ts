@@ -16,6 +16,7 @@ export interface DescribedRoute {
   readonly body: BodyKind
   readonly limit: RouteLimit | undefined
   readonly idempotent: boolean
+  /** The status of an answer that is a plain value. */
   readonly successStatus: number
 }
 

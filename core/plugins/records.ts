@@ -1,29 +1,14 @@
-import type { Access, Audit, BodyKind, ChannelContext, JobContext, Method, RouteLimit, RouteRequest, RouteSchema } from 'busbar/sdk'
-import type { DuplexSocket, SocketRequest } from 'busbar/sdk'
+import type { Access, Audit, ChannelContext, DuplexSocket, JobContext, RouteRequest, SocketRequest } from 'busbar/sdk'
+import type { DescribedRoute } from '../../sdk/openapi.js'
 
 /**
  * What a plugin has declared, as frozen data of the kernel's own. Guards, OpenAPI, audit and the access
  * matrix read these records only; the objects a plugin handed in are never looked at again.
  */
-export interface RouteRecord {
-  readonly plugin: string
-  readonly method: Method
-  readonly url: string
-  /** In the order of the path. */
-  readonly params: readonly string[]
-  readonly access: Access
-  readonly summary: string
-  readonly group: string
-  readonly schema: RouteSchema
-  readonly produces: string | undefined
-  readonly body: BodyKind
+export interface RouteRecord extends DescribedRoute {
   readonly bodyLimit: number
   readonly timeoutMs: number
   readonly audit: Audit | undefined
-  readonly limit: RouteLimit | undefined
-  readonly idempotent: boolean
-  /** The status of an answer that is a plain value. */
-  readonly successStatus: number
   readonly handler: (request: RouteRequest, self: object) => unknown
 }
 

@@ -194,7 +194,7 @@ export interface EngineOutage { readonly lostAt: Date, readonly backAt: Date }
 export type ContainerEvent =
   /**
    * The engine is there (again): what is known of containers is to be compared with what it holds. `outage`: it
-   * had been there and went away at this time, so it may have been killed and started again.
+   * had been there and went away meanwhile, so it may have been killed and started again.
    */
   | { readonly kind: 'resync', readonly outage?: EngineOutage }
   | { readonly kind: 'container', readonly action: 'start' | 'restart' | 'stop' | 'die' | 'oom' | 'healthy' | 'unhealthy' | 'destroy'
