@@ -13,6 +13,12 @@ const stopGraceSeconds = 30
 // Any user may write there, as on an ordinary machine; memory used counts against the container's limit.
 const scratch = { '/tmp': 'rw,exec,nosuid,nodev,size=256m,mode=1777', '/run': 'rw,nosuid,nodev,size=64m,mode=1777' }
 
+/**
+ * What is meant of a container is kept where it survives every crash: in the engine. One that should run carries
+ * the first; a stop by us gives it the second before it ends, because the engine writes a stop down late.
+ */
+export const restartPolicies = { shouldRun: { Name: 'unless-stopped' }, stopped: { Name: 'no' } } as const
+
 /** What the engine is asked to create: hardened unless the spec says otherwise. */
 export function containerOptions (spec: ContainerSpec, instanceId: string): Docker.ContainerCreateOptions {
   const labels = { ...ownerLabels(spec.owner), [instanceLabel]: instanceId }
@@ -36,7 +42,7 @@ export function containerOptions (spec: ContainerSpec, instanceId: string): Dock
       ...(spec.memoryLimit > 0 ? { Memory: spec.memoryLimit, MemorySwap: spec.memoryLimit } : {}),
       ...(spec.cpuLimit > 0 ? { NanoCpus: Math.round(spec.cpuLimit * 1e9) } : {}),
       LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
-      RestartPolicy: { Name: 'unless-stopped' },
+      RestartPolicy: restartPolicies.shouldRun,
       Mounts: (spec.volumes ?? []).map(({ volume, path, readOnly }) => ({
         Type: 'volume' as const,
         Source: volume,

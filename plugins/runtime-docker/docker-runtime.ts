@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import type {
   BuildOptions, ContainerEvent, ContainerRuntime, ContainerSpec, ContainerState, EngineInfo, EngineOutage, ImageInfo, KeptSteps, Owner, VolumeUsage
 } from './api.js'
-import { containerOptions } from './container-options.js'
+import { containerOptions, restartPolicies } from './container-options.js'
 import { containerState } from './container-state.js'
 import { commandEnvironment, findEngine, isOnThisMachine } from './engine-address.js'
 import { EngineClient } from './engine-client.js'
@@ -96,7 +96,9 @@ export class DockerRuntime implements ContainerRuntime {
   }
 
   async start (containerId: string): Promise<void> {
-    if (!isContainerName(containerId)) throw problems.containerMissing({ container: containerId })
+    const seen = await this.#owned(containerId)
+    if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
+    if (seen.HostConfig.RestartPolicy?.Name !== restartPolicies.shouldRun.Name) await this.#mean(containerId, 'shouldRun')
     await this.#engine.call(`start the container ${short(containerId)}`, async docker => { await docker.getContainer(containerId).start() }, {
       absent: [304],
       patient: true,
@@ -107,6 +109,7 @@ export class DockerRuntime implements ContainerRuntime {
 
   async stop (containerId: string, graceSeconds: number): Promise<void> {
     if (await this.#owned(containerId) === undefined) return
+    await this.#mean(containerId, 'stopped')
     await this.#engine.call(`stop the container ${short(containerId)}`, async docker => {
       await docker.getContainer(containerId).stop({ t: graceSeconds })
     }, { absent: [304, 404], patient: true })
@@ -234,6 +237,15 @@ export class DockerRuntime implements ContainerRuntime {
     if (!isContainerName(containerId)) return undefined
     return await this.#engine.call(`inspect the container ${short(containerId)}`, async docker =>
       await docker.getContainer(containerId).inspect(), { absent: [404] })
+  }
+
+  /** See `restartPolicies`. Neither a full disk nor a removal under way keeps a container from being stopped. */
+  async #mean (containerId: string, what: keyof typeof restartPolicies): Promise<void> {
+    await this.#engine.call(`note what is meant of the container ${short(containerId)}`, async docker => {
+      await docker.getContainer(containerId).update({ RestartPolicy: restartPolicies[what] })
+    }, { absent: [404] }).catch((error: unknown) => {
+      this.dependencies.log.info({ err: error, containerId }, 'a crash of the engine may undo this start or stop')
+    })
   }
 
   /** Undefined when it is gone; refuses what another platform, or a person, has made. */

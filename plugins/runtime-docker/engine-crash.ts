@@ -1,8 +1,10 @@
 import type { Clock, Log } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { ContainerEvent, EngineOutage } from './api.js'
+import { restartPolicies } from './container-options.js'
 import type { EngineClient } from './engine-client.js'
 import { imageInstanceLabel, instanceLabel } from './labels.js'
+import type { LifeSigns } from './life-signs.js'
 
 type Seen = Pick<Docker.ContainerInspectInfo, 'Config' | 'Created' | 'State'> & { readonly HostConfig: Pick<Docker.HostConfig, 'RestartPolicy'> }
 
@@ -10,9 +12,10 @@ type Seen = Pick<Docker.ContainerInspectInfo, 'Config' | 'Created' | 'State'> & 
 export type CrashVerdict = 'leave' | 'start' | 'remove'
 
 /**
- * Judges by times: what ended while the engine was away was ended by its crash (afterwards a person may have
- * stopped it), and a build that began before has nobody any more who reads it. The restart policy of the engine does not cover the former (20.10): it notes
- * every container that it stops itself at its start as stopped by hand.
+ * What should run and ended while the engine was away was ended by its crash: a stop through the platform takes
+ * `shouldRun` away first, a stop by hand is at another time. The restart policy itself does not cover it (20.10):
+ * the engine notes every container that it stops itself at its start as stopped by hand. A build that began before
+ * has nobody any more who reads it.
  */
 export function judgeAfterCrash ({ Config: { Image: image, Labels: labels }, Created: created, State: state, HostConfig: { RestartPolicy: policy } }: Seen, { lostAt, backAt }: EngineOutage): CrashVerdict {
   if (labels[instanceLabel] === undefined) {
@@ -21,7 +24,7 @@ export function judgeAfterCrash ({ Config: { Image: image, Labels: labels }, Cre
   }
   const isDown = state.Status === 'exited' || state.Status === 'dead'
   const endedAt = new Date(state.FinishedAt)
-  return isDown && policy?.Name === 'unless-stopped' && endedAt >= lostAt && endedAt <= backAt ? 'start' : 'leave'
+  return isDown && policy?.Name === restartPolicies.shouldRun.Name && endedAt >= lostAt && endedAt <= backAt ? 'start' : 'leave'
 }
 
 /** An engine that has only just come back may refuse what it does a moment later. */
@@ -29,17 +32,31 @@ const retryAfterMs = [500, 1000, 2000, 4000, 8000, 16_000] as const
 
 interface Recovery {
   readonly runtime: { events(signal: AbortSignal): AsyncIterable<ContainerEvent>, recover(outage: EngineOutage): Promise<void> }
-  readonly clock: Pick<Clock, 'sleep'>
+  readonly lifeSigns: Pick<LifeSigns, 'last' | 'give'>
+  readonly clock: Pick<Clock, 'now' | 'sleep'>
   readonly log: Log
 }
 
-/** Whenever the engine is back, after what was lost with it. */
-export async function followCrashes ({ runtime, clock, log }: Recovery, signal: AbortSignal): Promise<void> {
+/** Whenever the engine is back, after what was lost with it; at first, after what it lost since an earlier platform died. */
+export async function followCrashes (parts: Recovery, signal: AbortSignal): Promise<void> {
+  const diedAt = await parts.lifeSigns.last()
+  const stopSigns = parts.lifeSigns.give()
+  try {
+    await follow(parts, diedAt, signal)
+  } finally {
+    await stopSigns()
+  }
+}
+
+async function follow ({ runtime, clock, log }: Recovery, diedAt: Date | undefined, signal: AbortSignal): Promise<void> {
   for await (const event of runtime.events(signal)) {
-    if (event.kind !== 'resync' || event.outage === undefined) continue
+    if (event.kind !== 'resync') continue
+    const outage = event.outage ?? (diedAt === undefined ? undefined : { lostAt: diedAt, backAt: clock.now() })
+    diedAt = undefined
+    if (outage === undefined) continue
     for (const waitMs of retryAfterMs) {
       try {
-        await runtime.recover(event.outage)
+        await runtime.recover(outage)
         break
       } catch (error) {
         log.warn({ err: error, waitMs }, 'not every container could be looked after since the engine is back')

@@ -4,6 +4,7 @@ import { containerRuntime } from './api.js'
 import { DockerRuntime } from './docker-runtime.js'
 import { followCrashes } from './engine-crash.js'
 import { readInstanceId } from './instance-id.js'
+import { LifeSigns } from './life-signs.js'
 import { networkTeardown, sweepNetworks } from './network-removal.js'
 
 export default definePlugin({
@@ -12,10 +13,11 @@ export default definePlugin({
   async start ({ use, log }) {
     const instanceId = await readInstanceId(use.instance)
     const runtime = new DockerRuntime({ instanceId, clock: use.clock, log, environment: name => use.instance.environment(name) })
+    const lifeSigns = new LifeSigns(await use.instance.directory(), use.clock, log)
     return {
       runtime,
       teardown: networkTeardown(runtime, log),
-      recover: async (signal: AbortSignal) => { await followCrashes({ runtime, clock: use.clock, log }, signal) },
+      recover: async (signal: AbortSignal) => { await followCrashes({ runtime, lifeSigns, clock: use.clock, log }, signal) },
       sweep: async (signal: AbortSignal) => { await sweepNetworks(runtime, use.projects, log, signal) }
     }
   },

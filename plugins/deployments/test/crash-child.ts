@@ -3,7 +3,7 @@ import { createTestKernel } from 'busbar/sdk/testing'
 import { rolloutHooks } from '../api.js'
 
 /** A platform of its own that stops for ever at one boundary, to be killed there. */
-const { url, directory, boundary } = JSON.parse(process.argv[2] ?? '{}') as { url: string, directory: string, boundary: string }
+const { url, directory, boundary, environment } = JSON.parse(process.argv[2] ?? '{}') as { url: string, directory: string, boundary: string, environment: Record<string, string> }
 
 const halt = definePlugin({
   id: 'halt',
@@ -20,6 +20,7 @@ const halt = definePlugin({
 
 const k = await createTestKernel({
   state: { database: { url, drop: async () => {} }, directory },
+  environment,
   inline: [{ manifest: { id: 'halt', requires: { deployments: '^0.1.0' } }, definition: halt }]
 })
 console.log(JSON.stringify({ url: k.url }))

@@ -72,10 +72,11 @@ export const killAt = async (lab: DeployLab, application: LabApplication, bounda
 export async function killWhen (
   lab: DeployLab, application: LabApplication,
   come: (platform: TestClient, deploymentId: string, reached: Promise<unknown>) => Promise<void>,
-  boundary: RolloutBoundary | null = null
+  boundary: RolloutBoundary | null = null,
+  environment: Readonly<Record<string, string>> = {}
 ): Promise<string> {
   const { database, directory } = lab.k.state
-  const argument = JSON.stringify({ url: database.url, directory, boundary })
+  const argument = JSON.stringify({ url: database.url, directory, boundary, environment })
   const child: ChildProcess = spawn(process.execPath, ['--import=tsx', '--conditions=busbar-source', fileURLToPath(new URL('crash-child.ts', import.meta.url)), argument], { stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
   try {

@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { definePlugin } from 'busbar/sdk'
 import type { Test } from 'tap'
 import { requireSecondEngine, startSecondEngine, type SecondEngine } from '../../../test/lab/second-engine.js'
 import { rolloutHooks, rolloutSteps, type RolloutBoundary } from '../api.js'
-import { stateOf } from './crash-lab.js'
+import { killWhen, stateOf } from './crash-lab.js'
 import { openLab, sample, until, type DeployLab, type LabApplication } from './deploy-lab.js'
 import { untilNothingIsLeft } from './leftovers.js'
 
@@ -121,8 +120,7 @@ export async function surviveEngine (t: Test, { liveRestore }: { readonly liveRe
   await t.test('an application that a person has stopped stays so', async t => {
     const admin = await lab.k.as.session()
     t.equal((await admin.post(`${web.path}/stop`)).status, 200)
-    // An engine writes a stop down only after it has answered: killed in between, it takes the container for one that it lost.
-    await sleep(2000)
+    // The engine has not written the stop down yet: what is meant of the container it has.
     await engine.kill()
     await engine.start()
     await until(async () => (await web.containers()).length === 1, 'the engine is back')
@@ -133,6 +131,21 @@ export async function surviveEngine (t: Test, { liveRestore }: { readonly liveRe
     await web.push(sample(serving = 'at last'))
     t.match(await web.deployed(), { status: 'success' })
     t.equal(await answer(address), 'at last')
+  })
+
+  await t.test('killed together with the platform', async t => {
+    await web.push(sample('never serves'))
+    await lab.k.stop()
+    const id = await killWhen(lab, web, async (_platform, _id, reached) => {
+      await reached
+      await engine.kill()
+    }, 'after prove-healthy', engine.environment)
+    await engine.start()
+    await lab.restart()
+    t.match(await web.ended(id, 60_000), { status: 'failed', error_message: /the platform stopped/ })
+    await until(async () => await answer(address) === serving, 'the old version answers', 60_000)
+    await untilNothingIsLeft(lab, [web], engine.docker)
+    await until(async () => (await web.read()).status === 'running', 'the status is right', 30_000)
   })
   t.comment(`at most ${slowestMs} ms from the return of the engine to the answer of the version that serves`)
 }

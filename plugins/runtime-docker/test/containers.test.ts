@@ -107,6 +107,18 @@ engineTest('renaming moves the name, is idempotent, and names the container that
   await t.rejects(runtime.rename(second, 'whatever'), { status: 404, code: 'E_CONTAINER_MISSING' })
 })
 
+engineTest('a stop is kept in the engine before it happens, and a start takes it back', async t => {
+  const { runtime, docker, projectId, spec } = startLab(t)
+  const id = await runtime.create(spec('meant', await runtime.ensureNetwork(project(projectId))))
+  const policy = async (): Promise<string | undefined> => (await docker.getContainer(id).inspect()).HostConfig.RestartPolicy?.Name
+  await runtime.start(id)
+  t.equal(await policy(), 'unless-stopped')
+  await runtime.stop(id, 1)
+  t.equal(await policy(), 'no')
+  await runtime.start(id)
+  t.equal(await policy(), 'unless-stopped')
+})
+
 engineTest('two removals and a stop of the same container at once all succeed', async t => {
   const { runtime, projectId, spec } = startLab(t)
   const id = await runtime.create(spec('race', await runtime.ensureNetwork(project(projectId))))

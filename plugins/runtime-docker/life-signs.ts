@@ -1,0 +1,40 @@
+import type { Clock, Log } from 'busbar/sdk'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+const everyMs = 5000
+
+/**
+ * A file that says when this platform was last alive. It is there only after a death: a platform that stops
+ * takes it away, and what happens to containers until it is started again is the business of whoever does it.
+ */
+export class LifeSigns {
+  readonly #path: string
+  constructor (directory: string, private readonly clock: Pick<Clock, 'now' | 'every'>, private readonly log: Log) {
+    this.#path = join(directory, 'alive')
+  }
+
+  /** When the platform died that ran before this one; undefined when it was stopped, or there was none. */
+  async last (): Promise<Date | undefined> {
+    const text = await readFile(this.#path, 'utf8').catch(() => '')
+    const at = new Date(text.trim())
+    return Number.isNaN(at.getTime()) ? undefined : at
+  }
+
+  /** Writes until the returned function is called. */
+  give (): () => Promise<void> {
+    let writing = Promise.resolve()
+    const write = async (): Promise<void> => {
+      writing = writeFile(this.#path, `${this.clock.now().toISOString()}\n`).catch((error: unknown) =>
+        this.log.warn({ err: error }, 'it cannot be noted that the platform lives: what an engine loses that dies together with it is not started again'))
+      await writing
+    }
+    void write()
+    const stop = this.clock.every(everyMs, write)
+    return async () => {
+      stop()
+      await writing
+      await rm(this.#path, { force: true })
+    }
+  }
+}
