@@ -7,10 +7,10 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTestKernel, type HappyCall, type HappyFixture, type TestAnswer, type TestKernel } from 'busbar/sdk/testing'
-import pg from 'pg'
 import { test } from 'tap'
 import type { RouteRecord } from '../../core/plugins/records.js'
 import { requireEngine } from '../lab/engine.js'
+import { listenToStatements } from '../lab/statements.js'
 import { canary, plant, secretPlaces, secretsIn, Watch } from './canaries.js'
 import { fixtureFor, happyOf, order, removeRound, type Happy } from './happy-round.js'
 
@@ -26,19 +26,6 @@ const reveals = (record: RouteRecord): boolean => record.audit !== undefined && 
 
 function look (where: string, text: string, allowed: readonly string[] = []): void {
   for (const found of watch.find(text, allowed)) if (!leaks.has(`${where} ${found.slice(0, 60)}`)) leaks.set(`${where} ${found.slice(0, 60)}`, `${where}: ${found}`)
-}
-
-/** Everything that is sent to PostgreSQL, by whomever. */
-function listenToStatements (): () => void {
-  const { prototype } = pg.Client
-  const original = prototype.query
-  prototype.query = function (this: pg.Client, ...args: unknown[]) {
-    const [query, values] = args as [{ text?: string, values?: unknown[] } | string, unknown[] | undefined]
-    const sent = typeof query === 'string' ? [query, values] : [query.text, query.values]
-    statements.push(JSON.stringify(sent))
-    return Reflect.apply(original, this, args) as never
-  } as typeof original
-  return () => { prototype.query = original }
 }
 
 async function send (fixture: HappyFixture, { method, url }: RouteRecord, made: HappyCall, body: unknown): Promise<TestAnswer> {
@@ -71,7 +58,7 @@ test('no secret is found in clear in anything that the platform writes', async t
   const { hub } = k.kernel
   const publish = hub.publish.bind(hub)
   hub.publish = (channel, event, data) => { messages.push(`${channel} ${event} ${JSON.stringify(data)}`); publish(channel, event, data) }
-  t.teardown(listenToStatements())
+  t.teardown(listenToStatements(statement => { statements.push(JSON.stringify(statement)) }))
   watch.add('correct horse battery', 'the password of everybody here')
   const happy = new Map<string, Happy>()
   for (const id of order(k)) happy.set(id, await happyOf(id))

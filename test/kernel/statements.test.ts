@@ -1,25 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
-import pg from 'pg'
 import { test } from 'tap'
-
-/** What is sent to PostgreSQL while `work` runs. */
-async function statementsOf (work: () => Promise<unknown>): Promise<string[]> {
-  const seen: string[] = []
-  const { prototype } = pg.Client
-  const original = prototype.query
-  prototype.query = function (this: pg.Client, ...args: unknown[]) {
-    const [query] = args as [{ text?: string } | string]
-    seen.push(typeof query === 'string' ? query : query.text ?? 'submittable')
-    return Reflect.apply(original, this, args) as never
-  } as typeof original
-  try {
-    await work()
-  } finally {
-    prototype.query = original
-  }
-  return seen
-}
+import { statementsOf } from '../lab/statements.js'
 
 /** What a token is used for is written beside its first request: that has ended when it can be read. */
 async function usesWritten (k: TestKernel, count: number): Promise<void> {

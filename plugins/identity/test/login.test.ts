@@ -1,26 +1,9 @@
-import pg from 'pg'
 import { test } from 'tap'
+import { statementsOf } from '../../../test/lab/statements.js'
 import { lockOutPolicy } from '../policy.js'
 import { addressKey } from '../passwords/lock-out.js'
 import { createPasswordHasher } from '../passwords/password-hasher.js'
 import { admin, elsewhere, home, identityKit, problemOf, raceAt, refusal, showSession, signedInAdmin, signIn } from './identity-kit.js'
-
-/** The texts of what is sent to PostgreSQL while `work` runs. */
-async function statementsOf (work: () => Promise<void>): Promise<string[]> {
-  const seen: string[] = []
-  const original = pg.Client.prototype.query
-  pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
-    const [query] = args as [{ text?: string } | string]
-    seen.push(typeof query === 'string' ? query : query.text ?? 'submittable')
-    return Reflect.apply(original, this, args) as never
-  } as typeof original
-  try {
-    await work()
-  } finally {
-    pg.Client.prototype.query = original
-  }
-  return seen
-}
 
 const wrong = { email: admin.email, password: 'not the password' }
 

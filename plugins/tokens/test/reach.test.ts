@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import { test } from 'tap'
 import { createTestKernel, TestClient, testClock, type TestClient as Client, type TestKernel } from 'busbar/sdk/testing'
+import { listenToStatements } from '../../../test/lab/statements.js'
 
 interface Reached { method: string, path: string, concerns: string, last_used_at: string | null }
 
@@ -149,14 +149,8 @@ test('a hundred uses are one statement', async t => {
   const k = await createTestKernel()
   t.teardown(() => k.close())
   const { id, client } = await tokenOf(k, await k.as.session('ann'))
-  const original = pg.Client.prototype.query
   let writes = 0
-  t.teardown(() => { pg.Client.prototype.query = original })
-  pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
-    const [query] = args as [{ text?: string } | string]
-    if (/insert into identity\.access_token_use/.test(typeof query === 'string' ? query : query.text ?? '')) writes++
-    return Reflect.apply(original, this, args) as never
-  } as typeof original
+  t.teardown(listenToStatements(({ text }) => { if (/insert into identity\.access_token_use/.test(text)) writes++ }))
   await Promise.all(Array.from({ length: 100 }, async () => await client.get('/api/auth/me')))
   await until('it is written', async () => (await k.kernel.postgres.query('select 1 from identity.access_token_use where token_id = $1', [id])).length === 1)
   t.equal(writes, 1)
