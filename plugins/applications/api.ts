@@ -1,7 +1,6 @@
 import { event, extensionPoint, service, type Tx } from 'busbar/sdk'
 
 export type ApplicationStatus = 'inactive' | 'running' | 'stopped' | 'error' | 'unhealthy'
-export type BuildType = 'dockerfile' | 'buildpacks' | 'railpack' | 'image' | 'nixpacks' | 'static'
 export type ContainerCaps = 'minimal' | 'standard'
 
 export type ApplicationSource =
@@ -38,8 +37,8 @@ export interface DeployableApplication {
   /** The deployment whose container is the running one; null before the first success. */
   readonly containerDeploymentId: string | null
   readonly source: ApplicationSource
-  /** The override where there is one. */
-  readonly buildType: BuildType
+  /** The override where there is one: the key of a builder, or `image`. Its builder may be off. */
+  readonly buildType: string
   /** For buildpacks; null: the builder's default. */
   readonly builderImage: string | null
   /** URIs of buildpacks, in order; empty: detected. */
@@ -88,6 +87,10 @@ export interface DeployRecord {
 
 /** Says why an application must not be started, stopped, restarted or get another source now (a deploy is active); null when it may. */
 export const applicationGates = extensionPoint<{ refuses(applicationId: string): Promise<string | null> }>('applications.gates')
+
+/** Who builds says what a git application's `build_type` may be; `image` is left out. Without any, the contract's own are taken. */
+export interface BuildTypeSource { buildTypes(): readonly string[] }
+export const applicationBuildTypes = extensionPoint<BuildTypeSource>('applications.buildTypes')
 
 /** Adds the `direct_url` to an application's answer; asked once per row, so it answers from memory. */
 export const applicationAddresses = extensionPoint<{ directUrl(applicationId: string): string | null }>('applications.addresses')

@@ -55,7 +55,7 @@ function deployableOf (row: DeployableRow, sealed: SealedFields): DeployableAppl
     status: row.status,
     containerDeploymentId: row.container_deployment_id,
     source: sourceOf(row, sealed),
-    buildType: buildTypeOf(row),
+    buildType: row.build_type_override ?? row.build_type,
     builderImage: row.builder_image,
     customBuildpacks: JSON.parse(row.custom_buildpacks) as string[],
     containerPort: row.container_port,
@@ -84,5 +84,3 @@ function registryAccount ({ id, registry_username: username, registry_password: 
   return username === null || password === null ? {} : { registry: { username, password: sealed.open('registry_password', id, password) } }
 }
 
-const buildTypeOf = ({ build_type: own, build_type_override: override }: DeployableRow): DeployableApplication['buildType'] =>
-  (override ?? own) as DeployableApplication['buildType']

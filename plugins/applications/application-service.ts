@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { ProjectDirectory } from 'busbar/api/projects'
 import type { Clock, Contributions, Database, Page, ProjectId } from 'busbar/sdk'
-import type { DeployHealth } from './api.js'
+import type { BuildTypeSource, DeployHealth } from './api.js'
 import type { ApplicationChanges, ApplicationStore, NewApplication } from './application-store.js'
+import { buildTypesOf } from './build-types.js'
 import { changeMarkers } from './change-markers.js'
 import { passGates, type Gates } from './gates.js'
 import { decideHealthCheck, initialHealthCheck } from './health-check.js'
@@ -21,6 +22,7 @@ export interface ApplicationServiceParts {
   readonly projects: ProjectDirectory
   readonly addresses: Contributions<{ directUrl(applicationId: string): string | null }>
   readonly gates: Gates
+  readonly buildTypes: Contributions<BuildTypeSource>
   readonly deployHealth: Contributions<{ latest(applicationId: string): Promise<DeployHealth | null> }>
   readonly gitIntegrations: Contributions<{ mayUse(integrationId: string, userId: string): Promise<boolean> }>
 }
@@ -51,7 +53,7 @@ export class ApplicationService {
   async create (projectId: ProjectId, body: CreateBody, userId: string): Promise<ApplicationAnswer> {
     const { store, db, clock, sealed, projects } = this.#parts
     const id = randomUUID()
-    const source = decideSource(body)
+    const source = decideSource(body, buildTypesOf(this.#parts.buildTypes))
     const now = clock.now()
     const isGit = source.type === 'git'
     const fields: ApplicationChanges = {
@@ -81,7 +83,7 @@ export class ApplicationService {
       : { git_integration_id: await this.#integration(body.git_integration_id, userId) }
     return await this.#change(projectId, id, current => ({
       ...(body.name !== undefined && { name: body.name }),
-      ...decideSourceUpdate(current, body),
+      ...decideSourceUpdate(current, body, buildTypesOf(this.#parts.buildTypes)),
       ...(current.type === 'git' && { ...integration, ...this.#tokenColumn(id, decideToken(current, body.source_repo?.trim(), body.git_token)) }),
       ...(current.type === 'image' && this.#registryColumns(id, decideRegistry(current, body.source_image?.trim(), body))),
       ...(body.container_port !== undefined && { container_port: body.container_port })
@@ -90,13 +92,13 @@ export class ApplicationService {
 
   /** From git to image or back. Domains, volumes, variables, limits, deploy hook and history stay. */
   async changeSource (projectId: ProjectId, id: string, body: ChangeSourceBody, userId: string): Promise<ApplicationAnswer> {
-    const { store, sealed, gates } = this.#parts
+    const { store, sealed, gates, buildTypes } = this.#parts
     const isGit = body.type === 'git'
     const integrationId = isGit ? await this.#integration(body.git_integration_id ?? null, userId) : null
     const decide = (current: ApplicationRow): ApplicationChanges => {
       if (current.type === body.type) throw problems.sameType({ type: body.type }, { field: 'type' })
       return {
-        ...decideSource(body),
+        ...decideSource(body, buildTypesOf(buildTypes)),
         git_integration_id: integrationId,
         git_token: null,
         registry_username: null,

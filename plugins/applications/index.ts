@@ -2,7 +2,7 @@ import { resourceNames } from 'busbar/api/audit-logs'
 import { projectDirectory, projectTeardown } from 'busbar/api/projects'
 import { containerRuntime } from 'busbar/api/runtime-docker'
 import { access, definePlugin, kernel, optional } from 'busbar/sdk'
-import { applicationAddresses, applicationDeployHealth, applicationGates, applicationGitIntegrations, applicationLifecycle, applicationRegistry, applicationTeardown, type ApplicationRegistry } from './api.js'
+import { applicationAddresses, applicationBuildTypes, applicationDeployHealth, applicationGates, applicationGitIntegrations, applicationLifecycle, applicationRegistry, applicationTeardown, type ApplicationRegistry } from './api.js'
 import { applicationRegistryOf } from './application-registry.js'
 import { ApplicationRemoval } from './application-removal.js'
 import { ApplicationService } from './application-service.js'
@@ -42,6 +42,7 @@ export default definePlugin({
     projects: projectDirectory,
     runtime: optional(containerRuntime),
     gates: applicationGates,
+    buildTypes: applicationBuildTypes,
     addresses: applicationAddresses,
     lifecycle: applicationLifecycle,
     deployHealth: applicationDeployHealth,

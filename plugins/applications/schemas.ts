@@ -11,7 +11,7 @@ const fields = {
   slug: string,
   type: oneOf(['git', 'image']),
   status: oneOf(['inactive', 'running', 'stopped', 'error', 'unhealthy']),
-  build_type: oneOf(['dockerfile', 'buildpacks', 'railpack', 'nixpacks', 'static', 'image']),
+  build_type: string,
   build_type_override: nullable(string),
   builder_image: nullable(string),
   custom_buildpacks: string,
@@ -71,8 +71,8 @@ const registry = {
   registry_username: maybe(nullable(Type.String({ maxLength: 255, pattern: '^[^\\u0000-\\u001f\\u007f:]*$' }))),
   registry_password: maybe(nullable(text({ max: 16_384 })))
 }
-const gitTypes = ['dockerfile', 'buildpacks', 'railpack', 'nixpacks', 'static'] as const
-const buildType = oneOf([...gitTypes, 'image'])
+/** `image`, or one of the builders that are there: GET /api/builders. */
+const buildType = Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
 
 export const createBody = object({
   name,

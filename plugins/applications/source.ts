@@ -1,3 +1,4 @@
+import { imageType, requireBuildType } from './build-types.js'
 import { invalid, problems } from './problems.js'
 import type { ApplicationRow, ChangeSourceBody, CreateBody, UpdateBody } from './schemas.js'
 import { registryOf } from 'busbar/api/runtime-docker'
@@ -28,19 +29,18 @@ type RegistryFields = Pick<UpdateBody, 'registry_username' | 'registry_password'
 const isGiven = (text: string | null | undefined): text is string => text !== undefined && text !== null && text.trim() !== ''
 
 /** The source of a new application, or the one it changes to: nothing of another source is left. */
-export function decideSource (body: CreateBody | ChangeSourceBody): SourceColumns {
-  return body.type === 'image' ? imageSource(body) : gitSource(body)
+export function decideSource (body: CreateBody | ChangeSourceBody, buildTypes: readonly string[]): SourceColumns {
+  return body.type === 'image' ? imageSource(body) : gitSource(body, buildTypes)
 }
 
 function imageSource (body: CreateBody | ChangeSourceBody): SourceColumns {
   for (const field of ['source_repo', 'dockerfile_path'] as const) refuseOnImage(field, body[field])
-  if (body.build_type !== undefined && body.build_type !== 'image') throw invalid('build_type', 'must be image for an image application')
-  return { ...nothing, type: 'image', build_type: 'image', source_image: parseImage(body.source_image, 'source_image') }
+  if (body.build_type !== undefined && body.build_type !== imageType) throw invalid('build_type', 'must be image for an image application')
+  return { ...nothing, type: 'image', build_type: imageType, source_image: parseImage(body.source_image, 'source_image') }
 }
 
-function gitSource (body: CreateBody | ChangeSourceBody): SourceColumns {
-  const buildType = body.build_type ?? 'railpack'
-  if (buildType === 'image') throw invalid('build_type', 'must not be image for a git application')
+function gitSource (body: CreateBody | ChangeSourceBody, buildTypes: readonly string[]): SourceColumns {
+  const buildType = requireBuildType('build_type', body.build_type ?? 'railpack', buildTypes)
   refuseOnGit(body)
   const branch = parseBranch(body.branch)
   return {
@@ -66,8 +66,8 @@ function refuseOnGit (body: RegistryFields & { readonly source_image?: string })
 }
 
 /** What an update changes of the source: absent keeps, null or empty clears where there is a default. */
-export function decideSourceUpdate (current: ApplicationRow, body: UpdateBody): Partial<SourceColumns> {
-  return current.type === 'image' ? imageUpdate(body) : gitUpdate(body)
+export function decideSourceUpdate (current: ApplicationRow, body: UpdateBody, buildTypes: readonly string[]): Partial<SourceColumns> {
+  return current.type === 'image' ? imageUpdate(body) : gitUpdate(current, body, buildTypes)
 }
 
 function imageUpdate (body: UpdateBody): Partial<SourceColumns> {
@@ -75,25 +75,21 @@ function imageUpdate (body: UpdateBody): Partial<SourceColumns> {
   return body.source_image === undefined ? {} : { source_image: parseImage(body.source_image, 'source_image') }
 }
 
-function gitUpdate (body: UpdateBody): Partial<SourceColumns> {
+function gitUpdate (current: ApplicationRow, body: UpdateBody, buildTypes: readonly string[]): Partial<SourceColumns> {
   refuseOnGit(body)
   return {
     ...(body.source_repo !== undefined && { source_repo: parseRepo(body.source_repo) }),
     ...(body.branch !== undefined && { branch: parseBranch(body.branch) }),
     ...(body.dockerfile_path !== undefined && { dockerfile_path: parsePath(body.dockerfile_path, 'dockerfile_path') }),
     ...(body.root_directory !== undefined && { root_directory: parsePath(body.root_directory, 'root_directory') }),
-    ...(body.build_type_override !== undefined && { build_type_override: parseOverride(body.build_type_override) }),
+    ...(body.build_type_override !== undefined && {
+      build_type_override: isGiven(body.build_type_override)
+        ? requireBuildType('build_type_override', body.build_type_override.trim(), buildTypes, current.build_type_override)
+        : null
+    }),
     ...(body.builder_image !== undefined && { builder_image: isGiven(body.builder_image) ? parseImage(body.builder_image, 'builder_image') : null }),
     ...(body.custom_buildpacks !== undefined && { custom_buildpacks: parseBuildpacks(body.custom_buildpacks) })
   }
-}
-
-const overrides = ['dockerfile', 'buildpacks', 'railpack', 'nixpacks', 'static']
-
-function parseOverride (text: string | null): string | null {
-  if (!isGiven(text)) return null
-  if (!overrides.includes(text)) throw invalid('build_type_override', `must be empty or one of ${overrides.join(', ')}`)
-  return text
 }
 
 /** What happens to the stored git token: kept, dropped, or replaced by a new one. */

@@ -1,4 +1,4 @@
-import type { ApplicationSource, BuildType } from 'busbar/api/applications'
+import type { ApplicationSource } from 'busbar/api/applications'
 import type { Variable } from 'busbar/api/environment'
 import type { ImageInfo } from 'busbar/api/runtime-docker'
 import { extensionPoint, service, type Problem } from 'busbar/sdk'
@@ -54,7 +54,7 @@ export interface BuilderCache {
   clear(applicationId: string): Promise<void>
 }
 
-/** Turns a source tree into an image. Contributed under the name of a `build_type`. */
+/** Turns a source tree into an image. Contributed under the name of a `build_type`, which applications can choose while it is there. */
 export interface Builder {
   build(request: BuildRequest, context: BuildContext): Promise<ImageInfo>
   /** Why it cannot build on this machine now, with the remedy; null when it can. Absent: it always can. */
@@ -70,7 +70,8 @@ export interface ImageRequest {
   readonly projectId: string
   readonly slug: string
   readonly source: ApplicationSource
-  readonly buildType: BuildType
+  /** The key of a builder; of an image it says nothing. */
+  readonly buildType: string
   /** As in `BuildRequest`. */
   readonly builderImage: string | null
   readonly customBuildpacks: readonly string[]

@@ -1,4 +1,4 @@
-import { applicationGates, applicationTeardown } from 'busbar/api/applications'
+import { applicationBuildTypes, applicationGates, applicationTeardown } from 'busbar/api/applications'
 import { containerRuntime } from 'busbar/api/runtime-docker'
 import { definePlugin, kernel } from 'busbar/sdk'
 import { lookup } from 'node:dns/promises'
@@ -37,6 +37,7 @@ export interface Builds {
   /** Its own, by build type. */
   readonly own: Readonly<Record<string, Builder>>
   readonly listBuilders: () => Promise<BuilderAnswer[]>
+  readonly buildTypes: () => readonly string[]
 }
 
 export default definePlugin({
@@ -80,6 +81,7 @@ export default definePlugin({
       caches: new CacheService({ ...use, clearings, latest }),
       leftovers: new StepLeftovers(runtime, latest),
       sweep: async signal => { await sweepPrivateImages({ store: privateImages, runtime, clock, log }, signal) },
+      buildTypes: () => use.builders.keys(),
       listBuilders: async () => await listBuilders(use.builders),
       preparation: new SourceToImage({
         runtime,
@@ -101,8 +103,9 @@ export default definePlugin({
     provide(buildAdmission, self.admission)
     provide(buildLeftovers, self.leftovers)
   },
-  contributes (contribute, { own, caches }) {
+  contributes (contribute, { own, caches, buildTypes }) {
     for (const [buildType, builder] of Object.entries(own)) contribute(builders, buildType, builder)
+    contribute(applicationBuildTypes, 'builds', { buildTypes })
     contribute(applicationTeardown, 'builds', { teardown: async applicationId => { await caches.teardown(applicationId) } })
   },
   routes,

@@ -789,7 +789,7 @@ export interface Operations {
       slug: string
       type: "git" | "image"
       status: "inactive" | "running" | "stopped" | "error" | "unhealthy"
-      build_type: "dockerfile" | "buildpacks" | "railpack" | "nixpacks" | "static" | "image"
+      build_type: string
       build_type_override: string | null
       builder_image: string | null
       custom_buildpacks: string
@@ -841,7 +841,7 @@ export interface Operations {
     body: {
       name: string
       type: "git" | "image"
-      build_type: "dockerfile" | "buildpacks" | "railpack" | "nixpacks" | "static" | "image"
+      build_type: string
       slug?: string
       source_repo?: string
       branch?: string
@@ -865,7 +865,7 @@ export interface Operations {
       slug: string
       type: "git" | "image"
       status: "inactive" | "running" | "stopped" | "error" | "unhealthy"
-      build_type: "dockerfile" | "buildpacks" | "railpack" | "nixpacks" | "static" | "image"
+      build_type: string
       build_type_override: string | null
       builder_image: string | null
       custom_buildpacks: string
@@ -924,7 +924,7 @@ export interface Operations {
       slug: string
       type: "git" | "image"
       status: "inactive" | "running" | "stopped" | "error" | "unhealthy"
-      build_type: "dockerfile" | "buildpacks" | "railpack" | "nixpacks" | "static" | "image"
+      build_type: string
       build_type_override: string | null
       builder_image: string | null
       custom_buildpacks: string
@@ -1001,7 +1001,7 @@ export interface Operations {
       slug: string
       type: "git" | "image"
       status: "inactive" | "running" | "stopped" | "error" | "unhealthy"
-      build_type: "dockerfile" | "buildpacks" | "railpack" | "nixpacks" | "static" | "image"
+      build_type: string
       build_type_override: string | null
       builder_image: string | null
       custom_buildpacks: string
@@ -1132,7 +1132,7 @@ export interface Operations {
     query: {}
     body: {
       type: "git" | "image"
-      build_type?: "dockerfile" | "buildpacks" | "railpack" | "nixpacks" | "static" | "image"
+      build_type?: string
       source_repo?: string
       source_image?: string
       registry_username?: string | null
@@ -1151,7 +1151,7 @@ export interface Operations {
       slug: string
       type: "git" | "image"
       status: "inactive" | "running" | "stopped" | "error" | "unhealthy"
-      build_type: "dockerfile" | "buildpacks" | "railpack" | "nixpacks" | "static" | "image"
+      build_type: string
       build_type_override: string | null
       builder_image: string | null
       custom_buildpacks: string
@@ -1519,7 +1519,7 @@ export interface Operations {
       slug: string
       type: "git" | "image"
       status: "inactive" | "running" | "stopped" | "error" | "unhealthy"
-      build_type: "dockerfile" | "buildpacks" | "railpack" | "nixpacks" | "static" | "image"
+      build_type: string
       build_type_override: string | null
       builder_image: string | null
       custom_buildpacks: string
@@ -1663,7 +1663,7 @@ export interface Operations {
       slug: string
       type: "git" | "image"
       status: "inactive" | "running" | "stopped" | "error" | "unhealthy"
-      build_type: "dockerfile" | "buildpacks" | "railpack" | "nixpacks" | "static" | "image"
+      build_type: string
       build_type_override: string | null
       builder_image: string | null
       custom_buildpacks: string
@@ -1722,7 +1722,7 @@ export interface Operations {
       slug: string
       type: "git" | "image"
       status: "inactive" | "running" | "stopped" | "error" | "unhealthy"
-      build_type: "dockerfile" | "buildpacks" | "railpack" | "nixpacks" | "static" | "image"
+      build_type: string
       build_type_override: string | null
       builder_image: string | null
       custom_buildpacks: string
@@ -1840,7 +1840,7 @@ export interface Operations {
       slug: string
       type: "git" | "image"
       status: "inactive" | "running" | "stopped" | "error" | "unhealthy"
-      build_type: "dockerfile" | "buildpacks" | "railpack" | "nixpacks" | "static" | "image"
+      build_type: string
       build_type_override: string | null
       builder_image: string | null
       custom_buildpacks: string
@@ -1899,7 +1899,7 @@ export interface Operations {
       slug: string
       type: "git" | "image"
       status: "inactive" | "running" | "stopped" | "error" | "unhealthy"
-      build_type: "dockerfile" | "buildpacks" | "railpack" | "nixpacks" | "static" | "image"
+      build_type: string
       build_type_override: string | null
       builder_image: string | null
       custom_buildpacks: string
@@ -1961,7 +1961,7 @@ export interface Operations {
       slug: string
       type: "git" | "image"
       status: "inactive" | "running" | "stopped" | "error" | "unhealthy"
-      build_type: "dockerfile" | "buildpacks" | "railpack" | "nixpacks" | "static" | "image"
+      build_type: string
       build_type_override: string | null
       builder_image: string | null
       custom_buildpacks: string

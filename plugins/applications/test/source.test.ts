@@ -1,21 +1,23 @@
 import { test } from 'tap'
 import { addressOf, parseBranch, parseBuildpacks, parseImage, parsePath, parseRepo } from '../source-text.js'
+import { buildTypesOf } from '../build-types.js'
 import { decideSource, decideSourceUpdate, decideToken } from '../source.js'
 
 const fault = (field: string) => ({ status: 400, code: 'E_APPLICATION_INVALID', details: { field } })
 
+const buildTypes = ['dockerfile', 'railpack', 'static']
 const git = { name: 'web', type: 'git', build_type: 'dockerfile', source_repo: 'https://git.example.com/a/b.git' } as const
 const image = { name: 'web', type: 'image', build_type: 'image', source_image: 'nginx:1.27' } as const
 
 test('a git application takes what belongs to git, and auto deploy follows its branch', async t => {
-  const source = decideSource({ ...git, branch: ' main ', dockerfile_path: './docker/Dockerfile', root_directory: '/web/' })
+  const source = decideSource({ ...git, branch: ' main ', dockerfile_path: './docker/Dockerfile', root_directory: '/web/' }, buildTypes)
   t.match(source, {
     type: 'git', build_type: 'dockerfile', branch: 'main', auto_deploy_branch: 'main', dockerfile_path: 'docker/Dockerfile', root_directory: 'web', source_image: null
   })
 })
 
 test('every field that does not fit the type is refused by name', async t => {
-  const refused = (body: object, field: string) => t.throws(() => decideSource(body as typeof git), fault(field), JSON.stringify(body))
+  const refused = (body: object, field: string) => t.throws(() => decideSource(body as typeof git, buildTypes), fault(field), JSON.stringify(body))
   refused({ ...git, source_repo: ' ' }, 'source_repo')
   refused({ ...git, source_image: 'nginx' }, 'source_image')
   refused({ ...git, build_type: 'image' }, 'build_type')
@@ -25,9 +27,19 @@ test('every field that does not fit the type is refused by name', async t => {
   refused({ ...image, dockerfile_path: 'Dockerfile' }, 'dockerfile_path')
 })
 
-test('nixpacks and static are ways to build from git', async t => {
-  t.equal(decideSource({ ...git, build_type: 'nixpacks' }).build_type, 'nixpacks')
-  t.equal(decideSource({ ...git, build_type: 'static' }).build_type, 'static')
+const buildersOf = (...lists: readonly string[][]) => {
+  const entries = lists.map((names, index) => ({ key: String(index), plugin: 'x', value: { buildTypes: () => names } }))
+  return { entries: () => entries, keys: () => entries.map(({ key }) => key), get: (key: string) => entries.find(entry => entry.key === key)?.value }
+}
+
+test('a git application is built by one of the builders that are there, and keeps what it had', async t => {
+  t.same(buildTypesOf(buildersOf(['static', 'bazel', 'image'], ['bazel', 'buck'])), ['bazel', 'buck', 'static'])
+  t.same(buildTypesOf(buildersOf()), ['buildpacks', 'dockerfile', 'nixpacks', 'railpack', 'static'], 'nobody says what there is')
+  t.equal(decideSource({ ...git, build_type: 'bazel' }, ['bazel']).build_type, 'bazel')
+  t.throws(() => decideSource(git, ['bazel', 'buck']), { message: /build_type must be one of bazel, buck / })
+  const kept = { type: 'git', build_type_override: 'gone' } as never
+  t.same(decideSourceUpdate(kept, { build_type_override: 'gone' }, ['bazel']), { build_type_override: 'gone' })
+  t.throws(() => decideSourceUpdate(kept, { build_type_override: 'away' }, ['bazel']), { message: /build_type_override must be empty or one of bazel / })
 })
 
 test('a repository is an http(s) URL or scp-style ssh, without credentials', async t => {
@@ -66,11 +78,11 @@ test('custom buildpacks are a JSON array of URIs', async t => {
 const stored = { type: 'git', source_repo: git.source_repo, has_git_credentials: true } as never
 
 test('an update keeps what is absent and clears what is null or empty', async t => {
-  t.same(decideSourceUpdate(stored, {}), {})
-  t.same(decideSourceUpdate(stored, { branch: null, dockerfile_path: '', build_type_override: '' }), { branch: null, dockerfile_path: null, build_type_override: null })
-  t.throws(() => decideSourceUpdate(stored, { source_repo: '' }), fault('source_repo'))
-  t.throws(() => decideSourceUpdate(stored, { build_type_override: 'image' }), fault('build_type_override'))
-  t.throws(() => decideSourceUpdate({ type: 'image' } as never, { build_type_override: 'railpack' }), fault('build_type_override'))
+  t.same(decideSourceUpdate(stored, {}, buildTypes), {})
+  t.same(decideSourceUpdate(stored, { branch: null, dockerfile_path: '', build_type_override: '' }, buildTypes), { branch: null, dockerfile_path: null, build_type_override: null })
+  t.throws(() => decideSourceUpdate(stored, { source_repo: '' }, buildTypes), fault('source_repo'))
+  t.throws(() => decideSourceUpdate(stored, { build_type_override: 'image' }, buildTypes), fault('build_type_override'))
+  t.throws(() => decideSourceUpdate({ type: 'image' } as never, { build_type_override: 'railpack' }, buildTypes), fault('build_type_override'))
 })
 
 test('a stored token is never kept when the repository moves to another host', async t => {

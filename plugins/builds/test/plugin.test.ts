@@ -1,4 +1,3 @@
-import type { BuildType } from 'busbar/api/applications'
 import { builders, imagePreparation, type Commit } from 'busbar/api/builds'
 import { definePlugin, kernel as kernelServices } from 'busbar/sdk'
 import { createTestKernel } from 'busbar/sdk/testing'
@@ -39,7 +38,7 @@ engineTest('in the running platform a repository becomes an image, and a plugin 
   const commits: Commit[] = []
   const request = {
     applicationId, deploymentId: randomUUID(), projectId, slug: `lab-plugin-${applicationId.slice(0, 8)}`,
-    source: sources(url), buildType: 'dockerfile' as BuildType, builderImage: null, customBuildpacks: [], variables: []
+    source: sources(url), buildType: 'dockerfile', builderImage: null, customBuildpacks: [], variables: []
   }
   const context = { ...recorder(), onCommit: async (commit: Commit) => { commits.push(commit) } }
   const preparation = k.service(imagePreparation)
@@ -48,9 +47,9 @@ engineTest('in the running platform a repository becomes an image, and a plugin 
   t.equal(commits[0]?.sha, sha)
   t.same(await readdir(join(k.state.directory, 'data/builds/work')), [])
 
-  await preparation.prepare({ ...request, buildType: 'custom' as BuildType }, context)
+  await preparation.prepare({ ...request, buildType: 'custom' }, context)
   t.same(built, [`${request.slug}:${request.deploymentId.slice(0, 8)}`])
-  await t.rejects(preparation.prepare({ ...request, buildType: 'other' as BuildType }, context), { status: 409, message: /other: available are buildpacks, custom, dockerfile, nixpacks, railpack, static/ })
+  await t.rejects(preparation.prepare({ ...request, buildType: 'other' }, context), { status: 409, message: /other: available are buildpacks, custom, dockerfile, nixpacks, railpack, static/ })
 })
 
 engineTest('a platform that others can reach does not clone from private hosts', async t => {
