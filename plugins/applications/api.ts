@@ -45,6 +45,8 @@ export interface DeployableApplication {
   readonly customBuildpacks: readonly string[]
   /** null: not known before the image is (its EXPOSE, else 8080). */
   readonly containerPort: number | null
+  /** The words to start instead of the image's CMD; null: its own. */
+  readonly startCommand: readonly string[] | null
   /** Cores; 0 = no limit. */
   readonly cpuLimit: number
   /** Bytes; 0 = no limit. */

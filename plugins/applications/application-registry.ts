@@ -5,6 +5,7 @@ import { statusAfterCheck } from './container-status.js'
 import type { DeployableRow, DeployStore } from './deploy-store.js'
 import { healthCheckOf } from './health-check.js'
 import type { SealedFields } from './sealed-fields.js'
+import { wordsOf } from './start-command.js'
 import type { StatusBoard } from './status-board.js'
 import { lookAgain } from './status-follower.js'
 
@@ -59,6 +60,7 @@ function deployableOf (row: DeployableRow, sealed: SealedFields): DeployableAppl
     builderImage: row.builder_image,
     customBuildpacks: JSON.parse(row.custom_buildpacks) as string[],
     containerPort: row.container_port,
+    startCommand: row.start_command === null ? null : wordsOf(row.start_command),
     cpuLimit: row.cpu_limit,
     memoryLimit: row.memory_limit,
     healthCheck: healthCheckOf(row),

@@ -9,7 +9,7 @@ const columns = `id, project_id, parent_application_id, name, slug, type, status
   custom_buildpacks, source_kind, source_ref, source_repo, source_image, branch, auto_deploy_branch, dockerfile_path, root_directory,
   git_integration_id, git_token is not null as has_git_credentials,
   registry_username, registry_password is not null as has_registry_credentials, webhook_secret is not null as has_webhook_secret,
-  deploy_hook_enabled, preview_branch_pattern, preview_domain_template, container_port, cpu_limit, memory_limit, container_caps,
+  deploy_hook_enabled, preview_branch_pattern, preview_domain_template, container_port, start_command, cpu_limit, memory_limit, container_caps,
   readonly_rootfs, health_check_type, health_check_path, health_check_command, health_check_expect_status,
   health_check_interval_seconds, health_check_retries, health_check_start_period_seconds, health_check_timeout_seconds,
   ${pendingChange}, config_changed_at, source_changed_at, last_activity_at, last_deployed_at, created_at, updated_at`

@@ -5,7 +5,7 @@ const sourceFields = ['type', 'build_type', 'build_type_override', 'builder_imag
   'source_repo', 'source_image', 'branch', 'dockerfile_path', 'root_directory'] as const
 
 /** Applied when the container is made anew: a reload is enough. */
-const configFields = ['container_port', 'cpu_limit', 'memory_limit', 'container_caps', 'readonly_rootfs',
+const configFields = ['container_port', 'start_command', 'cpu_limit', 'memory_limit', 'container_caps', 'readonly_rootfs',
   'health_check_type', 'health_check_path', 'health_check_command', 'health_check_expect_status', 'health_check_interval_seconds',
   'health_check_retries', 'health_check_start_period_seconds', 'health_check_timeout_seconds'] as const
 

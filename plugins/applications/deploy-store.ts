@@ -5,7 +5,7 @@ import type { ApplicationRow } from './schemas.js'
 
 export type DeployableRow = HealthCheckColumns & Pick<ApplicationRow,
   'id' | 'project_id' | 'name' | 'slug' | 'status' | 'type' | 'build_type' | 'build_type_override' | 'builder_image' | 'custom_buildpacks' |
-  'source_repo' | 'source_image' | 'registry_username' | 'branch' | 'dockerfile_path' | 'root_directory' | 'git_integration_id' | 'container_port' |
+  'source_repo' | 'source_image' | 'registry_username' | 'branch' | 'dockerfile_path' | 'root_directory' | 'git_integration_id' | 'container_port' | 'start_command' |
   'cpu_limit' | 'memory_limit' | 'container_caps' | 'readonly_rootfs'> & {
   readonly project_slug: string
   readonly git_token: string | null

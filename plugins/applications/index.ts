@@ -13,6 +13,7 @@ import { DeployStore } from './deploy-store.js'
 import { jobs, singletons } from './jobs.js'
 import { m001 } from './migrations/001-create-applications.js'
 import { m002 } from './migrations/002-add-registry-credentials.js'
+import { m003 } from './migrations/003-add-start-command.js'
 import { RemovalStore } from './removal-store.js'
 import { routes } from './routes.js'
 import { SealedFields } from './sealed-fields.js'
@@ -49,7 +50,7 @@ export default definePlugin({
     gitIntegrations: applicationGitIntegrations,
     teardowns: applicationTeardown
   },
-  migrations: [m001, m002],
+  migrations: [m001, m002, m003],
   async start ({ use, log }): Promise<Applications> {
     const store = new ApplicationStore(use.db)
     const deploys = new DeployStore(use.db)

@@ -32,6 +32,7 @@ const fields = {
   preview_branch_pattern: nullable(string),
   preview_domain_template: nullable(string),
   container_port: nullable(integer),
+  start_command: nullable(string),
   cpu_limit: Type.Number(),
   memory_limit: integer,
   container_caps: oneOf(['minimal', 'standard']),
@@ -71,6 +72,7 @@ const registry = {
   registry_username: maybe(nullable(Type.String({ maxLength: 255, pattern: '^[^\\u0000-\\u001f\\u007f:]*$' }))),
   registry_password: maybe(nullable(text({ max: 16_384 })))
 }
+const startCommand = maybe(nullable(text({ max: 4000 })))
 /** `image`, or one of the builders that are there: GET /api/builders. */
 const buildType = Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
 
@@ -88,6 +90,7 @@ export const createBody = object({
   source_image: maybe(line),
   ...registry,
   container_port: maybe(nullable(port)),
+  start_command: startCommand,
   cpu_limit: maybe(cores),
   memory_limit: maybe(bytes),
   health_check_path: maybe(line)
@@ -109,6 +112,7 @@ export const updateBody = object({
   git_token: maybe(nullable(line)),
   git_integration_id: maybe(nullable(Type.String({ maxLength: 36 }))),
   container_port: maybe(nullable(port)),
+  start_command: startCommand,
   cpu_limit: maybe(Type.Number()),
   memory_limit: maybe(integer),
   health_check_path: maybe(nullable(string))
@@ -121,6 +125,7 @@ export const changeSourceBody = object({
   source_repo: maybe(line),
   source_image: maybe(line),
   ...registry,
+  start_command: startCommand,
   branch: maybe(line),
   dockerfile_path: maybe(line),
   root_directory: maybe(line),

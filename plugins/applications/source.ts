@@ -2,12 +2,13 @@ import { imageType, requireBuildType } from './build-types.js'
 import { invalid, problems } from './problems.js'
 import type { ApplicationRow, ChangeSourceBody, CreateBody, UpdateBody } from './schemas.js'
 import { registryOf } from 'busbar/api/runtime-docker'
+import { parseStartCommand } from './start-command.js'
 import { addressOf, parseBranch, parseBuildpacks, parseImage, parsePath, parseRepo } from './source-text.js'
 
 /** The columns that say where an application comes from and how it is built. */
 export type SourceColumns = Pick<ApplicationRow,
   'type' | 'build_type' | 'build_type_override' | 'builder_image' | 'custom_buildpacks' | 'source_kind' | 'source_ref' |
-  'source_repo' | 'source_image' | 'branch' | 'auto_deploy_branch' | 'dockerfile_path' | 'root_directory'>
+  'source_repo' | 'source_image' | 'branch' | 'auto_deploy_branch' | 'dockerfile_path' | 'root_directory' | 'start_command'>
 
 const nothing = {
   build_type_override: null,
@@ -30,16 +31,18 @@ const isGiven = (text: string | null | undefined): text is string => text !== un
 
 /** The source of a new application, or the one it changes to: nothing of another source is left. */
 export function decideSource (body: CreateBody | ChangeSourceBody, buildTypes: readonly string[]): SourceColumns {
-  return body.type === 'image' ? imageSource(body) : gitSource(body, buildTypes)
+  const source = body.type === 'image' ? imageSource(body) : gitSource(body, buildTypes)
+  // It names programs of that source.
+  return { ...source, start_command: parseStartCommand(body.start_command ?? null) }
 }
 
-function imageSource (body: CreateBody | ChangeSourceBody): SourceColumns {
+function imageSource (body: CreateBody | ChangeSourceBody): Omit<SourceColumns, 'start_command'> {
   for (const field of ['source_repo', 'dockerfile_path'] as const) refuseOnImage(field, body[field])
   if (body.build_type !== undefined && body.build_type !== imageType) throw invalid('build_type', 'must be image for an image application')
   return { ...nothing, type: 'image', build_type: imageType, source_image: parseImage(body.source_image, 'source_image') }
 }
 
-function gitSource (body: CreateBody | ChangeSourceBody, buildTypes: readonly string[]): SourceColumns {
+function gitSource (body: CreateBody | ChangeSourceBody, buildTypes: readonly string[]): Omit<SourceColumns, 'start_command'> {
   const buildType = requireBuildType('build_type', body.build_type ?? 'railpack', buildTypes)
   refuseOnGit(body)
   const branch = parseBranch(body.branch)
@@ -67,7 +70,10 @@ function refuseOnGit (body: RegistryFields & { readonly source_image?: string })
 
 /** What an update changes of the source: absent keeps, null or empty clears where there is a default. */
 export function decideSourceUpdate (current: ApplicationRow, body: UpdateBody, buildTypes: readonly string[]): Partial<SourceColumns> {
-  return current.type === 'image' ? imageUpdate(body) : gitUpdate(current, body, buildTypes)
+  return {
+    ...(current.type === 'image' ? imageUpdate(body) : gitUpdate(current, body, buildTypes)),
+    ...(body.start_command !== undefined && { start_command: parseStartCommand(body.start_command) })
+  }
 }
 
 function imageUpdate (body: UpdateBody): Partial<SourceColumns> {

@@ -32,7 +32,10 @@ export interface ContainerSpec {
   /** Name of a network from `ensureNetwork`. */
   readonly network: string
   readonly env: Readonly<Record<string, string>>
+  /** Instead of the image's CMD. */
   readonly command?: readonly string[]
+  /** Instead of the image's ENTRYPOINT, whose CMD then counts no more either. */
+  readonly entrypoint?: readonly string[]
   /** Cores; 0 = no limit. */
   readonly cpuLimit: number
   /** Bytes; 0 = no limit. Swap is never added. */
@@ -70,6 +73,8 @@ export interface ImageInfo {
   /** TCP ports of EXPOSE, lowest first. */
   readonly exposedPorts: readonly number[]
   readonly sizeBytes: number
+  /** Empty without one. Absent from a builder's result that does not say. */
+  readonly entrypoint?: readonly string[]
   /** `linux/arm64`, where the machine of the engine is of another kind and runs it only by emulation, if at all. */
   readonly foreignPlatform?: string
   /** For whom a platform built it; absent from an image that was pulled or made by hand. */

@@ -27,6 +27,7 @@ export function containerOptions (spec: ContainerSpec, instanceId: string): Dock
     Image: spec.image,
     Env: Object.entries(spec.env).map(([key, value]) => `${key}=${value}`),
     ...(spec.command === undefined ? {} : { Cmd: [...spec.command] }),
+    ...(spec.entrypoint === undefined ? {} : { Entrypoint: [...spec.entrypoint] }),
     Labels: labels,
     StopTimeout: stopGraceSeconds,
     ...(spec.healthCommand === undefined ? {} : { Healthcheck: healthCheck(spec.healthCommand) }),

@@ -242,6 +242,7 @@ const imageInfo = (seen: Docker.ImageInspectInfo): ImageInfo => ({
   repoDigests: seen.RepoDigests ?? [],
   exposedPorts: tcpPorts(Object.keys(seen.Config.ExposedPorts ?? {})),
   sizeBytes: seen.Size,
+  entrypoint: [seen.Config.Entrypoint ?? []].flat(),
   ...(seen.Config.Labels?.[imageInstanceLabel] === undefined ? {} : { builtFor: ownerOf(seen.Config.Labels) })
 })
 

@@ -810,6 +810,7 @@ export interface Operations {
       preview_branch_pattern: string | null
       preview_domain_template: string | null
       container_port: number | null
+      start_command: string | null
       cpu_limit: number
       memory_limit: number
       container_caps: "minimal" | "standard"
@@ -853,6 +854,7 @@ export interface Operations {
       registry_username?: string | null
       registry_password?: string | null
       container_port?: number | null
+      start_command?: string | null
       cpu_limit?: number
       memory_limit?: number
       health_check_path?: string
@@ -886,6 +888,7 @@ export interface Operations {
       preview_branch_pattern: string | null
       preview_domain_template: string | null
       container_port: number | null
+      start_command: string | null
       cpu_limit: number
       memory_limit: number
       container_caps: "minimal" | "standard"
@@ -945,6 +948,7 @@ export interface Operations {
       preview_branch_pattern: string | null
       preview_domain_template: string | null
       container_port: number | null
+      start_command: string | null
       cpu_limit: number
       memory_limit: number
       container_caps: "minimal" | "standard"
@@ -989,6 +993,7 @@ export interface Operations {
       git_token?: string | null
       git_integration_id?: string | null
       container_port?: number | null
+      start_command?: string | null
       cpu_limit?: number
       memory_limit?: number
       health_check_path?: string | null
@@ -1022,6 +1027,7 @@ export interface Operations {
       preview_branch_pattern: string | null
       preview_domain_template: string | null
       container_port: number | null
+      start_command: string | null
       cpu_limit: number
       memory_limit: number
       container_caps: "minimal" | "standard"
@@ -1137,6 +1143,7 @@ export interface Operations {
       source_image?: string
       registry_username?: string | null
       registry_password?: string | null
+      start_command?: string | null
       branch?: string
       dockerfile_path?: string
       root_directory?: string
@@ -1172,6 +1179,7 @@ export interface Operations {
       preview_branch_pattern: string | null
       preview_domain_template: string | null
       container_port: number | null
+      start_command: string | null
       cpu_limit: number
       memory_limit: number
       container_caps: "minimal" | "standard"
@@ -1540,6 +1548,7 @@ export interface Operations {
       preview_branch_pattern: string | null
       preview_domain_template: string | null
       container_port: number | null
+      start_command: string | null
       cpu_limit: number
       memory_limit: number
       container_caps: "minimal" | "standard"
@@ -1684,6 +1693,7 @@ export interface Operations {
       preview_branch_pattern: string | null
       preview_domain_template: string | null
       container_port: number | null
+      start_command: string | null
       cpu_limit: number
       memory_limit: number
       container_caps: "minimal" | "standard"
@@ -1743,6 +1753,7 @@ export interface Operations {
       preview_branch_pattern: string | null
       preview_domain_template: string | null
       container_port: number | null
+      start_command: string | null
       cpu_limit: number
       memory_limit: number
       container_caps: "minimal" | "standard"
@@ -1861,6 +1872,7 @@ export interface Operations {
       preview_branch_pattern: string | null
       preview_domain_template: string | null
       container_port: number | null
+      start_command: string | null
       cpu_limit: number
       memory_limit: number
       container_caps: "minimal" | "standard"
@@ -1920,6 +1932,7 @@ export interface Operations {
       preview_branch_pattern: string | null
       preview_domain_template: string | null
       container_port: number | null
+      start_command: string | null
       cpu_limit: number
       memory_limit: number
       container_caps: "minimal" | "standard"
@@ -1982,6 +1995,7 @@ export interface Operations {
       preview_branch_pattern: string | null
       preview_domain_template: string | null
       container_port: number | null
+      start_command: string | null
       cpu_limit: number
       memory_limit: number
       container_caps: "minimal" | "standard"

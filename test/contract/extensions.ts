@@ -21,12 +21,19 @@ const registryAccount = {
   registry_password: 'the same; stored sealed and never answered'
 }
 
+const startCommand = { start_command: 'what is started instead of the command of the image' }
+
+const myRole = { my_role: 'what the caller may do in the project: viewer, editor or owner' }
+
 /** Fields that the contract does not name: by its schema, or by the operation where it has none; each with the reason why it exists. */
 export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  createApplicationRequest: registryAccount,
-  updateApplicationRequest: registryAccount,
-  changeSourceRequest: registryAccount,
+  Project: myRole,
+  ListProjectsByUserRow: myRole,
+  createApplicationRequest: { ...registryAccount, ...startCommand },
+  updateApplicationRequest: { ...registryAccount, ...startCommand },
+  changeSourceRequest: { ...registryAccount, ...startCommand },
   applicationResponse: {
+    ...startCommand,
     registry_username: registryAccount.registry_username,
     has_registry_credentials: 'tells only whether the password of a registry is stored'
   },

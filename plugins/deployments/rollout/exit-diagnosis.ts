@@ -14,6 +14,8 @@ export interface ExitSettings {
   readonly memoryLimit: number
   readonly containerCaps: 'minimal' | 'standard'
   readonly readonlyRootfs: boolean
+  /** Null: the image's own. */
+  readonly startCommand: readonly string[] | null
   /** `linux/arm64`, where the image is made for another kind of machine. */
   readonly foreignPlatform?: string
 }
@@ -32,6 +34,8 @@ export function explainExit (exit: ContainerExit, settings: ExitSettings): Deplo
 
 function remedyFor ({ exitCode }: ContainerExit, output: string, settings: ExitSettings): string {
   if (settings.foreignPlatform !== undefined) return `its image is made for ${settings.foreignPlatform}, not for this machine: push it for this one too`
+  // The words of the first process, which starts it: no program of the image has run yet.
+  if ((exitCode === 126 || exitCode === 127) && /\[FATAL tini \(\d+\)\] exec /.test(output)) return remedyForCommand(exitCode, settings)
   if (settings.readonlyRootfs && /read-only file system|EROFS/i.test(output)) {
     return 'it writes outside /tmp and /run: give it a volume there, or set readonly_rootfs to false'
   }
@@ -40,8 +44,13 @@ function remedyFor ({ exitCode }: ContainerExit, output: string, settings: ExitS
   }
   if (/EADDRINUSE|address already in use/i.test(output)) return 'two of its own processes want the same port'
   if (exitCode === 0) return 'its command ended by itself: the command of an application must keep running'
-  if (exitCode === 127) return 'its command was not found: check the CMD and ENTRYPOINT of the image'
-  if (exitCode === 126) return 'its command cannot be executed: check its file mode and its first line'
+  if (exitCode === 126 || exitCode === 127) return remedyForCommand(exitCode, settings)
   if (exitCode === 137) return 'it was killed from outside, perhaps for want of memory on the machine'
   return 'its last output says why'
+}
+
+function remedyForCommand (exitCode: 126 | 127, { startCommand }: ExitSettings): string {
+  const what = exitCode === 127 ? 'was not found in the image' : 'cannot be executed'
+  if (startCommand !== null) return `its start_command ${what}: correct it (it begins with ${startCommand[0] ?? ''} and is started without a shell), or clear it`
+  return exitCode === 127 ? 'its command was not found: check the CMD and ENTRYPOINT of the image' : 'its command cannot be executed: check its file mode and its first line'
 }

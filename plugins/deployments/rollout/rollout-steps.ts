@@ -8,6 +8,7 @@ import { proveHealthy, type HealthProof } from '../health/health-proof.js'
 import type { HttpCheck } from '../health/http-check.js'
 import { prepareImage } from './image-step.js'
 import { from, type Rollout, type RolloutStep, type RolloutTools } from './rollout.js'
+import { startWith } from './start-words.js'
 import { switchTraffic, switchTrafficBack } from './switch-step.js'
 import { enqueueTidy } from '../tidying.js'
 
@@ -64,6 +65,7 @@ export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
         image: reference,
         owner: { projectId: application.projectId, applicationId: application.id, deploymentId },
         network: from(rollout, 'network'),
+        ...(application.startCommand !== null && startWith(application.startCommand, await entrypointOf(rollout))),
         env: Object.fromEntries(from(rollout, 'variables').map(({ key, value }) => [key, value])),
         cpuLimit: application.cpuLimit,
         memoryLimit: application.memoryLimit,
@@ -77,6 +79,12 @@ export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
     async undo (rollout) {
       for (const { id } of await runtime.list({ deploymentId: rollout.deployment.id })) await runtime.remove(id)
     }
+  }
+
+  /** Not every builder says it of the image that it has made. */
+  async function entrypointOf (rollout: Rollout): Promise<readonly string[]> {
+    const { image, reference } = from(rollout, 'image')
+    return image.entrypoint ?? (await runtime.image(reference))?.entrypoint ?? []
   }
 
   const start: RolloutStep = {
