@@ -24,6 +24,7 @@ import { jobs } from './jobs.js'
 import { createDeployments } from './migrations/001-create-deployments.js'
 import { addBuildQueue } from './migrations/002-add-build-queue.js'
 import { addHttpCheck } from './migrations/003-add-http-check.js'
+import { addOldVersionKilled } from './migrations/004-add-old-version-killed.js'
 import { Recovery } from './rollout/recovery.js'
 import { RolloutEngine } from './rollout/rollout-engine.js'
 import { routes } from './routes.js'
@@ -67,7 +68,7 @@ export default definePlugin({
     parts: containerParts,
     hooks: rolloutHooks
   },
-  migrations: [createDeployments, addBuildQueue, addHttpCheck],
+  migrations: [createDeployments, addBuildQueue, addHttpCheck, addOldVersionKilled],
 
   start ({ use, log, onStop }): Deployments {
     const store = new DeploymentStore(use.db)

@@ -33,7 +33,8 @@ export const deployment = object({
   switch_failed: nullable(integer),
   switch_longest_gap_ms: nullable(integer),
   switch_cut: nullable(integer),
-  drain_ms: nullable(integer)
+  drain_ms: nullable(integer),
+  old_version_killed: nullable(Type.Boolean())
 })
 /** A deployment as it goes over the wire. */
 export type Deployment = Static<typeof deployment>

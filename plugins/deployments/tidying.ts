@@ -1,13 +1,16 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { BuildLeftovers } from 'busbar/api/builds'
 import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
-import type { Jobs, Log } from 'busbar/sdk'
+import type { Bus, Clock, Jobs, Log, Secrets } from 'busbar/sdk'
 import type { DeploymentStatus } from './api.js'
+import { openBuildLog } from './records/build-log.js'
 import type { DeploymentLogStore } from './records/deployment-log-store.js'
 import { isActive } from './records/deployment-state.js'
 import type { DeploymentStore } from './records/deployment-store.js'
 
 const stopGraceSeconds = 30
+/** Of a process that SIGKILL has ended. */
+const killedCode = 137
 
 /** Successful deployments that keep record and image, the running one apart. */
 const keptSuccessful = 10
@@ -28,6 +31,9 @@ export interface TidyingParts {
   readonly registry: ApplicationRegistry
   readonly runtime: ContainerRuntime
   readonly leftovers: BuildLeftovers
+  readonly bus: Bus
+  readonly secrets: Secrets
+  readonly clock: Clock
   readonly log: Log
 }
 
@@ -70,9 +76,32 @@ export class Tidying {
     const { runtime } = this.#parts
     for (const { container, fate } of await this.survey(applicationId)) {
       if (fate !== 'stop' && fate !== 'remove') continue
-      if (fate === 'stop') await runtime.stop(container.id, stopGraceSeconds)
+      if (fate === 'stop') await this.#stop(container)
       await runtime.remove(container.id)
     }
+  }
+
+  async #stop (container: ContainerState): Promise<void> {
+    const { runtime } = this.#parts
+    const begunAt = performance.now()
+    await runtime.stop(container.id, stopGraceSeconds)
+    if (container.status !== 'running') return
+    const graceIsOver = performance.now() - begunAt > stopGraceSeconds * 1000 - 500
+    const ended = await runtime.inspect(container.id)
+    if (ended !== undefined) await this.#noteEnd(container, graceIsOver && ended.exitCode === killedCode && !ended.oomKilled)
+  }
+
+  /** In the record of the deployment that took over. */
+  async #noteEnd ({ owner: { deploymentId } }: ContainerState, isKilled: boolean): Promise<void> {
+    const { store, logs } = this.#parts
+    const successor = deploymentId === undefined ? undefined : await store.successorOf(deploymentId)
+    if (successor === undefined) return
+    await store.change(successor, { old_version_killed: isKilled })
+    if (!isKilled) return
+    const buildLog = openBuildLog(successor, { ...this.#parts, store: logs })
+    buildLog.endChannel()
+    buildLog.line({ level: 'warning', msg: `The old version did not end within ${stopGraceSeconds} s of SIGTERM and was killed: what it was doing is lost. Make it handle SIGTERM; a shell does not hand it on to what it has started, unless that is started by exec.` })
+    await buildLog.close()
   }
 
   /** Images that were built or pulled for the application and that no record worth keeping names. */

@@ -1101,6 +1101,7 @@ export interface Operations {
       switch_longest_gap_ms: number | null
       switch_cut: number | null
       drain_ms: number | null
+      old_version_killed: boolean | null
     }
   }
   /** Get Build Cache. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
@@ -1241,6 +1242,7 @@ export interface Operations {
       switch_longest_gap_ms: number | null
       switch_cut: number | null
       drain_ms: number | null
+      old_version_killed: boolean | null
     }
   }
   /** Generate Deploy Hook. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
@@ -1337,6 +1339,7 @@ export interface Operations {
       switch_longest_gap_ms: number | null
       switch_cut: number | null
       drain_ms: number | null
+      old_version_killed: boolean | null
     }[]
   }
   /** Get Deployment. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
@@ -1379,6 +1382,7 @@ export interface Operations {
       switch_longest_gap_ms: number | null
       switch_cut: number | null
       drain_ms: number | null
+      old_version_killed: boolean | null
     }
   }
   /** Stream Build Logs. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
@@ -1432,6 +1436,7 @@ export interface Operations {
       switch_longest_gap_ms: number | null
       switch_cut: number | null
       drain_ms: number | null
+      old_version_killed: boolean | null
     }
   }
   /** Get Variables. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
@@ -1610,6 +1615,7 @@ export interface Operations {
       switch_longest_gap_ms: number | null
       switch_cut: number | null
       drain_ms: number | null
+      old_version_killed: boolean | null
     }
   }
   /** Reload App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). */
@@ -1651,6 +1657,7 @@ export interface Operations {
       switch_longest_gap_ms: number | null
       switch_cut: number | null
       drain_ms: number | null
+      old_version_killed: boolean | null
     }
   }
   /** Set Resources. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
@@ -1817,6 +1824,7 @@ export interface Operations {
       switch_longest_gap_ms: number | null
       switch_cut: number | null
       drain_ms: number | null
+      old_version_killed: boolean | null
     }
   }
   /** Update Runtime. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */

@@ -48,7 +48,8 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
     switch_failed: 'requests that failed during it',
     switch_longest_gap_ms: 'the longest time without an answer during it',
     switch_cut: 'requests still open when the old version was stopped',
-    drain_ms: 'how long the old version took to finish its requests'
+    drain_ms: 'how long the old version took to finish its requests',
+    old_version_killed: 'whether the old version had to be killed because it ignored SIGTERM'
   },
   invitationResponse: {
     link: 'an administrator can hand on the invitation where no mail is sent'

@@ -51,13 +51,13 @@ export interface NewDeployment {
 export type DeploymentChanges = Partial<Pick<DeploymentRow,
   'image_tag' | 'commit_sha' | 'commit_message' | 'commit_author' | 'error_message' | 'build_started_at' | 'build_ended_at' |
   'deploy_started_at' | 'finished_at' | 'health_status' | 'health_message' | 'health_checked_at' | 'step' | 'waiting_for' | 'remedy' | 'evidence' |
-  'container_port' | 'http_check' | 'switch_served' | 'switch_failed' | 'switch_longest_gap_ms' | 'switch_cut' | 'drain_ms'>>
+  'container_port' | 'http_check' | 'switch_served' | 'switch_failed' | 'switch_longest_gap_ms' | 'switch_cut' | 'drain_ms' | 'old_version_killed'>>
 
 /** What an answer shows; `build_logs` is read apart. */
 const columns = `id, application_id, status, triggered_by, image_tag, commit_sha, commit_message, commit_author, null as build_logs,
   error_message, started_at, build_started_at, build_ended_at, deploy_started_at, finished_at, idempotency_key,
   health_status, health_message, health_checked_at, kind, step, waiting_for, remedy, evidence, container_port,
-  switch_served, switch_failed, switch_longest_gap_ms, switch_cut, drain_ms`
+  switch_served, switch_failed, switch_longest_gap_ms, switch_cut, drain_ms, old_version_killed`
 
 /** The application is not being deleted. */
 const isThere = 'exists (select from applications.application as owner where owner.id = application_id and owner.deleting_at is null)'
@@ -219,6 +219,15 @@ export class DeploymentStore {
     const rows = await this.#db.sql<{ id: string, status: DeploymentStatus }>(
       'select id, status from $schema.deployment where id = any(cast(? as uuid[]))', [[...ids]])
     return new Map(rows.map(({ id, status }) => [id, status]))
+  }
+
+  /** The one whose container has taken over from that of `id`; undefined when there is none. */
+  async successorOf (id: string): Promise<string | undefined> {
+    const [row] = await this.#db.sql<{ id: string }>(`
+      select later.id from $schema.deployment later join $schema.deployment own on own.application_id = later.application_id
+      where own.id = ? and later.status = 'success' and later.kind <> 'build' and later.finished_at > own.finished_at
+      order by later.finished_at, later.id limit 1`, [id])
+    return row?.id
   }
 
   /** The newest that is about a container: a build is not. */
