@@ -122,6 +122,7 @@ export async function startKernel ({ settings, roots, inline = [], clock = syste
       log, clock, redactor, maxConnectionsPerUser: settings.maxSocketsPerUser, relay: createRelay({ signals: listener, log }),
       authorize: async (channel, id, caller) => await withDeadline(mayListen(projects, channel, id, caller), subscribeLimitMs, 'deciding a subscription')
     })
+    projects.watchers.add(() => { hub.recheck() })
     const jobs = new JobRunner({ postgres, log })
     const events = new EventHub(jobs)
     const singletons = new Singletons(postgres)
@@ -213,7 +214,7 @@ async function migrateKernel (run: (plans: readonly MigrationPlan[]) => Promise<
 async function mayListen (projects: ProjectAccess, ...[channel, id, caller]: Parameters<Parameters<typeof createHub>[0]['authorize']>): Promise<boolean> {
   const { access, param } = channel
   if (access.kind === 'public' || decideCaller(caller, access) !== null) return false
-  return (await projects.decide(caller, access.project, param === null ? {} : { [param]: id })).refused === null
+  return (await projects.decide(caller, access, param === null ? {} : { [param]: id })).refused === null
 }
 
 /** Another process turned a plugin on or off, or reloaded it: this one follows. */

@@ -14,6 +14,13 @@ export const roles = ['member', 'admin'] as const
 export type Role = (typeof roles)[number]
 
 /**
+ * What somebody may do in one project, narrowest first: a viewer reads and is shown no secret, an editor
+ * works in it, its owner (and every admin) does everything.
+ */
+export const projectRoles = ['viewer', 'editor', 'owner'] as const
+export type ProjectRole = (typeof projectRoles)[number]
+
+/**
  * How the project that a request concerns is found. `P` is the union of the path parameters.
  *
  * - `{ param }`: a path parameter holds the project id. `chain` names the kind of every further id in
@@ -24,10 +31,12 @@ export type Role = (typeof roles)[number]
  * - `'never-pinned'`: no project, and a pinned token is refused (403) whatever its pins are.
  * - `'none'`: no project is concerned and pins play no part.
  *
- * `owner: true` leaves the operation to the project's owner and to admins, even when it is shared.
+ * `owner: true` leaves the operation to the project's owner and to admins, even when it is shared; `self`
+ * names a path parameter with the id of a user, who may do it too: leaving a project. Without them the
+ * role in the project follows from the rest of the access; see `projectRoleFor`.
  */
 export type ProjectRule<P extends string = string> =
-  | { readonly param: P, readonly chain?: { readonly [K in P]?: string }, readonly owner?: true }
+  | { readonly param: P, readonly chain?: { readonly [K in P]?: string }, readonly owner?: true, readonly self?: P }
   | { readonly of: string, readonly param: P, readonly owner?: true }
   | 'filtered'
   | 'never-pinned'
@@ -68,4 +77,17 @@ export const allow = {
   session: <const O extends AccessOptions>(options: O) => ({ kind: 'session' as const, ...options }),
   token: <const S extends Scope, const O extends AccessOptions>(scope: S, options: O) =>
     ({ kind: 'token' as const, scope, ...options })
+}
+
+/**
+ * The narrowest role in a project that an operation there demands. Viewers may do what a token of the scope
+ * `read` may; what takes a wider scope, or a session (reveals), is for editors. A session-only operation that
+ * concerns no project may name one, as the pins of a token do.
+ */
+export function projectRoleFor (access: Access): ProjectRole {
+  if (access.kind === 'public') return 'viewer'
+  const { project } = access
+  if (typeof project !== 'string' && project.owner === true) return 'owner'
+  if (access.kind === 'session') return project === 'none' ? 'viewer' : 'editor'
+  return access.scope === 'read' || access.scope === 'metrics' ? 'viewer' : 'editor'
 }

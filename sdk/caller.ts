@@ -36,7 +36,8 @@ export type Caller = AnonymousCaller | SignedInCaller
 /**
  * What rows a caller may see in a list.
  *
- * `userId` is null for an admin (every project); otherwise own and shared projects only.
+ * `userId` is null for an admin (every project); otherwise own and shared projects only, and those the user is
+ * a member of.
  * `pins` narrows further; null when pins play no part.
  */
 export interface Reach {

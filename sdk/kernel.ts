@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { Logger } from 'pino'
-import type { Access } from './access.js'
+import type { Access, ProjectRole } from './access.js'
 import type { ProjectId, SignedInCaller } from './caller.js'
 import type { Credentials, CredentialSource } from './credential.js'
 import type { DomainEvent } from './event.js'
@@ -179,7 +179,10 @@ export const kernel = {
 export interface ProjectFacts {
   readonly id: string
   readonly ownerId: string
+  /** With every user, as editors. */
   readonly shared: boolean
+  /** By user id: who has been given a role of their own. The wider of it and `shared` counts. */
+  readonly members: Readonly<Record<string, Exclude<ProjectRole, 'owner'>>>
   /** A project that is being deleted is invisible. */
   readonly deleting: boolean
 }

@@ -1,4 +1,4 @@
-import type { Access } from './access.js'
+import { projectRoleFor, type Access } from './access.js'
 import type { BodyKind, Method, RouteLimit, RouteSchema } from './route.js'
 
 /** A declared route with what was left out of its declaration filled in, as far as it is described. */
@@ -97,15 +97,26 @@ function accessText (access: Access): string {
   if (access.kind === 'public') return `Public: ${access.reason}.`
   const who = access.kind === 'session' ? 'A session is required; a personal access token gets 403 whatever its scope.' : `A token with the scope \`${access.scope}\` or a wider one, or a session.`
   const role = access.role === undefined ? '' : ' The admin role is required.'
-  return `${who}${role}${pinText(access.project)}`
+  return `${who}${role}${pinText(access.project)}${memberText(access)}`
 }
 
 function pinText (rule: Exclude<Access, { kind: 'public' }>['project']): string {
   if (rule === 'none') return ''
   if (rule === 'never-pinned') return ' A token pinned to projects is refused (403).'
   if (rule === 'filtered') return ' A token pinned to projects sees those only; an explicit project outside its pins is refused (403).'
-  const owner = rule.owner === true ? ' Only the owner of the project and admins may do this.' : ''
-  return ` A token pinned to other projects is refused (403).${owner}`
+  return ' A token pinned to other projects is refused (403).'
+}
+
+function memberText (access: Exclude<Access, { kind: 'public' }>): string {
+  const { project, role } = access
+  if (typeof project === 'string' || role === 'admin') return ''
+  switch (projectRoleFor(access)) {
+    case 'viewer': return ''
+    case 'editor': return ' Viewers of the project are refused (403).'
+    case 'owner': return 'self' in project && project.self !== undefined
+      ? ` Only the owner of the project, admins, and the user \`${project.self}\` may do this.`
+      : ' Only the owner of the project and admins may do this.'
+  }
 }
 
 const pathParameters = ({ params, schema }: DescribedRoute): Json[] => params.map(name => ({

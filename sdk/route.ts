@@ -105,7 +105,7 @@ export interface RouteRequest<U extends string = string, A extends Access = Acce
   readonly reach: Reach
   /**
    * Checks a project id from a query or a body as the guard checks one from the path: 403 outside the
-   * token's pins, 404 when it is not visible to the caller.
+   * token's pins, 404 when it is not visible to the caller, 403 when the operation takes more than their role there.
    */
   readonly requireProject: (projectId: string) => Promise<ProjectId>
   /** The client's address; `X-Forwarded-For` is believed from trusted proxies only. */

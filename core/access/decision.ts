@@ -1,4 +1,4 @@
-import { scopes, type Access, type ProjectFacts, type Scope, type SignedInCaller } from 'busbar/sdk'
+import { scopes, type Access, type ProjectFacts, type ProjectRole, type Scope, type SignedInCaller } from 'busbar/sdk'
 
 /** Why a caller is refused: a status, a stable code and the words of the contract. */
 export interface Refusal { readonly status: 401 | 403 | 404, readonly code: string, readonly message: string }
@@ -13,6 +13,7 @@ export const sessionOnly = refusal(403, 'E_SESSION_REQUIRED', 'this action requi
 export const forbidden = refusal(403, 'E_FORBIDDEN', 'forbidden')
 export const secondFactorMissing = refusal(403, 'E_SECOND_FACTOR_REQUIRED', 'this platform asks for two-factor authentication: set it up for your account first')
 export const outsidePins = refusal(403, 'E_PROJECT_PINNED', 'token is pinned to a different project')
+export const viewerOnly = refusal(403, 'E_PROJECT_VIEWER', 'you are a viewer of this project and may only read: ask its owner to make you an editor')
 export const notFound = refusal(404, 'E_NOT_FOUND', 'not found')
 
 const rank: Readonly<Record<Scope, number>> = Object.fromEntries(scopes.map((scope, index) => [scope, index])) as Record<Scope, number>
@@ -37,10 +38,12 @@ export function decidePins (caller: SignedInCaller, projectId: string): Refusal 
   return caller.kind === 'token' && caller.pins !== null && !caller.pins.includes(projectId) ? outsidePins : null
 }
 
-/** Whether the caller sees the project at all, and whether the operation is left to its owner. */
-export function decideProject (caller: SignedInCaller, facts: ProjectFacts | undefined, owner: boolean): Refusal | null {
+/** Whether the caller sees the project at all, and whether their role there is as wide as the operation needs. */
+export function decideProject ({ user }: SignedInCaller, facts: ProjectFacts | undefined, needed: ProjectRole): Refusal | null {
   if (facts === undefined || facts.deleting) return notFound
-  const isOwner = facts.ownerId === caller.user.id || caller.user.role === 'admin'
-  if (!isOwner && !facts.shared) return notFound
-  return owner && !isOwner ? forbidden : null
+  if (facts.ownerId === user.id || user.role === 'admin') return null
+  const role = facts.shared ? 'editor' : facts.members[user.id]
+  if (role === undefined) return notFound
+  if (needed === 'owner') return forbidden
+  return needed === 'editor' && role === 'viewer' ? viewerOnly : null
 }

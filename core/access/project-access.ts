@@ -1,4 +1,4 @@
-import { access, type Access, type Contributions, type Ownership, type ProjectFacts, type ProjectFactsCache, type ProjectId, type Reach, type SignedInCaller, type Tx } from 'busbar/sdk'
+import { access, projectRoleFor, type Access, type Contributions, type Ownership, type ProjectFacts, type ProjectFactsCache, type ProjectId, type ProjectRole, type Reach, type SignedInCaller, type Tx } from 'busbar/sdk'
 import { whenKnown } from '../clock/when-known.js'
 import type { Signals } from '../database/listener.js'
 import type { ServiceRegistry } from '../services/registry.js'
@@ -22,14 +22,17 @@ const topic = 'project-facts'
 export class ProjectAccess implements ProjectFactsCache {
   readonly #facts = new LookupCache<ProjectFacts>(10_000)
   readonly #owners = new LookupCache<Ownership>(50_000)
+  /** Called when somebody may no longer see a project, in whatever process that was decided. */
+  readonly watchers = new Set<() => void>()
   readonly #projects: Projects
   readonly #resources: Resources
 
   constructor (registry: ServiceRegistry, private readonly signals: Signals, private readonly afterCommit: (tx: Tx, run: () => void) => void) {
     this.#projects = registry.contributions(access.projects.id) as Projects
     this.#resources = registry.contributions(access.resources.id) as Resources
-    signals.onSignal(topic, id => this.#facts.forget(id))
-    signals.onReconnect(() => this.forgetAll())
+    const tell = (): void => { for (const look of this.watchers) look() }
+    signals.onSignal(topic, id => { this.#facts.forget(id); tell() })
+    signals.onReconnect(() => { this.forgetAll(); tell() })
   }
 
   /** For other processes' writes that were missed, and for owners that have been turned off and on. */
@@ -45,26 +48,28 @@ export class ProjectAccess implements ProjectFactsCache {
   }
 
   /** The guard's last step: pins, visibility, ownership and the chain of nested ids. */
-  decide (caller: SignedInCaller, rule: Exclude<Access, { kind: 'public' }>['project'], params: Readonly<Record<string, string | undefined>>): ProjectDecision | Promise<ProjectDecision> {
+  decide (caller: SignedInCaller, rules: Exclude<Access, { kind: 'public' }>, params: Readonly<Record<string, string | undefined>>): ProjectDecision | Promise<ProjectDecision> {
+    const rule = rules.project
     if (typeof rule === 'string') return everywhere
     const id = params[rule.param] ?? ''
-    const owner = rule.owner ?? false
+    const isSelf = 'self' in rule && params[rule.self ?? ''] === caller.user.id
+    const needed = isSelf ? 'viewer' : projectRoleFor(rules)
     if ('of' in rule) {
       return whenKnown(this.#ownerOf(rule.of, id), found =>
         // An id nobody knows lies outside every pin set, but saying so would tell nothing more than 404.
-        found === undefined ? { refused: notFound } : this.decideProject(caller, found.projectId, owner))
+        found === undefined ? { refused: notFound } : this.decideProject(caller, found.projectId, needed))
     }
-    const decision = this.decideProject(caller, id, owner)
+    const decision = this.decideProject(caller, id, needed)
     const { chain } = rule
     return chain === undefined ? decision : whenKnown(decision, async own => own.refused !== null || await this.#isChained(id, chain, params) ? own : { refused: notFound })
   }
 
-  decideProject (caller: SignedInCaller, projectId: string, owner: boolean): ProjectDecision | Promise<ProjectDecision> {
+  decideProject (caller: SignedInCaller, projectId: string, needed: ProjectRole): ProjectDecision | Promise<ProjectDecision> {
     const pinned = decidePins(caller, projectId)
     if (pinned !== null) return { refused: pinned }
     const facts = this.#facts.get(projectId) ?? this.#facts.load(projectId, async () => await this.#projects.get('projects')?.facts(projectId))
     return whenKnown<ProjectFacts | undefined, ProjectDecision>(facts, known => {
-      const refused = decideProject(caller, known, owner)
+      const refused = decideProject(caller, known, needed)
       return refused === null ? { refused, project: projectId as ProjectId } : { refused }
     })
   }

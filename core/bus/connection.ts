@@ -67,6 +67,14 @@ export class Connection {
     this.#waiting = []
   }
 
+  /** What was granted may be refused now. */
+  async recheck (topic: Topic): Promise<void> {
+    const isGranted = await this.hub.isGranted(topic.name, this.caller)
+    if (isGranted || topic.record === undefined || !topic.has(this)) return
+    this.hub.leave(topic.name, this)
+    this.#refuse(topic.name)
+  }
+
   #next (): void {
     while (this.#running < questionsAtOnce) {
       const question = this.#waiting.shift()

@@ -39,12 +39,14 @@ export function createHub ({ log, clock, maxConnectionsPerUser, authorize, relay
   const stopHeartbeat = startHeartbeat(clock, connections)
   let onEmpty: (() => void) | undefined
   let isClosed = false
+  let rechecks = 0
   relay?.onMessage(deliver)
 
   const subscribable: Subscribable = {
     async isGranted (name, caller) {
-      // Asked again when the plugin was reloaded meanwhile: only a current declaration counts.
+      // Asked again when the plugin was reloaded or the facts have changed meanwhile: only what is current counts.
       for (let found = channels.find(name); found !== undefined;) {
+        const asked = rechecks
         try {
           if (!await authorize(found.record, found.id, caller)) return false
         } catch (error) {
@@ -52,7 +54,7 @@ export function createHub ({ log, clock, maxConnectionsPerUser, authorize, relay
           return false
         }
         const now = channels.find(name)
-        if (now?.record === found.record) return true
+        if (now?.record === found.record && asked === rechecks) return true
         found = now
       }
       return false
@@ -170,6 +172,14 @@ export function createHub ({ log, clock, maxConnectionsPerUser, authorize, relay
     await whenLate(emptied, closeWithinMs, () => { for (const { webSocket } of connections) webSocket.terminate() })
   }
 
+  /** Asks for every subscription again; those that sleep are asked for when their plugin is back. */
+  function recheck (): void {
+    rechecks++
+    for (const topic of topics.values()) {
+      if (topic.record !== undefined) for (const reader of topic.readers) void reader.recheck(topic)
+    }
+  }
+
   /** After the table has changed: every topic of the plugin follows it. */
   function rebind (): void {
     for (const topic of topics.values()) topic.setRecord(channels.find(topic.name)?.record)
@@ -180,6 +190,7 @@ export function createHub ({ log, clock, maxConnectionsPerUser, authorize, relay
     addChannels (pluginId: string, records: readonly ChannelRecord[]): void {
       channels.replace(pluginId, records)
       rebind()
+      recheck()
     },
     /** Ends the sources. Subscriptions sleep until the plugin is back; new ones are refused. */
     removeChannels (pluginId: string): void {
@@ -206,6 +217,8 @@ export function createHub ({ log, clock, maxConnectionsPerUser, authorize, relay
       if (isHeardElsewhere) relay?.send(channel, event, json)
       deliver(channel, event, json)
     },
+    /** Ends the subscriptions of those who may no longer hear the channel. */
+    recheck,
     hasSubscribers: (channel: string): boolean => topics.get(channel)?.record !== undefined || relay?.isWanted(channel) === true,
     connections: (): number => connections.size,
     /** Closes every socket; resolves when they are gone. */

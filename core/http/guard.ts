@@ -53,7 +53,7 @@ export class Guard {
     const refusal = decideCaller(caller, access)
     if (refusal !== null) return refuse(response, refusal)
     if (!this.#hasGoodParams(context)) return false
-    return whenKnown(this.projects.decide(caller, access.project, context.params as Record<string, string | undefined>), decision => {
+    return whenKnown(this.projects.decide(caller, access, context.params as Record<string, string | undefined>), decision => {
       if (decision.refused !== null) return refuse(response, decision.refused)
       if (caller.kind === 'token') this.sources.get('identity')?.admitted?.(caller, context.record, decision.project)
       context.admit(caller, decision.project)

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { Problem, type Caller, type ProjectId, type Reach } from 'busbar/sdk'
+import { Problem, projectRoleFor, type Caller, type ProjectId, type Reach } from 'busbar/sdk'
 import { reachOf, type ProjectAccess } from '../access/project-access.js'
 import type { RouteRecord } from '../plugins/records.js'
 
@@ -51,7 +51,7 @@ export class RequestContext {
   readonly requireProject = async (projectId: string): Promise<ProjectId> => {
     const caller = this.#caller
     if (caller.kind === 'anonymous') throw new Problem(404, 'E_NOT_FOUND', 'not found')
-    const { refused, ...decision } = await this.projects.decideProject(caller, projectId, false)
+    const { refused, ...decision } = await this.projects.decideProject(caller, projectId, projectRoleFor(this.record.access))
     if (refused !== null) throw new Problem(refused.status, refused.code, refused.message)
     return (decision as { project: ProjectId }).project
   }
@@ -59,6 +59,20 @@ export class RequestContext {
   admit (caller: Caller, project: ProjectId | undefined): void {
     this.#caller = caller
     this.#project = project
+  }
+
+  /** Calls `lost` when the caller may no longer go where the guard has let them in; returns how to stop. */
+  watchAccess (lost: () => void): () => void {
+    const { record: { access }, params, projects } = this
+    const caller = this.#caller
+    if (caller.kind === 'anonymous' || access.kind === 'public') return () => {}
+    const decide = async () => await projects.decide(caller, access, params as Record<string, string | undefined>)
+    // What cannot be decided is refused.
+    const look = (): void => { void decide().then(({ refused }) => { if (refused !== null) lost() }, lost) }
+    projects.watchers.add(look)
+    // It may have been lost since the guard looked.
+    look()
+    return () => { projects.watchers.delete(look) }
   }
 
   abort (reason: unknown): void {
@@ -70,7 +84,11 @@ export class RequestContext {
   orExpired<T> (work: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#expire = reject
-      work.then(resolve, reject)
+      work.then(result => {
+        // A long list must not be kept until the client has read all of its text.
+        this.#expire = undefined
+        resolve(result)
+      }, reject)
     })
   }
 

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { pipeline } from 'node:stream/promises'
-import type { DownloadReply, Log, SseFrame, StreamReply } from 'busbar/sdk'
+import { Problem, type DownloadReply, type Log, type SseFrame, type StreamReply } from 'busbar/sdk'
 import type { RequestContext } from './request-context.js'
+
+const accessLost = new Problem(404, 'E_NOT_FOUND', 'not found')
 
 /** Server-Sent Events: one frame at a time, waiting while the client does not read. */
 export async function sendEvents ({ frames, heartbeatMs }: StreamReply, context: RequestContext, log: Log): Promise<void> {
@@ -11,6 +13,7 @@ export async function sendEvents ({ frames, heartbeatMs }: StreamReply, context:
   const beat = heartbeatMs === null ? undefined : setInterval(() => { response.write(': ping\n\n') }, heartbeatMs)
   if (heartbeatMs !== null) response.write(': ping\n\n')
   const iterator = frames[Symbol.asyncIterator]()
+  const unwatch = context.watchAccess(() => { context.abort(accessLost) })
   // A source that waits for the next line would never notice that the client has gone.
   const stopped = new Promise<IteratorReturnResult<undefined>>(resolve => {
     const stop = (): void => { resolve({ done: true, value: undefined }) }
@@ -27,6 +30,7 @@ export async function sendEvents ({ frames, heartbeatMs }: StreamReply, context:
     if (!signal.aborted) log.error({ err: error, requestId: context.requestId }, 'an event stream ended with an error')
   } finally {
     clearInterval(beat)
+    unwatch()
     // Not awaited: a source that hangs must not keep the response open.
     void iterator.return?.()?.catch(() => {})
     response.end()

@@ -7,6 +7,7 @@ import { duplexOf } from '../bus/duplex.js'
 import type { Hub } from '../bus/hub.js'
 import { originAllowed } from '../bus/origin.js'
 import { inFrame } from '../plugins/frames.js'
+import { routeRecord } from '../plugins/recorder.js'
 import type { RouteRecord, SocketRecord } from '../plugins/records.js'
 import { sendProblem, setCommonHeaders } from './answers.js'
 import { clientOf } from './client-address.js'
@@ -30,24 +31,11 @@ const maxPayload = 64 * 1024
 
 /** How `/api/ws` is declared: the same record as any route, so the same guard and the same description. */
 export const hubRecord: RouteRecord = Object.freeze({
-  plugin: 'kernel',
-  method: 'GET',
-  url: '/api/ws',
-  params: [],
-  access: allow.token('read', { project: 'none' }),
-  summary: 'Open the WebSocket',
-  group: 'Platform',
-  schema: {},
-  produces: undefined,
-  body: 'none',
-  bodyLimit: 0,
-  timeoutMs: 30_000,
-  audit: undefined,
-  limit: undefined,
-  idempotent: false,
-  successStatus: 101,
-  handler: () => undefined
-} satisfies RouteRecord)
+  ...routeRecord({
+    method: 'GET', url: '/api/ws', access: allow.token('read', { project: 'none' }), summary: 'Open the WebSocket', group: 'Platform', handler: () => undefined
+  }, { id: 'kernel' }),
+  successStatus: 101
+})
 
 /** A plugin's socket, for the guard and the description. */
 export const socketRoute = (record: SocketRecord): RouteRecord => ({ ...hubRecord, ...record, handler: hubRecord.handler })
@@ -109,8 +97,12 @@ async function admit (raw: IncomingMessage, response: ServerResponse, { edge, gu
   await inFrame(plugin, async () => { await accept?.(socketRequest, own.self) })
   return socket => {
     const duplex = duplexOf(socket, own.signal)
+    const unwatch = context.watchAccess(() => { duplex.close(1008, 'access denied') })
     void inFrame(plugin, async () => { await handler(duplex, socketRequest, own.self) })
       .catch((error: unknown) => { if (!isProblem(error)) log.error({ err: error, plugin }, 'a socket handler failed') })
-      .finally(() => { duplex.close(1000) })
+      .finally(() => {
+        unwatch()
+        duplex.close(1000)
+      })
   }
 }

@@ -84,7 +84,7 @@ export function accessFaults (access: Access | undefined, params: readonly strin
   else if (typeof project === 'string') {
     if (!['filtered', 'never-pinned', 'none'].includes(project)) faults.push(`project rule "${String(project)}" is unknown`)
   } else {
-    const used = [project.param, ...('chain' in project ? Object.keys(project.chain ?? {}) : [])]
+    const used = [project.param, ...('chain' in project ? Object.keys(project.chain ?? {}) : []), ...('self' in project ? [project.self ?? ''] : [])]
     for (const param of used) if (!params.includes(param)) faults.push(`the project rule names "${param}", which is not in the path`)
     const left = params.filter(param => !used.includes(param) && 'chain' in project && /(application|database|deployment)Id$/.test(param))
     for (const param of left) faults.push(`the project rule's chain leaves out "${param}"`)
@@ -122,7 +122,7 @@ function pathFaults (url: string, { id, builtIn }: RecordContext): string[] {
 /** Two paths of one shape match the same requests. */
 export const shapeOf = (url: string): string => url.replace(/:\w+/g, ':')
 
-function routeRecord (spec: RouteSpec<string, Access, RouteSchema, object>, { id }: RecordContext): RouteRecord {
+export function routeRecord (spec: RouteSpec<string, Access, RouteSchema, object>, { id }: Pick<RecordContext, 'id'>): RouteRecord {
   const response = spec.schema?.response
   const success = Object.keys(response ?? {}).map(Number).filter(status => status >= 200 && status < 300).sort((a, b) => a - b)[0]
   return Object.freeze({

@@ -264,7 +264,7 @@ export interface TwoFactorProof {
 /**
  * Who may sign in and how: users, sessions, passwords, tokens and second factors, with all rules about
  * them. Rows come in wire names. The table `identity.user (id)` may be referenced by foreign keys
- * (RESTRICT), and joined for reading: `id, email, username, first_name, last_name, role`.
+ * (RESTRICT, or CASCADE for what is nothing without the user), and joined for reading: `id, email, username, first_name, last_name, role`.
  */
 export interface Identity extends Users, Sessions, Passwords, PasswordResets, Invitations, AccessTokens, TwoFactor, AlertSettings {}
 /** For built-in plugins only. */

@@ -1,4 +1,4 @@
-import { event, extensionPoint, service, type Contributions, type DormantPlugins, type ExtensionPoint, type Reach, type Tx } from 'busbar/sdk'
+import { event, extensionPoint, service, type Contributions, type DormantPlugins, type ExtensionPoint, type ProjectRole, type Reach, type Tx } from 'busbar/sdk'
 import type { Knex } from 'knex'
 
 /**
@@ -19,8 +19,8 @@ export interface ProjectDirectory {
    * deletion before that transaction ends: what is written in it is seen by the teardown.
    */
   find(projectId: string, tx?: Tx): Promise<ProjectSummary | undefined>
-  /** All projects within a caller's reach, newest first. */
-  reachable(reach: Reach): Promise<readonly ProjectSummary[]>
+  /** All projects within a caller's reach, newest first, with what they may do there. */
+  reachable(reach: Reach): Promise<ReadonlyArray<ProjectSummary & { readonly my_role: ProjectRole }>>
   /** A deploy in the project has succeeded: `last_deployed_at` of the list. An older time changes nothing. */
   recordActivity(projectId: string, at: Date, tx: Tx): Promise<void>
 }
@@ -95,6 +95,9 @@ export function whereReachable<Q extends Knex.QueryBuilder> (query: Q, reach: Re
   query.whereNull(`${alias}.deleting_at`)
   if (reach.pins !== null) query.whereIn(`${alias}.id`, [...reach.pins])
   const { userId } = reach
-  if (userId !== null) query.where(own => own.where(`${alias}.user_id`, userId).orWhere(`${alias}.shared`, true))
+  if (userId !== null) {
+    query.where(own => own.where(`${alias}.user_id`, userId).orWhere(`${alias}.shared`, true)
+      .orWhereRaw('?? in (select project_id from projects.member where user_id = ?)', [`${alias}.id`, userId]))
+  }
   return query
 }

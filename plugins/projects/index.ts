@@ -4,7 +4,10 @@ import { userRemoval } from 'busbar/api/users'
 import { access, definePlugin, kernel, wholeList } from 'busbar/sdk'
 import { projectDirectory, projectTeardown, type ProjectDirectory } from './api.js'
 import { jobs } from './jobs.js'
+import { MemberService } from './member-service.js'
+import { MemberStore } from './member-store.js'
 import { m001 } from './migrations/001-create-projects.js'
+import { m002 } from './migrations/002-create-members.js'
 import { ProjectRemoval } from './project-removal.js'
 import { ProjectService } from './project-service.js'
 import { ProjectStore } from './project-store.js'
@@ -13,6 +16,7 @@ import { routes } from './routes.js'
 /** The running plugin. */
 export interface Projects {
   readonly projects: ProjectService
+  readonly members: MemberService
   readonly removal: ProjectRemoval
   readonly directory: ProjectDirectory
   readonly store: ProjectStore
@@ -32,15 +36,17 @@ export default definePlugin({
     facts: kernel.projectFacts,
     teardowns: projectTeardown
   },
-  migrations: [m001],
+  migrations: [m001, m002],
   async start ({ use, log }): Promise<Projects> {
     const store = new ProjectStore(use.db)
+    const members = new MemberStore(use.db)
     const removal = new ProjectRemoval({ ...use, store, log })
     await removal.resume()
     return {
       store,
       removal,
-      projects: new ProjectService({ ...use, store }),
+      projects: new ProjectService({ ...use, store, members }),
+      members: new MemberService({ ...use, members }),
       directory: {
         find: async (projectId, tx) => await store.find(projectId, tx),
         reachable: async reach => (await store.list(reach, wholePage)).rows,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Identity } from 'busbar/api/identity'
 import type { Clock, Database, Jobs, Page, Problem, ProjectFactsCache, ProjectId, Reach, Tx } from 'busbar/sdk'
+import type { MemberStore } from './member-store.js'
 import { problems } from './problems.js'
 import { teardownJob } from './project-removal.js'
 import type { ProjectChanges, ProjectStore } from './project-store.js'
@@ -8,12 +9,16 @@ import type { ProjectListRow, ProjectRow } from './schemas.js'
 
 export interface ProjectServiceParts {
   readonly store: ProjectStore
+  readonly members: MemberStore
   readonly db: Database
   readonly jobs: Jobs
   readonly clock: Clock
   readonly identity: Identity
   readonly facts: ProjectFactsCache
 }
+
+/** As a reach says it: the caller may do everything. */
+const ownerOrAdmin = null
 
 /** The rules about projects. Who may do what has been decided by the kernel before. */
 export class ProjectService {
@@ -28,8 +33,8 @@ export class ProjectService {
     return { rows: rows.map(withoutUnset), total }
   }
 
-  async get (projectId: ProjectId): Promise<ProjectRow> {
-    return await this.#parts.store.get(projectId) ?? missing(projectId)
+  async get (projectId: ProjectId, { userId }: Reach): Promise<ProjectRow> {
+    return await this.#parts.store.get(projectId, userId) ?? missing(projectId)
   }
 
   async create (userId: string, { name, slug }: { name: string, slug: string }): Promise<ProjectRow> {
@@ -42,18 +47,24 @@ export class ProjectService {
     })
   }
 
-  async rename (projectId: ProjectId, { name }: { name?: string }): Promise<ProjectRow> {
-    return name === undefined ? await this.get(projectId) : await this.#update(projectId, { name })
+  async rename (projectId: ProjectId, { name }: { name?: string }, reach: Reach): Promise<ProjectRow> {
+    return name === undefined ? await this.get(projectId, reach) : await this.#write(projectId, async tx => await this.#update(projectId, { name }, reach.userId, tx))
   }
 
   async share (projectId: ProjectId, { shared }: { shared: boolean }): Promise<ProjectRow> {
-    return await this.#update(projectId, { shared })
+    return await this.#write(projectId, async tx => await this.#update(projectId, { shared }, ownerOrAdmin, tx))
   }
 
+  /** Whoever owned it keeps nothing; a membership of the new owner has no meaning any more. */
   async transfer (projectId: ProjectId, { user_id: userId }: { user_id: string }): Promise<ProjectRow> {
-    if (await this.#parts.identity.findUser(userId) === undefined) throw problems.noSuchUser({ userId })
+    const { identity, members } = this.#parts
+    if (await identity.findUser(userId) === undefined) throw problems.noSuchUser({ userId })
     // Deleted since they were found: the foreign key knows.
-    return await this.#update(projectId, { user_id: userId }).catch(whenUserIsGone(() => problems.noSuchUser({ userId })))
+    return await this.#write(projectId, async tx => {
+      const row = await this.#update(projectId, { user_id: userId }, ownerOrAdmin, tx)
+      await members.remove(projectId, userId, tx)
+      return row
+    }).catch(whenUserIsGone(() => problems.noSuchUser({ userId })))
   }
 
   /** Why a user cannot be deleted, in a sentence; undefined when no project stands in the way. */
@@ -72,9 +83,9 @@ export class ProjectService {
     return { status: 'deleted' }
   }
 
-  async #update (projectId: ProjectId, changes: ProjectChanges): Promise<ProjectRow> {
+  async #update (projectId: ProjectId, changes: ProjectChanges, caller: Reach['userId'], tx: Tx): Promise<ProjectRow> {
     const { store, clock } = this.#parts
-    return await this.#write(projectId, async tx => await store.update(projectId, changes, clock.now(), tx) ?? missing(projectId))
+    return await store.update(projectId, changes, { now: clock.now(), caller }, tx) ?? missing(projectId)
   }
 
   /** Every write makes the kernel forget what it remembers of the project, once it has committed. */

@@ -3,6 +3,10 @@ import type { ProjectSummary } from './api.js'
 import type { ProjectListRow, ProjectRow } from './schemas.js'
 
 const columns = 'id, name, slug, user_id, server_id, shared, created_at, updated_at'
+/** Of the caller, who is null when it is an admin. */
+const roleOf = (caller: string, schema = '$schema'): string => `
+  case when ${caller} is null or user_id = ${caller} then 'owner' when shared then 'editor'
+  else (select role from ${schema}.member where project_id = project.id and user_id = ${caller}) end as my_role`
 
 export interface NewProject {
   readonly id: string
@@ -26,23 +30,26 @@ export class ProjectStore {
   constructor (db: Database) {
     this.#db = db
     const project = `${db.schema}.project`
-    this.#get = db.statement<ProjectRow, [string]>('project-get', `select ${columns} from ${project} where id = $1 and deleting_at is null`)
+    const seen = `${columns}, ${roleOf('$2::uuid', db.schema)}`
+    this.#get = db.statement<ProjectRow, [string, Reach['userId']]>('project-get', `select ${seen} from ${project} where id = $1 and deleting_at is null`)
     this.#facts = db.statement<ProjectFacts, [string]>('project-facts',
-      `select id, user_id as "ownerId", shared, deleting_at is not null as deleting from ${project} where id = $1`)
+      `select id, user_id as "ownerId", shared, deleting_at is not null as deleting,
+        coalesce((select json_object_agg(user_id, role) from ${db.schema}.member where project_id = $1), '{}') as members
+      from ${project} where id = $1`)
     const summary = `select id, name, slug, user_id from ${project} where id = $1 and deleting_at is null`
     this.#find = db.statement<ProjectSummary, [string]>('project-find', summary)
     // Marking for deletion updates the row: a share lock makes it wait, and lets other writers share.
     this.#findAndHold = db.statement<ProjectSummary, [string]>('project-hold', `${summary} for share`)
     // `whereReachable` as one text, so that it is compiled and planned once.
     const reachable = `from ${project} where deleting_at is null
-      and ($1::uuid[] is null or id = any($1)) and ($2::uuid is null or user_id = $2 or shared)`
+      and ($1::uuid[] is null or id = any($1)) and ($2::uuid is null or user_id = $2 or shared or id in (select project_id from ${db.schema}.member where user_id = $2))`
     this.#list = db.statement<ProjectListRow, [Reach['pins'], Reach['userId'], number, number]>('project-list',
-      `select ${columns}, last_deployed_at ${reachable} order by created_at desc, id desc limit $3 offset $4`)
+      `select ${seen}, last_deployed_at ${reachable} order by created_at desc, id desc limit $3 offset $4`)
     this.#count = db.statement<{ total: number }, [Reach['pins'], Reach['userId']]>('project-count', `select count(*) as total ${reachable}`)
   }
 
-  async get (projectId: ProjectId): Promise<ProjectRow | undefined> {
-    return (await this.#get([projectId]))[0]
+  async get (projectId: ProjectId, userId: Reach['userId']): Promise<ProjectRow | undefined> {
+    return (await this.#get([projectId, userId]))[0]
   }
 
   async facts (projectId: string): Promise<ProjectFacts | undefined> {
@@ -79,16 +86,16 @@ export class ProjectStore {
     const [row] = await this.#db.sql<ProjectRow>(`
       insert into $schema.project (id, name, slug, user_id, created_at, updated_at)
       values (:id, :name, :slug, :userId, :now, :now)
-      on conflict (slug) do nothing returning ${columns}`, { ...project, now }, tx)
+      on conflict (slug) do nothing returning ${columns}, 'owner' as my_role`, { ...project, now }, tx)
     return row
   }
 
-  async update (projectId: ProjectId, changes: ProjectChanges, now: Date, tx: Tx): Promise<ProjectRow | undefined> {
+  async update (projectId: ProjectId, changes: ProjectChanges, { now, caller }: { readonly now: Date, readonly caller: Reach['userId'] }, tx: Tx): Promise<ProjectRow | undefined> {
     const { name = null, shared = null, user_id: userId = null } = changes
     const [row] = await this.#db.sql<ProjectRow>(`
       update $schema.project set name = coalesce(:name, name), shared = coalesce(:shared, shared),
         user_id = coalesce(:userId, user_id), updated_at = :now
-      where id = :projectId and deleting_at is null returning ${columns}`, { projectId, name, shared, userId, now }, tx)
+      where id = :projectId and deleting_at is null returning ${columns}, ${roleOf('cast(:caller as uuid)')}`, { projectId, name, shared, userId, now, caller }, tx)
     return row
   }
 

@@ -1,5 +1,6 @@
 import { allow, list, readPage, reply, type RouteDeclarer, wholeList } from 'busbar/sdk'
 import type { Projects } from './index.js'
+import { memberRoutes } from './member-routes.js'
 import { createBody, deletedAnswer, listQuery, project, projectListItem, sharingBody, transferBody, updateBody } from './schemas.js'
 
 const group = 'Projects'
@@ -28,14 +29,14 @@ export function routes (route: RouteDeclarer<Projects>) {
     method: 'GET', url: one, group, summary: 'Get Project',
     access: allow.token('read', { project: projectRule }),
     schema: { response: { 200: project } },
-    handler: async (request, { projects }) => await projects.get(request.project)
+    handler: async (request, { projects }) => await projects.get(request.project, request.reach)
   })
   route({
     method: 'PUT', url: one, group, summary: 'Update Project',
     access: allow.token('write', { project: projectRule }),
     schema: { body: updateBody, response: { 200: project } },
     audit: { action: 'update_project', resource: 'project', id: projectRule },
-    handler: async (request, { projects }) => await projects.rename(request.project, request.body)
+    handler: async (request, { projects }) => await projects.rename(request.project, request.body, request.reach)
   })
   route({
     method: 'DELETE', url: one, group, summary: 'Delete Project',
@@ -58,4 +59,5 @@ export function routes (route: RouteDeclarer<Projects>) {
     audit: { action: 'transfer_project', resource: 'project', id: projectRule },
     handler: async (request, { projects }) => await projects.transfer(request.project, request.body)
   })
+  memberRoutes(route)
 }

@@ -1,4 +1,4 @@
-import { maybe, nullable, object, pagingQuery, statusResponse, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+import { maybe, nullable, object, oneOf, pagingQuery, projectRoles, statusResponse, text, timestamp, Type, uuid, type Static } from 'busbar/sdk'
 
 /** Something to read: not blank, no control characters. */
 const name = Type.String({ minLength: 1, maxLength: 100, pattern: '^(?=.*\\S)[^\\u0000-\\u001f\\u007f]*$' })
@@ -6,6 +6,7 @@ const name = Type.String({ minLength: 1, maxLength: 100, pattern: '^(?=.*\\S)[^\
 /** Part of container, image and network names, so it is as narrow as those. */
 const slug = Type.String({ minLength: 1, maxLength: 40, pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$' })
 
+/** `my_role` is what the caller may do here: admins all that the owner may. */
 const fields = {
   id: uuid(),
   name: Type.String(),
@@ -13,6 +14,7 @@ const fields = {
   user_id: uuid(),
   server_id: nullable(uuid()),
   shared: Type.Boolean(),
+  my_role: oneOf(projectRoles),
   created_at: timestamp(),
   updated_at: timestamp()
 }
@@ -28,5 +30,20 @@ export const createBody = object({ name, slug })
 export const updateBody = object({ name: maybe(name) })
 export const sharingBody = object({ shared: Type.Boolean() })
 export const transferBody = object({ user_id: uuid() })
+
+const memberRoles = ['viewer', 'editor'] as const
+export type MemberRole = (typeof memberRoles)[number]
+
+/** Somebody with a role of their own in a project; the owner is since the project was made. */
+export const member = object({
+  user_id: uuid(),
+  email: Type.String(),
+  username: Type.String(),
+  role: oneOf(projectRoles),
+  created_at: timestamp()
+})
+export type MemberRow = Static<typeof member>
+export const memberBody = object({ email: text({ max: 254 }), role: oneOf(memberRoles) })
+
 export const listQuery = object(pagingQuery)
 export const deletedAnswer = statusResponse

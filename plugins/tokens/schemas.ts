@@ -1,4 +1,4 @@
-import { list, maybe, nullable, object, oneOf, pagingQuery, roles, scopes, text, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+import { list, maybe, nullable, object, oneOf, pagingQuery, projectRoles, roles, scopes, text, timestamp, Type, uuid, type Static } from 'busbar/sdk'
 
 const fields = {
   id: uuid(),
@@ -15,12 +15,12 @@ export const token = object({ ...fields, last_used_at: nullable(timestamp()) })
 /** Of what an operation is used: of one project at a time, of all that the token reaches, or of none. */
 export const concerns = ['project', 'projects', 'platform'] as const
 
-/** What a token could do now. `role` is the effective one; times are to about five minutes. */
+/** What a token could do now. `role` is the effective one, and that of its owner in each project; times are to about five minutes. */
 export const tokenReach = object({
   ...fields,
   last_used_at: nullable(timestamp()),
   role: oneOf(roles),
-  projects: list(object({ id: uuid(), name: Type.String(), slug: Type.String(), last_used_at: nullable(timestamp()) })),
+  projects: list(object({ id: uuid(), name: Type.String(), slug: Type.String(), role: oneOf(projectRoles), last_used_at: nullable(timestamp()) })),
   operations: list(object({
     method: Type.String(),
     path: Type.String(),

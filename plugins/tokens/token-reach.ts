@@ -1,29 +1,32 @@
 import type { TokenUse } from 'busbar/api/identity'
 import type { ProjectSummary } from 'busbar/api/projects'
-import type { Operation } from 'busbar/sdk'
+import { projectRoleFor, projectRoles, type Operation, type ProjectRole } from 'busbar/sdk'
 import type { concerns } from './schemas.js'
 
 export interface Reached {
-  readonly projects: ReadonlyArray<Pick<ProjectSummary, 'id' | 'name' | 'slug'>>
+  readonly projects: ReadonlyArray<Pick<ProjectSummary, 'id' | 'name' | 'slug'> & { readonly my_role: ProjectRole }>
   readonly operations: readonly Operation[]
   readonly uses: readonly TokenUse[]
 }
 
-/** Joins what a token may do with when it did. An operation of a project is out of reach without a project. */
+/** Joins what a token may do with when it did. An operation of a project is out of reach where no project allows it. */
 export function reachOfToken ({ projects, operations, uses }: Reached) {
   const latest = (isMeant: (use: TokenUse) => boolean): Date | null =>
     uses.reduce<Date | null>((found, use) => isMeant(use) && (found === null || use.last_used_at > found) ? use.last_used_at : found, null)
+  const widest = Math.max(-1, ...projects.map(({ my_role: role }) => rankOf(role)))
   return {
-    projects: projects.map(({ id, name, slug }) => ({ id, name, slug, last_used_at: latest(use => use.project_id === id) })),
+    projects: projects.map(({ id, name, slug, my_role: role }) => ({ id, name, slug, role, last_used_at: latest(use => use.project_id === id) })),
     operations: operations
+      .filter(({ access }) => concernOf(access) !== 'project' || widest >= rankOf(projectRoleFor(access)))
       .map(({ method, url, summary, group, access }) => {
         const path = url.replace(/:(\w+)/g, '{$1}')
         return { method, path, summary, group, concerns: concernOf(access), last_used_at: latest(use => use.operation === `${method} ${path}`) }
       })
-      .filter(operation => operation.concerns !== 'project' || projects.length > 0)
       .sort((a, b) => compare(a.path, b.path) || compare(a.method, b.method))
   }
 }
+
+const rankOf = (role: ProjectRole): number => projectRoles.indexOf(role)
 
 function concernOf (access: Operation['access']): (typeof concerns)[number] {
   if (access.kind === 'public' || access.project === 'none' || access.project === 'never-pinned') return 'platform'

@@ -67,7 +67,7 @@ export class BusbarClient {
   }
 
   #caller<M extends Method> (method: M): Call<M> {
-    return (async (path: string, options?: Sent) => await this.#data(method, path, options)) as Call<M>
+    return (async (path: string, options?: Sent) => await this.#data(method, path, options)) as unknown as Call<M>
   }
 
   async * #each (path: string, { query = {}, ...rest }: Sent = {}): AsyncGenerator<unknown> {

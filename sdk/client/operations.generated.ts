@@ -698,6 +698,7 @@ export interface Operations {
       user_id: string
       server_id: string | null
       shared: boolean
+      my_role: "viewer" | "editor" | "owner"
       created_at: string
       updated_at: string
       last_deployed_at?: string
@@ -718,6 +719,7 @@ export interface Operations {
       user_id: string
       server_id: string | null
       shared: boolean
+      my_role: "viewer" | "editor" | "owner"
       created_at: string
       updated_at: string
     }
@@ -736,11 +738,12 @@ export interface Operations {
       user_id: string
       server_id: string | null
       shared: boolean
+      my_role: "viewer" | "editor" | "owner"
       created_at: string
       updated_at: string
     }
   }
-  /** Update Project. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Update Project. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'PUT /api/projects/{projectId}': {
     params: {
       projectId: string
@@ -756,6 +759,7 @@ export interface Operations {
       user_id: string
       server_id: string | null
       shared: boolean
+      my_role: "viewer" | "editor" | "owner"
       created_at: string
       updated_at: string
     }
@@ -833,7 +837,7 @@ export interface Operations {
       direct_url: string | null
     }[]
   }
-  /** Create Application. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Create Application. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'POST /api/projects/{projectId}/applications': {
     params: {
       projectId: string
@@ -971,7 +975,7 @@ export interface Operations {
       direct_url: string | null
     }
   }
-  /** Update Application. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Update Application. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'PUT /api/projects/{projectId}/applications/{applicationId}': {
     params: {
       projectId: string
@@ -1062,7 +1066,7 @@ export interface Operations {
       status: string
     }
   }
-  /** Build App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Build App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'POST /api/projects/{projectId}/applications/{applicationId}/build': {
     params: {
       projectId: string
@@ -1118,7 +1122,7 @@ export interface Operations {
       total_bytes: number
     }
   }
-  /** Clear Build Cache. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Clear Build Cache. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'DELETE /api/projects/{projectId}/applications/{applicationId}/cache': {
     params: {
       projectId: string
@@ -1130,7 +1134,7 @@ export interface Operations {
       status: string
     }
   }
-  /** Change Application Source. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Change Application Source. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'POST /api/projects/{projectId}/applications/{applicationId}/change-source': {
     params: {
       projectId: string
@@ -1203,7 +1207,7 @@ export interface Operations {
       direct_url: string | null
     }
   }
-  /** Deploy App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Deploy App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'POST /api/projects/{projectId}/applications/{applicationId}/deploy': {
     params: {
       projectId: string
@@ -1245,7 +1249,7 @@ export interface Operations {
       old_version_killed: boolean | null
     }
   }
-  /** Generate Deploy Hook. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Generate Deploy Hook. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'POST /api/projects/{projectId}/applications/{applicationId}/deploy-hook': {
     params: {
       projectId: string
@@ -1271,7 +1275,7 @@ export interface Operations {
       enabled: boolean
     }
   }
-  /** Delete Deploy Hook. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Delete Deploy Hook. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'DELETE /api/projects/{projectId}/applications/{applicationId}/deploy-hook': {
     params: {
       projectId: string
@@ -1283,7 +1287,7 @@ export interface Operations {
       enabled: boolean
     }
   }
-  /** Reveal Deploy Hook. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). */
+  /** Reveal Deploy Hook. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'GET /api/projects/{projectId}/applications/{applicationId}/deploy-hook/reveal': {
     params: {
       projectId: string
@@ -1396,7 +1400,7 @@ export interface Operations {
     body: undefined
     answer: Response
   }
-  /** Cancel Deployment. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Cancel Deployment. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'POST /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/cancel': {
     params: {
       projectId: string
@@ -1459,7 +1463,7 @@ export interface Operations {
       updated_at: string
     }[]
   }
-  /** Update Variables. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Update Variables. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'PUT /api/projects/{projectId}/applications/{applicationId}/env': {
     params: {
       projectId: string
@@ -1478,7 +1482,7 @@ export interface Operations {
       status: string
     }
   }
-  /** Reveal Env Var. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). */
+  /** Reveal Env Var. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'GET /api/projects/{projectId}/applications/{applicationId}/env/{envVarId}/reveal': {
     params: {
       projectId: string
@@ -1507,7 +1511,7 @@ export interface Operations {
       checked_at: string | null
     }
   }
-  /** Set Health Check. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Set Health Check. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'PUT /api/projects/{projectId}/applications/{applicationId}/health-check': {
     params: {
       projectId: string
@@ -1576,7 +1580,7 @@ export interface Operations {
       direct_url: string | null
     }
   }
-  /** Rebuild App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Rebuild App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'POST /api/projects/{projectId}/applications/{applicationId}/rebuild': {
     params: {
       projectId: string
@@ -1618,7 +1622,7 @@ export interface Operations {
       old_version_killed: boolean | null
     }
   }
-  /** Reload App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Reload App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'POST /api/projects/{projectId}/applications/{applicationId}/reload': {
     params: {
       projectId: string
@@ -1660,7 +1664,7 @@ export interface Operations {
       old_version_killed: boolean | null
     }
   }
-  /** Set Resources. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Set Resources. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'PUT /api/projects/{projectId}/applications/{applicationId}/resources': {
     params: {
       projectId: string
@@ -1723,7 +1727,7 @@ export interface Operations {
       direct_url: string | null
     }
   }
-  /** Restart App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Restart App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'POST /api/projects/{projectId}/applications/{applicationId}/restart': {
     params: {
       projectId: string
@@ -1783,7 +1787,7 @@ export interface Operations {
       direct_url: string | null
     }
   }
-  /** Rollback Deployment. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Rollback Deployment. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'POST /api/projects/{projectId}/applications/{applicationId}/rollback': {
     params: {
       projectId: string
@@ -1827,7 +1831,7 @@ export interface Operations {
       old_version_killed: boolean | null
     }
   }
-  /** Update Runtime. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Update Runtime. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'PUT /api/projects/{projectId}/applications/{applicationId}/runtime': {
     params: {
       projectId: string
@@ -1843,7 +1847,7 @@ export interface Operations {
       readonly_rootfs: boolean
     }
   }
-  /** Start App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Start App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'POST /api/projects/{projectId}/applications/{applicationId}/start': {
     params: {
       projectId: string
@@ -1903,7 +1907,7 @@ export interface Operations {
       direct_url: string | null
     }
   }
-  /** Stop App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Stop App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'POST /api/projects/{projectId}/applications/{applicationId}/stop': {
     params: {
       projectId: string
@@ -1963,7 +1967,7 @@ export interface Operations {
       direct_url: string | null
     }
   }
-  /** Update Webhook. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Update Webhook. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'PUT /api/projects/{projectId}/applications/{applicationId}/webhook': {
     params: {
       projectId: string
@@ -2026,7 +2030,7 @@ export interface Operations {
       direct_url: string | null
     }
   }
-  /** Reveal Webhook Secret. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). */
+  /** Reveal Webhook Secret. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'GET /api/projects/{projectId}/applications/{applicationId}/webhook/reveal': {
     params: {
       projectId: string
@@ -2057,7 +2061,7 @@ export interface Operations {
       updated_at: string
     }[]
   }
-  /** Update Variables. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /** Update Variables. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'PUT /api/projects/{projectId}/env': {
     params: {
       projectId: string
@@ -2075,7 +2079,7 @@ export interface Operations {
       status: string
     }
   }
-  /** Reveal Project Env Var. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). */
+  /** Reveal Project Env Var. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'GET /api/projects/{projectId}/env/{envVarId}/reveal': {
     params: {
       projectId: string
@@ -2085,6 +2089,51 @@ export interface Operations {
     body: undefined
     answer: {
       value: string
+    }
+  }
+  /** Get Project Members. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  'GET /api/projects/{projectId}/members': {
+    params: {
+      projectId: string
+    }
+    query: {}
+    body: undefined
+    answer: {
+      user_id: string
+      email: string
+      username: string
+      role: "viewer" | "editor" | "owner"
+      created_at: string
+    }[]
+  }
+  /** Set Project Member. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Only the owner of the project and admins may do this. */
+  'PUT /api/projects/{projectId}/members': {
+    params: {
+      projectId: string
+    }
+    query: {}
+    body: {
+      email: string
+      role: "viewer" | "editor"
+    }
+    answer: {
+      user_id: string
+      email: string
+      username: string
+      role: "viewer" | "editor" | "owner"
+      created_at: string
+    }
+  }
+  /** Remove Project Member. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Only the owner of the project, admins, and the user `userId` may do this. */
+  'DELETE /api/projects/{projectId}/members/{userId}': {
+    params: {
+      projectId: string
+      userId: string
+    }
+    query: {}
+    body: undefined
+    answer: {
+      status: string
     }
   }
   /** Update Project Sharing. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Only the owner of the project and admins may do this. */
@@ -2103,6 +2152,7 @@ export interface Operations {
       user_id: string
       server_id: string | null
       shared: boolean
+      my_role: "viewer" | "editor" | "owner"
       created_at: string
       updated_at: string
     }
@@ -2123,6 +2173,7 @@ export interface Operations {
       user_id: string
       server_id: string | null
       shared: boolean
+      my_role: "viewer" | "editor" | "owner"
       created_at: string
       updated_at: string
     }
@@ -2202,6 +2253,7 @@ export interface Operations {
         id: string
         name: string
         slug: string
+        role: "viewer" | "editor" | "owner"
         last_used_at: string | null
       }[]
       operations: {

@@ -24,8 +24,10 @@ interface Settings {
   readonly idempotencyKey?: string
 }
 
-export type Options<T extends { params: unknown, query: unknown, body: unknown }> =
-  Settings & Field<'params', T['params']> & Field<'query', T['query']> & Field<'body', T['body']>
+/** For each operation by itself: of all together the fields would be crossed, which are too many types. */
+export type Options<T extends { params: unknown, query: unknown, body: unknown }> = T extends unknown
+  ? Settings & Field<'params', T['params']> & Field<'query', T['query']> & Field<'body', T['body']>
+  : never
 
 /** The arguments after the path: none are needed when nothing is required. */
 export type Rest<T extends { params: unknown, query: unknown, body: unknown }> =

@@ -19,7 +19,7 @@ export interface MatrixRow {
 
 /** What the callers of the matrix own. Every id is of a real resource. */
 export interface MatrixFixtures {
-  /** A project of `owner`, not shared, and one of `stranger`. */
+  /** A project of `owner`, in which `viewer` and `editor` are what they are called, and one of `stranger`. */
   readonly project: string
   readonly foreignProject: string
   /** A project of `owner`, shared with every member. */
@@ -84,6 +84,11 @@ async function everyCaller (k: TestKernel, { project, foreignProject }: MatrixFi
     { name: 'session without CSRF', client: new TestClient(k.url, { cookie: session.credential['cookie'] ?? '' }) },
     { name: 'session of a stranger', client: await k.as.session('stranger') },
     { name: 'session of a member at a shared project', client: await k.as.session('stranger'), at: 'shared' },
+    { name: 'session of a viewer', client: await k.as.session('viewer') },
+    { name: 'session of an editor', client: await k.as.session('editor') },
+    { name: 'token write of a viewer', client: await k.as.token('write', { user: 'viewer' }) },
+    { name: 'token read of an editor', client: await k.as.token('read', { user: 'editor' }) },
+    { name: 'session of a viewer at a foreign project', client: await k.as.session('viewer'), at: 'foreign' },
     { name: 'admin session', client: await k.as.session() },
     { name: 'session at a foreign project', client: session, at: 'foreign' },
     { name: 'admin session at a nested id of another project', client: await k.as.session(), at: 'nested' }

@@ -25,6 +25,8 @@ const names = [
 /** What the contract leaves out of the log and belongs there, each with the reason. */
 const ours: Readonly<Record<string, string>> = {
   update_project_sharing: 'every member gets to work in the project',
+  set_project_member: 'somebody gets to see the project, or to work in it',
+  remove_project_member: 'and no longer',
   transfer_project: 'somebody else owns it from then on',
   update_env_vars: 'what the application runs with',
   update_application_webhook: 'the secret that deploys it by a push',

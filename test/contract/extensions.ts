@@ -13,6 +13,9 @@ export const extensions: Readonly<Record<string, Extension>> = {
   'GET /api/docs/schema.js': { public: true, scope: null, session: false, admin: false, reason: 'a file of that page' },
   'GET /api/docs/dom.js': { public: true, scope: null, session: false, admin: false, reason: 'a file of that page' },
   'DELETE /api/auth/sessions/{sessionId}': { scope: null, session: true, admin: false, reason: 'and end a session that is not theirs any more' },
+  'GET /api/projects/{projectId}/members': { scope: 'read', session: true, admin: false, pinned: true, reason: 'a project is shared with single people too, to read or to work in it' },
+  'PUT /api/projects/{projectId}/members': { scope: null, session: true, admin: false, pinned: true, reason: 'its owner lets one in, or changes what they may do there' },
+  'DELETE /api/projects/{projectId}/members/{userId}': { scope: null, session: true, admin: false, pinned: true, reason: 'and takes it back; a member leaves' },
   'GET /api/tokens/{tokenId}/reach': { scope: null, session: true, admin: false, reason: 'the owner of a token sees what it could do, and what it did' }
 }
 

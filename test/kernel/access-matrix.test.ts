@@ -11,6 +11,8 @@ const allowed = 'admitted'
 const ownersOnly = new Set([
   'DELETE /api/projects/{projectId}',
   'PUT /api/projects/{projectId}/sharing',
+  'PUT /api/projects/{projectId}/members',
+  'DELETE /api/projects/{projectId}/members/{userId}',
   'DELETE /api/projects/{projectId}/applications/{applicationId}'
 ])
 
@@ -19,7 +21,8 @@ function expected (who: string, operation: Omit<ContractOperation, 'group'>): Ma
   const { public: isPublic, scope, admin, pinned, path, method } = operation
   if (isPublic === true) return allowed
   const inProject = path.includes('{projectId}')
-  const token = /^token (\w+)$/.exec(who)?.[1] as Scope | undefined
+  const token = /^token (\w+)/.exec(who)?.[1] as Scope | undefined
+  const isReading = scope === 'read' || scope === 'metrics'
   switch (who) {
     case 'nobody': return '401 E_UNAUTHORIZED'
     case 'bad token': return '401 E_TOKEN_INVALID'
@@ -27,15 +30,21 @@ function expected (who: string, operation: Omit<ContractOperation, 'group'>): Ma
     case 'admin session': return allowed
     case 'admin session at a nested id of another project': return '404 E_NOT_FOUND'
     case 'session': return admin ? '403 E_FORBIDDEN' : allowed
+    case 'session of a viewer':
+      if (!admin && inProject && !isReading && !ownersOnly.has(`${method} ${path}`)) return '403 E_PROJECT_VIEWER'
+      return expected('session of an editor', operation)
+    case 'session of an editor':
     case 'session of a member at a shared project':
       return admin || ownersOnly.has(`${method} ${path}`) ? '403 E_FORBIDDEN' : allowed
     case 'session of a stranger':
-    case 'session at a foreign project': return admin ? '403 E_FORBIDDEN' : inProject ? '404 E_NOT_FOUND' : allowed
+    case 'session at a foreign project':
+    case 'session of a viewer at a foreign project': return admin ? '403 E_FORBIDDEN' : inProject ? '404 E_NOT_FOUND' : allowed
   }
   if (scope === null) return '403 E_SESSION_REQUIRED'
   if (token !== undefined && rank(token) < rank(scope)) return '403 E_SCOPE'
   if (admin && !who.startsWith('admin')) return '403 E_FORBIDDEN'
   if (pinned === 'never' && who.includes('pinned')) return '403 E_PROJECT_PINNED'
+  if (who === 'token write of a viewer' && inProject && !isReading) return '403 E_PROJECT_VIEWER'
   return who.includes('pinned outside') && inProject ? '403 E_PROJECT_PINNED' : allowed
 }
 
@@ -46,7 +55,7 @@ function expectedOnChannel (who: string, { who: forWhom, pinned, name }: Contrac
   if (who === 'token metrics') return '403 upgrade'
   if (forWhom.startsWith('admin')) return !who.startsWith('admin') || (pinned === 'never' && who.includes('pinned')) ? refused : allowed
   if (!name.includes('{')) return allowed
-  if (who === 'session of a stranger' || who === 'session at a foreign project' || who.includes('pinned outside')) return refused
+  if (who === 'session of a stranger' || who.endsWith('at a foreign project') || who.includes('pinned outside')) return refused
   return allowed
 }
 
@@ -67,6 +76,10 @@ test('every route and channel lets in exactly whom the contract says', async t =
   const foreign = await made('stranger')
   const shared = await made('owner', 'shared')
   t.equal((await (await k.as.session('owner')).put(`/api/projects/${shared.project}/sharing`, { shared: true })).status, 200)
+  for (const role of ['viewer', 'editor']) {
+    const { email } = await k.user(role)
+    t.equal((await (await k.as.session('owner')).put(`/api/projects/${own.project}/members`, { email, role })).status, 200)
+  }
   const rows = await accessMatrix(k, {
     project: own.project,
     foreignProject: foreign.project,

@@ -8,5 +8,7 @@ export const happyCalls: HappyCalls = {
   'PUT /api/projects/{projectId}': () => ({ body: { name: 'Renamed' } }),
   'DELETE /api/projects/{projectId}': async fixture => ({ ids: await another(fixture) }),
   'PUT /api/projects/{projectId}/sharing': () => ({ body: { shared: true } }),
+  'PUT /api/projects/{projectId}/members': async ({ k }) => ({ body: { email: (await k.user('colleague')).email, role: 'viewer' } }),
+  'DELETE /api/projects/{projectId}/members/{userId}': async ({ k }) => ({ ids: { userId: (await k.user('colleague')).id } }),
   'PUT /api/projects/{projectId}/transfer': async fixture => ({ ids: await another(fixture), body: { user_id: (await fixture.k.user('heir')).id } })
 }

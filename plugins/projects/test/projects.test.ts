@@ -14,7 +14,7 @@ test('projects over HTTP', async t => {
     const answer = await ann.post('/api/projects', { name: 'My Shop', slug: 'my-shop', user_id: admin.userId, shared: true })
     t.equal(answer.status, 201)
     t.match(answer.body, { name: 'My Shop', slug: 'my-shop', user_id: ann.userId, shared: false, server_id: null })
-    t.same(Object.keys(answer.body).sort(), ['created_at', 'id', 'name', 'server_id', 'shared', 'slug', 'updated_at', 'user_id'])
+    t.same(Object.keys(answer.body).sort(), ['created_at', 'id', 'my_role', 'name', 'server_id', 'shared', 'slug', 'updated_at', 'user_id'])
     t.same((await ann.get(`/api/projects/${answer.body.id}`)).body, answer.body)
   })
 
