@@ -41,9 +41,10 @@ export const disk: Benchmark = {
 
 async function measure (repository: Repository, platform: Platform, database: pg.Client): Promise<Row[]> {
   const application = await Deployer.create(platform.admin, platform.projectId, repository.url)
+  let dependencies = 0
   const run = async (times: number): Promise<Usage> => {
     for (let n = 0; n < times; n++) {
-      await repository.commit('cold')
+      await repository.commit(++dependencies)
       await repository.push()
       await application.finished(await application.start())
     }

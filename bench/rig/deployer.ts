@@ -14,14 +14,14 @@ const limitMs = 120_000
 export class Deployer {
   #url: string | undefined
 
-  private constructor (private readonly client: TestClient, readonly path: string) {}
+  private constructor (private readonly client: TestClient, readonly path: string, private readonly id: string) {}
 
   static async create (client: TestClient, projectId: string, repository: string): Promise<Deployer> {
     const path = `/api/projects/${projectId}/applications`
     const { id } = expect(await client.post(path, {
       name: 'Live', type: 'git', build_type: 'dockerfile', source_repo: repository, branch: 'main', health_check_path: '/healthz'
     }), 201) as { id: string }
-    return new Deployer(client, `${path}/${id}`)
+    return new Deployer(client, `${path}/${id}`, id)
   }
 
   /** Where visitors go; known after the first deploy. */
@@ -42,6 +42,15 @@ export class Deployer {
         return
       }
       if (performance.now() > end) throw new Error(`the deployment is still ${deployment.status}`)
+      await sleep(pollMs)
+    }
+  }
+
+  /** Until the version before has gone. */
+  async clearedAway (): Promise<void> {
+    const end = performance.now() + limitMs
+    while ((await docker('container', 'ls', '--all', '--quiet', '--filter', `label=application-id=${this.id}`)).includes('\n')) {
+      if (performance.now() > end) throw new Error('the version before is still there')
       await sleep(pollMs)
     }
   }

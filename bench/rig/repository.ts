@@ -17,9 +17,6 @@ EXPOSE 3000
 CMD ["node", "server.js"]
 `
 
-/** What is changed before a push: the source alone, or what its dependencies are made from as well. */
-export type Change = 'warm' | 'cold'
-
 /** A served repository and a working copy of it. */
 export class Repository {
   #version = 0
@@ -35,11 +32,14 @@ export class Repository {
     return new Repository(url, folder, server)
   }
 
-  /** Commits a version that nobody has seen before, without pushing it. */
-  async commit (change: Change): Promise<string> {
+  /**
+   * Commits a version that nobody has seen before, without pushing it. Whoever builds for the first time with
+   * `dependencies` builds their layer anew.
+   */
+  async commit (dependencies: number): Promise<string> {
     const version = `v${++this.#version}`
     await this.#replace('server.js', /const version = '.*'/, `const version = '${version}'`)
-    if (change === 'cold') await this.#replace('package.json', /"version": ".*"/, `"version": "1.0.${this.#version}"`)
+    await this.#replace('package.json', /"version": ".*"/, `"version": "1.0.${dependencies}"`)
     await this.#git('-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', 'commit', '--quiet', '--all', '-m', version)
     return version
   }
