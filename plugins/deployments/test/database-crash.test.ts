@@ -2,30 +2,17 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { definePlugin } from 'busbar/sdk'
 import { pino } from 'pino'
 import { test, type Test } from 'tap'
 import { startEmbedded, stopEmbedded } from '../../../embedded-postgres/index.js'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { rolloutHooks, rolloutSteps, type RolloutBoundary } from '../api.js'
+import { rolloutSteps } from '../api.js'
 import { stateOf } from './crash-lab.js'
 import { engine, openLab, sample, until } from './deploy-lab.js'
+import { createHalt } from './halt.js'
 import { untilNothingIsLeft } from './leftovers.js'
 
-let atBoundary: { readonly boundary: RolloutBoundary, act (): Promise<void> } | undefined
-const halt = definePlugin({
-  id: 'halt',
-  contributes (contribute) {
-    contribute(rolloutHooks, 'halt', {
-      async at (reached) {
-        const here = atBoundary
-        if (reached !== here?.boundary) return
-        atBoundary = undefined
-        await here.act()
-      }
-    })
-  }
-})
+const halt = createHalt()
 
 /** A PostgreSQL of the test's own, which keeps what it has committed. */
 async function startServer (t: Test) {
@@ -53,7 +40,7 @@ test('kill -9 of PostgreSQL during a deploy', async t => {
   t.teardown(async () => await rm(directory, { recursive: true, force: true }))
   const lab = await openLab({
     state: { database: { url: server.url, drop: async () => {} }, directory },
-    inline: [{ manifest: { id: 'halt', requires: { deployments: '^0.1.0' } }, definition: halt }]
+    inline: [halt.inline]
   })
   t.teardown(() => lab.close())
   const web = await lab.application('web', sample('v0'))
@@ -110,17 +97,7 @@ test('kill -9 of PostgreSQL during a deploy', async t => {
   for (const step of rolloutSteps) {
     await t.test(`after ${step}`, async t => {
       const version = `killed after ${step}`
-      await survives(t, version, sample(version), () => ({
-        killed: new Promise<void>(resolve => {
-          atBoundary = {
-            boundary: `after ${step}`,
-            act: async () => {
-              await server.kill()
-              resolve()
-            }
-          }
-        })
-      }))
+      await survives(t, version, sample(version), () => ({ killed: halt.at(`after ${step}`, server.kill) }))
     })
   }
 

@@ -1,26 +1,12 @@
-import { definePlugin } from 'busbar/sdk'
 import type { Test } from 'tap'
 import { requireSecondEngine, startSecondEngine, type SecondEngine } from '../../../test/lab/second-engine.js'
-import { rolloutHooks, rolloutSteps, type RolloutBoundary } from '../api.js'
+import { rolloutSteps } from '../api.js'
 import { killWhen, stateOf } from './crash-lab.js'
 import { openLab, sample, until, type DeployLab, type LabApplication } from './deploy-lab.js'
+import { createHalt } from './halt.js'
 import { untilNothingIsLeft } from './leftovers.js'
 
-/** What is done at one boundary, while the deploy waits there. */
-let atBoundary: { readonly boundary: RolloutBoundary, act (): Promise<void> } | undefined
-const halt = definePlugin({
-  id: 'halt',
-  contributes (contribute) {
-    contribute(rolloutHooks, 'halt', {
-      async at (reached) {
-        const here = atBoundary
-        if (reached !== here?.boundary) return
-        atBoundary = undefined
-        await here.act()
-      }
-    })
-  }
-})
+const halt = createHalt()
 
 interface Scene { readonly engine: SecondEngine, readonly lab: DeployLab, readonly web: LabApplication, readonly address: string }
 
@@ -30,7 +16,7 @@ async function setUp (t: Test, liveRestore: boolean): Promise<Scene> {
   const lab = await openLab({
     environment: engine.environment,
     docker: engine.docker,
-    inline: [{ manifest: { id: 'halt', requires: { deployments: '^0.1.0' } }, definition: halt }]
+    inline: [halt.inline]
   })
   t.teardown(() => lab.close())
   const web = await lab.application('web', sample('v0'))
@@ -73,15 +59,7 @@ export async function surviveEngine (t: Test, { liveRestore }: { readonly liveRe
       await web.push(sample(version))
       const before = await stateOf(web, engine.docker)
       let backAt = 0
-      const reached = new Promise<void>(resolve => {
-        atBoundary = {
-          boundary: `after ${step}`,
-          act: async () => {
-            await engine.kill()
-            resolve()
-          }
-        }
-      })
+      const reached = halt.at(`after ${step}`, async () => { await engine.kill() })
       const { id } = await web.deploy()
       await reached
       if (liveRestore) t.equal(await answer(address) === '', false, 'requests are answered while the engine is away')
