@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import type { HealthCheck } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import { isProblem, type Clock } from 'busbar/sdk'
+import { isProblem, type Clock, type Problem } from 'busbar/sdk'
 import { DeployFailure } from '../rollout/deploy-failure.js'
 import { askHttp } from './http-check.js'
 
@@ -11,6 +11,10 @@ const pauseGrowth = 1.2
 const longestPollMs = 2000
 const portMs = 10_000
 const aliveMs = 2000
+/** An engine that is started anew is back by then, with containers that may have lived on. */
+const engineAwayMs = 15_000
+/** Why a process has ended is found out by then, by whoever watches for it. */
+const explainedMs = 5000
 /** Where servers usually listen: looked at to say what is wrong with the port. */
 const usualPorts = [80, 3000, 8000, 8080, 5000, 4000, 3001, 8888, 9000, 5173, 8081, 443]
 
@@ -42,16 +46,28 @@ export async function proveHealthy (proof: ProofRequest, tools: Tools): Promise<
   }
 }
 
-/** Polls with growing pauses until `attempt` answers or the window is over; then the last detail. */
-async function poll<T> (windowMs: number, { clock, signal }: Tools, attempt: () => Promise<{ value: T } | { detail: string }>): Promise<{ value: T } | { detail: string }> {
-  const end = clock.now().getTime() + windowMs
+type Polled<T> = { readonly value: T } | { readonly detail: string }
+
+/**
+ * Polls with growing pauses until `attempt` answers or the window is over; then the last detail. Nothing is
+ * proven, or refuted, while the engine is away: it is waited for, and when it stays away, it is what failed.
+ */
+async function poll<T> (windowMs: number, { clock, signal }: Tools, attempt: () => Promise<Polled<T>>): Promise<Polled<T>> {
+  const now = (): number => clock.now().getTime()
+  const end = now() + windowMs
+  let awaySince: number | undefined
   for (let pause = firstPollMs; ; pause = Math.min(pause * pauseGrowth, longestPollMs)) {
     signal.throwIfAborted()
-    const result = await attempt()
-    if ('value' in result) return result
-    const left = end - clock.now().getTime()
-    if (left <= 0) return result
-    await clock.sleep(Math.min(pause, left), signal)
+    try {
+      const result = await attempt()
+      if ('value' in result || now() >= end) return result
+      awaySince = undefined
+    } catch (error) {
+      if (!isEngineAway(error)) throw error
+      awaySince ??= now()
+      if (now() - awaySince >= engineAwayMs) throw error
+    }
+    await clock.sleep(awaySince === undefined ? Math.min(pause, Math.max(end - now(), 0)) : pause, signal)
   }
 }
 
@@ -59,6 +75,7 @@ async function proveByHttp (proof: ProofRequest, check: HealthCheck & { type: 'h
   let isRefused = false
   const result = await poll(check.windowSeconds * 1000, tools, async () => {
     const result = await askHttp(proof.containerId, { ...check, port: proof.port }, tools)
+    if (isEngineAway(result.cause)) throw result.cause
     isRefused = result.isRefused
     return result.isHealthy ? { value: result.saw } : { detail: result.saw }
   })
@@ -102,6 +119,10 @@ async function proveByPort (proof: ProofRequest, tools: Tools): Promise<HealthPr
 async function proveByLife (proof: ProofRequest, tools: Tools): Promise<HealthProof> {
   const result = await poll(aliveMs, tools, async () =>
     await accepts(proof, proof.port, tools) ? { value: true } : { detail: '' })
+  if (!('value' in result) && (await tools.runtime.inspect(proof.containerId))?.status !== 'running') {
+    await tools.clock.sleep(explainedMs, tools.signal)
+    throw new DeployFailure('the container ended before it was healthy', 'its last output says why')
+  }
   return {
     status: 'skipped',
     message: 'value' in result
@@ -117,9 +138,10 @@ async function portsInUse (proof: ProofRequest, tools: Tools): Promise<string> {
   return found.length === 0 ? '' : `; the container listens on ${found.sort((a, b) => a - b).join(', ')}`
 }
 
-/** Nothing is proven about a container while the engine cannot be asked. */
+const isEngineAway = (error: unknown): error is Problem => isProblem(error) && error.code === 'E_ENGINE_UNREACHABLE'
+
 function unlessEngineAway (error: unknown): undefined {
-  if (isProblem(error) && error.code === 'E_ENGINE_UNREACHABLE') throw error
+  if (isEngineAway(error)) throw error
 }
 
 async function accepts ({ containerId }: ProofRequest, port: number, { runtime, signal }: Tools): Promise<boolean> {

@@ -18,6 +18,8 @@ export interface HttpCheckResult {
   /** Completes "GET /health …": `answered 200`, `got no connection: it was refused`. */
   readonly saw: string
   readonly isRefused: boolean
+  /** Why the container could not even be found on the engine. */
+  readonly cause?: unknown
 }
 
 interface Address { readonly host: string, readonly port: number }
@@ -37,7 +39,7 @@ export async function askHttp (
   try {
     at = await runtime.dial(containerId, check.port)
   } catch (error) {
-    return unanswered(`could not be sent (${error instanceof Error ? error.message : String(error)})`)
+    return { ...unanswered(`could not be sent (${error instanceof Error ? error.message : String(error)})`), cause: error }
   }
   const limit = AbortSignal.any([signal, AbortSignal.timeout(requestMs)])
   const isRedirectWanted = check.expectStatus >= 300 && check.expectStatus < 400
