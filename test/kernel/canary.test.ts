@@ -35,6 +35,26 @@ async function send (fixture: HappyFixture, { method, url }: RouteRecord, made: 
   return await (made.as ?? fixture.admin).send(method, path + (made.query ?? ''), { body, headers: made.headers })
 }
 
+/** Every GET as somebody who may only look at the project: what each was answered, by operation. */
+async function readAsViewer (fixture: HappyFixture, records: readonly RouteRecord[], happy: ReadonlyMap<string, Happy>): Promise<Map<string, number>> {
+  const { k, admin, ids } = fixture
+  k.kernel.edge.options.guard.limiter.reset()
+  const viewer = await k.as.session('onlooker')
+  const project = `/api/projects/${ids['projectId'] ?? ''}`
+  const { body } = await admin.put(`${project}/members`, { email: (await k.user('onlooker')).email, role: 'viewer' })
+  // One of the calls before has shared it with everybody, who may reveal its secrets.
+  await admin.put(`${project}/sharing`, { shared: false })
+  if (body.role !== 'viewer' || (await viewer.get(project)).body.my_role !== 'viewer') throw new Error(`nobody was let in: ${JSON.stringify(body)}`)
+  const answered = new Map<string, number>()
+  for (const record of records.filter(({ method }) => method === 'GET')) {
+    const { ids: own = {}, query } = await happy.get(record.plugin)?.calls[nameOf(record)]?.(fixture) ?? {}
+    const { status, body } = await send({ ...fixture, admin: viewer }, record, { ids: own, ...query === undefined ? {} : { query } }, undefined)
+    look(`the answer of ${nameOf(record)} to a viewer`, typeof body === 'string' ? body : JSON.stringify(body) ?? '')
+    answered.set(nameOf(record), status)
+  }
+  return answered
+}
+
 /** Every row of every table, as text. */
 async function rowsOf (k: TestKernel): Promise<Array<{ table: string, text: string }>> {
   const tables = await k.kernel.postgres.query<{ name: string }>(`
@@ -67,9 +87,12 @@ test('no secret is found in clear in anything that the platform writes', async t
     .sort((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE') || b.url.length - a.url.length)
 
   let planted = 0
+  let viewed: Map<string, number> | undefined
   for (const record of records) {
     const make = happy.get(record.plugin)?.calls[nameOf(record)]
     if (make === undefined) continue
+    // While everything that was planted is there.
+    if (record.method === 'DELETE') viewed ??= await readAsViewer(fixture, records, happy)
     const name = nameOf(record)
     const made = await make(fixture)
     const given = secretsIn(made.body)
@@ -89,6 +112,18 @@ test('no secret is found in clear in anything that the platform writes', async t
     }
   }
   t.ok(planted > 10, `${planted} canaries`)
+
+  await t.test('a viewer of the project reads it without its secrets, and reveals none', t => {
+    const inProject = records.filter(({ method, url }) => method === 'GET' && url.startsWith('/api/projects/:projectId'))
+    for (const record of inProject) {
+      const status = viewed?.get(nameOf(record))
+      if (record.audit === undefined) t.ok(status === 200 || status === 404, `${nameOf(record)}: ${status}`)
+      else t.equal(status, 403, nameOf(record))
+    }
+    t.ok(inProject.length > 12 && inProject.some(({ audit }) => audit !== undefined))
+    t.same([...leaks.values()], [])
+    t.end()
+  })
 
   await t.test('what was planted is used: a deploy gets it all', async t => {
     const path = `/api/projects/${fixture.ids['projectId'] ?? ''}/applications/${fixture.ids['deployedId'] ?? ''}`
