@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import knex from 'knex'
 import pg from 'pg'
+import { Type } from 'busbar/sdk'
 import { project } from '../plugins/projects/schemas.js'
 import type { Rung } from './requests.js'
 import { serveParent } from './rig/child.js'
@@ -15,6 +16,9 @@ export interface ReferenceReady { readonly port: number }
 
 const connections = 10
 const columns = ['id', 'name', 'slug', 'user_id', 'server_id', 'shared', 'created_at', 'updated_at']
+
+/** As the table has it: what the caller may do with it is the platform's to know. */
+const answer = Type.Omit(project, ['my_role'])
 
 const [, , rung, databaseUrl = '', projectId = ''] = process.argv
 const connectionString = databaseUrl
@@ -44,7 +48,7 @@ async function serveBare (): Promise<number> {
 
 async function serveFastify (read: (id: string) => Promise<unknown>): Promise<number> {
   const fastify: FastifyInstance = Fastify({ logger: false })
-  fastify.get<{ Params: { projectId: string } }>('/api/projects/:projectId', { schema: { response: { 200: project } } }, async request => await read(request.params.projectId))
+  fastify.get<{ Params: { projectId: string } }>('/api/projects/:projectId', { schema: { response: { 200: answer } } }, async request => await read(request.params.projectId))
   await fastify.listen({ port: 0, host: '127.0.0.1' })
   return (fastify.server.address() as AddressInfo).port
 }
