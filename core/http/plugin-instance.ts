@@ -9,6 +9,7 @@ import { inFrame } from '../plugins/frames.js'
 import type { RouteRecord } from '../plugins/records.js'
 import { cookieHeader, sendProblem } from './answers.js'
 import type { Idempotency } from './idempotency.js'
+import { InFlight } from './in-flight.js'
 import { isLong, writeInPieces } from './long-lists.js'
 import type { RequestContext } from './request-context.js'
 import { toProblem } from './problems.js'
@@ -42,7 +43,7 @@ const contextOf = (request: FastifyRequest): RequestContext => {
  * Validators and serialisers are compiled when a route is first used.
  */
 export class PluginInstance {
-  readonly #inFlight = new Set<RequestContext>()
+  readonly #inFlight = new InFlight()
   #idle: (() => void) | undefined
 
   private constructor (readonly options: InstanceOptions, readonly fastify: FastifyInstance) {}
@@ -85,7 +86,7 @@ export class PluginInstance {
     return new PluginInstance(options, fastify)
   }
 
-  get inFlight (): number { return this.#inFlight.size }
+  get inFlight (): number { return this.#inFlight.contexts.length }
 
   /** Runs an admitted request. */
   dispatch (context: RequestContext): void {
@@ -96,14 +97,14 @@ export class PluginInstance {
       // Not left to the collector: every collection looks at all entries of a WeakMap, dead or alive.
       contexts.delete(context.raw)
       context.abort(clientGone)
-      if (this.#inFlight.size === 0) this.#idle?.()
+      if (this.inFlight === 0) this.#idle?.()
     })
     this.fastify.routing(context.raw, context.response)
   }
 
   /** Answers 503 for handlers whose time is up. Called by the edge's one timer. */
   expireOverdue (now: number): void {
-    for (const context of this.#inFlight) {
+    for (const context of [...this.#inFlight.contexts]) {
       if (now - context.startedAt > context.record.timeoutMs && !context.response.headersSent) {
         context.expire(new Problem(503, 'E_TIMEOUT', `the operation took longer than ${context.record.timeoutMs / 1000} s; it may still take effect`))
       }
@@ -112,11 +113,11 @@ export class PluginInstance {
 
   /** Waits for the requests under way; streams are ended at once, the rest when the time is up. */
   async drain (timeoutMs: number): Promise<void> {
-    for (const context of this.#inFlight) if (context.response.headersSent) context.abort(stopping)
-    if (this.#inFlight.size === 0) return
+    for (const context of [...this.#inFlight.contexts]) if (context.response.headersSent) context.abort(stopping)
+    if (this.inFlight === 0) return
     const idle = new Promise<void>(resolve => { this.#idle = resolve })
     await whenLate(idle, timeoutMs, () => { this.#idle?.() })
-    for (const context of this.#inFlight) context.expire(stopping)
+    for (const context of [...this.#inFlight.contexts]) context.expire(stopping)
   }
 }
 

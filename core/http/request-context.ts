@@ -22,6 +22,8 @@ export class RequestContext {
   query: unknown = undefined
   body: unknown = undefined
   idempotencyKey: string | undefined
+  /** Among the requests under way. */
+  place = -1
 
   constructor (
     readonly raw: IncomingMessage,
