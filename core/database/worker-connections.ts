@@ -16,6 +16,11 @@ export interface WorkerConnectionsOptions {
 
 /** A worker that is told of an error while it ends prints it to the console; of an empty answer it makes nothing. */
 const nothing: QueryResult = { rows: [], rowCount: 0, command: '', oid: 0, fields: [] }
+/**
+ * A fetch locks each queue that it looks through and passes over those that another one has locked, so of two at
+ * a time one may see nothing to do and sleep until the next poll. Those of a process take turns.
+ */
+const fetches = new WeakMap<Pool, Promise<void>>()
 const firstRetryMs = 50
 const lastRetryMs = 2000
 
@@ -55,6 +60,10 @@ export class WorkerConnections {
       if (this.#ended.signal.aborted) return nothing
       let client: PoolClient | undefined
       let isBroken = false
+      const before = name.startsWith('get_job') ? fetches.get(pool) : undefined
+      let endTurn = (): void => {}
+      if (name.startsWith('get_job')) fetches.set(pool, new Promise(resolve => { endTurn = resolve }))
+      await before
       try {
         client = await pool.connect()
         const result = await client.query(query)
@@ -71,6 +80,7 @@ export class WorkerConnections {
         }
       } finally {
         client?.release(isBroken)
+        endTurn()
       }
       await pause(waitMs, this.#ended.signal)
     }

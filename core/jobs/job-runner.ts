@@ -17,6 +17,7 @@ export interface JobsOptions {
 }
 
 const unlockEveryMs = 30_000
+const nudgeAgainMs = 100
 const defaultAttempts = 5
 const longestIdentifier = 128
 
@@ -66,9 +67,8 @@ export class JobRunner {
 
   /** Makes a plugin's jobs known and, once started, takes them. A later call replaces what an earlier one gave. */
   async add (plugin: string, jobs: readonly RecordedJob[]): Promise<void> {
-    for (const { name } of jobs) {
-      if (Buffer.byteLength(identifierOf(plugin, name)) > longestIdentifier) throw new Error(`the name of the job ${name} of ${plugin} is too long`)
-    }
+    const tooLong = jobs.find(({ name }) => Buffer.byteLength(identifierOf(plugin, name)) > longestIdentifier)
+    if (tooLong !== undefined) throw new Error(`the name of the job ${tooLong.name} of ${plugin} is too long`)
     this.#leave(plugin)
     this.declare(plugin, jobs)
     this.#plugins.set(plugin, { jobs: new Map(jobs.map(job => [job.name, job])), isTaken: true })
@@ -93,7 +93,11 @@ export class JobRunner {
     await this.#store.prepare()
     this.#stopListening = await this.#postgres.session.listen(wakeChannel, payload => {
       const count = Number(JSON.parse(payload).count)
-      if (count > 0) for (const lane of Object.values(this.#lanes)) lane.nudge(count)
+      if (count > 0) for (const lane of Object.values(this.#lanes)) {
+        lane.nudge(count)
+        // A worker of another process may have been in the way of that fetch without having a use for the job itself.
+        setTimeout(() => { lane.nudge(count) }, nudgeAgainMs).unref()
+      }
     })
     for (const lane of Object.values(this.#lanes)) lane.start()
     await this.#unlock()
@@ -176,11 +180,9 @@ export class JobRunner {
   }
 
   async #unlock (): Promise<void> {
-    try {
-      const count = await this.#store.unlockDead()
-      if (count > 0) this.#log.warn({ workers: count }, 'jobs of workers that have died were unlocked')
-    } catch (error) {
+    const count = await this.#store.unlockDead().catch((error: unknown) => {
       this.#log.debug({ err: error }, 'jobs of dead workers could not be looked for')
-    }
+    })
+    if (count !== undefined && count > 0) this.#log.warn({ workers: count }, 'jobs of workers that have died were unlocked')
   }
 }

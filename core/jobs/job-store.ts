@@ -25,8 +25,7 @@ export interface Return { readonly id: string, readonly attempts: number, readon
 
 /** Of two arrays under one key the library would make one: what is stored is always an object. */
 const wrap = (payload: object): object => ({ payload })
-export const unwrap = (stored: unknown): unknown =>
-  typeof stored === 'object' && stored !== null && 'payload' in stored ? stored.payload : stored
+export const unwrap = (stored: unknown): unknown => typeof stored === 'object' && stored !== null && 'payload' in stored ? stored.payload : stored
 
 /** The tables of graphile-worker, through the functions it publishes. */
 export class JobStore {
@@ -62,8 +61,7 @@ export class JobStore {
 
   async giveBack (jobs: readonly Return[]): Promise<void> {
     for (const { id, attempts, maxAttempts } of jobs) {
-      await this.postgres.query('select 1 from graphile_worker.reschedule_jobs(array[$1::bigint], run_at => now(), attempts => $2, max_attempts => $3)',
-        [id, attempts, maxAttempts])
+      await this.postgres.query('select 1 from graphile_worker.reschedule_jobs(array[$1::bigint], run_at => now(), attempts => $2, max_attempts => $3)', [id, attempts, maxAttempts])
     }
   }
 

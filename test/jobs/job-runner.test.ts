@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import { test } from 'tap'
 import { JobRunner } from '../../core/jobs/job-runner.js'
 import { another, freshPostgres, log } from '../database/database-kit.js'
@@ -79,6 +80,31 @@ test('jobs of one queue run one after another, without pauses; a job runs at its
   await sleep(200)
   t.equal(order.length, 20)
   t.ok(await until(() => order.length === 21))
+})
+
+test('no fetch passes over a queue that another one is looking at: those of a process take turns', async t => {
+  const postgres = await freshPostgres(t)
+  const { query } = pg.Client.prototype
+  t.teardown(() => { pg.Client.prototype.query = query })
+  let fetching = 0
+  let most = 0
+  let fetches = 0
+  pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
+    const answer: unknown = Reflect.apply(query, this, args)
+    if (args[0] instanceof Object && 'name' in args[0] && String(args[0].name).startsWith('get_job')) {
+      fetches++
+      most = Math.max(most, ++fetching)
+      void (answer as Promise<unknown>).finally(() => { fetching-- })
+    }
+    return answer
+  } as typeof query
+  const jobs = await startJobs(t, postgres)
+  const seen: unknown[] = []
+  await jobs.add('shop', [job('sell', async payload => { seen.push(payload) }), job('ship', async () => {}, { lane: 'long' })])
+  for (let n = 0; n < 20; n++) await jobs.for('shop').enqueue('sell', { n }, { queue: `till ${n}` })
+  t.ok(await until(() => seen.length === 20))
+  t.ok(fetches > 20)
+  t.equal(most, 1)
 })
 
 test('long jobs do not stop short ones', async t => {
