@@ -75,7 +75,7 @@ export default definePlugin({
         dockerfile: new DockerfileBuilder(runtime, limits, privateImages),
         static: new StaticBuilder({ runtime, limits, serverImage: config.static_image, buildImage: config.static_build_image }),
         railpack: new RailpackBuilder(tools),
-        buildpacks: new BuildpacksBuilder({ ...tools, builderImage: config.buildpacks_builder, checkHost: async host => { await resolveHost(host, hosts) } }),
+        buildpacks: new BuildpacksBuilder({ ...tools, builderImage: config.buildpacks_builder, privateImages, checkHost: async host => { await resolveHost(host, hosts) } }),
         nixpacks: new NixpacksBuilder(tools)
       },
       caches: new CacheService({ ...use, clearings, latest }),

@@ -11,6 +11,7 @@ export const problems = problemTable({
   toolMissing: [409, 'E_BUILD_TOOL_MISSING', '{program} was not found on the PATH of the platform: {what}. {install}; or choose another build type'],
   toolFailed: [422, 'E_BUILD_TOOL', '{program} {how}: {reason}; the lines before this one in the build log say more'],
   toolNoImage: [422, 'E_BUILD_TOOL_RESULT', '{program} ended without an error, but the Docker Engine has no image {image}: see whether {program} uses another engine'],
+  toolDenied: [409, 'E_BUILD_TOOL_DENIED', '{program} was not given an image by its registry: {reason}; builds have no account of a registry: name a public image, load it into the engine, or put the account into the config.json of the folder that DOCKER_CONFIG of the platform names'],
   buildKitAway: [409, 'E_BUILD_BUILDKIT_AWAY', 'railpack found no BuildKit at {address}: start one (docker run -d --name buildkit --privileged -p 127.0.0.1:1234:1234 moby/buildkit --addr tcp://0.0.0.0:1234), or set BUILDKIT_HOST to the address of yours'],
   badBuildpack: [409, 'E_BUILD_BUILDPACK', 'the buildpack {buildpack} is not used: {reason}'],
   siteMissing: [409, 'E_BUILD_SITE_MISSING', 'there is no site to serve: an index.html was looked for in {folders}; {found}; name the folder by the variable STATIC_DIRECTORY, or set the root directory'],

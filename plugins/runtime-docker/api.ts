@@ -75,6 +75,8 @@ export interface ImageInfo {
   readonly sizeBytes: number
   /** Empty without one. Absent from a builder's result that does not say. */
   readonly entrypoint?: readonly string[]
+  /** Its ONBUILD instructions, which a build on top of it carries out; absent without any. */
+  readonly onBuild?: readonly string[]
   /** `linux/arm64`, where the machine of the engine is of another kind and runs it only by emulation, if at all. */
   readonly foreignPlatform?: string
   /** For whom a platform built it; absent from an image that was pulled or made by hand. */
@@ -170,7 +172,8 @@ export interface ContainerRuntime {
   removeImage(reference: string): Promise<void>
   /** The labels of every image built for `owner`: its project and application. The deployment is in the tag. */
   imageLabels(owner: Owner): Promise<Readonly<Record<string, string>>>
-  pull(reference: string, options: { readonly auth?: RegistryAuth, readonly onLine: (line: string) => void, readonly signal: AbortSignal }): Promise<ImageInfo>
+  /** `isBase`: for a build, which has no account; the words of a failure say so. */
+  pull(reference: string, options: { readonly auth?: RegistryAuth, readonly isBase?: true, readonly onLine: (line: string) => void, readonly signal: AbortSignal }): Promise<ImageInfo>
   /** Builds with the classic builder, whose memory and CPU caps hold. `context` is an uncompressed tar. */
   build(context: Readable, options: BuildOptions, progress: { readonly onLine: (line: string) => void, readonly signal: AbortSignal }): Promise<ImageInfo>
 

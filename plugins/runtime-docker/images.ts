@@ -78,11 +78,12 @@ export class Images {
     })), keep)
   }
 
-  async pull (image: string, { auth, onLine, signal }: Progress & { readonly auth?: RegistryAuth }): Promise<ImageInfo> {
+  async pull (image: string, { auth, isBase, onLine, signal }: Progress & { readonly auth?: RegistryAuth, readonly isBase?: true }): Promise<ImageInfo> {
     const reference = parseImageReference(image)
     const progress = new PullProgress(onLine)
     const account = auth === undefined ? {} : { authconfig: { serveraddress: reference.registry, ...auth } }
-    const explain = (words: string) => pullProblem({ reference, image, as: auth === undefined ? 'nobody' : { username: auth.username } }, words)
+    const as = auth !== undefined ? { username: auth.username } : isBase === true ? 'build' : 'nobody'
+    const explain = (words: string) => pullProblem({ reference, image, as }, words)
     // By digest the engine takes what it holds without asking the registry who may have it.
     if (reference.version.startsWith('sha256:') && await this.#inspect(image) !== undefined) {
       await orAborted(signal, this.engine.call(`ask for ${image}`, async docker => await docker.getImage(image).distribution(account), {
@@ -243,6 +244,7 @@ const imageInfo = (seen: Docker.ImageInspectInfo): ImageInfo => ({
   exposedPorts: tcpPorts(Object.keys(seen.Config.ExposedPorts ?? {})),
   sizeBytes: seen.Size,
   entrypoint: [seen.Config.Entrypoint ?? []].flat(),
+  ...(Array.isArray(seen.Config.OnBuild) && { onBuild: seen.Config.OnBuild as readonly string[] }),
   ...(seen.Config.Labels?.[imageInstanceLabel] === undefined ? {} : { builtFor: ownerOf(seen.Config.Labels) })
 })
 

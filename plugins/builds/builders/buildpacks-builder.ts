@@ -1,5 +1,8 @@
 import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
+import type { PrivateImages } from '../registry/private-images.js'
+import type { Problem } from 'busbar/sdk'
 import type { Builder, BuildContext, BuilderCache, BuildRequest } from '../api.js'
+import { checkOutsideImages } from './base-images.js'
 import { checkBuildpacks, imageOfBuildpack, type HostCheck } from './buildpack-reference.js'
 import { CommandLineTool, type ToolParts } from './command-line-tool.js'
 import { labelledImage, type LabellingParts } from './labelled-image.js'
@@ -18,6 +21,7 @@ export interface BuildpacksParts extends ToolParts, LabellingParts {
   /** For applications that choose none. */
   readonly builderImage: string
   readonly checkHost: HostCheck
+  readonly privateImages: PrivateImages
 }
 
 /** Builds without a Dockerfile, by `pack build`. Two volumes of each application keep what the next build can use. */
@@ -40,7 +44,9 @@ export class BuildpacksBuilder implements Builder {
     const { runtime, checkHost } = this.parts
     const builder = request.builderImage ?? this.parts.builderImage
     await checkBuildpacks(customBuildpacks, directory, checkHost)
-    await this.#refuseImagesOfOthers([builder, ...customBuildpacks.map(imageOfBuildpack).filter(image => image !== null)], applicationId)
+    // Images of this machine are used without asking a registry, and buildpacks could read whatever is in them.
+    const images = [builder, ...customBuildpacks.map(imageOfBuildpack).filter(image => image !== null)]
+    await checkOutsideImages(images.map(name => ({ name, isBase: false })), applicationId, this.parts, context)
     const passed = passVariables(request.variables, { withSecrets: true })
     warnOfWithheld(passed, program, context)
     const { build, launch } = cacheVolumes(applicationId)
@@ -59,7 +65,8 @@ export class BuildpacksBuilder implements Builder {
           env: passed.env,
           own: {},
           directory,
-          scratch
+          scratch,
+          explain: explainDenied
         }, context)
       })
     } catch (error) {
@@ -68,14 +75,12 @@ export class BuildpacksBuilder implements Builder {
       throw error
     }
   }
+}
 
-  /** Images of this machine are used without asking a registry, and buildpacks could read whatever is in them. */
-  async #refuseImagesOfOthers (images: readonly string[], applicationId: string): Promise<void> {
-    for (const image of images) {
-      const found = await this.parts.runtime.image(image)
-      if (found?.builtFor !== undefined && found.builtFor.applicationId !== applicationId) throw problems.imageOfOthers({ image })
-    }
-  }
+/** The registry's answer to a pull of the builder, of its run image or of a buildpack. */
+function explainDenied (output: string): Problem | undefined {
+  const line = output.split('\n').findLast(text => /unauthorized|authentication required|access denied|no basic auth credentials|\bdenied: /i.test(text) && /image|pull|registry|manifest|fetch/i.test(text))
+  return line === undefined ? undefined : problems.toolDenied({ program, reason: line.trim().slice(0, 500) })
 }
 
 /** As the contract names them. */

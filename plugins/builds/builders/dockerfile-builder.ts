@@ -1,7 +1,7 @@
 import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
 import { isProblem } from 'busbar/sdk'
 import type { Builder, BuildContext, BuildLimits, BuildRequest } from '../api.js'
-import { baseImages, checkBaseImages } from './base-images.js'
+import { checkOutsideImages, outsideImages } from './base-images.js'
 import { chooseFiles, packFiles } from '../context/build-context.js'
 import { declaredArguments, labelDockerfile } from './dockerfile.js'
 import type { PrivateImages } from '../registry/private-images.js'
@@ -21,7 +21,7 @@ export class DockerfileBuilder implements Builder {
     for (const name of secret) {
       log({ level: 'warning', msg: `ARG ${name} is left empty: the variable is secret, and build arguments can be read from the image` })
     }
-    await checkBaseImages(baseImages(text, buildArgs), applicationId, { runtime: this.runtime, privateImages: this.privateImages }, { log, signal })
+    await checkOutsideImages(outsideImages(text, buildArgs), applicationId, { runtime: this.runtime, privateImages: this.privateImages }, { log, signal })
     log({ level: 'info', msg: `Building ${tag} with ${dockerfile} (${Math.round(limits.memoryBytes / 2 ** 20)} MiB of memory, ${limits.cpus} CPUs)` })
     const owner = { projectId, applicationId, deploymentId }
     const files = await chooseFiles(directory, dockerfile, signal)

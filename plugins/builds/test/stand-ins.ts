@@ -18,7 +18,7 @@ export interface StandIns {
 
 export type Program = 'pack' | 'railpack' | 'nixpacks'
 /** `hang`: never ends, and starts others. `none`: ends well without an image. */
-export type Behaviour = 'build' | 'hang' | 'fail' | 'none' | 'no-buildkit'
+export type Behaviour = 'build' | 'denied' | 'hang' | 'fail' | 'none' | 'no-buildkit'
 export interface Call {
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string>>
@@ -44,6 +44,7 @@ record()
 console.log('\\u001b[1m===> BUILDING\\u001b[0m')
 console.error('a word on stderr')
 if (behaviour === 'fail') { console.error('ERROR: failed to detect: no buildpack fits'); console.log('bye'); process.exit(7) }
+if (behaviour === 'denied') { console.error('ERROR: failed to build: failed to fetch builder image registry.example.com/team/builder:1: Head "https://registry.example.com/v2/team/builder/manifests/1": unauthorized: authentication required'); process.exit(1) }
 if (behaviour === 'no-buildkit') { console.error('failed to get buildkit information.'); process.exit(1) }
 if (behaviour === 'none') process.exit(0)
 const [, build, launch] = /name=([^;]+);type=launch;format=volume;name=(.+)/.exec(after('--cache') ?? '') ?? []
