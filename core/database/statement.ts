@@ -1,7 +1,8 @@
 import pg, { type QueryConfig, type QueryResult, type QueryResultRow } from 'pg'
+import { objectMaker } from 'busbar/sdk'
 
-/** What an answer's rows look like, as pg keeps it. */
-interface Shape { readonly fields: pg.FieldDef[], readonly _parsers: unknown, readonly _prebuiltEmptyResultObject: unknown }
+/** What an answer's rows look like, as pg keeps it, and how they are read. */
+interface Shape { readonly fields: pg.FieldDef[], readonly _parsers: readonly unknown[], readonly parseRow: ReturnType<typeof objectMaker> }
 /** pg's connection, and what it is asked to remember: the shapes of its named statements, and itself without `describe`. */
 interface Wire { shapes?: Map<string, Shape>, undescribed?: Wire }
 
@@ -38,7 +39,20 @@ export class Statement<Row extends object> extends pg.Query<Row> {
 
   override handleRowDescription (message: object): void {
     super.handleRowDescription(message)
-    const { fields, _parsers, _prebuiltEmptyResultObject } = this._result
-    if (this.name !== undefined && this.wire !== undefined) (this.wire.shapes ??= new Map()).set(this.name, { fields, _parsers, _prebuiltEmptyResultObject })
+    if (this.name === undefined || this.wire === undefined) return
+    const { fields, _parsers } = this._result
+    const shape = { fields, _parsers, parseRow: rowReader(fields, _parsers) }
+    Object.assign(this._result, shape);
+    (this.wire.shapes ??= new Map()).set(this.name, shape)
   }
+}
+
+/** By the columns, of which there are as many kinds as statements: all connections share what is made for the first. */
+const rowReaders = new Map<string, Shape['parseRow']>()
+
+function rowReader (fields: readonly pg.FieldDef[], parsers: readonly unknown[]): Shape['parseRow'] {
+  const key = JSON.stringify(fields.map(({ name, dataTypeID }) => [name, dataTypeID]))
+  const reader = rowReaders.get(key) ?? objectMaker(fields.map(({ name }) => name), fields.map((_, at) => `v[${at}] === null ? null : c${at}(v[${at}])`), parsers)
+  rowReaders.set(key, reader)
+  return reader
 }

@@ -18,11 +18,22 @@ const textElements: (text: string) => Array<string | null> = pg.types.getTypePar
 const exactNumbers = (text: string): Array<number | null> =>
   textElements(text).map(element => element === null ? null : exactNumber(element))
 
+const anyMoment: (text: string) => unknown = pg.types.getTypeParser(builtins.TIMESTAMPTZ, 'text')
+const pair = (text: string, at: number): number => text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 528
+
+/** `2026-11-22 00:06:21.123+00`, as nearly all moments come; read by position, which takes a third of pg's time. */
+function moment (text: string): unknown {
+  if (text.charCodeAt(4) !== 45 || !text.endsWith('+00') || text.startsWith('00')) return anyMoment(text)
+  const ms = text.length > 22 ? Number(text.slice(19, -3)) * 1000 : 0
+  return new Date(Date.UTC(pair(text, 0) * 100 + pair(text, 2), pair(text, 5) - 1, pair(text, 8), pair(text, 11), pair(text, 14), pair(text, 17), ms))
+}
+
 const parsers = new Map<number, (text: string) => unknown>([
   [builtins.INT8, exactNumber],
   [builtins.NUMERIC, exactNumber],
   [int8Array, exactNumbers],
   [numericArray, exactNumbers],
+  [builtins.TIMESTAMPTZ, moment],
   // A day is not a moment: as a Date it would depend on the time zone of the machine.
   [builtins.DATE, text => text]
 ])

@@ -1,12 +1,12 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
-import SerializerSelector from '@fastify/fast-json-stringify-compiler'
 import { isProblem, isReply, Problem, type Audit, type BodyKind, type Log, type Reply } from 'busbar/sdk'
 import type { AuditTrail } from '../audit/audit-trail.js'
 import { whenLate } from '../clock/waits.js'
 import { whenKnown } from '../clock/when-known.js'
 import { inFrame } from '../plugins/frames.js'
 import type { RouteRecord } from '../plugins/records.js'
+import { answerWriter } from './answer-writer.js'
 import { cookieHeader, sendProblem } from './answers.js'
 import type { Idempotency } from './idempotency.js'
 import { InFlight } from './in-flight.js'
@@ -66,13 +66,7 @@ export class PluginInstance {
         return { error: new Problem(400, use === 'body' ? 'E_BODY_INVALID' : 'E_QUERY_INVALID', message) }
       }
     })
-    fastify.setSerializerCompiler(({ schema, method, url, httpStatus }) => {
-      let write: ((value: unknown) => string) | undefined
-      return (value: unknown) => {
-        write ??= serializerFactory({ schema, method, url, httpStatus } as never)
-        return write(value)
-      }
-    })
+    fastify.setSerializerCompiler(answerWriter)
     const kinds: readonly BodyKind[] = ['json', 'none', 'raw', 'stream']
     for (const kind of kinds) {
       const routes = options.routes.filter(route => route.body === kind)
@@ -124,8 +118,6 @@ export class PluginInstance {
 const clientGone = new Problem(499, 'E_CLIENT_GONE', 'the client went away')
 const badText = (): Problem => new Problem(400, 'E_BODY_INVALID', 'the body holds a character that cannot be kept: NUL, or half of a surrogate pair')
 const stopping = new Problem(503, 'E_PLUGIN_STOPPING', 'the plugin is being turned off')
-
-const serializerFactory = SerializerSelector()({}, undefined as never) as (route: never) => (value: unknown) => string
 
 /** How the bodies of the routes in one scope are read. */
 const bodyParser = fastifyPlugin(async (scope: FastifyInstance, { kind }: { kind: BodyKind }) => {

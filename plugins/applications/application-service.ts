@@ -196,12 +196,11 @@ export class ApplicationService {
     throw invalid('git_integration_id', 'names no git integration that you may use')
   }
 
+  /** Adds to the row itself: a list has many, of many fields. */
   #answer (row: ApplicationRow): ApplicationAnswer {
-    for (const { value } of this.#parts.addresses.entries()) {
-      const url = value.directUrl(row.id)
-      if (url !== null) return { ...row, direct_url: url }
-    }
-    return { ...row, direct_url: null }
+    let url: string | null = null
+    for (const { value } of this.#parts.addresses.entries()) url ??= value.directUrl(row.id)
+    return Object.assign(row, { direct_url: url })
   }
 }
 

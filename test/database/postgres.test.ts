@@ -13,6 +13,29 @@ test('int8 and numeric are numbers, days are text, moments are dates', async t =
   t.same(row, { big: 12, exact: 1.5, bigs: [1, null, 3], day: '2026-01-31', moment: new Date('2026-01-31T12:00:00.123Z') })
 })
 
+test('a moment is the same one in every time zone of the server, before Christ and without a fraction', async t => {
+  const postgres = await freshPostgres(t, 1)
+  const moments = ['2026-01-31T12:00:00.123Z', '2026-01-31T12:00:00.120Z', '2026-01-31T12:00:00.000Z', '1969-12-31T23:59:59.999Z', '0099-03-01T00:00:00.000Z', '1000-02-28T00:00:00.000Z', '9999-12-31T23:59:59.000Z']
+  for (const zone of ['UTC', 'Europe/London', 'Asia/Kolkata', 'America/New_York']) {
+    await postgres.query(`set time zone '${zone}'`)
+    for (const moment of moments) t.same(await postgres.query(`select '${moment}'::timestamptz as moment`), [{ moment: new Date(moment) }], `${moment} in ${zone}`)
+  }
+  await postgres.query("set time zone 'UTC'")
+  t.same(await postgres.query(`select '0044-03-15T12:00:00Z BC'::timestamptz as early, 'infinity'::timestamptz as never, '12026-01-01T00:00:00Z'::timestamptz as late`),
+    [{ early: new Date('-000043-03-15T12:00:00.000Z'), never: Infinity, late: new Date('+012026-01-01T00:00:00.000Z') }])
+})
+
+test('a prepared statement reads rows as any other does: nulls, names in quotes, the last of two columns of a name', async t => {
+  const postgres = await freshPostgres(t)
+  const text = `select n, null::text as none, n * 2 as "a ""b"" \\ c", 'first' as twice, 'last' as twice, array[n] as list, '{"n": 1}'::jsonb as json,
+    '2026-01-31T12:00:00Z'::timestamptz as at from generate_series(1, $1::int) as n`
+  const prepared = postgres.statement<object, [number]>('reading', text)
+  const plain = await postgres.query(text, [3])
+  for (let n = 0; n < 3; n++) t.same(await prepared([3]), plain)
+  t.same(Object.keys((await prepared([1]))[0] ?? {}), Object.keys(plain[0] ?? {}))
+  t.equal(Object.getPrototypeOf((await prepared([1]))[0]), Object.prototype)
+})
+
 test('a number beyond 2^53 is refused instead of rounded, and the connection stays usable', async t => {
   const postgres = await freshPostgres(t, 1)
   const message = 'the database answered 9007199254740993, which is beyond 2^53 and cannot be a number: select it as text'
