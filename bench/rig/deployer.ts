@@ -8,6 +8,7 @@ import { untilAnswers } from './visitors.js'
 interface Deployment { readonly id: string, readonly status: string, readonly finished_at: string | null, readonly error_message: string | null }
 
 const pollMs = 200
+const pollBuildMs = 100
 const limitMs = 120_000
 
 /** An application of the platform, and how it is deployed through its API. */
@@ -46,6 +47,11 @@ export class Deployer {
     }
   }
 
+  async #isBuilding (id: string): Promise<boolean> {
+    const { status } = expect(await this.client.get(`${this.path}/deployments/${id}`), 200) as Deployment
+    return status === 'pending' || status === 'building'
+  }
+
   /** Until the version before has gone. */
   async clearedAway (): Promise<void> {
     const end = performance.now() + limitMs
@@ -58,6 +64,8 @@ export class Deployer {
   /** From the call to the first page of `version`. */
   async deploy (version: string): Promise<string> {
     const id = await this.start()
+    // Nobody asks for the page of a version that is still being built, and who asks every 10 ms slows the build down.
+    while (await this.#isBuilding(id)) await sleep(pollBuildMs)
     await untilAnswers(`${this.url}/`, version).catch(async (error: unknown) => {
       throw new Error(`${String(error)}; the record: ${JSON.stringify(await this.client.get(`${this.path}/deployments/${id}`))}`)
     })
