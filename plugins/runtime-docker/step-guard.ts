@@ -17,16 +17,15 @@ export interface StepCaps {
  * most often before its program begins, else while it runs. The engine's events tell of them, for the output
  * of a build can be forged. Ends with `signal`.
  */
-export async function guardSteps (
-  engine: EngineClient,
-  { caps, processes, signal, onRefusal }: { readonly caps: StepCaps, readonly processes: number, readonly signal: AbortSignal, readonly onRefusal: (reason: string) => void }
-): Promise<void> {
-  const filters = { type: ['container' as const], event: ['create'] }
+export async function guardSteps (engine: EngineClient, { onRefusal, ...options }: GuardOptions & { readonly onRefusal: (reason: string) => void }): Promise<void> {
+  const { signal } = options
+  const filters = { type: ['container' as const], event: ['create', 'start'] }
   const events = await engine.call('send its events', async docker => asReadable(await docker.getEvents({ filters, abortSignal: signal })), { patient: true })
+  const guard = new StepGuard(engine, options)
   const follow = async (): Promise<void> => {
-    for await (const { Actor: actor } of jsonLines(events)) {
+    for await (const { Action: action, Actor: actor } of jsonLines(events)) {
       const id = typeof actor === 'object' && actor !== null && 'ID' in actor ? actor.ID : undefined
-      if (typeof id === 'string') void cap(engine, id, caps, processes).catch(refuse)
+      if (typeof id === 'string') void (action === 'start' ? guard.started(id) : guard.created(id)).catch(refuse)
     }
     throw new Error('the engine tells no more of its containers')
   }
@@ -34,13 +33,45 @@ export async function guardSteps (
   follow().catch(refuse)
 }
 
-async function cap (engine: EngineClient, id: string, caps: StepCaps, processes: number): Promise<void> {
-  await engine.call('limit the processes of a build', async docker => {
-    const container = docker.getContainer(id)
-    if (isStep(await container.inspect(), caps)) await container.update({ PidsLimit: processes })
-    // A step that has ended already needs none.
-  }, { absent: [404, 409] })
+interface GuardOptions { readonly caps: StepCaps, readonly processes: number, readonly signal: AbortSignal }
+
+class StepGuard {
+  /** Steps that look as if they ran nothing. */
+  readonly #idle = new Map<string, Promise<boolean>>()
+
+  constructor (private readonly engine: EngineClient, private readonly options: GuardOptions) {}
+
+  async created (id: string): Promise<void> {
+    const looking = this.#capUnlessIdle(id)
+    this.#idle.set(id, looking)
+    await looking
+  }
+
+  /** Anybody can write a command that looks like none. */
+  async started (id: string): Promise<void> {
+    const isIdle = await this.#idle.get(id)
+    this.#idle.delete(id)
+    if (isIdle === true) await this.#cap(id)
+  }
+
+  /** True when it was left as it is: most steps only note something, and to cap those as well would slow every build down. */
+  async #capUnlessIdle (id: string): Promise<boolean> {
+    const seen = await this.engine.call('look at a step of a build', async docker => await docker.getContainer(id).inspect(), { absent: [404] })
+    if (seen === undefined || !isStep(seen, this.options.caps)) return false
+    if (isNote(seen)) return true
+    await this.#cap(id)
+    return false
+  }
+
+  async #cap (id: string): Promise<void> {
+    await this.engine.call('limit the processes of a build', async docker => { await docker.getContainer(id).update({ PidsLimit: this.options.processes }) },
+      // A step that has ended already needs none.
+      { absent: [404, 409] })
+  }
 }
+
+/** How the engine writes down a step such as ENV or CMD, for which it makes a container that it never starts. */
+const isNote = ({ Config: { Cmd: command } }: Docker.ContainerInspectInfo): boolean => command?.some(word => word.startsWith('#(nop) ')) === true
 
 function isStep ({ Config, HostConfig }: Docker.ContainerInspectInfo, caps: StepCaps): boolean {
   const isApplication = (Config.Labels as Record<string, string> | null)?.[instanceLabel] !== undefined

@@ -24,6 +24,16 @@ engineTest('a step of a build has no more processes than it may, and its log say
   t.ok(lines.includes(`A step of a build may have ${limit} processes and threads at once.`), lines.slice(-5).join('\n'))
 })
 
+engineTest('a step that looks as if it ran nothing is held as well', async t => {
+  const lab = startLab(t)
+  const lines: string[] = []
+  const script = '#(nop) CMD\nfor i in $(seq 1200); do cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>&1 | grep "^[0-9]" && exit; sleep 0.05; done; exit 9'
+  await lab.runtime.build(contextOf(`FROM busybox:lab\nENV A=1\nRUN ${JSON.stringify(['/bin/sh', '-c', script])}\nCMD ["true"]\n`), {
+    tag: `lab-${lab.projectId}:1`, dockerfile: 'Dockerfile', buildArgs: {}, owner: { projectId: lab.projectId }, memoryBytes: 2 ** 28, cpus: 1, processes: limit, noCache: true
+  }, { signal: new AbortController().signal, onLine: line => lines.push(line) })
+  t.ok(lines.includes(String(limit)), lines.join('\n'))
+})
+
 engineTest('a build that forks for ever is held, and goes when it is cancelled', async t => {
   const lab = startLab(t)
   const cancel = new AbortController()
