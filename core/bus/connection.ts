@@ -14,8 +14,8 @@ const waitingLimit = 32
 
 /** The part of the hub that a connection talks to. */
 export interface Subscribable {
-  /** True when the caller may hear the channel; never throws. */
-  isGranted (channel: string, caller: SignedInCaller): Promise<boolean>
+  /** True when the caller may hear the channel, undefined when that cannot be decided now; never throws. */
+  isGranted (channel: string, caller: SignedInCaller): Promise<boolean | undefined>
   join (channel: string, connection: Connection): void
   leave (channel: string, connection: Connection): void
 }
@@ -70,7 +70,13 @@ export class Connection {
   /** What was granted may be refused now. */
   async recheck (topic: Topic): Promise<void> {
     const isGranted = await this.hub.isGranted(topic.name, this.caller)
-    if (isGranted || topic.record === undefined || !topic.has(this)) return
+    if (isGranted === true || topic.record === undefined || !topic.has(this)) return
+    if (isGranted === undefined) {
+      // A client that comes back asks for everything again.
+      this.end()
+      this.webSocket.close(1011, 'access could not be decided')
+      return
+    }
     this.hub.leave(topic.name, this)
     this.#refuse(topic.name)
   }
@@ -91,7 +97,7 @@ export class Connection {
   async #answer (question: Question): Promise<void> {
     const isGranted = await this.hub.isGranted(question.channel, this.caller)
     if (!question.isWithdrawn) this.#asked.delete(question.channel)
-    if (!isGranted) this.#refuse(question.channel)
+    if (isGranted !== true) this.#refuse(question.channel)
     else if (!question.isWithdrawn) this.hub.join(question.channel, this)
   }
 

@@ -51,7 +51,7 @@ export function createHub ({ log, clock, maxConnectionsPerUser, authorize, relay
           if (!await authorize(found.record, found.id, caller)) return false
         } catch (error) {
           log.error({ err: error, plugin: found.record.plugin, channel: name }, 'access to a channel could not be decided')
-          return false
+          return undefined
         }
         const now = channels.find(name)
         if (now?.record === found.record && asked === rechecks) return true
@@ -172,11 +172,11 @@ export function createHub ({ log, clock, maxConnectionsPerUser, authorize, relay
     await whenLate(emptied, closeWithinMs, () => { for (const { webSocket } of connections) webSocket.terminate() })
   }
 
-  /** Asks for every subscription again; those that sleep are asked for when their plugin is back. */
+  /** Asks again for every subscription to something of a project; those that sleep are asked for when their plugin is back. */
   function recheck (): void {
     rechecks++
     for (const topic of topics.values()) {
-      if (topic.record !== undefined) for (const reader of topic.readers) void reader.recheck(topic)
+      if (topic.record !== undefined && topic.id !== undefined) for (const reader of topic.readers) void reader.recheck(topic)
     }
   }
 

@@ -56,12 +56,14 @@ export function pluginRoutes (route: RouteDeclarer<{ reconciler: Reconciler }>):
       return view(entry, reconciler)
     }
   })
-  route({
-    method: 'POST', url: '/api/plugins/:pluginId/enable', summary: 'Enable Plugin', group,
-    access: allow.session(admin), audit: { action: 'enable_plugin', resource: 'plugin', id: { param: 'pluginId' } }, timeoutMs: enablingMs,
-    schema: { params: { pluginId }, response: { 200: pluginView } },
-    handler: async ({ params }, { reconciler }) => view(await reconciler.enable(params.pluginId), reconciler)
-  })
+  for (const [action, summary] of [['enable', 'Enable Plugin'], ['reload', 'Reload Plugin']] as const) {
+    route({
+      method: 'POST', url: `/api/plugins/:pluginId/${action}`, summary, group,
+      access: allow.session(admin), audit: { action: `${action}_plugin`, resource: 'plugin', id: { param: 'pluginId' } }, timeoutMs: enablingMs,
+      schema: { params: { pluginId }, response: { 200: pluginView } },
+      handler: async ({ params }, { reconciler }) => view(await reconciler[action](params.pluginId), reconciler)
+    })
+  }
   route({
     method: 'POST', url: '/api/plugins/:pluginId/disable', summary: 'Disable Plugin', group,
     access: allow.session(admin), audit: { action: 'disable_plugin', resource: 'plugin', id: { param: 'pluginId' } }, timeoutMs: enablingMs,
@@ -73,12 +75,6 @@ export function pluginRoutes (route: RouteDeclarer<{ reconciler: Reconciler }>):
     access: allow.session(admin), audit: { action: 'configure_plugin', resource: 'plugin', id: { param: 'pluginId' } }, timeoutMs: enablingMs,
     schema: { params: { pluginId }, body: Type.Record(Type.String(), Type.Unknown()), response: { 200: pluginView } },
     handler: async ({ params, body }, { reconciler }) => view(await reconciler.configure(params.pluginId, body), reconciler)
-  })
-  route({
-    method: 'POST', url: '/api/plugins/:pluginId/reload', summary: 'Reload Plugin', group,
-    access: allow.session(admin), audit: { action: 'reload_plugin', resource: 'plugin', id: { param: 'pluginId' } }, timeoutMs: enablingMs,
-    schema: { params: { pluginId }, response: { 200: pluginView } },
-    handler: async ({ params }, { reconciler }) => view(await reconciler.reload(params.pluginId), reconciler)
   })
 }
 

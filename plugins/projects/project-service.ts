@@ -38,9 +38,9 @@ export class ProjectService {
   }
 
   async create (userId: string, { name, slug }: { name: string, slug: string }): Promise<ProjectRow> {
-    const { store, clock } = this.#parts
+    const { store, clock, db } = this.#parts
     const id = randomUUID()
-    return await this.#write(id, async tx => {
+    return await db.transaction(async tx => {
       const row = await store.insert({ id, name, slug, userId }, clock.now(), tx).catch(whenUserIsGone(problems.ownerGone))
       if (row === undefined) throw problems.slugTaken({ slug })
       return row
@@ -48,7 +48,7 @@ export class ProjectService {
   }
 
   async rename (projectId: ProjectId, { name }: { name?: string }, reach: Reach): Promise<ProjectRow> {
-    return name === undefined ? await this.get(projectId, reach) : await this.#write(projectId, async tx => await this.#update(projectId, { name }, reach.userId, tx))
+    return name === undefined ? await this.get(projectId, reach) : await this.#parts.db.transaction(async tx => await this.#update(projectId, { name }, reach.userId, tx))
   }
 
   async share (projectId: ProjectId, { shared }: { shared: boolean }): Promise<ProjectRow> {
@@ -88,7 +88,7 @@ export class ProjectService {
     return await store.update(projectId, changes, { now: clock.now(), caller }, tx) ?? missing(projectId)
   }
 
-  /** Every write makes the kernel forget what it remembers of the project, once it has committed. */
+  /** A write of what the guard goes by: the kernel forgets what it remembers of the project, once it has committed. */
   async #write<T> (projectId: string, run: (tx: Tx) => Promise<T>): Promise<T> {
     const { db, facts } = this.#parts
     return await db.transaction(async tx => {
