@@ -53,8 +53,13 @@ export class GitSource {
     const clone = new Clone(this.dependencies, { ...request, branch: request.branch === '' ? null : request.branch }, context)
     await clone.local(['init', '--quiet', '--template=', '.'])
     await clone.fetch({ address, pinned: [], credentials: credentialsFor(address, request.token) })
-    await clone.checkOut()
-    return await clone.finish()
+    const both = [clone.checkOut(), clone.describe()] as const
+    // Whatever fails, nothing may still be at work in a folder that is about to be removed.
+    await Promise.allSettled(both)
+    const [, commit] = await Promise.all(both)
+    await clone.finish()
+    context.log({ level: 'info', msg: `Commit ${commit.sha.slice(0, 12)}: ${commit.message} (${commit.author})` })
+    return commit
   }
 
   async #requireGit (): Promise<void> {
@@ -163,13 +168,20 @@ class Clone {
     return problems.tooLarge({ repo: this.#repo, limit: Math.round(this.dependencies.limits.checkoutBytes / 2 ** 20) })
   }
 
+  get #wanted (): string { return this.request.commit ?? 'FETCH_HEAD' }
+
+  async describe (): Promise<Commit> {
+    const text = await this.local(['log', '-1', '--format=%H%x00%an%x00%s', this.#wanted])
+    const [sha = '', author = '', subject = ''] = text.trim().split('\0')
+    return { sha, message: printable(subject, 500), author: printable(author, 200) }
+  }
+
   /** Looks at the sizes first: a small pack can hold files that fill the disk, and directories without number. */
   async checkOut (): Promise<void> {
-    const commit = this.request.commit ?? 'FETCH_HEAD'
     let bytes = 0
     let files = 0
     const submodules: string[] = []
-    await this.local(['ls-tree', '-r', '-t', '-l', commit], line => {
+    await this.local(['ls-tree', '-r', '-t', '-l', this.#wanted], line => {
       const [, mode, size, path = ''] = /^(\d+) \w+ \S+ +(\d+|-)\t(.*)$/.exec(line) ?? []
       if (mode === '160000') submodules.push(path.slice(0, 200))
       bytes += Number(size ?? 0) || 0
@@ -179,17 +191,12 @@ class Clone {
     })
     this.#signal.throwIfAborted()
     if (submodules.length > 0) this.context.log({ level: 'warning', msg: submoduleNote(submodules) })
-    await this.local(['checkout', '--quiet', '--force', '--detach', commit])
+    await this.local(['checkout', '--quiet', '--force', '--detach', this.#wanted])
   }
 
-  async finish (): Promise<Commit> {
-    const text = await this.local(['log', '-1', '--format=%H%x00%an%x00%s', 'HEAD'])
-    const [sha = '', author = '', subject = ''] = text.trim().split('\0')
+  async finish (): Promise<void> {
     // Not part of the source: with it, no step of a build that copies everything could ever be cached.
     await rm(join(this.request.directory, '.git'), { recursive: true, force: true })
-    const commit = { sha, message: printable(subject, 500), author: printable(author, 200) }
-    this.context.log({ level: 'info', msg: `Commit ${sha.slice(0, 12)}: ${commit.message} (${commit.author})` })
-    return commit
   }
 }
 
