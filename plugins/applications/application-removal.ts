@@ -20,6 +20,9 @@ export interface ApplicationRemovalParts {
   readonly dormant: DormantPlugins
 }
 
+const letGoMs = 15_000
+const lookAgainMs = 100
+
 /** Takes applications apart: what other plugins keep of them, their containers and images, the row last. */
 export class ApplicationRemoval {
   readonly #parts: ApplicationRemovalParts
@@ -84,14 +87,14 @@ export class ApplicationRemoval {
     const { store, db, events, teardowns, dormant } = this.#parts
     await removeWithDormant(dormant, { point: applicationTeardown, id: row.id, signal }, async () => {
       await runTeardown(teardowns, row.id, signal)
-      await this.#removeContainers(row)
+      await this.#removeContainers(row, signal)
       await db.transaction(async tx => {
         if (await store.remove(row.id, tx)) await events.emit(applicationDeleted, { applicationId: row.id, projectId: row.project_id }, tx)
       })
     })
   }
 
-  async #removeContainers ({ id: applicationId, was_deployed: wasDeployed }: DoomedRow): Promise<void> {
+  async #removeContainers ({ id: applicationId, was_deployed: wasDeployed }: DoomedRow, signal: AbortSignal): Promise<void> {
     const runtime = this.#parts.runtime.get()
     if (runtime === undefined) {
       // Without the engine nothing can be left behind by an application that never ran.
@@ -100,11 +103,21 @@ export class ApplicationRemoval {
     }
     for (const container of await runtime.list({ applicationId })) await runtime.remove(container.id)
     for (const image of await runtime.images({ applicationId })) {
-      for (const reference of image.tags.length > 0 ? image.tags : [image.id]) await runtime.removeImage(reference).catch(ignoreMissing)
+      for (const reference of image.tags.length > 0 ? image.tags : [image.id]) await this.#removeImage(runtime, reference, signal)
     }
   }
-}
 
-function ignoreMissing (error: unknown): void {
-  if (!isProblem(error) || error.status !== 404) throw error
+  /** The engine takes a build that was cancelled apart a moment later; until then its steps are in use. */
+  async #removeImage (runtime: ContainerRuntime, reference: string, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts
+    for (const end = clock.now().getTime() + letGoMs; ;) {
+      try {
+        return await runtime.removeImage(reference)
+      } catch (error) {
+        if (isProblem(error) && error.status === 404) return
+        if (!isProblem(error) || error.code !== 'E_IMAGE_IN_USE' || clock.now().getTime() >= end) throw error
+      }
+      await clock.sleep(lookAgainMs, signal)
+    }
+  }
 }
