@@ -1,5 +1,6 @@
 import type { AnyPlugin } from 'busbar/sdk'
-import { explainFault, validatorOf } from '../http/schemas.js'
+import { explainFault } from '../../sdk/schema-fault.js'
+import { validatorOf } from '../http/schemas.js'
 
 /** The operator's settings do not fit the plugin's schema; the message names the field. */
 export class MisconfiguredError extends Error {}

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Access, Clock, Contributions, CredentialSource, SignedInCaller } from 'busbar/sdk'
+import { explainFault } from '../../sdk/schema-fault.js'
 import { decideCaller, invalidCredential, unauthorized, type Refusal } from '../access/decision.js'
 import type { ProjectAccess } from '../access/project-access.js'
 import type { Authenticate, Authentication } from '../auth/authentication.js'
@@ -10,7 +11,7 @@ import { sendProblem, sendText } from './answers.js'
 import { networkOf } from './client-address.js'
 import type { RequestContext } from './request-context.js'
 import { setRateHeaders, type RateLimiter } from './rate-limit.js'
-import { explainFault, validatorOf } from './schemas.js'
+import { validatorOf } from './schemas.js'
 
 const minute = 60_000
 const tokenBudget = 100

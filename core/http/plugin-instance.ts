@@ -1,6 +1,7 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { isProblem, isReply, Problem, type Audit, type BodyKind, type Log, type Reply } from 'busbar/sdk'
+import { explainFault } from '../../sdk/schema-fault.js'
 import type { AuditTrail } from '../audit/audit-trail.js'
 import { whenLate } from '../clock/waits.js'
 import { whenKnown } from '../clock/when-known.js'
@@ -13,7 +14,7 @@ import { InFlight } from './in-flight.js'
 import { isLong, writeInPieces } from './long-lists.js'
 import type { RequestContext } from './request-context.js'
 import { toProblem } from './problems.js'
-import { explainFault, holdsBadText, validatorOf } from './schemas.js'
+import { holdsBadText, validatorOf } from './schemas.js'
 import { sendDownload, sendEvents } from './streams.js'
 
 /** What the instances of all plugins share. */

@@ -1,4 +1,5 @@
-import { scopes, type Access, type AnyPlugin, type ChannelSpec, type EventDeclarer, type JobSpec, type RouteSchema, type RouteSpec, type SingletonSpec, type SocketSpec } from 'busbar/sdk'
+import type { Access, AnyPlugin, ChannelSpec, EventDeclarer, JobSpec, RouteSchema, RouteSpec, SingletonSpec, SocketSpec } from 'busbar/sdk'
+import { accessFaults } from '../../sdk/access-faults.js'
 import { checkSchema, strictBody } from '../http/schemas.js'
 import type { ChannelRecord, EventRecord, JobRecord, PluginRecords, RouteRecord, SingletonRecord, SocketRecord } from './records.js'
 
@@ -68,29 +69,6 @@ export function record (definition: AnyPlugin, context: RecordContext): PluginRe
 }
 
 export const paramsOf = (url: string): string[] => [...url.matchAll(/:(\w+)/g)].map(match => match[1] ?? '')
-
-/** What is wrong with an access value, whatever its type claims: plugins may be JavaScript. */
-export function accessFaults (access: Access | undefined, params: readonly string[]): string[] {
-  if (typeof access !== 'object' || access === null) return ['access is missing; use allow.public, allow.session or allow.token']
-  if (access.kind === 'public') {
-    return typeof access.reason === 'string' && access.reason.length > 0 ? [] : ['allow.public needs the reason why']
-  }
-  if (access.kind !== 'session' && access.kind !== 'token') return [`access kind "${String((access as { kind: unknown }).kind)}" is unknown`]
-  const faults: string[] = []
-  if (access.kind === 'token' && !scopes.includes(access.scope)) faults.push(`scope "${String(access.scope)}" is none of ${scopes.join(', ')}`)
-  if (access.role !== undefined && access.role !== 'admin') faults.push(`role "${String(access.role)}" is not admin`)
-  const { project } = access
-  if (project === undefined) faults.push('the access names no project rule')
-  else if (typeof project === 'string') {
-    if (!['filtered', 'never-pinned', 'none'].includes(project)) faults.push(`project rule "${String(project)}" is unknown`)
-  } else {
-    const used = [project.param, ...('chain' in project ? Object.keys(project.chain ?? {}) : []), ...('self' in project ? [project.self ?? ''] : [])]
-    for (const param of used) if (!params.includes(param)) faults.push(`the project rule names "${param}", which is not in the path`)
-    const left = params.filter(param => !used.includes(param) && 'chain' in project && /(application|database|deployment)Id$/.test(param))
-    for (const param of left) faults.push(`the project rule's chain leaves out "${param}"`)
-  }
-  return faults
-}
 
 function routeFaults (spec: RouteSpec<string, Access, RouteSchema, object>, context: RecordContext, earlier: readonly RouteRecord[]): string[] {
   const params = paramsOf(spec.url)
