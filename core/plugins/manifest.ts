@@ -1,47 +1,34 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
+import { object, Type, type Static } from 'busbar/sdk'
 import semver from 'semver'
 
-/** What `plugin.json` says. Known before any code of the plugin runs. */
-export interface Manifest {
-  readonly id: string
-  readonly version: string
+const versionRanges = Type.Unsafe<Readonly<Record<string, string>>>({ type: 'object', additionalProperties: { type: 'string', minLength: 1 }, default: {} })
+
+const manifest = object({
+  id: Type.String({ pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', maxLength: 40 }),
+  version: Type.String(),
   /** The range of SDK versions the plugin was written for. */
-  readonly sdk: string
-  readonly name: string
-  readonly description: string
+  sdk: Type.String(),
+  name: Type.String({ minLength: 1, maxLength: 80 }),
+  description: Type.String({ minLength: 1, maxLength: 400 }),
   /** Plugins that must run before this one, with version ranges. */
-  readonly requires: Readonly<Record<string, string>>
+  requires: versionRanges,
   /** Plugins it uses when they are there. */
-  readonly optional: Readonly<Record<string, string>>
+  optional: versionRanges,
   /** Kernel services it asks for, by their names in `kernel`. */
-  readonly grants: readonly string[]
+  grants: Type.Unsafe<readonly string[]>({ type: 'array', items: { type: 'string' }, uniqueItems: true, default: [] }),
   /** Cannot be disabled; its failure aborts the start. Built-in plugins only. */
-  readonly essential: boolean
+  essential: Type.Boolean({ default: false }),
   /** The entry module without its ending. */
-  readonly main: string
-}
-
-const versionRanges = { type: 'object', additionalProperties: { type: 'string', minLength: 1 }, default: {} }
-
-const validate = new Ajv({ useDefaults: true, allErrors: true }).compile<Manifest>({
-  type: 'object',
-  additionalProperties: false,
-  required: ['id', 'version', 'sdk', 'name', 'description'],
-  properties: {
-    id: { type: 'string', pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', maxLength: 40 },
-    version: { type: 'string' },
-    sdk: { type: 'string' },
-    name: { type: 'string', minLength: 1, maxLength: 80 },
-    description: { type: 'string', minLength: 1, maxLength: 400 },
-    requires: versionRanges,
-    optional: versionRanges,
-    grants: { type: 'array', items: { type: 'string' }, uniqueItems: true, default: [] },
-    essential: { type: 'boolean', default: false },
-    main: { type: 'string', pattern: '^[a-zA-Z0-9][a-zA-Z0-9_./-]*$', default: 'index' }
-  }
+  main: Type.String({ pattern: '^[a-zA-Z0-9][a-zA-Z0-9_./-]*$', default: 'index' })
 })
+
+/** What `plugin.json` says. Known before any code of the plugin runs. */
+export type Manifest = Readonly<Static<typeof manifest>>
+
+const validate = new Ajv({ useDefaults: true, allErrors: true }).compile<Manifest>(manifest)
 
 /** The kernel's own words for what is wrong with a `plugin.json`; every fault is named. */
 export class ManifestError extends Error {}
