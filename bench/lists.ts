@@ -8,8 +8,10 @@ import { openPlatform, type Platform } from './rig/platform.js'
 import { median, medianRatio } from './statistics.js'
 
 const connections = 8
-const rounds = 3
-const amount = connections * 15
+const rounds = 5
+/** Both sides run several times as long until what they run is compiled. */
+const warmUps = 3
+const amount = connections * 60
 const pageSize = 50
 /** More than anybody looks at, in a list that has no limit of its own. */
 const manyRows = 1000
@@ -20,7 +22,7 @@ export const lists: Benchmark = {
   name: 'lists',
   title: `Goal 2: lists, ${rounds} rounds; the reference is fastify, one query by pg and JSON.stringify`,
   async run () {
-    const platform = await openPlatform({ admins: 2, tokensEach: connections * (rounds + 1) })
+    const platform = await openPlatform({ admins: 2, tokensEach: connections * (rounds + warmUps) })
     const generator = await startLoadGenerator()
     const database = new pg.Client({ connectionString: platform.process.ready.databaseUrl })
     try {
@@ -52,11 +54,10 @@ async function comparePages ({ process, projectId, tokens, url }: Platform, gene
   const reference = await Child.start<ListReady, {}>(new URL('./rig/list-server.js', import.meta.url), { args: [process.ready.databaseUrl, projectId] })
   try {
     const runs = { ours: [] as Cost[], reference: [] as Cost[] }
-    for (let round = -1; round < rounds; round++) {
+    for (let round = -warmUps; round < rounds; round++) {
       const ours = await costOf(process, generator, { url: url + path, connections, amount, tokens: await tokens.take(amount, connections) })
       const theirs = await costOf(reference, generator, { url: `http://127.0.0.1:${reference.ready.port}/`, connections, amount, tokens: [] })
       if (ours.failed + theirs.failed > 0) throw new Error(`${ours.failed} and ${theirs.failed} requests failed`)
-      // The first round warms up.
       if (round < 0) continue
       runs.ours.push(ours)
       runs.reference.push(theirs)
