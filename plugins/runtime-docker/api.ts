@@ -108,6 +108,9 @@ export const registryAwayCodes: readonly string[] = [
   'E_REGISTRY_UNREACHABLE', 'E_REGISTRY_UNKNOWN', 'E_REGISTRY_TLS', 'E_REGISTRY_PLAIN_HTTP', 'E_REGISTRY_FAILING', 'E_REGISTRY_ANSWER'
 ]
 
+/** Swap is never added. `processes`: with threads. */
+export interface ContainerCaps { readonly memoryBytes: number, readonly cpus: number, readonly processes: number }
+
 /** Steps that no image needs, and that the next build may be glad of. */
 export interface KeptSteps {
   /** `stageEnds` of an image: these steps and those before them. */
@@ -183,6 +186,12 @@ export interface ContainerRuntime {
   clearBuildCache(owner: Owner, keep?: KeptSteps): Promise<void>
   /** What a command-line tool needs in its environment to talk to the same engine: DOCKER_HOST, and over TLS its certificates. */
   commandEnvironment(): Promise<Readonly<Record<string, string>>>
+
+  /**
+   * Caps each container that is made with `label` (`author=pack`) from now on, until `signal` aborts, whoever
+   * makes it: for programs that start containers and have no option for it. Ours are left alone.
+   */
+  capLabelled(label: string, caps: ContainerCaps, options: { readonly signal: AbortSignal, readonly onRefusal: (reason: string) => void }): Promise<void>
 
   /** Makes a named volume unless it exists; 409 E_VOLUME_FOREIGN when it exists with another owner. */
   ensureVolume(name: string, owner: Owner): Promise<void>

@@ -11,6 +11,7 @@ import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
 import { engineEvents } from './engine-events.js'
 import { Images } from './images.js'
+import { guardLabelled } from './label-guard.js'
 import { imageLabels, instanceLabel, ownerFilter } from './labels.js'
 import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
@@ -226,6 +227,10 @@ export class DockerRuntime implements ContainerRuntime {
 
   async releaseVolume (name: string): Promise<void> {
     await this.#volumes.release(name)
+  }
+
+  async capLabelled (...[label, caps, options]: Parameters<ContainerRuntime['capLabelled']>): Promise<void> {
+    await guardLabelled(this.#engine, label, caps, options)
   }
 
   events (signal: AbortSignal): AsyncIterable<ContainerEvent> {

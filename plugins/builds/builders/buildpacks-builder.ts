@@ -10,6 +10,10 @@ import { problems } from '../problems.js'
 import { passVariables, warnOfWithheld } from './tool-variables.js'
 
 const program = 'pack'
+/** It has no option for caps (buildpacks/pack#207), and labels each container in which it builds. */
+const madeByPack = 'author=pack'
+/** As many as a step of any other build may have. */
+const maxProcesses = 4096
 
 const pack = {
   program,
@@ -52,7 +56,12 @@ export class BuildpacksBuilder implements Builder {
     const { build, launch } = cacheVolumes(applicationId)
     for (const volume of [build, launch]) await runtime.ensureVolume(volume, { projectId, applicationId })
     context.log({ level: 'info', msg: `Building with the builder ${builder}${customBuildpacks.length === 0 ? '' : ` and the buildpacks ${customBuildpacks.join(', ')}`}` })
+    const ended = new AbortController()
     try {
+      await runtime.capLabelled(madeByPack, { ...request.limits ?? this.parts.usualLimits, processes: maxProcesses }, {
+        signal: AbortSignal.any([context.signal, ended.signal]),
+        onRefusal: reason => context.log({ level: 'warning', msg: `The memory, CPU and processes of this build are not limited: ${reason}` })
+      })
       return await labelledImage(this.parts, { program, request }, context, async name => {
         await this.#tool.run({
           args: [
@@ -73,6 +82,8 @@ export class BuildpacksBuilder implements Builder {
       // A program that was killed leaves the containers in which it was building.
       for (const volume of [build, launch]) await runtime.releaseVolume(volume).catch(() => undefined)
       throw error
+    } finally {
+      ended.abort()
     }
   }
 }

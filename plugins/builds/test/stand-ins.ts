@@ -51,7 +51,7 @@ const [, build, launch] = /name=([^;]+);type=launch;format=volume;name=(.+)/.exe
 if (behaviour === 'hang') {
   const child = spawn('sleep', ['1000'])
   pids.push(child.pid)
-  if (build !== undefined) docker(['run', '-d', '-v', build + ':/cache', 'busybox:lab', 'sleep', '1000'])
+  if (build !== undefined) docker(['run', '-d', '--label', 'author=pack', '-v', build + ':/cache', 'busybox:lab', 'sleep', '1000'])
   record()
   process.on('SIGTERM', () => {})
   setInterval(() => {}, 1000)

@@ -136,6 +136,10 @@ void test('a build that hangs ends with all that it has started: when it is canc
   await until(async () => await containers() === 1 && (await tools.called('pack')).pids.length === 2, 'the build to be under way', 60_000)
   const { pids } = await tools.called('pack')
   t.equal(pids.filter(isAlive).length, 2)
+  const [container] = await engine.listContainers({ filters: { volume: [`busbar-cnb-cache-${application.id.slice(0, 8)}`] } })
+  await until(async () => (await engine.getContainer(container?.Id ?? '').inspect()).HostConfig.PidsLimit === 4096, 'what pack has started is capped')
+  const { Memory: memory, MemorySwap: withSwap, NanoCpus: cpus } = (await engine.getContainer(container?.Id ?? '').inspect()).HostConfig
+  t.ok(Number(memory) >= 512 * 2 ** 20 && withSwap === memory && Number(cpus) > 0, `${memory} bytes, ${withSwap} with swap, ${cpus} nanocpus`)
 
   t.match(await admin.delete(`${application.path}/cache`), { status: 409, body: { code: 'E_BUILD_CACHE_BUSY', error: /a deployment is in progress/ } })
   t.equal((await volumesOf(application.id)).length, 2, 'nothing was cleared')
