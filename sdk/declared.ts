@@ -17,7 +17,7 @@ export function objectMaker (keys: readonly string[], expressions: readonly stri
 
 /**
  * A function that copies of a value what the schema declares, so that JSON.stringify writes nothing else; a `Date` where
- * the schema says `date-time` becomes its ISO text. The function throws a TypeError at a value of another type. Undefined for a schema that
+ * the schema says `date-time` becomes its ISO text. The function throws at a value of another type. Undefined for a schema that
  * says more than types, objects and lists of one kind: `anyOf`, `const`, `default`, open objects.
  */
 export function declaredCopier (schema: TSchema): Copy | undefined {
@@ -37,7 +37,26 @@ const scalars: Readonly<Record<string, Copy>> = {
   integer: value => Number.isInteger(value) ? value : unlike(),
   number: value => Number.isFinite(value) ? value : unlike()
 }
-const moment: Copy = value => value instanceof Date ? value.toISOString() : typeof value === 'string' ? value : unlike()
+const moment: Copy = value => value instanceof Date ? isoText(value) : typeof value === 'string' ? value : unlike()
+
+const dayMs = 86_400_000
+const numbersOf = (digits: number): readonly string[] => Array.from({ length: 10 ** digits }, (_, n) => String(n).padStart(digits, '0'))
+const two = numbersOf(2)
+const three = numbersOf(3)
+let day = Number.NaN
+let dayText = ''
+
+/** As `toISOString`, in a fraction of its time for a list, whose moments are mostly of the same few days. */
+function isoText (at: Date): string {
+  const itsDay = Math.floor(at.getTime() / dayMs)
+  if (itsDay !== day) {
+    const text = at.toISOString()
+    dayText = text.slice(0, text.indexOf('T') + 1)
+    day = itsDay
+  }
+  const ms = at.getTime() - itsDay * dayMs
+  return `${dayText}${two[Math.floor(ms / 3_600_000)]}:${two[Math.floor(ms / 60_000) % 60]}:${two[Math.floor(ms / 1000) % 60]}.${three[ms % 1000]}Z`
+}
 
 function listCopier ({ items }: TSchema): Copy | undefined {
   const copy = items === undefined || Array.isArray(items) ? undefined : declaredCopier(items as TSchema)

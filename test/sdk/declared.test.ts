@@ -47,6 +47,15 @@ test('a copy holds what the schema declares, as fast-json-stringify writes it, a
   }), { numRuns: 50 })
 })
 
+test('a moment is written as toISOString writes it, whatever was written before', async t => {
+  const copy = declaredCopier(timestamp())
+  fc.assert(fc.property(fc.date({ noInvalidDate: true }), fc.integer({ min: -172_800_000, max: 172_800_000 }), (at, apart) => {
+    const other = new Date(at.getTime() + apart)
+    for (const one of Number.isNaN(other.getTime()) ? [at] : [at, other, at]) t.equal(copy?.(one), one.toISOString())
+  }), { numRuns: 200 })
+  t.throws(() => copy?.(new Date(Number.NaN)), RangeError)
+})
+
 test('a value that is not of the declared type is refused, so that nobody writes it as it is', async t => {
   const good: Readonly<Record<string, unknown>> | undefined = fc.sample(anItem, 1)[0]
   const copy = declaredCopier(item)
