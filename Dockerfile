@@ -32,4 +32,4 @@ USER node
 HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://${process.env.HOST}:${process.env.PORT}/healthz`).then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # An expression that a stranger's text makes backtrack for ever goes on in linear time instead.
-CMD ["node", "--max-semi-space-size=4", "--enable-experimental-regexp-engine-on-excessive-backtracks", "dist/core/main.js"]
+CMD ["node", "--max-semi-space-size=4", "--no-allocation-site-pretenuring", "--enable-experimental-regexp-engine-on-excessive-backtracks", "dist/core/main.js"]

@@ -16,7 +16,7 @@ import { median, medianRatio } from './statistics.js'
 const rounds = 7
 const idleMs = 10_000
 /** As `npm start` runs it. */
-const program = ['--max-semi-space-size=4', '--enable-experimental-regexp-engine-on-excessive-backtracks', fileURLToPath(new URL('../core/main.js', import.meta.url))]
+const program = ['--max-semi-space-size=4', '--no-allocation-site-pretenuring', '--enable-experimental-regexp-engine-on-excessive-backtracks', fileURLToPath(new URL('../core/main.js', import.meta.url))]
 const bareProgram = fileURLToPath(new URL('./rig/bare-server.js', import.meta.url))
 
 /** Goal 6: how long the platform takes to listen, and what it keeps in memory. */

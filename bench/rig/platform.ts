@@ -52,7 +52,7 @@ export async function startPlatform (variant: Variant, logFile: string, environm
   const log = await open(logFile, 'a')
   try {
     return await Child.start(new URL('./platform-server.js', import.meta.url), {
-      args: [variant], execArgv: ['--expose-gc'], output: log.fd, environment: { ...environment, ...quietly }
+      args: [variant], execArgv: ['--expose-gc', '--no-allocation-site-pretenuring'], output: log.fd, environment: { ...environment, ...quietly }
     })
   } finally {
     await log.close()
