@@ -118,7 +118,7 @@ export class Edge {
     if (match === undefined) throw unknownPath(path)
     const { entry: { record, instance }, params } = match
     const context = new RequestContext(request, response, record, params, clientOf(request, settings.trustedProxies), requestId, projects)
-    response.once('finish', () => { this.#logRequest(context) })
+    response.on('finish', () => { this.#logRequest(context) })
     if (instance === undefined) throw problems.off({ plugin: record.plugin }, { plugin: record.plugin })
     return whenKnown(guard.admit(context), isAdmitted => {
       if (isAdmitted) instance.dispatch(context)
