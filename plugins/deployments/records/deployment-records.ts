@@ -3,6 +3,7 @@ import { deploymentFinished, type DeploymentStatus } from '../api.js'
 import { buildLogChannel } from './build-log.js'
 import { endsBuild, nextDeploymentState, statesBefore, type DeploymentProgress } from './deployment-state.js'
 import type { DeploymentChanges, DeploymentRow, DeploymentStore, NewDeployment } from './deployment-store.js'
+import { Cancelled } from '../rollout/deploy-failure.js'
 import type { FollowUpStore } from '../queue/follow-up-store.js'
 import type { Deployment } from '../schemas.js'
 
@@ -87,7 +88,8 @@ export class DeploymentRecords {
 
   async #advance (id: string, progress: DeploymentProgress, changes: DeploymentChanges): Promise<DeploymentRow> {
     const moved = await this.#parts.db.transaction(async tx => await this.#move(id, progress, changes, tx))
-    if (moved === undefined) throw new Error(`deployment ${id} cannot move by ${progress}: it has ended`)
+    // Only a cancel ends it from outside, in the moment in which its job begins.
+    if (moved === undefined) throw new Cancelled()
     return moved.row
   }
 
