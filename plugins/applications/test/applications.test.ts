@@ -50,10 +50,10 @@ test('applications over HTTP', async t => {
     t.match(made, {
       project_id: project.id, type: 'git', status: 'inactive', build_type: 'dockerfile', branch: 'main', auto_deploy_branch: 'main', has_git_credentials: true,
       has_webhook_secret: true, deploy_hook_enabled: false, container_caps: 'minimal', readonly_rootfs: true, cpu_limit: 0, memory_limit: 0, container_port: null,
-      health_check_type: 'http', health_check_path: null, pending_change: '', custom_buildpacks: '[]', direct_url: null, last_deployed_at: null, config_changed_at: null
+      health_check_type: 'http', health_check_path: null, pending_change: '', custom_buildpacks: '[]', start_command: null, direct_url: null, last_deployed_at: null, config_changed_at: null
     })
     t.equal(made.slug, `acme-web-front-${made.id.slice(0, 8)}`)
-    t.equal(Object.keys(made).length, 48)
+    t.equal(Object.keys(made).length, 49)
     t.notMatch(JSON.stringify(made), 'ghp_secret')
     t.notOk('git_token' in made || 'webhook_secret' in made || 'unknown' in made)
     t.same((await token.get(path)).body, made)
