@@ -32,7 +32,7 @@ export class MemberStore {
 
   /** Who owns the project; undefined when there is none. Nobody else changes who belongs to it before `tx` ends. */
   async hold (projectId: ProjectId, tx: Tx): Promise<string | undefined> {
-    const [row] = await this.#db.sql<{ user_id: string }>('select user_id from $schema.project where id = ? and deleting_at is null for update', [projectId], tx)
+    const [row] = await this.#db.sql<{ user_id: string }>('select user_id from $schema.project where id = ? and deleting_at is null for no key update', [projectId], tx)
     return row?.user_id
   }
 

@@ -1,3 +1,4 @@
+import { identity } from 'busbar/api/identity'
 import { createTestKernel, TestClient, type TestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 
@@ -236,4 +237,24 @@ test('a project has a limited number of members, and whoever is one may still be
   t.match(await set('sue', 'viewer'), { status: 409, body: { code: 'E_PROJECT_MEMBERS_FULL', error: /at most 200 members/ } })
   t.equal((await set('ed', 'viewer')).status, 200)
   t.equal((await ann.get(`${path}/members`)).body.length, 201)
+})
+
+test('a member who is added while the owner is being deleted is no deadlock', async t => {
+  const k = await createTestKernel()
+  t.teardown(() => k.close())
+  const { admin, ann, path, set } = await cast(k)
+  const { postgres } = k.kernel
+  const waiting = async () => await postgres.query("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")
+  // Both wait for the owner's row, in this order; then the deletion asks who refers to it.
+  const both = await postgres.transaction(async tx => {
+    await postgres.query('select from identity.user where id = $1 for update', [ann.userId], tx)
+    const deletion = k.service(identity).deleteUser(ann.userId ?? '', admin.userId ?? '').then(() => 'deleted', (error: unknown) => error)
+    while ((await waiting()).length < 1) await new Promise(resolve => setTimeout(resolve, 10))
+    const added = set('ann', 'viewer', admin)
+    while ((await waiting()).length < 2) await new Promise(resolve => setTimeout(resolve, 10))
+    return { deletion, added }
+  })
+  t.match(await both.deletion, { status: 409, code: 'E_USER_OWNS_PROJECTS' })
+  t.match(await both.added, { status: 400, body: { code: 'E_PROJECT_OWNER' } })
+  t.equal((await ann.get(path)).status, 200)
 })
