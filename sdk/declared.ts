@@ -18,15 +18,18 @@ export function objectMaker (keys: readonly string[], expressions: readonly stri
 /**
  * A function that copies of a value what the schema declares, so that JSON.stringify writes nothing else; a `Date` where
  * the schema says `date-time` becomes its ISO text. The function throws at a value of another type. Undefined for a schema that
- * says more than types, objects and lists of one kind: `anyOf`, `const`, `default`, open objects.
+ * says more than types, objects and lists of one kind: `anyOf`, `const`, `default`, intersections, open objects.
  */
 export function declaredCopier (schema: TSchema): Copy | undefined {
   const [type, ...others] = typesOf(schema).filter(one => one !== 'null')
-  if (type === undefined || others.length > 0 || 'const' in schema || 'default' in schema) return undefined
+  if (type === undefined || others.length > 0 || beyondTypes.some(keyword => keyword in schema)) return undefined
   if (type === 'array') return listCopier(schema)
   if (type === 'object') return objectCopier(schema)
   return schema['format'] === 'date-time' ? moment : scalars[type]
 }
+
+// Beside a type they declare more of the value than `type` and `properties` tell.
+const beyondTypes = ['const', 'default', 'nullable', 'allOf', 'anyOf', 'oneOf', 'if', '$ref']
 
 const typesOf = ({ type }: TSchema): readonly string[] => type === undefined ? [] : [type as string | string[]].flat()
 const unlike = (): never => { throw new TypeError('a value is not of the declared type') }

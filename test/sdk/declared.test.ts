@@ -69,7 +69,9 @@ test('a value that is not of the declared type is refused, so that nobody writes
 test('there is no copy by a schema that says more than types', async t => {
   const more = [
     Type.Union([Type.String(), Type.Integer()]), Type.Literal('a'), Type.Record(Type.String(), Type.String()), Type.Unknown(),
-    Type.String({ default: 'a' }), Type.Object({}, { additionalProperties: true }), object({ inner: Type.Unknown() }), list(Type.Unknown())
+    Type.String({ default: 'a' }), Type.Object({}, { additionalProperties: true }), object({ inner: Type.Unknown() }), list(Type.Unknown()),
+    Type.Intersect([object({ a: Type.String() }), object({ b: Type.String() })]),
+    ...[{ nullable: true }, { anyOf: [] }, { oneOf: [] }, { if: {}, then: {} }, { $ref: '#/definitions/a' }].map(keyword => Type.Object({}, keyword))
   ]
   for (const schema of more) t.equal(declaredCopier(schema), undefined, JSON.stringify(schema))
 })
