@@ -1,4 +1,5 @@
 import { access, projectRoleFor, type Access, type Contributions, type Ownership, type ProjectFacts, type ProjectFactsCache, type ProjectId, type ProjectRole, type Reach, type SignedInCaller, type Tx } from 'busbar/sdk'
+import { credentialsTopic } from '../auth/credentials.js'
 import { whenKnown } from '../clock/when-known.js'
 import type { Signals } from '../database/listener.js'
 import type { ServiceRegistry } from '../services/registry.js'
@@ -33,6 +34,9 @@ export class ProjectAccess implements ProjectFactsCache {
     const tell = (): void => { for (const look of this.watchers) look() }
     signals.onSignal(topic, id => { this.#facts.forget(id); tell() })
     signals.onReconnect(() => { this.forgetAll(); tell() })
+    // A user who is deleted leaves every project, of which the database tells nobody.
+    const reread = (userId: string): void => { this.#facts.forgetWhere(({ members }) => userId in members); tell() }
+    signals.onSignal(credentialsTopic, data => { if (data.startsWith('user:')) reread(data.slice('user:'.length)) })
   }
 
   /** For other processes' writes that were missed, and for owners that have been turned off and on. */
@@ -97,11 +101,7 @@ export class ProjectAccess implements ProjectFactsCache {
   }
 }
 
-const everything: Reach = Object.freeze({ userId: null, pins: null })
-
 /** What a caller may see in lists. */
 export function reachOf (caller: SignedInCaller): Reach {
-  const userId = caller.user.role === 'admin' ? null : caller.user.id
-  const pins = caller.kind === 'token' ? caller.pins : null
-  return userId === null && pins === null ? everything : { userId, pins }
+  return { userId: caller.user.role === 'admin' ? null : caller.user.id, pins: caller.kind === 'token' ? caller.pins : null }
 }

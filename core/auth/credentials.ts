@@ -5,7 +5,8 @@ import type { CredentialCache, Revoked } from './credential-cache.js'
 import { checkCsrf } from './csrf.js'
 import { digestOf, looksLike, newSecret } from './secret-value.js'
 
-const topic = 'credentials'
+/** Carries `<kind>:<id>` of the credentials that are no longer what they were. */
+export const credentialsTopic = 'credentials'
 const kinds = ['user', 'session', 'token', 'project'] as const
 
 /** What the plugin that keeps credentials is given: secrets read as the guard reads them, and its cache. */
@@ -14,7 +15,7 @@ export function createCredentials ({ cache, signals, afterCommit }: {
   readonly signals: Signals
   readonly afterCommit: (tx: Tx, run: () => void) => void
 }): Credentials {
-  signals.onSignal(topic, data => { cache.drop(parse(data)) })
+  signals.onSignal(credentialsTopic, data => { cache.drop(parse(data)) })
   signals.onReconnect(() => { cache.drop({ kind: 'all' }) })
 
   return Object.freeze<Credentials>({
@@ -31,7 +32,7 @@ export function createCredentials ({ cache, signals, afterCommit }: {
     async forget (kind, id, tx) {
       // The signal of a transaction comes back a moment after the commit, which is too late for the next request.
       if (tx !== undefined) afterCommit(tx, () => { cache.drop({ kind, id }) })
-      await signals.signal(topic, `${kind}:${id}`, tx)
+      await signals.signal(credentialsTopic, `${kind}:${id}`, tx)
     }
   })
 }

@@ -11,8 +11,6 @@ import type { Relay } from './relay.js'
 import { Topic } from './topic.js'
 import { frameOf } from './ws-internals.js'
 
-export type { ChannelRecord } from './channel-table.js'
-
 /** How long `close` waits for clients to answer the close frame. */
 const closeWithinMs = 1000
 
