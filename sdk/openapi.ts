@@ -97,7 +97,7 @@ function accessText (access: Access): string {
   if (access.kind === 'public') return `Public: ${access.reason}.`
   const who = access.kind === 'session' ? 'A session is required; a personal access token gets 403 whatever its scope.' : `A token with the scope \`${access.scope}\` or a wider one, or a session.`
   const role = access.role === undefined ? '' : ' The admin role is required.'
-  return `${who}${role}${pinText(access.project)}${memberText(access)}`
+  return `${who}${role}${access.kind === 'token' ? pinText(access.project) : ''}${memberText(access)}`
 }
 
 function pinText (rule: Exclude<Access, { kind: 'public' }>['project']): string {

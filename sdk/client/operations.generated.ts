@@ -764,7 +764,7 @@ export interface Operations {
       updated_at: string
     }
   }
-  /** Delete Project. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Only the owner of the project and admins may do this. */
+  /** Delete Project. A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this. */
   'DELETE /api/projects/{projectId}': {
     params: {
       projectId: string
@@ -1054,7 +1054,7 @@ export interface Operations {
       direct_url: string | null
     }
   }
-  /** Delete Application. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Only the owner of the project and admins may do this. */
+  /** Delete Application. A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this. */
   'DELETE /api/projects/{projectId}/applications/{applicationId}': {
     params: {
       projectId: string
@@ -1287,7 +1287,7 @@ export interface Operations {
       enabled: boolean
     }
   }
-  /** Reveal Deploy Hook. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /** Reveal Deploy Hook. A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403). */
   'GET /api/projects/{projectId}/applications/{applicationId}/deploy-hook/reveal': {
     params: {
       projectId: string
@@ -1482,7 +1482,7 @@ export interface Operations {
       status: string
     }
   }
-  /** Reveal Env Var. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /** Reveal Env Var. A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403). */
   'GET /api/projects/{projectId}/applications/{applicationId}/env/{envVarId}/reveal': {
     params: {
       projectId: string
@@ -2030,7 +2030,7 @@ export interface Operations {
       direct_url: string | null
     }
   }
-  /** Reveal Webhook Secret. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /** Reveal Webhook Secret. A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403). */
   'GET /api/projects/{projectId}/applications/{applicationId}/webhook/reveal': {
     params: {
       projectId: string
@@ -2079,7 +2079,7 @@ export interface Operations {
       status: string
     }
   }
-  /** Reveal Project Env Var. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /** Reveal Project Env Var. A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403). */
   'GET /api/projects/{projectId}/env/{envVarId}/reveal': {
     params: {
       projectId: string
@@ -2106,7 +2106,7 @@ export interface Operations {
       created_at: string
     }[]
   }
-  /** Set Project Member. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Only the owner of the project and admins may do this. */
+  /** Set Project Member. A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this. */
   'PUT /api/projects/{projectId}/members': {
     params: {
       projectId: string
@@ -2124,7 +2124,7 @@ export interface Operations {
       created_at: string
     }
   }
-  /** Remove Project Member. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Only the owner of the project, admins, and the user `userId` may do this. */
+  /** Remove Project Member. A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project, admins, and the user `userId` may do this. */
   'DELETE /api/projects/{projectId}/members/{userId}': {
     params: {
       projectId: string
@@ -2136,7 +2136,7 @@ export interface Operations {
       status: string
     }
   }
-  /** Update Project Sharing. A session is required; a personal access token gets 403 whatever its scope. A token pinned to other projects is refused (403). Only the owner of the project and admins may do this. */
+  /** Update Project Sharing. A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this. */
   'PUT /api/projects/{projectId}/sharing': {
     params: {
       projectId: string
@@ -2157,7 +2157,7 @@ export interface Operations {
       updated_at: string
     }
   }
-  /** Transfer Project. A session is required; a personal access token gets 403 whatever its scope. The admin role is required. A token pinned to other projects is refused (403). */
+  /** Transfer Project. A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
   'PUT /api/projects/{projectId}/transfer': {
     params: {
       projectId: string

@@ -76,6 +76,7 @@ test('no query and no body field is marked required; the truth is in x-required'
 test('pin rejection and the admin role are told in the description of an operation', async t => {
   const { paths } = await description()
   t.match(paths['/api/projects/{projectId}'].get.description, /pinned to other projects is refused \(403\)/)
+  t.notMatch(paths['/api/projects/{projectId}/sharing'].put.description, /pinned/, 'no token may do it at all')
   t.match(paths['/api/plugins'].get.description, /admin role is required/)
 })
 
