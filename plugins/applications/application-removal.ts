@@ -102,6 +102,7 @@ export class ApplicationRemoval {
       return
     }
     for (const container of await runtime.list({ applicationId })) await runtime.remove(container.id)
+    for (const step of await runtime.buildSteps({ applicationId })) await runtime.remove(step.id)
     for (const image of await runtime.images({ applicationId })) {
       for (const reference of image.tags.length > 0 ? image.tags : [image.id]) await this.#removeImage(runtime, reference, signal)
     }

@@ -117,10 +117,14 @@ export class Tidying {
     }
   }
 
-  /** Steps of builds that have no name, unless a build is about to continue them. */
+  /** Steps of builds: those that run for nobody, and those that have no name, unless a build is about to continue them. */
   async steps (applicationId: string): Promise<void> {
-    const { store, leftovers, log } = this.#parts
+    const { runtime, store, leftovers, log } = this.#parts
+    // Listed first: a build that begins now is not among them.
+    const running = await runtime.buildSteps({ applicationId })
     if (await store.activeOf(applicationId) !== undefined) return
+    // Cut off by a crash of the engine, which forgets its builds and leaves their containers.
+    for (const { id } of running) await runtime.remove(id)
     await leftovers.tidy(applicationId).catch((error: unknown) => log.debug({ err: error, applicationId }, 'steps of old builds stay for now'))
   }
 

@@ -180,6 +180,11 @@ export interface ContainerRuntime {
   /** Builds with the classic builder, whose memory and CPU caps hold. `context` is an uncompressed tar. */
   build(context: Readable, options: BuildOptions, progress: { readonly onLine: (line: string) => void, readonly signal: AbortSignal }): Promise<ImageInfo>
 
+  /**
+   * The containers in which steps of builds for `owner` run, or ran when the build was cut off: `remove` takes
+   * them. Only a build that is under way needs them.
+   */
+  buildSteps(owner: Owner): Promise<ReadonlyArray<{ readonly id: string, readonly owner: Owner }>>
   /** What builds for `owner` have left on the engine that no image and no container needs: steps without a name. */
   buildCacheBytes(owner: Owner): Promise<number>
   /** Removes it, but for `keep`. What a build that runs now has made may be among it. */

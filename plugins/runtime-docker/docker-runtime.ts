@@ -17,6 +17,7 @@ import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
 import { problems } from './problems.js'
 import { ProjectNetworks } from './project-network.js'
+import { isStepContainer, stepContainers } from './step-containers.js'
 import { Volumes } from './volumes.js'
 
 export interface RuntimeDependencies {
@@ -78,7 +79,7 @@ export class DockerRuntime implements ContainerRuntime {
 
   /**
    * Undoes what the death of an engine does beyond its own end. Started again, it stops the containers that
-   * have outlived it as if a person had, and forgets the builds that were under way.
+   * have outlived it as if a person had.
    */
   async recover (outage: EngineOutage): Promise<void> {
     await recoverContainers({ engine: this.#engine, ...this.dependencies }, outage)
@@ -201,6 +202,10 @@ export class DockerRuntime implements ContainerRuntime {
     return await this.#images.build(context, options, progress)
   }
 
+  async buildSteps (owner: Owner): Promise<ReadonlyArray<{ readonly id: string, readonly owner: Owner }>> {
+    return await stepContainers(this.#engine, this.dependencies.instanceId, owner)
+  }
+
   async buildCacheBytes (owner: Owner): Promise<number> {
     return await this.#images.cacheBytes(owner)
   }
@@ -256,7 +261,8 @@ export class DockerRuntime implements ContainerRuntime {
   /** Undefined when it is gone; refuses what another platform, or a person, has made. */
   async #owned (containerId: string): Promise<Docker.ContainerInspectInfo | undefined> {
     const seen = await this.#inspect(containerId)
-    if (seen !== undefined && seen.Config.Labels[instanceLabel] !== this.dependencies.instanceId) {
+    const { instanceId } = this.dependencies
+    if (seen !== undefined && seen.Config.Labels[instanceLabel] !== instanceId && !isStepContainer(seen, instanceId)) {
       throw problems.containerForeign({ container: seen.Name.slice(1) })
     }
     return seen

@@ -3,28 +3,20 @@ import type Docker from 'dockerode'
 import type { ContainerEvent, EngineOutage } from './api.js'
 import { restartPolicies } from './container-options.js'
 import type { EngineClient } from './engine-client.js'
-import { imageInstanceLabel, instanceLabel } from './labels.js'
+import { instanceLabel } from './labels.js'
 import type { LifeSigns } from './life-signs.js'
 
-type Seen = Pick<Docker.ContainerInspectInfo, 'Config' | 'Created' | 'State'> & { readonly HostConfig: Pick<Docker.HostConfig, 'RestartPolicy'> }
-
-/** What becomes of a container of ours after the engine was lost and is back. */
-export type CrashVerdict = 'leave' | 'start' | 'remove'
+type Seen = Pick<Docker.ContainerInspectInfo, 'State'> & { readonly HostConfig: Pick<Docker.HostConfig, 'RestartPolicy'> }
 
 /**
- * What should run and ended while the engine was away was ended by its crash: a stop through the platform takes
- * `shouldRun` away first, a stop by hand is at another time. The restart policy itself does not cover it (20.10):
- * the engine notes every container that it stops itself at its start as stopped by hand. A build that began before
- * has nobody any more who reads it.
+ * Whether a container went down with the engine: it should run, and ended while the engine was away. A stop through
+ * the platform takes `shouldRun` away first, a stop by hand is at another time. The restart policy itself does not
+ * cover it (20.10): the engine notes every container that it stops itself at its start as stopped by hand.
  */
-export function judgeAfterCrash ({ Config: { Image: image, Labels: labels }, Created: created, State: state, HostConfig: { RestartPolicy: policy } }: Seen, { lostAt, backAt }: EngineOutage): CrashVerdict {
-  if (labels[instanceLabel] === undefined) {
-    // A step of a build: made from the id of an image. Who runs an image by hand names it.
-    return /^sha256:[0-9a-f]{64}$/.test(image) && new Date(created) < lostAt ? 'remove' : 'leave'
-  }
+export function wentDownWithEngine ({ State: state, HostConfig: { RestartPolicy: policy } }: Seen, { lostAt, backAt }: EngineOutage): boolean {
   const isDown = state.Status === 'exited' || state.Status === 'dead'
   const endedAt = new Date(state.FinishedAt)
-  return isDown && policy?.Name === restartPolicies.shouldRun.Name && endedAt >= lostAt && endedAt <= backAt ? 'start' : 'leave'
+  return isDown && policy?.Name === restartPolicies.shouldRun.Name && endedAt >= lostAt && endedAt <= backAt
 }
 
 /** An engine that has only just come back may refuse what it does a moment later. */
@@ -67,25 +59,16 @@ async function follow ({ runtime, clock, log }: Recovery, diedAt: Date | undefin
   }
 }
 
-/** Carries the verdicts out. One container that cannot be helped does not keep the others; the first failure is thrown at the end. */
+/** Starts what went down. One container that cannot be helped does not keep the others; the first failure is thrown at the end. */
 export async function recoverContainers ({ engine, instanceId, log }: { readonly engine: EngineClient, readonly instanceId: string, readonly log: Log }, outage: EngineOutage): Promise<void> {
-  const labelled = async (label: string): Promise<Docker.ContainerInfo[]> => await engine.call('list containers', async docker =>
-    await docker.listContainers({ all: true, filters: { label: [`${label}=${instanceId}`] } }))
-  const ids = new Set([...await labelled(instanceLabel), ...await labelled(imageInstanceLabel)].map(({ Id }) => Id))
+  const containers = await engine.call('list containers', async docker => await docker.listContainers({ all: true, filters: { label: [`${instanceLabel}=${instanceId}`] } }))
   const failures: unknown[] = []
-  for (const id of ids) {
+  for (const { Id: id } of containers) {
     try {
       const seen = await engine.call('inspect a container', async docker => await docker.getContainer(id).inspect(), { absent: [404] })
-      const verdict = seen === undefined ? 'leave' : judgeAfterCrash(seen, outage)
-      if (seen === undefined || verdict === 'leave') continue
-      log.warn({ container: seen.Name.slice(1), verdict }, verdict === 'start'
-        ? 'a container that went down with the engine is started again'
-        : 'what a build has left that was under way when the engine was lost is removed')
-      await engine.call(`${verdict} the container ${id.slice(0, 12)}`, async docker => {
-        const container = docker.getContainer(id)
-        await (verdict === 'start' ? container.start() : container.remove({ force: true, v: true }))
-      // Refused with 409, a removal is not done: it is tried again.
-      }, { absent: verdict === 'start' ? [304, 404, 409] : [404], patient: true })
+      if (seen === undefined || !wentDownWithEngine(seen, outage)) continue
+      log.warn({ container: seen.Name.slice(1) }, 'a container that went down with the engine is started again')
+      await engine.call(`start the container ${id.slice(0, 12)}`, async docker => { await docker.getContainer(id).start() }, { absent: [304, 404, 409], patient: true })
     } catch (error) {
       failures.push(error)
     }

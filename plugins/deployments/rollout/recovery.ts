@@ -5,7 +5,7 @@ import { outlast } from './database-outage.js'
 import type { DeploymentRecords } from '../records/deployment-records.js'
 import type { DeploymentStore } from '../records/deployment-store.js'
 import { enqueueSettle } from './settling.js'
-import type { Tidying } from '../tidying.js'
+import { enqueueTidy, type Tidying } from '../tidying.js'
 
 const everyMs = 60_000
 /** A deployment that nobody has touched for so long has lost its process or its job. */
@@ -67,9 +67,11 @@ export class Recovery {
     }
   }
 
-  /** Applications are settled where a container does not serve, or serves under another name. */
+  /** Applications are settled where a container does not serve, or serves under another name, and tidied where a build was cut off. */
   async survey (): Promise<void> {
     const { runtime, registry, tidying, jobs } = this.#parts
+    const built = new Set((await runtime.buildSteps({})).flatMap(({ owner }) => owner.applicationId ?? []))
+    for (const applicationId of built) await enqueueTidy(jobs, applicationId)
     const applicationIds = new Set((await runtime.list({})).flatMap(({ owner }) => owner.applicationId ?? []))
     for (const applicationId of applicationIds) {
       const application = await registry.deployable(applicationId)

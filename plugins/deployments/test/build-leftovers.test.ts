@@ -79,6 +79,20 @@ test('what builds leave behind is removed once no image and no next build needs 
     t.match(await web.read(), { status: 'running' })
   })
 
+  await t.test('a step that runs for nobody is removed, and what a person has started from an image is not', async t => {
+    const { image_tag: tag } = (await admin.get(`${web.path}/deployments?limit=200`)).body.find(({ status }: { status: string }) => status === 'success')
+    const { Id: image } = await engine.getImage(tag).inspect()
+    const [step, byHand] = await Promise.all([image, tag].map(async Image => await engine.createContainer({ Image, Cmd: ['sleep', '600'] })))
+    if (step === undefined || byHand === undefined) throw new Error('no containers')
+    t.teardown(async () => { for (const one of [step, byHand]) await one.remove({ force: true }).catch(() => {}) })
+    await Promise.all([step.start(), byHand.start()])
+    await web.push(stages(library, 'two'))
+    t.equal((await web.deployed()).status, 'success')
+    await until(async () => await step.inspect().then(() => false, () => true), 'the step to go', 30_000)
+    t.equal((await byHand.inspect()).State.Running, true)
+    await byHand.remove({ force: true })
+  })
+
   await t.test('nothing of another application is touched, and nothing outlives its own', async t => {
     t.same((await nameless(other.id)).sort(), ofOther.sort())
     for (const app of [web, other]) {
