@@ -8,7 +8,7 @@ import { openPlatform, type Platform } from './rig/platform.js'
 import { median, medianRatio } from './statistics.js'
 
 const connections = 8
-const rounds = 5
+const rounds = 11
 /** Both sides run several times as long until what they run is compiled. */
 const warmUps = 3
 const amount = connections * 60

@@ -1,15 +1,9 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
-/** Ticks in a second in /proc, on every Linux there is. */
-const ticksPerSecond = 100
-
-/** The CPU time a process has used so far, in all its threads, in microseconds. */
+/** The CPU time a process has used so far, in all threads it has now, in microseconds. The clock of /proc/<pid>/stat knows hundredths of a second only. */
 export function cpuMicros (pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The name stands in parentheses and may hold anything; the fields after it are numbers.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  const [user, system] = [fields[11], fields[12]].map(Number)
-  return ((user ?? 0) + (system ?? 0)) * 1_000_000 / ticksPerSecond
+  const nanoseconds = readdirSync(`/proc/${pid}/task`).map(thread => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ', 1)[0]))
+  return nanoseconds.reduce((sum, one) => sum + one, 0) / 1000
 }
 
 export interface Memory { readonly residentMib: number, readonly proportionalMib: number }
