@@ -1,5 +1,5 @@
 import pg, { type QueryConfig, type QueryResult, type QueryResultRow } from 'pg'
-import { objectMaker } from 'busbar/sdk'
+import { objectMaker } from '../../sdk/declared.js'
 
 /** What an answer's rows look like, as pg keeps it, and how they are read. */
 interface Shape { readonly fields: pg.FieldDef[], readonly _parsers: readonly unknown[], readonly parseRow: ReturnType<typeof objectMaker> }

@@ -1,5 +1,6 @@
 import SerializerSelector from '@fastify/fast-json-stringify-compiler'
-import { declaredCopier, type TSchema } from 'busbar/sdk'
+import type { TSchema } from 'busbar/sdk'
+import { declaredCopier } from '../../sdk/declared.js'
 
 type Write = (value: unknown) => string
 

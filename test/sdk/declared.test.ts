@@ -1,7 +1,8 @@
 import SerializerSelector from '@fastify/fast-json-stringify-compiler'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { declaredCopier, list, maybe, nullable, object, objectMaker, oneOf, timestamp, Type, uuid, type TSchema } from 'busbar/sdk'
+import { list, maybe, nullable, object, oneOf, timestamp, Type, uuid, type TSchema } from 'busbar/sdk'
+import { declaredCopier, objectMaker } from '../../sdk/declared.js'
 
 const written = (schema: TSchema, value: unknown): unknown => JSON.parse(JSON.stringify(declaredCopier(schema)?.(value)))
 const byLibrary = (schema: TSchema, value: unknown): unknown => {
