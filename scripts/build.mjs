@@ -6,7 +6,19 @@
  * at once write the same files twice and nobody reads half of one.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, rmdirSync, statSync, utimesSync, writeFileSync, copyFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync
+} from 'node:fs'
 import { dirname, extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -19,16 +31,22 @@ const sourceFolders = ['core', 'embedded-postgres', 'sdk', 'plugins', 'scripts',
 
 /** File names of these kinds are code; everything else (plugin.json, assets) is copied. */
 const isCode = name => name.endsWith('.ts') && !name.endsWith('.d.ts')
-const isLeftOut = name => name.endsWith('.test.ts') || name.endsWith('.d.ts') || name.endsWith('.md') || name.endsWith('.mjs')
+const isLeftOut = name =>
+  name.endsWith('.test.ts') || name.endsWith('.d.ts') || name.endsWith('.md') || name.endsWith('.mjs')
 /** Tests of a plugin, by their path: they run from source. */
 const isTestFolder = path => /^plugins\/[^/]+\/test$/.test(path)
 
 const esbuildOptions = {
-  bundle: false, format: 'esm', platform: 'node', target: 'node20', sourcemap: true, logLevel: 'silent'
+  bundle: false,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  sourcemap: true,
+  logLevel: 'silent'
 }
 
 /** Brings dist/ up to date; how many files were written and removed. */
-export async function build () {
+export async function build() {
   const startedAt = Date.now()
   const sources = listSources()
   const stamp = currentStamp()
@@ -41,12 +59,12 @@ export async function build () {
   return { written: code.length + assets.length, removed }
 }
 
-function listSources () {
+function listSources() {
   const found = []
   for (const folder of sourceFolders) walk(folder)
   return found
 
-  function walk (folder) {
+  function walk(folder) {
     if (isTestFolder(folder)) return
     for (const entry of readEntries(join(root, folder))) {
       const path = `${folder}/${entry.name}`
@@ -59,7 +77,7 @@ function listSources () {
   }
 }
 
-function readEntries (folder) {
+function readEntries(folder) {
   try {
     return readdirSync(folder, { withFileTypes: true })
   } catch (error) {
@@ -68,9 +86,10 @@ function readEntries (folder) {
   }
 }
 
-const outputOf = source => source.isCode ? source.path.slice(0, -extname(source.path).length) + '.js' : source.path
+const outputOf = source =>
+  source.isCode ? `${source.path.slice(0, -extname(source.path).length)}.js` : source.path
 
-function staleOf (sources, isNewToolchain) {
+function staleOf(sources, isNewToolchain) {
   const code = []
   const assets = []
   for (const source of sources) {
@@ -81,33 +100,39 @@ function staleOf (sources, isNewToolchain) {
   return { code, assets }
 }
 
-function isFresh (output, mtime) {
+function isFresh(output, mtime) {
   const stats = statSync(output, { throwIfNoEntry: false })
   // utimes keeps microseconds where the file system keeps nanoseconds
   return stats !== undefined && Math.abs(stats.mtimeMs - mtime.getTime()) < 1
 }
 
-async function transpile (sources) {
+async function transpile(sources) {
   // loaded here, because a build with nothing to do must not wait for it
   const esbuild = await import('esbuild')
   try {
     const result = await esbuild.build({
       ...esbuildOptions,
       absWorkingDir: root,
-      entryPoints: sources.map(source => ({ in: source.path, out: source.path.slice(0, -extname(source.path).length) })),
+      entryPoints: sources.map(source => ({
+        in: source.path,
+        out: source.path.slice(0, -extname(source.path).length)
+      })),
       outdir: out,
       write: false
     })
     const mtimes = new Map(sources.map(source => [join(out, outputOf(source)), source.mtime]))
     // the map first: an output that is there is complete
-    const files = [...result.outputFiles].sort((a, b) => Number(b.path.endsWith('.map')) - Number(a.path.endsWith('.map')))
-    for (const file of files) replaceFile(file.path, file.contents, mtimes.get(file.path.replace(/\.map$/, '')))
+    const files = [...result.outputFiles].sort(
+      (a, b) => Number(b.path.endsWith('.map')) - Number(a.path.endsWith('.map'))
+    )
+    for (const file of files)
+      replaceFile(file.path, file.contents, mtimes.get(file.path.replace(/\.map$/, '')))
   } finally {
     await esbuild.stop()
   }
 }
 
-function copyAsset (source) {
+function copyAsset(source) {
   const target = join(out, source.path)
   const part = partOf(target)
   copyFileSync(join(root, source.path), part)
@@ -115,14 +140,14 @@ function copyAsset (source) {
   renameSync(part, target)
 }
 
-function replaceFile (target, content, mtime) {
+function replaceFile(target, content, mtime) {
   const part = partOf(target)
   writeFileSync(part, content)
   if (mtime !== undefined) utimesSync(part, mtime, mtime)
   renameSync(part, target)
 }
 
-function partOf (target) {
+function partOf(target) {
   mkdirSync(dirname(target), { recursive: true })
   return join(dirname(target), `.part-${process.pid}-${target.slice(dirname(target).length + 1)}`)
 }
@@ -131,7 +156,7 @@ function partOf (target) {
  * Removes what no source stands for. What another build has written since this one looked at the
  * sources stays, and so do the half-written files of a build that lives.
  */
-function removeOrphans (sources, startedAt) {
+function removeOrphans(sources, startedAt) {
   const wanted = new Set(['.stamp'])
   for (const source of sources) {
     const output = outputOf(source)
@@ -142,14 +167,18 @@ function removeOrphans (sources, startedAt) {
   sweep(out)
   return removed
 
-  function sweep (folder) {
+  function sweep(folder) {
     const entries = readEntries(folder)
     let kept = 0
     for (const entry of entries) {
       const path = join(folder, entry.name)
       if (entry.isDirectory()) {
         if (sweep(path) > 0) kept++
-      } else if (wanted.has(relative(out, path)) || isPartOfLivingBuild(entry.name) || isNewerThan(path, startedAt)) {
+      } else if (
+        wanted.has(relative(out, path)) ||
+        isPartOfLivingBuild(entry.name) ||
+        isNewerThan(path, startedAt)
+      ) {
         kept++
       } else {
         rmSync(path, { force: true })
@@ -161,7 +190,7 @@ function removeOrphans (sources, startedAt) {
   }
 }
 
-function removeFolder (folder) {
+function removeFolder(folder) {
   try {
     rmdirSync(folder)
   } catch (error) {
@@ -170,12 +199,12 @@ function removeFolder (folder) {
   }
 }
 
-function isNewerThan (path, time) {
+function isNewerThan(path, time) {
   const stats = statSync(path, { throwIfNoEntry: false })
   return stats !== undefined && stats.ctimeMs >= time
 }
 
-function isPartOfLivingBuild (name) {
+function isPartOfLivingBuild(name) {
   const pid = /^\.part-(\d+)-/.exec(name)?.[1]
   if (pid === undefined) return false
   try {
@@ -187,9 +216,12 @@ function isPartOfLivingBuild (name) {
 }
 
 /** Changes when this script or esbuild does: then everything is stale. */
-function currentStamp () {
+function currentStamp() {
   const esbuild = JSON.parse(readFileSync(join(root, 'node_modules/esbuild/package.json'), 'utf8'))
-  return createHash('sha256').update(readFileSync(fileURLToPath(import.meta.url))).update(esbuild.version).digest('hex')
+  return createHash('sha256')
+    .update(readFileSync(fileURLToPath(import.meta.url)))
+    .update(esbuild.version)
+    .digest('hex')
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -9,8 +9,10 @@ import { startGitServer } from '../test/lab/git-server.js'
 import { readSample, samplesFolder } from './demo/sample-app.js'
 
 const root = await mkdtemp(join(tmpdir(), 'busbar-examples-'))
-const server = await startGitServer({ root, port: Number(process.env['EXAMPLES_PORT'] ?? 7070) })
-const names = (await readdir(samplesFolder, { withFileTypes: true })).filter(entry => entry.isDirectory()).map(({ name }) => name)
+const server = await startGitServer({ root, port: Number(process.env.EXAMPLES_PORT ?? 7070) })
+const names = (await readdir(samplesFolder, { withFileTypes: true }))
+  .filter(entry => entry.isDirectory())
+  .map(({ name }) => name)
 for (const name of names) {
   const { url } = await server.createRepository(name, await readSample(name))
   console.log(url)
@@ -21,6 +23,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
     if (isEnding) return
     isEnding = true
-    void server.close().then(async () => await rm(root, { recursive: true, force: true })).then(() => process.exit(0))
+    void server
+      .close()
+      .then(async () => await rm(root, { recursive: true, force: true }))
+      .then(() => process.exit(0))
   })
 }

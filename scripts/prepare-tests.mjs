@@ -14,5 +14,8 @@ const unwanted = '@tapjs/typescript'
 
 if (readFileSync(generated, 'utf8').includes(unwanted)) {
   console.log('generating the Test class of tap (once after an install)')
-  execFileSync(process.execPath, [join(root, 'node_modules/tap/dist/esm/run.mjs'), 'build'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
+  execFileSync(process.execPath, [join(root, 'node_modules/tap/dist/esm/run.mjs'), 'build'], {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'inherit']
+  })
 }

@@ -11,19 +11,19 @@ export default class TestReporter extends Transform {
   #total = { passed: 0, failed: 0, skipped: 0 }
   #files = new Map()
 
-  constructor () {
+  constructor() {
     super()
     this.#parser.on('child', file => this.#follow(file))
     this.#parser.on('assert', result => this.#finishFile(result))
     this.#parser.on('bailout', reason => this.push(`bail out: ${reason}\n`))
   }
 
-  _transform (chunk, _encoding, done) {
+  _transform(chunk, _encoding, done) {
     this.#parser.write(chunk)
     done()
   }
 
-  _flush (done) {
+  _flush(done) {
     this.#parser.on('complete', () => {
       const { passed, failed, skipped } = this.#total
       this.push(`\n${skipped > 0 ? `${skipped} skipped\n` : ''}${passed} passed, ${failed} failed\n`)
@@ -32,14 +32,14 @@ export default class TestReporter extends Transform {
     this.#parser.end()
   }
 
-  #follow (file) {
+  #follow(file) {
     const seen = { passed: 0, failed: 0, skipped: 0, evidence: [] }
     this.#files.set(file.name, seen)
     countTests(file, seen, true)
     collectFailures(file, [], seen.evidence)
   }
 
-  #finishFile (result) {
+  #finishFile(result) {
     const seen = this.#files.get(result.name) ?? { passed: 0, failed: 0, skipped: 0, evidence: [] }
     this.#files.delete(result.name)
     // a file can fail without a failed test: it did not load, it ran out of time, it left a handle open
@@ -48,9 +48,15 @@ export default class TestReporter extends Transform {
       seen.evidence.push(indent(`${result.name} failed as a whole\n${describe(result.diag)}`))
     }
     for (const key of Object.keys(this.#total)) this.#total[key] += seen[key]
-    const counts = [`${seen.passed} passed`, seen.failed > 0 && `${seen.failed} FAILED`, seen.skipped > 0 && `${seen.skipped} skipped`]
+    const counts = [
+      `${seen.passed} passed`,
+      seen.failed > 0 && `${seen.failed} FAILED`,
+      seen.skipped > 0 && `${seen.skipped} skipped`
+    ]
     const seconds = ((result.time ?? 0) / 1000).toFixed(1)
-    this.push(`${result.ok ? 'ok  ' : 'FAIL'} ${result.name}  ${counts.filter(Boolean).join(', ')}  ${seconds} s\n`)
+    this.push(
+      `${result.ok ? 'ok  ' : 'FAIL'} ${result.name}  ${counts.filter(Boolean).join(', ')}  ${seconds} s\n`
+    )
     for (const line of seen.evidence) this.push(`${line}\n`)
   }
 }
@@ -59,7 +65,7 @@ export default class TestReporter extends Transform {
  * Counts the innermost tests: one that only holds others is counted by them, unless it fails by itself.
  * Assertions outside of every test count as tests of the file.
  */
-function countTests (parser, seen, isFile) {
+function countTests(parser, seen, isFile) {
   const inside = new Map()
   parser.on('child', child => {
     const own = { passed: 0, failed: 0, skipped: 0, evidence: seen.evidence }
@@ -83,11 +89,13 @@ function countTests (parser, seen, isFile) {
 }
 
 /** Writes down the innermost failures: those that no failed subtest explains. */
-function collectFailures (parser, path, evidence) {
+function collectFailures(parser, path, evidence) {
   const failedChildren = new Set()
   parser.on('child', child => {
     collectFailures(child, [...path, child.name], evidence)
-    child.on('assert', result => { if (isFailure(result)) failedChildren.add(child.name) })
+    child.on('assert', result => {
+      if (isFailure(result)) failedChildren.add(child.name)
+    })
   })
   parser.on('assert', result => {
     if (!isFailure(result) || failedChildren.has(result.name)) return
@@ -98,14 +106,27 @@ function collectFailures (parser, path, evidence) {
 const isFailure = result => !result.ok && !result.skip && !result.todo
 
 /** What helps a reader most, in this order; the rest of tap's diagnostics is noise. */
-function describe (diag) {
+function describe(diag) {
   if (diag === null || typeof diag !== 'object') return ''
   const { at, diff, found, wanted, stack, error, message, exitCode, signal, timeout } = diag
   const place = at?.fileName === undefined ? undefined : `at ${at.fileName}:${at.lineNumber}`
-  const facts = { exitCode, signal, timeout, error, message, ...(diff === undefined ? { found, wanted } : {}) }
-  const told = Object.entries(facts).filter(([, value]) => value !== undefined && value !== null)
+  const facts = {
+    exitCode,
+    signal,
+    timeout,
+    error,
+    message,
+    ...(diff === undefined ? { found, wanted } : {})
+  }
+  const told = Object.entries(facts)
+    .filter(([, value]) => value !== undefined && value !== null)
     .map(([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
   return [place, ...told, diff, stack].filter(Boolean).map(indent).join('\n')
 }
 
-const indent = text => text.trimEnd().split('\n').map(line => `  ${line}`).join('\n')
+const indent = text =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map(line => `  ${line}`)
+    .join('\n')

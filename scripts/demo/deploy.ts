@@ -1,16 +1,23 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { WebSocket } from 'ws'
 import type { Answer, BusbarClient } from 'busbar/client'
+import { WebSocket } from 'ws'
 
-export interface ApplicationIds { readonly projectId: string, readonly applicationId: string }
+export interface ApplicationIds {
+  readonly projectId: string
+  readonly applicationId: string
+}
 export const applicationPath = '/api/projects/{projectId}/applications/{applicationId}'
 const deploymentPath = `${applicationPath}/deployments/{deploymentId}` as const
-export type Deployment = Answer<`GET ${typeof deploymentPath}`>
+type Deployment = Answer<`GET ${typeof deploymentPath}`>
 
-interface Frame { readonly channel: string, readonly event: string, readonly data: { readonly msg: string } | null }
+interface Frame {
+  readonly channel: string
+  readonly event: string
+  readonly data: { readonly msg: string } | null
+}
 
-export interface DeployResult {
+interface DeployResult {
   readonly deployment: Deployment
   /** How many lines of the log came over the WebSocket while the build ran. */
   readonly liveLines: number
@@ -20,8 +27,14 @@ const deployLimitMs = 300_000
 const pollMs = 500
 
 /** Deploys, hands on each line of the build as the WebSocket brings it, and waits for the end. */
-export async function deploy (client: BusbarClient, application: ApplicationIds, onLine: (line: string) => void): Promise<DeployResult> {
-  const socket = new WebSocket(`${client.url.replace(/^http/, 'ws')}/api/ws`, { headers: client.credential() })
+export async function deploy(
+  client: BusbarClient,
+  application: ApplicationIds,
+  onLine: (line: string) => void
+): Promise<DeployResult> {
+  const socket = new WebSocket(`${client.url.replace(/^http/, 'ws')}/api/ws`, {
+    headers: client.credential()
+  })
   await once(socket, 'open')
   try {
     let liveLines = 0
@@ -41,19 +54,26 @@ export async function deploy (client: BusbarClient, application: ApplicationIds,
   }
 }
 
-async function finished (client: BusbarClient, params: ApplicationIds & { deploymentId: string }): Promise<Deployment> {
+async function finished(
+  client: BusbarClient,
+  params: ApplicationIds & { deploymentId: string }
+): Promise<Deployment> {
   const until = performance.now() + deployLimitMs
   for (;;) {
     const deployment = await client.get(deploymentPath, { params })
     if (deployment.finished_at !== null) return deployment
-    if (performance.now() > until) throw new Error(`the deployment is still ${deployment.status} after ${deployLimitMs / 1000} s`)
+    if (performance.now() > until)
+      throw new Error(`the deployment is still ${deployment.status} after ${deployLimitMs / 1000} s`)
     await sleep(pollMs)
   }
 }
 
 /** What the record keeps of the log, from the first line to the evidence of a failure. */
 export const recordedLines = ({ build_logs: log }: Deployment): string[] =>
-  (log ?? '').split('\n').filter(line => line !== '').map(line => (JSON.parse(line) as { msg: string }).msg)
+  (log ?? '')
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => (JSON.parse(line) as { msg: string }).msg)
 
 /** From the call to the end, by the platform's own clock. */
 export const durationMs = ({ started_at: start, finished_at: end }: Deployment): number =>

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-export interface TrafficReport {
+interface TrafficReport {
   readonly requests: number
   readonly failures: readonly string[]
   /** How often each version answered, in the order they first did. */
@@ -11,7 +11,7 @@ const clients = 4
 const pauseMs = 5
 
 /** Visitors who ask for the page all the time, until `stop`, and write down who answered. */
-export function startTraffic (url: string): { stop (): Promise<TrafficReport> } {
+export function startTraffic(url: string): { stop(): Promise<TrafficReport> } {
   const versions = new Map<string, number>()
   const failures: string[] = []
   let requests = 0
@@ -28,7 +28,7 @@ export function startTraffic (url: string): { stop (): Promise<TrafficReport> } 
   }
   const visitors = Array.from({ length: clients }, visit)
   return {
-    async stop () {
+    async stop() {
       isOver = true
       await Promise.all(visitors)
       return { requests, failures, versions }
@@ -37,7 +37,7 @@ export function startTraffic (url: string): { stop (): Promise<TrafficReport> } 
 }
 
 /** What the page at `url` says its version is. */
-export async function versionAt (url: string): Promise<string> {
+export async function versionAt(url: string): Promise<string> {
   const response = await fetch(url, { signal: AbortSignal.timeout(10_000) })
   const text = await response.text()
   const version = /version (\w+)/.exec(text)?.[1]

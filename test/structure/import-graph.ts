@@ -1,8 +1,15 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import {
-  isCallExpression, isExportDeclaration, isImportDeclaration, isImportTypeNode, isLiteralTypeNode, isStringLiteral,
-  SyntaxKind, type Expression, type Node
+  type Expression,
+  isCallExpression,
+  isExportDeclaration,
+  isImportDeclaration,
+  isImportTypeNode,
+  isLiteralTypeNode,
+  isStringLiteral,
+  type Node,
+  SyntaxKind
 } from 'typescript/unstable/ast'
 import { API } from 'typescript/unstable/sync'
 
@@ -17,15 +24,13 @@ export interface Import {
   readonly isTypeOnly: boolean
 }
 
-export interface SourceFile {
+interface SourceFile {
   readonly path: string
   readonly lines: number
-  /** Without blank lines and lines of comment. */
-  readonly codeLines: number
 }
 
 /** Reads every file of tsconfig.json with the compiler's own parser. */
-export function readImportGraph (root: string): { files: SourceFile[], imports: Import[] } {
+export function readImportGraph(root: string): { files: SourceFile[]; imports: Import[] } {
   const api = new API({ cwd: root })
   try {
     const project = api.updateSnapshot({ openProjects: [join(root, 'tsconfig.json')] }).getProjects()[0]
@@ -37,7 +42,7 @@ export function readImportGraph (root: string): { files: SourceFile[], imports: 
       if (source === undefined) throw new Error(`the compiler did not read ${absolute}`)
       const from = relative(root, absolute)
       const lines = source.text.split('\n').slice(0, -1)
-      files.push({ path: from, lines: lines.length, codeLines: lines.filter(line => !/^\s*($|\/\/|\/?\*)/.test(line)).length })
+      files.push({ path: from, lines: lines.length })
       for (const { specifier, isTypeOnly } of specifiersIn(source)) {
         imports.push({ from, specifier, to: resolveSpecifier(root, from, specifier), isTypeOnly })
       }
@@ -48,18 +53,24 @@ export function readImportGraph (root: string): { files: SourceFile[], imports: 
   }
 }
 
-interface Specifier { readonly specifier: string, readonly isTypeOnly: boolean }
+interface Specifier {
+  readonly specifier: string
+  readonly isTypeOnly: boolean
+}
 
-function specifiersIn (source: Node): Specifier[] {
+function specifiersIn(source: Node): Specifier[] {
   const found: Specifier[] = []
   const note = (name: Expression | undefined, isTypeOnly: boolean) => {
     if (name !== undefined && isStringLiteral(name)) found.push({ specifier: name.text, isTypeOnly })
   }
   const visit = (node: Node): void => {
-    if (isImportDeclaration(node)) note(node.moduleSpecifier, node.importClause?.phaseModifier === SyntaxKind.TypeKeyword)
+    if (isImportDeclaration(node))
+      note(node.moduleSpecifier, node.importClause?.phaseModifier === SyntaxKind.TypeKeyword)
     else if (isExportDeclaration(node)) note(node.moduleSpecifier, node.isTypeOnly)
-    else if (isCallExpression(node) && node.expression.kind === SyntaxKind.ImportKeyword) note(node.arguments[0], false)
-    else if (isImportTypeNode(node) && isLiteralTypeNode(node.argument)) note(node.argument.literal as Expression, true)
+    else if (isCallExpression(node) && node.expression.kind === SyntaxKind.ImportKeyword)
+      note(node.arguments[0], false)
+    else if (isImportTypeNode(node) && isLiteralTypeNode(node.argument))
+      note(node.argument.literal as Expression, true)
     node.forEachChild(visit)
   }
   visit(source)
@@ -67,23 +78,28 @@ function specifiersIn (source: Node): Specifier[] {
 }
 
 /** The package's own names as `exports` in package.json has them, and relative paths. */
-function resolveSpecifier (root: string, from: string, specifier: string): string | null {
+function resolveSpecifier(root: string, from: string, specifier: string): string | null {
   const plugin = /^busbar\/api\/([^/]+)$/.exec(specifier)?.[1]
   const path =
-    specifier === 'busbar/sdk' ? 'sdk/index.ts'
-      : specifier === 'busbar/sdk/testing' ? 'sdk/testing/index.ts'
-      : specifier === 'busbar/client' ? 'sdk/client/index.ts'
-        : plugin !== undefined ? `plugins/${plugin}/api.ts`
-          : specifier.startsWith('.') ? join(dirname(from), specifier).replace(/\.js$/, '.ts')
-            : null
+    specifier === 'busbar/sdk'
+      ? 'sdk/index.ts'
+      : specifier === 'busbar/sdk/testing'
+        ? 'sdk/testing/index.ts'
+        : specifier === 'busbar/client'
+          ? 'sdk/client/index.ts'
+          : plugin !== undefined
+            ? `plugins/${plugin}/api.ts`
+            : specifier.startsWith('.')
+              ? join(dirname(from), specifier).replace(/\.js$/, '.ts')
+              : null
   return path !== null && existsSync(join(root, path)) ? path : null
 }
 
 /** Groups of files that import each other in a circle at run time, each group once. */
-export function findCycles (imports: readonly Import[]): string[][] {
+export function findCycles(imports: readonly Import[]): string[][] {
   const next = new Map<string, string[]>()
   for (const { from, to, isTypeOnly } of imports) {
-    if (to !== null && !isTypeOnly) next.set(from, [...next.get(from) ?? [], to])
+    if (to !== null && !isTypeOnly) next.set(from, [...(next.get(from) ?? []), to])
   }
   // Tarjan's strongly connected components
   const index = new Map<string, number>()

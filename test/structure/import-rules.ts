@@ -1,14 +1,18 @@
 import type { Import } from './import-graph.js'
 
 /** What a `plugin.json` says about other plugins. */
-export interface Dependencies { readonly requires: readonly string[], readonly optional: readonly string[] }
+export interface Dependencies {
+  readonly requires: readonly string[]
+  readonly optional: readonly string[]
+}
 
 /** Where each library that touches the world may be loaded. */
 const homes: Readonly<Record<string, readonly string[]>> = {
   fastify: ['core/http/'],
   '@fastify/websocket': ['core/http/'],
   knex: ['core/database/'],
-  pg: ['core/database/', 'embedded-postgres/'],
+  // The durable queue is given its pool.
+  pg: ['core/database/', 'core/jobs/worker-connections.ts', 'embedded-postgres/'],
   awilix: ['core/services/'],
   otplib: ['plugins/identity/'],
   '@node-rs/argon2': ['plugins/identity/'],
@@ -23,12 +27,40 @@ const startersOfEmbedded = ['core/kernel.ts', 'sdk/testing/cluster.ts']
 /** Libraries whose types are part of what plugins see. */
 const typesForPlugins = ['knex', 'pino']
 
+/**
+ * The folders and files of core by layer, from the bottom up. A file imports from its own folder and from the layers
+ * below; those of one layer do not know each other.
+ */
+const coreLayers: readonly (readonly string[])[] = [
+  ['cache', 'clock', 'frames', 'log', 'release', 'schemas', 'threads'],
+  ['config', 'database', 'declarations', 'event-loop', 'exec', 'limits', 'secrets', 'services', 'shutdown'],
+  ['auth', 'bus', 'jobs'],
+  ['access', 'events', 'schedules'],
+  ['http'],
+  ['audit', 'plugins'],
+  ['kernel-plugin', 'kernel-schema'],
+  ['kernel'],
+  ['main']
+]
+
+const partOfCore = (path: string): string => (path.split('/')[1] ?? '').replace(/\.ts$/, '')
+const layerOf = (part: string): number => coreLayers.findIndex(layer => layer.includes(part))
+
+/** What is wrong with an import within core; null when it leads down. */
+function layerFault(from: string, to: string): string | null {
+  const [part, target] = [partOfCore(from), partOfCore(to)]
+  if (part === target) return null
+  for (const name of [part, target])
+    if (layerOf(name) < 0) return `core/${name} is in no layer: name it in coreLayers`
+  return layerOf(target) < layerOf(part) ? null : `core/${part} lies below core/${target} or beside it`
+}
+
 type Zone =
   | { readonly kind: 'sdk' | 'testing' | 'core' | 'embedded' | 'free' }
-  | { readonly kind: 'plugin', readonly folder: string, readonly id: string, readonly isApi: boolean }
+  | { readonly kind: 'plugin'; readonly folder: string; readonly id: string; readonly isApi: boolean }
 
 /** The part of the house a file belongs to. Tests, scripts and benchmarks may import anything. */
-function zoneOf (path: string): Zone {
+function zoneOf(path: string): Zone {
   const [first = '', second = ''] = path.split('/')
   if (path.startsWith('sdk/testing/')) return { kind: 'testing' }
   if (first === 'sdk') return { kind: 'sdk' }
@@ -40,7 +72,7 @@ function zoneOf (path: string): Zone {
 }
 
 /** What is wrong with an import; null when it is allowed. `plugins` has the manifests by folder. */
-export function faultOf (edge: Import, plugins: ReadonlyMap<string, Dependencies>): string | null {
+export function faultOf(edge: Import, plugins: ReadonlyMap<string, Dependencies>): string | null {
   const { from, specifier, to, isTypeOnly } = edge
   const isOurs = specifier.startsWith('.') || specifier.startsWith('busbar/')
   if (isOurs && to === null && !specifier.endsWith('.mjs')) return 'leads to no file'
@@ -49,38 +81,72 @@ export function faultOf (edge: Import, plugins: ReadonlyMap<string, Dependencies
   return to === null ? libraryFault(zone, edge) : ownFault(zone, { from, to, isTypeOnly, specifier }, plugins)
 }
 
-function ownFault (zone: Zone, edge: Import & { readonly to: string }, plugins: ReadonlyMap<string, Dependencies>): string | null {
+function ownFault(
+  zone: Zone,
+  edge: Import & { readonly to: string },
+  plugins: ReadonlyMap<string, Dependencies>
+): string | null {
   const target = zoneOf(edge.to)
   if (target.kind === 'free') return 'only tests may import tests and scripts'
   if (target.kind === 'embedded' && zone.kind !== 'embedded') {
     const isAllowed = edge.to === 'embedded-postgres/index.ts' && startersOfEmbedded.includes(edge.from)
-    return isAllowed ? null : `the index.ts of embedded-postgres is imported by ${startersOfEmbedded.join(' and ')} only`
+    return isAllowed
+      ? null
+      : `the index.ts of embedded-postgres is imported by ${startersOfEmbedded.join(' and ')} only`
   }
   switch (zone.kind) {
-    case 'sdk': return target.kind === 'sdk' ? null : 'the sdk imports nothing of ours'
-    case 'core': return target.kind === 'core' || target.kind === 'sdk' ? null : `core imports the sdk only, not ${edge.to}`
-    case 'embedded': return target.kind === 'embedded' || (target.kind === 'sdk' && edge.isTypeOnly) ? null : 'embedded-postgres imports nothing of ours but types of the sdk'
-    case 'testing': return target.kind === 'plugin' && edge.specifier !== 'busbar/api/identity' ? 'the test kit knows no plugin but identity, which makes its users' : null
-    case 'plugin': return pluginFault(zone, edge, target, plugins)
-    case 'free': return null
+    case 'sdk':
+      return target.kind === 'sdk' ? null : 'the sdk imports nothing of ours'
+    case 'core':
+      if (target.kind === 'core') return layerFault(edge.from, edge.to)
+      return target.kind === 'sdk' ? null : `core imports the sdk only, not ${edge.to}`
+    case 'embedded':
+      return target.kind === 'embedded' || (target.kind === 'sdk' && edge.isTypeOnly)
+        ? null
+        : 'embedded-postgres imports nothing of ours but types of the sdk'
+    case 'testing':
+      return target.kind === 'plugin' && edge.specifier !== 'busbar/api/identity'
+        ? 'the test kit knows no plugin but identity, which makes its users'
+        : null
+    case 'plugin':
+      return pluginFault(zone, edge, target, plugins)
+    case 'free':
+      return null
   }
 }
 
-function pluginFault (zone: Zone & { kind: 'plugin' }, edge: Import, target: Zone, plugins: ReadonlyMap<string, Dependencies>): string | null {
-  if (target.kind === 'sdk') return edge.specifier === 'busbar/sdk' ? null : 'plugins import the sdk as busbar/sdk'
-  if (target.kind !== 'plugin') return 'plugins import the sdk and each other\'s api.ts only'
-  if (target.folder === zone.folder) return zone.isApi && !target.isApi ? 'an api.ts imports the sdk and other api.ts only' : null
-  if (!target.isApi || !edge.specifier.startsWith('busbar/api/')) return `other plugins are reached through busbar/api/${target.id} only`
+function pluginFault(
+  zone: Zone & { kind: 'plugin' },
+  edge: Import,
+  target: Zone,
+  plugins: ReadonlyMap<string, Dependencies>
+): string | null {
+  if (target.kind === 'sdk')
+    return edge.specifier === 'busbar/sdk' ? null : 'plugins import the sdk as busbar/sdk'
+  if (target.kind !== 'plugin') return "plugins import the sdk and each other's api.ts only"
+  if (target.folder === zone.folder)
+    return zone.isApi && !target.isApi ? 'an api.ts imports the sdk and other api.ts only' : null
+  if (!target.isApi || !edge.specifier.startsWith('busbar/api/'))
+    return `other plugins are reached through busbar/api/${target.id} only`
   if (zone.isApi) return null
   const { requires, optional } = plugins.get(zone.folder) ?? { requires: [], optional: [] }
-  return requires.includes(target.id) || optional.includes(target.id) ? null : `its plugin.json neither requires nor optionally uses ${target.id}`
+  return requires.includes(target.id) || optional.includes(target.id)
+    ? null
+    : `its plugin.json neither requires nor optionally uses ${target.id}`
 }
 
-function libraryFault (zone: Zone, { from, specifier, isTypeOnly }: Import): string | null {
-  const library = specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/')
-  if (isTypeOnly && typesForPlugins.includes(library) && (zone.kind === 'sdk' || zone.kind === 'plugin')) return null
+function libraryFault(zone: Zone, { from, specifier, isTypeOnly }: Import): string | null {
+  const library = specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
+  if (isTypeOnly && typesForPlugins.includes(library) && (zone.kind === 'sdk' || zone.kind === 'plugin'))
+    return null
   if (zone.kind === 'testing') return null
-  if (zone.kind === 'embedded') return library === 'pg' || library.startsWith('node:') ? null : 'embedded-postgres imports node and pg only'
+  if (zone.kind === 'embedded')
+    return library === 'pg' || library.startsWith('node:')
+      ? null
+      : 'embedded-postgres imports node and pg only'
   if (zone.kind === 'sdk' && library === 'pino') return 'the sdk imports the types of pino only'
   const allowed = homes[library]
   if (allowed === undefined || allowed.some(home => from.startsWith(home))) return null
