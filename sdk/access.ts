@@ -36,13 +36,21 @@ export type ProjectRole = (typeof projectRoles)[number]
  * role in the project follows from the rest of the access; see `projectRoleFor`.
  */
 export type ProjectRule<P extends string = string> =
-  | { readonly param: P, readonly chain?: { readonly [K in P]?: string }, readonly owner?: true, readonly self?: P }
-  | { readonly of: string, readonly param: P, readonly owner?: true }
+  | {
+      readonly param: P
+      readonly chain?: { readonly [K in P]?: string }
+      readonly owner?: true
+      readonly self?: P
+    }
+  | { readonly of: string; readonly param: P; readonly owner?: true }
   | 'filtered'
   | 'never-pinned'
   | 'none'
 
-export interface PublicAccess { readonly kind: 'public', readonly reason: string }
+export interface PublicAccess {
+  readonly kind: 'public'
+  readonly reason: string
+}
 export interface SessionAccess<P extends string = string> {
   readonly kind: 'session'
   readonly role?: 'admin'
@@ -75,8 +83,11 @@ interface AccessOptions {
 export const allow = {
   public: (reason: string) => ({ kind: 'public' as const, reason }),
   session: <const O extends AccessOptions>(options: O) => ({ kind: 'session' as const, ...options }),
-  token: <const S extends Scope, const O extends AccessOptions>(scope: S, options: O) =>
-    ({ kind: 'token' as const, scope, ...options })
+  token: <const S extends Scope, const O extends AccessOptions>(scope: S, options: O) => ({
+    kind: 'token' as const,
+    scope,
+    ...options
+  })
 }
 
 /**
@@ -84,7 +95,7 @@ export const allow = {
  * `read` may; what takes a wider scope, or a session (reveals), is for editors. A session-only operation that
  * concerns no project may name one, as the pins of a token do.
  */
-export function projectRoleFor (access: Access): ProjectRole {
+export function projectRoleFor(access: Access): ProjectRole {
   if (access.kind === 'public') return 'viewer'
   const { project } = access
   if (typeof project !== 'string' && project.owner === true) return 'owner'

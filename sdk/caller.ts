@@ -13,7 +13,9 @@ export interface CallerUser {
   readonly role: Role
 }
 
-export interface AnonymousCaller { readonly kind: 'anonymous' }
+export interface AnonymousCaller {
+  readonly kind: 'anonymous'
+}
 export interface SessionCaller {
   readonly kind: 'session'
   readonly sessionId: string

@@ -49,7 +49,7 @@ export interface SocketRequest {
 export interface DuplexSocket {
   /** Frames from the client, in order; ends when the socket closes. */
   readonly messages: AsyncIterable<string | Buffer>
-  /** Resolves when the frame may be followed by another (backpressure). */
+  /** Resolves when the frame may be followed by another (backpressure); rejects once the socket is closed. */
   send(data: string | Buffer): Promise<void>
   close(code?: number, reason?: string): void
   readonly signal: AbortSignal

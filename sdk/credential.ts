@@ -4,10 +4,21 @@ import type { Operation } from './kernel.js'
 import type { Tx } from './tx.js'
 
 /** The platform's cookies. Proxies take them out of what they forward. */
-export const cookieNames = { session: 'token', refresh: 'refresh_token', csrf: 'csrf_token' } as const
+export const cookieNames = {
+  session: 'token',
+  refresh: 'refresh_token',
+  csrf: 'csrf_token',
+  device: 'known_device'
+} as const
 
 /** How the platform's secrets begin: what one is for can be seen, so that proxies and logs can take it out. */
-export const secretPrefixes = { session: 'busbar_ses_', refresh: 'busbar_ref_', token: 'busbar_pat_' } as const
+export const secretPrefixes = {
+  session: 'busbar_ses_',
+  refresh: 'busbar_ref_',
+  token: 'busbar_pat_'
+} as const
+/** How the cookie begins that tells a browser which has signed in before: no secret of a session. */
+export const knownDevicePrefix = 'busbar_dev_'
 export type SecretKind = keyof typeof secretPrefixes
 
 /** Who a credential stands for, and how long. */
@@ -39,7 +50,7 @@ export interface CredentialSource {
 /** The guard's side of credentials, for the plugin that keeps them. */
 export interface Credentials {
   /** A new random secret. The client gets `value`, and only `digest` is kept. */
-  issue(kind: SecretKind): { readonly value: string, readonly digest: string }
+  issue(kind: SecretKind): { readonly value: string; readonly digest: string }
   /** The digest of the refresh cookie; undefined when there is none. 403 without the CSRF token. */
   refreshDigest(headers: IncomingHttpHeaders): string | undefined
   /**

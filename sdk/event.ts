@@ -7,7 +7,11 @@ declare const carried: unique symbol
  * plugin that listens. A handler is idempotent and reads current state. Events never veto: a decision
  * is an extension point. The id is `<plugin>.<camelCase>`; the data is plain JSON.
  */
-export interface DomainEvent<T> { readonly kind: 'event', readonly id: string, readonly [carried]?: T }
+export interface DomainEvent<T> {
+  readonly kind: 'event'
+  readonly id: string
+  readonly [carried]?: T
+}
 
 export const event = <T>(id: string): DomainEvent<T> => Object.freeze({ kind: 'event', id })
 

@@ -1,6 +1,7 @@
 /**
  * A durable job. It is kept in PostgreSQL, runs in one process at a time, and runs again after a crash:
- * a handler reads current state instead of trusting its payload, and is idempotent.
+ * a handler reads current state instead of trusting its payload, and is idempotent. A third-party plugin has half of a
+ * lane's workers at most.
  */
 export interface JobSpec<P, Self> {
   /** Unique within the plugin: `deploy`. */

@@ -2,24 +2,41 @@ import type { Knex } from 'knex'
 import type { Logger } from 'pino'
 import type { Access, ProjectRole } from './access.js'
 import type { ProjectId, SignedInCaller } from './caller.js'
-import type { Credentials, CredentialSource } from './credential.js'
+import type { CredentialSource, Credentials } from './credential.js'
 import type { DomainEvent } from './event.js'
-import { extensionPoint, service, type ExtensionPoint } from './service.js'
+import type { Schedules } from './schedule.js'
+import { type ExtensionPoint, extensionPoint, service } from './service.js'
 import type { Tx } from './tx.js'
 
 export type Log = Logger
 
-/** The plugin's own PostgreSQL schema. One pool of ten connections serves the whole process. */
+/**
+ * The plugin's own PostgreSQL schema. One pool of twelve connections serves the whole process; a plugin may hold
+ * six of them at a time (a third-party one three), and whoever waits longer than 10 s for one gets 503 E_DATABASE_BUSY.
+ */
 export interface Database {
   /** The schema's name, for SQL text: `select … from ${db.schema}.note`. */
   readonly schema: string
   /** knex over one of the plugin's tables, within `tx` when given. */
   table<Row extends object>(name: string, tx?: Tx): Knex.QueryBuilder<Row, Row[]>
-  /** Raw SQL with knex bindings (`?` or `:name`); `$schema` stands for the plugin's schema. */
-  sql<Row extends object>(text: string, bindings?: readonly unknown[] | Record<string, unknown>, tx?: Tx): Promise<Row[]>
+  /**
+   * Raw SQL with knex bindings (`?` or `:name`); `$schema` stands for the plugin's schema. Each statement may run on another
+   * connection: what one sets for the session is gone for the next, and `begin` is refused; use `transaction`.
+   */
+  sql<Row extends object>(
+    text: string,
+    bindings?: readonly unknown[] | Record<string, unknown>,
+    tx?: Tx
+  ): Promise<Row[]>
   /** A named prepared statement (`$1` parameters), for queries on the hot path: half the cost of knex. */
-  statement<Row extends object, Args extends readonly unknown[] = unknown[]>(name: string, text: string): (args: Args, tx?: Tx) => Promise<Row[]>
-  /** Commits when `run` resolves, rolls back when it throws. Never nest; pass `tx` on instead. */
+  statement<Row extends object, Args extends readonly unknown[] = unknown[]>(
+    name: string,
+    text: string
+  ): (args: Args, tx?: Tx) => Promise<Row[]>
+  /**
+   * Commits when `run` resolves, rolls back when it throws. Never nest; pass `tx` on instead. One in which nothing
+   * is asked for 30 s is ended: wait for nothing but the database in it.
+   */
   transaction<T>(run: (tx: Tx) => Promise<T>): Promise<T>
   /** Runs after `tx` has committed; never when it rolls back. */
   afterCommit(tx: Tx, run: () => void): void
@@ -66,8 +83,20 @@ export interface Secrets {
   redact(values: readonly string[]): () => void
   /** A copy of `text` with all values that are now being redacted replaced by `[REDACTED]`. */
   clean(text: string): string
+  /**
+   * A code that proves that this plugin of this installation wrote `text`: for what is kept where others can write
+   * too. `<key id>.<HMAC-SHA256 as base64url>`, the same for the same text until the key of the installation changes.
+   * It proves `text` alone: who can read the code can copy both, so put into `text` what cannot be copied.
+   */
+  sign(text: string): string
+  /** Whether `code` is from `sign(text)`, by any key that the installation still has. False for whatever else it may be. */
+  verify(text: string, code: string): boolean
 }
-export interface SecretPlace { readonly table: string, readonly column: string, readonly row: string }
+export interface SecretPlace {
+  readonly table: string
+  readonly column: string
+  readonly row: string
+}
 
 export interface ExecOptions {
   readonly cwd?: string
@@ -150,13 +179,18 @@ export interface DormantPlugins {
    * nothing else of it is on meanwhile. False when there is no such plugin, it is on, or it contributes nothing
    * there. Rejects when it does not start, and with what `use` rejects with.
    */
-  borrow<T>(point: ExtensionPoint<T>, schema: string, use: (contribution: T) => Promise<void>): Promise<boolean>
+  borrow<T>(
+    point: ExtensionPoint<T>,
+    schema: string,
+    use: (contribution: T) => Promise<void>
+  ): Promise<boolean>
 }
 
 /** The kernel's services, by the names of a manifest's `grants`. */
 export const kernel = {
   database: service<Database>('kernel.database'),
   jobs: service<Jobs>('kernel.jobs'),
+  schedules: service<Schedules>('kernel.schedules'),
   events: service<Events>('kernel.events'),
   bus: service<Bus>('kernel.bus'),
   secrets: service<Secrets>('kernel.secrets'),
@@ -201,7 +235,9 @@ export const access = {
   /** Contributed once, by the plugin that keeps users, sessions and tokens, under the key `identity`. */
   credentials: extensionPoint<CredentialSource>('access.credentials'),
   /** Contributed once, by the plugin that owns projects, under the key `projects`. */
-  projects: extensionPoint<{ facts(projectId: string): Promise<ProjectFacts | undefined> }>('access.projects'),
+  projects: extensionPoint<{ facts(projectId: string): Promise<ProjectFacts | undefined> }>(
+    'access.projects'
+  ),
   /** By kind (`application`): who owns the resource with this id. A resource never changes its owner. */
   resources: extensionPoint<{ ownerOf(id: string): Promise<Ownership | undefined> }>('access.resources')
 } as const

@@ -5,6 +5,7 @@ import type { JobDeclarer, SingletonDeclarer } from './job.js'
 import type { Log } from './kernel.js'
 import type { Migration } from './migration.js'
 import type { RouteDeclarer } from './route.js'
+import type { ScheduleDeclarer } from './schedule.js'
 import type { ExtensionPoint, Needs, Resolved, Service } from './service.js'
 
 /** What `start` is given. */
@@ -16,7 +17,7 @@ export interface StartContext<N extends Needs, C> {
   readonly log: Log
   /** Aborts when the plugin is to stop. */
   readonly signal: AbortSignal
-  /** Runs when the plugin stops, last registered first. */
+  /** Runs when the plugin stops, last registered first; 10 s for all of them. After that the kernel's services answer E_PLUGIN_OFF. */
   onStop(run: () => void | Promise<void>): void
 }
 
@@ -24,13 +25,17 @@ export type ServiceBinder = <T extends object>(service: Service<T>, implementati
 export type Contributor = <T>(point: ExtensionPoint<T>, key: string, value: T) => void
 
 /** `degraded` is shown to the operator with its reason; the plugin keeps running. */
-export type Health = { readonly status: 'ok' } | { readonly status: 'degraded', readonly reason: string }
+export type Health = { readonly status: 'ok' } | { readonly status: 'degraded'; readonly reason: string }
 
 /**
  * A plugin: the table of contents of a feature. The kernel reads it, replays its declarations into an
  * HTTP instance of its own, and calls `start`; there is nothing to register by hand.
  *
  * What `start` returns is `Self`: the plugin's own object, handed to every handler, job and channel.
+ *
+ * All of it runs in the plugin's name, and so do the callbacks it leaves behind: timers, promises, listeners of
+ * signals, and the servers it opens. An error that none of them catches is logged, makes the plugin `degraded`, and
+ * ends the connection for which it was thrown; the platform runs on.
  */
 export interface PluginDefinition<N extends Needs, C extends TSchema, Self extends object> {
   /** The id in `plugin.json`. */
@@ -49,11 +54,13 @@ export interface PluginDefinition<N extends Needs, C extends TSchema, Self exten
   readonly sockets?: (socket: SocketDeclarer<Self>) => void
   readonly jobs?: (job: JobDeclarer<Self>) => void
   readonly singletons?: (singleton: SingletonDeclarer<Self>) => void
+  readonly schedules?: (schedule: ScheduleDeclarer<Self>) => void
   readonly events?: (on: EventDeclarer<Self>) => void
   readonly health?: (self: Self) => Health | Promise<Health>
 }
 
 /** A definition of whatever needs, settings and self: what the kernel loads. */
+// biome-ignore lint/suspicious/noExplicitAny: its parameters are invariant, so nothing else says "of any"
 export type AnyPlugin = PluginDefinition<any, any, any>
 
 const mark: unique symbol = Symbol.for('busbar.plugin')
@@ -63,7 +70,7 @@ export function definePlugin<
   const N extends Needs = {},
   C extends TSchema = TSchema,
   Self extends object = {}
-> (definition: PluginDefinition<N, C, Self>): PluginDefinition<N, C, Self> {
+>(definition: PluginDefinition<N, C, Self>): PluginDefinition<N, C, Self> {
   return Object.freeze({ ...definition, [mark]: true })
 }
 

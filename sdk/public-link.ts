@@ -8,13 +8,21 @@ const defaultPort = '8080'
  * undefined. It is never taken from a request: whoever sends one chooses its Host header. Throws when
  * `PUBLIC_BASE_URL` is no http or https address, so ask once at start.
  */
-export function publicLink ({ environment, loopbackOnly }: Pick<Instance, 'environment' | 'loopbackOnly'>, path: string): string | undefined {
+export function publicLink(
+  { environment, loopbackOnly }: Pick<Instance, 'environment' | 'loopbackOnly'>,
+  path: string
+): string | undefined {
   const given = environment('PUBLIC_BASE_URL')
   const base = given ?? (loopbackOnly ? `http://localhost:${environment('PORT') ?? defaultPort}` : undefined)
   if (base === undefined) return undefined
   const url = URL.canParse(base) ? new URL(base) : undefined
-  if (url === undefined || !['http:', 'https:'].includes(url.protocol) || url.search !== '' || url.hash !== '') {
+  if (
+    url === undefined ||
+    !['http:', 'https:'].includes(url.protocol) ||
+    url.search !== '' ||
+    url.hash !== ''
+  ) {
     throw new Error(`PUBLIC_BASE_URL is "${base}"; it takes an address such as https://busbar.example.com`)
   }
-  return url.href.replace(/\/+$/, '') + path
+  return url.href.replace(/(?<!\/)\/+$/, '') + path
 }

@@ -16,40 +16,78 @@ export interface ReplyOptions {
 
 const mark: unique symbol = Symbol.for('busbar.reply')
 
-interface Marked { readonly [mark]: true }
+interface Marked {
+  readonly [mark]: true
+}
 export interface ValueReply<T = unknown> extends Marked {
-  readonly kind: 'value', readonly status: number, readonly value: T, readonly options: ReplyOptions
-}
-export interface StreamReply extends Marked {
-  readonly kind: 'sse', readonly frames: AsyncIterable<SseFrame>, readonly heartbeatMs: number | null
-}
-export interface DownloadReply extends Marked {
-  readonly kind: 'download', readonly source: Readable, readonly type: string, readonly filename: string
+  readonly kind: 'value'
+  readonly status: number
+  readonly value: T
   readonly options: ReplyOptions
 }
-export interface RedirectReply extends Marked { readonly kind: 'redirect', readonly url: string }
+export interface StreamReply extends Marked {
+  readonly kind: 'sse'
+  readonly frames: AsyncIterable<SseFrame>
+  readonly heartbeatMs: number | null
+}
+export interface DownloadReply extends Marked {
+  readonly kind: 'download'
+  readonly source: Readable
+  readonly type: string
+  readonly filename: string
+  readonly options: ReplyOptions
+}
+export interface RedirectReply extends Marked {
+  readonly kind: 'redirect'
+  readonly url: string
+}
 export type Reply<T = unknown> = ValueReply<T> | StreamReply | DownloadReply | RedirectReply
 
 /** One Server-Sent Event: `data` is written as it is when a string, as JSON otherwise. */
-export interface SseFrame { readonly event?: string, readonly data: unknown }
+export interface SseFrame {
+  readonly event?: string
+  readonly data: unknown
+}
 
 /** A value with a status other than 200, or with headers or cookies. 204 takes `null`. */
-export const reply = <T>(status: number, value: T, options: ReplyOptions = {}): ValueReply<T> =>
-  ({ [mark]: true, kind: 'value', status, value, options })
+export const reply = <T>(status: number, value: T, options: ReplyOptions = {}): ValueReply<T> => ({
+  [mark]: true,
+  kind: 'value',
+  status,
+  value,
+  options
+})
 
 /**
  * A Server-Sent Events stream. Iteration stops when the client goes away (and `request.signal` aborts),
  * and waits while the client does not read. `heartbeatMs` writes a comment that often (null: never).
  */
-export const sse = (frames: AsyncIterable<SseFrame>, options: { heartbeatMs?: number | null } = {}): StreamReply =>
-  ({ [mark]: true, kind: 'sse', frames, heartbeatMs: options.heartbeatMs ?? null })
+export const sse = (
+  frames: AsyncIterable<SseFrame>,
+  options: { heartbeatMs?: number | null } = {}
+): StreamReply => ({ [mark]: true, kind: 'sse', frames, heartbeatMs: options.heartbeatMs ?? null })
 
 /** A file for the browser to save; the source is destroyed when the client goes away. */
-export const download = (source: Readable, file: { type: string, filename: string } & ReplyOptions): DownloadReply =>
-  ({ [mark]: true, kind: 'download', source, type: file.type, filename: file.filename, options: file })
+export const download = (
+  source: Readable,
+  file: { type: string; filename: string } & ReplyOptions
+): DownloadReply => ({
+  [mark]: true,
+  kind: 'download',
+  source,
+  type: file.type,
+  filename: file.filename,
+  options: file
+})
 
 /** 302 to `url`. */
 export const redirect = (url: string): RedirectReply => ({ [mark]: true, kind: 'redirect', url })
 
-export const isReply = (value: unknown): value is Reply =>
-  typeof value === 'object' && value !== null && mark in value
+export function isReply(value: unknown): value is Reply {
+  try {
+    return typeof value === 'object' && value !== null && mark in value
+  } catch {
+    // A proxy may throw at whoever asks.
+    return false
+  }
+}

@@ -3,13 +3,17 @@ import type { Readable } from 'node:stream'
 import type { Static, TSchema } from '@sinclair/typebox'
 import type { Access } from './access.js'
 import type { AnonymousCaller, ProjectId, Reach, SessionCaller, SignedInCaller } from './caller.js'
+import type { ListDeclarer } from './list.js'
 import type { Reply } from './reply.js'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** The names of the parameters in a path such as `/api/projects/:projectId/env`. */
-export type ParamsOf<U extends string> =
-  U extends `${string}:${infer P}/${infer R}` ? P | ParamsOf<R> : U extends `${string}:${infer P}` ? P : never
+export type ParamsOf<U extends string> = U extends `${string}:${infer P}/${infer R}`
+  ? P | ParamsOf<R>
+  : U extends `${string}:${infer P}`
+    ? P
+    : never
 
 /**
  * What comes in and what goes out. A path parameter whose name ends in `Id` is a UUID unless `params`
@@ -38,7 +42,7 @@ export interface Audit<P extends string = string> {
   /** Where the resource's id comes from: a path parameter, or a field of the answer. Without it a `user` is the caller. */
   readonly id?: { readonly param: P } | { readonly result: string }
   /** Another action when this field of the result is true: `regenerate_deploy_hook`. */
-  readonly otherwise?: { readonly action: string, readonly when: string }
+  readonly otherwise?: { readonly action: string; readonly when: string }
   /** The action when it fails, where the log tells the two apart: `login_failed`. */
   readonly failure?: string
   /** Where a caller without a credential says who they are: the field of the body, or else of the answer, with their e-mail address. */
@@ -47,8 +51,15 @@ export interface Audit<P extends string = string> {
   readonly unless?: string
 }
 
-/** A budget of its own for a route, by address for public routes and by user otherwise. */
-export interface RouteLimit { readonly max: number, readonly windowSeconds: number }
+/**
+ * A budget of its own for a route, by user, or by address (an IPv6 address by its /64) for public routes. Beyond it the
+ * answer is 429 with `Retry-After`, before a body is read. A public route without one still has a ceiling that only a
+ * flood meets: 3 000 requests a minute for a GET, 60 for anything else.
+ */
+export interface RouteLimit {
+  readonly max: number
+  readonly windowSeconds: number
+}
 
 export interface RouteSpec<U extends string, A extends Access, S extends RouteSchema, Self> {
   readonly method: Method
@@ -62,33 +73,47 @@ export interface RouteSpec<U extends string, A extends Access, S extends RouteSc
   /** The content type of an answer that is no JSON: `text/csv`, `text/event-stream`. For the description. */
   readonly produces?: string
   readonly body?: BodyKind
-  /** Bytes; 1 MiB unless set. */
-  readonly bodyLimit?: number
+  /**
+   * Bytes; 1 MiB unless set, and 16 KiB for a public route: one that takes more says why strangers may send it.
+   * A body beyond it is 413: at once when `Content-Length` announces it, else as soon as so much has come.
+   */
+  readonly bodyLimit?: number | { readonly bytes: number; readonly reason: string }
   /** How long the handler may take; 30 000 unless set. Streams are not limited. */
   readonly timeoutMs?: number
   readonly audit?: Audit<NoInfer<ParamsOf<U>>>
   readonly limit?: RouteLimit
   /** Honour `Idempotency-Key`: the same caller, route and key within 24 h get the first answer. */
   readonly idempotent?: boolean
+  /**
+   * Asked before the body is read, for what its content cannot change (the set-up of a platform that has been set up):
+   * a `Problem` thrown here is the answer, the body stays unread and nothing is written to the audit log.
+   */
+  readonly precondition?: (
+    request: Omit<RouteRequest<U, A, S>, 'body' | 'query'>,
+    self: Self
+  ) => void | Promise<void>
   readonly handler: (request: RouteRequest<U, A, S>, self: Self) => Answer<S> | Promise<Answer<S>>
 }
 
-type SchemaOf<S, K extends PropertyKey, Otherwise> =
-  S extends { readonly [X in K]: infer T extends TSchema } ? Static<T> : Otherwise
+type SchemaOf<S, K extends PropertyKey, Otherwise> = S extends { readonly [X in K]: infer T extends TSchema }
+  ? Static<T>
+  : Otherwise
 
-type CallerOf<A extends Access> =
-  A extends { kind: 'public' } ? AnonymousCaller | SignedInCaller
-    : A extends { kind: 'session' } ? SessionCaller
-      : SignedInCaller
+type CallerOf<A extends Access> = A extends { kind: 'public' }
+  ? AnonymousCaller | SignedInCaller
+  : A extends { kind: 'session' }
+    ? SessionCaller
+    : SignedInCaller
 
-type ProjectOf<A extends Access> =
-  A extends { project: { param: string } } ? ProjectId : undefined
+type ProjectOf<A extends Access> = A extends { project: { param: string } } ? ProjectId : undefined
 
 type ParamTypes<U extends string, A extends Access, S> = {
-  readonly [K in ParamsOf<U>]:
-  A extends { project: { of: string } } ? string
-    : A extends { project: { param: K } } ? ProjectId
-      : S extends { params: { readonly [X in K]: infer T extends TSchema } } ? Static<T>
+  readonly [K in ParamsOf<U>]: A extends { project: { of: string } }
+    ? string
+    : A extends { project: { param: K } }
+      ? ProjectId
+      : S extends { params: { readonly [X in K]: infer T extends TSchema } }
+        ? Static<T>
         : string
 }
 
@@ -119,15 +144,22 @@ export interface RouteRequest<U extends string = string, A extends Access = Acce
   readonly signal: AbortSignal
 }
 
-type Values<R> = R extends Readonly<Record<number, unknown>>
-  ? { [K in keyof R]: R[K] extends TSchema ? Static<R[K]> : null }[keyof R]
-  : unknown
+type Values<R> =
+  R extends Readonly<Record<number, unknown>>
+    ? { [K in keyof R]: R[K] extends TSchema ? Static<R[K]> : null }[keyof R]
+    : unknown
 
 /** What a handler returns: the value of a declared response (sent with the lowest 2xx status), or a `Reply`. */
 export type Answer<S> = S extends { response: infer R } ? Values<R> | Reply<Values<R>> : unknown
 
-export type RouteDeclarer<Self> = <
-  const U extends string,
-  const A extends Access<NoInfer<ParamsOf<U>>>,
-  const S extends RouteSchema<NoInfer<ParamsOf<U>>> = {}
->(spec: RouteSpec<U, A, S, Self>) => void
+export interface RouteDeclarer<Self> {
+  <
+    const U extends string,
+    const A extends Access<NoInfer<ParamsOf<U>>>,
+    const S extends RouteSchema<NoInfer<ParamsOf<U>>> = {}
+  >(
+    spec: RouteSpec<U, A, S, Self>
+  ): void
+  /** See `ListSpec`. */
+  readonly list: ListDeclarer<Self>
+}

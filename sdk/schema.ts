@@ -1,24 +1,34 @@
-import { Type, type TSchema, type Static, type TObject, type TProperties } from '@sinclair/typebox'
+import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 
 export { Type, type Static, type TSchema }
 
+/** The form of an id everywhere: lowercase and hyphenated. */
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** True for the form that ids have in paths, queries and bodies; without it PostgreSQL would refuse the statement. */
+export const isUuid = (text: string): boolean => uuidPattern.test(text)
+
 /** A UUID in lowercase hyphenated form. */
-export const uuid = () => Type.String({
-  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$', format: 'uuid'
-})
+export const uuid = () => Type.String({ pattern: uuidPattern.source, format: 'uuid' })
 
 /** An ISO 8601 instant. A `Date` in an answer is written as one. */
 export const timestamp = () => Type.Unsafe<Date | string>({ type: 'string', format: 'date-time' })
 
 /** `T` or null, as `type: [T, 'null']`: half the cost of an `anyOf` when serialising. */
-export const nullable = <T extends TSchema>(schema: T) => Type.Unsafe<Static<T> | null>(
-  typeof schema['type'] === 'string' ? { ...schema, type: [schema['type'], 'null'] } : Type.Union([schema, Type.Null()])
-)
+export const nullable = <T extends TSchema>(schema: T) =>
+  Type.Unsafe<Static<T> | null>(
+    typeof schema.type === 'string'
+      ? { ...schema, type: [schema.type, 'null'] }
+      : Type.Union([schema, Type.Null()])
+  )
 
 /** A string of bounded length without NUL, which PostgreSQL cannot store. */
-export const text = (limits: { min?: number, max: number }) => Type.String({
-  minLength: limits.min ?? 0, maxLength: limits.max, pattern: '^[^\\u0000]*$'
-})
+export const text = (limits: { min?: number; max: number }) =>
+  Type.String({
+    minLength: limits.min ?? 0,
+    maxLength: limits.max,
+    pattern: '^[^\\u0000]*$'
+  })
 
 /** One of the given strings. */
 export const oneOf = <const T extends readonly string[]>(values: T) =>
@@ -35,13 +45,19 @@ export const statusResponse = object({ status: Type.String() })
 /** The query of a list: strings, because a bad value falls back to the default instead of failing. */
 export const pagingQuery = { limit: Type.Optional(Type.String()), offset: Type.Optional(Type.String()) }
 
-export interface Page { readonly limit: number, readonly offset: number }
+export interface Page {
+  readonly limit: number
+  readonly offset: number
+}
 
 /** For `readPage` of a list without a page size of its own: everything, unless the client narrows it. */
 export const wholeList = Object.freeze({ fallback: 999_999_999, max: 999_999_999 })
 
 /** `limit` of 1 to `max` (default `fallback`) and `offset` of 0 or more; a bad value is the default. */
-export function readPage (query: { limit?: string, offset?: string }, limits: { fallback: number, max: number } = { fallback: 50, max: 200 }): Page {
+export function readPage(
+  query: { limit?: string; offset?: string },
+  limits: { fallback: number; max: number } = { fallback: 50, max: 200 }
+): Page {
   const limit = wholeNumber(query.limit)
   const offset = wholeNumber(query.offset)
   return {

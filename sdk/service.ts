@@ -16,32 +16,44 @@ export interface Service<T extends object> {
 }
 
 /** A service whose provider may be missing or turned off: `use.x.get()` is undefined then. */
-export interface OptionalService<T extends object> { readonly kind: 'optional', readonly service: Service<T> }
+export interface OptionalService<T extends object> {
+  readonly kind: 'optional'
+  readonly service: Service<T>
+}
 
 /** A key for keyed contributions that many plugins make and one plugin owns and reads. */
-export interface ExtensionPoint<T> { readonly kind: 'extension-point', readonly id: string, readonly [carried]?: T }
+export interface ExtensionPoint<T> {
+  readonly kind: 'extension-point'
+  readonly id: string
+  readonly [carried]?: T
+}
 
 /** The live view of an extension point. Contributions appear and vanish as plugins start and stop. */
 export interface Contributions<T> {
   get(key: string): T | undefined
   keys(): string[]
-  entries(): ReadonlyArray<{ readonly key: string, readonly plugin: string, readonly value: T }>
+  entries(): ReadonlyArray<{ readonly key: string; readonly plugin: string; readonly value: T }>
 }
 
-export const service = <T extends object>(id: string, { builtInOnly = false }: { readonly builtInOnly?: boolean } = {}): Service<T> =>
-  Object.freeze({ kind: 'service', id, builtInOnly })
+export const service = <T extends object>(
+  id: string,
+  { builtInOnly = false }: { readonly builtInOnly?: boolean } = {}
+): Service<T> => Object.freeze({ kind: 'service', id, builtInOnly })
 export const optional = <T extends object>(wanted: Service<T>): OptionalService<T> =>
   Object.freeze({ kind: 'optional', service: wanted })
-export const extensionPoint = <T>(id: string): ExtensionPoint<T> => Object.freeze({ kind: 'extension-point', id })
+export const extensionPoint = <T>(id: string): ExtensionPoint<T> =>
+  Object.freeze({ kind: 'extension-point', id })
 
 /** What a plugin asks for, by the name under which `use` offers it. */
-// `any` is the only way to say "of whatever type" for an invariant type parameter.
+// biome-ignore lint/suspicious/noExplicitAny: its parameters are invariant, so nothing else says "of any"
 export type Needs = Readonly<Record<string, Service<any> | OptionalService<any> | ExtensionPoint<any>>>
 
 export type Resolved<N extends Needs> = {
-  readonly [K in keyof N]:
-  N[K] extends OptionalService<infer T> ? { get(): T | undefined }
-    : N[K] extends Service<infer T> ? T
-      : N[K] extends ExtensionPoint<infer T> ? Contributions<T>
+  readonly [K in keyof N]: N[K] extends OptionalService<infer T>
+    ? { get(): T | undefined }
+    : N[K] extends Service<infer T>
+      ? T
+      : N[K] extends ExtensionPoint<infer T>
+        ? Contributions<T>
         : never
 }

@@ -2,7 +2,7 @@
 export class ApiError extends Error {
   override readonly name = 'ApiError'
 
-  constructor (
+  constructor(
     /** `POST /api/projects` */
     readonly operation: string,
     readonly status: number,
@@ -20,12 +20,13 @@ export class ApiError extends Error {
     super(`${operation} answered ${status} ${code}: ${error}`)
   }
 
-  static async from (operation: string, response: Response): Promise<ApiError> {
+  static async from(operation: string, response: Response): Promise<ApiError> {
     const text = await response.text()
     const { error, code, ...details } = objectIn(text)
     const retryAfter = response.headers.get('retry-after')
     return new ApiError(
-      operation, response.status,
+      operation,
+      response.status,
       typeof code === 'string' ? code : response.status === 429 ? 'E_RATE_LIMITED' : 'E_UNKNOWN',
       typeof error === 'string' ? error : text.trim(),
       details,
@@ -35,10 +36,10 @@ export class ApiError extends Error {
   }
 }
 
-function objectIn (text: string): Record<string, unknown> {
+function objectIn(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value as Record<string, unknown> : {}
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
   } catch {
     return {}
   }

@@ -12,13 +12,34 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch
 }
 
-export interface SignIn { readonly email: string, readonly password: string, /** Where a second factor is set up. */ readonly code?: string }
+interface SignIn {
+  readonly email: string
+  readonly password: string /** Where a second factor is set up. */
+  readonly code?: string
+}
 
-interface Sent { readonly params?: object, readonly query?: object, readonly body?: unknown, readonly signal?: AbortSignal, readonly headers?: Readonly<Record<string, string>>, readonly idempotencyKey?: string }
+interface Sent {
+  readonly params?: object
+  readonly query?: object
+  readonly body?: unknown
+  readonly signal?: AbortSignal
+  readonly headers?: Readonly<Record<string, string>>
+  readonly idempotencyKey?: string
+}
 
-type Call<M extends Method> = <P extends Path<M>>(path: P, ...rest: Rest<Of<M, P>>) => Promise<Of<M, P>['answer']>
-type Each = <P extends Path<'GET'>>(path: P, ...rest: Rest<Of<'GET', P>>) => AsyncGenerator<Item<Of<'GET', P>['answer']>>
-type Fetch = <M extends Method, P extends Path<M>>(method: M, path: P, ...rest: Rest<Of<M, P>>) => Promise<Response>
+type Call<M extends Method> = <P extends Path<M>>(
+  path: P,
+  ...rest: Rest<Of<M, P>>
+) => Promise<Of<M, P>['answer']>
+type Each = <P extends Path<'GET'>>(
+  path: P,
+  ...rest: Rest<Of<'GET', P>>
+) => AsyncGenerator<Item<Of<'GET', P>['answer']>>
+type Fetch = <M extends Method, P extends Path<M>>(
+  method: M,
+  path: P,
+  ...rest: Rest<Of<M, P>>
+) => Promise<Response>
 
 /** What one question of `each` asks for. */
 const pageSize = 100
@@ -29,7 +50,10 @@ export const createClient = (options: ClientOptions): BusbarClient => new Busbar
 export class BusbarClient {
   readonly url: string
 
-  constructor (readonly options: ClientOptions, readonly session: Session = new Session()) {
+  constructor(
+    readonly options: ClientOptions,
+    readonly session: Session = new Session()
+  ) {
     this.url = options.url.replace(/\/$/, '')
   }
 
@@ -43,52 +67,77 @@ export class BusbarClient {
   readonly each = this.#each.bind(this) as unknown as Each
 
   /** The response itself, whatever its status: for headers, streams and files. */
-  readonly fetch = (async (method: Method, path: string, options?: Sent) => await this.#send(method, path, options ?? {})) as Fetch
+  readonly fetch = (async (method: Method, path: string, options?: Sent) =>
+    await this.#send(method, path, options ?? {})) as Fetch
 
   /** The same platform as somebody else: with a session of their own. */
-  async signIn ({ email, password, code }: SignIn): Promise<BusbarClient> {
+  async signIn({ email, password, code }: SignIn): Promise<BusbarClient> {
     const { token: _token, ...options } = this.options
     const person = new BusbarClient(options)
-    const answer = await person.#data('POST', '/api/auth/login', { body: { email, password } }) as { challenge?: string }
-    if (answer.challenge !== undefined && code === undefined) {
-      throw new ApiError('POST /api/auth/login', 401, 'E_SECOND_FACTOR_REQUIRED', 'this account has a second factor: give its code', answer, undefined, undefined)
+    const answer = (await person.#data('POST', '/api/auth/login', { body: { email, password } })) as {
+      challenge?: string
     }
-    if (answer.challenge !== undefined) await person.#data('POST', '/api/auth/login/verify', { body: { challenge: answer.challenge, code } })
+    if (answer.challenge !== undefined && code === undefined) {
+      throw new ApiError(
+        'POST /api/auth/login',
+        401,
+        'E_SECOND_FACTOR_REQUIRED',
+        'this account has a second factor: give its code',
+        answer,
+        undefined,
+        undefined
+      )
+    }
+    if (answer.challenge !== undefined)
+      await person.#data('POST', '/api/auth/login/verify', { body: { challenge: answer.challenge, code } })
     return person
   }
 
   /** The same platform with a personal access token. */
-  withToken (token: string): BusbarClient { return new BusbarClient({ ...this.options, token }) }
+  withToken(token: string): BusbarClient {
+    return new BusbarClient({ ...this.options, token })
+  }
 
   /** The headers that carry the credential, for what is no request of this client: a WebSocket. */
-  credential (): Readonly<Record<string, string>> {
+  credential(): Readonly<Record<string, string>> {
     const { token } = this.options
     return token === undefined ? this.session.headers(false) : { authorization: `Bearer ${token}` }
   }
 
-  #caller<M extends Method> (method: M): Call<M> {
-    return (async (path: string, options?: Sent) => await this.#data(method, path, options)) as unknown as Call<M>
+  #caller<M extends Method>(method: M): Call<M> {
+    return (async (path: string, options?: Sent) =>
+      await this.#data(method, path, options)) as unknown as Call<M>
   }
 
-  async * #each (path: string, { query = {}, ...rest }: Sent = {}): AsyncGenerator<unknown> {
+  async *#each(path: string, { query = {}, ...rest }: Sent = {}): AsyncGenerator<unknown> {
     for (let offset = 0; ; offset += pageSize) {
-      const answer = await this.#data('GET', path, { ...rest, query: { ...query, limit: String(pageSize), offset: String(offset) } })
-      const items = Array.isArray(answer) ? answer as unknown[] : (answer as { items: unknown[] }).items
-      yield * items
+      const answer = await this.#data('GET', path, {
+        ...rest,
+        query: { ...query, limit: String(pageSize), offset: String(offset) }
+      })
+      const items = Array.isArray(answer) ? (answer as unknown[]) : (answer as { items: unknown[] }).items
+      yield* items
       if (items.length < pageSize) return
     }
   }
 
-  async #data (method: Method, path: string, sent: Sent | undefined): Promise<unknown> {
+  async #data(method: Method, path: string, sent: Sent | undefined): Promise<unknown> {
     const response = await this.#send(method, path, sent ?? {})
     if (!response.ok) throw await ApiError.from(`${method} ${path}`, response)
     const type = response.headers.get('content-type') ?? ''
     if (type.includes('application/json')) return await response.json()
-    if (type === '') { await response.body?.cancel(); return undefined }
+    if (type === '') {
+      await response.body?.cancel()
+      return undefined
+    }
     return response
   }
 
-  async #send (method: Method, path: string, { params = {}, query = {}, body, signal, headers, idempotencyKey }: Sent): Promise<Response> {
+  async #send(
+    method: Method,
+    path: string,
+    { params = {}, query = {}, body, signal, headers, idempotencyKey }: Sent
+  ): Promise<Response> {
     const { token, timeoutMs = 30_000, fetch: send = fetch } = this.options
     const isChange = method !== 'GET'
     const isText = typeof body === 'string' || body instanceof Uint8Array
@@ -100,7 +149,7 @@ export class BusbarClient {
         ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
         ...headers
       },
-      body: body === undefined ? undefined : isText ? body as string : JSON.stringify(body),
+      body: body === undefined ? undefined : isText ? (body as string) : JSON.stringify(body),
       signal: signal ?? AbortSignal.timeout(timeoutMs),
       redirect: 'manual'
     })
@@ -109,13 +158,17 @@ export class BusbarClient {
   }
 }
 
-function addressOf (path: string, params: object, query: object): string {
+function addressOf(path: string, params: object, query: object): string {
   const values = params as Record<string, string | undefined>
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = values[name]
     if (value === undefined) throw new TypeError(`${path} needs params.${name}`)
     return encodeURIComponent(value)
   })
-  const asked = new URLSearchParams(Object.entries(query).flatMap(([name, value]) => value === undefined ? [] : [[name, String(value)] as [string, string]]))
+  const asked = new URLSearchParams(
+    Object.entries(query).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)] as [string, string]]
+    )
+  )
   return asked.size === 0 ? filled : `${filled}?${asked.toString()}`
 }

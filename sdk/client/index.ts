@@ -7,6 +7,6 @@
  *     const applications = await busbar.get('/api/projects/{projectId}/applications', { params: { projectId: project.id } })
  */
 export { ApiError } from './api-error.js'
-export { createClient, BusbarClient, type ClientOptions } from './busbar-client.js'
+export { BusbarClient, type ClientOptions, createClient } from './busbar-client.js'
 export type { Operations } from './operations.generated.js'
 export type { Answer, Body, Item, Options, Path } from './types.js'

@@ -302,9 +302,10 @@ export interface Operations {
     body: undefined
     answer: {
       setup_required: boolean
+      code_required: boolean
     }
   }
-  /** Setup. Public: makes the first user; refused as soon as there is one. */
+  /** Setup. Public: makes the first user; refused as soon as there is one, and without the one-time code where the network reaches it. */
   'POST /api/auth/setup': {
     params: {}
     query: {}
@@ -313,6 +314,7 @@ export interface Operations {
       password: string
       username?: string
       instance_name?: string
+      code?: string
     }
     answer: {
       id: string
@@ -633,7 +635,9 @@ export interface Operations {
       pluginId: string
     }
     query: {}
-    body: undefined
+    body: {
+      cascade?: boolean
+    }
     answer: {
       id: string
       name: string
@@ -653,6 +657,48 @@ export interface Operations {
       config_schema: Record<string, unknown> | null
       routes: number
       channels: string[]
+    }
+  }
+  /** Purge Plugin. A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
+  'POST /api/plugins/{pluginId}/purge': {
+    params: {
+      pluginId: string
+    }
+    query: {}
+    body: {
+      dry_run?: boolean
+    }
+    answer: {
+      id: string
+      name: string
+      description: string
+      version: string
+      built_in: boolean
+      essential: boolean
+      wanted: boolean
+      state: "installed" | "blocked" | "misconfigured" | "migration-failed" | "starting" | "running" | "degraded" | "retrying" | "stopping" | "stopped" | "failed" | "quarantined"
+      reason: string | null
+      since: string
+      requires: string[]
+      optional: string[]
+      dependents: string[]
+      grants: string[]
+      config: Record<string, unknown>
+      config_schema: Record<string, unknown> | null
+      routes: number
+      channels: string[]
+      purge: {
+        dry_run: boolean
+        schema: string
+        tables: {
+          name: string
+          rows: number
+        }[]
+        jobs: number
+        settings: boolean
+        files: boolean
+        dump: string | null
+      }
     }
   }
   /** Reload Plugin. A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */

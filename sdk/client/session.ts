@@ -5,24 +5,31 @@
 export class Session {
   readonly #cookies = new Map<string, string>()
 
-  keep (response: Response): void {
+  keep(response: Response): void {
     for (const line of response.headers.getSetCookie()) {
       const [pair = '', ...attributes] = line.split(';')
       const name = pair.slice(0, pair.indexOf('='))
       const value = pair.slice(pair.indexOf('=') + 1)
-      if (value === '' || attributes.some(attribute => /^ *max-age=(0|-\d+) *$/i.test(attribute))) this.#cookies.delete(name)
+      if (value === '' || attributes.some(attribute => /^ *max-age=(0|-\d+) *$/i.test(attribute)))
+        this.#cookies.delete(name)
       else this.#cookies.set(name, value)
     }
   }
 
-  headers (isChange: boolean): Record<string, string> {
+  headers(isChange: boolean): Record<string, string> {
     const csrf = this.#cookies.get('csrf_token') ?? browserCookie('csrf_token')
     const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    return { ...(cookie === '' ? {} : { cookie }), ...(isChange && csrf !== undefined ? { 'x-csrf-token': csrf } : {}) }
+    return {
+      ...(cookie === '' ? {} : { cookie }),
+      ...(isChange && csrf !== undefined ? { 'x-csrf-token': csrf } : {})
+    }
   }
 }
 
-function browserCookie (name: string): string | undefined {
+function browserCookie(name: string): string | undefined {
   const { document } = globalThis as { document?: { readonly cookie: string } }
-  return document?.cookie.split('; ').find(pair => pair.startsWith(`${name}=`))?.slice(name.length + 1)
+  return document?.cookie
+    .split('; ')
+    .find(pair => pair.startsWith(`${name}=`))
+    ?.slice(name.length + 1)
 }

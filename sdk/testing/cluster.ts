@@ -12,9 +12,9 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-export interface TestDatabaseOptions {
+interface TestDatabaseOptions {
   /** Made once per `key` and copied from then on: a database with its migrations done, for example. */
-  readonly template?: { readonly key: string, prepare(url: string): Promise<void> }
+  readonly template?: { readonly key: string; prepare(url: string): Promise<void> }
 }
 
 const lockSpace = 0x74657374
@@ -23,7 +23,7 @@ const lockSpace = 0x74657374
  * A fresh, empty database on the server named by TEST_DATABASE_URL, or else on a PostgreSQL of the test
  * run's own, which all its processes share and the first of them starts (`.lab/pg` beside package.json).
  */
-export async function createDatabase ({ template }: TestDatabaseOptions = {}): Promise<TestDatabase> {
+export async function createDatabase({ template }: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const server = await serverUrl()
   const name = `t_${process.pid}_${randomBytes(6).toString('hex')}`
   await withClient(server, async client => {
@@ -33,28 +33,36 @@ export async function createDatabase ({ template }: TestDatabaseOptions = {}): P
   })
   return {
     url: onDatabase(server, name),
-    drop: async () => await withClient(server, async client => { await client.query(`drop database if exists ${name} with (force)`) })
+    drop: async () =>
+      await withClient(server, async client => {
+        await client.query(`drop database if exists ${name} with (force)`)
+      })
   }
 }
 
 /** Ends the test run's own PostgreSQL. Nothing is kept of a database that was not dropped. */
-export async function stopCluster (): Promise<void> {
-  if (process.env['TEST_DATABASE_URL']) return
+export async function stopCluster(): Promise<void> {
+  if (process.env.TEST_DATABASE_URL) return
   await stopEmbedded(clusterDirectory())
 }
 
 let started: Promise<string> | undefined
 
-const serverUrl = async (): Promise<string> => process.env['TEST_DATABASE_URL'] || await (started ??= startCluster())
+async function serverUrl(): Promise<string> {
+  if (process.env.TEST_DATABASE_URL) return process.env.TEST_DATABASE_URL
+  started ??= startCluster()
+  return await started
+}
 
-async function startCluster (): Promise<string> {
+async function startCluster(): Promise<string> {
   const directory = clusterDirectory()
   await mkdir(directory, { recursive: true, mode: 0o711 })
   await writeFile(join(dirname(directory), '.gitignore'), '*\n')
-  return (await startEmbedded({ directory, log: pino({ level: 'silent' }), fsync: false, detached: true })).url
+  return (await startEmbedded({ directory, log: pino({ level: 'silent' }), fsync: false, detached: true }))
+    .url
 }
 
-function clusterDirectory (): string {
+function clusterDirectory(): string {
   for (let at = process.cwd(); at !== dirname(at); at = dirname(at)) {
     if (existsSync(join(at, 'package.json'))) return join(at, '.lab', 'pg')
   }
@@ -62,20 +70,29 @@ function clusterDirectory (): string {
 }
 
 /** Databases of this machine's test processes that died before they could drop them. */
-async function sweep (client: pg.Client): Promise<void> {
-  if (process.env['TEST_DATABASE_URL'] || hasSwept) return
+async function sweep(client: pg.Client): Promise<void> {
+  if (process.env.TEST_DATABASE_URL || hasSwept) return
   hasSwept = true
-  const { rows } = await client.query<{ datname: string }>(String.raw`select datname from pg_database where datname ~ '^t_\d+_[0-9a-f]+$'`)
+  const { rows } = await client.query<{ datname: string }>(
+    String.raw`select datname from pg_database where datname ~ '^t_\d+_[0-9a-f]+$'`
+  )
   for (const { datname } of rows) {
     if (isAlive(Number(datname.split('_')[1]))) continue
-    await client.query(`drop database if exists ${datname} with (force)`).catch(() => { /* another process sweeps too */ })
+    await client.query(`drop database if exists ${datname} with (force)`).catch(() => {
+      /* another process sweeps too */
+    })
   }
 }
 let hasSwept = false
 
-async function prepareTemplate (client: pg.Client, server: string, { key, prepare }: NonNullable<TestDatabaseOptions['template']>): Promise<string> {
+async function prepareTemplate(
+  client: pg.Client,
+  server: string,
+  { key, prepare }: NonNullable<TestDatabaseOptions['template']>
+): Promise<string> {
   const name = `template_${createHash('sha256').update(key).digest('hex').slice(0, 16)}`
-  const isThere = async (): Promise<boolean> => (await client.query('select 1 from pg_database where datname = $1', [name])).rowCount === 1
+  const isThere = async (): Promise<boolean> =>
+    (await client.query('select 1 from pg_database where datname = $1', [name])).rowCount === 1
   if (await isThere()) return name
   const lock = [lockSpace, parseInt(name.slice(-7), 16)]
   await client.query('select pg_advisory_lock($1, $2)', lock)
@@ -92,7 +109,7 @@ async function prepareTemplate (client: pg.Client, server: string, { key, prepar
   }
 }
 
-async function withClient<T> (url: string, run: (client: pg.Client) => Promise<T>): Promise<T> {
+async function withClient<T>(url: string, run: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {

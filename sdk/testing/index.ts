@@ -5,7 +5,15 @@
 export { accessMatrix, type MatrixRow } from './access-matrix.js'
 export { createDatabase, type TestDatabase } from './cluster.js'
 export type { HappyCall, HappyCalls, HappyFixture, HappyFixtures } from './happy-calls.js'
-export { testClock, type TestClock } from './test-clock.js'
-export { TestClient, type TestAnswer, type TestRequest } from './test-client.js'
-export { createTestKernel, type TestKernel, type TestKernelOptions, type TestState, type TestUser } from './test-kernel.js'
-export { TestSocket, type Frame } from './test-socket.js'
+export { type TestAnswer, TestClient, type TestRequest } from './test-client.js'
+export { type TestClock, testClock } from './test-clock.js'
+export {
+  closers,
+  createTestKernel,
+  type TestKernel,
+  type TestKernelOptions,
+  type TestState,
+  type TestUser
+} from './test-kernel.js'
+export { type Frame, TestSocket } from './test-socket.js'
+export { until } from './until.js'

@@ -17,25 +17,37 @@ export interface TestRequest {
 
 /** Someone who calls the API: with a session's cookies, a token, or nothing. */
 export class TestClient {
-  constructor (
+  constructor(
     readonly url: string,
     readonly credential: Readonly<Record<string, string>> = {},
     /** The user behind the credential; undefined for an anonymous client. */
     readonly userId: string | undefined = undefined
   ) {}
 
-  async get (path: string, options: TestRequest = {}): Promise<TestAnswer> { return await this.send('GET', path, options) }
-  async post (path: string, body?: unknown, options: TestRequest = {}): Promise<TestAnswer> { return await this.send('POST', path, { ...options, body }) }
-  async put (path: string, body?: unknown, options: TestRequest = {}): Promise<TestAnswer> { return await this.send('PUT', path, { ...options, body }) }
-  async patch (path: string, body?: unknown, options: TestRequest = {}): Promise<TestAnswer> { return await this.send('PATCH', path, { ...options, body }) }
-  async delete (path: string, options: TestRequest = {}): Promise<TestAnswer> { return await this.send('DELETE', path, options) }
+  async get(path: string, options: TestRequest = {}): Promise<TestAnswer> {
+    return await this.send('GET', path, options)
+  }
+  async post(path: string, body?: unknown, options: TestRequest = {}): Promise<TestAnswer> {
+    return await this.send('POST', path, { ...options, body })
+  }
+  async put(path: string, body?: unknown, options: TestRequest = {}): Promise<TestAnswer> {
+    return await this.send('PUT', path, { ...options, body })
+  }
+  async patch(path: string, body?: unknown, options: TestRequest = {}): Promise<TestAnswer> {
+    return await this.send('PATCH', path, { ...options, body })
+  }
+  async delete(path: string, options: TestRequest = {}): Promise<TestAnswer> {
+    return await this.send('DELETE', path, options)
+  }
 
-  async send (method: string, path: string, { headers = {}, body }: TestRequest = {}): Promise<TestAnswer> {
+  async send(method: string, path: string, { headers = {}, body }: TestRequest = {}): Promise<TestAnswer> {
     const isRaw = typeof body === 'string' || Buffer.isBuffer(body)
     const payload = body === undefined ? undefined : isRaw ? body : JSON.stringify(body)
     const sent = {
       ...this.credential,
-      ...(payload === undefined ? {} : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(payload)) }),
+      ...(payload === undefined
+        ? {}
+        : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(payload)) }),
       ...headers
     }
     return await new Promise<TestAnswer>((resolve, reject) => {
@@ -46,7 +58,11 @@ export class TestClient {
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString()
           const isJson = (response.headers['content-type'] ?? '').includes('json')
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text === '' ? null : isJson ? JSON.parse(text) : text })
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            body: text === '' ? null : isJson ? JSON.parse(text) : text
+          })
         })
       })
       call.on('error', reject)

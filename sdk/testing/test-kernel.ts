@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { identity, type Identity } from 'busbar/api/identity'
-import { cookieNames, type AnyPlugin, type Clock, type Role, type Scope, type Service } from 'busbar/sdk'
+import { type Identity, identity } from 'busbar/api/identity'
+import { type AnyPlugin, type Clock, cookieNames, type Role, type Scope, type Service } from 'busbar/sdk'
 import { readSettings } from '../../core/config/environment.js'
-import { startKernel, type Kernel } from '../../core/kernel.js'
-import { parseManifest, type Manifest } from '../../core/plugins/manifest.js'
+import { type Kernel, startKernel } from '../../core/kernel.js'
+import { type Manifest, parseManifest } from '../../core/plugins/manifest.js'
 import type { TestDatabase } from './cluster.js'
 import { createMigratedDatabase } from './migrated-database.js'
 import { TestClient } from './test-client.js'
@@ -19,13 +19,20 @@ export interface TestKernelOptions {
   /** A folder of third-party plugins, which stay off until they are enabled. */
   readonly thirdParty?: string
   /** Plugins as values, treated as built in: `{ manifest: { id: 'probe' }, definition: definePlugin(…) }`. */
-  readonly inline?: ReadonlyArray<{ readonly manifest: Partial<Manifest> & { readonly id: string }, readonly definition: AnyPlugin }>
+  readonly inline?: ReadonlyArray<{
+    readonly manifest: Partial<Manifest> & { readonly id: string }
+    readonly definition: AnyPlugin
+  }>
   /** `testClock()` from `busbar/sdk/testing` to move time by hand; the system's otherwise. */
   readonly clock?: Clock
   /** Environment variables of the platform: `{ GIT_PRIVATE_HOSTS: 'deny' }`. */
   readonly environment?: Readonly<Record<string, string>>
   /** Keep this directory's and database's state for a second kernel (a restart). */
   readonly state?: TestState
+  /** Watch the event loop, as production does. */
+  readonly watchesEventLoop?: boolean
+  /** Do not wait for the third-party plugins that are on: they may hang. */
+  readonly unsettled?: boolean
   /** Receives every log line (JSON). */
   readonly onLog?: (line: string) => void
 }
@@ -36,7 +43,12 @@ export interface TestState {
   readonly directory: string
 }
 
-export interface TestUser { readonly id: string, readonly email: string, readonly password: string, readonly role: Role }
+export interface TestUser {
+  readonly id: string
+  readonly email: string
+  readonly password: string
+  readonly role: Role
+}
 
 /** A real platform for one test file: its own database, its own port, everything else as in production. */
 export interface TestKernel {
@@ -47,7 +59,10 @@ export interface TestKernel {
   readonly as: {
     anonymous(): TestClient
     session(name?: 'admin' | 'member' | (string & {})): Promise<TestClient>
-    token(scope: Scope, options?: { readonly pins?: readonly string[], readonly user?: string }): Promise<TestClient>
+    token(
+      scope: Scope,
+      options?: { readonly pins?: readonly string[]; readonly user?: string }
+    ): Promise<TestClient>
   }
   user(name: string): Promise<TestUser>
   socket(client: TestClient, path?: string): Promise<TestSocket>
@@ -59,9 +74,12 @@ export interface TestKernel {
   close(): Promise<void>
 }
 
+/** Each takes away what a platform keeps beside its folder and its database; they run at every `close`. */
+export const closers = new Set<(state: TestState) => Promise<void>>()
+
 const builtIns = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'plugins')
 const password = 'correct horse battery'
-const firstPort = 20_000 + process.pid % 120 * 100
+const firstPort = 20_000 + (process.pid % 120) * 100
 const directPorts = `${firstPort}-${firstPort + 99}`
 
 /**
@@ -72,16 +90,22 @@ const directPorts = `${firstPort}-${firstPort + 99}`
  *     const admin = await k.as.session()
  *     const answer = await admin.post('/api/projects', { name: 'Shop', slug: 'shop' })
  */
-export async function createTestKernel (options: TestKernelOptions = {}): Promise<TestKernel> {
+export async function createTestKernel(options: TestKernelOptions = {}): Promise<TestKernel> {
   const state = options.state ?? {
     database: await createMigratedDatabase(async url => {
       const directory = await mkdtemp(join(tmpdir(), 'busbar-template-'))
       const kernel = await boot({}, { database: { url, drop: async () => {} }, directory })
-      return { close: async () => { await kernel.close(); await rm(directory, { recursive: true, force: true }) } }
+      return {
+        close: async () => {
+          await kernel.close()
+          await rm(directory, { recursive: true, force: true })
+        }
+      }
     }),
     directory: await mkdtemp(join(tmpdir(), 'busbar-test-'))
   }
   const kernel = await boot(options, state)
+  if (options.unsettled !== true) await kernel.settled
   const url = `http://127.0.0.1:${kernel.address.port}`
   for (const folder of folders(options)) await kernel.reconciler.enable(basename(folder))
   const people = new People(kernel, url)
@@ -106,6 +130,7 @@ export async function createTestKernel (options: TestKernelOptions = {}): Promis
     stop,
     close: async () => {
       await stop()
+      for (const remove of closers) await remove(state)
       await state.database.drop()
       await rm(state.directory, { recursive: true, force: true })
     }
@@ -115,27 +140,49 @@ export async function createTestKernel (options: TestKernelOptions = {}): Promis
 const folders = ({ plugins = [] }: TestKernelOptions): string[] =>
   plugins.map(plugin => resolve(plugin instanceof URL ? fileURLToPath(plugin) : plugin))
 
-async function boot (options: TestKernelOptions, { database, directory }: TestState): Promise<Kernel> {
+async function boot(options: TestKernelOptions, { database, directory }: TestState): Promise<Kernel> {
   const settings = readSettings({
-    PATH: process.env['PATH'], HOME: process.env['HOME'], DOCKER_HOST: process.env['DOCKER_HOST'],
-    LOG_LEVEL: options.onLog === undefined ? 'silent' : 'debug', LOG_FORMAT: 'json',
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    DOCKER_HOST: process.env.DOCKER_HOST,
+    // Where several engines share the machine's network.
+    BUSBAR_SUBNETS: process.env.BUSBAR_SUBNETS,
+    LOG_LEVEL: options.onLog === undefined ? 'silent' : 'debug',
+    LOG_FORMAT: 'json',
     // Test files run side by side: an address that one has closed for a moment must not be taken by another.
     BUSBAR_DIRECT_PORTS: directPorts,
     ...options.environment,
-    BUSBAR_DIR: directory, DATABASE_URL: database.url, PORT: '0'
+    BUSBAR_DIR: directory,
+    DATABASE_URL: database.url,
+    PORT: '0'
   })
-  const roots = folders(options).map(folder => ({ directory: dirname(folder), builtIn: false, only: basename(folder) }))
+  const roots = folders(options).map(folder => ({
+    directory: dirname(folder),
+    builtIn: false,
+    only: basename(folder)
+  }))
   return await startKernel({
     settings,
-    roots: [{ directory: builtIns, builtIn: true }, ...roots, ...(options.thirdParty === undefined ? [] : [{ directory: options.thirdParty, builtIn: false }])],
-    inline: (options.inline ?? []).map(({ manifest, definition }) => ({ manifest: wholeManifest(manifest), definition })),
+    roots: [
+      { directory: builtIns, builtIn: true },
+      ...roots,
+      ...(options.thirdParty === undefined ? [] : [{ directory: options.thirdParty, builtIn: false }])
+    ],
+    inline: (options.inline ?? []).map(({ manifest, definition }) => ({
+      manifest: wholeManifest(manifest),
+      definition
+    })),
     clock: options.clock,
+    watchesEventLoop: options.watchesEventLoop,
     logDestination: options.onLog === undefined ? undefined : { write: options.onLog }
   })
 }
 
 const wholeManifest = (given: Partial<Manifest> & { id: string }): Manifest =>
-  parseManifest(JSON.stringify({ version: '0.1.0', sdk: '^0.1.0', name: given.id, description: 'a test', ...given }), given.id)
+  parseManifest(
+    JSON.stringify({ version: '0.1.0', sdk: '^0.1.0', name: given.id, description: 'a test', ...given }),
+    given.id
+  )
 
 /** Users, sessions and tokens made on demand through the platform's own identity. */
 class People {
@@ -144,46 +191,74 @@ class People {
 
   readonly #identity: Identity
 
-  constructor ({ registry }: Kernel, readonly url: string) {
+  constructor(
+    { registry }: Kernel,
+    readonly url: string
+  ) {
     this.#identity = registry.handle(identity.id) as Identity
   }
 
-  async user (name: string): Promise<TestUser> {
+  async user(name: string): Promise<TestUser> {
     let user = this.#users.get(name)
-    if (user === undefined) this.#users.set(name, user = this.#create(name))
+    if (user === undefined) {
+      user = this.#create(name)
+      this.#users.set(name, user)
+    }
     return await user
   }
 
-  async session (name: string): Promise<TestClient> {
+  async session(name: string): Promise<TestClient> {
     let session = this.#sessions.get(name)
-    if (session === undefined) this.#sessions.set(name, session = this.#signIn(name))
+    if (session === undefined) {
+      session = this.#signIn(name)
+      this.#sessions.set(name, session)
+    }
     return await session
   }
 
-  async token (scope: Scope, name: string, pins: readonly string[] | undefined): Promise<TestClient> {
+  async token(scope: Scope, name: string, pins: readonly string[] | undefined): Promise<TestClient> {
     const session = await this.session(name)
-    const answer = await session.post('/api/tokens', { name: `${scope} ${randomUUID()}`, scopes: [scope], ...(pins === undefined ? {} : { project_ids: pins }) })
+    const answer = await session.post('/api/tokens', {
+      name: `${scope} ${randomUUID()}`,
+      scopes: [scope],
+      ...(pins === undefined ? {} : { project_ids: pins })
+    })
     if (answer.status !== 201) throw new Error(`no token: ${answer.status} ${JSON.stringify(answer.body)}`)
-    return new TestClient(this.url, { authorization: `Bearer ${answer.body.token as string}` }, session.userId)
+    return new TestClient(
+      this.url,
+      { authorization: `Bearer ${answer.body.token as string}` },
+      session.userId
+    )
   }
 
-  async #create (name: string): Promise<TestUser> {
+  async #create(name: string): Promise<TestUser> {
     const email = `${name}@example.com`
     const role: Role = name === 'admin' ? 'admin' : 'member'
     if (name !== 'admin') await this.user('admin')
-    const existing = (await this.#identity.listUsers({ limit: 1000, offset: 0 })).rows.find(row => row.email === email)
-    const row = existing ?? (role === 'admin'
-      ? await this.#identity.setUp({ email, password, username: name })
-      : await this.#identity.createUser({ email, password, role, username: name }))
+    const existing = (await this.#identity.listUsers({ limit: 1000, offset: 0 })).rows.find(
+      row => row.email === email
+    )
+    const row =
+      existing ??
+      (role === 'admin'
+        ? await this.#identity.setUp({ email, password, username: name })
+        : await this.#identity.createUser({ email, password, role, username: name }))
     return { id: row.id, email, password, role }
   }
 
-  async #signIn (name: string): Promise<TestClient> {
+  async #signIn(name: string): Promise<TestClient> {
     const user = await this.user(name)
-    const outcome = await this.#identity.login({ email: user.email, password }, { ip: '127.0.0.1', userAgent: 'test' })
+    const outcome = await this.#identity.login(
+      { email: user.email, password },
+      { ip: '127.0.0.1', userAgent: 'test' }
+    )
     if (outcome.kind !== 'signedIn') throw new Error(`${name} has a second factor`)
     const cookies = outcome.grant.cookies
     const csrf = cookies.find(cookie => cookie.name === cookieNames.csrf)?.value ?? ''
-    return new TestClient(this.url, { cookie: cookies.map(({ name: key, value }) => `${key}=${value}`).join('; '), 'x-csrf-token': csrf }, user.id)
+    return new TestClient(
+      this.url,
+      { cookie: cookies.map(({ name: key, value }) => `${key}=${value}`).join('; '), 'x-csrf-token': csrf },
+      user.id
+    )
   }
 }

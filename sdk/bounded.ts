@@ -1,0 +1,39 @@
+/** How long `bounded` waits, until what, and for whom. */
+export interface Bounds {
+  readonly ms: number
+  /** What aborts ends the wait at once, with its reason. */
+  readonly signal?: AbortSignal | undefined
+  /** For the error: `the hook of the plugin "quota"`. */
+  readonly what: string
+}
+
+/**
+ * Waits for other people's code, but not for ever: settles like `work`, rejects with the signal's reason when that
+ * aborts, and with an `Error` that names `what` after `ms`. The work itself goes on; nobody waits for it any more.
+ * For every call into another plugin's contribution:
+ *
+ *     await bounded(() => value.refuses(application), { ms: 30_000, signal, what: `the deploy gate of the plugin "${plugin}"` })
+ */
+export async function bounded<T>(work: () => T | Promise<T>, { ms, signal, what }: Bounds): Promise<T> {
+  signal?.throwIfAborted()
+  const over = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const ended = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error(`${what} did not answer within ${ms / 1000} s`))
+    }, ms)
+    signal?.addEventListener(
+      'abort',
+      () => {
+        reject(signal.reason)
+      },
+      { once: true, signal: over.signal }
+    )
+  })
+  try {
+    return await Promise.race([(async () => await work())(), ended])
+  } finally {
+    clearTimeout(timer)
+    over.abort()
+  }
+}

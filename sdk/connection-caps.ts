@@ -1,0 +1,86 @@
+import type { Server } from 'node:http'
+import { isIP, type Socket } from 'node:net'
+
+export interface ConnectionCaps {
+  /** Open connections of the server, whoever holds them. */
+  readonly inAll: number
+  /** Of one client: an IPv4 address, or the /64 of an IPv6 address. */
+  readonly perAddress: number
+  /** True for an address that stands for many clients, as that of a proxy does: it has no cap of its own. */
+  readonly isExempt?: (address: string) => boolean
+  /** Counts the connections of several servers together: hand the same object to each. `each` of them may have so many whatever the others have, of one client a quarter of that. */
+  readonly together?: { open: number; readonly max: number; readonly each?: number }
+}
+
+const idleSweepMs = 1_000
+
+/**
+ * Refuses connections beyond the caps, with 429 or 503, before anything is read from them; at the cap for all, idle
+ * ones end first. An upgraded connection (a WebSocket) counts until it closes. Call it before the server listens.
+ */
+export function capConnections(
+  server: Server,
+  { inAll, perAddress, isExempt = () => false, together = { open: 0, max: Infinity } }: ConnectionCaps
+): void {
+  const byAddress = new Map<string, number>()
+  let open = 0
+  let sweptAt = -Infinity
+  server.on('connection', (socket: Socket) => {
+    const address = plainAddress(socket.remoteAddress ?? '')
+    const key = isExempt(address) ? undefined : networkOf(address)
+    const ofAddress = key === undefined ? 0 : (byAddress.get(key) ?? 0)
+    if (ofAddress >= perAddress)
+      return refuse(socket, '429 Too Many Requests', 'too many connections from this address')
+    const each = together.each ?? 0
+    const isBeyondOwn = open >= each || ofAddress >= each / 4
+    if (open >= inAll || (together.open >= together.max && isBeyondOwn)) {
+      if (performance.now() - sweptAt > idleSweepMs) {
+        sweptAt = performance.now()
+        server.closeIdleConnections()
+      }
+      return refuse(socket, '503 Service Unavailable', 'too many connections')
+    }
+    open++
+    together.open++
+    if (key !== undefined) byAddress.set(key, ofAddress + 1)
+    socket.once('close', () => {
+      open--
+      together.open--
+      if (key === undefined) return
+      const left = (byAddress.get(key) ?? 1) - 1
+      if (left > 0) byAddress.set(key, left)
+      else byAddress.delete(key)
+    })
+  })
+}
+
+function refuse(socket: Socket, status: string, error: string): void {
+  const body = JSON.stringify({
+    error: `${error}: close some, or try again later`,
+    code: 'E_TOO_MANY_CONNECTIONS'
+  })
+  socket.end(
+    `HTTP/1.1 ${status}\r\nconnection: close\r\nretry-after: 5\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+  )
+  // Whether the client reads it or not.
+  socket.destroySoon()
+}
+
+const mappedAddress = /^::ffff:(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})$/i
+
+/** The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2), as a socket for both shows it; any other as it is. */
+export const plainAddress = (address: string): string => mappedAddress.exec(address)?.[1] ?? address
+
+/** Who shares a budget: an IPv4 address, or the /64 from which one subscriber may take any IPv6 address. */
+export function networkOf(address: string): string {
+  if (isIP(address) !== 6) return address
+  const [left = [], right = []] = address
+    .replace(/%.*/, '')
+    .split('::')
+    .map(half => half.split(':').filter(group => group !== ''))
+  const zeros = Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0')
+  return [...left, ...zeros, ...right]
+    .slice(0, 4)
+    .map(group => parseInt(group, 16).toString(16))
+    .join(':')
+}

@@ -1,0 +1,76 @@
+import type { Static, TObject, TProperties, TSchema } from '@sinclair/typebox'
+import type { Access } from './access.js'
+import { reply } from './reply.js'
+import type { ParamsOf, RouteRequest, RouteSchema, RouteSpec } from './route.js'
+import { list as listOf, object, type Page, pagingQuery, readPage, wholeList } from './schema.js'
+
+/** One page of a list, and how many rows there are on all its pages. */
+export interface Rows<T> {
+  readonly rows: readonly T[]
+  readonly total: number
+}
+
+/** The limits of a page; `fallback` counts where the client names none, or one above `max`. */
+export interface PageLimits {
+  readonly fallback: number
+  readonly max: number
+}
+
+/** For a list that may grow without bound: 50 rows a page, 200 at most. */
+export const pagedList: PageLimits = Object.freeze({ fallback: 50, max: 200 })
+
+/**
+ * A `GET` that answers an array. Its query takes `limit` and `offset` (a bad value is the default), and the
+ * answer says in `X-Total-Count` how many rows there are in all.
+ */
+export interface ListSpec<U extends string, A extends Access, Q extends TProperties, I extends TSchema, Self>
+  extends Pick<RouteSpec<U, A, {}, Self>, 'url' | 'access' | 'summary' | 'group' | 'timeoutMs' | 'limit'> {
+  /** The schema of one row. */
+  readonly items: I
+  /** Filters besides `limit` and `offset`. */
+  readonly query?: Q
+  /** Everything at once unless given. */
+  readonly page?: PageLimits
+  readonly handler: (request: ListRequest<U, A, Q>, self: Self) => Rows<Static<I>> | Promise<Rows<Static<I>>>
+}
+
+export type ListRequest<
+  U extends string = string,
+  A extends Access = Access,
+  Q extends TProperties = {}
+> = RouteRequest<U, A, { query: TObject<Q> }> & { readonly page: Page }
+
+export type ListDeclarer<Self> = <
+  const U extends string,
+  const A extends Access<NoInfer<ParamsOf<U>>>,
+  I extends TSchema,
+  Q extends TProperties = {}
+>(
+  spec: ListSpec<U, A, Q, I, Self>
+) => void
+
+/** The route that a list is. */
+export function listRoute<Self>(
+  spec: ListSpec<string, Access, TProperties, TSchema, Self>
+): RouteSpec<string, Access, RouteSchema, Self> {
+  const { items, query = {}, page: limits = wholeList, handler, ...rest } = spec
+  return {
+    ...rest,
+    method: 'GET',
+    schema: { query: object({ ...query, ...pagingQuery }), response: { 200: listOf(items) } },
+    handler: async (request, self) => {
+      const page = readPage(request.query as { limit?: string; offset?: string }, limits)
+      const { rows, total } = await handler(Object.assign(request, { page }) as never, self)
+      return reply(200, rows, { headers: { 'X-Total-Count': String(total) } })
+    }
+  }
+}
+
+/** The rows of a page with their total. They are counted only where the page does not show it: when it is full, or not the first. */
+export async function countedRows<T>(
+  { limit, offset }: Page,
+  rows: readonly T[],
+  count: () => Promise<number>
+): Promise<Rows<T>> {
+  return { rows, total: offset === 0 && rows.length < limit ? rows.length : await count() }
+}
