@@ -2,8 +2,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { healthChecks } from 'busbar/sdk'
 import { readSettings, SettingError } from './config/environment.js'
-import { startKernel, type Kernel } from './kernel.js'
-import { currentPlugin } from './plugins/frames.js'
+import { faultOf } from './frames/fault.js'
+import { catchStrays } from './frames/strays.js'
+import { type Kernel, startKernel } from './kernel.js'
 import { release } from './release.js'
 
 const plugins = join(dirname(fileURLToPath(import.meta.url)), '..', 'plugins')
@@ -11,49 +12,48 @@ const plugins = join(dirname(fileURLToPath(import.meta.url)), '..', 'plugins')
 const repeatMs = 1_000
 
 /** Starts the platform from the environment and ends it on SIGTERM or SIGINT. */
-async function main (): Promise<void> {
+async function main(): Promise<void> {
   const startedAt = performance.now()
   const settings = readSettings(process.env)
+  const strays = catchStrays()
   const kernel = await startKernel({
     settings,
+    watchesEventLoop: true,
     roots: [
       { directory: plugins, builtIn: true },
       { directory: join(settings.directory, 'plugins'), builtIn: false },
       ...settings.pluginFolders.map(directory => ({ directory, builtIn: false }))
     ]
   })
-  catchStrays(kernel)
+  strays.reportTo(kernel)
   endOnSignals(kernel)
   const { address, port, family } = kernel.address
   const host = family === 'IPv6' ? `[${address}]` : address
-  kernel.log.info(`Busbar ${release} serves http://${host}:${port} after ${Math.round(performance.now() - startedAt)} ms; data in ${settings.directory}`)
+  kernel.log.info(
+    `Busbar ${release} serves http://${host}:${port} after ${Math.round(performance.now() - startedAt)} ms; data in ${settings.directory}`
+  )
   await announceChecks(kernel)
 }
 
 /** Says plainly what is reachable: without a container engine everything but deploying works. */
-async function announceChecks ({ registry, log }: Kernel): Promise<void> {
-  const checks = registry.contributions(healthChecks.id).entries() as ReadonlyArray<{ key: string, value: { check(): Promise<string> } }>
+async function announceChecks({ registry, log }: Kernel): Promise<void> {
+  const checks = registry.contributions(healthChecks.id).entries() as ReadonlyArray<{
+    key: string
+    value: { check(): Promise<string> }
+  }>
   for (const { key, value } of checks) {
     await value.check().then(
-      result => { log.info(`${key}: ${result}`) },
-      (error: unknown) => { log.warn(`${key}: ${(error as Error).message}`) }
+      result => {
+        log.info(`${key}: ${result}`)
+      },
+      (error: unknown) => {
+        log.warn(`${key}: ${faultOf(error).message}`)
+      }
     )
   }
 }
 
-/** An error nobody caught ends the process, unless it is a plugin's: then that plugin is marked. */
-function catchStrays ({ reconciler, log }: Kernel): void {
-  const note = (error: unknown): void => {
-    const plugin = currentPlugin()
-    log.error({ err: error, plugin }, 'an error was not caught')
-    if (plugin === undefined) process.exit(1)
-    reconciler.noteStray(plugin, error)
-  }
-  process.on('uncaughtException', note)
-  process.on('unhandledRejection', note)
-}
-
-function endOnSignals (kernel: Kernel): void {
+function endOnSignals(kernel: Kernel): void {
   let endingSince: number | undefined
   const end = (signal: NodeJS.Signals): void => {
     // Ctrl-C under npm arrives twice at once: from the terminal and from npm. A person's second one comes later.
@@ -62,8 +62,13 @@ function endOnSignals (kernel: Kernel): void {
     endingSince = performance.now()
     kernel.log.info(`${signal}: stopping; a second one ends at once`)
     kernel.close().then(
-      () => { process.exit(0) },
-      (error: unknown) => { kernel.log.error({ err: error }, 'the platform did not stop cleanly'); process.exit(1) }
+      () => {
+        process.exit(0)
+      },
+      (error: unknown) => {
+        kernel.log.error({ err: error }, 'the platform did not stop cleanly')
+        process.exit(1)
+      }
     )
   }
   process.on('SIGTERM', end)
@@ -72,6 +77,8 @@ function endOnSignals (kernel: Kernel): void {
 
 main().catch((error: unknown) => {
   const known = error instanceof SettingError
-  process.stderr.write(`Busbar cannot start: ${known || !(error instanceof Error) ? String((error as Error).message) : error.stack ?? error.message}\n`)
+  process.stderr.write(
+    `Busbar cannot start: ${known || !(error instanceof Error) ? String((error as Error).message) : (error.stack ?? error.message)}\n`
+  )
   process.exit(1)
 })

@@ -1,28 +1,43 @@
-import { scopes, type Access, type ProjectFacts, type ProjectRole, type Scope, type SignedInCaller } from 'busbar/sdk'
-
-/** Why a caller is refused: a status, a stable code and the words of the contract. */
-export interface Refusal { readonly status: 401 | 403 | 404, readonly code: string, readonly message: string }
-
-const refusal = (status: Refusal['status'], code: string, message: string): Refusal => Object.freeze({ status, code, message })
+import {
+  type Access,
+  type ProjectFacts,
+  type ProjectRole,
+  type Scope,
+  type SignedInCaller,
+  scopes
+} from 'busbar/sdk'
+import { type Refusal, refusal } from '../auth/refusal.js'
 
 export const unauthorized = refusal(401, 'E_UNAUTHORIZED', 'unauthorized')
 export const invalidCredential = refusal(401, 'E_TOKEN_INVALID', 'invalid or expired token')
-export const csrfMissing = refusal(403, 'E_CSRF', 'missing csrf token')
-export const csrfInvalid = refusal(403, 'E_CSRF', 'invalid csrf token')
-export const sessionOnly = refusal(403, 'E_SESSION_REQUIRED', 'this action requires a session, not a personal access token')
-export const forbidden = refusal(403, 'E_FORBIDDEN', 'forbidden')
-export const secondFactorMissing = refusal(403, 'E_SECOND_FACTOR_REQUIRED', 'this platform asks for two-factor authentication: set it up for your account first')
-export const outsidePins = refusal(403, 'E_PROJECT_PINNED', 'token is pinned to a different project')
-export const viewerOnly = refusal(403, 'E_PROJECT_VIEWER', 'you are a viewer of this project and may only read: ask its owner to make you an editor')
+const sessionOnly = refusal(
+  403,
+  'E_SESSION_REQUIRED',
+  'this action requires a session, not a personal access token'
+)
+const forbidden = refusal(403, 'E_FORBIDDEN', 'forbidden')
+const secondFactorMissing = refusal(
+  403,
+  'E_SECOND_FACTOR_REQUIRED',
+  'this platform asks for two-factor authentication: set it up for your account first'
+)
+const outsidePins = refusal(403, 'E_PROJECT_PINNED', 'token is pinned to a different project')
+const viewerOnly = refusal(
+  403,
+  'E_PROJECT_VIEWER',
+  'you are a viewer of this project and may only read: ask its owner to make you an editor'
+)
 export const notFound = refusal(404, 'E_NOT_FOUND', 'not found')
 
-const rank: Readonly<Record<Scope, number>> = Object.fromEntries(scopes.map((scope, index) => [scope, index])) as Record<Scope, number>
+const rank: Readonly<Record<Scope, number>> = Object.fromEntries(
+  scopes.map((scope, index) => [scope, index])
+) as Record<Scope, number>
 const shortOf = Object.fromEntries(
   scopes.map(scope => [scope, refusal(403, 'E_SCOPE', `token lacks required scope: ${scope}`)])
 ) as Record<Scope, Refusal>
 
 /** What can be decided from the caller and the declaration alone: session-only, then scope, then a second factor that is missing, then role. */
-export function decideCaller (caller: SignedInCaller, access: Access): Refusal | null {
+export function decideCaller(caller: SignedInCaller, access: Access): Refusal | null {
   if (access.kind === 'public') return null
   if (caller.kind === 'token') {
     if (access.kind === 'session') return sessionOnly
@@ -34,12 +49,18 @@ export function decideCaller (caller: SignedInCaller, access: Access): Refusal |
 }
 
 /** Pins are looked at before existence, so that the answer for a project outside them tells nothing. */
-export function decidePins (caller: SignedInCaller, projectId: string): Refusal | null {
-  return caller.kind === 'token' && caller.pins !== null && !caller.pins.includes(projectId) ? outsidePins : null
+export function decidePins(caller: SignedInCaller, projectId: string): Refusal | null {
+  return caller.kind === 'token' && caller.pins !== null && !caller.pins.includes(projectId)
+    ? outsidePins
+    : null
 }
 
 /** Whether the caller sees the project at all, and whether their role there is as wide as the operation needs. */
-export function decideProject ({ user }: SignedInCaller, facts: ProjectFacts | undefined, needed: ProjectRole): Refusal | null {
+export function decideProject(
+  { user }: SignedInCaller,
+  facts: ProjectFacts | undefined,
+  needed: ProjectRole
+): Refusal | null {
   if (facts === undefined || facts.deleting) return notFound
   if (facts.ownerId === user.id || user.role === 'admin') return null
   const role = facts.shared ? 'editor' : facts.members[user.id]

@@ -1,20 +1,37 @@
-import { access, projectRoleFor, type Access, type Contributions, type Ownership, type ProjectFacts, type ProjectFactsCache, type ProjectId, type ProjectRole, type Reach, type SignedInCaller, type Tx } from 'busbar/sdk'
+import {
+  type Access,
+  access,
+  type Contributions,
+  type Ownership,
+  type ProjectFacts,
+  type ProjectFactsCache,
+  type ProjectId,
+  type ProjectRole,
+  projectRoleFor,
+  type Reach,
+  type SignedInCaller,
+  type Tx
+} from 'busbar/sdk'
 import { credentialsTopic } from '../auth/credentials.js'
+import type { Refusal } from '../auth/refusal.js'
+import { LookupCache } from '../cache/lookup-cache.js'
+import { withDeadline } from '../clock/waits.js'
 import { whenKnown } from '../clock/when-known.js'
 import type { Signals } from '../database/listener.js'
 import type { ServiceRegistry } from '../services/registry.js'
-import { decidePins, decideProject, notFound, type Refusal } from './decision.js'
-import { LookupCache } from './lookup-cache.js'
+import { decidePins, decideProject, notFound } from './decision.js'
 
 type Projects = Contributions<{ facts(id: string): Promise<ProjectFacts | undefined> }>
 type Resources = Contributions<{ ownerOf(id: string): Promise<Ownership | undefined> }>
 
-export type ProjectDecision =
+type ProjectDecision =
   | { readonly refused: Refusal }
-  | { readonly refused: null, readonly project: ProjectId | undefined }
+  | { readonly refused: null; readonly project: ProjectId | undefined }
 
 const everywhere: ProjectDecision = Object.freeze({ refused: null, project: undefined })
 const topic = 'project-facts'
+/** How long a request waits to be let in; the operation's own limit begins after that. */
+const lookUpLimitMs = 15_000
 
 /**
  * Finds the project a request concerns and decides whether the caller may go there. The facts come from
@@ -28,31 +45,55 @@ export class ProjectAccess implements ProjectFactsCache {
   readonly #projects: Projects
   readonly #resources: Resources
 
-  constructor (registry: ServiceRegistry, private readonly signals: Signals, private readonly afterCommit: (tx: Tx, run: () => void) => void) {
+  constructor(
+    registry: ServiceRegistry,
+    private readonly signals: Signals,
+    private readonly afterCommit: (tx: Tx, run: () => void) => void
+  ) {
     this.#projects = registry.contributions(access.projects.id) as Projects
     this.#resources = registry.contributions(access.resources.id) as Resources
-    const tell = (): void => { for (const look of this.watchers) look() }
-    signals.onSignal(topic, id => { this.#facts.forget(id); tell() })
-    signals.onReconnect(() => { this.forgetAll(); tell() })
+    const tell = (): void => {
+      for (const look of this.watchers) look()
+    }
+    signals.onSignal(topic, id => {
+      this.#facts.forget(id)
+      tell()
+    })
+    signals.onReconnect(() => {
+      this.forgetAll()
+      tell()
+    })
     // A user who is deleted leaves every project, of which the database tells nobody.
-    const reread = (userId: string): void => { this.#facts.forgetWhere(({ members }) => userId in members); tell() }
-    signals.onSignal(credentialsTopic, data => { if (data.startsWith('user:')) reread(data.slice('user:'.length)) })
+    const reread = (userId: string): void => {
+      this.#facts.forgetWhere(({ members }) => userId in members)
+      tell()
+    }
+    signals.onSignal(credentialsTopic, data => {
+      if (data.startsWith('user:')) reread(data.slice('user:'.length))
+    })
   }
 
   /** For other processes' writes that were missed, and for owners that have been turned off and on. */
-  forgetAll (): void {
+  forgetAll(): void {
     this.#facts.clear()
     this.#owners.clear()
   }
 
-  async invalidate (projectId: string, tx?: Tx): Promise<void> {
+  async invalidate(projectId: string, tx?: Tx): Promise<void> {
     // The signal of a transaction comes back a moment after the commit; the writer's next request must not see the old facts.
-    if (tx !== undefined) this.afterCommit(tx, () => { this.#facts.forget(projectId) })
+    if (tx !== undefined)
+      this.afterCommit(tx, () => {
+        this.#facts.forget(projectId)
+      })
     await this.signals.signal(topic, projectId, tx)
   }
 
   /** The guard's last step: pins, visibility, ownership and the chain of nested ids. */
-  decide (caller: SignedInCaller, rules: Exclude<Access, { kind: 'public' }>, params: Readonly<Record<string, string | undefined>>): ProjectDecision | Promise<ProjectDecision> {
+  decide(
+    caller: SignedInCaller,
+    rules: Exclude<Access, { kind: 'public' }>,
+    params: Readonly<Record<string, string | undefined>>
+  ): ProjectDecision | Promise<ProjectDecision> {
     const rule = rules.project
     if (typeof rule === 'string') return everywhere
     const id = params[rule.param] ?? ''
@@ -61,17 +102,36 @@ export class ProjectAccess implements ProjectFactsCache {
     if ('of' in rule) {
       return whenKnown(this.#ownerOf(rule.of, id), found =>
         // An id nobody knows lies outside every pin set, but saying so would tell nothing more than 404.
-        found === undefined ? { refused: notFound } : this.decideProject(caller, found.projectId, needed))
+        found === undefined ? { refused: notFound } : this.decideProject(caller, found.projectId, needed)
+      )
     }
     const decision = this.decideProject(caller, id, needed)
     const { chain } = rule
-    return chain === undefined ? decision : whenKnown(decision, async own => own.refused !== null || await this.#isChained(id, chain, params) ? own : { refused: notFound })
+    return chain === undefined
+      ? decision
+      : whenKnown(decision, async own =>
+          own.refused !== null || (await this.#isChained(id, chain, params)) ? own : { refused: notFound }
+        )
   }
 
-  decideProject (caller: SignedInCaller, projectId: string, needed: ProjectRole): ProjectDecision | Promise<ProjectDecision> {
+  decideProject(
+    caller: SignedInCaller,
+    projectId: string,
+    needed: ProjectRole
+  ): ProjectDecision | Promise<ProjectDecision> {
     const pinned = decidePins(caller, projectId)
     if (pinned !== null) return { refused: pinned }
-    const facts = this.#facts.get(projectId) ?? this.#facts.load(projectId, async () => await this.#projects.get('projects')?.facts(projectId))
+    const facts =
+      this.#facts.get(projectId) ??
+      this.#facts.load(
+        projectId,
+        async () =>
+          await withDeadline(
+            this.#projects.get('projects')?.facts(projectId),
+            lookUpLimitMs,
+            'the facts of a project'
+          )
+      )
     return whenKnown<ProjectFacts | undefined, ProjectDecision>(facts, known => {
       const refused = decideProject(caller, known, needed)
       return refused === null ? { refused, project: projectId as ProjectId } : { refused }
@@ -79,7 +139,11 @@ export class ProjectAccess implements ProjectFactsCache {
   }
 
   /** Every further id in the path must lie in the project and in the resources named before it. */
-  async #isChained (projectId: string, chain: Readonly<Record<string, string | undefined>>, params: Readonly<Record<string, string | undefined>>): Promise<boolean> {
+  async #isChained(
+    projectId: string,
+    chain: Readonly<Record<string, string | undefined>>,
+    params: Readonly<Record<string, string | undefined>>
+  ): Promise<boolean> {
     for (const [param, kind] of Object.entries(chain)) {
       if (kind === undefined) continue
       const owner = await this.#ownerOf(kind, params[param] ?? '')
@@ -92,16 +156,25 @@ export class ProjectAccess implements ProjectFactsCache {
     return true
   }
 
-  #ownerOf (kind: string, id: string): Ownership | undefined | Promise<Ownership | undefined> {
+  #ownerOf(kind: string, id: string): Ownership | undefined | Promise<Ownership | undefined> {
     const resource = this.#resources.get(kind)
     // A resource never changes its owner, so what is remembered stays true; a deleted one is caught by
     // its store, whose statements carry the project's id too.
     const key = `${kind}/${id}`
-    return resource === undefined ? undefined : this.#owners.get(key) ?? this.#owners.load(key, async () => await resource.ownerOf(id))
+    return resource === undefined
+      ? undefined
+      : (this.#owners.get(key) ??
+          this.#owners.load(
+            key,
+            async () => await withDeadline(resource.ownerOf(id), lookUpLimitMs, `the owner of the ${kind}`)
+          ))
   }
 }
 
 /** What a caller may see in lists. */
-export function reachOf (caller: SignedInCaller): Reach {
-  return { userId: caller.user.role === 'admin' ? null : caller.user.id, pins: caller.kind === 'token' ? caller.pins : null }
+export function reachOf(caller: SignedInCaller): Reach {
+  return {
+    userId: caller.user.role === 'admin' ? null : caller.user.id,
+    pins: caller.kind === 'token' ? caller.pins : null
+  }
 }

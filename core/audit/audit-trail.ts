@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { concernedUser, type Audit, type AuditLog, type Clock, type Database, type Log } from 'busbar/sdk'
+import { type Audit, type AuditLog, type Clock, concernedUser, type Database, type Log } from 'busbar/sdk'
 import { toProblem } from '../http/problems.js'
 import type { RequestContext } from '../http/request-context.js'
+import { StrangersBudget } from './strangers-budget.js'
 
-export type Outcome = { readonly result: unknown } | { readonly error: unknown }
+type Outcome = { readonly result: unknown } | { readonly error: unknown }
 
 /**
  * Who did what to which resource, with the outcome, written before the answer is sent. It comes from the
@@ -12,36 +13,61 @@ export type Outcome = { readonly result: unknown } | { readonly error: unknown }
 export class AuditTrail implements AuditLog {
   readonly table: string
 
-  constructor (readonly database: Database, readonly clock: Clock, readonly log: Log) {
+  /** What callers without a credential may add to the table. */
+  readonly strangers: StrangersBudget
+
+  constructor(
+    readonly database: Database,
+    readonly clock: Clock,
+    readonly log: Log
+  ) {
+    this.strangers = new StrangersBudget(clock)
     this.table = `${database.schema}.audit_log`
   }
 
-  async forget (before: Date, atMost: number): Promise<number> {
-    const gone = await this.database.sql(`
+  async forget(before: Date, atMost: number): Promise<number> {
+    const gone = await this.database.sql(
+      `
       delete from ${this.table} where id in (select id from ${this.table} where created_at < ? order by created_at, id limit ?)
-      returning id`, [before, atMost])
+      returning id`,
+      [before, atMost]
+    )
     return gone.length
   }
 
-  async write (context: RequestContext, audit: Audit, outcome: Outcome): Promise<void> {
-    if (audit.unless !== undefined && 'result' in outcome && fieldOf(outcome.result, audit.unless) !== undefined) return
+  async write(context: RequestContext, audit: Audit, outcome: Outcome): Promise<void> {
+    if (
+      audit.unless !== undefined &&
+      'result' in outcome &&
+      fieldOf(outcome.result, audit.unless) !== undefined
+    )
+      return
     const { caller } = context
     const resource_id = resourceId(context, audit, outcome)
     // Whoever had no credential and is a user now acted on themselves.
     const concerned = 'error' in outcome ? concernedUser(outcome.error) : undefined
     const own = concerned?.id ?? (audit.resource === 'user' ? resource_id : null)
+    const isUnproven = caller.kind === 'anonymous' && concerned === undefined && resource_id === null
+    const admission = isUnproven ? this.strangers.admit(context.ip) : { isRecorded: true, unrecorded: 0 }
+    if (!admission.isRecorded) return
     const row = {
       id: randomUUID(),
       action: actionOf(audit, outcome),
       resource_type: audit.resource,
       resource_id,
       user_id: caller.kind === 'anonymous' ? own : caller.user.id,
-      user_email: caller.kind === 'anonymous' ? concerned?.email ?? claimed(context, audit, outcome) : caller.user.email,
-      user_username: caller.kind === 'anonymous' ? concerned?.username ?? null : caller.user.username,
+      user_email:
+        caller.kind === 'anonymous'
+          ? (concerned?.email ?? claimed(context, audit, outcome))
+          : caller.user.email,
+      user_username: caller.kind === 'anonymous' ? (concerned?.username ?? null) : caller.user.username,
       token_id: caller.kind === 'token' ? caller.tokenId : null,
       token_name: caller.kind === 'token' ? caller.tokenName : '',
       project_id: context.project ?? null,
-      details: JSON.stringify(details(outcome)),
+      details: JSON.stringify({
+        ...details(outcome),
+        ...(admission.unrecorded > 0 ? { unrecorded: admission.unrecorded } : {})
+      }),
       ip_address: context.ip,
       created_at: this.clock.now()
     }
@@ -54,17 +80,22 @@ export class AuditTrail implements AuditLog {
   }
 }
 
-function actionOf ({ action, otherwise, failure }: Audit, outcome: Outcome): string {
+function actionOf({ action, otherwise, failure }: Audit, outcome: Outcome): string {
   if ('error' in outcome) return failure ?? action
-  return otherwise !== undefined && fieldOf(outcome.result, otherwise.when) === true ? otherwise.action : action
+  return otherwise !== undefined && fieldOf(outcome.result, otherwise.when) === true
+    ? otherwise.action
+    : action
 }
 
-function claimed ({ body }: RequestContext, { claims }: Audit, outcome: Outcome): string | null {
-  const value = claims === undefined ? undefined : fieldOf(body, claims) ?? answered(outcome, claims)
-  return typeof value === 'string' ? value : null
+/** An e-mail address is recorded, whoever has it; any other text of a stranger's choice is not. */
+const looksLikeAddress = /^[^\s@]{1,128}@[^\s@]{1,253}$/
+
+function claimed({ body }: RequestContext, { claims }: Audit, outcome: Outcome): string | null {
+  const value = claims === undefined ? undefined : (fieldOf(body, claims) ?? answered(outcome, claims))
+  return typeof value === 'string' && looksLikeAddress.test(value) ? value : null
 }
 
-function resourceId (context: RequestContext, { id, resource }: Audit, outcome: Outcome): string | null {
+function resourceId(context: RequestContext, { id, resource }: Audit, outcome: Outcome): string | null {
   const { caller } = context
   if (id === undefined) return resource === 'user' && caller.kind !== 'anonymous' ? caller.user.id : null
   if ('param' in id) return String(context.params[id.param] ?? '')
@@ -78,7 +109,7 @@ const answered = (outcome: Outcome, path: string): unknown =>
 const fieldOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 
-function details (outcome: Outcome): Record<string, unknown> {
+function details(outcome: Outcome): Record<string, unknown> {
   if ('result' in outcome) return { outcome: 'success' }
   const { status, code, message } = toProblem(outcome.error)
   return { outcome: 'failure', status, code, error: message }

@@ -2,12 +2,12 @@ import type { SignedInCaller } from 'busbar/sdk'
 
 /** Who a request comes from. `missing`: nothing was shown; `invalid`: what was shown is not or no longer good. */
 export type Authentication =
-  | { readonly kind: 'caller', readonly caller: SignedInCaller }
+  | { readonly kind: 'caller'; readonly caller: SignedInCaller }
   | { readonly kind: 'missing' }
   | { readonly kind: 'invalid' }
 
 /** The two headers that can hold a credential. */
-export interface CredentialHeaders {
+interface CredentialHeaders {
   readonly authorization: string | undefined
   readonly cookie: string | undefined
 }

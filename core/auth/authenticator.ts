@@ -1,4 +1,13 @@
-import { cookieNames, Problem, type Clock, type Contributions, type CredentialSource, type FoundCredential, type Log } from 'busbar/sdk'
+import {
+  type Clock,
+  type Contributions,
+  type CredentialSource,
+  cookieNames,
+  type FoundCredential,
+  type Log,
+  Problem
+} from 'busbar/sdk'
+import { withDeadline } from '../clock/waits.js'
 import type { Authenticate, Authentication } from './authentication.js'
 import { readCookie } from './cookie.js'
 import type { CredentialCache, KnownCredential } from './credential-cache.js'
@@ -8,12 +17,18 @@ const missing: Authentication = Object.freeze({ kind: 'missing' })
 const invalid: Authentication = Object.freeze({ kind: 'invalid' })
 
 const unknownLifetimeMs = 10_000
+const findLimitMs = 15_000
 const maxUnknown = 1000
 /** How often the use of a credential is passed on, at most. */
 const useEveryMs = 5 * 60_000
 
 /** Says who a request comes from. A credential is looked up once; a hit in the cache allocates nothing. */
-export function createAuthenticator ({ cache, sources, clock, log }: {
+export function createAuthenticator({
+  cache,
+  sources,
+  clock,
+  log
+}: {
   readonly cache: CredentialCache
   readonly sources: Contributions<CredentialSource>
   readonly clock: Clock
@@ -23,14 +38,19 @@ export function createAuthenticator ({ cache, sources, clock, log }: {
   // never become known, so this needs no invalidation; it is emptied when full and never grows.
   const unknown = new Map<string, number>()
 
-  async function find (kind: 'session' | 'token', digest: string): Promise<KnownCredential | undefined> {
+  async function find(kind: 'session' | 'token', digest: string): Promise<KnownCredential | undefined> {
     const source = sources.get('identity')
-    if (source === undefined) throw new Problem(503, 'E_AUTH_UNAVAILABLE', 'nobody can be recognised while the plugin "identity" is off: try again in a moment')
-    const found = await source.find(kind, digest)
+    if (source === undefined)
+      throw new Problem(
+        503,
+        'E_AUTH_UNAVAILABLE',
+        'nobody can be recognised while the plugin "identity" is off: try again in a moment'
+      )
+    const found = await withDeadline(source.find(kind, digest), findLimitMs, `looking up a ${kind}`)
     return found === undefined ? undefined : remember(found)
   }
 
-  async function load (kind: 'session' | 'token', digest: string): Promise<Authentication> {
+  async function load(kind: 'session' | 'token', digest: string): Promise<Authentication> {
     const until = unknown.get(digest)
     if (until !== undefined && until > clock.now().getTime()) return invalid
     const known = await cache.load(digest, async () => await find(kind, digest))
@@ -41,7 +61,7 @@ export function createAuthenticator ({ cache, sources, clock, log }: {
     return invalid
   }
 
-  function accept (known: KnownCredential, digest: string, nowMs: number): Authentication {
+  function accept(known: KnownCredential, digest: string, nowMs: number): Authentication {
     if (known.expiresAtMs <= nowMs) {
       cache.forget(digest)
       return invalid
@@ -50,7 +70,7 @@ export function createAuthenticator ({ cache, sources, clock, log }: {
     return known.answer
   }
 
-  async function noteUse (known: KnownCredential, nowMs: number): Promise<void> {
+  async function noteUse(known: KnownCredential, nowMs: number): Promise<void> {
     known.usedAtMs = nowMs
     try {
       await sources.get('identity')?.used?.(known.caller, new Date(nowMs), new Date(nowMs - useEveryMs))
@@ -59,7 +79,7 @@ export function createAuthenticator ({ cache, sources, clock, log }: {
     }
   }
 
-  function check (kind: 'session' | 'token', value: string): Authentication | Promise<Authentication> {
+  function check(kind: 'session' | 'token', value: string): Authentication | Promise<Authentication> {
     if (!looksLike(kind, value)) return invalid
     const digest = digestOf(value)
     const known = cache.get(digest)
@@ -68,7 +88,8 @@ export function createAuthenticator ({ cache, sources, clock, log }: {
 
   return ({ authorization, cookie }) => {
     // A Bearer header decides alone, good or bad: it is exempt from CSRF, so cookies must not count beside it.
-    if (authorization !== undefined && isBearer(authorization)) return check('token', authorization.slice(7).trim())
+    if (authorization !== undefined && isBearer(authorization))
+      return check('token', authorization.slice(7).trim())
     const session = readCookie(cookie, cookieNames.session)
     return session === undefined || session === '' ? missing : check('session', session)
   }
@@ -78,7 +99,7 @@ export function createAuthenticator ({ cache, sources, clock, log }: {
 const isBearer = (authorization: string): boolean =>
   authorization.startsWith('Bearer ') || /^bearer( |$)/i.test(authorization)
 
-function remember ({ caller, expiresAt, lastUsedAt }: FoundCredential): KnownCredential {
+function remember({ caller, expiresAt, lastUsedAt }: FoundCredential): KnownCredential {
   return {
     caller,
     answer: Object.freeze({ kind: 'caller', caller }),

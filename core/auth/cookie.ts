@@ -1,5 +1,5 @@
 /** The first cookie of that name in a Cookie header, without parsing the others: this is the hot path. */
-export function readCookie (header: string | undefined, name: string): string | undefined {
+export function readCookie(header: string | undefined, name: string): string | undefined {
   if (header === undefined) return undefined
   let start = 0
   while (start < header.length) {

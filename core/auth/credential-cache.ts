@@ -1,5 +1,5 @@
 import type { SignedInCaller } from 'busbar/sdk'
-import { LookupCache } from '../access/lookup-cache.js'
+import { LookupCache } from '../cache/lookup-cache.js'
 import type { Authentication } from './authentication.js'
 
 /** A credential that was found in the database. */
@@ -14,22 +14,27 @@ export interface KnownCredential {
 
 /** Which credentials no longer are what they were. */
 export type Revoked =
-  | { readonly kind: 'user' | 'session' | 'token' | 'project', readonly id: string }
+  | { readonly kind: 'user' | 'session' | 'token' | 'project'; readonly id: string }
   | { readonly kind: 'all' }
 
 /** Credentials by the digest of their value. */
 export class CredentialCache extends LookupCache<KnownCredential> {
-  drop (revoked: Revoked): void {
+  drop(revoked: Revoked): void {
     this.forgetWhere(({ caller }) => isRevoked(caller, revoked))
   }
 }
 
-function isRevoked (caller: SignedInCaller, revoked: Revoked): boolean {
+function isRevoked(caller: SignedInCaller, revoked: Revoked): boolean {
   switch (revoked.kind) {
-    case 'all': return true
-    case 'user': return caller.user.id === revoked.id
-    case 'session': return caller.kind === 'session' && caller.sessionId === revoked.id
-    case 'token': return caller.kind === 'token' && caller.tokenId === revoked.id
-    case 'project': return caller.kind === 'token' && caller.pins !== null && caller.pins.includes(revoked.id)
+    case 'all':
+      return true
+    case 'user':
+      return caller.user.id === revoked.id
+    case 'session':
+      return caller.kind === 'session' && caller.sessionId === revoked.id
+    case 'token':
+      return caller.kind === 'token' && caller.tokenId === revoked.id
+    case 'project':
+      return caller.kind === 'token' && caller.pins !== null && caller.pins.includes(revoked.id)
   }
 }

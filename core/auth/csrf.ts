@@ -1,11 +1,14 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { cookieNames } from 'busbar/sdk'
-import { csrfInvalid, csrfMissing, type Refusal } from '../access/decision.js'
 import { readCookie } from './cookie.js'
+import { type Refusal, refusal } from './refusal.js'
+
+const csrfMissing = refusal(403, 'E_CSRF', 'missing csrf token')
+const csrfInvalid = refusal(403, 'E_CSRF', 'invalid csrf token')
 
 /** Double submit: the header must repeat the cookie. Methods that change nothing are not asked. */
-export function checkCsrf (method: string, headers: IncomingHttpHeaders): Refusal | null {
+export function checkCsrf(method: string, headers: IncomingHttpHeaders): Refusal | null {
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return null
   const expected = readCookie(headers.cookie, cookieNames.csrf)
   const header = headers['x-csrf-token']

@@ -1,17 +1,22 @@
-import { problemTable, type ChannelContext } from 'busbar/sdk'
-import type { ChannelRecord as Declared } from '../plugins/records.js'
+import { type ChannelContext, isUuid, problemTable } from 'busbar/sdk'
+import type { ChannelRecord as Declared } from '../declarations/records.js'
 
 const problems = problemTable({
-  channelTaken: [500, 'E_BUS_CHANNEL_TAKEN', 'plugin {plugin} cannot declare channel {name}: plugin {owner} has it; choose another name']
+  channelTaken: [
+    500,
+    'E_BUS_CHANNEL_TAKEN',
+    'plugin {plugin} cannot declare channel {name}: plugin {owner} has it; choose another name'
+  ]
 })
 
 /** What a plugin has declared about a channel, its source bound to the running plugin. */
-export interface ChannelRecord extends Pick<Declared, 'plugin' | 'name' | 'prefix' | 'param' | 'access' | 'events'>, Partial<Pick<Declared, 'endsWith'>> {
+export interface ChannelRecord
+  extends Pick<Declared, 'plugin' | 'name' | 'prefix' | 'param' | 'access' | 'events'>,
+    Partial<Pick<Declared, 'endsWith'>> {
   readonly source?: ((context: ChannelContext) => void | Promise<void>) | undefined
 }
 
 const idLength = 36
-const idFormat = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /** The declared channels. A name without an id goes before one that ends in an id. */
 export class ChannelTable {
@@ -19,7 +24,7 @@ export class ChannelTable {
   readonly #withId = new Map<string, ChannelRecord>()
 
   /** Takes the place of all that `plugin` had declared before; all or, on a conflict, nothing. */
-  replace (plugin: string, records: readonly ChannelRecord[]): void {
+  replace(plugin: string, records: readonly ChannelRecord[]): void {
     for (const record of records) {
       const taken = this.#mapOf(record).get(record.prefix)
       if (taken !== undefined && taken.plugin !== plugin) {
@@ -30,22 +35,22 @@ export class ChannelTable {
     for (const record of records) this.#mapOf(record).set(record.prefix, record)
   }
 
-  remove (plugin: string): void {
+  remove(plugin: string): void {
     for (const map of [this.#fixed, this.#withId]) {
       for (const [key, record] of map) if (record.plugin === plugin) map.delete(key)
     }
   }
 
   /** Undefined for a channel nobody declares and for an id that is not a lowercase hyphenated UUID. */
-  find (name: string): { readonly record: ChannelRecord, readonly id: string | undefined } | undefined {
+  find(name: string): { readonly record: ChannelRecord; readonly id: string | undefined } | undefined {
     const fixed = this.#fixed.get(name)
     if (fixed !== undefined) return { record: fixed, id: undefined }
     const record = this.#withId.get(name.slice(0, -idLength))
     const id = name.slice(-idLength)
-    return record !== undefined && idFormat.test(id) ? { record, id } : undefined
+    return record !== undefined && isUuid(id) ? { record, id } : undefined
   }
 
-  #mapOf (record: ChannelRecord): Map<string, ChannelRecord> {
+  #mapOf(record: ChannelRecord): Map<string, ChannelRecord> {
     return record.param === null ? this.#fixed : this.#withId
   }
 }

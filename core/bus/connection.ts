@@ -15,12 +15,15 @@ const waitingLimit = 32
 /** The part of the hub that a connection talks to. */
 export interface Subscribable {
   /** True when the caller may hear the channel, undefined when that cannot be decided now; never throws. */
-  isGranted (channel: string, caller: SignedInCaller): Promise<boolean | undefined>
-  join (channel: string, connection: Connection): void
-  leave (channel: string, connection: Connection): void
+  isGranted(channel: string, caller: SignedInCaller): Promise<boolean | undefined>
+  join(channel: string, connection: Connection): void
+  leave(channel: string, connection: Connection): void
 }
 
-interface Question { readonly channel: string, isWithdrawn: boolean }
+interface Question {
+  readonly channel: string
+  isWithdrawn: boolean
+}
 
 /**
  * One accepted socket, with the identity it was opened with. Its subscribes and unsubscribes take effect
@@ -35,11 +38,16 @@ export class Connection {
   #waiting: Question[] = []
   #running = 0
 
-  constructor (readonly webSocket: WebSocket, readonly caller: SignedInCaller, readonly hub: Subscribable, onGivenUp: () => void) {
+  constructor(
+    readonly webSocket: WebSocket,
+    readonly caller: SignedInCaller,
+    readonly hub: Subscribable,
+    onGivenUp: () => void
+  ) {
     this.outbox = new Outbox(webSocket, onGivenUp)
   }
 
-  subscribe (channel: string): void {
+  subscribe(channel: string): void {
     if (this.topics.has(channel) || this.#asked.has(channel)) return
     if (this.topics.size + this.#asked.size >= subscriptionLimit) {
       this.#refuse(channel)
@@ -52,7 +60,7 @@ export class Connection {
     this.#next()
   }
 
-  unsubscribe (channel: string): void {
+  unsubscribe(channel: string): void {
     const question = this.#asked.get(channel)
     if (question !== undefined) {
       question.isWithdrawn = true
@@ -62,13 +70,13 @@ export class Connection {
   }
 
   /** The socket closes: nobody is interested any more. */
-  end (): void {
+  end(): void {
     for (const channel of [...this.topics.keys(), ...this.#asked.keys()]) this.unsubscribe(channel)
     this.#waiting = []
   }
 
   /** What was granted may be refused now. */
-  async recheck (topic: Topic): Promise<void> {
+  async recheck(topic: Topic): Promise<void> {
     const isGranted = await this.hub.isGranted(topic.name, this.caller)
     if (isGranted === true || topic.record === undefined || !topic.has(this)) return
     if (isGranted === undefined) {
@@ -81,7 +89,7 @@ export class Connection {
     this.#refuse(topic.name)
   }
 
-  #next (): void {
+  #next(): void {
     while (this.#running < questionsAtOnce) {
       const question = this.#waiting.shift()
       if (question === undefined) break
@@ -94,7 +102,7 @@ export class Connection {
     if (this.#waiting.length === 0 && this.webSocket.isPaused) this.webSocket.resume()
   }
 
-  async #answer (question: Question): Promise<void> {
+  async #answer(question: Question): Promise<void> {
     const isGranted = await this.hub.isGranted(question.channel, this.caller)
     if (!question.isWithdrawn) this.#asked.delete(question.channel)
     if (isGranted !== true) this.#refuse(question.channel)
@@ -102,7 +110,7 @@ export class Connection {
   }
 
   /** The one answer to every subscribe that is not granted, whatever the reason. */
-  #refuse (channel: string): void {
+  #refuse(channel: string): void {
     this.outbox.send([parcelOf([frameOf(serverFrameText(channel, 'error', '{"error":"access denied"}'))])])
   }
 }

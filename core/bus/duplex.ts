@@ -1,23 +1,45 @@
-import { createWebSocketStream, type WebSocket } from 'ws'
 import { once } from 'node:events'
 import type { DuplexSocket } from 'busbar/sdk'
+import { createWebSocketStream, type WebSocket } from 'ws'
+import { Turns } from '../clock/turns.js'
+import { inFrame } from '../frames/frames.js'
 
 /** A plugin's end of a WebSocket: frames as an iterable, sends with backpressure, no access to the socket. */
-export function duplexOf (socket: WebSocket, pluginSignal: AbortSignal): DuplexSocket {
+export function duplexOf(socket: WebSocket, plugin: string, pluginSignal: AbortSignal): DuplexSocket {
   const stream = createWebSocketStream(socket, { readableObjectMode: true, decodeStrings: false })
   const closed = new AbortController()
-  socket.once('close', () => { closed.abort(new Error('the socket is closed')) })
-  stream.on('error', () => { socket.terminate() })
-  const stop = (): void => { socket.close(1001, 'the plugin is being turned off') }
+  const turns = new Turns()
+  socket.once('close', () => {
+    inFrame(plugin, () => {
+      closed.abort(new Error('the socket is closed'))
+    })
+  })
+  stream.on('error', () => {
+    socket.terminate()
+  })
+  const stop = (): void => {
+    socket.close(1001, 'the plugin is being turned off')
+  }
   pluginSignal.addEventListener('abort', stop, { once: true })
-  closed.signal.addEventListener('abort', () => { pluginSignal.removeEventListener('abort', stop) }, { once: true })
+  closed.signal.addEventListener(
+    'abort',
+    () => {
+      pluginSignal.removeEventListener('abort', stop)
+    },
+    { once: true }
+  )
   return {
     // A handler that stops reading has not lost the connection: it may still say why it ends.
     messages: { [Symbol.asyncIterator]: () => stream.iterator({ destroyOnReturn: false }) },
     send: async data => {
+      closed.signal.throwIfAborted()
       if (!stream.write(data)) await once(stream, 'drain', { signal: closed.signal })
+      // A handler that only sends would not let anybody else have a turn while its client keeps up.
+      if (turns.isOver) await turns.pass()
     },
-    close: (code, reason) => { socket.close(code, reason) },
+    close: (code, reason) => {
+      socket.close(code, reason)
+    },
     signal: closed.signal
   }
 }

@@ -1,14 +1,18 @@
 import type { Log } from 'busbar/sdk'
 import type { Connection } from './connection.js'
-import { parcelOf, type Parcel } from './outbox.js'
+import { type Parcel, parcelOf } from './outbox.js'
 import { inSlices } from './slices.js'
 import type { Topic } from './topic.js'
 
 /** Frames of one topic and those who were subscribed when they were published. */
-interface Batch { readonly topic: Topic, readonly frames: readonly Buffer[], readonly readers: readonly Connection[] }
+interface Batch {
+  readonly topic: Topic
+  readonly frames: readonly Buffer[]
+  readonly readers: readonly Connection[]
+}
 
 /** What may wait for the next round; a publisher faster than that loses messages, counted. */
-export const pendingLimitBytes = 16 * 1024 * 1024
+const pendingLimitBytes = 16 * 1024 * 1024
 const writesPerStep = 32
 
 /**
@@ -22,9 +26,9 @@ export class FanOut {
   #pendingBytes = 0
   #dropped = 0
 
-  constructor (readonly log: Log) {}
+  constructor(readonly log: Log) {}
 
-  add (topic: Topic, frame: Buffer): void {
+  add(topic: Topic, frame: Buffer): void {
     if (this.#pendingBytes + frame.length > pendingLimitBytes) {
       this.#dropped++
       return
@@ -36,20 +40,22 @@ export class FanOut {
   }
 
   /** To be called before somebody joins: what was published before is not for them. */
-  seal (topic: Topic): void {
+  seal(topic: Topic): void {
     if (topic.pending.length === 0) return
     this.#sealed.push({ topic, frames: topic.pending, readers: topic.readers })
     topic.pending = []
     this.#open.delete(topic)
   }
 
-  #schedule (): void {
+  #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
-    setImmediate(() => { void this.#run() })
+    setImmediate(() => {
+      void this.#run()
+    })
   }
 
-  async #run (): Promise<void> {
+  async #run(): Promise<void> {
     for (const topic of this.#open) this.seal(topic)
     const round = this.#sealed
     this.#sealed = []
@@ -60,14 +66,17 @@ export class FanOut {
     if (this.#open.size > 0 || this.#sealed.length > 0) this.#schedule()
   }
 
-  #warnOfDropped (): void {
+  #warnOfDropped(): void {
     if (this.#dropped === 0) return
-    this.log.warn({ dropped: this.#dropped }, 'messages were dropped: they were published faster than they could be written')
+    this.log.warn(
+      { dropped: this.#dropped },
+      'messages were dropped: they were published faster than they could be written'
+    )
     this.#dropped = 0
   }
 }
 
-function * deliver (round: readonly Batch[]): Generator<undefined, void> {
+function* deliver(round: readonly Batch[]): Generator<undefined, void> {
   // With one batch everybody gets one write anyway.
   const parcelsOf = round.length > 1 ? new Map<Connection, Parcel[]>() : undefined
   let steps = 0
@@ -88,7 +97,7 @@ function * deliver (round: readonly Batch[]): Generator<undefined, void> {
   }
 }
 
-function append (map: Map<Connection, Parcel[]>, reader: Connection, parcel: Parcel): void {
+function append(map: Map<Connection, Parcel[]>, reader: Connection, parcel: Parcel): void {
   const parcels = map.get(reader)
   if (parcels === undefined) map.set(reader, [parcel])
   else parcels.push(parcel)

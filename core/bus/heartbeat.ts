@@ -2,12 +2,12 @@ import type { Clock } from 'busbar/sdk'
 import type { Connection } from './connection.js'
 import { inSlices } from './slices.js'
 
-export const pingEveryMs = 30_000
+const pingEveryMs = 30_000
 /** A client that has not answered a ping by then is dead. */
-export const pongWithinMs = 10_000
+const pongWithinMs = 10_000
 
 /** One timer for all connections: its first beat of three pings, the second ends those that kept silent. */
-export function startHeartbeat (clock: Clock, connections: ReadonlySet<Connection>): () => void {
+export function startHeartbeat(clock: Clock, connections: ReadonlySet<Connection>): () => void {
   const beats = pingEveryMs / pongWithinMs
   let beat = 0
   return clock.every(pongWithinMs, async () => {
@@ -17,19 +17,22 @@ export function startHeartbeat (clock: Clock, connections: ReadonlySet<Connectio
   })
 }
 
-function * each (connections: ReadonlySet<Connection>, act: (connection: Connection) => void): Generator<undefined, void> {
+function* each(
+  connections: ReadonlySet<Connection>,
+  act: (connection: Connection) => void
+): Generator<undefined, void> {
   for (const connection of [...connections]) {
     act(connection)
     yield
   }
 }
 
-function ping (connection: Connection): void {
+function ping(connection: Connection): void {
   connection.isUnanswered = true
   connection.outbox.ping()
 }
 
-function endSilent (connection: Connection): void {
+function endSilent(connection: Connection): void {
   // A socket we do not read from cannot be heard.
   if (connection.isUnanswered && !connection.webSocket.isPaused) connection.webSocket.terminate()
 }

@@ -2,7 +2,11 @@
  * Whether a browser page may open a socket: pages of our own host, and those named in CORS_ORIGINS, in lowercase.
  * A request without Origin does not come from a page.
  */
-export function originAllowed (origin: string | undefined, host: string | undefined, corsOrigins: readonly string[]): boolean {
+export function originAllowed(
+  origin: string | undefined,
+  host: string | undefined,
+  corsOrigins: readonly string[]
+): boolean {
   if (origin === undefined) return true
   if (corsOrigins.includes(origin.toLowerCase())) return true
   if (host === undefined || !URL.canParse(origin)) return false

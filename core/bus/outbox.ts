@@ -2,15 +2,20 @@ import { WebSocket } from 'ws'
 import { pingBytes } from './ws-internals.js'
 
 /** Messages that wait for a client whose socket takes no more. */
-export const outboxSlots = 64
+const outboxSlots = 64
 /** So many messages dropped in a row, and the client is given up. */
-export const dropLimit = 10
+const dropLimit = 10
 
 /** Messages for one or many clients; `joined` is the same as `frames`, in one piece. */
-export interface Parcel { readonly frames: readonly Buffer[], readonly joined: Buffer }
+export interface Parcel {
+  readonly frames: readonly Buffer[]
+  readonly joined: Buffer
+}
 
-export const parcelOf = (frames: readonly Buffer[]): Parcel =>
-  ({ frames, joined: frames.length === 1 && frames[0] !== undefined ? frames[0] : Buffer.concat(frames) })
+export const parcelOf = (frames: readonly Buffer[]): Parcel => ({
+  frames,
+  joined: frames.length === 1 && frames[0] !== undefined ? frames[0] : Buffer.concat(frames)
+})
 
 /**
  * The way out to one client: straight into the raw socket while that takes it, which a callback for
@@ -21,11 +26,16 @@ export class Outbox {
   #isBlocked = false
   #drops = 0
 
-  constructor (readonly webSocket: WebSocket, readonly onGivenUp: () => void) {
-    webSocket._socket?.on('drain', () => { this.#drain() })
+  constructor(
+    readonly webSocket: WebSocket,
+    readonly onGivenUp: () => void
+  ) {
+    webSocket._socket?.on('drain', () => {
+      this.#drain()
+    })
   }
 
-  send (parcels: readonly Parcel[]): void {
+  send(parcels: readonly Parcel[]): void {
     if (this.#isBlocked) {
       for (const { frames } of parcels) for (const frame of frames) this.#keep(frame)
     } else {
@@ -33,15 +43,17 @@ export class Outbox {
     }
   }
 
-  ping (): void { this.#rawSocket?.write(pingBytes) }
+  ping(): void {
+    this.#rawSocket?.write(pingBytes)
+  }
 
   /** Nothing may follow a close frame. */
-  get #rawSocket () {
+  get #rawSocket() {
     return this.webSocket.readyState === WebSocket.OPEN ? this.webSocket._socket : null
   }
 
   /** One write to the system, however many parcels. */
-  #write (parcels: readonly Parcel[]): void {
+  #write(parcels: readonly Parcel[]): void {
     const socket = this.#rawSocket
     if (socket === null) return
     this.#drops = 0
@@ -51,7 +63,7 @@ export class Outbox {
     if (isJoined) socket.uncork()
   }
 
-  #keep (frame: Buffer): void {
+  #keep(frame: Buffer): void {
     if (this.#slots.length < outboxSlots) {
       this.#drops = 0
       this.#slots.push(frame)
@@ -61,7 +73,7 @@ export class Outbox {
     if (this.#drops === dropLimit) this.onGivenUp()
   }
 
-  #drain (): void {
+  #drain(): void {
     this.#isBlocked = false
     if (this.#slots.length === 0) return
     const frames = this.#slots

@@ -1,15 +1,16 @@
 /** A message in transit: its `data` as a value. */
-export type RelayedMessage = readonly [channel: string, event: string, data: unknown]
+type RelayedMessage = readonly [channel: string, event: string, data: unknown]
 
 /** What processes tell each other. `from` is the sender's process. */
-export type RelayFrame = { readonly from: string } & (
-  /** `hello`: I have come, or may have missed something: say what you want. */
+export type RelayFrame = {
+  readonly from: string
+} /** `hello`: I have come, or may have missed something: say what you want. */ & (
   | { readonly kind: 'hello' | 'alive' | 'bye' }
   /** `wants`: I want these, and nothing said before counts. */
-  | { readonly kind: 'wants' | 'more' | 'less', readonly channels: readonly string[] }
-  | { readonly kind: 'messages', readonly messages: readonly RelayedMessage[] }
+  | { readonly kind: 'wants' | 'more' | 'less'; readonly channels: readonly string[] }
+  | { readonly kind: 'messages'; readonly messages: readonly RelayedMessage[] }
   /** Piece `index` of `count` of a frame that is too long: base64 of its JSON. */
-  | { readonly kind: 'piece', readonly index: number, readonly count: number, readonly text: string }
+  | { readonly kind: 'piece'; readonly index: number; readonly count: number; readonly text: string }
 )
 
 /** A NOTIFY carries less than 8000 bytes; the listener puts a short head before ours. */
@@ -21,11 +22,17 @@ export const messagesFrame = (from: string, messages: readonly string[]): string
   `{"kind":"messages","from":${JSON.stringify(from)},"messages":[${messages.join(',')}]}`
 
 /** The frame as it is, or in pieces when it is too long. */
-export function partsOf (from: string, frame: string): string[] {
+export function partsOf(from: string, frame: string): string[] {
   const bytes = Buffer.from(frame)
   if (bytes.length <= frameBytes) return [frame]
   const count = Math.ceil(bytes.length / pieceBytes)
-  return Array.from({ length: count }, (_, index) => JSON.stringify({
-    kind: 'piece', from, index, count, text: bytes.subarray(index * pieceBytes, (index + 1) * pieceBytes).toString('base64')
-  } satisfies RelayFrame))
+  return Array.from({ length: count }, (_, index) =>
+    JSON.stringify({
+      kind: 'piece',
+      from,
+      index,
+      count,
+      text: bytes.subarray(index * pieceBytes, (index + 1) * pieceBytes).toString('base64')
+    } satisfies RelayFrame)
+  )
 }

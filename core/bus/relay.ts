@@ -9,7 +9,7 @@ import { RelaySender } from './relay-sender.js'
 const signalTopic = 'kernel.bus'
 const aliveEveryMs = 20_000
 
-export interface RelayOptions {
+interface RelayOptions {
   readonly signals: Signals
   readonly log: Log
   readonly clock?: Clock
@@ -22,7 +22,7 @@ export type Relay = ReturnType<typeof createRelay>
  * Live messages between processes over LISTEN and NOTIFY. Each process tells the others which channels
  * have a subscriber with it, and sends only what somebody wants; alone, it says nothing but `hello`.
  */
-export function createRelay ({ signals, log, clock = systemClock() }: RelayOptions) {
+export function createRelay({ signals, log, clock = systemClock() }: RelayOptions) {
   const from = randomUUID()
   const own = new Set<string>()
   const peers = new RelayPeers()
@@ -30,27 +30,36 @@ export function createRelay ({ signals, log, clock = systemClock() }: RelayOptio
   let changes = new Map<string, boolean>()
   let receive: (channel: string, event: string, data: string) => void = () => {}
 
-  const say = (frame: RelayFrame): void => { sender.say(JSON.stringify(frame)) }
-  const hello = (): void => { say({ kind: 'hello', from }) }
-  const sayWants = (): void => { say({ kind: 'wants', from, channels: [...own] }) }
+  const say = (frame: RelayFrame): void => {
+    sender.say(JSON.stringify(frame))
+  }
+  const hello = (): void => {
+    say({ kind: 'hello', from })
+  }
+  const sayWants = (): void => {
+    say({ kind: 'wants', from, channels: [...own] })
+  }
 
   /** Of a channel that came and went within a tick nobody hears. */
-  function change (channel: string, isWanted: boolean): void {
+  function change(channel: string, isWanted: boolean): void {
     if (peers.isEmpty) return
     if (changes.size === 0) setImmediate(sayChanges)
     changes.set(channel, isWanted)
   }
 
-  function sayChanges (): void {
+  function sayChanges(): void {
     const said = [...changes]
     changes = new Map()
-    for (const [kind, isWanted] of [['more', true], ['less', false]] as const) {
+    for (const [kind, isWanted] of [
+      ['more', true],
+      ['less', false]
+    ] as const) {
       const channels = said.filter(entry => entry[1] === isWanted).map(entry => entry[0])
       if (channels.length > 0) say({ kind, from, channels })
     }
   }
 
-  function take (text: string): void {
+  function take(text: string): void {
     const frame = JSON.parse(text) as RelayFrame
     if (frame.from === from) return
     if (frame.kind === 'bye') {
@@ -66,8 +75,12 @@ export function createRelay ({ signals, log, clock = systemClock() }: RelayOptio
         peer.channels.clear()
         for (const channel of frame.channels) peer.channels.add(channel)
         break
-      case 'more': for (const channel of frame.channels) peer.channels.add(channel); break
-      case 'less': for (const channel of frame.channels) peer.channels.delete(channel); break
+      case 'more':
+        for (const channel of frame.channels) peer.channels.add(channel)
+        break
+      case 'less':
+        for (const channel of frame.channels) peer.channels.delete(channel)
+        break
       case 'messages':
         for (const [channel, event, data] of frame.messages) receive(channel, event, JSON.stringify(data))
         break
@@ -95,19 +108,23 @@ export function createRelay ({ signals, log, clock = systemClock() }: RelayOptio
     /** True while another process has a subscriber. */
     isWanted: (channel: string): boolean => peers.isWanted(channel),
     /** At most once, in order for each channel; `data` is JSON. */
-    send (channel: string, event: string, data: string): void { sender.send(channel, event, data) },
+    send(channel: string, event: string, data: string): void {
+      sender.send(channel, event, data)
+    },
     /** This process has a subscriber now. */
-    watch (channel: string): void {
+    watch(channel: string): void {
       own.add(channel)
       change(channel, true)
     },
-    unwatch (channel: string): void {
+    unwatch(channel: string): void {
       own.delete(channel)
       change(channel, false)
     },
-    onMessage (receiver: typeof receive): void { receive = receiver },
+    onMessage(receiver: typeof receive): void {
+      receive = receiver
+    },
     /** Says good-bye; resolves when all that was sent has left. */
-    async close (): Promise<void> {
+    async close(): Promise<void> {
       for (const stop of stops) stop()
       if (!peers.isEmpty) say({ kind: 'bye', from })
       await sender.idle()

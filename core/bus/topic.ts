@@ -11,30 +11,44 @@ export class Topic {
   #readers: readonly Connection[] | undefined
   readonly #subscribers = new Set<Connection>()
 
-  constructor (readonly name: string, readonly id: string | undefined, readonly publish: (event: string, data: unknown) => void, readonly log: Log) {}
+  constructor(
+    readonly name: string,
+    readonly id: string | undefined,
+    readonly publish: (event: string, data: unknown) => void,
+    readonly log: Log
+  ) {}
 
   /** Undefined while the plugin is off: the subscriptions sleep. */
-  get record (): ChannelRecord | undefined { return this.#record }
+  get record(): ChannelRecord | undefined {
+    return this.#record
+  }
 
   /** Everybody subscribed, as a list that never changes: the next change makes another. */
-  get readers (): readonly Connection[] { return this.#readers ??= [...this.#subscribers] }
+  get readers(): readonly Connection[] {
+    this.#readers ??= [...this.#subscribers]
+    return this.#readers
+  }
 
-  get isEmpty (): boolean { return this.#subscribers.size === 0 }
+  get isEmpty(): boolean {
+    return this.#subscribers.size === 0
+  }
 
-  has (connection: Connection): boolean { return this.#subscribers.has(connection) }
+  has(connection: Connection): boolean {
+    return this.#subscribers.has(connection)
+  }
 
-  add (connection: Connection): void {
+  add(connection: Connection): void {
     this.#subscribers.add(connection)
     this.#readers = undefined
   }
 
-  delete (connection: Connection): void {
+  delete(connection: Connection): void {
     this.#subscribers.delete(connection)
     this.#readers = undefined
   }
 
   /** Ends the source of the record before, and starts that of the new one. */
-  setRecord (record: ChannelRecord | undefined): void {
+  setRecord(record: ChannelRecord | undefined): void {
     if (record === this.#record) return
     this.#source?.abort(new Error(`channel ${this.name} has no subscribers, or its plugin stopped`))
     this.#source = undefined
@@ -42,15 +56,23 @@ export class Topic {
     if (record?.source !== undefined) this.#start(record, record.source)
   }
 
-  #start (record: ChannelRecord, source: NonNullable<ChannelRecord['source']>): void {
+  #start(record: ChannelRecord, source: NonNullable<ChannelRecord['source']>): void {
     const controller = new AbortController()
     const { signal } = controller
     this.#source = controller
-    const publish = (event: string, data: unknown) => { if (!signal.aborted) this.publish(event, data) }
-    const run = async () => { await source({ id: this.id, signal, publish }) }
+    const publish = (event: string, data: unknown) => {
+      if (!signal.aborted) this.publish(event, data)
+    }
+    const run = async () => {
+      await source({ id: this.id, signal, publish })
+    }
     run().catch((error: unknown) => {
       // What an aborted source throws is the abort.
-      if (!signal.aborted) this.log.error({ err: error, plugin: record.plugin, channel: this.name }, 'the source of a channel failed')
+      if (!signal.aborted)
+        this.log.error(
+          { err: error, plugin: record.plugin, channel: this.name },
+          'the source of a channel failed'
+        )
     })
   }
 }

@@ -10,7 +10,7 @@ declare module 'ws' {
     readonly readOnly: boolean
   }
   /** Exported by ws, missing in its types. */
-  export const Sender: { frame (data: Buffer, options: FrameOptions): Buffer[] }
+  export const Sender: { frame(data: Buffer, options: FrameOptions): Buffer[] }
 
   interface WebSocket {
     /** The raw socket below; null before the handshake and after the close. */

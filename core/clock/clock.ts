@@ -5,22 +5,28 @@ import { repeat } from './repeat.js'
 /** A longer timer fires at once (a signed 32-bit number of milliseconds). */
 const longestTimerMs = 2 ** 31 - 1
 
-export interface ClockOptions {
+interface ClockOptions {
   /** What an `every` threw. Default: it becomes an unhandled rejection, which has an owner. */
   readonly onError?: (error: unknown) => void
 }
 
 /** The time of the machine. */
-export function systemClock ({ onError = rejectUnhandled }: ClockOptions = {}): Clock {
+export function systemClock({ onError = rejectUnhandled }: ClockOptions = {}): Clock {
   return {
     now: () => new Date(),
     sleep: (ms, signal) => sleep(ms, signal, true),
     // An interval alone does not keep the process alive.
-    every: (ms, run) => repeat({ elapsed: () => performance.now(), sleep: (wait, signal) => sleep(wait, signal, false) }, ms, run, onError)
+    every: (ms, run) =>
+      repeat(
+        { elapsed: () => performance.now(), sleep: (wait, signal) => sleep(wait, signal, false) },
+        ms,
+        run,
+        onError
+      )
   }
 }
 
-async function sleep (ms: number, signal: AbortSignal | undefined, isRef: boolean): Promise<void> {
+async function sleep(ms: number, signal: AbortSignal | undefined, isRef: boolean): Promise<void> {
   const end = performance.now() + ms
   do {
     const left = Math.max(0, Math.ceil(end - performance.now()))
@@ -29,6 +35,6 @@ async function sleep (ms: number, signal: AbortSignal | undefined, isRef: boolea
   } while (performance.now() < end)
 }
 
-function rejectUnhandled (error: unknown): void {
+function rejectUnhandled(error: unknown): void {
   void Promise.reject(error)
 }

@@ -5,15 +5,22 @@ export const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
   await sleep(ms, undefined, { signal }).catch(() => {})
 }
 
-export async function untilAborted (signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await new Promise(resolve => { signal.addEventListener('abort', resolve, { once: true }) })
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted)
+    await new Promise(resolve => {
+      signal.addEventListener('abort', resolve, { once: true })
+    })
 }
 
 /** Settles like `work`; what still goes on `graceMs` after the abort is given up, with the signal's reason. */
-export async function untilGivenUp<T> (work: Promise<T>, signal: AbortSignal, graceMs: number): Promise<T> {
+export async function untilGivenUp<T>(work: Promise<T>, signal: AbortSignal, graceMs: number): Promise<T> {
   const ended = new AbortController()
   const givenUp = new Promise<never>((_resolve, reject) => {
-    const wait = (): void => { void pause(graceMs, ended.signal).then(() => { reject(signal.reason) }) }
+    const wait = (): void => {
+      void pause(graceMs, ended.signal).then(() => {
+        reject(signal.reason)
+      })
+    }
     if (signal.aborted) wait()
     else signal.addEventListener('abort', wait, { once: true, signal: ended.signal })
   })
@@ -25,16 +32,22 @@ export async function untilGivenUp<T> (work: Promise<T>, signal: AbortSignal, gr
 }
 
 /** Settles like `work`, or rejects when it takes longer than `ms`. The work itself cannot be stopped. */
-export async function withDeadline<T> (work: Promise<T> | T, ms: number, what: string): Promise<T> {
+export async function withDeadline<T>(work: Promise<T> | T, ms: number, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => { reject(new Error(`${what} took longer than ${ms / 1000} s`)) }, ms)
+    timer = setTimeout(() => {
+      reject(new Error(`${what} took longer than ${ms / 1000} s`))
+    }, ms)
   })
-  return await Promise.race([work, late]).finally(() => { clearTimeout(timer) })
+  return await Promise.race([work, late]).finally(() => {
+    clearTimeout(timer)
+  })
 }
 
 /** Settles like `work`, and runs `act` when that takes longer than `ms`. */
-export async function whenLate<T> (work: Promise<T>, ms: number, act: () => void): Promise<T> {
+export async function whenLate<T>(work: Promise<T>, ms: number, act: () => void): Promise<T> {
   const timer = setTimeout(act, ms)
-  return await work.finally(() => { clearTimeout(timer) })
+  return await work.finally(() => {
+    clearTimeout(timer)
+  })
 }

@@ -1,5 +1,5 @@
-import { resolve } from 'node:path'
 import { BlockList, isIP } from 'node:net'
+import { resolve } from 'node:path'
 import type { LogLevel } from '../log/log.js'
 
 /** The platform's settings, read once from the environment. A variable that is set but empty counts as unset. */
@@ -15,6 +15,9 @@ export interface Settings {
   readonly secureCookies: boolean
   readonly transportSecurity: boolean
   readonly maxSocketsPerUser: number
+  /** Open connections in all, and of one client address; proxies of TRUST_PROXY have only the first limit. */
+  readonly maxConnections: number
+  readonly maxConnectionsPerAddress: number
   readonly logLevel: LogLevel
   readonly logFormat: 'console' | 'json'
   /** Folders with third-party plugins, besides `<BUSBAR_DIR>/plugins`. */
@@ -25,7 +28,7 @@ export interface Settings {
 /** A setting that cannot be used; the message names the variable and what it takes. */
 export class SettingError extends Error {}
 
-export function readSettings (environment: NodeJS.ProcessEnv): Settings {
+export function readSettings(environment: NodeJS.ProcessEnv): Settings {
   const variable = (name: string): string | undefined => {
     const value = environment[name]?.trim()
     return value === undefined || value === '' ? undefined : value
@@ -41,10 +44,15 @@ export function readSettings (environment: NodeJS.ProcessEnv): Settings {
     const value = variable(name)
     if (value === undefined) return fallback
     const read = /^\d{1,9}$/.test(value) ? Number(value) : NaN
-    if (!(read >= min && read <= max)) throw new SettingError(`${name} is "${value}"; it takes a whole number from ${min} to ${max}`)
+    if (!(read >= min && read <= max))
+      throw new SettingError(`${name} is "${value}"; it takes a whole number from ${min} to ${max}`)
     return read
   }
-  const list = (name: string): string[] => (variable(name) ?? '').split(',').map(item => item.trim()).filter(item => item !== '')
+  const list = (name: string): string[] =>
+    (variable(name) ?? '')
+      .split(',')
+      .map(item => item.trim())
+      .filter(item => item !== '')
   return Object.freeze({
     directory: resolve(variable('BUSBAR_DIR') ?? '.busbar'),
     host: variable('HOST') ?? '127.0.0.1',
@@ -56,6 +64,8 @@ export function readSettings (environment: NodeJS.ProcessEnv): Settings {
     secureCookies: choice('SECURE_COOKIES', ['true', 'false'], 'false') === 'true',
     transportSecurity: choice('TLS_ENABLED', ['true', 'false'], 'false') === 'true',
     maxSocketsPerUser: number('MAX_WEBSOCKET_CONNS_PER_USER', 20, 1, 10_000),
+    maxConnections: number('MAX_CONNECTIONS', 4096, 1, 1_000_000),
+    maxConnectionsPerAddress: number('MAX_CONNECTIONS_PER_ADDRESS', 500, 1, 1_000_000),
     logLevel: choice('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
     logFormat: choice('LOG_FORMAT', ['console', 'json'], 'console'),
     pluginFolders: list('BUSBAR_PLUGINS').map(folder => resolve(folder)),
@@ -63,17 +73,19 @@ export function readSettings (environment: NodeJS.ProcessEnv): Settings {
   })
 }
 
-function blockList (name: string, entries: readonly string[]): BlockList | undefined {
+function blockList(name: string, entries: readonly string[]): BlockList | undefined {
   if (entries.length === 0) return undefined
   const addresses = new BlockList()
   for (const entry of entries) {
     const [address = '', prefix] = entry.split('/')
     const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-    if (isIP(address) === 0) throw new SettingError(`${name} holds "${entry}"; it takes addresses and ranges such as 10.0.0.0/8`)
+    if (isIP(address) === 0)
+      throw new SettingError(`${name} holds "${entry}"; it takes addresses and ranges such as 10.0.0.0/8`)
     if (prefix === undefined) addresses.addAddress(address, family)
     else {
       const bits = /^\d{1,3}$/.test(prefix) ? Number(prefix) : NaN
-      if (!(bits >= 0 && bits <= (family === 'ipv6' ? 128 : 32))) throw new SettingError(`${name} holds "${entry}", whose prefix is out of range`)
+      if (!(bits >= 0 && bits <= (family === 'ipv6' ? 128 : 32)))
+        throw new SettingError(`${name} holds "${entry}", whose prefix is out of range`)
       addresses.addSubnet(address, bits, family)
     }
   }
@@ -81,4 +93,5 @@ function blockList (name: string, entries: readonly string[]): BlockList | undef
 }
 
 /** True for addresses that only this machine reaches. */
-export const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host)
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127\./.test(host)

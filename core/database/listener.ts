@@ -17,7 +17,13 @@ export interface Signals {
 }
 
 /** Starts to listen on the session of `postgres`. */
-export async function openListener ({ postgres, log }: { readonly postgres: Postgres, readonly log: Log }): Promise<Listener> {
+export async function openListener({
+  postgres,
+  log
+}: {
+  readonly postgres: Postgres
+  readonly log: Log
+}): Promise<Listener> {
   const listener = new Listener(postgres, log)
   await listener.open()
   return listener
@@ -30,22 +36,30 @@ export class Listener implements Signals {
   readonly #topics = new EventEmitter().setMaxListeners(0)
   readonly #stops: Array<() => void> = []
 
-  constructor (private readonly postgres: Postgres, private readonly log: Log) {}
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly log: Log
+  ) {}
 
-  async open (): Promise<void> {
-    this.#stops.push(await this.postgres.session.listen(channel, payload => {
-      const [origin = '', topic = ''] = payload.split(' ', 2)
-      if (origin !== this.#origin) this.#topics.emit(`on ${topic}`, payload.slice(origin.length + topic.length + 2))
-    }))
+  async open(): Promise<void> {
+    this.#stops.push(
+      await this.postgres.session.listen(channel, payload => {
+        const [origin = '', topic = ''] = payload.split(' ', 2)
+        if (origin !== this.#origin)
+          this.#topics.emit(`on ${topic}`, payload.slice(origin.length + topic.length + 2))
+      })
+    )
   }
 
-  async signal (topic: string, data: string, tx?: Tx): Promise<void> {
+  async signal(topic: string, data: string, tx?: Tx): Promise<void> {
     if (/\s/.test(topic)) throw new Error(`the topic "${topic}" of a signal may not hold white space`)
     // What is sent in a transaction comes back to this process too, when and if it commits.
     const payload = `${tx === undefined ? this.#origin : ''} ${topic} ${data}`
     const bytes = Buffer.byteLength(payload)
     if (bytes > maxPayloadBytes) {
-      throw new Error(`a signal on ${topic} is ${bytes} bytes long and may be ${maxPayloadBytes}: store the data and signal where they are`)
+      throw new Error(
+        `a signal on ${topic} is ${bytes} bytes long and may be ${maxPayloadBytes}: store the data and signal where they are`
+      )
     }
     if (tx !== undefined) {
       await this.postgres.query('select pg_notify($1, $2)', [channel, payload], tx)
@@ -55,24 +69,26 @@ export class Listener implements Signals {
     await this.postgres.session.query('select pg_notify($1, $2)', [channel, payload])
   }
 
-  onSignal (topic: string, listener: (data: string) => void): () => void {
+  onSignal(topic: string, listener: (data: string) => void): () => void {
     const call = this.#guarded(listener)
     this.#topics.on(`on ${topic}`, call)
-    return () => { this.#topics.off(`on ${topic}`, call) }
+    return () => {
+      this.#topics.off(`on ${topic}`, call)
+    }
   }
 
-  onReconnect (listener: () => void): () => void {
+  onReconnect(listener: () => void): () => void {
     const stop = this.postgres.session.onConnect(this.#guarded(listener))
     this.#stops.push(stop)
     return stop
   }
 
-  async close (): Promise<void> {
+  async close(): Promise<void> {
     for (const stop of this.#stops.splice(0)) stop()
   }
 
   /** One that throws must not keep the others from hearing. */
-  #guarded<Args extends unknown[]> (listener: (...args: Args) => void): (...args: Args) => void {
+  #guarded<Args extends unknown[]>(listener: (...args: Args) => void): (...args: Args) => void {
     return (...args) => {
       try {
         listener(...args)

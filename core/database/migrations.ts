@@ -1,17 +1,22 @@
 import { createHash } from 'node:crypto'
-import type { PoolClient } from 'pg'
 import type { Log, Migration } from 'busbar/sdk'
+import type { PoolClient } from 'pg'
 import type { Postgres } from './postgres.js'
 import { errorCode, isConnectionError, storeError } from './problems.js'
+import { isInTransaction } from './session-state.js'
 
 /** The migrations of one plugin and the schema they build. */
 export interface MigrationPlan {
   readonly plugin: string
   readonly schema: string
   readonly migrations: readonly Migration[]
+  /** Of a third-party plugin: its versions are its own, and a statement that hangs keeps nobody waiting for ever. */
+  readonly isThirdParty?: boolean
+  /** Why none of them may run. */
+  readonly refusal?: string | undefined
 }
 
-export interface MigrateOptions {
+interface MigrateOptions {
   /** The release that runs, as recorded beside each migration. */
   readonly version: string
   readonly log: Log
@@ -19,7 +24,7 @@ export interface MigrateOptions {
   readonly contractAllowed?: boolean
 }
 
-export interface Applied {
+interface Applied {
   readonly plugin: string
   readonly name: string
   readonly checksum: string
@@ -30,18 +35,24 @@ const undefinedTable = '42P01'
 /** "busb", and 1 for migrations: one process at a time migrates. */
 const lock = [0x62757362, 1]
 const lockTimeoutMs = 20_000
+const thirdPartyLimitMs = 120_000
 
 /**
  * Brings every plan's schema up to date, in the order given, one process at a time. A plugin whose
  * migration cannot run is in `failed` and the others go on; a database from a later release stops the
  * whole start.
  */
-export async function migrate (
-  postgres: Postgres, plans: readonly MigrationPlan[], { version, log, contractAllowed = false }: MigrateOptions
+export async function migrate(
+  postgres: Postgres,
+  plans: readonly MigrationPlan[],
+  { version, log, contractAllowed = false }: MigrateOptions
 ): Promise<{ failed: ReadonlyMap<string, Error> }> {
   const failed = new Map<string, Error>()
-  const client = await postgres.pool.connect().catch(error => { throw storeError(error) })
+  const client = await postgres.pool.connect().catch(error => {
+    throw storeError(error)
+  })
   let isUsable = false
+  let hasApplied = false
   try {
     await client.query('select pg_advisory_lock($1, $2)', lock)
     const applied = await readApplied(client)
@@ -49,6 +60,7 @@ export async function migrate (
     for (const plan of plans) {
       try {
         for (const migration of pendingMigrations(plan, applied, contractAllowed)) {
+          hasApplied = true
           await apply(client, plan, migration, version)
           log.info({ plugin: plan.plugin, migration: migration.name }, 'migrated')
         }
@@ -64,13 +76,13 @@ export async function migrate (
   } catch (error) {
     throw storeError(error)
   } finally {
-    // Closing the connection gives the lock back, whatever went wrong.
-    client.release(!isUsable)
+    // Closing the connection gives the lock back, whatever went wrong. A migration may leave settings behind, as pg_dump's do.
+    client.release(!isUsable || hasApplied)
   }
   return { failed }
 }
 
-async function readApplied (client: PoolClient): Promise<readonly Applied[]> {
+async function readApplied(client: PoolClient): Promise<readonly Applied[]> {
   try {
     return (await client.query<Applied>('select plugin, name, checksum, release from kernel.migration')).rows
   } catch (error) {
@@ -91,39 +103,80 @@ async function readApplied (client: PoolClient): Promise<readonly Applied[]> {
 }
 
 /** Throws when the database has seen a migration that this release does not know. */
-export function refuseLaterDatabase (applied: readonly Applied[], plans: readonly MigrationPlan[], version: string): void {
-  const known = new Map(plans.map(plan => [plan.plugin, new Set(plan.migrations.map(migration => migration.name))]))
-  const unknown = applied.find(({ plugin, name }) => known.get(plugin)?.has(name) === false)
+function refuseLaterDatabase(
+  applied: readonly Applied[],
+  plans: readonly MigrationPlan[],
+  version: string
+): void {
+  const known = new Map(
+    plans.map(plan => [plan.plugin, new Set(plan.migrations.map(migration => migration.name))])
+  )
+  const foreign = new Set(plans.filter(({ isThirdParty }) => isThirdParty).map(({ plugin }) => plugin))
+  const unknown = applied.find(
+    ({ plugin, name }) => !foreign.has(plugin) && known.get(plugin)?.has(name) === false
+  )
   if (unknown === undefined) return
-  throw new Error(`this is release ${version}, and the database has been migrated by release ${unknown.release} ` +
-    `(${unknown.plugin}: ${unknown.name}): start release ${unknown.release} or later, or restore a backup from before it`)
+  throw new Error(
+    `this is release ${version}, and the database has been migrated by release ${unknown.release} ` +
+      `(${unknown.plugin}: ${unknown.name}): start release ${unknown.release} or later, or restore a backup from before it`
+  )
 }
 
 /** What is to run for a plan; throws when a migration that has run was edited afterwards. */
-export function pendingMigrations (plan: MigrationPlan, applied: readonly Applied[], contractAllowed: boolean): readonly Migration[] {
+export function pendingMigrations(
+  plan: MigrationPlan,
+  applied: readonly Applied[],
+  contractAllowed: boolean
+): readonly Migration[] {
   const done = new Map(applied.filter(row => row.plugin === plan.plugin).map(row => [row.name, row.checksum]))
-  const sorted = [...plan.migrations].sort((a, b) => a.name < b.name ? -1 : 1)
+  if (plan.refusal !== undefined) throw new Error(plan.refusal)
+  const unknown = [...done.keys()].find(name => plan.migrations.every(migration => migration.name !== name))
+  if (plan.isThirdParty && unknown !== undefined)
+    throw new Error(
+      `its tables are of a later version, which had the migration ${unknown}: install that version again, or purge what the plugin has stored`
+    )
+  const sorted = [...plan.migrations].sort((a, b) => (a.name < b.name ? -1 : 1))
   for (const migration of sorted) {
     const recorded = done.get(migration.name)
     if (recorded !== undefined && recorded !== checksumOf(migration)) {
-      throw new Error(`migration ${migration.name} of ${plan.plugin} was changed after it had run: restore its text and add a new migration instead`)
+      throw new Error(
+        `migration ${migration.name} of ${plan.plugin} was changed after it had run: restore its text and add a new migration instead`
+      )
     }
   }
   // Nobody can be using an earlier form of a schema that does not exist.
   const isNew = done.size === 0
-  return sorted.filter(({ name, phase }) => !done.has(name) && (phase === 'expand' || contractAllowed || isNew))
+  return sorted.filter(
+    ({ name, phase }) => !done.has(name) && (phase === 'expand' || contractAllowed || isNew)
+  )
 }
 
-export const checksumOf = (migration: Migration): string => createHash('sha256').update(migration.sql).digest('hex')
+export const checksumOf = (migration: Migration): string =>
+  createHash('sha256').update(migration.sql).digest('hex')
 
-async function apply (client: PoolClient, plan: MigrationPlan, migration: Migration, release: string): Promise<void> {
+async function apply(
+  client: PoolClient,
+  plan: MigrationPlan,
+  migration: Migration,
+  release: string
+): Promise<void> {
   const sql = migration.sql.replaceAll('$schema', plan.schema)
   await client.query('begin')
   try {
-    await client.query(`set local lock_timeout = ${lockTimeoutMs}; create schema if not exists ${plan.schema}`)
-    await client.query(sql).catch(error => { throw isConnectionError(error) ? error : explain(error, plan, migration, sql) })
-    await client.query('insert into kernel.migration (plugin, name, checksum, phase, applied_at, release) values ($1, $2, $3, $4, $5, $6)',
-      [plan.plugin, migration.name, checksumOf(migration), migration.phase, new Date(), release])
+    await client.query(
+      `set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = ${plan.isThirdParty ? thirdPartyLimitMs : 0}; create schema if not exists ${plan.schema}`
+    )
+    await client.query(sql).catch(error => {
+      throw isConnectionError(error) ? error : explain(error, plan, migration, sql)
+    })
+    if (!isInTransaction(client))
+      throw new Error(
+        `migration ${migration.name} of ${plan.plugin} ends the transaction it runs in: leave out begin, commit and rollback`
+      )
+    await client.query(
+      'insert into kernel.migration (plugin, name, checksum, phase, applied_at, release) values ($1, $2, $3, $4, $5, $6)',
+      [plan.plugin, migration.name, checksumOf(migration), migration.phase, new Date(), release]
+    )
     await client.query('commit')
   } catch (error) {
     await client.query('rollback').catch(() => {})
@@ -131,10 +184,13 @@ async function apply (client: PoolClient, plan: MigrationPlan, migration: Migrat
   }
 }
 
-function explain (error: unknown, plan: MigrationPlan, migration: Migration, sql: string): Error {
+function explain(error: unknown, plan: MigrationPlan, migration: Migration, sql: string): Error {
   const reason = error instanceof Error ? error.message : String(error)
-  const position = typeof error === 'object' && error !== null && 'position' in error ? Number(error.position) : NaN
+  const position =
+    typeof error === 'object' && error !== null && 'position' in error ? Number(error.position) : NaN
   const before = sql.slice(0, position - 1).split('\n')
   const place = position > 0 ? ` in line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}` : ''
-  return new Error(`migration ${migration.name} of ${plan.plugin} failed${place}: ${reason}`, { cause: error })
+  return new Error(`migration ${migration.name} of ${plan.plugin} failed${place}: ${reason}`, {
+    cause: error
+  })
 }

@@ -1,40 +1,57 @@
-import { createHash } from 'node:crypto'
-import knex, { type Knex } from 'knex'
+import type { Log } from 'busbar/sdk'
 import pg from 'pg'
-import type { Log, Tx } from 'busbar/sdk'
-import { Connections, type Transaction } from './connections.js'
-import { connectTimeoutMs, errorCode } from './problems.js'
+import { whenLate } from '../clock/waits.js'
+import { ConnectionShare } from './connection-share.js'
+import { Connections } from './connections.js'
+import { connectTimeoutMs } from './problems.js'
 import { Session } from './session.js'
+import { type OpenTransactions, Statements } from './statements.js'
 import { valueTypes } from './value-types.js'
 
 export interface PostgresOptions {
   readonly url: string
   readonly log: Log
   readonly maxConnections?: number
+  /** After so long without a statement, PostgreSQL ends a transaction. */
+  readonly idleTransactionMs?: number
+  /** How long one waits for a connection of the share that is in use. */
+  readonly shareWaitMs?: number
 }
 
-type Values = readonly unknown[]
-type Bindings = Values | Readonly<Record<string, unknown>>
+/** `essential`: the platform serves nobody without it, so it is not held up by what others take together. */
+export type PluginKind = 'essential' | 'built-in' | 'third-party'
 
-/** Of a statement's name, so that with what is added it stays below the 63 bytes where PostgreSQL cuts. */
-const maxNameLength = 48
+/** Of the pool: what all plugins together leave to the kernel and to those it cannot do without. */
+const reserved = 3
+const limitOf = { essential: 8, 'built-in': 6, 'third-party': 3 } as const
+const defaultConnections = 12
+const idleTransactionMs = 30_000
+const closeWithinMs = 3_000
 
 /** Opens the pool and sees that the server answers. */
-export async function openPostgres ({ url, log, maxConnections = 10 }: PostgresOptions): Promise<Postgres> {
+export async function openPostgres(options: PostgresOptions): Promise<Postgres> {
+  const { url, log, maxConnections = defaultConnections } = options
   const pool = new pg.Pool({
     connectionString: url,
     max: maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
     idleTimeoutMillis: 30_000,
+    idle_in_transaction_session_timeout: options.idleTransactionMs ?? idleTransactionMs,
     keepAlive: true,
     application_name: 'busbar',
     types: valueTypes
   })
   // Without listeners, a connection that breaks ends the process: idle in the pool, or in somebody's hands.
-  pool.on('error', error => { log.warn({ err: error }, 'an idle connection to PostgreSQL was lost') })
-  pool.on('connect', client => { client.on('error', error => { log.debug({ err: error }, 'a connection to PostgreSQL was lost') }) })
+  pool.on('error', error => {
+    log.warn({ err: withoutClient(error) }, 'an idle connection to PostgreSQL was lost')
+  })
+  pool.on('connect', client => {
+    client.on('error', error => {
+      log.debug({ err: withoutClient(error) }, 'a connection to PostgreSQL was lost')
+    })
+  })
 
-  const postgres = new Postgres(url, pool, log)
+  const postgres = new Postgres(pool, options)
   try {
     await postgres.query('select 1')
   } catch (error) {
@@ -44,127 +61,79 @@ export async function openPostgres ({ url, log, maxConnections = 10 }: PostgresO
   return postgres
 }
 
-/** The connections of a process: one pool for knex, prepared statements and jobs, and one session. */
-export class Postgres {
+/** The connections of a process: one pool, of which every plugin has its share, and one session. */
+export class Postgres extends Statements {
   /** A connection besides the pool, made on first use: notifications and locks. */
   readonly session: Session
-  readonly #connections: Connections
-  readonly #knex: Knex
+  readonly url: string
   readonly #log: Log
-  readonly #open = new WeakMap<Tx, Transaction>()
+  readonly #open: OpenTransactions
+  readonly #clients = new Set<pg.PoolClient>()
+  readonly #plugins: ConnectionShare
+  /** By plugin: two versions of one that run side by side share theirs. */
+  readonly #shares = new Map<string, ConnectionShare>()
+  readonly #waitMs: number
 
-  constructor (readonly url: string, readonly pool: pg.Pool, log: Log) {
+  constructor(
+    readonly pool: pg.Pool,
+    { url, log, shareWaitMs = connectTimeoutMs }: PostgresOptions
+  ) {
+    const open: OpenTransactions = new WeakMap()
+    super({ connections: new Connections(pool), open, log })
+    this.url = url
     this.#log = log
+    this.#open = open
+    this.#waitMs = shareWaitMs
     this.session = new Session({ url, log })
-    this.#connections = new Connections(pool)
-    this.#knex = knexOver(this.#connections)
+    this.#plugins = new ConnectionShare({
+      owner: 'the plugins together',
+      limit: Math.max(1, pool.options.max - reserved),
+      waitMs: shareWaitMs
+    })
+    pool.on('connect', client => {
+      this.#clients.add(client)
+    })
+    pool.on('remove', client => {
+      this.#clients.delete(client)
+    })
   }
 
-  /** Plain SQL with `$1` parameters. */
-  async query<Row extends object> (text: string, values?: Values, tx?: Tx): Promise<Row[]> {
-    return (await this.#run<Row>({ text, values: values === undefined ? undefined : [...values] }, tx)).rows
-  }
-
-  table<Row extends object> (schema: string, name: string, tx?: Tx): Knex.QueryBuilder<Row, Row[]> {
-    const builder = this.#knex<Row, Row[]>(name).withSchema(schema)
-    if (tx !== undefined) void builder.connection(this.#opened(tx))
-    return builder
-  }
-
-  /** SQL with knex bindings; `$schema` stands for `schema`. */
-  async sql<Row extends object> (schema: string, text: string, bindings?: Bindings, tx?: Tx): Promise<Row[]> {
-    const withSchema = text.replaceAll('$schema', schema)
-    if (bindings === undefined) return await this.query<Row>(withSchema, undefined, tx)
-    const compiled = this.#knex.client.raw(withSchema, bindings).toSQL().toNative()
-    return await this.query<Row>(compiled.sql, compiled.bindings, tx)
-  }
-
-  statement<Row extends object, Args extends Values> (name: string, text: string): (args: Args, tx?: Tx) => Promise<Row[]> {
-    // The text is part of the name: connections outlive a plugin that comes back with another version of it.
-    const digest = createHash('sha256').update(text).digest('hex').slice(0, 8)
-    const prefix = `${name.slice(0, maxNameLength)}.${digest}`
-    let plan = 0
-    return async (args, tx) => {
-      const values = [...args]
-      try {
-        return (await this.#run<Row>({ name: `${prefix}.${plan}`, text, values }, tx)).rows
-      } catch (error) {
-        // A migration has changed the columns under a plan made before it.
-        if (errorCode(error) !== '0A000') throw error
-        plan++
-        if (tx !== undefined) throw error
-        return (await this.#run<Row>({ name: `${prefix}.${plan}`, text, values }, tx)).rows
-      }
-    }
-  }
-
-  async transaction<T> (run: (tx: Tx) => Promise<T>): Promise<T> {
-    const transaction = await this.#connections.begin()
-    // The brand exists in types only: the object itself says nothing.
-    const tx = Object.freeze({}) as Tx
-    this.#open.set(tx, transaction)
-    const end = async (text: string): Promise<pg.QueryResult> => {
-      this.#open.delete(tx)
-      return await transaction.execute({ text })
-    }
-    try {
-      const result = await Promise.resolve(tx).then(run).catch(async (error: unknown) => {
-        // When the connection is gone, so is the transaction; the first error is the one that tells.
-        await end('rollback').catch(() => {})
-        throw error
+  /** The same database for one plugin, on its share of the pool. Transactions may be passed from one to another. */
+  for({ plugin, kind }: { readonly plugin: string; readonly kind: PluginKind }): Statements {
+    const share =
+      this.#shares.get(plugin) ??
+      new ConnectionShare({
+        owner: `the plugin "${plugin}"`,
+        limit: Math.min(limitOf[kind], Math.max(1, this.pool.options.max - 1)),
+        waitMs: this.#waitMs,
+        within: kind === 'essential' ? undefined : this.#plugins
       })
-      const { command } = await end('commit')
-      if (command !== 'COMMIT') throw new Error('the transaction was rolled back: a statement in it had failed and its error was ignored')
-      for (const after of transaction.afterCommit) {
-        try {
-          after()
-        } catch (error) {
-          // Nothing can be undone any more.
-          this.#log.error({ err: error }, 'work registered for after a commit failed')
-        }
-      }
-      return result
-    } finally {
-      transaction.release()
-    }
+    this.#shares.set(plugin, share)
+    return new Statements({
+      connections: new Connections(this.pool, share),
+      open: this.#open,
+      log: this.#log.child({ plugin })
+    })
   }
 
-  /** Runs when the transaction has committed. */
-  afterCommit (tx: Tx, run: () => void): void {
-    this.#opened(tx).afterCommit.push(run)
-  }
-
-  async close (): Promise<void> {
-    await this.#knex.destroy()
+  /** Waits a moment for what is under way; the rest is cut off, and who it was is logged. */
+  async close(): Promise<void> {
     await this.session.close()
-    await this.pool.end()
-  }
-
-  #run<Row extends object> (query: pg.QueryConfig, tx?: Tx): Promise<pg.QueryResult<Row>> {
-    return (tx === undefined ? this.#connections : this.#opened(tx)).execute<Row>(query)
-  }
-
-  #opened (tx: Tx): Transaction {
-    const transaction = this.#open.get(tx)
-    if (transaction === undefined) throw new Error('this transaction has ended: await everything that uses it inside transaction(…)')
-    return transaction
+    await whenLate(this.pool.end(), closeWithinMs, () => {
+      const holders = [...this.#shares.values()]
+        .filter(({ held }) => held > 0)
+        .map(({ options: { owner }, held }) => `${owner}: ${held}`)
+      this.#log.warn(
+        { holders },
+        'database connections were still in use when the platform stopped, and are cut off'
+      )
+      for (const client of this.#clients) client.connection.stream.destroy()
+    })
   }
 }
 
-/**
- * knex over the pool. Of knex's own client only the compilation of queries is used: its way of running
- * them puts the SQL with all values into the message of an error.
- */
-function knexOver (connections: Connections): Knex {
-  const builder = knex.knex({ client: 'pg', version: '15' })
-  Object.assign(builder.client, {
-    acquireConnection: async () => connections,
-    releaseConnection: async () => {},
-    // A builder in a transaction brings a connection of its own.
-    query: async (on: Connections | Transaction, query: { sql: string, bindings: unknown[] }) => {
-      const response = await on.execute({ text: builder.client.positionBindings(query.sql), values: builder.client.prepBindings(query.bindings) })
-      return { ...query, response }
-    }
-  })
-  return builder
+/** pg hangs the client on what its pool reports: statements, buffers, and the key that cancels them. */
+function withoutClient(error: Error): Error {
+  Reflect.deleteProperty(error, 'client')
+  return error
 }

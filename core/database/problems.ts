@@ -1,7 +1,11 @@
-import { isProblem, problemTable, type Problem } from 'busbar/sdk'
+import { isProblem, type Problem, problemTable } from 'busbar/sdk'
 
 export const problems = problemTable({
-  unreachable: [503, 'E_DATABASE_UNREACHABLE', 'PostgreSQL does not answer: see that the server DATABASE_URL names is running, or, without DATABASE_URL, what the platform\'s log says of its own; then try again'],
+  unreachable: [
+    503,
+    'E_DATABASE_UNREACHABLE',
+    "PostgreSQL does not answer: see that the server DATABASE_URL names is running, or, without DATABASE_URL, what the platform's log says of its own; then try again"
+  ],
   busy: [503, 'E_DATABASE_BUSY', 'no database connection became free within {seconds} seconds: try again']
 })
 
@@ -13,30 +17,55 @@ export const errorCode = (error: unknown): string | undefined =>
 export const connectTimeoutMs = 10_000
 
 const unreachableCodes = new Set([
-  'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'EACCES',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+  'EACCES',
   // PostgreSQL: connection exceptions, shutdown, crash, starting up.
-  '08000', '08001', '08003', '08004', '08006', '57P01', '57P02', '57P03'
+  '08000',
+  '08001',
+  '08003',
+  '08004',
+  '08006',
+  '57P01',
+  '57P02',
+  '57P03'
 ])
-const unreachableMessages = /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout expired)/
+const unreachableMessages =
+  /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout expired)/
 
 /** Whether the connection failed, as opposed to the statement. */
 export const isConnectionError = (error: unknown): boolean =>
-  error instanceof Error && (unreachableCodes.has(errorCode(error) ?? '') || unreachableMessages.test(error.message))
+  error instanceof Error &&
+  (unreachableCodes.has(errorCode(error) ?? '') || unreachableMessages.test(error.message))
 
 /** Whether a statement failed because its connection was closed already: the server has not seen it. */
 export const wasNeverSent = (error: unknown): boolean =>
-  error instanceof Error && (errorCode(error) === 'EPIPE' || /^Client .* is not queryable$/.test(error.message))
+  error instanceof Error &&
+  (errorCode(error) === 'EPIPE' || /^Client .* is not queryable$/.test(error.message))
 
 /** Turns a connection's error into a 503 that says what to do; every other error stays what it is. */
-export function storeError (error: unknown): unknown {
+export function storeError(error: unknown): unknown {
   if (isProblem(error)) return error
   if (isConnectionError(error)) return withCause(problems.unreachable(), error)
-  const isBusy = errorCode(error) === '53300' ||
+  const isBusy =
+    errorCode(error) === '53300' ||
     (error instanceof Error && error.message.startsWith('timeout exceeded when trying to connect'))
   return isBusy ? withCause(problems.busy({ seconds: connectTimeoutMs / 1000 }), error) : error
 }
 
-function withCause (problem: Problem, cause: unknown): Problem {
+function withCause(problem: Problem, cause: unknown): Problem {
   problem.cause = cause
   return problem
+}
+
+/** From where this is called the stack leads back to who asked; pg's ends where bytes came in. */
+export function retrace(error: unknown): void {
+  if (error instanceof Error) Error.captureStackTrace(error, retrace)
 }

@@ -1,12 +1,12 @@
 import { EventEmitter, once } from 'node:events'
-import pg from 'pg'
 import type { Log } from 'busbar/sdk'
+import pg from 'pg'
 import { pause } from '../clock/waits.js'
 import { connectTimeoutMs, problems, storeError } from './problems.js'
 import { valueTypes } from './value-types.js'
 
 /** A lock held for as long as the connection lives. */
-export interface SessionLock {
+interface SessionLock {
   /** Aborts when the connection is lost, and with it the lock. */
   readonly lost: AbortSignal
   release(): Promise<void>
@@ -37,21 +37,23 @@ export class Session {
   #running: Promise<void> | undefined
   #tail: Promise<unknown> = Promise.resolve()
 
-  constructor (private readonly options: { readonly url: string, readonly log: Log }) {}
+  constructor(private readonly options: { readonly url: string; readonly log: Log }) {}
 
   /** Resolves when the connection stands. */
-  async connected (signal?: AbortSignal): Promise<Connection> {
+  async connected(signal?: AbortSignal): Promise<Connection> {
     const aborts = [this.#closed.signal, signal].filter(one => one !== undefined)
     if (aborts.some(({ aborted }) => aborted)) throw problems.unreachable()
     this.#running ??= this.#run()
     while (this.#connection === undefined) {
-      await once(this.#events, 'connect', { signal: AbortSignal.any(aborts) }).catch(() => { throw problems.unreachable() })
+      await once(this.#events, 'connect', { signal: AbortSignal.any(aborts) }).catch(() => {
+        throw problems.unreachable()
+      })
     }
     return this.#connection
   }
 
   /** Throws a 503 at once while there is no connection. */
-  async query<Row extends object> (text: string, values?: unknown[]): Promise<Row[]> {
+  async query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]> {
     const connection = this.#connection
     if (connection === undefined) throw problems.unreachable()
     // One at a time: pg is about to stop queueing them itself.
@@ -65,30 +67,37 @@ export class Session {
   }
 
   /** Calls back with what is notified on the channel, until the returned function is called. */
-  async listen (channel: string, onPayload: (payload: string) => void): Promise<() => void> {
+  async listen(channel: string, onPayload: (payload: string) => void): Promise<() => void> {
     this.#channels.add(channel)
     this.#events.on(`on ${channel}`, onPayload)
     await this.connected()
     // Again for a channel that is listened to already: it costs nothing and saves asking whether it is.
     await this.query(`listen ${pg.escapeIdentifier(channel)}`)
-    return () => { this.#events.off(`on ${channel}`, onPayload) }
+    return () => {
+      this.#events.off(`on ${channel}`, onPayload)
+    }
   }
 
   /** Runs after every connect from now on, when LISTEN is in force again. */
-  onConnect (run: () => void): () => void {
+  onConnect(run: () => void): () => void {
     this.#events.on('connect', run)
-    return () => { this.#events.off('connect', run) }
+    return () => {
+      this.#events.off('connect', run)
+    }
   }
 
   /** The lock of this name, unless another process, or another holder in this one, has it. Waits for a connection until `signal`. */
-  async tryLock (name: string, signal?: AbortSignal): Promise<SessionLock | undefined> {
+  async tryLock(name: string, signal?: AbortSignal): Promise<SessionLock | undefined> {
     const { lost, heldNames } = await this.connected(signal)
     // The server would grant a second lock to the same connection.
     if (heldNames.has(name)) return undefined
     heldNames.add(name)
     let isHeld = false
     try {
-      const [row] = await this.query<{ locked: boolean }>('select pg_try_advisory_lock(hashtextextended($1, 0)) as locked', [name])
+      const [row] = await this.query<{ locked: boolean }>(
+        'select pg_try_advisory_lock(hashtextextended($1, 0)) as locked',
+        [name]
+      )
       isHeld = row?.locked === true && !lost.aborted
     } finally {
       if (!isHeld) heldNames.delete(name)
@@ -108,7 +117,11 @@ export class Session {
   }
 
   /** Runs `work` under the lock; false when it cannot be had. `stop` aborts with the signal and when the lock is lost. */
-  async underLock (name: string, signal: AbortSignal, work: (stop: AbortSignal) => Promise<void>): Promise<boolean> {
+  async underLock(
+    name: string,
+    signal: AbortSignal,
+    work: (stop: AbortSignal) => Promise<void>
+  ): Promise<boolean> {
     const lock = await this.tryLock(name, signal).catch(() => undefined)
     if (lock === undefined) return false
     try {
@@ -119,13 +132,13 @@ export class Session {
     return true
   }
 
-  async close (): Promise<void> {
+  async close(): Promise<void> {
     this.#closed.abort()
     await this.#connection?.client.end().catch(() => {})
     await this.#running
   }
 
-  async #run (): Promise<void> {
+  async #run(): Promise<void> {
     const { log } = this.options
     const { signal } = this.#closed
     for (let waitMs = firstRetryMs; !signal.aborted; waitMs = Math.min(waitMs * 2, lastRetryMs)) {
@@ -135,13 +148,14 @@ export class Session {
         await ended
         if (!signal.aborted) log.warn('the connection for notifications and locks was lost')
       } catch (error) {
-        if (!signal.aborted) log.warn({ err: error, waitMs }, 'the connection for notifications and locks could not be made')
+        if (!signal.aborted)
+          log.warn({ err: error, waitMs }, 'the connection for notifications and locks could not be made')
       }
       await pause(waitMs, signal)
     }
   }
 
-  async #open (): Promise<Connection> {
+  async #open(): Promise<Connection> {
     const { url, log } = this.options
     const client = new pg.Client({
       connectionString: url,
@@ -151,9 +165,15 @@ export class Session {
       types: valueTypes
     })
     const lost = new AbortController()
-    const ended = new Promise<void>(resolve => { client.once('end', resolve) })
-    client.on('error', error => { log.debug({ err: error }, 'the connection for notifications and locks failed') })
-    client.on('notification', ({ channel, payload }) => { this.#events.emit(`on ${channel}`, payload ?? '') })
+    const ended = new Promise<void>(resolve => {
+      client.once('end', resolve)
+    })
+    client.on('error', error => {
+      log.debug({ err: error }, 'the connection for notifications and locks failed')
+    })
+    client.on('notification', ({ channel, payload }) => {
+      this.#events.emit(`on ${channel}`, payload ?? '')
+    })
     try {
       await client.connect()
       for (const channel of this.#channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`)
@@ -164,7 +184,9 @@ export class Session {
     }
     const connection = { client, ended, lost: lost.signal, heldNames: new Set<string>() }
     this.#connection = connection
-    const heartbeat = setInterval(() => { void this.#check(client) }, heartbeatMs).unref()
+    const heartbeat = setInterval(() => {
+      void this.#check(client)
+    }, heartbeatMs).unref()
     void ended.then(() => {
       clearInterval(heartbeat)
       this.#connection = undefined
@@ -175,8 +197,10 @@ export class Session {
   }
 
   /** A peer that is gone without a word is noticed only by asking it. */
-  async #check (client: pg.Client): Promise<void> {
-    const silent = setTimeout(() => { client.connection.stream.destroy() }, heartbeatMs / 2)
+  async #check(client: pg.Client): Promise<void> {
+    const silent = setTimeout(() => {
+      client.connection.stream.destroy()
+    }, heartbeatMs / 2)
     await this.query('select 1').catch(() => {})
     clearTimeout(silent)
   }

@@ -1,17 +1,25 @@
 import pg, { type QueryConfig, type QueryResult, type QueryResultRow } from 'pg'
-import { objectMaker } from '../../sdk/declared.js'
+import { objectMaker } from '../schemas/declared.js'
 
 /** What an answer's rows look like, as pg keeps it, and how they are read. */
-interface Shape { readonly fields: pg.FieldDef[], readonly _parsers: readonly unknown[], readonly parseRow: ReturnType<typeof objectMaker> }
+interface Shape {
+  readonly fields: pg.FieldDef[]
+  readonly _parsers: readonly unknown[]
+  readonly parseRow: ReturnType<typeof objectMaker>
+}
 /** pg's connection, and what it is asked to remember: the shapes of its named statements, and itself without `describe`. */
-interface Wire { shapes?: Map<string, Shape>, undescribed?: Wire }
+interface Wire {
+  shapes?: Map<string, Shape>
+  undescribed?: Wire
+}
 
 declare module 'pg' {
+  // biome-ignore lint/suspicious/noExplicitAny: merges with an interface whose parameter reads so
   interface Query<R extends QueryResultRow, I extends any[]> {
     _result: Shape & { readonly of?: [R, I] }
     _accumulateRows: boolean
-    prepare (wire: Wire): void
-    handleRowDescription (message: object): void
+    prepare(wire: Wire): void
+    handleRowDescription(message: object): void
   }
 }
 
@@ -23,36 +31,50 @@ export class Statement<Row extends object> extends pg.Query<Row> {
   readonly name: string | undefined
   wire: Wire | undefined
 
-  constructor ({ name, text, values = [] }: QueryConfig, callback: (error: Error | null | undefined, result: QueryResult<Row>) => void) {
+  constructor(
+    { name, text, values = [] }: QueryConfig,
+    callback: (error: Error | null | undefined, result: QueryResult<Row>) => void
+  ) {
     super(text, values, callback)
     this.name = name
   }
 
-  override prepare (wire: Wire): void {
+  override prepare(wire: Wire): void {
     this.wire = wire
     const shape = this.name === undefined ? undefined : wire.shapes?.get(this.name)
-    if (shape === undefined) { super.prepare(wire); return }
+    if (shape === undefined) {
+      super.prepare(wire)
+      return
+    }
     Object.assign(this._result, shape)
     this._accumulateRows = true
-    super.prepare(wire.undescribed ??= Object.create(wire, { describe: { value: () => {} } }) as Wire)
+    wire.undescribed ??= Object.create(wire, { describe: { value: () => {} } }) as Wire
+    super.prepare(wire.undescribed)
   }
 
-  override handleRowDescription (message: object): void {
+  override handleRowDescription(message: object): void {
     super.handleRowDescription(message)
     if (this.name === undefined || this.wire === undefined) return
     const { fields, _parsers } = this._result
     const shape = { fields, _parsers, parseRow: rowReader(fields, _parsers) }
-    Object.assign(this._result, shape);
-    (this.wire.shapes ??= new Map()).set(this.name, shape)
+    Object.assign(this._result, shape)
+    this.wire.shapes ??= new Map()
+    this.wire.shapes.set(this.name, shape)
   }
 }
 
 /** By the columns, of which there are as many kinds as statements: all connections share what is made for the first. */
 const rowReaders = new Map<string, Shape['parseRow']>()
 
-function rowReader (fields: readonly pg.FieldDef[], parsers: readonly unknown[]): Shape['parseRow'] {
+function rowReader(fields: readonly pg.FieldDef[], parsers: readonly unknown[]): Shape['parseRow'] {
   const key = JSON.stringify(fields.map(({ name, dataTypeID }) => [name, dataTypeID]))
-  const reader = rowReaders.get(key) ?? objectMaker(fields.map(({ name }) => name), fields.map((_, at) => `v[${at}] === null ? null : c${at}(v[${at}])`), parsers)
+  const reader =
+    rowReaders.get(key) ??
+    objectMaker(
+      fields.map(({ name }) => name),
+      fields.map((_, at) => `v[${at}] === null ? null : c${at}(v[${at}])`),
+      parsers
+    )
   rowReaders.set(key, reader)
   return reader
 }

@@ -6,9 +6,11 @@ export class CappedOutput {
   #room: number
   isTruncated = false
 
-  constructor (maxBytes: number) { this.#room = maxBytes }
+  constructor(maxBytes: number) {
+    this.#room = maxBytes
+  }
 
-  push (chunk: Buffer): void {
+  push(chunk: Buffer): void {
     if (chunk.length > this.#room) this.isTruncated = true
     if (this.#room === 0) return
     // A copy when cut: a slice would keep the whole chunk in memory.
@@ -18,7 +20,7 @@ export class CappedOutput {
   }
 
   /** Without the half of a character that a cut may have left at the end. */
-  text (): string {
+  text(): string {
     const bytes = Buffer.concat(this.#chunks)
     return this.isTruncated ? new StringDecoder('utf8').write(bytes) : bytes.toString('utf8')
   }

@@ -1,7 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { setMaxListeners } from 'node:events'
 import { stat } from 'node:fs/promises'
-import { isProblem, type ExecOptions, type ExecResult, type Log } from 'busbar/sdk'
+import { type ExecOptions, type ExecResult, isProblem, type Log } from 'busbar/sdk'
 import { CappedOutput } from './capped-output.js'
 import { lineSplitter } from './line-splitter.js'
 import { problems, remedyFor } from './problems.js'
@@ -14,12 +14,12 @@ const defaultMaxOutputBytes = 1024 * 1024
 const drainMs = 250
 
 /** Processes for plugins, and a way to end them all. */
-export function createExec ({ log }: { readonly log: Log }) {
+export function createExec({ log }: { readonly log: Log }) {
   const closed = new AbortController()
   setMaxListeners(0, closed.signal)
   const runs = new Set<Promise<unknown>>()
 
-  async function run (argv: readonly [string, ...string[]], options: ExecOptions): Promise<ExecResult> {
+  async function run(argv: readonly [string, ...string[]], options: ExecOptions): Promise<ExecResult> {
     const [program] = argv
     const aborts = options.signal === undefined ? [closed.signal] : [closed.signal, options.signal]
     for (const abort of aborts) abort.throwIfAborted()
@@ -29,7 +29,10 @@ export function createExec ({ log }: { readonly log: Log }) {
       const result = await runProcess(argv, options, aborts)
       const { exitCode, signal, timedOut, truncated } = result
       // Arguments may hold what nobody should read: the program's name must do.
-      log.debug({ program, exitCode, signal, timedOut, truncated, ms: Math.round(performance.now() - startedAt) }, 'process ended')
+      log.debug(
+        { program, exitCode, signal, timedOut, truncated, ms: Math.round(performance.now() - startedAt) },
+        'process ended'
+      )
       return result
     } catch (error) {
       throw await startProblem(error, program, options.cwd)
@@ -37,26 +40,38 @@ export function createExec ({ log }: { readonly log: Log }) {
   }
 
   return {
-    run (argv: readonly [string, ...string[]], options: ExecOptions): Promise<ExecResult> {
+    run(argv: readonly [string, ...string[]], options: ExecOptions): Promise<ExecResult> {
       const running = run(argv, options)
       runs.add(running)
-      running.then(() => runs.delete(running), () => runs.delete(running))
+      running.then(
+        () => runs.delete(running),
+        () => runs.delete(running)
+      )
       return running
     },
     /** Ends every running process; later calls are refused. Resolves when all are gone. */
-    async close (): Promise<void> {
+    async close(): Promise<void> {
       closed.abort(problems.failed({ program: 'a process', reason: 'the platform is stopping' }))
       await Promise.allSettled(runs)
     }
   }
 }
 
-function runProcess (argv: readonly [string, ...string[]], options: ExecOptions, aborts: readonly AbortSignal[]): Promise<ExecResult> {
+function runProcess(
+  argv: readonly [string, ...string[]],
+  options: ExecOptions,
+  aborts: readonly AbortSignal[]
+): Promise<ExecResult> {
   const [program, ...args] = argv
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       cwd: options.cwd,
-      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], LANG: process.env['LANG'], ...options.env },
+      env: {
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        LANG: process.env.LANG,
+        ...options.env
+      },
       stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       // A group of its own, so that one signal reaches all that it starts.
       detached: true,
@@ -75,7 +90,13 @@ function runProcess (argv: readonly [string, ...string[]], options: ExecOptions,
       signalGroup(groupId, 'SIGTERM')
       killTimer ??= setTimeout(() => signalGroup(groupId, 'SIGKILL'), killGraceMs)
     }
-    const timeout = setTimeout(() => { timedOut = true; kill() }, Math.min(options.timeoutMs, longestTimerMs))
+    const timeout = setTimeout(
+      () => {
+        timedOut = true
+        kill()
+      },
+      Math.min(options.timeoutMs, longestTimerMs)
+    )
     for (const abort of aborts) abort.addEventListener('abort', kill, { once: true })
 
     let failure: { readonly reason: unknown } | undefined
@@ -92,10 +113,15 @@ function runProcess (argv: readonly [string, ...string[]], options: ExecOptions,
       drainTimer = setTimeout(() => {
         signalGroup(groupId, 'SIGKILL')
         // Who left the group may still hold the pipes; nobody waits for it.
-        drainTimer = setTimeout(() => { child.stdout?.destroy(); child.stderr?.destroy() }, drainMs)
+        drainTimer = setTimeout(() => {
+          child.stdout?.destroy()
+          child.stderr?.destroy()
+        }, drainMs)
       }, drainMs)
     })
-    child.once('error', error => { if (child.exitCode === null) reject(error) })
+    child.once('error', error => {
+      if (child.exitCode === null) reject(error)
+    })
     child.once('close', (exitCode, signal) => {
       for (const timer of [timeout, killTimer, drainTimer]) clearTimeout(timer)
       for (const abort of aborts) abort.removeEventListener('abort', kill)
@@ -105,17 +131,36 @@ function runProcess (argv: readonly [string, ...string[]], options: ExecOptions,
       const aborted = aborts.find(abort => abort.aborted)
       if (aborted !== undefined) reject(aborted.reason)
       else if (failure !== undefined) reject(failure.reason)
-      else resolve({ exitCode, signal, stdout: stdout.text(), stderr: stderr.text(), truncated: stdout.isTruncated || stderr.isTruncated, timedOut })
+      else
+        resolve({
+          exitCode,
+          signal,
+          stdout: stdout.text(),
+          stderr: stderr.text(),
+          truncated: stdout.isTruncated || stderr.isTruncated,
+          timedOut
+        })
     })
   })
 }
 
-function collectOutput (child: ChildProcess, { maxOutputBytes = defaultMaxOutputBytes, onLine }: ExecOptions, onFailure: (reason: unknown) => void) {
+function collectOutput(
+  child: ChildProcess,
+  { maxOutputBytes = defaultMaxOutputBytes, onLine }: ExecOptions,
+  onFailure: (reason: unknown) => void
+) {
   const collect = (stream: 'stdout' | 'stderr') => {
     const output = new CappedOutput(maxOutputBytes)
-    const lines = onLine === undefined ? undefined : lineSplitter(line => {
-      try { onLine(line, stream) } catch (error) { onFailure(error) }
-    })
+    const lines =
+      onLine === undefined
+        ? undefined
+        : lineSplitter(line => {
+            try {
+              onLine(line, stream)
+            } catch (error) {
+              onFailure(error)
+            }
+          })
     child[stream]?.on('data', (chunk: Buffer) => {
       output.push(chunk)
       lines?.push(chunk)
@@ -132,11 +177,16 @@ function collectOutput (child: ChildProcess, { maxOutputBytes = defaultMaxOutput
 }
 
 /** Why it did not start, in words. A missing directory is reported by the system as a missing program. */
-async function startProblem (error: unknown, program: string, cwd: string | undefined): Promise<unknown> {
+async function startProblem(error: unknown, program: string, cwd: string | undefined): Promise<unknown> {
   // Thrown by the caller's own onLine, or the reason of its signal: not a failed start.
   if (isProblem(error)) return error
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  const isDirectory = cwd === undefined || await stat(cwd).then(found => found.isDirectory(), () => false)
+  const isDirectory =
+    cwd === undefined ||
+    (await stat(cwd).then(
+      found => found.isDirectory(),
+      () => false
+    ))
   if ((code === 'ENOENT' || code === 'ENOTDIR') && !isDirectory) return problems.noDirectory({ program, cwd })
   if (code === 'ENOENT') return problems.notFound({ program, remedy: remedyFor(program) })
   if (code === 'EACCES') return problems.notExecutable({ program })

@@ -6,17 +6,21 @@ const live = new Set<number>()
 let isHooked = false
 
 /** Registers the group for the case that this process exits before it. */
-export function trackGroup (groupId: number): void {
+export function trackGroup(groupId: number): void {
   if (!isHooked) {
     isHooked = true
-    process.on('exit', () => { for (const id of live) signalGroup(id, 'SIGKILL') })
+    process.on('exit', () => {
+      for (const id of live) signalGroup(id, 'SIGKILL')
+    })
   }
   live.add(groupId)
 }
 
-export const forgetGroup = (groupId: number): void => { live.delete(groupId) }
+export const forgetGroup = (groupId: number): void => {
+  live.delete(groupId)
+}
 
-export function signalGroup (groupId: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+export function signalGroup(groupId: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(-groupId, signal)
   } catch {

@@ -1,11 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setDefaultHeader } from './platform-response.js'
+import { leaveUnread } from './unread-body.js'
 
 const allowedHeaders = 'authorization, content-type, idempotency-key, x-csrf-token'
-const exposedHeaders = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after, x-total-count, x-truncated, x-request-id, idempotent-replayed'
+const exposedHeaders =
+  'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after, x-total-count, x-truncated, x-request-id, idempotent-replayed'
 
 /** Sets the CORS headers for an origin of CORS_ORIGINS; true when the request was a preflight and is answered. */
-export function applyCors (request: IncomingMessage, response: ServerResponse, origins: readonly string[]): boolean {
+export function applyCors(
+  request: IncomingMessage,
+  response: ServerResponse,
+  origins: readonly string[]
+): boolean {
   const { origin } = request.headers
   const isAllowed = origin !== undefined && origins.includes(origin.toLowerCase())
   if (origins.length > 0) setDefaultHeader(response, 'vary', 'Origin')
@@ -20,6 +26,7 @@ export function applyCors (request: IncomingMessage, response: ServerResponse, o
     response.setHeader('access-control-allow-headers', allowedHeaders)
     response.setHeader('access-control-max-age', '600')
   }
+  leaveUnread(request, response)
   response.statusCode = 204
   response.end()
   return true

@@ -1,12 +1,25 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { Http1Request, isLastRequest, problemTable, type Log, type Problem } from 'busbar/sdk'
+import type { AddressInfo, Socket } from 'node:net'
+import {
+  capConnections,
+  endStalledReaders,
+  Http1Request,
+  headFault,
+  inTurn,
+  isAnswering,
+  isLastRequest,
+  type Log,
+  Problem,
+  problemTable
+} from 'busbar/sdk'
 import type { ProjectAccess } from '../access/project-access.js'
 import { whenLate } from '../clock/waits.js'
 import { whenKnown } from '../clock/when-known.js'
 import type { Settings } from '../config/environment.js'
+import { inFrame, kernelOwner } from '../frames/frames.js'
 import { sendProblem, setCommonHeaders } from './answers.js'
-import { clientOf } from './client-address.js'
+import { BodyWatch, type WatchedBody } from './body-watch.js'
+import { clientOf, isTrusted } from './client-address.js'
 import { applyCors } from './cors.js'
 import type { Guard } from './guard.js'
 import { PlatformResponse } from './platform-response.js'
@@ -14,7 +27,7 @@ import { toProblem } from './problems.js'
 import { RequestContext } from './request-context.js'
 import { RouteTable } from './route-table.js'
 
-export interface EdgeOptions {
+interface EdgeOptions {
   readonly settings: Settings
   readonly guard: Guard
   readonly projects: ProjectAccess
@@ -22,20 +35,36 @@ export interface EdgeOptions {
 }
 
 const problems = problemTable({
+  head: [400, 'E_REQUEST_INVALID', 'the request is not valid HTTP: {fault}'],
   nul: [400, 'E_PATH_INVALID', 'the address must not contain NUL'],
   encoding: [400, 'E_PATH_INVALID', 'the path is not valid percent-encoding'],
   unknown: [404, 'E_NOT_FOUND', 'not found'],
   unknownPlugin: [404, 'E_NOT_FOUND', 'not found; no running plugin "{plugin}" serves this path'],
   off: [404, 'E_PLUGIN_OFF', 'the plugin "{plugin}" is off; an administrator can turn it on']
 })
+const stopping = (): Problem =>
+  new Problem(
+    503,
+    'E_STOPPING',
+    'the platform is stopping; ask again when it is back',
+    {},
+    { 'retry-after': '5' }
+  )
 const expirySweepMs = 250
+/** How long a client may take nothing of an answer that waits for it. A slow one that reads all the time shows no progress for minutes: much waits in buffers of the system. */
+const stalledMs = 300_000
+/** The body of a request that was answered without it. */
+const unread: WatchedBody = Object.freeze({ kind: 'none', limit: 0, ip: '' })
 const malformed: Readonly<Record<string, readonly [status: string, error: string]>> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the address and the headers together are larger than 32 KiB'],
+  HPE_HEADER_OVERFLOW: [
+    '431 Request Header Fields Too Large',
+    'the address and the headers together are larger than 32 KiB'
+  ],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time: send it again']
 }
 
 /** The answer to what never became a request, for the bare socket. */
-function refusalOf (code: string | undefined): string {
+function refusalOf(code: string | undefined): string {
   const [status, error] = malformed[code ?? ''] ?? ['400 Bad Request', 'the request is not valid HTTP']
   const body = JSON.stringify({ error, code: 'E_REQUEST_INVALID' })
   return `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
@@ -50,50 +79,96 @@ export class Edge {
   /** Swapped whole when plugins come and go. */
   table = new RouteTable([])
   #requests = 0
-  #closing = false
+  #closed: Promise<void> | undefined
+  readonly #bodies = new BodyWatch()
   readonly #prefix = Math.random().toString(36).slice(2, 8)
   readonly #sweep: NodeJS.Timeout
 
-  constructor (readonly options: EdgeOptions) {
-    this.server = createServer({ IncomingMessage: Http1Request, ServerResponse: PlatformResponse, keepAliveTimeout: 65_000, requestTimeout: 300_000, headersTimeout: 20_000, maxHeaderSize: 32 * 1024 })
-    this.server.on('request', (request, response) => { this.handle(request, response) })
+  constructor(readonly options: EdgeOptions) {
+    this.server = createServer({
+      IncomingMessage: Http1Request,
+      ServerResponse: PlatformResponse,
+      keepAliveTimeout: 65_000,
+      requestTimeout: 0,
+      headersTimeout: 20_000,
+      connectionsCheckingInterval: 5_000,
+      maxHeaderSize: 32 * 1024,
+      // `headFault` asks for it: an answer of node's own would take no turn.
+      requireHostHeader: false
+    })
+    const { trustedProxies, maxConnections, maxConnectionsPerAddress } = options.settings
+    capConnections(this.server, {
+      inAll: maxConnections,
+      perAddress: maxConnectionsPerAddress,
+      isExempt: address => trustedProxies !== undefined && isTrusted(address, trustedProxies)
+    })
+    const answer = (request: IncomingMessage, response: ServerResponse): void => {
+      inTurn(request, response, () => {
+        this.handle(request, response)
+      })
+    }
+    this.server.on('request', answer)
+    // An expectation that nobody has heard of may be ignored (RFC 9110, 10.1.1); node's own answer would pass all limits.
+    this.server.on('checkExpectation', answer)
     this.server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
       if (socket.writable) socket.end(refusalOf(code))
     })
-    this.#sweep = setInterval(() => { this.#expireOverdue() }, expirySweepMs).unref()
+    endStalledReaders(this.server, stalledMs)
+    this.#sweep = setInterval(() => {
+      this.#expireOverdue()
+      this.#bodies.sweep(performance.now())
+    }, expirySweepMs).unref()
   }
 
-  async listen (): Promise<AddressInfo> {
+  async listen(): Promise<AddressInfo> {
     const { host, port } = this.options.settings
     await new Promise<void>((resolve, reject) => {
       this.server.once('error', reject)
-      this.server.listen(port, host, () => { this.server.off('error', reject); resolve() })
+      // In a frame, so that an error that is not caught ends the connection it came of and not the process.
+      inFrame(kernelOwner, () =>
+        this.server.listen(port, host, () => {
+          this.server.off('error', reject)
+          resolve()
+        })
+      )
     })
     return this.server.address() as AddressInfo
   }
 
-  /** Stops accepting, and waits for what is under way; after `timeoutMs` the rest is cut. */
-  async close (timeoutMs: number): Promise<void> {
-    this.#closing = true
-    clearInterval(this.#sweep)
-    if (!this.server.listening) return
-    const closed = new Promise<void>(resolve => { this.server.close(() => { resolve() }) })
-    this.server.closeIdleConnections()
-    await whenLate(closed, timeoutMs, () => { this.server.closeAllConnections() })
+  /** From now on connections are refused, and so is every further request of those that are open. */
+  stopAccepting(): void {
+    this.#closed ??= new Promise(resolve => {
+      this.server.close(() => {
+        resolve()
+      })
+      this.server.closeIdleConnections()
+    })
   }
 
-  nextRequestId (): string {
+  /** Waits for what is under way; after `timeoutMs` the rest is cut. */
+  async close(timeoutMs: number): Promise<void> {
+    this.stopAccepting()
+    await whenLate(this.#closed as Promise<void>, timeoutMs, () => {
+      this.server.closeAllConnections()
+    })
+    clearInterval(this.#sweep)
+  }
+
+  nextRequestId(): string {
     this.#requests = (this.#requests + 1) % Number.MAX_SAFE_INTEGER
     return `${this.#prefix}-${this.#requests.toString(36)}`
   }
 
-  handle (request: IncomingMessage, response: ServerResponse): void {
+  handle(request: IncomingMessage, response: ServerResponse): void {
     const requestId = this.nextRequestId()
     const fail = (error: unknown): void => {
-      request.resume()
       const problem = toProblem(error)
-      if (problem.status >= 500) this.options.log.error({ err: error, requestId }, 'a request failed before it reached a plugin')
+      if (problem.code === 'E_REQUEST_INVALID') response.shouldKeepAlive = false
+      // What is a problem from the start is an answer, and no failure.
+      if (problem.status >= 500 && problem !== error)
+        this.options.log.error({ err: error, requestId }, 'a request failed before it reached a plugin')
       sendProblem(response, problem)
+      this.#bodies.add(request, response, unread)
     }
     try {
       const admission = this.#admit(request, response, requestId)
@@ -103,11 +178,17 @@ export class Edge {
     }
   }
 
-  #admit (request: IncomingMessage, response: ServerResponse, requestId: string): void | Promise<void> {
+  #admit(request: IncomingMessage, response: ServerResponse, requestId: string): void | Promise<void> {
     const { settings, guard, projects } = this.options
     setCommonHeaders(response, requestId, settings.transportSecurity)
-    if (this.#closing || isLastRequest(request)) response.setHeader('connection', 'close')
-    if (applyCors(request, response, settings.corsOrigins)) return
+    const fault = headFault(request)
+    if (fault !== null) throw problems.head({ fault })
+    if (this.#closed !== undefined || isLastRequest(request)) response.setHeader('connection', 'close')
+    if (this.#closed !== undefined) throw stopping()
+    if (applyCors(request, response, settings.corsOrigins)) {
+      this.#bodies.add(request, response, unread)
+      return
+    }
     // A HEAD is a GET whose body node leaves out.
     if (request.method === 'HEAD') request.method = 'GET'
     const url = request.url ?? '/'
@@ -116,44 +197,75 @@ export class Edge {
     const path = pathOf(url)
     const match = this.table.find(request.method ?? 'GET', path)
     if (match === undefined) throw unknownPath(path)
-    const { entry: { record, instance }, params } = match
-    const context = new RequestContext(request, response, record, params, clientOf(request, settings.trustedProxies), requestId, projects)
-    response.on('finish', () => { this.#logRequest(context) })
+    const {
+      entry: { record, instance },
+      params
+    } = match
+    const context = new RequestContext(
+      request,
+      response,
+      record,
+      params,
+      clientOf(request, settings.trustedProxies),
+      requestId,
+      projects
+    )
+    response.on('finish', () => {
+      this.#logRequest(context)
+      // Its `close` comes before that, and lets begin what was sent ahead.
+      if (this.#closed !== undefined) process.nextTick(endIdle, request.socket)
+    })
     if (instance === undefined) throw problems.off({ plugin: record.plugin }, { plugin: record.plugin })
     return whenKnown(guard.admit(context), isAdmitted => {
-      if (isAdmitted) instance.dispatch(context)
-      else request.resume()
+      this.#bodies.add(request, response, {
+        kind: isAdmitted ? record.body : 'none',
+        limit: record.bodyLimit,
+        ip: context.ip
+      })
+      // Who has left while the guard waited is not told of by any event any more.
+      if (isAdmitted && !response.destroyed) instance.dispatch(context)
     })
   }
 
-  #logRequest ({ raw, response, record, requestId, startedAt, client, caller }: RequestContext): void {
+  #logRequest({ raw, response, record, requestId, startedAt, client, caller }: RequestContext): void {
     const { log } = this.options
     if (!log.isLevelEnabled('info')) return
     // The pattern instead of the path where the path itself is a secret; the query never.
     const path = record.params.includes('token') ? record.url : pathOf(raw.url ?? '')
-    log.info({
-      requestId,
-      method: record.method,
-      path,
-      status: response.statusCode,
-      ms: Math.round((performance.now() - startedAt) * 10) / 10,
-      ip: client.ip,
-      user: caller.kind === 'anonymous' ? undefined : caller.user.id
-    }, 'request')
+    log.info(
+      {
+        requestId,
+        method: record.method,
+        path,
+        status: response.statusCode,
+        ms: Math.round((performance.now() - startedAt) * 10) / 10,
+        ip: client.ip,
+        user: caller.kind === 'anonymous' ? undefined : caller.user.id
+      },
+      'request'
+    )
   }
 
-  #expireOverdue (): void {
+  #expireOverdue(): void {
     const now = performance.now()
     for (const instance of this.table.instances) if (instance.inFlight > 0) instance.expireOverdue(now)
   }
 }
 
-function pathOf (url: string): string {
+/**
+ * Ends a connection that has no request left, when all of its answers are on their way. Node's `closeIdleConnections` would
+ * cut an answer of which a part is still to be sent.
+ */
+function endIdle(socket: Socket): void {
+  if (!isAnswering(socket)) socket.destroySoon()
+}
+
+function pathOf(url: string): string {
   const end = url.search(/[?#]/)
   return end < 0 ? url : url.slice(0, end)
 }
 
-function unknownPath (path: string): Problem {
+function unknownPath(path: string): Problem {
   try {
     decodeURIComponent(path)
   } catch {

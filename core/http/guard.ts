@@ -1,22 +1,37 @@
 import type { ServerResponse } from 'node:http'
-import type { Access, Clock, Contributions, CredentialSource, SignedInCaller } from 'busbar/sdk'
-import { explainFault } from '../../sdk/schema-fault.js'
-import { decideCaller, invalidCredential, unauthorized, type Refusal } from '../access/decision.js'
+import {
+  type Access,
+  type Clock,
+  type Contributions,
+  type CredentialSource,
+  isUuid,
+  networkOf,
+  type SignedInCaller
+} from 'busbar/sdk'
+import { decideCaller, invalidCredential, unauthorized } from '../access/decision.js'
 import type { ProjectAccess } from '../access/project-access.js'
 import type { Authenticate, Authentication } from '../auth/authentication.js'
 import { checkCsrf } from '../auth/csrf.js'
+import type { Refusal } from '../auth/refusal.js'
 import { whenKnown } from '../clock/when-known.js'
-import type { RouteRecord } from '../plugins/records.js'
+import type { RouteRecord } from '../declarations/records.js'
+import type { Budget, RateLimiter } from '../limits/rate-limiter.js'
+import { explainFault } from '../schemas/schema-fault.js'
+import { validatorOf } from '../schemas/schemas.js'
 import { sendProblem, sendText } from './answers.js'
-import { networkOf } from './client-address.js'
+import { setRateHeaders } from './rate-headers.js'
 import type { RequestContext } from './request-context.js'
-import { setRateHeaders, type RateLimiter } from './rate-limit.js'
-import { validatorOf } from './schemas.js'
 
 const minute = 60_000
 const tokenBudget = 100
+/** Of all tokens of a user, who makes as many as they like. It is not announced in headers: the tighter budget is the one to know of. */
+const allTokensBudget = 1000
 const sessionBudget = 600
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+/**
+ * For public routes that declare no limit, by route and address: a load balancer that asks ten times a second stays
+ * below it. It is not announced in headers, as it is nothing to plan with.
+ */
+const floodBudget = { GET: 3_000, other: 60 } as const
 
 /**
  * The one order of answers: 401 → 429 → CSRF 403 → session-only 403 → scope 403 → role 403 → malformed
@@ -24,7 +39,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
  * plugin's instance. It reads the kernel's record and nothing a plugin can touch.
  */
 export class Guard {
-  constructor (
+  constructor(
     readonly authenticate: Authenticate,
     readonly projects: ProjectAccess,
     readonly limiter: RateLimiter,
@@ -36,17 +51,39 @@ export class Guard {
    * True when the request may go on; otherwise it has been answered. What is remembered of the caller
    * and the project is decided about at once: a promise costs as much as a look-up.
    */
-  admit (context: RequestContext): boolean | Promise<boolean> {
-    const { record: { access }, raw: { headers } } = context
-    if (access.kind === 'public') return this.#withinRouteLimit(context, `ip:${networkOf(context.ip)}`) && this.#hasGoodParams(context)
-    return whenKnown(this.authenticate({ authorization: headers.authorization, cookie: headers.cookie }), found => this.#decide(found, context, access))
+  admit(context: RequestContext): boolean | Promise<boolean> {
+    const {
+      record: { access },
+      raw: { headers }
+    } = context
+    if (access.kind === 'public') {
+      const who = `ip:${networkOf(context.ip)}`
+      return (
+        this.#withinFloodLimit(context, who) &&
+        this.#withinRouteLimit(context, who) &&
+        this.#hasGoodParams(context)
+      )
+    }
+    return whenKnown(
+      this.authenticate({ authorization: headers.authorization, cookie: headers.cookie }),
+      found => this.#decide(found, context, access)
+    )
   }
 
-  #decide (found: Authentication, context: RequestContext, access: Exclude<Access, { kind: 'public' }>): boolean | Promise<boolean> {
+  #decide(
+    found: Authentication,
+    context: RequestContext,
+    access: Exclude<Access, { kind: 'public' }>
+  ): boolean | Promise<boolean> {
     const { response, raw } = context
-    if (found.kind !== 'caller') return refuse(response, found.kind === 'missing' ? unauthorized : invalidCredential)
+    if (found.kind !== 'caller')
+      return refuse(response, found.kind === 'missing' ? unauthorized : invalidCredential)
     const { caller } = found
-    if (!this.#withinUserLimit(response, caller) || !this.#withinRouteLimit(context, `user:${caller.user.id}`)) return false
+    if (
+      !this.#withinUserLimit(response, caller) ||
+      !this.#withinRouteLimit(context, `user:${caller.user.id}`)
+    )
+      return false
     if (caller.kind === 'session') {
       const forged = checkCsrf(raw.method ?? 'GET', raw.headers)
       if (forged !== null) return refuse(response, forged)
@@ -54,48 +91,79 @@ export class Guard {
     const refusal = decideCaller(caller, access)
     if (refusal !== null) return refuse(response, refusal)
     if (!this.#hasGoodParams(context)) return false
-    return whenKnown(this.projects.decide(caller, access, context.params as Record<string, string | undefined>), decision => {
-      if (decision.refused !== null) return refuse(response, decision.refused)
-      if (caller.kind === 'token') this.sources.get('identity')?.admitted?.(caller, context.record, decision.project)
-      context.admit(caller, decision.project)
-      return true
-    })
+    return whenKnown(
+      this.projects.decide(caller, access, context.params as Record<string, string | undefined>),
+      decision => {
+        if (decision.refused !== null) return refuse(response, decision.refused)
+        if (caller.kind === 'token')
+          this.sources.get('identity')?.admitted?.(caller, context.record, decision.project)
+        context.admit(caller, decision.project)
+        return true
+      }
+    )
   }
 
-  #withinUserLimit (response: ServerResponse, caller: SignedInCaller): boolean {
+  #withinUserLimit(response: ServerResponse, caller: SignedInCaller): boolean {
     return caller.kind === 'token'
-      ? this.#take(response, `token:${caller.tokenId}`, tokenBudget, minute)
+      ? this.#take(response, `token:${caller.tokenId}`, tokenBudget, minute) &&
+          this.#withinBudget(response, `tokens:${caller.user.id}`, allTokensBudget, ' by all your tokens')
       : this.#take(response, `session:${caller.user.id}`, sessionBudget, minute)
   }
 
   /** Looked at last: the tighter budget is the one a client must know of. */
-  #withinRouteLimit ({ record: { method, url, limit }, response }: RequestContext, who: string): boolean {
-    return limit === undefined || this.#take(response, `${method} ${url} ${who}`, limit.max, limit.windowSeconds * 1000)
+  #withinRouteLimit({ record: { method, url, limit }, response }: RequestContext, who: string): boolean {
+    return (
+      limit === undefined ||
+      this.#take(response, `${method} ${url} ${who}`, limit.max, limit.windowSeconds * 1000)
+    )
   }
 
-  #take (response: ServerResponse, key: string, max: number, windowMs: number): boolean {
+  #withinFloodLimit({ record: { method, url, limit }, response }: RequestContext, who: string): boolean {
+    if (limit !== undefined) return true
+    return this.#withinBudget(
+      response,
+      `${method} ${url} ${who}`,
+      method === 'GET' ? floodBudget.GET : floodBudget.other
+    )
+  }
+
+  /** Shown in headers only to who has used it up. */
+  #withinBudget(response: ServerResponse, key: string, max: number, by = ''): boolean {
+    const budget = this.limiter.take(key, max, minute)
+    return budget.allowed || this.#tooMany(response, budget, by)
+  }
+
+  #take(response: ServerResponse, key: string, max: number, windowMs: number): boolean {
     const budget = this.limiter.take(key, max, windowMs)
     setRateHeaders(response, budget)
-    if (budget.allowed) return true
+    return budget.allowed || this.#tooMany(response, budget)
+  }
+
+  #tooMany(response: ServerResponse, budget: Budget, by = ''): false {
+    setRateHeaders(response, budget)
     const seconds = Math.max(1, Math.ceil((budget.resetAt - this.clock.now().getTime()) / 1000))
     response.setHeader('retry-after', seconds)
-    sendText(response, 429, `rate limit exceeded: ${budget.limit} requests; try again in ${seconds} s\n`)
+    sendText(response, 429, `rate limit exceeded: ${budget.limit} requests${by}; try again in ${seconds} s\n`)
     return false
   }
 
-  #hasGoodParams (context: RequestContext): boolean {
+  #hasGoodParams(context: RequestContext): boolean {
     const fault = paramFault(context.record, context.params)
     return fault === null || refuse(context.response, { status: 400, code: 'E_PATH_INVALID', message: fault })
   }
 }
 
 /** What is wrong with the path's parameters: ids are lowercase hyphenated UUIDs unless a schema says otherwise. */
-function paramFault (record: Pick<RouteRecord, 'params' | 'schema'>, params: Readonly<Record<string, unknown>>): string | null {
+function paramFault(
+  record: Pick<RouteRecord, 'params' | 'schema'>,
+  params: Readonly<Record<string, unknown>>
+): string | null {
   for (const name of record.params) {
     const value = params[name]
     const schema = record.schema.params?.[name]
     if (schema === undefined) {
-      if (name.endsWith('Id') && !(typeof value === 'string' && uuid.test(value))) return `${name} must be a UUID in lowercase hyphenated form`
+      if (name.endsWith('Id') && !(typeof value === 'string' && isUuid(value)))
+        return `${name} must be a UUID in lowercase hyphenated form`
     } else {
       const valid = validatorOf(schema, 'text')
       if (valid(value) !== true) return explainFault(valid.errors, name)
@@ -104,7 +172,10 @@ function paramFault (record: Pick<RouteRecord, 'params' | 'schema'>, params: Rea
   return null
 }
 
-function refuse (response: ServerResponse, refusal: Refusal | { status: number, code: string, message: string }): false {
+function refuse(
+  response: ServerResponse,
+  refusal: Refusal | { status: number; code: string; message: string }
+): false {
   sendProblem(response, refusal)
   return false
 }

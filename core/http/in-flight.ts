@@ -8,12 +8,12 @@ import type { RequestContext } from './request-context.js'
 export class InFlight {
   readonly contexts: RequestContext[] = []
 
-  add (context: RequestContext): void {
+  add(context: RequestContext): void {
     context.place = this.contexts.push(context) - 1
   }
 
   /** The last one takes the free place. */
-  delete (context: RequestContext): void {
+  delete(context: RequestContext): void {
     const last = this.contexts.pop()
     if (last === undefined || last === context) return
     this.contexts[context.place] = last

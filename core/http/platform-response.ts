@@ -1,21 +1,39 @@
-import { ServerResponse, type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders } from 'node:http'
+import {
+  type IncomingMessage,
+  type OutgoingHttpHeader,
+  type OutgoingHttpHeaders,
+  ServerResponse
+} from 'node:http'
 
 /**
  * An answer whose usual headers wait until the head is written. Node stores a header that is set by
  * itself in three places; with nine of them that was a tenth of what a request cost.
  */
-export class PlatformResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
+export class PlatformResponse<
+  Request extends IncomingMessage = IncomingMessage
+> extends ServerResponse<Request> {
   readonly #waiting = new Map<string, string>()
 
-  wait (name: string, value: string): void {
+  wait(name: string, value: string): void {
     this.#waiting.set(name, value)
   }
 
-  override writeHead (status: number, first?: string | OutgoingHttpHeaders | OutgoingHttpHeader[], second?: OutgoingHttpHeaders | OutgoingHttpHeader[]): this {
+  override writeHead(
+    status: number,
+    first?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
+    second?: OutgoingHttpHeaders | OutgoingHttpHeader[]
+  ): this {
     const waiting = this.#waiting
-    if (first === undefined || typeof first === 'string' || Array.isArray(first) || this.getHeaderNames().length > 0) {
+    if (
+      first === undefined ||
+      typeof first === 'string' ||
+      Array.isArray(first) ||
+      this.getHeaderNames().length > 0
+    ) {
       for (const [name, value] of waiting) if (!this.hasHeader(name)) this.setHeader(name, value)
-      return typeof first === 'string' ? super.writeHead(status, first, second) : super.writeHead(status, first)
+      return typeof first === 'string'
+        ? super.writeHead(status, first, second)
+        : super.writeHead(status, first)
     }
     const list: OutgoingHttpHeader[] = []
     for (const [name, value] of waiting) if (first[name] === undefined) list.push(name, value)
@@ -25,7 +43,7 @@ export class PlatformResponse<Request extends IncomingMessage = IncomingMessage>
 }
 
 /** A header, its name in lowercase, that gives way to one of the same name set until the head is written. */
-export function setDefaultHeader (response: ServerResponse, name: string, value: string): void {
+export function setDefaultHeader(response: ServerResponse, name: string, value: string): void {
   if (response instanceof PlatformResponse) response.wait(name, value)
   else response.setHeader(name, value)
 }

@@ -1,30 +1,37 @@
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { isReadable } from 'node:stream'
+import { type Audit, type BodyKind, isReply, type Log, Problem, type Reply } from 'busbar/sdk'
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest
+} from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
-import { isProblem, isReply, Problem, type Audit, type BodyKind, type Log, type Reply } from 'busbar/sdk'
-import { explainFault } from '../../sdk/schema-fault.js'
-import type { AuditTrail } from '../audit/audit-trail.js'
 import { whenLate } from '../clock/waits.js'
 import { whenKnown } from '../clock/when-known.js'
-import { inFrame } from '../plugins/frames.js'
-import type { RouteRecord } from '../plugins/records.js'
+import type { RouteRecord } from '../declarations/records.js'
+import { callPlugin, faultOf } from '../frames/fault.js'
+import { inFrame } from '../frames/frames.js'
+import { explainFault } from '../schemas/schema-fault.js'
+import { holdsBadText, validatorOf } from '../schemas/schemas.js'
+import { answerValue } from './answer-value.js'
 import { answerWriter } from './answer-writer.js'
 import { cookieHeader, sendProblem } from './answers.js'
 import type { Idempotency } from './idempotency.js'
 import { InFlight } from './in-flight.js'
-import { isLong, writeInPieces } from './long-lists.js'
-import type { RequestContext } from './request-context.js'
 import { toProblem } from './problems.js'
-import { holdsBadText, validatorOf } from './schemas.js'
+import type { RequestContext } from './request-context.js'
 import { sendDownload, sendEvents } from './streams.js'
+import { isBodyComing } from './unread-body.js'
 
 /** What the instances of all plugins share. */
 export interface InstanceParts {
-  readonly audit: AuditTrail
+  readonly audit: AuditWriter
   readonly idempotency: Idempotency
   readonly secureCookies: boolean
 }
 
-export interface InstanceOptions extends InstanceParts {
+interface InstanceOptions extends InstanceParts {
   readonly plugin: string
   readonly routes: readonly RouteRecord[]
   readonly self: object
@@ -47,16 +54,28 @@ export class PluginInstance {
   readonly #inFlight = new InFlight()
   #idle: (() => void) | undefined
 
-  private constructor (readonly options: InstanceOptions, readonly fastify: FastifyInstance) {}
+  private constructor(
+    readonly options: InstanceOptions,
+    readonly fastify: FastifyInstance
+  ) {}
 
-  static async create (options: InstanceOptions): Promise<PluginInstance> {
-    const fastify = Fastify({ exposeHeadRoutes: false, logger: false, routerOptions: { maxParamLength: 512 } })
+  static async create(options: InstanceOptions): Promise<PluginInstance> {
+    const fastify = Fastify({
+      exposeHeadRoutes: false,
+      logger: false,
+      routerOptions: { maxParamLength: 512 }
+    })
     const declared = new Set(options.routes.map(({ method, url }) => `${method} ${url}`))
     fastify.addHook('onRoute', ({ method, url }) => {
-      if (!declared.has(`${String(method)} ${url}`)) throw new Error(`the route ${String(method)} ${url} has no record`)
+      if (!declared.has(`${String(method)} ${url}`))
+        throw new Error(`the route ${String(method)} ${url} has no record`)
     })
-    fastify.setErrorHandler((error: FastifyError, request, reply) => { answerError(error, contextOf(request), reply, options.log) })
-    fastify.setNotFoundHandler((_request, reply) => { void reply.code(404).send({ error: 'not found', code: 'E_NOT_FOUND' }) })
+    fastify.setErrorHandler((error: FastifyError, request, reply) => {
+      answerError(error, contextOf(request), reply, options.log)
+    })
+    fastify.setNotFoundHandler((_request, reply) => {
+      void reply.code(404).send({ error: 'not found', code: 'E_NOT_FOUND' })
+    })
     fastify.setValidatorCompiler(({ schema, httpPart }) => {
       // Compiled on first use: at start most routes are never called.
       const use = httpPart === 'body' ? 'body' : 'text'
@@ -81,13 +100,15 @@ export class PluginInstance {
     return new PluginInstance(options, fastify)
   }
 
-  get inFlight (): number { return this.#inFlight.contexts.length }
+  get inFlight(): number {
+    return this.#inFlight.contexts.length
+  }
 
   /** Runs an admitted request. */
-  dispatch (context: RequestContext): void {
+  dispatch(context: RequestContext): void {
     this.#inFlight.add(context)
     contexts.set(context.raw, context)
-    context.response.on('close', () => {
+    context.response.once('close', () => {
       this.#inFlight.delete(context)
       // Not left to the collector: every collection looks at all entries of a WeakMap, dead or alive.
       contexts.delete(context.raw)
@@ -98,38 +119,76 @@ export class PluginInstance {
   }
 
   /** Answers 503 for handlers whose time is up. Called by the edge's one timer. */
-  expireOverdue (now: number): void {
+  expireOverdue(now: number): void {
     for (const context of [...this.#inFlight.contexts]) {
       if (now - context.startedAt > context.record.timeoutMs && !context.response.headersSent) {
-        context.expire(new Problem(503, 'E_TIMEOUT', `the operation took longer than ${context.record.timeoutMs / 1000} s; it may still take effect`))
+        context.expire(
+          new Problem(
+            503,
+            'E_TIMEOUT',
+            `the operation took longer than ${context.record.timeoutMs / 1000} s; it may still take effect`
+          )
+        )
       }
     }
   }
 
   /** Waits for the requests under way; streams are ended at once, the rest when the time is up. */
-  async drain (timeoutMs: number): Promise<void> {
-    for (const context of [...this.#inFlight.contexts]) if (context.response.headersSent) context.abort(stopping)
+  async drain(timeoutMs: number): Promise<void> {
+    for (const context of [...this.#inFlight.contexts])
+      if (context.response.headersSent) context.abort(stopping)
     if (this.inFlight === 0) return
-    const idle = new Promise<void>(resolve => { this.#idle = resolve })
-    await whenLate(idle, timeoutMs, () => { this.#idle?.() })
+    const idle = new Promise<void>(resolve => {
+      this.#idle = resolve
+    })
+    await whenLate(idle, timeoutMs, () => {
+      this.#idle?.()
+    })
     for (const context of [...this.#inFlight.contexts]) context.expire(stopping)
   }
 }
 
 const clientGone = new Problem(499, 'E_CLIENT_GONE', 'the client went away')
-const badText = (): Problem => new Problem(400, 'E_BODY_INVALID', 'the body holds a character that cannot be kept: NUL, or half of a surrogate pair')
+const badText = (): Problem =>
+  new Problem(
+    400,
+    'E_BODY_INVALID',
+    'the body holds a character that cannot be kept: NUL, or half of a surrogate pair'
+  )
 const stopping = new Problem(503, 'E_PLUGIN_STOPPING', 'the plugin is being turned off')
 
 /** How the bodies of the routes in one scope are read. */
-const bodyParser = fastifyPlugin(async (scope: FastifyInstance, { kind }: { kind: BodyKind }) => {
-  if (kind === 'json') { scope.removeContentTypeParser('text/plain'); return }
-  scope.removeAllContentTypeParsers()
-  if (kind === 'raw') scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => { done(null, body) })
-  else if (kind === 'stream') scope.addContentTypeParser('*', (_request, body, done) => { done(null, body) })
-  else scope.addContentTypeParser('*', (_request, body, done) => { body.resume(); done(null) })
-}, { name: 'busbar-body' })
+const bodyParser = fastifyPlugin(
+  async (scope: FastifyInstance, { kind }: { kind: BodyKind }) => {
+    if (kind === 'json') {
+      const parse = scope.getDefaultJsonParser('error', 'error')
+      scope.removeContentTypeParser(['text/plain', 'application/json'])
+      // Many clients name the type whether or not they send a body.
+      scope.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body: string, done) => {
+        if (body === '') done(null, undefined)
+        else parse(request, body, done)
+      })
+      return
+    }
+    scope.removeAllContentTypeParsers()
+    if (kind === 'raw')
+      scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
+        done(null, body)
+      })
+    else if (kind === 'stream')
+      scope.addContentTypeParser('*', (_request, body, done) => {
+        done(null, body)
+      })
+    else
+      scope.addContentTypeParser('*', (_request, body, done) => {
+        body.resume()
+        done(null)
+      })
+  },
+  { name: 'busbar-body' }
+)
 
-function addRoute (scope: FastifyInstance, record: RouteRecord, options: InstanceOptions): void {
+function addRoute(scope: FastifyInstance, record: RouteRecord, options: InstanceOptions): void {
   // A body whose fields are all optional may be left out; one with required fields is told which.
   const preValidation = (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
     if (request.body === undefined) request.body = {}
@@ -138,7 +197,9 @@ function addRoute (scope: FastifyInstance, record: RouteRecord, options: Instanc
   const preHandler = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
     done(holdsBadText(request.body) ? badText() : undefined)
   }
-  const response = Object.fromEntries(Object.entries(record.schema.response ?? {}).filter(([, schema]) => schema !== null))
+  const response = Object.fromEntries(
+    Object.entries(record.schema.response ?? {}).filter(([, schema]) => schema !== null)
+  )
   scope.route({
     method: record.method,
     url: record.url,
@@ -148,26 +209,50 @@ function addRoute (scope: FastifyInstance, record: RouteRecord, options: Instanc
       ...(record.schema.body === undefined ? {} : { body: record.schema.body }),
       ...(Object.keys(response).length === 0 ? {} : { response })
     },
+    ...(record.precondition === undefined ? {} : { onRequest: preconditionHook(record, options) }),
     ...(record.body === 'json' ? { preValidation, preHandler } : {}),
     handler: (request, reply) => {
       const context = contextOf(request)
       context.query = request.query
       context.body = record.body === 'none' ? undefined : request.body
-      if (!record.idempotent || request.headers['idempotency-key'] === undefined) return whenKnown(outcome(context, options), result => send(result, context, reply, options))
-      return options.idempotency.run(context, async () => await outcome(context, options), async result => await send(result, context, reply, options))
+      if (!record.idempotent || request.headers['idempotency-key'] === undefined)
+        return whenKnown(outcome(context, options), result => send(result, context, reply, options))
+      return options.idempotency.run(
+        context,
+        async () => await outcome(context, options),
+        async result => await send(result, context, reply, options)
+      )
     }
   })
 }
 
+/** Before the body is read: what this throws is answered while the body is still on its way. */
+const preconditionHook =
+  ({ plugin, precondition }: RouteRecord, { self }: InstanceOptions) =>
+  async (request: FastifyRequest): Promise<void> => {
+    await callPlugin(plugin, async () => {
+      await precondition?.(contextOf(request) as never, self)
+    })
+  }
+
 // A request passes here often: functions that have nothing to wait for hand on promises and make none.
 
+/** Where what a route's declaration wants recorded goes, before the answer is sent. */
+interface AuditWriter {
+  write(
+    context: RequestContext,
+    audit: Audit,
+    outcome: { readonly result: unknown } | { readonly error: unknown }
+  ): Promise<void>
+}
+
 /** Calls the handler and writes the audit record; the answer itself is still to be sent. */
-function outcome (context: RequestContext, options: InstanceOptions): unknown {
+function outcome(context: RequestContext, options: InstanceOptions): unknown {
   const { audit } = context.record
   return audit === undefined ? call(context, options) : audited(context, audit, options)
 }
 
-async function audited (context: RequestContext, rule: Audit, options: InstanceOptions): Promise<unknown> {
+async function audited(context: RequestContext, rule: Audit, options: InstanceOptions): Promise<unknown> {
   let result: unknown
   try {
     result = await call(context, options)
@@ -175,58 +260,99 @@ async function audited (context: RequestContext, rule: Audit, options: InstanceO
     await options.audit.write(context, rule, { error })
     throw error
   }
-  await options.audit.write(context, rule, { result: isReply(result) && result.kind === 'value' ? result.value : result })
+  await options.audit.write(context, rule, {
+    result: isReply(result) && result.kind === 'value' ? result.value : result
+  })
   return result
 }
 
-function call (context: RequestContext, { self }: InstanceOptions): unknown {
+function call(context: RequestContext, { self }: InstanceOptions): unknown {
   const { record } = context
-  const result: unknown = inFrame(record.plugin, () => record.handler(context as never, self))
-  return result instanceof Promise ? context.orExpired(result) : result
+  try {
+    const result = inFrame(record.plugin, () => record.handler(context as never, self))
+    return isThenable(result) ? context.orExpired(result) : result
+  } catch (error) {
+    throw faultOf(error)
+  }
 }
 
-function send (result: unknown, context: RequestContext, reply: FastifyReply, options: InstanceOptions): unknown {
+/** Not only promises: a query of knex is one that is asked when somebody waits for it. */
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+
+function send(
+  result: unknown,
+  context: RequestContext,
+  reply: FastifyReply,
+  options: InstanceOptions
+): unknown {
   if (isReply(result)) return sendReply(result, context, reply, options)
   void reply.code(context.record.successStatus)
-  return result === undefined ? reply.send() : valueOf(result, reply)
+  return answerValue(result, reply, context.record)
 }
 
-function valueOf (value: unknown, reply: FastifyReply): unknown {
-  if (!isLong(value)) return value
-  void reply.type('application/json; charset=utf-8')
-  return writeInPieces(value, piece => reply.serialize(piece) as string)
-}
-
-async function sendReply (result: Reply, context: RequestContext, reply: FastifyReply, { secureCookies, log }: InstanceOptions): Promise<unknown> {
+async function sendReply(
+  result: Reply,
+  context: RequestContext,
+  reply: FastifyReply,
+  { secureCookies, log }: InstanceOptions
+): Promise<unknown> {
   switch (result.kind) {
     case 'value': {
       const { headers = {}, cookies = [] } = result.options
       void reply.code(result.status).headers(headers)
-      for (const cookie of cookies) void reply.header('set-cookie', cookieHeader(cookie, secureCookies || context.secure))
-      return result.value === null ? await reply.send() : valueOf(result.value, reply)
+      for (const cookie of cookies)
+        void reply.header('set-cookie', cookieHeader(cookie, secureCookies || context.secure))
+      // Without a declaration, no value is no body.
+      return result.value === null && context.record.schema.response?.[result.status] === undefined
+        ? await reply.send()
+        : await answerValue(result.value, reply, context.record)
     }
     case 'redirect':
       return await reply.code(302).header('location', result.url).send()
     case 'sse':
-      void reply.hijack()
-      await sendEvents(result, context, log)
-      return reply
+      return await callPlugin(context.record.plugin, async () => {
+        // Before the head is written: what has no iterator is a fault that can still be answered.
+        const iterator = result.frames[Symbol.asyncIterator]()
+        void reply.hijack()
+        await sendEvents(iterator, result, context, log)
+        return reply
+      })
     case 'download':
+      if (!isReadable(result.source)) throw new TypeError('a download was answered without a stream to read')
       void reply.hijack()
-      await sendDownload(result, context, log)
+      await inFrame(context.record.plugin, async () => {
+        await sendDownload(result, context, log)
+      })
       return reply
   }
 }
 
-function answerError (error: FastifyError | Problem, context: RequestContext, reply: FastifyReply, log: Log): void {
+function answerError(
+  error: FastifyError | Problem,
+  context: RequestContext,
+  reply: FastifyReply,
+  log: Log
+): void {
   const { response } = context
-  if (response.headersSent || response.destroyed) { response.destroy(); return }
+  if (response.headersSent || response.destroyed) {
+    response.destroy()
+    return
+  }
   const problem = toProblem(error)
-  if (problem.status >= 500 && !isProblem(error)) {
-    log.error({ err: error, requestId: context.requestId, route: `${context.record.method} ${context.record.url}` }, 'a request failed')
+  if (problem.status >= 500 && problem !== error) {
+    log.error(
+      {
+        err: faultOf(error),
+        requestId: context.requestId,
+        plugin: context.record.plugin,
+        route: `${context.record.method} ${context.record.url}`
+      },
+      'a request failed'
+    )
   }
   void reply.hijack()
   // The rest of a refused body is not read: the connection would wait for it.
-  if (!context.raw.complete) response.setHeader('connection', 'close')
+  if (isBodyComing(context.raw)) response.setHeader('connection', 'close')
   sendProblem(response, problem)
 }

@@ -1,21 +1,58 @@
-import type { FastifyError } from 'fastify'
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isProblem, Problem } from 'busbar/sdk'
+import type { FastifyError } from 'fastify'
 
 const fastifyProblems: Readonly<Record<string, readonly [status: number, code: string, message: string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: [413, 'E_BODY_TOO_LARGE', 'the body is larger than this operation accepts'],
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'E_BODY_TYPE', 'the body must be JSON: send content-type: application/json'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [
+    415,
+    'E_BODY_TYPE',
+    'the body must be JSON: send content-type: application/json'
+  ],
   FST_ERR_CTP_EMPTY_JSON_BODY: [400, 'E_BODY_INVALID', 'the body must not be empty'],
   FST_ERR_CTP_INVALID_JSON_BODY: [400, 'E_BODY_INVALID', 'the body is not valid JSON'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'E_BODY_INVALID', 'the body is not as long as its content-length says']
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [
+    400,
+    'E_BODY_INVALID',
+    'the body is not as long as its content-length says'
+  ]
 }
 
 /** The answer to an error: a problem as it is, what fastify found wrong in our words, anything else a 500 without details. */
-export function toProblem (error: unknown): Problem {
-  if (isProblem(error)) return error
-  const { code, statusCode, message } = error as Partial<FastifyError>
-  const known = code === undefined ? undefined : fastifyProblems[code]
-  if (known !== undefined) return new Problem(...known)
-  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return new Problem(statusCode, 'E_REQUEST_INVALID', message ?? 'the request is not valid')
-  return new Problem(500, 'E_INTERNAL', 'something went wrong on our side; the log has the details')
+export function toProblem(error: unknown): Problem {
+  try {
+    return problemOf(error)
+  } catch {
+    // What a plugin throws may itself throw at whoever reads it.
+    return internal()
+  }
 }
 
+const internal = (): Problem =>
+  new Problem(500, 'E_INTERNAL', 'something went wrong on our side; the log has the details')
+
+/** Whether it can be sent: a plugin in JavaScript may have mixed up what a `Problem` takes. */
+function isSendable({ status, code, message, details, headers }: Problem): boolean {
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
+  }
+  JSON.stringify(details)
+  return (
+    Number.isInteger(status) &&
+    status >= 400 &&
+    status <= 599 &&
+    typeof code === 'string' &&
+    typeof message === 'string'
+  )
+}
+
+function problemOf(error: unknown): Problem {
+  if (isProblem(error)) return isSendable(error) ? error : internal()
+  const { code, statusCode, message } = (error ?? {}) as Partial<FastifyError>
+  const known = code === undefined ? undefined : fastifyProblems[code]
+  if (known !== undefined) return new Problem(...known)
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
+    return new Problem(statusCode, 'E_REQUEST_INVALID', message ?? 'the request is not valid')
+  return internal()
+}

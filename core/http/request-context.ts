@@ -1,12 +1,17 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { Problem, projectRoleFor, type Caller, type ProjectId, type Reach } from 'busbar/sdk'
-import { reachOf, type ProjectAccess } from '../access/project-access.js'
-import type { RouteRecord } from '../plugins/records.js'
+import { type Caller, type Page, Problem, type ProjectId, projectRoleFor, type Reach } from 'busbar/sdk'
+import { type ProjectAccess, reachOf } from '../access/project-access.js'
+import type { RouteRecord } from '../declarations/records.js'
+import { faultOf } from '../frames/fault.js'
+import { inFrame } from '../frames/frames.js'
 
 const anonymous: Caller = Object.freeze({ kind: 'anonymous' })
 const nowhere: Reach = Object.freeze({ userId: null, pins: Object.freeze([]) })
 
-export interface Client { readonly ip: string, readonly secure: boolean }
+export interface Client {
+  readonly ip: string
+  readonly secure: boolean
+}
 
 /**
  * One request as the kernel sees it, and what a handler is given. The caller and the project are set by
@@ -21,11 +26,13 @@ export class RequestContext {
   #expire: ((error: Problem) => void) | undefined
   query: unknown = undefined
   body: unknown = undefined
+  /** Of a list. */
+  page: Page | undefined = undefined
   idempotencyKey: string | undefined
   /** Among the requests under way. */
   place = -1
 
-  constructor (
+  constructor(
     readonly raw: IncomingMessage,
     readonly response: ServerResponse,
     readonly record: RouteRecord,
@@ -35,15 +42,27 @@ export class RequestContext {
     readonly projects: ProjectAccess
   ) {}
 
-  get caller (): Caller { return this.#caller }
-  get project (): ProjectId | undefined { return this.#project }
-  get headers (): IncomingHttpHeaders { return this.raw.headers }
-  get ip (): string { return this.client.ip }
-  get secure (): boolean { return this.client.secure }
-  get reach (): Reach { return this.#caller.kind === 'anonymous' ? nowhere : reachOf(this.#caller) }
+  get caller(): Caller {
+    return this.#caller
+  }
+  get project(): ProjectId | undefined {
+    return this.#project
+  }
+  get headers(): IncomingHttpHeaders {
+    return this.raw.headers
+  }
+  get ip(): string {
+    return this.client.ip
+  }
+  get secure(): boolean {
+    return this.client.secure
+  }
+  get reach(): Reach {
+    return this.#caller.kind === 'anonymous' ? nowhere : reachOf(this.#caller)
+  }
 
   /** Made when it is first asked for: most handlers never do, and a controller costs more than a lookup. */
-  get signal (): AbortSignal {
+  get signal(): AbortSignal {
     this.#abort ??= new AbortController()
     if (this.#abortReason !== undefined) this.#abort.abort(this.#abortReason)
     return this.#abort.signal
@@ -53,49 +72,78 @@ export class RequestContext {
   readonly requireProject = async (projectId: string): Promise<ProjectId> => {
     const caller = this.#caller
     if (caller.kind === 'anonymous') throw new Problem(404, 'E_NOT_FOUND', 'not found')
-    const { refused, ...decision } = await this.projects.decideProject(caller, projectId, projectRoleFor(this.record.access))
+    const { refused, ...decision } = await this.projects.decideProject(
+      caller,
+      projectId,
+      projectRoleFor(this.record.access)
+    )
     if (refused !== null) throw new Problem(refused.status, refused.code, refused.message)
     return (decision as { project: ProjectId }).project
   }
 
-  admit (caller: Caller, project: ProjectId | undefined): void {
+  admit(caller: Caller, project: ProjectId | undefined): void {
     this.#caller = caller
     this.#project = project
   }
 
   /** Calls `lost` when the caller may no longer go where the guard has let them in; returns how to stop. */
-  watchAccess (lost: () => void): () => void {
-    const { record: { access }, params, projects } = this
+  watchAccess(lost: () => void): () => void {
+    const {
+      record: { access },
+      params,
+      projects
+    } = this
     const caller = this.#caller
     if (caller.kind === 'anonymous' || access.kind === 'public') return () => {}
-    const decide = async () => await projects.decide(caller, access, params as Record<string, string | undefined>)
+    const decide = async () =>
+      await projects.decide(caller, access, params as Record<string, string | undefined>)
     // What cannot be decided is refused.
-    const look = (): void => { void decide().then(({ refused }) => { if (refused !== null) lost() }, lost) }
+    const look = (): void => {
+      void decide().then(({ refused }) => {
+        if (refused !== null) lost()
+      }, lost)
+    }
     projects.watchers.add(look)
     // It may have been lost since the guard looked.
     look()
-    return () => { projects.watchers.delete(look) }
+    return () => {
+      projects.watchers.delete(look)
+    }
   }
 
-  abort (reason: unknown): void {
+  abort(reason: unknown): void {
     this.#abortReason ??= reason
-    this.#abort?.abort(reason)
+    const controller = this.#abort
+    if (controller !== undefined)
+      inFrame(this.record.plugin, () => {
+        controller.abort(reason)
+      })
   }
 
   /** The work's result, or the problem `expire` is called with, whichever comes first. */
-  orExpired<T> (work: Promise<T>): Promise<T> {
+  orExpired<T>(work: PromiseLike<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#expire = reject
-      work.then(result => {
-        // A long list must not be kept until the client has read all of its text.
-        this.#expire = undefined
-        resolve(result)
-      }, reject)
+      try {
+        work.then(
+          result => {
+            // A long list must not be kept until the client has read all of its text.
+            this.#expire = undefined
+            resolve(result)
+          },
+          (error: unknown) => {
+            reject(faultOf(error))
+          }
+        )
+      } catch (error) {
+        // Not every thenable is a promise.
+        reject(faultOf(error))
+      }
     })
   }
 
   /** Answers in place of a handler that takes too long; what it still does is told to stop. */
-  expire (problem: Problem): void {
+  expire(problem: Problem): void {
     this.abort(problem)
     this.#expire?.(problem)
   }

@@ -1,6 +1,6 @@
 import findMyWay from 'find-my-way'
-import type { RouteRecord } from '../plugins/records.js'
-import { shapeOf } from '../plugins/recorder.js'
+import { shapeOf } from '../declarations/recorder.js'
+import type { RouteRecord } from '../declarations/records.js'
 import type { PluginInstance } from './plugin-instance.js'
 
 /** A declared route and the instance that serves it; no instance while its plugin is off. */
@@ -9,7 +9,10 @@ export interface TableEntry {
   readonly instance: PluginInstance | undefined
 }
 
-export interface Match { readonly entry: TableEntry, readonly params: Readonly<Record<string, string | undefined>> }
+interface Match {
+  readonly entry: TableEntry
+  readonly params: Readonly<Record<string, string | undefined>>
+}
 
 /**
  * (method, path) → who serves it. A table never changes: turning a plugin on or off builds another and
@@ -21,13 +24,15 @@ export class RouteTable {
   readonly entries: readonly TableEntry[]
   readonly instances: ReadonlySet<PluginInstance>
 
-  constructor (entries: readonly TableEntry[]) {
+  constructor(entries: readonly TableEntry[]) {
     this.entries = entries
-    this.instances = new Set(entries.map(({ instance }) => instance).filter(instance => instance !== undefined))
+    this.instances = new Set(
+      entries.map(({ instance }) => instance).filter(instance => instance !== undefined)
+    )
     for (const entry of entries) this.#router.on(entry.record.method, entry.record.url, unused, entry)
   }
 
-  find (method: string, path: string): Match | undefined {
+  find(method: string, path: string): Match | undefined {
     const found = this.#router.find(method as 'GET', path)
     return found === null ? undefined : { entry: found.store as TableEntry, params: found.params }
   }
@@ -39,24 +44,31 @@ const unused = (): void => {}
  * Routes that two plugins both claim. One plugin's static segment against another's parameter counts:
  * turning the first off would silently hand its path to the second.
  */
-export function findConflicts (candidate: readonly RouteRecord[], others: readonly RouteRecord[]): string[] {
+export function findConflicts(candidate: readonly RouteRecord[], others: readonly RouteRecord[]): string[] {
   const conflicts: string[] = []
   for (const mine of candidate) {
     for (const theirs of others) {
       if (mine.method !== theirs.method || mine.plugin === theirs.plugin) continue
-      if (shapeOf(mine.url) === shapeOf(theirs.url)) conflicts.push(`${mine.method} ${mine.url} is already served by "${theirs.plugin}"`)
-      else if (overlap(mine.url, theirs.url)) conflicts.push(`${mine.method} ${mine.url} is hidden by, or hides, ${theirs.url} of "${theirs.plugin}"`)
+      if (shapeOf(mine.url) === shapeOf(theirs.url))
+        conflicts.push(`${mine.method} ${mine.url} is already served by "${theirs.plugin}"`)
+      else if (overlap(mine.url, theirs.url))
+        conflicts.push(
+          `${mine.method} ${mine.url} is hidden by, or hides, ${theirs.url} of "${theirs.plugin}"`
+        )
     }
   }
   return conflicts
 }
 
 /** Whether some path matches both: the same number of segments, each equal or a parameter on one side. */
-function overlap (a: string, b: string): boolean {
+function overlap(a: string, b: string): boolean {
   const left = a.split('/')
   const right = b.split('/')
-  return left.length === right.length && left.every((segment, at) => {
-    const other = right[at] ?? ''
-    return segment === other || segment.startsWith(':') || other.startsWith(':')
-  })
+  return (
+    left.length === right.length &&
+    left.every((segment, at) => {
+      const other = right[at] ?? ''
+      return segment === other || segment.startsWith(':') || other.startsWith(':')
+    })
+  )
 }

@@ -1,53 +1,119 @@
 import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { Problem, type DownloadReply, type Log, type SseFrame, type StreamReply } from 'busbar/sdk'
+import { type DownloadReply, type Log, Problem, type SseFrame, type StreamReply } from 'busbar/sdk'
+import { inTurns, Turns } from '../clock/turns.js'
+import { faultOf } from '../frames/fault.js'
 import type { RequestContext } from './request-context.js'
 
 const accessLost = new Problem(404, 'E_NOT_FOUND', 'not found')
 
-/** Server-Sent Events: one frame at a time, waiting while the client does not read. */
-export async function sendEvents ({ frames, heartbeatMs }: StreamReply, context: RequestContext, log: Log): Promise<void> {
+/**
+ * Server-Sent Events: one frame at a time, waiting while the client does not read. Ends with the source,
+ * or with the request: whichever is first, and however fast the source is.
+ */
+export async function sendEvents(
+  iterator: AsyncIterator<SseFrame>,
+  { heartbeatMs }: StreamReply,
+  context: RequestContext,
+  log: Log
+): Promise<void> {
   const { response, signal } = context
-  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', connection: 'keep-alive', 'x-accel-buffering': 'no' })
+  response.writeHead(200, {
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-cache',
+    connection: 'keep-alive',
+    'x-accel-buffering': 'no'
+  })
   response.flushHeaders()
-  const beat = heartbeatMs === null ? undefined : setInterval(() => { response.write(': ping\n\n') }, heartbeatMs)
-  if (heartbeatMs !== null) response.write(': ping\n\n')
-  const iterator = frames[Symbol.asyncIterator]()
-  const unwatch = context.watchAccess(() => { context.abort(accessLost) })
-  // A source that waits for the next line would never notice that the client has gone.
-  const stopped = new Promise<IteratorReturnResult<undefined>>(resolve => {
-    const stop = (): void => { resolve({ done: true, value: undefined }) }
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
+  const beat = (): void => {
+    if (!response.writableNeedDrain && !response.destroyed) response.write(': ping\n\n')
+  }
+  const beating = heartbeatMs === null ? undefined : setInterval(beat, heartbeatMs)
+  if (heartbeatMs !== null) beat()
+  const unwatch = context.watchAccess(() => {
+    context.abort(accessLost)
   })
   try {
-    for (;;) {
-      const next = await Promise.race([iterator.next(), stopped])
-      if (next.done === true) break
-      if (!response.write(frameText(next.value))) await Promise.race([once(response, 'drain'), stopped])
-    }
+    await orAborted(signal, () => writeFrames(iterator, response, signal))
   } catch (error) {
-    if (!signal.aborted) log.error({ err: error, requestId: context.requestId }, 'an event stream ended with an error')
+    if (!signal.aborted)
+      log.error(
+        { err: faultOf(error), requestId: context.requestId, plugin: context.record.plugin },
+        'an event stream ended with an error'
+      )
   } finally {
-    clearInterval(beat)
+    clearInterval(beating)
     unwatch()
-    // Not awaited: a source that hangs must not keep the response open.
-    void iterator.return?.()?.catch(() => {})
     response.end()
+    // Not awaited: a source that hangs must not keep the response open.
+    void (async () => iterator.return?.())().catch(() => {})
   }
 }
 
-export function frameText ({ event, data }: SseFrame): string {
+/** Whether the request has ended is asked before every step: a promise that lost a race is never looked at again. */
+async function writeFrames(
+  iterator: AsyncIterator<SseFrame>,
+  response: ServerResponse,
+  signal: AbortSignal
+): Promise<void> {
+  const turns = new Turns()
+  while (!signal.aborted) {
+    const next = await iterator.next()
+    if (next.done === true || signal.aborted) return
+    if (!response.write(frameText(next.value))) await once(response, 'drain', { signal })
+    if (turns.isOver) await turns.pass()
+  }
+}
+
+/**
+ * Settles like `work`, or resolves at the abort: a source that waits for the next line would never notice
+ * that the client has gone. One race for the whole stream; one for each frame would keep all frames alive.
+ */
+async function orAborted(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    if (signal.aborted) {
+      resolve()
+      return
+    }
+    const stop = (): void => {
+      resolve()
+    }
+    signal.addEventListener('abort', stop, { once: true })
+    work()
+      .then(resolve, reject)
+      .finally(() => {
+        signal.removeEventListener('abort', stop)
+      })
+  })
+}
+
+export function frameText({ event, data }: SseFrame): string {
   const text = typeof data === 'string' ? data : JSON.stringify(data)
-  const lines = text.split(/\r\n|\r|\n/).map(line => `data: ${line}\n`).join('')
+  const lines = text
+    .split(/\r\n|\r|\n/)
+    .map(line => `data: ${line}\n`)
+    .join('')
   return `${event === undefined ? '' : `event: ${event}\n`}${lines}\n`
 }
 
-export async function sendDownload ({ source, type, filename, options }: DownloadReply, context: RequestContext, log: Log): Promise<void> {
+export async function sendDownload(
+  { source, type, filename, options }: DownloadReply,
+  context: RequestContext,
+  log: Log
+): Promise<void> {
   const { response } = context
-  const name = filename.replace(/[^\w.\-]/g, '_')
-  response.writeHead(200, { ...options.headers, 'content-type': type, 'content-disposition': `attachment; filename="${name}"` })
-  await pipeline(source, response).catch((error: unknown) => {
-    if (!context.signal.aborted) log.error({ err: error, requestId: context.requestId }, 'a download was cut short')
+  const name = filename.replace(/[^\w.-]/g, '_')
+  response.writeHead(200, {
+    ...options.headers,
+    'content-type': type,
+    'content-disposition': `attachment; filename="${name}"`
+  })
+  await pipeline(source, inTurns, response).catch((error: unknown) => {
+    if (!context.signal.aborted)
+      log.error(
+        { err: error, requestId: context.requestId, plugin: context.record.plugin },
+        'a download was cut short'
+      )
   })
 }

@@ -1,14 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import websocket from '@fastify/websocket'
+import {
+  allow,
+  hasEarlierRequest,
+  headFault,
+  isProblem,
+  type Log,
+  Problem,
+  type SocketRequest
+} from 'busbar/sdk'
 import Fastify from 'fastify'
 import type { WebSocket } from 'ws'
-import { allow, isProblem, Problem, type Log, type SocketRequest } from 'busbar/sdk'
 import { duplexOf } from '../bus/duplex.js'
 import type { Hub } from '../bus/hub.js'
 import { originAllowed } from '../bus/origin.js'
-import { inFrame } from '../plugins/frames.js'
-import { routeRecord } from '../plugins/recorder.js'
-import type { RouteRecord, SocketRecord } from '../plugins/records.js'
+import { routeRecord } from '../declarations/recorder.js'
+import type { RouteRecord, SocketRecord } from '../declarations/records.js'
+import { callPlugin } from '../frames/fault.js'
 import { sendProblem, setCommonHeaders } from './answers.js'
 import { clientOf } from './client-address.js'
 import type { Edge } from './edge.js'
@@ -17,7 +26,7 @@ import { toProblem } from './problems.js'
 import { RequestContext } from './request-context.js'
 import type { SocketTable } from './socket-table.js'
 
-export interface UpgradeOptions {
+interface UpgradeOptions {
   readonly edge: Edge
   readonly guard: Guard
   readonly hub: Hub
@@ -29,77 +38,147 @@ export interface UpgradeOptions {
 // The hub refuses frames over its own 4 KiB; a terminal may paste more.
 const maxPayload = 64 * 1024
 
+const noSocket = (): Problem => new Problem(404, 'E_NOT_FOUND', 'not found')
+const invalidHead = (fault: string): Problem =>
+  new Problem(400, 'E_REQUEST_INVALID', `the request is not valid HTTP: ${fault}`)
+
 /** How `/api/ws` is declared: the same record as any route, so the same guard and the same description. */
 export const hubRecord: RouteRecord = Object.freeze({
-  ...routeRecord({
-    method: 'GET', url: '/api/ws', access: allow.token('read', { project: 'none' }), summary: 'Open the WebSocket', group: 'Platform', handler: () => undefined
-  }, { id: 'kernel' }),
+  ...routeRecord(
+    {
+      method: 'GET',
+      url: '/api/ws',
+      access: allow.token('read', { project: 'none' }),
+      summary: 'Open the WebSocket',
+      group: 'Platform',
+      handler: () => undefined
+    },
+    { id: 'kernel' }
+  ),
   successStatus: 101
 })
 
 /** A plugin's socket, for the guard and the description. */
-export const socketRoute = (record: SocketRecord): RouteRecord => ({ ...hubRecord, ...record, handler: hubRecord.handler })
+export const socketRoute = (record: SocketRecord): RouteRecord => ({
+  ...hubRecord,
+  ...record,
+  handler: hubRecord.handler
+})
 
 /**
  * WebSocket upgrades, outside every plugin's instance: a socket must survive each toggle. Everything is
  * decided before the upgrade: 401, 429, scope 403, then Origin 403. Returns how to stop.
  */
-export async function acceptUpgrades (options: UpgradeOptions): Promise<() => void> {
+export async function acceptUpgrades(options: UpgradeOptions): Promise<() => void> {
   const { server } = options.edge
+  // Nothing can be answered in its turn once an upgrade has come.
+  server.on('upgrade', (request, socket) => {
+    if (hasEarlierRequest(request, socket as Socket)) socket.destroy()
+  })
   const fastify = Fastify({
     logger: false,
     serverFactory: () => server,
     // A path that cannot be decoded is answered before any hook; without its end the socket would stay for ever.
     frameworkErrors: (_error, { raw }, reply) => {
       void reply.hijack()
-      reply.raw.once('finish', () => { raw.socket.destroySoon() })
-      sendProblem(reply.raw, { status: 400, code: 'E_PATH_INVALID', message: 'the path is not valid percent-encoding' })
+      reply.raw.once('finish', () => {
+        raw.socket.destroySoon()
+      })
+      sendProblem(reply.raw, {
+        status: 400,
+        code: 'E_PATH_INVALID',
+        message: 'the path is not valid percent-encoding'
+      })
     }
   })
-  await fastify.register(websocket, { options: { maxPayload, perMessageDeflate: false, clientTracking: false } })
+  await fastify.register(websocket, {
+    options: { maxPayload, perMessageDeflate: false, clientTracking: false }
+  })
+  fastify.setNotFoundHandler(({ raw }, reply) => {
+    void reply.hijack()
+    const fault = headFault(raw)
+    setCommonHeaders(reply.raw, options.edge.nextRequestId(), options.edge.options.settings.transportSecurity)
+    reply.raw.setHeader('connection', 'close')
+    sendProblem(reply.raw, fault === null ? noSocket() : invalidHead(fault))
+  })
   const admitted = new WeakMap<IncomingMessage, (socket: WebSocket) => void>()
   for (const url of [hubRecord.url, `${hubRecord.url}/*`]) {
     fastify.route({
       method: 'GET',
       url,
       preValidation: async ({ raw }, reply) => {
-        const attach = await admit(raw, reply.raw, options).catch((error: unknown) => { sendProblem(reply.raw, toProblem(error)) })
+        const attach = await admit(raw, reply.raw, options).catch((error: unknown) => {
+          sendProblem(reply.raw, toProblem(error))
+        })
         if (attach === undefined) void reply.hijack()
         else admitted.set(raw, attach)
       },
       // One class with two declarations: those of ws for ESM and for CommonJS.
-      wsHandler: (socket, { raw }) => { admitted.get(raw)?.(socket as unknown as WebSocket) },
+      wsHandler: (socket, { raw }) => {
+        admitted.get(raw)?.(socket as unknown as WebSocket)
+      },
       handler: async (_request, reply) => await reply.code(426).send()
     })
   }
   await fastify.ready()
-  return () => { server.removeAllListeners('upgrade') }
+  return () => {
+    server.removeAllListeners('upgrade')
+  }
 }
 
 /** What takes over the socket; undefined when the guard has answered. */
-async function admit (raw: IncomingMessage, response: ServerResponse, { edge, guard, hub, log, sockets }: UpgradeOptions): Promise<((socket: WebSocket) => void) | undefined> {
+async function admit(
+  raw: IncomingMessage,
+  response: ServerResponse,
+  { edge, guard, hub, log, sockets }: UpgradeOptions
+): Promise<((socket: WebSocket) => void) | undefined> {
   const { settings, projects } = edge.options
+  const fault = headFault(raw)
+  if (fault !== null) throw invalidHead(fault)
   const path = (raw.url ?? '').split('?')[0] ?? ''
   const requestId = edge.nextRequestId()
   setCommonHeaders(response, requestId, settings.transportSecurity)
   response.setHeader('connection', 'close')
   const own = sockets.find(path)
-  if (own === undefined && path !== hubRecord.url) throw new Problem(404, 'E_NOT_FOUND', 'not found')
+  if (own === undefined && path !== hubRecord.url) throw noSocket()
   const record: RouteRecord = own === undefined ? hubRecord : socketRoute(own.record)
-  const context = new RequestContext(raw, response, record, own?.params ?? {}, clientOf(raw, settings.trustedProxies), requestId, projects)
-  if (!await guard.admit(context)) return undefined
-  if (!originAllowed(raw.headers.origin, raw.headers.host, settings.corsOrigins)) throw new Problem(403, 'E_ORIGIN', 'origin not allowed')
+  const context = new RequestContext(
+    raw,
+    response,
+    record,
+    own?.params ?? {},
+    clientOf(raw, settings.trustedProxies),
+    requestId,
+    projects
+  )
+  if (!(await guard.admit(context))) return undefined
+  if (!originAllowed(raw.headers.origin, raw.headers.host, settings.corsOrigins))
+    throw new Problem(403, 'E_ORIGIN', 'origin not allowed')
   const { caller } = context
   if (caller.kind === 'anonymous') throw new Error('the guard admitted nobody to a socket')
-  if (own === undefined) return socket => { hub.accept(socket, caller) }
+  if (own === undefined)
+    return socket => {
+      hub.accept(socket, caller)
+    }
   const { plugin, accept, handler } = own.record
   const socketRequest: SocketRequest = { params: own.params, caller, ip: context.ip }
-  await inFrame(plugin, async () => { await accept?.(socketRequest, own.self) })
+  await callPlugin(plugin, async () => {
+    await accept?.(socketRequest, own.self)
+  }).catch((error: unknown) => {
+    if (!isProblem(error)) log.error({ err: error, plugin }, 'a socket could not be accepted')
+    throw error
+  })
   return socket => {
-    const duplex = duplexOf(socket, own.signal)
-    const unwatch = context.watchAccess(() => { duplex.close(1008, 'access denied') })
-    void inFrame(plugin, async () => { await handler(duplex, socketRequest, own.self) })
-      .catch((error: unknown) => { if (!isProblem(error)) log.error({ err: error, plugin }, 'a socket handler failed') })
+    const duplex = duplexOf(socket, plugin, own.signal)
+    const unwatch = context.watchAccess(() => {
+      duplex.close(1008, 'access denied')
+    })
+    void callPlugin(plugin, async () => {
+      await handler(duplex, socketRequest, own.self)
+    })
+      .catch((error: unknown) => {
+        if (!isProblem(error)) log.error({ err: error, plugin }, 'a socket handler failed')
+      })
       .finally(() => {
         unwatch()
         duplex.close(1000)

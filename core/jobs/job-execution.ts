@@ -12,7 +12,7 @@ export interface Execution {
   interrupt(reason: Error): void
 }
 
-export interface Attempt {
+interface Attempt {
   readonly id: string
   readonly number: number
   readonly of: number
@@ -25,18 +25,40 @@ const longestTimerMs = 2 ** 31 - 1
 /** Thrown when a run was cut off and the job is to run again as if nothing had happened. */
 export class Interrupted extends Error {}
 
-export function execute (plugin: string, job: RecordedJob, payload: unknown, attempt: Attempt, log: Log): Execution {
+export function execute(
+  plugin: string,
+  job: RecordedJob,
+  payload: unknown,
+  attempt: Attempt,
+  log: Log
+): Execution {
   const controller = new AbortController()
   const { signal } = controller
   const late = new Error(`the job ${plugin}:${job.name} did not end within ${job.timeoutMs / 1000} seconds`)
-  const timer = setTimeout(() => { controller.abort(late) }, Math.min(job.timeoutMs, longestTimerMs))
-  return { plugin, job, result: run(), interrupt: reason => { controller.abort(reason) } }
+  const timer = setTimeout(
+    () => {
+      controller.abort(late)
+    },
+    Math.min(job.timeoutMs, longestTimerMs)
+  )
+  return {
+    plugin,
+    job,
+    result: run(),
+    interrupt: reason => {
+      controller.abort(reason)
+    }
+  }
 
-  async function run (): Promise<void> {
+  async function run(): Promise<void> {
     const fields = { plugin, job: job.name, jobId: attempt.id, attempt: attempt.number }
     const startedAt = performance.now()
     try {
-      await untilGivenUp(job.run(payload, { jobId: attempt.id, attempt: attempt.number, signal }), signal, graceMs)
+      await untilGivenUp(
+        job.run(payload, { jobId: attempt.id, attempt: attempt.number, signal }),
+        signal,
+        graceMs
+      )
       if (signal.reason === late) throw late
       log.debug({ ...fields, durationMs: Math.round(performance.now() - startedAt) }, 'job done')
     } catch (error) {
@@ -49,7 +71,9 @@ export function execute (plugin: string, job: RecordedJob, payload: unknown, att
       if (attempt.number < attempt.of) log.warn({ ...fields, err: failure }, 'job failed; it is tried again')
       else log.error({ ...fields, err: failure }, 'job failed for the last time')
       // A problem's code is stored beside the job: it helps whoever looks at it later.
-      throw isProblem(failure) ? new Error(`${failure.message} (${failure.code})`, { cause: failure }) : failure
+      throw isProblem(failure)
+        ? new Error(`${failure.message} (${failure.code})`, { cause: failure })
+        : failure
     } finally {
       clearTimeout(timer)
     }

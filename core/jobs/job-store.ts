@@ -1,5 +1,5 @@
-import { runMigrations } from 'graphile-worker'
 import type { Log, Tx } from 'busbar/sdk'
+import { runMigrations } from 'graphile-worker'
 import type { Postgres } from '../database/postgres.js'
 import { identifierOf, type LaneName, type Submission } from './recorded-job.js'
 import { workerLockName } from './worker-lock.js'
@@ -21,32 +21,44 @@ export interface LaneStatus {
 }
 
 /** A job that goes back to the queue as if it had not been interrupted. */
-export interface Return { readonly id: string, readonly attempts: number, readonly maxAttempts: number }
+export interface Return {
+  readonly id: string
+  readonly attempts: number
+  readonly maxAttempts: number
+}
 
 /** Of two arrays under one key the library would make one: what is stored is always an object. */
 const wrap = (payload: object): object => ({ payload })
-export const unwrap = (stored: unknown): unknown => typeof stored === 'object' && stored !== null && 'payload' in stored ? stored.payload : stored
+export const unwrap = (stored: unknown): unknown =>
+  typeof stored === 'object' && stored !== null && 'payload' in stored ? stored.payload : stored
 
 /** The tables of graphile-worker, through the functions it publishes. */
 export class JobStore {
   readonly #add: (args: [string], tx?: Tx) => Promise<object[]>
   #prepared: Promise<void> | undefined
 
-  constructor (private readonly postgres: Postgres, private readonly log: Log) {
-    this.#add = postgres.statement('graphile_worker.add_jobs',
-      'select 1 from graphile_worker.add_jobs(array(select json_populate_recordset(null::graphile_worker.job_spec, $1::json)))')
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly log: Log
+  ) {
+    this.#add = postgres.statement(
+      'graphile_worker.add_jobs',
+      'select 1 from graphile_worker.add_jobs(array(select json_populate_recordset(null::graphile_worker.job_spec, $1::json)))'
+    )
   }
 
   /** Makes the tables, once; one query when they are there. */
-  async prepare (): Promise<void> {
-    this.#prepared ??= runMigrations({ pgPool: this.postgres.pool, logger: workerLog(this.log) }).catch(error => {
-      this.#prepared = undefined
-      throw error
-    })
+  async prepare(): Promise<void> {
+    this.#prepared ??= runMigrations({ pgPool: this.postgres.pool, logger: workerLog(this.log) }).catch(
+      error => {
+        this.#prepared = undefined
+        throw error
+      }
+    )
     await this.#prepared
   }
 
-  async add (submissions: ReadonlyArray<Submission & { readonly attempts: number }>, tx?: Tx): Promise<void> {
+  async add(submissions: ReadonlyArray<Submission & { readonly attempts: number }>, tx?: Tx): Promise<void> {
     await this.prepare()
     const specs = submissions.map(({ plugin, name, payload, key, queue, runAt, attempts }) => ({
       identifier: identifierOf(plugin, name),
@@ -59,17 +71,23 @@ export class JobStore {
     await this.#add([JSON.stringify(specs)], tx)
   }
 
-  async giveBack (jobs: readonly Return[]): Promise<void> {
+  async giveBack(jobs: readonly Return[]): Promise<void> {
     for (const { id, attempts, maxAttempts } of jobs) {
-      await this.postgres.query('select 1 from graphile_worker.reschedule_jobs(array[$1::bigint], run_at => now(), attempts => $2, max_attempts => $3)', [id, attempts, maxAttempts])
+      await this.postgres.query(
+        'select 1 from graphile_worker.reschedule_jobs(array[$1::bigint], run_at => now(), attempts => $2, max_attempts => $3)',
+        [id, attempts, maxAttempts]
+      )
     }
   }
 
   /** Unlocks what workers hold whose process has died, and says how many workers that were. */
-  async unlockDead (): Promise<number> {
-    const [found] = await this.postgres.query<{ ids: string[] | null }>(`
+  async unlockDead(): Promise<number> {
+    const [found] = await this.postgres.query<{ ids: string[] | null }>(
+      `
       with holder as materialized (select distinct locked_by as id from graphile_worker.jobs where locked_by is not null)
-      select array_agg(id) as ids from holder where pg_try_advisory_xact_lock(hashtextextended($1 || id, 0))`, [workerLockName('')])
+      select array_agg(id) as ids from holder where pg_try_advisory_xact_lock(hashtextextended($1 || id, 0))`,
+      [workerLockName('')]
+    )
     const ids = found?.ids ?? []
     if (ids.length === 0) return 0
     await this.postgres.query('select graphile_worker.force_unlock_workers($1)', [ids])
@@ -77,14 +95,15 @@ export class JobStore {
     return ids.length
   }
 
-  async wake (count: number): Promise<void> {
+  async wake(count: number): Promise<void> {
     await this.postgres.query('select pg_notify($1, $2)', [wakeChannel, JSON.stringify({ count })])
   }
 
   /** The short lane, then the long one, which has the jobs of these identifiers. */
-  async status (longJobs: readonly string[]): Promise<readonly LaneStatus[]> {
+  async status(longJobs: readonly string[]): Promise<readonly LaneStatus[]> {
     await this.prepare()
-    return await this.postgres.query<LaneStatus>(`
+    return await this.postgres.query<LaneStatus>(
+      `
       select lane,
         count(*) filter (where locked_at is null and attempts = 0) as pending,
         count(*) filter (where locked_at is not null) as active,
@@ -92,6 +111,8 @@ export class JobStore {
         count(*) filter (where locked_at is null and attempts >= max_attempts) as failed
       from (values ('short', false), ('long', true)) as lanes (lane, is_long)
       left join graphile_worker.jobs on (task_identifier = any($1)) = is_long
-      group by lane, is_long order by is_long`, [longJobs])
+      group by lane, is_long order by is_long`,
+      [longJobs]
+    )
   }
 }

@@ -1,11 +1,11 @@
-import { runTaskList, type Task, type TaskList, type WorkerPool } from 'graphile-worker'
 import type { Log } from 'busbar/sdk'
+import { runTaskList, type Task, type TaskList, type WorkerPool } from 'graphile-worker'
 import type { Postgres } from '../database/postgres.js'
-import { WorkerConnections } from '../database/worker-connections.js'
+import { WorkerConnections } from './worker-connections.js'
 import { WorkerLock } from './worker-lock.js'
 import { workerLog } from './worker-log.js'
 
-export interface LaneOptions {
+interface LaneOptions {
   readonly name: string
   readonly workers: number
   readonly postgres: Postgres
@@ -35,41 +35,66 @@ export class Lane {
   #workers: Workers | undefined
   readonly #draining = new Map<Promise<void>, Workers>()
 
-  constructor (private readonly options: LaneOptions) {}
+  constructor(private readonly options: LaneOptions) {}
 
-  take (identifier: string, task: Task): void {
-    Object.defineProperty(this.#tasks, identifier, { value: task, enumerable: true, configurable: true, writable: true })
+  take(identifier: string, task: Task): void {
+    Object.defineProperty(this.#tasks, identifier, {
+      value: task,
+      enumerable: true,
+      configurable: true,
+      writable: true
+    })
   }
 
-  leave (identifier: string): void {
+  leave(identifier: string): void {
     const value = this.#tasks[identifier]
-    if (value !== undefined) Object.defineProperty(this.#tasks, identifier, { value, enumerable: false, configurable: true, writable: true })
+    if (value !== undefined)
+      Object.defineProperty(this.#tasks, identifier, {
+        value,
+        enumerable: false,
+        configurable: true,
+        writable: true
+      })
   }
 
-  start (): void {
+  start(): void {
     const { postgres, workers: concurrency, log, onFailed } = this.options
     const connections: WorkerConnections = new WorkerConnections({
       pool: postgres.pool,
-      ready: async () => { await lock.ready() },
-      onFetchLost: () => { this.#replace(connections) },
+      ready: async () => {
+        await lock.ready()
+      },
+      onFetchLost: () => {
+        this.#replace(connections)
+      },
       onFailed,
-      onQueueFree: () => { this.nudge(1) }
+      onQueueFree: () => {
+        this.nudge(1)
+      }
     })
-    const pool = runTaskList({
-      concurrency,
-      pollInterval: pollMs,
-      noHandleSignals: true,
-      logger: workerLog(log),
-      // Answers are recorded in a batch of one tick: the only way in which the library handles their errors.
-      preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } }
-    }, this.#tasks, connections.asPool())
+    const pool = runTaskList(
+      {
+        concurrency,
+        pollInterval: pollMs,
+        noHandleSignals: true,
+        logger: workerLog(log),
+        // Answers are recorded in a batch of one tick: the only way in which the library handles their errors.
+        preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } }
+      },
+      this.#tasks,
+      connections.asPool()
+    )
     const lock = new WorkerLock(postgres.session, pool.id)
     this.#workers = { pool, lock, connections }
-    pool.promise.catch(() => {}).finally(() => { this.#replace(connections) })
+    pool.promise
+      .catch(() => {})
+      .finally(() => {
+        this.#replace(connections)
+      })
   }
 
   /** Tells up to `count` workers that there may be something to do. */
-  nudge (count = this.options.workers): void {
+  nudge(count = this.options.workers): void {
     try {
       this.#workers?.pool.nudge(count)
     } catch {
@@ -78,33 +103,37 @@ export class Lane {
   }
 
   /** Takes no more jobs. Resolves when the workers have ended, soon after `jobsEnded`, also without a database. */
-  async stop (jobsEnded: Promise<unknown>): Promise<void> {
+  async stop(jobsEnded: Promise<unknown>): Promise<void> {
     this.#retire()
     let timer: NodeJS.Timeout | undefined
     void jobsEnded.then(() => {
-      timer = setTimeout(() => { for (const { connections } of this.#draining.values()) connections.end() }, flushLimitMs)
+      timer = setTimeout(() => {
+        for (const { connections } of this.#draining.values()) connections.end()
+      }, flushLimitMs)
     })
     await Promise.all(this.#draining.keys())
     clearTimeout(timer)
   }
 
   /** New workers under a new id: what the old ones may have locked without knowing is unlocked when they end. */
-  #replace (connections: WorkerConnections): void {
+  #replace(connections: WorkerConnections): void {
     if (this.#workers?.connections !== connections) return
     this.options.log.warn({ lane: this.options.name }, 'the workers of a lane are replaced')
     this.#retire()
     this.start()
   }
 
-  #retire (): void {
+  #retire(): void {
     const workers = this.#workers
     if (workers === undefined) return
     this.#workers = undefined
-    const drained = this.#drain(workers).finally(() => { this.#draining.delete(drained) })
+    const drained = this.#drain(workers).finally(() => {
+      this.#draining.delete(drained)
+    })
     this.#draining.set(drained, workers)
   }
 
-  async #drain ({ pool, lock, connections }: Workers): Promise<void> {
+  async #drain({ pool, lock, connections }: Workers): Promise<void> {
     await Promise.resolve(pool.gracefulShutdown()).catch(() => {})
     connections.end()
     await lock.release()

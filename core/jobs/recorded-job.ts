@@ -1,5 +1,5 @@
 import type { EnqueueOptions, JobContext } from 'busbar/sdk'
-import type { JobRecord } from '../plugins/records.js'
+import type { JobRecord } from '../declarations/records.js'
 
 export type LaneName = JobRecord['lane']
 

@@ -3,7 +3,7 @@ import { pause, untilAborted, untilGivenUp } from '../clock/waits.js'
 import type { Postgres } from '../database/postgres.js'
 import { graceMs } from './job-execution.js'
 
-export interface SingletonOptions {
+interface SingletonOptions {
   readonly postgres: Postgres
   /** Unique in the installation: `<plugin>.<name>`. */
   readonly name: string
@@ -24,22 +24,26 @@ export class Singletons {
   readonly #running = new Set<Promise<void>>()
   readonly #begun = new AbortController()
 
-  constructor (private readonly postgres: Postgres) {}
+  constructor(private readonly postgres: Postgres) {}
 
   /** None runs before: the work of all of them at once would delay the platform's first answer. */
-  begin (): void {
+  begin(): void {
     this.#begun.abort()
   }
 
-  async run (options: Omit<SingletonOptions, 'postgres'>): Promise<void> {
+  async run(options: Omit<SingletonOptions, 'postgres'>): Promise<void> {
     const signal = AbortSignal.any([options.signal, this.#closing.signal])
-    const ended = untilAborted(AbortSignal.any([this.#begun.signal, signal])).then(() => runSingleton({ ...options, postgres: this.postgres, signal }))
+    const ended = untilAborted(AbortSignal.any([this.#begun.signal, signal])).then(() =>
+      runSingleton({ ...options, postgres: this.postgres, signal })
+    )
     this.#running.add(ended)
-    await ended.finally(() => { this.#running.delete(ended) })
+    await ended.finally(() => {
+      this.#running.delete(ended)
+    })
   }
 
   /** Stops all of them. */
-  async close (): Promise<void> {
+  async close(): Promise<void> {
     this.#closing.abort(new Error('the platform is stopping'))
     await Promise.all(this.#running)
   }
@@ -49,7 +53,7 @@ export class Singletons {
  * Does work that exactly one process of an installation may do. Resolves when `signal` has aborted and
  * the work has ended, or did not end for a while. Work that throws begins again after a pause.
  */
-export async function runSingleton ({ postgres, name, run, signal, log }: SingletonOptions): Promise<void> {
+export async function runSingleton({ postgres, name, run, signal, log }: SingletonOptions): Promise<void> {
   const work = async (stop: AbortSignal): Promise<void> => {
     try {
       await run(stop)
@@ -59,16 +63,23 @@ export async function runSingleton ({ postgres, name, run, signal, log }: Single
       if (!stop.aborted) throw error
     }
   }
-  for (let pauseMs = firstRestartMs; !signal.aborted;) {
+  for (let pauseMs = firstRestartMs; !signal.aborted; ) {
     const startedAt = performance.now()
     try {
       // When only the lock was lost there is no hurry: it must have ended before it begins again.
-      const wasHeld = await untilGivenUp(postgres.session.underLock(`singleton ${name}`, signal, work), signal, graceMs)
+      const wasHeld = await untilGivenUp(
+        postgres.session.underLock(`singleton ${name}`, signal, work),
+        signal,
+        graceMs
+      )
       if (wasHeld) pauseMs = firstRestartMs
       else await pause(takeOverMs, signal)
     } catch (error) {
       if (signal.aborted) {
-        log.error({ singleton: name }, `a singleton did not end within ${graceMs / 1000} seconds of being told to`)
+        log.error(
+          { singleton: name },
+          `a singleton did not end within ${graceMs / 1000} seconds of being told to`
+        )
         return
       }
       if (performance.now() - startedAt > lastRestartMs) pauseMs = firstRestartMs

@@ -13,22 +13,24 @@ export class WorkerLock {
   #isHeld = false
   #waiting: Array<() => void> = []
 
-  constructor (session: Session, workerId: string) {
+  constructor(session: Session, workerId: string) {
     this.#running = this.#hold(session, workerLockName(workerId))
   }
 
   /** Resolves while the lock is held, or when it never will be again. */
-  async ready (): Promise<void> {
+  async ready(): Promise<void> {
     if (this.#isHeld || this.#released.signal.aborted) return
-    await new Promise<void>(resolve => { this.#waiting.push(resolve) })
+    await new Promise<void>(resolve => {
+      this.#waiting.push(resolve)
+    })
   }
 
-  async release (): Promise<void> {
+  async release(): Promise<void> {
     this.#released.abort()
     await this.#running
   }
 
-  async #hold (session: Session, name: string): Promise<void> {
+  async #hold(session: Session, name: string): Promise<void> {
     const { signal } = this.#released
     while (!signal.aborted) {
       const wasHeld = await session.underLock(name, signal, async stop => {
@@ -42,7 +44,7 @@ export class WorkerLock {
     this.#wake()
   }
 
-  #wake (): void {
+  #wake(): void {
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 }

@@ -1,43 +1,51 @@
 import { credentialSpans, mayHoldCredential } from './credential-shapes.js'
-import { NeedleSet, type Span } from './needle-set.js'
-import { secretForms } from './secret-forms.js'
+import { longestNeedle, NeedleSet, type Span } from './needle-set.js'
+import { PieceSet } from './piece-set.js'
+import { formsOfAll } from './secret-forms.js'
 
-export const redacted = '[REDACTED]'
+const redacted = '[REDACTED]'
 
 export type Redactor = ReturnType<typeof createRedactor>
 
+type Search = (text: string, from: number) => Span | undefined
+
 /** The set of secret values that no output may show, and the one place that takes them out. */
-export function createRedactor () {
-  const counts = new Map<string, number>()
-  let compiled: NeedleSet | undefined
+export function createRedactor() {
+  const groups = new Set<{ readonly needles: () => NeedleSet }>()
+  const pieces = new PieceSet()
 
-  const needles = (): NeedleSet => compiled ??= new NeedleSet([...counts.keys()])
-
-  function count (forms: readonly string[], change: 1 | -1): void {
-    for (const form of forms) {
-      const left = (counts.get(form) ?? 0) + change
-      if (left > 0) counts.set(form, left)
-      else counts.delete(form)
-    }
-    if (forms.length > 0) compiled = undefined
-  }
-
-  /** Counted: a value added twice stays hidden until both returned functions were called. */
-  function add (values: readonly string[]): () => void {
-    let forms = values.flatMap(secretForms)
-    count(forms, 1)
+  /** Each addition hides its values by itself until the function it returned was called: what others add and take back costs it nothing. */
+  function add(values: readonly string[]): () => void {
+    const forms = [...new Set(formsOfAll(values))]
+    const short = forms.filter(({ length }) => length <= longestNeedle)
+    const long = forms.filter(({ length }) => length > longestNeedle)
+    let compiled: NeedleSet | undefined
+    const group = { needles: () => (compiled ??= new NeedleSet(short)) }
+    if (short.length > 0) groups.add(group)
+    for (const needle of long) pieces.add(needle)
     return () => {
-      count(forms, -1)
-      forms = []
+      groups.delete(group)
+      for (const needle of long.splice(0)) pieces.remove(needle)
     }
   }
+
+  function* finds(find: Search, text: string): Generator<Span> {
+    for (let match = find(text, 0); match !== undefined; match = find(text, match.start + 1)) yield match
+  }
+
+  const searches = (): Search[] => [
+    (text, from) => pieces.find(text, from),
+    ...[...groups].map(
+      ({ needles }): Search =>
+        (text, from) =>
+          needles().find(text, from)
+    )
+  ]
 
   /** Overlapping and touching finds are one, so that no part of the second shows. */
-  function secretSpans (text: string): Span[] {
+  function secretSpans(text: string): Span[] {
     const found = credentialSpans(text)
-    for (let match = needles().find(text); match !== undefined; match = needles().find(text, match.start + 1)) {
-      found.push(match)
-    }
+    for (const search of searches()) found.push(...finds(search, text))
     found.sort((a, b) => a.start - b.start)
     const merged: Span[] = []
     for (const span of found) {
@@ -48,32 +56,39 @@ export function createRedactor () {
     return merged
   }
 
-  const isClean = (text: string): boolean => !mayHoldCredential(text) && needles().find(text) === undefined
+  function isClean(text: string): boolean {
+    if (mayHoldCredential(text) || pieces.find(text) !== undefined) return false
+    for (const { needles } of groups) if (needles().find(text) !== undefined) return false
+    return true
+  }
 
-  const clean = (text: string): string => isClean(text) ? text : mask(text, secretSpans(text))
+  const clean = (text: string): string => (isClean(text) ? text : mask(text, secretSpans(text)))
 
-  function cleanValue (value: unknown, keep: readonly string[] = []): unknown {
+  function cleanValue(value: unknown, keep: readonly string[] = []): unknown {
     if (typeof value === 'string') return clean(value)
     if (Array.isArray(value)) return value.map(item => cleanValue(item))
     if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(Object.entries(value).map(([key, item]) =>
-      keep.includes(key) ? [key, item] : [clean(key), cleanValue(item)]))
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) =>
+        keep.includes(key) ? [key, item] : [clean(key), cleanValue(item)]
+      )
+    )
   }
 
   /**
    * The same inside the strings and keys of a JSON text, which stays valid; numbers are left alone, and
    * so are the top-level members named in `keep`.
    */
-  function cleanJson (json: string, keep?: readonly string[]): string {
+  function cleanJson(json: string, keep?: readonly string[]): string {
     // A backslash may hide a secret from the search in the encoded text.
-    const mayHide = counts.size > 0 && json.includes('\\')
+    const mayHide = (groups.size > 0 || !pieces.isEmpty) && json.includes('\\')
     return !mayHide && isClean(json) ? json : JSON.stringify(cleanValue(JSON.parse(json), keep))
   }
 
   return { add, clean, cleanJson }
 }
 
-function mask (text: string, spans: readonly Span[]): string {
+function mask(text: string, spans: readonly Span[]): string {
   let result = ''
   let from = 0
   for (const { start, end } of spans) {

@@ -1,14 +1,46 @@
 /** Shorter values would black out ordinary words; these few are never secret whatever their length. */
-export const shortestSecret = 4
+const shortestSecret = 4
 const plainWords = new Set(['true', 'false', 'null', 'undefined'])
 
 /** The shortest part of an encoding, or line of a longer value, that is looked for by itself. */
 const shortestPart = 12
 
+/**
+ * So many characters of values that are hidden together are looked for in every spelling, those of short values first.
+ * What is beyond is found as it stands, and in its long lines, as logs are read line by line: a value has a dozen
+ * spellings and any number of short lines, and whoever stores megabytes of secrets must not make everybody wait.
+ */
+const mostSpelledOut = 128 * 1024
+
+/** Every text in which one of the values may turn up. */
+export function formsOfAll(values: readonly string[]): readonly string[] {
+  let left = mostSpelledOut
+  return values
+    .filter(isSecret)
+    .sort((a, b) => a.length - b.length)
+    .flatMap(value => {
+      left -= value.length
+      return left >= 0 ? secretForms(value) : [value, value.trim(), ...longLines(value)].filter(isSecret)
+    })
+}
+
+/** Of these the search costs next to nothing, however many there are. */
+const longLine = 64
+
+const longLines = (value: string): readonly string[] =>
+  value.split(/\r?\n/).filter(line => line.length >= longLine)
+
+const isSecret = (value: string): boolean =>
+  value.length >= shortestSecret && !plainWords.has(value.toLowerCase())
+
 /** Every spelling in which a secret may turn up in a text. */
-export function secretForms (secret: string): readonly string[] {
-  if (secret.length < shortestSecret || plainWords.has(secret.toLowerCase())) return []
-  const forms = new Set([secret, JSON.stringify(secret).slice(1, -1), ...urlForms(secret), ...base64Forms(secret)])
+function secretForms(secret: string): readonly string[] {
+  const forms = new Set([
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    ...urlForms(secret),
+    ...base64Forms(secret)
+  ])
   // Logs show a key file line by line.
   for (const line of secret.split(/\r?\n/)) {
     if (line.length >= shortestPart && !line.startsWith('-----')) forms.add(line)
@@ -16,7 +48,7 @@ export function secretForms (secret: string): readonly string[] {
   return [...forms].filter(form => form.length >= shortestSecret)
 }
 
-function urlForms (secret: string): string[] {
+function urlForms(secret: string): string[] {
   // By way of bytes: a lone surrogate cannot be encoded.
   const encoded = encodeURIComponent(Buffer.from(secret).toString())
   const query = encoded.replaceAll('%20', '+')
@@ -29,7 +61,7 @@ const lowerHex = (text: string) => text.replace(/%[0-9A-F]{2}/g, hex => hex.toLo
  * The whole encoding, and the part that stays the same when the secret lies somewhere inside a longer
  * text that was encoded (`user:secret` of HTTP Basic, the JSON of a registry's credentials).
  */
-function base64Forms (secret: string): string[] {
+function base64Forms(secret: string): string[] {
   const bytes = Buffer.from(secret)
   const inside = [0, 1, 2].map(before => {
     const encoded = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64url')

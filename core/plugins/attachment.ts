@@ -1,10 +1,14 @@
-import { access, Problem, type Log } from 'busbar/sdk'
+import { access, type Log, Problem } from 'busbar/sdk'
 import type { Hub } from '../bus/hub.js'
 import type { EventHub } from '../events/events.js'
+import { callPlugin, shown } from '../frames/fault.js'
+import { framed } from '../frames/framed.js'
+import { inFrame, signalInFrame } from '../frames/frames.js'
 import type { JobRunner, RecordedJob } from '../jobs/job-runner.js'
 import type { Singletons } from '../jobs/singleton.js'
+import { jobOf, type RecordedSchedule } from '../schedules/recorded-schedule.js'
+import type { Scheduler } from '../schedules/scheduler.js'
 import type { ServiceRegistry } from '../services/registry.js'
-import { inFrame } from './frames.js'
 import type { PluginRun } from './plugin-run.js'
 
 export interface Sockets {
@@ -13,6 +17,7 @@ export interface Sockets {
   readonly jobs: JobRunner
   readonly events: EventHub
   readonly singletons: Singletons
+  readonly schedules: Scheduler
   readonly log: Log
   /** False in a process that only serves the API. */
   readonly worksJobs: boolean
@@ -27,76 +32,162 @@ const builtInPoints: ReadonlySet<string> = new Set([access.credentials.id, acces
  * older one in each of them.
  */
 export class Attachment {
-  readonly #given = new Set<unknown>()
   readonly #singletons = new AbortController()
   #ended: Promise<unknown> = Promise.resolve()
 
-  constructor (readonly run: PluginRun, readonly to: Sockets) {}
+  constructor(
+    readonly run: PluginRun,
+    readonly to: Sockets
+  ) {}
 
-  async attach (replaced: Attachment | undefined): Promise<void> {
-    const { run: { records, self, id, signal }, to } = this
+  async attach(replaced: Attachment | undefined): Promise<void> {
     try {
-      this.publish()
-      to.hub.addChannels(id, records.channels.map(record => ({
-        ...record,
-        source: record.source === undefined ? undefined : context => inFrame(id, () => record.source?.(context, self))
-      })))
+      await this.#plug()
     } catch (error) {
       this.#withdraw()
-      replaced?.publish()
+      // Whoever was to be replaced goes on in all of them, with its own rules.
+      if (replaced === undefined) await this.#unplug()
+      else await replaced.#plug()
       throw error
     }
-    const subscriptions = to.events.subscribe(id, records.events.map(record => ({
-      eventId: record.eventId,
-      handle: async (data, context) => { await inFrame(id, async () => { await record.handle(data, self, context) }) }
-    })))
-    const jobs = records.jobs.map((record): RecordedJob => ({
-      ...record,
-      run: async (payload, context) => { await inFrame(id, async () => { await record.run(payload, context, self) }) }
-    }))
-    // A process that runs no jobs knows them all the same: it enqueues them.
-    await to.jobs.add(id, [...jobs, ...subscriptions])
-    if (!to.worksJobs) return
-    this.#ended = Promise.all(records.singletons.map(async ({ name, run: work }) => {
-      await to.singletons.run({
-        name: `${id}.${name}`,
-        run: async stop => { await inFrame(id, async () => { await work({ signal: stop }, self) }) },
-        signal: AbortSignal.any([this.#singletons.signal, signal]),
-        log: to.log
+    this.#runSingletons()
+  }
+
+  async #plug(): Promise<void> {
+    const {
+      run: { records, self, id },
+      to
+    } = this
+    this.#publish()
+    to.hub.addChannels(
+      id,
+      records.channels.map(record => ({
+        ...record,
+        source:
+          record.source === undefined
+            ? undefined
+            : context =>
+                callPlugin(id, () =>
+                  record.source?.({ ...context, signal: signalInFrame(id, context.signal) }, self)
+                )
+      }))
+    )
+    const subscriptions = to.events.subscribe(
+      id,
+      records.events.map(record => ({
+        eventId: record.eventId,
+        handle: async (data, context) => {
+          await callPlugin(id, async () => {
+            await record.handle(data, self, { ...context, signal: signalInFrame(id, context.signal) })
+          })
+        }
+      }))
+    )
+    const jobs = records.jobs.map(
+      (record): RecordedJob => ({
+        ...record,
+        run: async (payload, context) => {
+          await callPlugin(id, async () => {
+            await record.run(payload, { ...context, signal: signalInFrame(id, context.signal) }, self)
+          })
+        }
       })
-    }))
+    )
+    const schedules = records.schedules.map(
+      (record): RecordedSchedule => ({
+        ...record,
+        run: async context => {
+          await callPlugin(id, async () => {
+            await record.run({ ...context, signal: signalInFrame(id, context.signal) }, self)
+          })
+        }
+      })
+    )
+    // A process that runs no jobs knows them all the same: it enqueues them.
+    await to.jobs.add(id, [...jobs, ...subscriptions, ...schedules.map(jobOf)], {
+      isLimited: !this.run.options.container.builtIn
+    })
+    await to.schedules.add(id, schedules)
+  }
+
+  #runSingletons(): void {
+    const {
+      run: { records, self, id, signal },
+      to
+    } = this
+    if (!to.worksJobs) return
+    this.#ended = Promise.all(
+      records.singletons.map(async ({ name, run: work }) => {
+        await to.singletons.run({
+          name: `${id}.${name}`,
+          run: async stop => {
+            await callPlugin(id, async () => {
+              await work({ signal: signalInFrame(id, stop) }, self)
+            })
+          },
+          signal: AbortSignal.any([this.#singletons.signal, signal]),
+          log: to.log
+        })
+      })
+    )
   }
 
   /** Puts its services and contributions in place of those of an earlier version. */
-  publish (): void {
-    const { run: { id, self, options: { definition, container: { builtIn } } }, to: { registry } } = this
+  #publish(): void {
+    const {
+      run: {
+        id,
+        self,
+        options: {
+          definition,
+          container: { builtIn }
+        }
+      },
+      to: { registry }
+    } = this
     const own = `${id}.`
-    definition.provides?.((service, implementation) => {
-      if (!service.id.startsWith(own)) throw new Error(`"${id}" provides "${service.id}"; its services begin with "${own}"`)
-      this.#given.add(implementation)
-      registry.provide(id, service, implementation)
-    }, self)
-    definition.contributes?.((point, key, value) => {
-      if (!builtIn && builtInPoints.has(point.id)) throw new Error(`"${id}" contributes to "${point.id}", which is not for third-party plugins`)
-      this.#given.add(value)
-      registry.contribute(id, point, key, value)
-    }, self)
+    const giver = { plugin: id, run: this }
+    inFrame(id, () => {
+      definition.provides?.((service, implementation) => {
+        if (typeof service?.id !== 'string' || typeof implementation !== 'object' || implementation === null)
+          throw new Error(
+            `provides: it gives ${shown(implementation)} for ${shown(service)}; it takes a key made by service('${own}…') and an object of methods`
+          )
+        if (!service.id.startsWith(own))
+          throw new Error(`"${id}" provides "${service.id}"; its services begin with "${own}"`)
+        registry.provide(giver, service, implementation)
+      }, self)
+      definition.contributes?.((point, key, value) => {
+        if (typeof point?.id !== 'string' || typeof key !== 'string')
+          throw new Error(
+            `contributes: it gives ${shown(key)} to ${shown(point)}; it takes an extension point, a key and a value`
+          )
+        if (!builtIn && builtInPoints.has(point.id))
+          throw new Error(`"${id}" contributes to "${point.id}", which is not for third-party plugins`)
+        registry.contribute(giver, point, key, builtIn ? value : framed(id, value))
+      }, self)
+    })
   }
 
-  #withdraw (): void {
-    this.to.registry.withdraw(this.run.id, this.#given)
+  #withdraw(): void {
+    this.to.registry.withdraw(this)
   }
 
   /** Stops its background work. Its services answer 503 from now on unless a newer run has taken over. */
-  async detach (isReplaced: boolean): Promise<void> {
+  async detach(isReplaced: boolean): Promise<void> {
     const { run, to } = this
-    this.#singletons.abort(new Problem(503, 'E_PLUGIN_STOPPING', `the plugin "${run.id}" is being turned off`))
+    this.#singletons.abort(
+      new Problem(503, 'E_PLUGIN_STOPPING', `the plugin "${run.id}" is being turned off`)
+    )
     await this.#ended
     if (isReplaced) await to.jobs.retire(run.id)
-    else {
-      await to.jobs.remove(run.id)
-      to.hub.removeChannels(run.id)
-    }
+    else await this.#unplug()
     this.#withdraw()
+  }
+
+  async #unplug(): Promise<void> {
+    await this.to.jobs.remove(this.run.id)
+    this.to.hub.removeChannels(this.run.id)
+    this.to.schedules.remove(this.run.id)
   }
 }

@@ -1,16 +1,24 @@
 import type { Clock } from 'busbar/sdk'
 import { sdkVersion } from '../release.js'
-import { discover, type Discovered, type PluginRoot } from './discovery.js'
-import { dependentsOf, resolveGraph, type Graph } from './graph.js'
+import { type Discovered, discover, type PluginRoot } from './discovery.js'
+import { dependentsOf, type Graph, resolveGraph } from './graph.js'
 import type { Manifest } from './manifest.js'
-import { isEssential, manifestOf, setState, type Loaded, type PluginEntry, type PluginStateName } from './plugin-entry.js'
+import {
+  isEssential,
+  type Loaded,
+  manifestOf,
+  offeredManifest,
+  type PluginEntry,
+  type PluginStateName,
+  setState
+} from './plugin-entry.js'
 import type { PluginChoice, PluginStore } from './plugin-store.js'
 import { pluginProblems } from './problems.js'
 
 export interface CatalogOptions {
   readonly roots: readonly PluginRoot[]
   /** Plugins given as values instead of folders: tests. */
-  readonly inline: ReadonlyArray<{ readonly manifest: Manifest, readonly definition: Loaded['definition'] }>
+  readonly inline: ReadonlyArray<{ readonly manifest: Manifest; readonly definition: Loaded['definition'] }>
   readonly store: PluginStore
   readonly clock: Clock
 }
@@ -21,78 +29,161 @@ export class PluginCatalog {
   choices: ReadonlyMap<string, PluginChoice> = new Map()
   #graph: Graph = { order: [], problems: new Map() }
 
-  constructor (readonly options: CatalogOptions) {}
+  constructor(readonly options: CatalogOptions) {}
 
   /** Ids of all plugins whose dependencies are sound, each after what it needs. */
-  get order (): readonly string[] { return this.#graph.order }
+  get order(): readonly string[] {
+    return this.#graph.order
+  }
+
+  /** Of what it uses, what starts before it: two that may use each other are in one order all the same. */
+  usedBefore(id: string, uses: readonly string[]): readonly string[] {
+    const place = this.order.indexOf(id)
+    return uses.filter(used => this.order.indexOf(used) < place)
+  }
 
   /** Reads the folders again: plugins that came are added, those that went and do not run are dropped. */
-  async discover (): Promise<void> {
+  async discover(): Promise<void> {
     const { roots, inline } = this.options
-    const given = inline.map(({ manifest }): Discovered => ({ id: manifest.id, directory: '', builtIn: true, manifest }))
-    const found = [...await discover(roots), ...given]
+    const given = inline.map(
+      ({ manifest }): Discovered => ({ id: manifest.id, directory: '', builtIn: true, manifest })
+    )
+    const found = [...(await discover(roots)), ...given]
     for (const discovered of found) {
       const { id } = discovered
       const known = this.entries.get(id)
-      if (known !== undefined) { known.discovered = discovered; continue }
+      if (known !== undefined) {
+        known.discovered = discovered
+        continue
+      }
       const state = { name: 'installed' as const, reason: null, since: this.options.clock.now() }
       this.entries.set(id, { id, discovered, state, loaded: undefined, run: undefined, failures: 0 })
     }
     const ids = new Set(found.map(({ id }) => id))
-    for (const { id, run } of this.entries.values()) if (run === undefined && !ids.has(id)) this.entries.delete(id)
-    this.#graph = resolveGraph(this.#nodes(), sdkVersion)
+    for (const { id, run } of this.entries.values())
+      if (run === undefined && !ids.has(id)) this.entries.delete(id)
+    this.refreshGraph()
     for (const entry of this.entries.values()) this.describeIdle(entry)
   }
 
-  async readChoices (): Promise<void> {
-    this.choices = await this.options.store.all()
+  /** Puts what runs, and what would, in order again. */
+  refreshGraph(): void {
+    this.#graph = resolveGraph(this.#nodes(), sdkVersion)
   }
 
-  async choose (...choice: Parameters<PluginStore['change']>): Promise<void> {
+  /** Why the version that lies in the folder must not take the place of the one that runs; null when it may. */
+  problemOfReload(entry: PluginEntry): string | null {
+    const offered = offeredManifest(entry)
+    if (offered === undefined) return 'its plugin.json is gone'
+    const { problems } = resolveGraph(
+      this.#nodes().map(node => (node.id === entry.id ? offered : node)),
+      sdkVersion
+    )
+    const own = problems.get(entry.id) ?? this.#missing(offered)
+    if (own !== null && own !== undefined) return own
+    const [broken] = [...this.entries.values()].filter(
+      ({ id, run }) => run !== undefined && problems.has(id) && !this.#graph.problems.has(id)
+    )
+    return broken === undefined
+      ? null
+      : `"${broken.id}" would not run beside it: ${problems.get(broken.id) ?? ''}`
+  }
+
+  async readChoices(): Promise<void> {
+    this.choices = await this.options.store.all()
+    this.refreshGraph()
+  }
+
+  async choose(...choice: Parameters<PluginStore['change']>): Promise<void> {
     await this.options.store.change(...choice)
     await this.readChoices()
   }
 
-  known (id: string): PluginEntry {
+  /** Turns a plugin off together with others, and remembers which those are. */
+  async chooseOff(id: string, along: readonly string[]): Promise<void> {
+    await this.options.store.turnOff(id, along)
+    await this.readChoices()
+  }
+
+  /** What was turned off because this one was, and is still there: each after what it needs. */
+  takenAlong(id: string): string[] {
+    return this.order.filter(other => this.choices.get(other)?.off_with === id)
+  }
+
+  known(id: string): PluginEntry {
     const entry = this.entries.get(id)
     if (entry === undefined) throw pluginProblems.unknown({ id })
     return entry
   }
 
   /** Built-in plugins are on unless turned off; others are off until an operator has turned them on. */
-  isWanted (entry: PluginEntry): boolean {
+  isWanted(entry: PluginEntry): boolean {
     if (isEssential(entry)) return true
     const choice = this.choices.get(entry.id)
-    return choice === undefined ? entry.discovered.builtIn : choice.desired === 'on' && choice.quarantined === null
+    return choice === undefined
+      ? entry.discovered.builtIn
+      : choice.desired === 'on' && choice.quarantined === null
   }
 
-  dependents (id: string): string[] {
+  /** Plugins whose start took the process down stay off until an operator turns them on again. */
+  async quarantine(ids: readonly string[]): Promise<void> {
+    for (const id of ids) {
+      const entry = this.entries.get(id)
+      if (entry === undefined || isEssential(entry)) continue
+      await this.choose([id], {
+        desired: this.choices.get(id)?.desired ?? 'on',
+        quarantined: 'the process died while this plugin was starting; enable it to try again'
+      })
+    }
+  }
+
+  dependents(id: string): string[] {
     return dependentsOf(id, this.#nodes())
   }
 
   /** Which of the plugins it needs do not run, in words; null when all do. */
-  missing (entry: PluginEntry): string | null {
-    const needs = Object.keys(manifestOf(entry)?.requires ?? {})
+  missing(entry: PluginEntry): string | null {
+    return this.#missing(manifestOf(entry))
+  }
+
+  #missing(manifest: Manifest | undefined): string | null {
+    const needs = Object.keys(manifest?.requires ?? {})
     const down = needs.filter(id => this.entries.get(id)?.run === undefined)
-    return down.length === 0 ? null : `it needs ${down.map(id => `"${id}", which is ${this.entries.get(id)?.state.name ?? 'not installed'}`).join(', ')}`
+    return down.length === 0
+      ? null
+      : `it needs ${down.map(id => `"${id}", which is ${this.entries.get(id)?.state.name ?? 'not installed'}`).join(', ')}`
   }
 
   /** States why a plugin that is not running is not, when nothing went wrong with it. */
-  describeIdle (entry: PluginEntry): void {
+  describeIdle(entry: PluginEntry): void {
     const standing = entry.run === undefined ? this.#idleStanding(entry) : null
     if (standing !== null) setState(entry, ...standing, this.options.clock.now())
   }
 
-  #idleStanding (entry: PluginEntry): [name: PluginStateName, reason: string] | null {
+  #idleStanding(entry: PluginEntry): [name: PluginStateName, reason: string] | null {
     const choice = this.choices.get(entry.id)
     if ('fault' in entry.discovered) return ['failed', entry.discovered.fault]
     if (choice?.quarantined != null) return ['quarantined', choice.quarantined]
-    if (!this.isWanted(entry)) return choice === undefined ? ['installed', 'not turned on yet'] : ['stopped', 'turned off']
-    const problem = this.#graph.problems.get(entry.id) ?? (entry.loaded === undefined ? null : this.missing(entry))
+    if (!this.isWanted(entry))
+      return choice === undefined ? ['installed', 'not turned on yet'] : ['stopped', 'turned off']
+    const problem =
+      this.#graph.problems.get(entry.id) ?? (entry.loaded === undefined ? null : this.missing(entry))
     return problem === null ? null : ['blocked', problem]
   }
 
-  #nodes (): Manifest[] {
-    return [...this.entries.values()].map(manifestOf).filter(manifest => manifest !== undefined)
+  #nodes(): Manifest[] {
+    const all = [...this.entries.values()]
+    // A folder that nobody has turned on is nothing that another one uses.
+    const isThere = (id: string): boolean => {
+      const entry = this.entries.get(id)
+      return entry !== undefined && (entry.run !== undefined || this.isWanted(entry))
+    }
+    return all
+      .map(manifestOf)
+      .filter(manifest => manifest !== undefined)
+      .map(manifest => ({
+        ...manifest,
+        optional: Object.fromEntries(Object.entries(manifest.optional).filter(([id]) => isThere(id)))
+      }))
   }
 }

@@ -1,18 +1,24 @@
 import { createHash } from 'node:crypto'
-import { access, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { AnyPlugin } from 'busbar/sdk'
+import { withDeadline } from '../clock/waits.js'
+import { record } from '../declarations/recorder.js'
+import type { RouteRecord } from '../declarations/records.js'
+import { noteCode } from '../frames/code-owners.js'
+import { callPlugin } from '../frames/fault.js'
 import { findConflicts } from '../http/route-table.js'
 import { importDefinition, LoadError } from './definition.js'
 import type { Discovered } from './discovery.js'
 import type { Manifest } from './manifest.js'
 import type { Loaded } from './plugin-entry.js'
-import { record } from './recorder.js'
-import type { RouteRecord } from './records.js'
 import { rehearse } from './rehearsal.js'
 
-export interface LoadOptions {
+const importLimitMs = 15_000
+const bundleLimitMs = 30_000
+
+interface LoadOptions {
   /** The definition of a plugin that is given as a value. */
   readonly inline: AnyPlugin | undefined
   /** Where bundles of third-party plugins are kept. */
@@ -25,20 +31,36 @@ export interface LoadOptions {
  * Reads a plugin's code and records what it declares. A built-in one is part of the release and imported
  * as it is; a third-party one is bundled and rehearsed first.
  */
-export async function loadPlugin ({ id, directory, builtIn }: Discovered, manifest: Manifest, { inline, cache, others }: LoadOptions): Promise<Loaded> {
-  const definition = inline ?? (builtIn
-    ? await importDefinition(pathToFileURL(await entryOf(directory, manifest.main)).href)
-    : await loadThirdParty(directory, manifest, cache))
-  const records = record(definition, { id, builtIn })
+export async function loadPlugin(
+  { id, directory, builtIn }: Discovered,
+  manifest: Manifest,
+  { inline, cache, others }: LoadOptions
+): Promise<Loaded> {
+  const definition =
+    inline ??
+    (builtIn
+      ? await importInFrame(id, await entryOf(directory, manifest.main))
+      : await loadThirdParty(directory, manifest, cache))
+  const records = await callPlugin(id, () => record(definition, { id, builtIn }))
   const conflicts = findConflicts(records.routes, others)
   if (conflicts.length > 0) throw new LoadError(conflicts.join('; '))
-  return { definition, records }
+  return { manifest, definition, records }
 }
 
-async function loadThirdParty (directory: string, manifest: Manifest, cache: string): Promise<AnyPlugin> {
+/** What the module leaves behind, a timer for one, is the plugin's. One that does not come to its end keeps nobody waiting. */
+async function importInFrame(id: string, file: string): Promise<AnyPlugin> {
+  return await withDeadline(
+    callPlugin(id, async () => await importDefinition(pathToFileURL(file).href)),
+    importLimitMs,
+    'loading its code'
+  )
+}
+
+async function loadThirdParty(directory: string, manifest: Manifest, cache: string): Promise<AnyPlugin> {
   const file = await bundleThirdParty(directory, manifest, cache)
   await rehearse(manifest.id, file)
-  return await importDefinition(pathToFileURL(file).href)
+  for (const folder of [dirname(file), directory]) noteCode(folder, manifest.id)
+  return await importInFrame(manifest.id, file)
 }
 
 /**
@@ -46,30 +68,51 @@ async function loadThirdParty (directory: string, manifest: Manifest, cache: str
  * code (Node never forgets a module) and TypeScript needs no build step. `busbar/…` stays outside the
  * bundle: it is the running platform's own.
  */
-async function bundleThirdParty (directory: string, { id, main }: Manifest, cache: string): Promise<string> {
+async function bundleThirdParty(directory: string, { id, main }: Manifest, cache: string): Promise<string> {
   // Loaded here: a platform without third-party plugins never needs it.
   const { build } = await import('esbuild')
-  const result = await build({
+  const building = build({
     entryPoints: [await entryOf(directory, main)],
     bundle: true,
     write: false,
+    // Where it will lie: the source map names the plugin's files from there, and so do the stacks of its errors.
+    outfile: join(cache, id, 'bundle.mjs'),
     platform: 'node',
     format: 'esm',
     target: 'node20',
     sourcemap: 'inline',
     logLevel: 'silent',
-    banner: { js: "import { createRequire as busbarRequire } from 'node:module'; const require = busbarRequire(import.meta.url);" },
-    plugins: [{
-      name: 'busbar',
-      setup (esbuild) {
-        esbuild.onResolve({ filter: /^busbar\// }, ({ path }) => ({ path: import.meta.resolve(path), external: true }))
-        esbuild.onResolve({ filter: /\.node$/ }, ({ path, resolveDir }) => ({ path: join(resolveDir, path), external: true }))
+    banner: {
+      js: "import { createRequire as busbarRequire } from 'node:module'; const require = busbarRequire(import.meta.url);"
+    },
+    plugins: [
+      {
+        name: 'busbar',
+        setup(esbuild) {
+          esbuild.onResolve({ filter: /^busbar\// }, ({ path }) => ({
+            path: import.meta.resolve(path),
+            external: true
+          }))
+          esbuild.onResolve({ filter: /\.node$/ }, ({ path, resolveDir }) => ({
+            path: join(resolveDir, path),
+            external: true
+          }))
+        }
       }
-    }]
-  }).catch((error: { errors?: Array<{ text: string, location: { file: string, line: number } | null }>, message: string }) => {
-    const faults = error.errors?.map(({ text, location }) => location === null ? text : `${location.file}:${location.line}: ${text}`)
-    throw new LoadError(`its code does not compile: ${faults?.join('; ') ?? error.message}`)
-  })
+    ]
+  }).catch(
+    (error: {
+      errors?: Array<{ text: string; location: { file: string; line: number } | null }>
+      message: string
+    }) => {
+      const faults = error.errors?.map(({ text, location }) =>
+        location === null ? text : `${location.file}:${location.line}: ${text}`
+      )
+      throw new LoadError(`its code does not compile: ${faults?.join('; ') ?? error.message}`)
+    }
+  )
+  // What it imports may be no file.
+  const result = await withDeadline(building, bundleLimitMs, 'bundling its code')
   const code = result.outputFiles[0]?.contents ?? new Uint8Array()
   const folder = join(cache, id)
   const file = join(folder, `${createHash('sha256').update(code).digest('hex').slice(0, 16)}.mjs`)
@@ -82,16 +125,28 @@ async function bundleThirdParty (directory: string, { id, main }: Manifest, cach
   return file
 }
 
-async function entryOf (directory: string, main: string): Promise<string> {
+async function entryOf(directory: string, main: string): Promise<string> {
   const candidates = ['.js', '.mjs', '.ts'].map(ending => join(directory, main + ending))
   for (const file of candidates) {
-    if (await access(file).then(() => true, () => false)) return file
+    if (
+      await stat(file).then(
+        found => found.isFile(),
+        () => false
+      )
+    )
+      return file
   }
   throw new LoadError(`there is no ${main}.js or ${main}.ts in ${directory}`)
 }
 
 /** Keeps the newest few: a process that started a moment ago may still import the previous one. */
-async function removeOthers (folder: string, current: string): Promise<void> {
-  const files = (await readdir(folder)).map(name => join(folder, name)).filter(file => file !== current && file.endsWith('.mjs'))
-  await Promise.all(files.slice(0, Math.max(0, files.length - 5)).map(async file => { await rm(file, { force: true }) }))
+async function removeOthers(folder: string, current: string): Promise<void> {
+  const files = (await readdir(folder))
+    .map(name => join(folder, name))
+    .filter(file => file !== current && file.endsWith('.mjs'))
+  await Promise.all(
+    files.slice(0, Math.max(0, files.length - 5)).map(async file => {
+      await rm(file, { force: true })
+    })
+  )
 }

@@ -1,10 +1,15 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
-import { object, Type, type Static } from 'busbar/sdk'
+import { kernel, object, type Static, Type } from 'busbar/sdk'
 import semver from 'semver'
+import { unknownName } from '../config/did-you-mean.js'
 
-const versionRanges = Type.Unsafe<Readonly<Record<string, string>>>({ type: 'object', additionalProperties: { type: 'string', minLength: 1 }, default: {} })
+const versionRanges = Type.Unsafe<Readonly<Record<string, string>>>({
+  type: 'object',
+  additionalProperties: { type: 'string', minLength: 1 },
+  default: {}
+})
 
 const manifest = object({
   id: Type.String({ pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', maxLength: 40 }),
@@ -18,7 +23,12 @@ const manifest = object({
   /** Plugins it uses when they are there. */
   optional: versionRanges,
   /** Kernel services it asks for, by their names in `kernel`. */
-  grants: Type.Unsafe<readonly string[]>({ type: 'array', items: { type: 'string' }, uniqueItems: true, default: [] }),
+  grants: Type.Unsafe<readonly string[]>({
+    type: 'array',
+    items: { type: 'string' },
+    uniqueItems: true,
+    default: []
+  }),
   /** Cannot be disabled; its failure aborts the start. Built-in plugins only. */
   essential: Type.Boolean({ default: false }),
   /** The entry module without its ending. */
@@ -28,13 +38,17 @@ const manifest = object({
 /** What `plugin.json` says. Known before any code of the plugin runs. */
 export type Manifest = Readonly<Static<typeof manifest>>
 
+const largestManifest = 64 * 1024
+
+const grantNames: readonly string[] = Object.keys(kernel)
+
 const validate = new Ajv({ useDefaults: true, allErrors: true }).compile<Manifest>(manifest)
 
 /** The kernel's own words for what is wrong with a `plugin.json`; every fault is named. */
-export class ManifestError extends Error {}
+class ManifestError extends Error {}
 
 /** Checks the text of a `plugin.json`. Pure; `folder` is the name the id must have. */
-export function parseManifest (text: string, folder: string): Manifest {
+export function parseManifest(text: string, folder: string): Manifest {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -43,7 +57,7 @@ export function parseManifest (text: string, folder: string): Manifest {
   }
   if (!validate(value)) {
     const faults = (validate.errors ?? []).map(({ instancePath, message, params }) => {
-      const unknown = 'additionalProperty' in params ? ` "${String(params['additionalProperty'])}"` : ''
+      const unknown = 'additionalProperty' in params ? ` "${String(params.additionalProperty)}"` : ''
       return `${instancePath === '' ? 'plugin.json' : instancePath.slice(1)} ${message ?? 'is wrong'}${unknown}`
     })
     throw new ManifestError(faults.join('; '))
@@ -51,14 +65,23 @@ export function parseManifest (text: string, folder: string): Manifest {
   const faults = [
     value.id !== folder && `the id "${value.id}" is not the name of its folder "${folder}"`,
     semver.valid(value.version) === null && `version "${value.version}" is not a semantic version`,
-    ...[['sdk', value.sdk], ...Object.entries(value.requires), ...Object.entries(value.optional)]
-      .map(([name, range]) => semver.validRange(range) === null && `"${range}" of ${name} is not a version range`),
+    ...[['sdk', value.sdk], ...Object.entries(value.requires), ...Object.entries(value.optional)].map(
+      ([name, range]) => semver.validRange(range) === null && `"${range}" of ${name} is not a version range`
+    ),
+    ...value.grants.map(
+      grant => !grantNames.includes(grant) && `the grant ${unknownName(grant, grantNames)}`
+    ),
     value.main.split('/').includes('..') && 'main leaves the folder of the plugin'
   ].filter(fault => fault !== false)
   if (faults.length > 0) throw new ManifestError(faults.join('; '))
   return Object.freeze(value)
 }
 
-export async function readManifest (directory: string, folder: string): Promise<Manifest> {
-  return parseManifest(await readFile(join(directory, 'plugin.json'), 'utf8'), folder)
+export async function readManifest(directory: string, folder: string): Promise<Manifest> {
+  const file = join(directory, 'plugin.json')
+  // Reading a pipe or a device may never end.
+  const { size, isPlain } = await stat(file).then(found => ({ size: found.size, isPlain: found.isFile() }))
+  if (!isPlain) throw new ManifestError('plugin.json is not a file')
+  if (size > largestManifest) throw new ManifestError(`plugin.json is larger than ${largestManifest} bytes`)
+  return parseManifest(await readFile(file, 'utf8'), folder)
 }

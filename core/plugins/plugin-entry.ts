@@ -1,17 +1,27 @@
 import type { AnyPlugin } from 'busbar/sdk'
+import type { PluginRecords } from '../declarations/records.js'
 import type { Discovered } from './discovery.js'
 import type { Manifest } from './manifest.js'
 import type { PluginRun } from './plugin-run.js'
-import type { PluginRecords } from './records.js'
 
 /** Where a plugin is in its life. What an operator sees in `GET /api/plugins`. */
 export const pluginStates = [
-  'installed', 'blocked', 'misconfigured', 'migration-failed', 'starting', 'running', 'degraded',
-  'retrying', 'stopping', 'stopped', 'failed', 'quarantined'
+  'installed',
+  'blocked',
+  'misconfigured',
+  'migration-failed',
+  'starting',
+  'running',
+  'degraded',
+  'retrying',
+  'stopping',
+  'stopped',
+  'failed',
+  'quarantined'
 ] as const
 export type PluginStateName = (typeof pluginStates)[number]
 
-export interface PluginState {
+interface PluginState {
   readonly name: PluginStateName
   /** Why, where there is a why: what blocks it, what failed and what to do. */
   readonly reason: string | null
@@ -22,6 +32,7 @@ export const isUp = (state: PluginState): boolean => state.name === 'running' ||
 
 /** The code of one version of a plugin and what it declared. Kept while it is off: its paths answer so. */
 export interface Loaded {
+  readonly manifest: Manifest
   readonly definition: AnyPlugin
   readonly records: PluginRecords
 }
@@ -33,17 +44,34 @@ export interface PluginEntry {
   state: PluginState
   loaded: Loaded | undefined
   run: PluginRun | undefined
+  /** An error that was not caught while it started. */
+  early?: string | undefined
   /** How often in a row its start has failed. */
   failures: number
 }
 
+/** What lies in the folder now: the next version, where one is running. */
+export const offeredManifest = ({ discovered }: PluginEntry): Manifest | undefined =>
+  'manifest' in discovered ? discovered.manifest : undefined
+
+/** That of the version which runs, or would. */
 export const manifestOf = (entry: PluginEntry): Manifest | undefined =>
-  'manifest' in entry.discovered ? entry.discovered.manifest : undefined
+  entry.run?.options.manifest ?? offeredManifest(entry)
+
+/** Ids of the plugins it uses, whether it must or may. */
+export function usesOf(entry: PluginEntry): readonly string[] {
+  const { requires = {}, optional = {} } = manifestOf(entry) ?? {}
+  return [...Object.keys(requires), ...Object.keys(optional)]
+}
 
 export const isEssential = (entry: PluginEntry): boolean =>
   entry.discovered.builtIn && (manifestOf(entry)?.essential ?? false)
 
-export function setState (entry: PluginEntry, name: PluginStateName, reason: string | null, now: Date): void {
-  if (entry.state.name === name && entry.state.reason === reason) return
-  entry.state = { name, reason, since: now }
+/** Every list of plugins carries them. */
+const longestReason = 2_000
+
+export function setState(entry: PluginEntry, name: PluginStateName, reason: string | null, now: Date): void {
+  const short = reason === null ? null : reason.slice(0, longestReason)
+  if (entry.state.name === name && entry.state.reason === short) return
+  entry.state = { name, reason: short, since: now }
 }

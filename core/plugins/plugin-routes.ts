@@ -1,5 +1,16 @@
-import { allow, list, maybe, nullable, object, oneOf, timestamp, Type, type RouteDeclarer, type Static } from 'busbar/sdk'
-import { isEssential, manifestOf, pluginStates, type PluginEntry } from './plugin-entry.js'
+import {
+  allow,
+  list,
+  maybe,
+  nullable,
+  object,
+  oneOf,
+  type RouteDeclarer,
+  type Static,
+  Type,
+  timestamp
+} from 'busbar/sdk'
+import { isEssential, manifestOf, type PluginEntry, pluginStates } from './plugin-entry.js'
 import { pluginProblems } from './problems.js'
 import type { Reconciler } from './reconciler.js'
 
@@ -27,26 +38,53 @@ const pluginView = object({
 })
 type PluginView = Static<typeof pluginView>
 
+const purgedView = object({
+  ...pluginView.properties,
+  /** What was removed, or would be. */
+  purge: object({
+    dry_run: Type.Boolean(),
+    schema: Type.String(),
+    tables: list(object({ name: Type.String(), rows: Type.Integer() })),
+    jobs: Type.Integer(),
+    settings: Type.Boolean(),
+    files: Type.Boolean(),
+    dump: nullable(Type.String())
+  })
+})
+
+const enableBody = object({ cascade: maybe(Type.Boolean()) })
+const purgeBody = object({ dry_run: maybe(Type.Boolean()) })
 const disableBody = object({ cascade: maybe(Type.Boolean()), force: maybe(Type.Boolean()) })
 
 const group = 'Plugins (Admin)'
 const admin = { role: 'admin', project: 'none' } as const
 const enablingMs = 60_000
+const purgingMs = 5 * 60_000
 
 /** `/api/plugins`: what is installed, how it is, and turning it on and off while the platform serves. */
-export function pluginRoutes (route: RouteDeclarer<{ reconciler: Reconciler }>): void {
+export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): void {
   route({
-    method: 'GET', url: '/api/plugins', summary: 'List Plugins', group,
+    method: 'GET',
+    url: '/api/plugins',
+    summary: 'List Plugins',
+    group,
     access: allow.token('read', admin),
     schema: { response: { 200: object({ items: list(pluginView) }) } },
     handler: async (_request, { reconciler }) => {
       await reconciler.rescan()
       await reconciler.checkHealth()
-      return { items: [...reconciler.entries.values()].sort((a, b) => a.id < b.id ? -1 : 1).map(entry => view(entry, reconciler)) }
+      return {
+        items: [...reconciler.entries.values()]
+          .sort((a, b) => (a.id < b.id ? -1 : 1))
+          .map(entry => view(entry, reconciler))
+      }
     }
   })
   route({
-    method: 'GET', url: '/api/plugins/:pluginId', summary: 'Get Plugin', group,
+    method: 'GET',
+    url: '/api/plugins/:pluginId',
+    summary: 'Get Plugin',
+    group,
     access: allow.token('read', admin),
     schema: { params: { pluginId }, response: { 200: pluginView } },
     handler: async ({ params: { pluginId: id } }, { reconciler }) => {
@@ -56,29 +94,89 @@ export function pluginRoutes (route: RouteDeclarer<{ reconciler: Reconciler }>):
       return view(entry, reconciler)
     }
   })
-  for (const [action, summary] of [['enable', 'Enable Plugin'], ['reload', 'Reload Plugin']] as const) {
-    route({
-      method: 'POST', url: `/api/plugins/:pluginId/${action}`, summary, group,
-      access: allow.session(admin), audit: { action: `${action}_plugin`, resource: 'plugin', id: { param: 'pluginId' } }, timeoutMs: enablingMs,
-      schema: { params: { pluginId }, response: { 200: pluginView } },
-      handler: async ({ params }, { reconciler }) => view(await reconciler[action](params.pluginId), reconciler)
-    })
-  }
   route({
-    method: 'POST', url: '/api/plugins/:pluginId/disable', summary: 'Disable Plugin', group,
-    access: allow.session(admin), audit: { action: 'disable_plugin', resource: 'plugin', id: { param: 'pluginId' } }, timeoutMs: enablingMs,
-    schema: { params: { pluginId }, body: disableBody, response: { 200: pluginView } },
-    handler: async ({ params, body }, { reconciler }) => view(await reconciler.disable(params.pluginId, body), reconciler)
+    method: 'POST',
+    url: '/api/plugins/:pluginId/enable',
+    summary: 'Enable Plugin',
+    group,
+    access: allow.session(admin),
+    audit: { action: 'enable_plugin', resource: 'plugin', id: { param: 'pluginId' } },
+    timeoutMs: enablingMs,
+    schema: { params: { pluginId }, body: enableBody, response: { 200: pluginView } },
+    handler: async ({ params, body }, { reconciler }) =>
+      view(await reconciler.enable(params.pluginId, body), reconciler)
   })
   route({
-    method: 'PUT', url: '/api/plugins/:pluginId/config', summary: 'Configure Plugin', group,
-    access: allow.session(admin), audit: { action: 'configure_plugin', resource: 'plugin', id: { param: 'pluginId' } }, timeoutMs: enablingMs,
-    schema: { params: { pluginId }, body: Type.Record(Type.String(), Type.Unknown()), response: { 200: pluginView } },
-    handler: async ({ params, body }, { reconciler }) => view(await reconciler.configure(params.pluginId, body), reconciler)
+    method: 'POST',
+    url: '/api/plugins/:pluginId/reload',
+    summary: 'Reload Plugin',
+    group,
+    access: allow.session(admin),
+    audit: { action: 'reload_plugin', resource: 'plugin', id: { param: 'pluginId' } },
+    timeoutMs: enablingMs,
+    schema: { params: { pluginId }, response: { 200: pluginView } },
+    handler: async ({ params }, { reconciler }) => view(await reconciler.reload(params.pluginId), reconciler)
+  })
+  route({
+    method: 'POST',
+    url: '/api/plugins/:pluginId/purge',
+    summary: 'Purge Plugin',
+    group,
+    access: allow.session(admin),
+    audit: { action: 'purge_plugin', resource: 'plugin', id: { param: 'pluginId' } },
+    timeoutMs: purgingMs,
+    schema: { params: { pluginId }, body: purgeBody, response: { 200: purgedView } },
+    handler: async ({ params, body }, { reconciler }) => {
+      const { entry = goneEntry(params.pluginId), report } = await reconciler.purge(params.pluginId, {
+        dryRun: body.dry_run
+      })
+      return {
+        ...view(entry, reconciler),
+        purge: { ...report, tables: [...report.tables], dry_run: body.dry_run ?? false }
+      }
+    }
+  })
+  route({
+    method: 'POST',
+    url: '/api/plugins/:pluginId/disable',
+    summary: 'Disable Plugin',
+    group,
+    access: allow.session(admin),
+    audit: { action: 'disable_plugin', resource: 'plugin', id: { param: 'pluginId' } },
+    timeoutMs: enablingMs,
+    schema: { params: { pluginId }, body: disableBody, response: { 200: pluginView } },
+    handler: async ({ params, body }, { reconciler }) =>
+      view(await reconciler.disable(params.pluginId, body), reconciler)
+  })
+  route({
+    method: 'PUT',
+    url: '/api/plugins/:pluginId/config',
+    summary: 'Configure Plugin',
+    group,
+    access: allow.session(admin),
+    audit: { action: 'configure_plugin', resource: 'plugin', id: { param: 'pluginId' } },
+    timeoutMs: enablingMs,
+    schema: {
+      params: { pluginId },
+      body: Type.Record(Type.String(), Type.Unknown()),
+      response: { 200: pluginView }
+    },
+    handler: async ({ params, body }, { reconciler }) =>
+      view(await reconciler.configure(params.pluginId, body), reconciler)
   })
 }
 
-function view (entry: PluginEntry, reconciler: Reconciler): PluginView {
+/** A plugin whose code is not there any more. */
+const goneEntry = (id: string): PluginEntry => ({
+  id,
+  discovered: { id, directory: '', builtIn: false, fault: 'its code is gone' },
+  state: { name: 'stopped', reason: 'its code is gone', since: new Date() },
+  loaded: undefined,
+  run: undefined,
+  failures: 0
+})
+
+function view(entry: PluginEntry, reconciler: Reconciler): PluginView {
   const manifest = manifestOf(entry)
   const { records } = entry.loaded ?? {}
   return {
@@ -95,7 +193,7 @@ function view (entry: PluginEntry, reconciler: Reconciler): PluginView {
     requires: Object.keys(manifest?.requires ?? {}),
     optional: Object.keys(manifest?.optional ?? {}),
     dependents: reconciler.catalog.dependents(entry.id),
-    grants: [...manifest?.grants ?? []],
+    grants: [...(manifest?.grants ?? [])],
     config: { ...reconciler.catalog.choices.get(entry.id)?.config },
     config_schema: entry.loaded?.definition.config ?? null,
     routes: records?.routes.length ?? 0,

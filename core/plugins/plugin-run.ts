@@ -1,17 +1,23 @@
 import type { AnyPlugin, ExtensionPoint, Health, Log } from 'busbar/sdk'
-import { withDeadline } from '../clock/waits.js'
-import { PluginInstance, type InstanceParts } from '../http/plugin-instance.js'
-import { createPluginContainer, type ContainerOptions } from '../services/container.js'
+import { untilGivenUp, withDeadline } from '../clock/waits.js'
+import type { PluginRecords } from '../declarations/records.js'
+import { callPlugin, shown } from '../frames/fault.js'
+import { inFrame } from '../frames/frames.js'
+import { type InstanceParts, PluginInstance } from '../http/plugin-instance.js'
+import { type ContainerOptions, createPluginContainer } from '../services/container.js'
+import { whileRunning } from '../services/while-running.js'
 import { Attachment, type Sockets } from './attachment.js'
-import { inFrame } from './frames.js'
-import type { PluginRecords } from './records.js'
+import type { Manifest } from './manifest.js'
 
 const startLimitMs = 30_000
 const stopLimitMs = 10_000
 const healthLimitMs = 5_000
+/** Each `onStop` has this much even when nothing is left of that. */
+const leastStopMs = 1_000
 const drainLimitMs = 10_000
 
 export interface RunOptions {
+  readonly manifest: Manifest
   readonly definition: AnyPlugin
   readonly records: PluginRecords
   readonly config: Readonly<Record<string, unknown>>
@@ -19,6 +25,18 @@ export interface RunOptions {
   readonly container: ContainerOptions
   readonly sockets: Sockets
   readonly http: InstanceParts
+  /** Aborts when the platform stops: nobody waits for a start then. */
+  readonly closing: AbortSignal
+}
+
+/** What a health check answered, as what it may answer: the state of a plugin is shown to operators. */
+function healthIn(answered: Health | undefined): Health {
+  const { status, reason } = (answered ?? { status: 'ok' }) as { status: unknown; reason?: unknown }
+  if (status === 'ok') return { status }
+  if (status === 'degraded' && typeof reason === 'string') return { status, reason }
+  throw new Error(
+    `its health check answered ${shown(answered)}, which is neither { status: 'ok' } nor { status: 'degraded', reason: '…' }`
+  )
 }
 
 /**
@@ -28,16 +46,19 @@ export interface RunOptions {
 export class PluginRun {
   readonly attachment: Attachment
   readonly #stops: Array<() => void | Promise<void>> = []
+  #hasStopped = false
   readonly #abort = new AbortController()
   #self: object = {}
   #instance: PluginInstance | undefined
+  /** The last error that it did not catch. */
+  stray: string | undefined
 
-  private constructor (readonly options: RunOptions) {
+  private constructor(readonly options: RunOptions) {
     this.attachment = new Attachment(this, options.sockets)
   }
 
   /** When it does not come up, nothing has changed for `replaced`, the version it was to take the place of. */
-  static async start (options: RunOptions, replaced?: PluginRun): Promise<PluginRun> {
+  static async start(options: RunOptions, replaced?: PluginRun): Promise<PluginRun> {
     const run = new PluginRun(options)
     try {
       await run.#start()
@@ -50,65 +71,128 @@ export class PluginRun {
   }
 
   /** Starts a run that is plugged into nothing, for what it contributes to `point`, and ends it. */
-  static async borrow <T>(options: RunOptions, point: ExtensionPoint<T>, use: (contribution: T) => Promise<void>): Promise<boolean> {
+  static async borrow<T>(
+    options: RunOptions,
+    point: ExtensionPoint<T>,
+    use: (contribution: T) => Promise<void>
+  ): Promise<boolean> {
     const run = new PluginRun(options)
     try {
       await run.#start()
       const contributions: T[] = []
-      options.definition.contributes?.(({ id }, _key, value) => { if (id === point.id) contributions.push(value as unknown as T) }, run.#self)
-      for (const contribution of contributions) await inFrame(run.id, async () => { await use(contribution) })
+      inFrame(run.id, () => {
+        options.definition.contributes?.(({ id }, _key, value) => {
+          if (id === point.id) contributions.push(value as unknown as T)
+        }, run.#self)
+      })
+      for (const contribution of contributions)
+        await callPlugin(run.id, async () => {
+          await use(contribution)
+        })
       return contributions.length > 0
     } finally {
       await run.#stop()
     }
   }
 
-  get id (): string { return this.options.container.plugin }
-  get self (): object { return this.#self }
-  get signal (): AbortSignal { return this.#abort.signal }
-  get records (): PluginRecords { return this.options.records }
-  get instance (): PluginInstance | undefined { return this.#instance }
+  get id(): string {
+    return this.options.container.plugin
+  }
+  get self(): object {
+    return this.#self
+  }
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+  get records(): PluginRecords {
+    return this.options.records
+  }
+  get instance(): PluginInstance | undefined {
+    return this.#instance
+  }
 
-  async health (): Promise<Health> {
+  async health(): Promise<Health> {
     const { definition } = this.options
     if (definition.health === undefined) return { status: 'ok' }
     try {
-      return await withDeadline(inFrame(this.id, async () => await definition.health?.(this.#self) ?? { status: 'ok' as const }), healthLimitMs, 'its health check')
+      return await withDeadline(
+        callPlugin(this.id, async () => healthIn(await definition.health?.(this.#self))),
+        healthLimitMs,
+        'its health check'
+      )
     } catch (error) {
       return { status: 'degraded', reason: (error as Error).message }
     }
   }
 
   /** Lets it finish what it has begun, then ends it; a newer version may have taken its place. */
-  async end ({ isReplaced }: { readonly isReplaced: boolean }): Promise<void> {
+  async end({ isReplaced }: { readonly isReplaced: boolean }): Promise<void> {
     await this.#instance?.drain(drainLimitMs)
     await this.attachment.detach(isReplaced)
     await this.#stop()
   }
 
-  async #start (): Promise<void> {
-    const { definition, records: { routes }, config, log, container, http } = this.options
+  async #start(): Promise<void> {
+    const {
+      definition,
+      records: { routes },
+      config,
+      log,
+      container,
+      http,
+      closing
+    } = this.options
     const context = {
-      use: createPluginContainer(container),
+      use: createPluginContainer(
+        container.builtIn
+          ? container
+          : {
+              ...container,
+              kernelServices: whileRunning(this.id, container.kernelServices, () => this.#hasStopped)
+            }
+      ),
       config,
       log,
       signal: this.#abort.signal,
-      onStop: (stop: () => void | Promise<void>) => { this.#stops.push(stop) }
+      onStop: (stop: () => void | Promise<void>) => {
+        // A start that was given up goes on, and what it opens has to be closed all the same.
+        if (this.#hasStopped) void this.#runStop(stop, stopLimitMs)
+        else this.#stops.push(stop)
+      }
     }
-    const started: unknown = await withDeadline(inFrame(this.id, async () => await definition.start?.(context)), startLimitMs, 'start')
+    const starting = withDeadline(
+      callPlugin(this.id, async () => await definition.start?.(context)),
+      startLimitMs,
+      'start'
+    )
+    const started: unknown = await untilGivenUp(starting, closing, 0)
     if (typeof started === 'object' && started !== null) this.#self = started
     this.#instance = await PluginInstance.create({ ...http, plugin: this.id, routes, self: this.#self, log })
   }
 
   /** Tells it to stop and runs what it registered, last first; one that hangs is left behind. */
-  async #stop (): Promise<void> {
-    this.#abort.abort(new Error(`the plugin "${this.id}" is stopping`))
-    for (const stop of this.#stops.splice(0).reverse()) {
-      try {
-        await withDeadline(inFrame(this.id, async () => { await stop() }), stopLimitMs, 'onStop')
-      } catch (error) {
-        this.options.log.error({ err: error }, 'the plugin did not stop cleanly')
-      }
+  async #stop(): Promise<void> {
+    inFrame(this.id, () => {
+      this.#abort.abort(new Error(`the plugin "${this.id}" is stopping`))
+    })
+    // All of them together: whoever else is to be changed waits.
+    const late = performance.now() + stopLimitMs
+    for (const stop of this.#stops.splice(0).reverse())
+      await this.#runStop(stop, Math.max(leastStopMs, Math.round(late - performance.now())))
+    this.#hasStopped = true
+  }
+
+  async #runStop(stop: () => void | Promise<void>, limitMs: number): Promise<void> {
+    try {
+      await withDeadline(
+        callPlugin(this.id, async () => {
+          await stop()
+        }),
+        limitMs,
+        'onStop'
+      )
+    } catch (error) {
+      this.options.log.error({ err: error }, 'the plugin did not stop cleanly')
     }
   }
 }

@@ -8,20 +8,42 @@ export interface PluginChoice {
   readonly config: Readonly<Record<string, unknown>>
   /** Why it is kept off although it is wanted; null when it is not. */
   readonly quarantined: string | null
+  /** The plugin that took this one along when it was turned off; null when somebody turned off this one itself. */
+  readonly off_with: string | null
 }
 
 type Change = Partial<Omit<PluginChoice, 'id'>>
 
 export class PluginStore {
-  constructor (readonly database: Database, readonly clock: Clock) {}
+  constructor(
+    readonly database: Database,
+    readonly clock: Clock
+  ) {}
 
-  async all (): Promise<ReadonlyMap<string, PluginChoice>> {
-    const rows = await this.database.table<PluginChoice>('plugin').select('id', 'desired', 'grants', 'config', 'quarantined') as PluginChoice[]
+  async all(): Promise<ReadonlyMap<string, PluginChoice>> {
+    const rows = (await this.database
+      .table<PluginChoice>('plugin')
+      .select('id', 'desired', 'grants', 'config', 'quarantined', 'off_with')) as PluginChoice[]
     return new Map(rows.map(row => [row.id, row]))
   }
 
+  /** In one statement: `along` go off because `id` does. */
+  async turnOff(id: string, along: readonly string[]): Promise<void> {
+    const row = (one: string, off_with: string | null): object => ({
+      id: one,
+      desired: 'off',
+      off_with,
+      updated_at: this.clock.now()
+    })
+    await this.database
+      .table('plugin')
+      .insert([row(id, null), ...along.map(one => row(one, id))])
+      .onConflict('id')
+      .merge(['desired', 'off_with', 'updated_at'])
+  }
+
   /** Writes several choices in one statement: a cascade is one decision. */
-  async change (ids: readonly string[], change: Change & { desired: 'on' | 'off' }): Promise<void> {
+  async change(ids: readonly string[], change: Change & { desired: 'on' | 'off' }): Promise<void> {
     if (ids.length === 0) return
     const { grants, config, ...plain } = change
     const columns = {
@@ -30,6 +52,10 @@ export class PluginStore {
       ...(config === undefined ? {} : { config: JSON.stringify(config) }),
       updated_at: this.clock.now()
     }
-    await this.database.table('plugin').insert(ids.map(id => ({ id, ...columns }))).onConflict('id').merge(Object.keys(columns))
+    await this.database
+      .table('plugin')
+      .insert(ids.map(id => ({ id, ...columns })))
+      .onConflict('id')
+      .merge(Object.keys(columns))
   }
 }

@@ -8,21 +8,21 @@ import { join } from 'node:path'
 export class StartMarks {
   readonly #file: string
 
-  constructor (readonly directory: string) {
+  constructor(readonly directory: string) {
     mkdirSync(directory, { recursive: true })
     this.#file = join(directory, `starting-${process.pid}`)
   }
 
-  begin (plugin: string): void {
+  begin(plugin: string): void {
     writeFileSync(this.#file, plugin)
   }
 
-  end (): void {
+  end(): void {
     rmSync(this.#file, { force: true })
   }
 
   /** The plugins that processes which are no longer alive were starting; their marks are removed. */
-  takeCrashed (): string[] {
+  takeCrashed(): string[] {
     const crashed: string[] = []
     for (const name of readdirSync(this.directory)) {
       const pid = /^starting-(\d+)$/.exec(name)?.[1]
@@ -34,7 +34,7 @@ export class StartMarks {
   }
 }
 
-function isAlive (pid: number): boolean {
+function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

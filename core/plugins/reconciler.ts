@@ -1,31 +1,47 @@
 import { join } from 'node:path'
-import type { ExtensionPoint, Log } from 'busbar/sdk'
-import { MisconfiguredError, pluginConfig } from '../config/plugin-config.js'
+import type { ExtensionPoint } from 'busbar/sdk'
+import { Delayed } from '../clock/delayed.js'
+import { withDeadline } from '../clock/waits.js'
+import { MisconfiguredError } from '../config/plugin-config.js'
 import type { MigrationPlan } from '../database/migrations.js'
+import { faultOf } from '../frames/fault.js'
 import type { TableEntry } from '../http/route-table.js'
-import type { KernelServices } from '../services/container.js'
-import { PluginCatalog, type CatalogOptions } from './catalog.js'
+import { isOfEndedRun } from '../services/while-running.js'
+import { type CatalogOptions, PluginCatalog } from './catalog.js'
+import { checkHealth } from './health-round.js'
 import { loadPlugin } from './loader.js'
-import { isEssential, isUp, manifestOf, setState, type PluginEntry } from './plugin-entry.js'
+import {
+  isEssential,
+  isUp,
+  type Loaded,
+  manifestOf,
+  offeredManifest,
+  type PluginEntry,
+  setState,
+  usesOf
+} from './plugin-entry.js'
 import { PluginRun, type RunOptions } from './plugin-run.js'
+import { planOf, schemaOf } from './plugin-schema.js'
 import { pluginProblems } from './problems.js'
+import type { Purge } from './purge.js'
+import { type Purged, purgePlugin } from './purge-plugin.js'
 import { StartMarks } from './quarantine.js'
+import { checkSettings, type RunParts, runOptions } from './run-options.js'
+import { usersFirst } from './stop-order.js'
 
-export interface ReconcilerOptions extends CatalogOptions, Pick<RunOptions, 'http' | 'sockets'> {
+export interface ReconcilerOptions extends CatalogOptions, Omit<RunParts, 'closing'> {
   readonly directory: string
-  readonly log: Log
+  readonly purge: Purge
   readonly migrate: (plans: readonly MigrationPlan[]) => Promise<ReadonlyMap<string, Error>>
-  readonly kernelServices: (id: string, builtIn: boolean) => KernelServices
   /** Called with the routes of all plugins whenever one of them has come or gone. */
   readonly onRoutes: (entries: readonly TableEntry[]) => void
   /** Tells the other processes that choices have changed. */
   readonly announce: (message: string) => Promise<void>
 }
 
+/** How long a platform that stops waits for its plugins to end. */
+const closeLimitMs = 15_000
 const retryDelaysMs = [1_000, 5_000, 30_000]
-
-/** The schema a plugin owns. `x_` keeps third-party names away from those of the platform. */
-export const schemaOf = (id: string, builtIn: boolean): string => `${builtIn ? '' : 'x_'}${id.replaceAll('-', '_')}`
 
 /**
  * Makes what runs equal what is wanted: starts, stops and reloads plugins one change at a time while
@@ -35,41 +51,84 @@ export class Reconciler {
   readonly catalog: PluginCatalog
   #turn: Promise<unknown> = Promise.resolve()
   readonly #marks: StartMarks
-  readonly #retries = new Set<NodeJS.Timeout>()
-  #closed = false
+  #turns = 0
+  readonly #retries = new Delayed()
+  readonly #closing = new AbortController()
 
-  constructor (readonly options: ReconcilerOptions) {
+  constructor(readonly options: ReconcilerOptions) {
     this.catalog = new PluginCatalog(options)
     this.#marks = new StartMarks(join(options.directory, 'starting'))
   }
 
-  get entries (): ReadonlyMap<string, PluginEntry> { return this.catalog.entries }
+  get entries(): ReadonlyMap<string, PluginEntry> {
+    return this.catalog.entries
+  }
 
-  /** Loads, migrates and starts all that is wanted. Throws when an essential plugin does not come up. */
-  async boot (): Promise<void> {
+  get #closed(): boolean {
+    return this.#closing.signal.aborted
+  }
+
+  /** Loads, migrates and starts the built-in plugins that are wanted. Throws when an essential one does not come up. */
+  async boot(): Promise<void> {
     await this.#exclusive(async () => {
       await this.catalog.discover()
       await this.catalog.readChoices()
-      await this.#quarantineCrashed()
+      await this.catalog.quarantine(this.#marks.takeCrashed())
       for (const entry of this.entries.values()) {
         // Built-in plugins that are off are recorded too, so that their paths can say so.
-        if (entry.discovered.builtIn || this.catalog.isWanted(entry)) await this.#load(entry)
+        if (entry.discovered.builtIn) await this.#load(entry)
+        else if (this.catalog.isWanted(entry) && offeredManifest(entry) !== undefined)
+          setState(entry, 'starting', null, this.#now())
       }
       await this.#migrate([...this.entries.values()])
       await this.#reconcile()
     })
     const down = [...this.entries.values()].filter(entry => isEssential(entry) && !isUp(entry.state))
     if (down.length > 0) {
-      throw new Error(`the platform cannot start without ${down.map(({ id, state }) => `"${id}" (${state.reason ?? state.name})`).join(', ')}`)
+      throw new Error(
+        `the platform cannot start without ${down.map(({ id, state }) => `"${id}" (${state.reason ?? state.name})`).join(', ')}`
+      )
     }
   }
 
-  /** Turns a plugin on; answers when it runs. What it needs must be on already: an operator turns on what was named. */
-  async enable (id: string): Promise<PluginEntry> {
+  /** Brings up the third-party plugins that are wanted, each in a turn of its own: one that hangs delays nobody else's change for long. */
+  async startThirdParties(): Promise<void> {
+    for (const id of this.catalog.order) {
+      await this.#exclusive(async () => {
+        const entry = this.entries.get(id)
+        if (
+          entry === undefined ||
+          entry.discovered.builtIn ||
+          entry.run !== undefined ||
+          this.#closed ||
+          !this.catalog.isWanted(entry)
+        )
+          return
+        await this.#load(entry)
+        await this.#migrate([entry])
+        if (entry.loaded !== undefined && this.catalog.missing(entry) === null) await this.#start(entry)
+        this.#publishRoutes()
+        this.catalog.describeIdle(entry)
+      }).catch((error: unknown) => {
+        this.options.log.error({ err: error, plugin: id }, 'a plugin could not be brought up')
+      })
+    }
+  }
+
+  /**
+   * Turns a plugin on; answers when it runs. What it needs must be on already: an operator turns on what was
+   * named. `cascade` brings back what turning it off took along; one of those that does not start says why itself.
+   */
+  async enable(id: string, { cascade = false }: { cascade?: boolean } = {}): Promise<PluginEntry> {
     return await this.#change('', async () => {
       await this.catalog.discover()
       const found = this.catalog.known(id)
-      await this.catalog.choose([id], { desired: 'on', grants: manifestOf(found)?.grants ?? [], quarantined: null })
+      await this.catalog.choose([id], {
+        desired: 'on',
+        grants: manifestOf(found)?.grants ?? [],
+        quarantined: null,
+        off_with: null
+      })
       found.failures = 0
       if (found.run === undefined) {
         await this.#load(found)
@@ -80,29 +139,38 @@ export class Reconciler {
       const { name, reason } = found.state
       if (name === 'blocked') throw pluginProblems.dependencies({ id, reason: reason ?? '' })
       if (!isUp(found.state)) throw pluginProblems.failed({ id, reason: reason ?? name })
+      if (cascade) await this.#bringBack(this.catalog.takenAlong(id))
       return found
     })
   }
 
   /** Turns a plugin off. Others that need it are named first (409); `cascade` and `force` say what becomes of them. */
-  async disable (id: string, { cascade = false, force = false }: { cascade?: boolean, force?: boolean }): Promise<PluginEntry> {
+  async disable(
+    id: string,
+    { cascade = false, force = false }: { cascade?: boolean; force?: boolean }
+  ): Promise<PluginEntry> {
     return await this.#change('', async () => {
       const found = this.catalog.known(id)
       if (isEssential(found)) throw pluginProblems.essential({ id })
-      const dependents = this.catalog.dependents(id).filter(other => this.catalog.isWanted(this.catalog.known(other)))
+      const dependents = this.catalog
+        .dependents(id)
+        .filter(other => this.catalog.isWanted(this.catalog.known(other)))
       const essential = dependents.find(other => isEssential(this.catalog.known(other)))
       if (essential !== undefined) throw pluginProblems.essential({ id: essential })
       if (dependents.length > 0 && !cascade && !force) {
-        throw pluginProblems.needed({ id, dependents: dependents.map(other => `"${other}"`).join(', ') }, { dependents })
+        throw pluginProblems.needed(
+          { id, dependents: dependents.map(other => `"${other}"`).join(', ') },
+          { dependents }
+        )
       }
-      await this.catalog.choose(cascade ? [id, ...dependents] : [id], { desired: 'off' })
+      await this.catalog.chooseOff(id, cascade ? dependents : [])
       await this.#reconcile()
       return found
     })
   }
 
   /** Loads the plugin's code and settings again and starts it beside the old version before that stops. */
-  async reload (id: string): Promise<PluginEntry> {
+  async reload(id: string): Promise<PluginEntry> {
     return await this.#change(id, async () => {
       const found = this.catalog.known(id)
       if (found.run === undefined) throw pluginProblems.notRunning({ id })
@@ -112,126 +180,183 @@ export class Reconciler {
     })
   }
 
+  /**
+   * Removes what a plugin that is off has stored: its schema, jobs, settings and files. Also one whose code is gone,
+   * which is then given as nothing but its id. With `dryRun` nothing is removed.
+   */
+  async purge(id: string, { dryRun = false }: { dryRun?: boolean } = {}): Promise<Purged> {
+    return await this.#exclusive(async () => {
+      const purged = await purgePlugin(id, dryRun, this.catalog, this.options.purge)
+      if (!dryRun) await this.options.announce('').catch(() => {})
+      return purged
+    })
+  }
+
+  async #bringBack(ids: readonly string[]): Promise<void> {
+    const back = ids.map(id => this.catalog.known(id))
+    await this.catalog.choose(ids, { desired: 'on', quarantined: null, off_with: null })
+    for (const entry of back) if (entry.run === undefined) await this.#load(entry)
+    await this.#migrate(back)
+    await this.#reconcile()
+  }
+
   /** Replaces a plugin's settings, checked before they are kept; a running plugin is reloaded with them. */
-  async configure (id: string, config: Readonly<Record<string, unknown>>): Promise<PluginEntry> {
+  async configure(id: string, config: Readonly<Record<string, unknown>>): Promise<PluginEntry> {
     return await this.#change(id, async () => {
       const found = this.catalog.known(id)
-      if (found.loaded !== undefined) {
-        try {
-          pluginConfig(found.loaded.definition, config)
-        } catch (error) {
-          throw pluginProblems.config({ id, reason: (error as Error).message })
-        }
-      }
-      await this.catalog.choose([id], { desired: this.catalog.isWanted(found) ? 'on' : 'off', config })
+      checkSettings(found, config)
+      const desired = this.catalog.isWanted(found) ? 'on' : 'off'
+      const before = this.catalog.choices.get(id)?.config ?? {}
+      await this.catalog.choose([id], { desired, config })
       if (found.run === undefined) await this.#reconcile()
-      else await this.#replace(found)
+      else {
+        await this.#replace(found).catch(async (error: unknown) => {
+          // What runs has the settings of before, and so it has after the next start.
+          await this.catalog.choose([id], { desired, config: before })
+          throw error
+        })
+      }
       return found
     })
   }
 
   /** See `DormantPlugins`. It needs no turn: the run that is borrowed is plugged into nothing. */
-  async borrow <T>(point: ExtensionPoint<T>, schema: string, use: (contribution: T) => Promise<void>): Promise<boolean> {
-    const entry = [...this.entries.values()].find(({ id, discovered }) => schemaOf(id, discovered.builtIn) === schema)
+  async borrow<T>(
+    point: ExtensionPoint<T>,
+    schema: string,
+    use: (contribution: T) => Promise<void>
+  ): Promise<boolean> {
+    const entry = [...this.entries.values()].find(
+      ({ id, discovered }) => schemaOf(id, discovered.builtIn) === schema
+    )
     if (entry === undefined || entry.run !== undefined) return false
-    if (entry.loaded === undefined) await this.#exclusive(async () => { await this.#load(entry) })
-    return entry.loaded !== undefined && await PluginRun.borrow(this.#runOptions(entry), point, use)
+    if (entry.loaded === undefined)
+      await this.#exclusive(async () => {
+        await this.#load(entry)
+      })
+    return entry.loaded !== undefined && (await PluginRun.borrow(this.#runOptions(entry), point, use))
   }
 
   /** Another process has changed something: read the choices again; `reloaded` names a plugin to reload. */
-  async refresh (reloaded: string): Promise<void> {
+  async refresh(reloaded: string): Promise<void> {
     await this.#exclusive(async () => {
       await this.catalog.discover()
       await this.catalog.readChoices()
       const entry = this.entries.get(reloaded)
       if (entry?.run !== undefined) await this.#replace(entry)
-      for (const other of this.entries.values()) if (other.loaded === undefined && this.catalog.isWanted(other)) await this.#load(other)
+      for (const other of this.entries.values())
+        if (other.loaded === undefined && this.catalog.isWanted(other)) await this.#load(other)
       await this.#reconcile()
     })
   }
 
-  /** Looks for plugins that have been put into the folders, or taken out, since. */
-  async rescan (): Promise<void> {
-    await this.#exclusive(async () => { await this.catalog.discover() })
+  /** Looks for plugins that have been put into the folders, or taken out, since; not while something changes, which may take long. */
+  async rescan(): Promise<void> {
+    if (this.#turns === 0)
+      await this.#exclusive(async () => {
+        await this.catalog.discover()
+      })
   }
 
   /** Asks every running plugin how it is. */
-  async checkHealth (): Promise<void> {
-    await Promise.all([...this.entries.values()].map(async entry => {
-      const { run } = entry
-      if (run === undefined || !isUp(entry.state) || run.options.definition.health === undefined) return
-      const health = await run.health()
-      if (entry.run !== run || !isUp(entry.state)) return
-      if (health.status === 'ok') setState(entry, 'running', null, this.#now())
-      else setState(entry, 'degraded', health.reason, this.#now())
-    }))
+  async checkHealth(): Promise<void> {
+    await Promise.all(
+      [...this.entries.values()].map(async entry => {
+        await checkHealth(entry, this.options.clock)
+      })
+    )
   }
 
   /** An error nobody caught, left behind by a plugin's timer or promise. */
-  noteStray (id: string, error: unknown): void {
+  noteStray(id: string, error: unknown): void {
     const entry = this.entries.get(id)
-    if (entry !== undefined && isUp(entry.state)) setState(entry, 'degraded', `an error was not caught: ${(error as Error)?.message ?? String(error)}`, this.#now())
+    if (entry === undefined || isOfEndedRun(error)) return
+    const reason = `an error was not caught: ${faultOf(error).message}`
+    if (entry.run !== undefined) entry.run.stray = reason
+    else if (entry.state.name === 'starting') entry.early = reason
+    if (isUp(entry.state)) setState(entry, 'degraded', reason, this.#now())
   }
 
   /** Stops everything, last started first. */
-  async close (): Promise<void> {
-    this.#closed = true
-    for (const timer of this.#retries) clearTimeout(timer)
-    await this.#exclusive(async () => {
-      await this.#stop([...this.catalog.order].reverse().map(id => this.catalog.known(id)).filter(entry => entry.run !== undefined))
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the platform is stopping'))
+    this.#retries.cancel()
+    const stopped = this.#exclusive(async () => {
+      await this.#stop([...this.entries.values()].filter(entry => entry.run !== undefined))
     })
+    await withDeadline(stopped, closeLimitMs, 'stopping the plugins').catch(() => {})
+    for (const { id, state } of this.entries.values()) {
+      if (state.name === 'stopping')
+        this.options.log.error(
+          { plugin: id },
+          `the plugin "${id}" did not end within ${closeLimitMs / 1000} s, and is left behind`
+        )
+    }
   }
 
-  #now (): Date {
+  #now(): Date {
     return this.options.clock.now()
   }
 
   /** One change at a time; a failed one does not stop the next. */
-  async #exclusive<T> (work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(work, work)
+  async #exclusive<T>(work: () => Promise<T>): Promise<T> {
+    this.#turns++
+    const turn = this.#turn.then(work, work).finally(() => {
+      this.#turns--
+    })
     this.#turn = turn.catch(() => {})
     return await turn
   }
 
   /** A change of this process's own, of which it tells the others; `reloaded` names a plugin for them to reload. */
-  async #change (reloaded: string, work: () => Promise<PluginEntry>): Promise<PluginEntry> {
-    const entry = await this.#exclusive(work)
-    await this.options.announce(reloaded)
-    return entry
-  }
-
-  async #quarantineCrashed (): Promise<void> {
-    for (const id of this.#marks.takeCrashed()) {
-      const entry = this.entries.get(id)
-      if (entry === undefined || isEssential(entry)) continue
-      const reason = 'the process died while this plugin was starting; enable it to try again'
-      await this.catalog.choose([id], { desired: this.catalog.choices.get(id)?.desired ?? 'on', quarantined: reason })
+  async #change(reloaded: string, work: () => Promise<PluginEntry>): Promise<PluginEntry> {
+    try {
+      const entry = await this.#exclusive(work)
+      await this.options.announce(reloaded)
+      return entry
+    } catch (error) {
+      // What is wanted may have changed all the same.
+      await this.options.announce('').catch(() => {})
+      throw error
     }
   }
 
   /** Reads a plugin's code and records what it declares. */
-  async #load (entry: PluginEntry): Promise<void> {
-    const manifest = manifestOf(entry)
-    if (manifest === undefined) return
+  async #load(entry: PluginEntry): Promise<void> {
+    if (offeredManifest(entry) === undefined) return
+    try {
+      entry.loaded = await this.#read(entry)
+    } catch (error) {
+      entry.loaded = undefined
+      this.#fail(entry, error)
+    }
+  }
+
+  /** The version that lies in the folder. */
+  async #read(entry: PluginEntry): Promise<Loaded> {
+    const { discovered } = entry
+    if ('fault' in discovered) throw new Error(discovered.fault)
     this.#marks.begin(entry.id)
     try {
       const inline = this.options.inline.find(({ manifest: { id } }) => id === entry.id)?.definition
-      const others = [...this.entries.values()].filter(other => other !== entry).flatMap(other => other.loaded?.records.routes ?? [])
-      entry.loaded = await loadPlugin(entry.discovered, manifest, { inline, cache: join(this.options.directory, 'bundles'), others })
-    } catch (error) {
-      if (entry.run !== undefined) throw error
-      entry.loaded = undefined
-      this.#fail(entry, error)
+      const others = [...this.entries.values()]
+        .filter(other => other !== entry)
+        .flatMap(other => other.loaded?.records.routes ?? [])
+      return await loadPlugin(discovered, discovered.manifest, {
+        inline,
+        cache: join(this.options.directory, 'bundles'),
+        others
+      })
     } finally {
       this.#marks.end()
     }
   }
 
-  async #migrate (entries: readonly PluginEntry[]): Promise<void> {
+  async #migrate(entries: readonly PluginEntry[]): Promise<void> {
     const order = this.catalog.order
-    const plans = entries.filter(entry => (entry.loaded?.definition.migrations?.length ?? 0) > 0)
+    const plans = [...entries]
       .sort((a, b) => order.indexOf(a.id) - order.indexOf(b.id))
-      .map(({ id, discovered, loaded }) => ({ plugin: id, schema: schemaOf(id, discovered.builtIn), migrations: loaded?.definition.migrations ?? [] }))
+      .flatMap(entry => planOf(entry, entry.loaded, this.catalog.choices.get(entry.id)))
     const failed = await this.options.migrate(plans)
     for (const [id, error] of failed) {
       const entry = this.entries.get(id)
@@ -243,12 +368,13 @@ export class Reconciler {
   }
 
   /** Stops what should not run, starts what should, in dependency order. */
-  async #reconcile (): Promise<void> {
+  async #reconcile(): Promise<void> {
     const should = new Set<string>()
     for (const id of this.catalog.order) {
       const entry = this.catalog.known(id)
       const needs = Object.keys(manifestOf(entry)?.requires ?? {})
-      if (this.catalog.isWanted(entry) && entry.loaded !== undefined && needs.every(need => should.has(need))) should.add(id)
+      if (this.catalog.isWanted(entry) && entry.loaded !== undefined && needs.every(need => should.has(need)))
+        should.add(id)
     }
     const order = [...this.catalog.order].map(id => this.catalog.known(id))
     await this.#stop([...order].reverse().filter(entry => entry.run !== undefined && !should.has(entry.id)))
@@ -257,17 +383,23 @@ export class Reconciler {
       if (this.catalog.missing(entry) === null) await this.#start(entry)
     }
     this.#publishRoutes()
-    for (const entry of this.entries.values()) this.catalog.describeIdle(entry)
+    for (const entry of this.entries.values()) {
+      // Also of one that was off already, for want of another.
+      if (!this.#closed && !this.catalog.isWanted(entry)) this.options.sockets.events.unsubscribe(entry.id)
+      this.catalog.describeIdle(entry)
+    }
   }
 
-  async #start (entry: PluginEntry): Promise<void> {
+  async #start(entry: PluginEntry): Promise<void> {
     setState(entry, 'starting', null, this.#now())
+    entry.early = undefined
     this.#marks.begin(entry.id)
     this.options.sockets.jobs.declare(entry.id, entry.loaded?.records.jobs ?? [])
     try {
       entry.run = await PluginRun.start(this.#runOptions(entry))
       entry.failures = 0
-      setState(entry, 'running', null, this.#now())
+      entry.run.stray = entry.early
+      setState(entry, entry.early === undefined ? 'running' : 'degraded', entry.early ?? null, this.#now())
     } catch (error) {
       this.#fail(entry, error)
     } finally {
@@ -275,86 +407,90 @@ export class Reconciler {
     }
   }
 
-  /** Takes plugins out of the route table at once, then lets each finish what it has begun. */
-  async #stop (entries: readonly PluginEntry[]): Promise<void> {
+  /**
+   * Takes plugins out of the route table at once, then lets each finish what it has begun: those that use
+   * another one before it, the rest side by side.
+   */
+  async #stop(entries: readonly PluginEntry[]): Promise<void> {
     if (entries.length === 0) return
-    const stopping = entries.map(entry => ({ entry, run: entry.run }))
-    for (const { entry } of stopping) {
+    const stopping = new Map(
+      entries.map(entry => [
+        entry.id,
+        { entry, run: entry.run, uses: this.catalog.usedBefore(entry.id, usesOf(entry)) }
+      ])
+    )
+    for (const { entry } of stopping.values()) {
       entry.run = undefined
       setState(entry, 'stopping', null, this.#now())
     }
     this.#publishRoutes()
-    for (const { entry, run } of stopping) {
-      await run?.end({ isReplaced: false })
-      if (!this.#closed && !this.catalog.isWanted(entry)) this.options.sockets.events.unsubscribe(entry.id)
-      setState(entry, 'stopped', null, this.#now())
-    }
+    await usersFirst(new Map([...stopping].map(([id, { uses }]) => [id, uses])), async id => {
+      const stopped = stopping.get(id)
+      if (stopped === undefined) return
+      await stopped.run?.end({ isReplaced: false }).catch((error: unknown) => {
+        this.options.log.error({ err: error, plugin: id }, 'the plugin did not end cleanly')
+      })
+      setState(stopped.entry, 'stopped', null, this.#now())
+    })
   }
 
-  /** The new version runs before the old one stops; when it does not come up, nothing has changed. */
-  async #replace (entry: PluginEntry): Promise<void> {
-    const { run: old, loaded } = entry
+  /** The new version runs before the old one stops; when it does not come up, nothing has changed, the records and the state included. */
+  async #replace(entry: PluginEntry): Promise<void> {
+    const { run: old } = entry
     try {
-      await this.#load(entry)
-      await this.#migrate([entry])
-      if (entry.loaded === undefined) throw new Error(entry.state.reason ?? 'its migrations failed')
-      entry.run = await PluginRun.start(this.#runOptions(entry), old)
-    } catch (error) {
+      const loaded = await this.#read(entry)
+      const problem = this.catalog.problemOfReload(entry)
+      if (problem !== null) throw new Error(problem)
+      for (const error of (
+        await this.options.migrate(planOf(entry, loaded, this.catalog.choices.get(entry.id)))
+      ).values())
+        throw error
+      entry.run = await PluginRun.start(this.#runOptions(entry, loaded), old)
       entry.loaded = loaded
-      setState(entry, 'running', null, this.#now())
-      throw pluginProblems.reloadFailed({ id: entry.id, reason: (error as Error).message })
+    } catch (error) {
+      this.options.log.error(
+        { err: error, plugin: entry.id },
+        'the plugin could not be reloaded; the version of before keeps running'
+      )
+      throw pluginProblems.reloadFailed({ id: entry.id, reason: faultOf(error).message })
     }
-    setState(entry, 'running', null, this.#now())
+    entry.state = { name: 'running', reason: null, since: this.#now() }
+    this.catalog.refreshGraph()
     this.#publishRoutes()
     await old?.end({ isReplaced: true })
   }
 
-  #runOptions (entry: PluginEntry): RunOptions {
-    const { loaded, id, discovered } = entry
-    const manifest = manifestOf(entry)
-    if (loaded === undefined || manifest === undefined) throw new Error(`the plugin "${id}" is not loaded`)
-    const log = this.options.log.child({ plugin: id })
-    const { http, sockets, kernelServices } = this.options
-    return {
-      ...loaded,
-      http,
-      sockets,
-      log,
-      config: pluginConfig(loaded.definition, this.catalog.choices.get(id)?.config ?? {}),
-      container: {
-        plugin: id,
-        builtIn: discovered.builtIn,
-        needs: loaded.definition.needs ?? {},
-        grants: discovered.builtIn ? manifest.grants : this.catalog.choices.get(id)?.grants.filter(grant => manifest.grants.includes(grant)) ?? [],
-        reachable: new Set([id, ...Object.keys(manifest.requires), ...Object.keys(manifest.optional)]),
-        registry: sockets.registry,
-        kernelServices: kernelServices(id, discovered.builtIn)
-      }
-    }
+  #runOptions(entry: PluginEntry, loaded = entry.loaded): RunOptions {
+    return runOptions(entry, loaded, this.catalog.choices.get(entry.id), {
+      ...this.options,
+      closing: this.#closing.signal
+    })
   }
 
   /** States what went wrong, and tries again later where that may help. */
-  #fail (entry: PluginEntry, error: unknown): void {
-    const { message } = error as Error
+  #fail(entry: PluginEntry, error: unknown): void {
+    const { message } = faultOf(error)
     this.options.log.error({ err: error, plugin: entry.id }, 'the plugin did not start')
     const delay = retryDelaysMs[entry.failures]
     if (error instanceof MisconfiguredError) setState(entry, 'misconfigured', message, this.#now())
-    else if (entry.loaded === undefined || delay === undefined || this.#closed) setState(entry, 'failed', message, this.#now())
+    else if (entry.loaded === undefined || delay === undefined || this.#closed)
+      setState(entry, 'failed', message, this.#now())
     else {
       entry.failures++
       setState(entry, 'retrying', message, this.#now())
-      const timer = setTimeout(() => {
-        this.#retries.delete(timer)
-        if (!this.#closed) void this.#exclusive(async () => { await this.#reconcile() })
-      }, delay)
-      timer.unref()
-      this.#retries.add(timer)
+      this.#retries.after(delay, () => {
+        void this.#exclusive(async () => {
+          await this.#reconcile()
+        })
+      })
     }
   }
 
-  #publishRoutes (): void {
-    this.options.onRoutes([...this.entries.values()].flatMap(entry =>
-      (entry.loaded?.records.routes ?? []).map(record => ({ record, instance: entry.run?.instance }))
-    ))
+  #publishRoutes(): void {
+    this.options.onRoutes(
+      [...this.entries.values()].flatMap(entry =>
+        (entry.loaded?.records.routes ?? []).map(record => ({ record, instance: entry.run?.instance }))
+      )
+    )
   }
 }

@@ -1,15 +1,21 @@
 import { pathToFileURL } from 'node:url'
-import { parentPort, workerData } from 'node:worker_threads'
+import { type MessagePort, workerData } from 'node:worker_threads'
+import { record } from '../declarations/recorder.js'
+import { faultOf } from '../frames/fault.js'
 import { importDefinition } from './definition.js'
-import { record } from './recorder.js'
+import { rehearseSchemas } from './schema-rehearsal.js'
 
-const { id, file } = workerData as { id: string, file: string }
+const given = workerData as { id: string; file: string; port?: MessagePort }
+const { id, file, port } = given
+// The plugin's code may use the ports that every thread has, and is not to speak on this one.
+delete given.port
 
-parentPort?.postMessage('ready')
+port?.postMessage('ready')
 let fault: string | null = null
 try {
-  record(await importDefinition(pathToFileURL(file).href), { id, builtIn: false })
+  const definition = await importDefinition(pathToFileURL(file).href)
+  rehearseSchemas(definition, record(definition, { id, builtIn: false }))
 } catch (error) {
-  fault = (error as Error).message
+  fault = faultOf(error).message
 }
-parentPort?.postMessage({ fault })
+port?.postMessage({ fault })

@@ -6,12 +6,14 @@ import type { ServiceRegistry } from './registry.js'
 export type KernelServices = Readonly<Record<string, object>>
 
 /** Why a plugin does not get what it needs; the words name the plugin.json entry that is missing. */
-export class GrantError extends Error {}
+class GrantError extends Error {}
 
 export interface ContainerOptions {
   readonly plugin: string
   readonly builtIn: boolean
   readonly needs: Needs
+  /** What the plugin's manifest asks for, and what of it the operator has consented to. */
+  readonly asked: readonly string[]
   readonly grants: readonly string[]
   /** Ids of the plugins that the manifest requires or optionally uses, itself included. */
   readonly reachable: ReadonlySet<string>
@@ -24,33 +26,58 @@ export interface ContainerOptions {
  * asked for and the operator granted. Not a child scope: a scope resolves everything of its parent, other
  * plugins' secrets included.
  */
-export function createPluginContainer (options: ContainerOptions): Readonly<Record<string, never>> {
-  const container = createContainer<Record<string, never>>({ injectionMode: InjectionMode.PROXY, strict: true })
-  for (const [name, need] of Object.entries(options.needs)) container.register(name, asValue(resolve(need, options)))
+export function createPluginContainer(options: ContainerOptions): Readonly<Record<string, never>> {
+  const container = createContainer<Record<string, never>>({
+    injectionMode: InjectionMode.PROXY,
+    strict: true
+  })
+  for (const [name, need] of Object.entries(options.needs))
+    container.register(name, asValue(resolve(need, options)))
   return container.cradle
 }
 
-function resolve (need: Needs[string], { plugin, builtIn, grants, reachable, registry, kernelServices }: ContainerOptions): unknown {
+function resolve(
+  need: Needs[string],
+  { plugin, builtIn, asked, grants, reachable, registry, kernelServices }: ContainerOptions
+): unknown {
   const id = need.kind === 'optional' ? need.service.id : need.id
   const owner = id.slice(0, id.indexOf('.'))
   if (need.kind === 'extension-point') {
     // What is contributed there decides who is let in, and is handed out as it is.
-    if (!builtIn && owner === 'access') throw new GrantError(`"${plugin}" uses the extension point "${id}", which is not for third-party plugins to read`)
+    if (!builtIn && owner === 'access')
+      throw new GrantError(
+        `"${plugin}" uses the extension point "${id}", which is not for third-party plugins to read`
+      )
     return registry.contributions(id)
   }
   if (owner === 'kernel') {
     const name = id.slice('kernel.'.length)
-    if (!grants.includes(name)) throw new GrantError(`"${plugin}" uses kernel.${name}; add "${name}" to "grants" in its plugin.json`)
+    if (!grants.includes(name) && asked.includes(name))
+      throw new GrantError(
+        `"${plugin}" uses kernel.${name}, which its plugin.json asks for and nobody has granted yet; disable it and enable it again to grant that`
+      )
+    if (!grants.includes(name))
+      throw new GrantError(`"${plugin}" uses kernel.${name}; add "${name}" to "grants" in its plugin.json`)
     const granted = kernelServices[name]
-    if (granted === undefined) throw new GrantError(`"${plugin}" asks for kernel.${name}, which is not for third-party plugins or does not exist`)
+    if (granted === undefined)
+      throw new GrantError(
+        `"${plugin}" asks for kernel.${name}, which is not for third-party plugins or does not exist`
+      )
     return granted
   }
   if (!reachable.has(owner)) {
-    throw new GrantError(`"${plugin}" uses the service "${id}"; add "${owner}" to "${need.kind === 'optional' ? 'optional' : 'requires'}" in its plugin.json`)
+    throw new GrantError(
+      `"${plugin}" uses the service "${id}"; add "${owner}" to "${need.kind === 'optional' ? 'optional' : 'requires'}" in its plugin.json`
+    )
   }
   const isWithheld = (): boolean => !builtIn && registry.isBuiltInOnly(id)
-  if (isWithheld()) throw new GrantError(`"${plugin}" uses the service "${id}", which is not for third-party plugins`)
-  if (need.kind === 'optional') return Object.freeze({ get: () => registry.isProvided(id) && !isWithheld() ? registry.handle(id) : undefined })
-  if (!registry.isProvided(id)) throw new GrantError(`"${plugin}" needs the service "${id}", which "${owner}" does not provide`)
+  if (isWithheld())
+    throw new GrantError(`"${plugin}" uses the service "${id}", which is not for third-party plugins`)
+  if (need.kind === 'optional')
+    return Object.freeze({
+      get: () => (registry.isProvided(id) && !isWithheld() ? registry.handle(id) : undefined)
+    })
+  if (!registry.isProvided(id))
+    throw new GrantError(`"${plugin}" needs the service "${id}", which "${owner}" does not provide`)
   return registry.handle(id)
 }

@@ -1,15 +1,27 @@
-import { Problem, type Contributions, type ExtensionPoint, type Service } from 'busbar/sdk'
-import { inFrame } from '../plugins/frames.js'
+import { type Contributions, type ExtensionPoint, Problem, type Service } from 'busbar/sdk'
+import { inFrame } from '../frames/frames.js'
 
 interface Provided {
   /** What consumers hold: the same object for the life of the process. */
   readonly handle: object
   implementation: object | undefined
+  /** Which run of its provider gave it. */
+  by: object | undefined
   builtInOnly: boolean
   provider: string | undefined
 }
 
-interface Contribution { readonly key: string, readonly plugin: string, readonly value: unknown }
+interface Contribution {
+  readonly key: string
+  readonly plugin: string
+  readonly value: unknown
+}
+
+/** Who gives: a plugin, and which run of it. Two versions of one may give the very same object. */
+interface Giver {
+  readonly plugin: string
+  readonly run: object
+}
 
 /**
  * Who provides what, and who contributed what.
@@ -21,53 +33,63 @@ interface Contribution { readonly key: string, readonly plugin: string, readonly
 export class ServiceRegistry {
   readonly #services = new Map<string, Provided>()
   readonly #points = new Map<string, readonly Contribution[]>()
+  readonly #runs = new WeakMap<Contribution, object>()
 
-  provide (plugin: string, { id, builtInOnly }: Service<object>, implementation: object): void {
+  provide({ plugin, run }: Giver, { id, builtInOnly }: Service<object>, implementation: object): void {
     const entry = this.#entry(id)
     if (entry.implementation !== undefined && entry.provider !== plugin) {
       throw new Error(`the service "${id}" is already provided by the plugin "${entry.provider}"`)
     }
     entry.implementation = implementation
     entry.provider = plugin
+    entry.by = run
     entry.builtInOnly = builtInOnly
     for (const name of methodsOf(implementation)) {
       if (name in entry.handle) continue
-      Object.defineProperty(entry.handle, name, { enumerable: true, value: (...args: unknown[]) => this.#call(id, entry, name, args) })
+      Object.defineProperty(entry.handle, name, {
+        enumerable: true,
+        value: (...args: unknown[]) => this.#call(id, entry, name, args)
+      })
     }
   }
 
-  contribute (plugin: string, { id }: ExtensionPoint<unknown>, key: string, value: unknown): void {
+  contribute({ plugin, run }: Giver, { id }: ExtensionPoint<unknown>, key: string, value: unknown): void {
     const list = this.#points.get(id) ?? []
     // During a reload the new version contributes before the old one has gone.
     const others = list.filter(one => !(one.key === key && one.plugin === plugin))
     const taken = others.find(one => one.key === key)
-    if (taken !== undefined) throw new Error(`"${key}" of the extension point "${id}" is already contributed by the plugin "${taken.plugin}"`)
+    if (taken !== undefined)
+      throw new Error(
+        `"${key}" of the extension point "${id}" is already contributed by the plugin "${taken.plugin}"`
+      )
     // Frozen: every plugin that uses the point is given this very list.
-    this.#points.set(id, Object.freeze([...others, Object.freeze({ key, plugin, value })]))
+    const contribution = Object.freeze({ key, plugin, value })
+    this.#runs.set(contribution, run)
+    this.#points.set(id, Object.freeze([...others, contribution]))
   }
 
-  /** Takes back what a plugin provided and contributed; only `values` of it when given (an old version's). */
-  withdraw (plugin: string, values?: ReadonlySet<unknown>): void {
-    const isTheirs = (owner: string | undefined, value: unknown): boolean => owner === plugin && (values === undefined || values.has(value))
+  /** Takes back what a run has provided and contributed, but for what another has taken the place of. */
+  withdraw(run: object): void {
     for (const entry of this.#services.values()) {
-      if (isTheirs(entry.provider, entry.implementation)) entry.implementation = undefined
+      if (entry.by === run) entry.implementation = undefined
     }
-    for (const [id, list] of this.#points) this.#points.set(id, Object.freeze(list.filter(one => !isTheirs(one.plugin, one.value))))
+    for (const [id, list] of this.#points)
+      this.#points.set(id, Object.freeze(list.filter(one => this.#runs.get(one) !== run)))
   }
 
-  handle (id: string): object {
+  handle(id: string): object {
     return this.#entry(id).handle
   }
 
-  isProvided (id: string): boolean {
+  isProvided(id: string): boolean {
     return this.#services.get(id)?.implementation !== undefined
   }
 
-  isBuiltInOnly (id: string): boolean {
+  isBuiltInOnly(id: string): boolean {
     return this.#services.get(id)?.builtInOnly ?? false
   }
 
-  contributions (id: string): Contributions<unknown> {
+  contributions(id: string): Contributions<unknown> {
     const list = (): readonly Contribution[] => this.#points.get(id) ?? []
     return Object.freeze({
       get: (key: string) => list().find(one => one.key === key)?.value,
@@ -76,29 +98,41 @@ export class ServiceRegistry {
     })
   }
 
-  #entry (id: string): Provided {
+  #entry(id: string): Provided {
     const known = this.#services.get(id)
     if (known !== undefined) return known
-    const fresh: Provided = { handle: Object.create(null) as object, implementation: undefined, builtInOnly: false, provider: undefined }
+    const fresh: Provided = {
+      handle: Object.create(null) as object,
+      implementation: undefined,
+      by: undefined,
+      builtInOnly: false,
+      provider: undefined
+    }
     this.#services.set(id, fresh)
     return fresh
   }
 
-  #call (id: string, entry: Provided, name: string, args: readonly unknown[]): unknown {
+  #call(id: string, entry: Provided, name: string, args: readonly unknown[]): unknown {
     const { implementation, provider } = entry
     const method: unknown = implementation === undefined ? undefined : Reflect.get(implementation, name)
     if (typeof method !== 'function' || provider === undefined) {
       const plugin = provider ?? id.slice(0, id.indexOf('.'))
-      throw new Problem(503, 'E_PLUGIN_OFF', `the plugin "${plugin}" is off; turn it on to use this`, { plugin })
+      throw new Problem(503, 'E_PLUGIN_OFF', `the plugin "${plugin}" is off; turn it on to use this`, {
+        plugin
+      })
     }
     return inFrame(provider, () => Reflect.apply(method, implementation, args))
   }
 }
 
 /** The names of an object's methods, its class's included, `constructor` and `then` left out. */
-function methodsOf (implementation: object): string[] {
+function methodsOf(implementation: object): string[] {
   const names = new Set<string>()
-  for (let at: object | null = implementation; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at) as object | null) {
+  for (
+    let at: object | null = implementation;
+    at !== null && at !== Object.prototype;
+    at = Object.getPrototypeOf(at) as object | null
+  ) {
     for (const name of Object.getOwnPropertyNames(at)) {
       const value: unknown = Object.getOwnPropertyDescriptor(at, name)?.value
       if (typeof value === 'function' && name !== 'constructor' && name !== 'then') names.add(name)

@@ -1,5 +1,15 @@
-import type { Access, Audit, ChannelContext, DuplexSocket, JobContext, RouteRequest, SocketRequest } from 'busbar/sdk'
-import type { DescribedRoute } from '../../sdk/openapi.js'
+import type {
+  Access,
+  Audit,
+  ChannelContext,
+  DuplexSocket,
+  JobContext,
+  MissedRuns,
+  RouteRequest,
+  ScheduleContext,
+  SocketRequest
+} from 'busbar/sdk'
+import type { DescribedRoute } from './openapi.js'
 
 /**
  * What a plugin has declared, as frozen data of the kernel's own. Guards, OpenAPI, audit and the access
@@ -9,6 +19,9 @@ export interface RouteRecord extends DescribedRoute {
   readonly bodyLimit: number
   readonly timeoutMs: number
   readonly audit: Audit | undefined
+  readonly precondition:
+    | ((request: Omit<RouteRequest, 'body' | 'query'>, self: object) => void | Promise<void>)
+    | undefined
   readonly handler: (request: RouteRequest, self: object) => unknown
 }
 
@@ -49,9 +62,24 @@ export interface SingletonRecord {
   readonly run: (context: { readonly signal: AbortSignal }, self: object) => Promise<void>
 }
 
+export interface ScheduleRecord {
+  readonly name: string
+  readonly cron: string
+  readonly timeZone: string
+  readonly missed: MissedRuns
+  readonly lane: 'short' | 'long'
+  readonly attempts: number
+  readonly timeoutMs: number
+  readonly run: (context: ScheduleContext, self: object) => Promise<void>
+}
+
 export interface EventRecord {
   readonly eventId: string
-  readonly handle: (data: unknown, self: object, context: { readonly signal: AbortSignal }) => void | Promise<void>
+  readonly handle: (
+    data: unknown,
+    self: object,
+    context: { readonly signal: AbortSignal }
+  ) => void | Promise<void>
 }
 
 export interface PluginRecords {
@@ -60,5 +88,6 @@ export interface PluginRecords {
   readonly sockets: readonly SocketRecord[]
   readonly jobs: readonly JobRecord[]
   readonly singletons: readonly SingletonRecord[]
+  readonly schedules: readonly ScheduleRecord[]
   readonly events: readonly EventRecord[]
 }

@@ -1,10 +1,16 @@
-import type { ServerResponse } from 'node:http'
 import type { Clock } from 'busbar/sdk'
-import { setDefaultHeader } from './platform-response.js'
 
-interface Window { used: number, readonly endsAt: number }
+interface Window {
+  used: number
+  readonly endsAt: number
+}
 
-export interface Budget { readonly allowed: boolean, readonly limit: number, readonly remaining: number, readonly resetAt: number }
+export interface Budget {
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly resetAt: number
+}
 
 /** Some 10 MB. A flood of addresses makes that many windows and no more. */
 export const maxWindows = 50_000
@@ -17,11 +23,13 @@ export class RateLimiter {
   /** In the order of their beginning. */
   readonly #windows = new Map<string, Window>()
 
-  constructor (readonly clock: Clock) {}
+  constructor(readonly clock: Clock) {}
 
-  get size (): number { return this.#windows.size }
+  get size(): number {
+    return this.#windows.size
+  }
 
-  take (key: string, max: number, windowMs: number): Budget {
+  take(key: string, max: number, windowMs: number): Budget {
     const now = this.clock.now().getTime()
     let window = this.#windows.get(key)
     if (window === undefined || window.endsAt <= now) {
@@ -36,21 +44,15 @@ export class RateLimiter {
   }
 
   /** Gives everybody a fresh budget. */
-  reset (): void {
+  reset(): void {
     this.#windows.clear()
   }
 
   /** Those that have ended go; when there are too many, so do those that began first. */
-  #makeRoom (now: number): void {
+  #makeRoom(now: number): void {
     for (const [key, { endsAt }] of this.#windows) {
       if (endsAt > now && this.#windows.size < maxWindows) return
       this.#windows.delete(key)
     }
   }
-}
-
-export function setRateHeaders (response: ServerResponse, { limit, remaining, resetAt }: Budget): void {
-  setDefaultHeader(response, 'x-ratelimit-limit', String(limit))
-  setDefaultHeader(response, 'x-ratelimit-remaining', String(remaining))
-  setDefaultHeader(response, 'x-ratelimit-reset', String(Math.ceil(resetAt / 1000)))
 }

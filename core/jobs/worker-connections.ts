@@ -1,8 +1,8 @@
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
 import { pause, untilAborted } from '../clock/waits.js'
-import { isConnectionError } from './problems.js'
+import { isConnectionError } from '../database/problems.js'
 
-export interface WorkerConnectionsOptions {
+interface WorkerConnectionsOptions {
   readonly pool: Pool
   /** Resolves when the worker may touch the queue. */
   ready(): Promise<void>
@@ -32,17 +32,24 @@ export class WorkerConnections {
   readonly #ended = new AbortController()
   readonly #untilEnded = untilAborted(this.#ended.signal)
 
-  constructor (private readonly options: WorkerConnectionsOptions) {}
+  constructor(private readonly options: WorkerConnectionsOptions) {}
 
   /** From now on nothing waits any more. */
-  end (): void {
+  end(): void {
     this.#ended.abort()
   }
 
   /** graphile-worker asks for a pg.Pool and calls nothing but connect() on it. */
-  asPool (): Pool {
-    const connect = (onConnect?: (error: undefined, client: object, release: () => void) => void): Promise<object> | undefined => {
-      const client = { query: async (query: QueryConfig) => await this.#query(query), release: () => {}, on: () => {}, removeListener: () => {} }
+  asPool(): Pool {
+    const connect = (
+      onConnect?: (error: undefined, client: object, release: () => void) => void
+    ): Promise<object> | undefined => {
+      const client = {
+        query: async (query: QueryConfig) => await this.#query(query),
+        release: () => {},
+        on: () => {},
+        removeListener: () => {}
+      }
       if (onConnect === undefined) return Promise.resolve(client)
       // This one is for LISTEN; the lanes are told of new jobs by the process's own session.
       onConnect(undefined, { ...client, query: async () => ({ rows: [] }) }, () => {})
@@ -50,7 +57,7 @@ export class WorkerConnections {
     return { connect } as unknown as Pool
   }
 
-  async #query (query: QueryConfig): Promise<QueryResult> {
+  async #query(query: QueryConfig): Promise<QueryResult> {
     const { pool, onFetchLost } = this.options
     const name = query.name ?? ''
     // Unlocking by age would let a job of more than four hours run twice; job-store.ts unlocks by life.
@@ -62,7 +69,13 @@ export class WorkerConnections {
       let isBroken = false
       const before = name.startsWith('get_job') ? fetches.get(pool) : undefined
       let endTurn = (): void => {}
-      if (name.startsWith('get_job')) fetches.set(pool, new Promise(resolve => { endTurn = resolve }))
+      if (name.startsWith('get_job'))
+        fetches.set(
+          pool,
+          new Promise(resolve => {
+            endTurn = resolve
+          })
+        )
       await before
       try {
         client = await pool.connect()
@@ -86,7 +99,7 @@ export class WorkerConnections {
     }
   }
 
-  async #settled (name: string, values: readonly unknown[]): Promise<void> {
+  async #settled(name: string, values: readonly unknown[]): Promise<void> {
     const { onFailed, onQueueFree } = this.options
     if (name.startsWith('fail_job/') || name.startsWith('fail_job_q/')) {
       const failures: ReadonlyArray<{ jobId: string | number }> = JSON.parse(String(values[1]))

@@ -1,0 +1,85 @@
+import type { Clock, Log, SignedInCaller } from 'busbar/sdk'
+import type { WebSocket } from 'ws'
+import { whenLate } from '../clock/waits.js'
+import { Connection, type Subscribable } from './connection.js'
+import { startHeartbeat } from './heartbeat.js'
+
+/** How long `close` waits for clients to answer the close frame. */
+const closeWithinMs = 1000
+
+interface ConnectionTableParts {
+  readonly log: Log
+  readonly clock: Clock
+  readonly maxPerUser: number
+  readonly subscribable: Subscribable
+}
+
+/** The sockets that are open, and how many each user has. */
+export class ConnectionTable {
+  readonly #open = new Set<Connection>()
+  readonly #countOf = new Map<string, number>()
+  readonly #stopHeartbeat: () => void
+  #onEmpty: (() => void) | undefined
+  #isClosed = false
+
+  constructor(private readonly parts: ConnectionTableParts) {
+    this.#stopHeartbeat = startHeartbeat(parts.clock, this.#open)
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** Undefined for a socket that is turned away. */
+  admit(webSocket: WebSocket, caller: SignedInCaller): Connection | undefined {
+    // A socket that breaks says so here and then closes: its close is all that matters.
+    webSocket.on('error', () => {})
+    const { log, maxPerUser, subscribable } = this.parts
+    const own = this.#countOf.get(caller.user.id) ?? 0
+    if (this.#isClosed || webSocket.readyState !== webSocket.OPEN) {
+      webSocket.terminate()
+      return undefined
+    }
+    if (own >= maxPerUser) {
+      webSocket.close(1013, 'too many connections')
+      return undefined
+    }
+    this.#countOf.set(caller.user.id, own + 1)
+    const connection = new Connection(webSocket, caller, subscribable, () => {
+      log.debug({ user: caller.user.id }, 'a client that did not read was disconnected')
+      webSocket.terminate()
+    })
+    this.#open.add(connection)
+    webSocket.on('pong', () => {
+      connection.isUnanswered = false
+    })
+    webSocket.on('close', () => {
+      connection.end()
+      this.#dismiss(connection)
+    })
+    return connection
+  }
+
+  /** Resolves when every socket is gone. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#stopHeartbeat()
+    if (this.#open.size === 0) return
+    const emptied = new Promise<void>(resolve => {
+      this.#onEmpty = resolve
+    })
+    for (const { webSocket } of this.#open) webSocket.close(1000)
+    await whenLate(emptied, closeWithinMs, () => {
+      for (const { webSocket } of this.#open) webSocket.terminate()
+    })
+  }
+
+  #dismiss(connection: Connection): void {
+    this.#open.delete(connection)
+    const userId = connection.caller.user.id
+    const left = (this.#countOf.get(userId) ?? 1) - 1
+    if (left > 0) this.#countOf.set(userId, left)
+    else this.#countOf.delete(userId)
+    if (this.#open.size === 0) this.#onEmpty?.()
+  }
+}

@@ -1,0 +1,33 @@
+import type { Log } from 'busbar/sdk'
+import type { Redactor } from '../log/redactor.js'
+import type { ChannelTable } from './channel-table.js'
+
+/** What is published, as the text that goes to subscribers. */
+export class MessageEncoder {
+  constructor(
+    private readonly channels: ChannelTable,
+    private readonly log: Log,
+    private readonly redactor: Pick<Redactor, 'cleanJson'> | undefined
+  ) {}
+
+  /** Undefined for what the channel may not carry, which is logged: a publisher has no use for an error. */
+  encode(channel: string, event: string, data: unknown): string | undefined {
+    const record = this.channels.find(channel)?.record
+    if (record?.events.includes(event) !== true) {
+      this.log.error(
+        { channel, event },
+        record === undefined
+          ? 'a message was published on a channel that nobody declares'
+          : 'a channel was given an event that it does not declare'
+      )
+      return undefined
+    }
+    try {
+      const json = JSON.stringify(data ?? null) ?? 'null'
+      return this.redactor?.cleanJson(json) ?? json
+    } catch (error) {
+      this.log.error({ err: error, plugin: record.plugin, channel, event }, 'a message is not JSON')
+      return undefined
+    }
+  }
+}

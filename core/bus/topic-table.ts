@@ -1,0 +1,90 @@
+import type { Log } from 'busbar/sdk'
+import type { ChannelTable } from './channel-table.js'
+import { serverFrameText } from './client-frame.js'
+import type { Connection } from './connection.js'
+import { FanOut } from './fan-out.js'
+import type { MessageEncoder } from './message-encoder.js'
+import type { Relay } from './relay.js'
+import { Topic } from './topic.js'
+import { frameOf } from './ws-internals.js'
+
+/** The channels that somebody in this process has subscribed to. */
+export class TopicTable {
+  readonly #topics = new Map<string, Topic>()
+  readonly #fanOut: FanOut
+
+  constructor(
+    private readonly channels: ChannelTable,
+    private readonly messages: MessageEncoder,
+    private readonly relay: Relay | undefined,
+    private readonly log: Log
+  ) {
+    this.#fanOut = new FanOut(log)
+  }
+
+  join(name: string, connection: Connection): void {
+    const topic = this.#topics.get(name) ?? this.#open(name)
+    this.#fanOut.seal(topic)
+    topic.add(connection)
+    connection.topics.set(name, topic)
+    topic.setRecord(this.channels.find(name)?.record)
+  }
+
+  leave(name: string, connection: Connection): void {
+    const topic = connection.topics.get(name)
+    if (topic === undefined) return
+    connection.topics.delete(name)
+    topic.delete(connection)
+    if (topic.isEmpty) this.#close(topic)
+  }
+
+  /** False while the plugin of the channel is off. */
+  isHeard(name: string): boolean {
+    return this.#topics.get(name)?.record !== undefined
+  }
+
+  /** To the subscribers in this process. */
+  deliver(name: string, event: string, json: string): void {
+    const topic = this.#topics.get(name)
+    if (topic?.record === undefined) return
+    this.#fanOut.add(topic, frameOf(serverFrameText(name, event, json)))
+    if (event !== topic.record.endsWith) return
+    this.#fanOut.seal(topic)
+    for (const reader of topic.readers) reader.topics.delete(name)
+    this.#close(topic)
+  }
+
+  /** After the table of channels has changed: every topic follows it. */
+  rebind(): void {
+    for (const topic of this.#topics.values()) topic.setRecord(this.channels.find(topic.name)?.record)
+  }
+
+  /** Asks again for every subscription to something of a project; those that sleep are asked for when their plugin is back. */
+  recheck(): void {
+    for (const topic of this.#topics.values()) {
+      if (topic.record !== undefined && topic.id !== undefined)
+        for (const reader of topic.readers) void reader.recheck(topic)
+    }
+  }
+
+  endSources(): void {
+    for (const topic of this.#topics.values()) topic.setRecord(undefined)
+  }
+
+  #open(name: string): Topic {
+    const publishHere = (event: string, data: unknown) => {
+      const json = this.messages.encode(name, event, data)
+      if (json !== undefined) this.deliver(name, event, json)
+    }
+    const topic = new Topic(name, this.channels.find(name)?.id, publishHere, this.log)
+    this.#topics.set(name, topic)
+    this.relay?.watch(name)
+    return topic
+  }
+
+  #close(topic: Topic): void {
+    this.#topics.delete(topic.name)
+    topic.setRecord(undefined)
+    this.relay?.unwatch(topic.name)
+  }
+}

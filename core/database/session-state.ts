@@ -1,0 +1,39 @@
+import type { PoolClient, QueryConfig, QueryResult } from 'pg'
+
+/** First words of the commands after which a connection is not what it was, for whoever gets it next, or may not be. */
+const changingCommands: ReadonlySet<string> = new Set([
+  'SET',
+  'RESET',
+  'DISCARD',
+  'LISTEN',
+  'PREPARE',
+  'DEALLOCATE',
+  'LOAD',
+  'DO',
+  'CALL'
+])
+/** The same by way of functions and tables, which no command tells; not any `temp`, as many a column is named so. */
+const changingText =
+  /set_config|advisory_lock|pg_temp|\btemp(?:orary)?\s{0,9}(?:\/\*|--)|\btemp(?:orary)?\s+(?:table|view|sequence|recursive)\b|(?:\binto\s|\blocal\s|\*\/)\s{0,9}temp(?:orary)?\b|\bwith\s{1,9}hold\b/i
+/** In a text of several statements that has failed half-way: what it had done before that is not known. */
+const openingText = /\b(?:begin|start|commit|set|reset|listen|deallocate|prepare|discard|load|do|call)\b/i
+
+/** Whether a statement has left something behind on its connection: a setting, a lock, a temporary table. */
+export function changesSession({ text }: QueryConfig, result: QueryResult | readonly QueryResult[]): boolean {
+  return [result].flat().some(({ command }) => changingCommands.has(command)) || changingText.test(text)
+}
+
+/** Whether a statement that has failed may have done so. With values or a name it was a single one, and undone. */
+export const mayHaveChangedSession = ({ text, name, values = [] }: QueryConfig): boolean =>
+  (name === undefined && values.length === 0 && openingText.test(text)) || changingText.test(text)
+
+/** Whether a transaction is open on the connection. */
+export const isInTransaction = (client: PoolClient): boolean =>
+  !['I', null].includes(
+    (client as unknown as { getTransactionStatus(): string | null }).getTransactionStatus()
+  )
+
+export const begunByText = (): Error =>
+  new Error(
+    'a transaction was begun with SQL text, and has been rolled back: the next statement may run on another connection; use transaction(…)'
+  )

@@ -1,0 +1,233 @@
+import { type Access, projectRoleFor } from '../../sdk/access.js'
+import type { BodyKind, Method, RouteLimit, RouteSchema } from '../../sdk/route.js'
+
+/** A declared route with what was left out of its declaration filled in, as far as it is described. */
+export interface DescribedRoute {
+  readonly plugin: string
+  readonly method: Method
+  readonly url: string
+  /** In the order of the path. */
+  readonly params: readonly string[]
+  readonly access: Access
+  readonly summary: string
+  readonly group: string
+  readonly schema: RouteSchema
+  readonly produces: string | undefined
+  readonly body: BodyKind
+  readonly limit: RouteLimit | undefined
+  readonly idempotent: boolean
+  /** The status of an answer that is a plain value. */
+  readonly successStatus: number
+}
+
+type Json = Record<string, unknown>
+
+const title = 'Busbar API'
+/** The version of the description, as the specification fixes it; the platform's own is in /api/version. */
+const descriptionVersion = '1.0.0'
+
+/** The OpenAPI 3.1.0 description of the routes that are being served, from the records the guard reads. */
+export function describeApi(routes: readonly DescribedRoute[]): Json {
+  const paths: Record<string, Json> = {}
+  const sorted = [...routes].sort((a, b) => (a.url === b.url ? 0 : a.url < b.url ? -1 : 1))
+  for (const route of sorted) {
+    const path = route.url.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeRoute(route) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title,
+      version: descriptionVersion,
+      description:
+        'Every operation of this instance, as it is served now. No request field is marked required; the fields that are, are listed in `x-required`.'
+    },
+    servers: [{ url: '/' }],
+    tags: [...new Set(sorted.map(({ group }) => group))].sort().map(name => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'token',
+          description: 'The dashboard session. Requests that change something also carry `X-CSRF-Token`.'
+        },
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'A personal access token: `Authorization: Bearer busbar_pat_…`. Scopes: metrics < read < deploy < write.'
+        }
+      },
+      schemas: { Error: errorSchema }
+    }
+  }
+}
+
+const errorSchema = {
+  type: 'object',
+  properties: {
+    error: { type: 'string', description: 'A sentence that says what is wrong and what to do.' },
+    code: { type: 'string', description: 'A stable code, such as E_NOT_FOUND.' }
+  },
+  required: ['error', 'code']
+}
+
+/** `GET /api/projects/{projectId}/env` → `get_projects_projectId_env`: unique and stable. */
+const operationId = ({ method, url }: DescribedRoute): string =>
+  `${method.toLowerCase()}_${url
+    .replace(/^\/api\//, '')
+    .replace(/[:/.-]+/g, '_')
+    .replace(/^_/, '')}`
+
+function describeRoute(route: DescribedRoute): Json {
+  const { access, schema } = route
+  return {
+    operationId: operationId(route),
+    summary: route.summary,
+    description: accessText(access),
+    tags: [route.group],
+    security: securityOf(access),
+    ...(access.kind !== 'public' && access.role !== undefined ? { 'x-role': access.role } : {}),
+    'x-plugin': route.plugin,
+    ...(route.limit === undefined ? {} : { 'x-rate-limit': route.limit }),
+    parameters: [...pathParameters(route), ...queryParameters(schema.query), ...headerParameters(route)],
+    ...requestBody(route),
+    responses: responses(route)
+  }
+}
+
+function securityOf(access: Access): Json[] {
+  switch (access.kind) {
+    case 'public':
+      return []
+    case 'session':
+      return [{ session: [] }]
+    case 'token':
+      return [{ token: [access.scope] }, { session: [] }]
+  }
+}
+
+/** What the structure of OpenAPI cannot say: role, scope, pins. */
+function accessText(access: Access): string {
+  if (access.kind === 'public') return `Public: ${access.reason}.`
+  const who =
+    access.kind === 'session'
+      ? 'A session is required; a personal access token gets 403 whatever its scope.'
+      : `A token with the scope \`${access.scope}\` or a wider one, or a session.`
+  const role = access.role === undefined ? '' : ' The admin role is required.'
+  return `${who}${role}${access.kind === 'token' ? pinText(access.project) : ''}${memberText(access)}`
+}
+
+function pinText(rule: Exclude<Access, { kind: 'public' }>['project']): string {
+  if (rule === 'none') return ''
+  if (rule === 'never-pinned') return ' A token pinned to projects is refused (403).'
+  if (rule === 'filtered')
+    return ' A token pinned to projects sees those only; an explicit project outside its pins is refused (403).'
+  return ' A token pinned to other projects is refused (403).'
+}
+
+function memberText(access: Exclude<Access, { kind: 'public' }>): string {
+  const { project, role } = access
+  if (typeof project === 'string' || role === 'admin') return ''
+  switch (projectRoleFor(access)) {
+    case 'viewer':
+      return ''
+    case 'editor':
+      return ' Viewers of the project are refused (403).'
+    case 'owner':
+      return 'self' in project && project.self !== undefined
+        ? ` Only the owner of the project, admins, and the user \`${project.self}\` may do this.`
+        : ' Only the owner of the project and admins may do this.'
+  }
+}
+
+const pathParameters = ({ params, schema }: DescribedRoute): Json[] =>
+  params.map(name => ({
+    name,
+    in: 'path',
+    required: true,
+    schema:
+      schema.params?.[name] ?? (name.endsWith('Id') ? { type: 'string', format: 'uuid' } : { type: 'string' })
+  }))
+
+function queryParameters(query: DescribedRoute['schema']['query']): Json[] {
+  const properties = (query?.properties ?? {}) as Record<string, Json>
+  const required = (query?.required ?? []) as string[]
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    schema,
+    ...(required.includes(name) ? { 'x-required': true } : {})
+  }))
+}
+
+const headerParameters = ({ idempotent }: DescribedRoute): Json[] =>
+  idempotent
+    ? [
+        {
+          name: 'Idempotency-Key',
+          in: 'header',
+          schema: { type: 'string', maxLength: 255 },
+          description: 'The same key within 24 hours gets the first answer.'
+        }
+      ]
+    : []
+
+function requestBody({ schema, body }: DescribedRoute): Json {
+  if (schema.body !== undefined)
+    return { requestBody: { content: { 'application/json': { schema: unrequired(schema.body) } } } }
+  if (body === 'raw' || body === 'stream')
+    return { requestBody: { content: { '*/*': { schema: { type: 'string', format: 'binary' } } } } }
+  return {}
+}
+
+/** The same schema with `required` moved to `x-required`, as the specification asks. */
+function unrequired(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(unrequired)
+  if (typeof schema !== 'object' || schema === null) return schema
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) =>
+      key === 'required' && Array.isArray(value) ? ['x-required', value] : [key, unrequired(value)]
+    )
+  )
+}
+
+const refusals: Readonly<Record<number, string>> = {
+  400: 'The request is malformed; the error names what is wrong with it.',
+  401: 'The credential is missing, invalid or expired.',
+  403: 'The credential may not do this.',
+  404: 'It does not exist, or the caller cannot see it.',
+  413: 'The body is too large.',
+  415: 'The body is no JSON.'
+}
+
+function responses({ schema, access, params, body, successStatus, produces }: DescribedRoute): Json {
+  const contentOf = (answer: unknown): Json | undefined =>
+    answer !== null
+      ? { 'application/json': { schema: answer } }
+      : produces === undefined
+        ? undefined
+        : { [produces]: { schema: { type: 'string' } } }
+  const declared = Object.entries(schema.response ?? { [successStatus]: null }).map(([status, answer]) => [
+    status,
+    {
+      description: Number(status) < 400 ? 'Success' : (refusals[Number(status)] ?? 'Refused'),
+      content: contentOf(answer)
+    }
+  ])
+  const faults: number[] = []
+  if (params.length > 0 || body === 'json' || schema.query !== undefined) faults.push(400)
+  if (access.kind !== 'public') faults.push(401, 403, 404)
+  if (body !== 'none') faults.push(413, ...(body === 'json' ? [415] : []))
+  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
+  return {
+    ...Object.fromEntries(faults.map(status => [status, { description: refusals[status], content }])),
+    429: {
+      description: 'The rate limit is exceeded',
+      content: { 'text/plain': { schema: { type: 'string' } } }
+    },
+    ...Object.fromEntries(declared)
+  }
+}

@@ -1,0 +1,363 @@
+import {
+  type Access,
+  type AnyPlugin,
+  type ChannelSpec,
+  type EventDeclarer,
+  type JobSpec,
+  listRoute,
+  type RouteSchema,
+  type RouteSpec,
+  type ScheduleSpec,
+  type SingletonSpec,
+  type SocketSpec
+} from 'busbar/sdk'
+import { faultOf } from '../frames/fault.js'
+import { checkSchema, strictBody } from '../schemas/schemas.js'
+import { accessFaults } from './access-faults.js'
+import type {
+  ChannelRecord,
+  EventRecord,
+  JobRecord,
+  PluginRecords,
+  RouteRecord,
+  ScheduleRecord,
+  SingletonRecord,
+  SocketRecord
+} from './records.js'
+import { defaultTimeZone } from './recurrence.js'
+import {
+  migrationsFault,
+  named,
+  needsFault,
+  routeValueFaults,
+  scheduleTimeFaults,
+  segmentFaults,
+  workFaults
+} from './value-faults.js'
+
+/** Everything that is wrong with a plugin's declarations, in one message. */
+class RecordError extends Error {}
+
+interface RecordContext {
+  readonly id: string
+  /** Third-party plugins keep to `/api/x/<id>/` and `x:<id>:`. */
+  readonly builtIn: boolean
+}
+
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const mebibyte = 1024 * 1024
+/** What a stranger may make the platform read. */
+const publicBodyLimit = 16 * 1024
+const minute = 60_000
+
+/** Runs a plugin's declarations and keeps frozen copies; throws a `RecordError` naming every fault. */
+export function record(definition: AnyPlugin, context: RecordContext): PluginRecords {
+  const faults: string[] = []
+  if (definition.id !== context.id)
+    faults.push(`definePlugin says id "${definition.id}", plugin.json says "${context.id}"`)
+
+  const routes: RouteRecord[] = []
+  const channels: ChannelRecord[] = []
+  const sockets: SocketRecord[] = []
+  const jobs: JobRecord[] = []
+  const singletons: SingletonRecord[] = []
+  const schedules: ScheduleRecord[] = []
+  const events: EventRecord[] = []
+  const note = (where: string, list: readonly string[]): boolean => {
+    faults.push(...list.map(fault => `${where}: ${fault}`))
+    return list.length === 0
+  }
+  /** Runs one part of the definition; what it throws is told with its name. */
+  const declare = <T>(part: keyof AnyPlugin, declarer: (spec: T) => void): void => {
+    const declarations = definition[part] as ((declarer: (spec: T) => void) => void) | undefined
+    if (declarations === undefined) return
+    if (typeof declarations !== 'function') {
+      faults.push(`${part} is not a function`)
+      return
+    }
+    const checked = (spec: T): void => {
+      if (typeof spec !== 'object' || spec === null)
+        faults.push(`${part}: it declares ${String(spec)}, which is no object`)
+      else declarer(spec)
+    }
+    try {
+      declarations.call(definition, Object.assign(checked, declarer))
+    } catch (error) {
+      faults.push(`${part}: ${faultOf(error).message}`)
+    }
+  }
+  const { needs, migrations, config } = definition as {
+    needs?: unknown
+    migrations?: unknown
+    config?: unknown
+  }
+  const settings = config === undefined ? null : checkSchema(config)
+  faults.push(
+    ...([
+      needsFault(needs),
+      migrationsFault(migrations),
+      settings && `the schema of config is not valid: ${settings}`
+    ].filter(fault => fault !== null && fault !== '') as string[])
+  )
+  for (const part of ['start', 'provides', 'contributes', 'health'] as const)
+    if (definition[part] !== undefined && typeof definition[part] !== 'function')
+      faults.push(`${part} is not a function`)
+
+  const declareRoute = (spec: RouteSpec<string, Access, RouteSchema, object>): void => {
+    const where = `route ${spec.method} ${spec.url}`
+    if (note(where, routeFaults(spec, context, routes))) routes.push(routeRecord(spec, context))
+  }
+  const declareList = (spec: Parameters<typeof listRoute<object>>[0]): void => {
+    declareRoute(listRoute(spec))
+  }
+  declare('routes', Object.assign(declareRoute, { list: declareList }))
+  declare('channels', (spec: ChannelSpec<string, object>) => {
+    if (note(`channel ${spec.name}`, channelFaults(spec, context, channels)))
+      channels.push(channelRecord(spec, context))
+  })
+  declare('sockets', (spec: SocketSpec<string, object>) => {
+    if (note(`socket ${spec.url}`, socketFaults(spec, context, sockets))) {
+      sockets.push(
+        Object.freeze({
+          plugin: context.id,
+          url: spec.url,
+          params: paramsOf(spec.url),
+          access: frozen(spec.access),
+          summary: spec.summary,
+          accept: spec.accept,
+          handler: spec.handler
+        })
+      )
+    }
+  })
+  declare('jobs', (spec: JobSpec<never, object>) => {
+    const clash = jobs.some(job => job.name === spec.name)
+    if (note(`job ${spec.name}`, [...workFaults(context.id, spec), ...(clash ? ['declared twice'] : [])])) {
+      jobs.push(
+        Object.freeze({
+          name: spec.name,
+          lane: spec.lane ?? 'short',
+          attempts: spec.attempts ?? 5,
+          timeoutMs: spec.timeoutMs ?? 5 * minute,
+          run: spec.run as JobRecord['run']
+        })
+      )
+    }
+  })
+  declare('singletons', (spec: SingletonSpec<object>) => {
+    const clash = singletons.some(other => other.name === spec.name)
+    const missing = typeof spec.run === 'function' ? [] : ['it has no function run']
+    if (
+      note(`singleton ${spec.name}`, [...named(spec.name), ...missing, ...(clash ? ['declared twice'] : [])])
+    )
+      singletons.push(Object.freeze({ name: spec.name, run: spec.run }))
+  })
+  declare('schedules', (spec: ScheduleSpec<object>) => {
+    if (note(`schedule ${spec.name}`, scheduleFaults(spec, schedules, context.id)))
+      schedules.push(scheduleRecord(spec))
+  })
+  const declareEvent: EventDeclarer<object> = (event, handler) => {
+    const id: unknown = event?.id
+    if (typeof id !== 'string' || typeof handler !== 'function')
+      faults.push(`events: on(${String(id)}, …) takes an event and a function`)
+    else if (`${context.id}:on.${id}`.length > 128) faults.push(`events: the name of ${id} is too long`)
+    else events.push(Object.freeze({ eventId: id, handle: handler as EventRecord['handle'] }))
+  }
+  // Two arguments, so not by way of `declare`.
+  if (definition.events !== undefined) {
+    try {
+      definition.events(declareEvent)
+    } catch (error) {
+      faults.push(`events: ${faultOf(error).message}`)
+    }
+  }
+
+  if (faults.length > 0) throw new RecordError(faults.join('; '))
+  return Object.freeze({ routes, channels, sockets, jobs, singletons, schedules, events })
+}
+
+const paramsOf = (url: string): string[] => [...url.matchAll(/:(\w+)/g)].map(match => match[1] ?? '')
+
+function routeFaults(
+  spec: RouteSpec<string, Access, RouteSchema, object>,
+  context: RecordContext,
+  earlier: readonly RouteRecord[]
+): string[] {
+  if (typeof spec.url !== 'string') return ['it has no url']
+  const params = paramsOf(spec.url)
+  const faults = [...accessFaults(spec.access, params), ...routeValueFaults(spec)]
+  if (!methods.includes(spec.method))
+    faults.push(`method "${String(spec.method)}" is none of ${methods.join(', ')}`)
+  faults.push(...pathFaults(spec.url, context))
+  if (typeof spec.handler !== 'function') faults.push('it has no handler')
+  if (typeof spec.summary !== 'string' || spec.summary === '') faults.push('it has no summary')
+  if (earlier.some(other => other.method === spec.method && shapeOf(other.url) === shapeOf(spec.url)))
+    faults.push('declared twice')
+  const { audit } = spec
+  if (audit?.id !== undefined && 'param' in audit.id && !params.includes(audit.id.param))
+    faults.push(`audit names "${audit.id.param}", which is not in the path`)
+  const schemas = {
+    ...spec.schema?.params,
+    query: spec.schema?.query,
+    body: spec.schema?.body,
+    ...spec.schema?.response
+  }
+  for (const [name, schema] of Object.entries(schemas)) {
+    if (schema === undefined || schema === null) continue
+    const fault = checkSchema(schema)
+    if (fault !== null) faults.push(`the schema of ${name} is not valid: ${fault}`)
+  }
+  if (
+    spec.access?.kind === 'public' &&
+    typeof spec.bodyLimit === 'number' &&
+    spec.bodyLimit > publicBodyLimit
+  ) {
+    faults.push(
+      `a public route that takes more than ${publicBodyLimit} bytes says why: bodyLimit: { bytes: ${spec.bodyLimit}, reason: '…' }`
+    )
+  }
+  if (spec.schema?.body !== undefined && spec.body !== undefined && spec.body !== 'json')
+    faults.push(`a ${spec.body} body takes no schema`)
+  return faults
+}
+
+function pathFaults(url: string, { id, builtIn }: RecordContext): string[] {
+  if (!/^\/(api|healthz)(\/|$)/.test(url) || /[?#*\s]|\/\/|\/$/.test(url))
+    return [`"${url}" is not a path under /api`]
+  const odd = segmentFaults(url)
+  if (odd.length > 0) return odd
+  const own = `/api/x/${id}`
+  if (builtIn) return url.startsWith('/api/x/') ? ['/api/x/ is for third-party plugins'] : []
+  return url === own || url.startsWith(`${own}/`) ? [] : [`a third-party plugin's paths begin with ${own}/`]
+}
+
+/** Two paths of one shape match the same requests. */
+export const shapeOf = (url: string): string => url.replace(/:\w+/g, ':')
+
+export function routeRecord(
+  spec: RouteSpec<string, Access, RouteSchema, object>,
+  { id }: Pick<RecordContext, 'id'>
+): RouteRecord {
+  const response = spec.schema?.response
+  const success = Object.keys(response ?? {})
+    .map(Number)
+    .filter(status => status >= 200 && status < 300)
+    .sort((a, b) => a - b)[0]
+  return Object.freeze({
+    plugin: id,
+    method: spec.method,
+    url: spec.url,
+    params: Object.freeze(paramsOf(spec.url)),
+    access: frozen(spec.access),
+    summary: spec.summary,
+    group: spec.group ?? id,
+    // Schemas are not frozen: fastify writes a symbol into them.
+    schema:
+      spec.schema?.body === undefined
+        ? { ...spec.schema }
+        : { ...spec.schema, body: strictBody(spec.schema.body) },
+    produces: spec.produces,
+    body: spec.body ?? (spec.schema?.body === undefined ? 'none' : 'json'),
+    bodyLimit: bodyLimitOf(spec),
+    timeoutMs: spec.timeoutMs ?? 30_000,
+    audit: frozen(spec.audit),
+    limit: frozen(spec.limit),
+    idempotent: spec.idempotent ?? false,
+    successStatus: success ?? 200,
+    precondition: spec.precondition as RouteRecord['precondition'],
+    handler: spec.handler as RouteRecord['handler']
+  })
+}
+
+const bodyLimitOf = ({
+  bodyLimit,
+  access
+}: Pick<RouteSpec<string, Access, RouteSchema, object>, 'bodyLimit' | 'access'>): number =>
+  (typeof bodyLimit === 'object' ? bodyLimit.bytes : bodyLimit) ??
+  (access.kind === 'public' ? publicBodyLimit : mebibyte)
+
+const channelName = /^[a-z][a-z0-9-]*(:[a-z0-9-]+)*(:\{\w+\})?$/
+
+function channelFaults(
+  spec: ChannelSpec<string, object>,
+  { id, builtIn }: RecordContext,
+  earlier: readonly ChannelRecord[]
+): string[] {
+  if (typeof spec.name !== 'string') return ['it has no name']
+  const param = /\{(\w+)\}$/.exec(spec.name)?.[1]
+  const faults = accessFaults(spec.access, param === undefined ? [] : [param])
+  if (spec.access?.kind === 'public')
+    faults.push('a channel cannot be public: the socket asks for a credential')
+  if (!channelName.test(spec.name))
+    faults.push('a name is lower-case words joined by ":", with one {id} at most, at the end')
+  if (!builtIn && !spec.name.startsWith(`x:${id}:`))
+    faults.push(`a third-party plugin's channels begin with x:${id}:`)
+  if (builtIn && spec.name.startsWith('x:')) faults.push('x: is for third-party plugins')
+  if (!Array.isArray(spec.events) || spec.events.length === 0) faults.push('it names no events')
+  if (spec.endsWith !== undefined && !spec.events.includes(spec.endsWith))
+    faults.push(`endsWith "${spec.endsWith}" is not among its events`)
+  if (earlier.some(other => other.name === spec.name)) faults.push('declared twice')
+  return faults
+}
+
+function channelRecord(spec: ChannelSpec<string, object>, { id }: RecordContext): ChannelRecord {
+  const param = /\{(\w+)\}$/.exec(spec.name)?.[1] ?? null
+  return Object.freeze({
+    plugin: id,
+    name: spec.name,
+    prefix: spec.name.replace(/\{\w+\}$/, ''),
+    param,
+    access: frozen(spec.access),
+    events: Object.freeze([...spec.events]),
+    endsWith: spec.endsWith,
+    summary: spec.summary,
+    source: spec.source
+  })
+}
+
+function socketFaults(
+  spec: SocketSpec<string, object>,
+  { id, builtIn }: RecordContext,
+  earlier: readonly SocketRecord[]
+): string[] {
+  if (typeof spec.url !== 'string') return ['it has no url']
+  const faults = accessFaults(spec.access, paramsOf(spec.url))
+  const prefix = builtIn ? '/api/ws/' : `/api/ws/x/${id}/`
+  if (!spec.url.startsWith(prefix)) faults.push(`a socket's path begins with ${prefix}`)
+  else faults.push(...segmentFaults(spec.url))
+  if (earlier.some(other => shapeOf(other.url) === shapeOf(spec.url))) faults.push('declared twice')
+  if (typeof spec.handler !== 'function') faults.push('it has no handler')
+  if (spec.access?.kind === 'public') faults.push('a socket cannot be public')
+  return faults
+}
+
+function scheduleFaults(
+  spec: ScheduleSpec<object>,
+  earlier: readonly ScheduleRecord[],
+  plugin: string
+): string[] {
+  const faults = [...workFaults(plugin, spec), ...scheduleTimeFaults(spec)]
+  if (earlier.some(other => other.name === spec.name)) faults.push('declared twice')
+  return faults
+}
+
+function scheduleRecord(spec: ScheduleSpec<object>): ScheduleRecord {
+  return Object.freeze({
+    name: spec.name,
+    cron: spec.cron,
+    timeZone: spec.timeZone ?? defaultTimeZone,
+    missed: spec.missed ?? 'skip',
+    lane: spec.lane ?? 'short',
+    attempts: spec.attempts ?? 1,
+    timeoutMs: spec.timeoutMs ?? 5 * minute,
+    run: spec.run
+  })
+}
+
+/** A copy of plain data that nobody can change any more. */
+const frozen = <T>(data: T): T => deepFreeze(structuredClone(data))
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(deepFreeze)
+  return value
+}

@@ -1,0 +1,141 @@
+import { recurrenceFault } from './recurrence.js'
+
+/** What is wrong with single values of a declaration, whatever their types claim: plugins may be JavaScript. */
+
+const mostAttempts = 1_000
+const longestIdentifier = 128
+
+const isPositive = (value: unknown): boolean => typeof value === 'number' && value > 0
+const isCount = (value: unknown, most = Number.MAX_SAFE_INTEGER): boolean =>
+  Number.isInteger(value) && (value as number) > 0 && (value as number) <= most
+
+const faultsOf = (checks: ReadonlyArray<readonly [isWrong: boolean, fault: string]>): string[] =>
+  checks.filter(([isWrong]) => isWrong).map(([, fault]) => fault)
+
+const given = (value: unknown, isRight: boolean): boolean => value !== undefined && !isRight
+
+export const named = (name: unknown): string[] =>
+  typeof name === 'string' && /^[a-z][A-Za-z0-9-]*$/.test(name) ? [] : [`"${String(name)}" is not a name`]
+
+/** Of a job, and of a schedule, whose runs are jobs. */
+export function workFaults(
+  plugin: string,
+  spec: { name: unknown; lane?: unknown; attempts?: unknown; timeoutMs?: unknown; run: unknown }
+): string[] {
+  return [
+    ...named(spec.name),
+    ...faultsOf([
+      [`${plugin}:schedule.${String(spec.name)}`.length > longestIdentifier, 'its name is too long'],
+      [given(spec.lane, spec.lane === 'short' || spec.lane === 'long'), 'lane is short or long'],
+      [
+        given(spec.attempts, isCount(spec.attempts, mostAttempts)),
+        `attempts is a whole number from 1 to ${mostAttempts}`
+      ],
+      [given(spec.timeoutMs, isPositive(spec.timeoutMs)), 'timeoutMs is a number of milliseconds'],
+      [typeof spec.run !== 'function', 'it has no function run']
+    ])
+  ]
+}
+
+export const scheduleTimeFaults = (spec: {
+  cron: unknown
+  timeZone?: unknown
+  missed?: unknown
+}): string[] => {
+  const { cron, timeZone, missed } = spec
+  if (typeof cron !== 'string' || given(timeZone, typeof timeZone === 'string'))
+    return ['cron and timeZone are text']
+  const fault = recurrenceFault({ cron, timeZone: timeZone as string | undefined })
+  return [
+    ...(fault === null ? [] : [fault]),
+    ...(given(missed, missed === 'skip' || missed === 'run-once') ? ['missed is skip or run-once'] : [])
+  ]
+}
+
+/** The parts of a route that are no schema. */
+export function routeValueFaults(spec: {
+  group?: unknown
+  produces?: unknown
+  timeoutMs?: unknown
+  bodyLimit?: unknown
+  body?: unknown
+  limit?: unknown
+  audit?: unknown
+  precondition?: unknown
+}): string[] {
+  const { group, produces, timeoutMs, bodyLimit, body, limit, audit, precondition } = spec
+  const { max, windowSeconds } = (limit ?? {}) as { max?: unknown; windowSeconds?: unknown }
+  const bytes =
+    typeof bodyLimit === 'object' && bodyLimit !== null ? (bodyLimit as { bytes?: unknown }).bytes : bodyLimit
+  return faultsOf([
+    [given(group, typeof group === 'string'), 'group is text'],
+    [given(produces, typeof produces === 'string'), 'produces is text'],
+    [given(timeoutMs, isPositive(timeoutMs)), 'timeoutMs is a number of milliseconds'],
+    [given(bodyLimit, isCount(bytes)), 'bodyLimit is a whole number of bytes'],
+    [
+      given(body, ['json', 'none', 'raw', 'stream'].includes(body as string)),
+      'body is json, none, raw or stream'
+    ],
+    [given(precondition, typeof precondition === 'function'), 'precondition is a function'],
+    [
+      given(limit, isCount(max) && isPositive(windowSeconds)),
+      'limit is { max, windowSeconds }, both above 0'
+    ],
+    [given(audit, isAudit(audit)), 'audit is { action, resource }, with an id of { param } or { result }']
+  ])
+}
+
+function isAudit(audit: unknown): boolean {
+  const { action, resource, id } = (audit ?? {}) as { action?: unknown; resource?: unknown; id?: unknown }
+  const { param, result } = (id ?? {}) as { param?: unknown; result?: unknown }
+  return (
+    typeof action === 'string' &&
+    typeof resource === 'string' &&
+    (id === undefined || typeof param === 'string' || typeof result === 'string')
+  )
+}
+
+const segment = /^(?:[\w.~@+,=!$&'-]+|:\w+)$/
+
+/** Of the path of a route or of a socket: both are looked up by a router with a language of its own. */
+export function segmentFaults(url: string): string[] {
+  const names = [...url.matchAll(/:(\w+)/g)].map(match => match[1])
+  const odd = url
+    .slice(1)
+    .split('/')
+    .find(part => !segment.test(part))
+  return [
+    ...(odd === undefined ? [] : [`"${odd}" in its path is neither plain text nor one :parameter`]),
+    ...(new Set(names).size < names.length ? ['its path has two parameters of one name'] : [])
+  ]
+}
+
+/** What is wrong with the list of migrations; null when nothing is. */
+export function migrationsFault(migrations: unknown): string | null {
+  if (migrations === undefined) return null
+  if (!Array.isArray(migrations)) return 'migrations is not a list'
+  const names = new Set<string>()
+  for (const [at, migration] of migrations.entries()) {
+    const { name, phase, sql } = (migration ?? {}) as { name?: unknown; phase?: unknown; sql?: unknown }
+    if (typeof name !== 'string' || name === '') return `migration ${at + 1} has no name`
+    if (names.has(name)) return `migration ${name} is declared twice`
+    names.add(name)
+    if (phase !== 'expand' && phase !== 'contract')
+      return `the phase of migration ${name} is expand or contract`
+    if (typeof sql !== 'string' || sql.trim() === '') return `migration ${name} has no sql`
+  }
+  return null
+}
+
+/** What is wrong with what a plugin needs; null when nothing is. */
+export function needsFault(needs: unknown): string | null {
+  if (needs === undefined) return null
+  if (typeof needs !== 'object' || needs === null) return 'needs is not an object'
+  for (const [name, need] of Object.entries(needs)) {
+    const { kind, id, service } = (need ?? {}) as { kind?: unknown; id?: unknown; service?: { id?: unknown } }
+    const key = kind === 'optional' ? service?.id : id
+    if (!['service', 'optional', 'extension-point'].includes(kind as string) || typeof key !== 'string')
+      return `needs.${name} is no key of a service or of an extension point; look whether its name is misspelt`
+  }
+  return null
+}

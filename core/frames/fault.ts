@@ -1,0 +1,55 @@
+import { inspect } from 'node:util'
+import { isNativeError, isProxy } from 'node:util/types'
+import { isProblem } from 'busbar/sdk'
+import { inFrame } from './frames.js'
+
+const longestShown = 200
+
+/**
+ * What a plugin threw, as an error whose message and stack can be read. JavaScript lets anything be thrown, `null`
+ * too, and whoever looks for its message would then fail in turn, as would who asks an object that answers with errors.
+ */
+export function faultOf(thrown: unknown): Error {
+  try {
+    if (isReadable(thrown)) return thrown
+  } catch {
+    /* it throws at whoever looks at it */
+  }
+  return new Error(`something that is not an error was thrown: ${shown(thrown)}`, {
+    cause: typeof thrown === 'object' ? undefined : thrown
+  })
+}
+
+function isReadable(thrown: unknown): thrown is Error {
+  if (isProxy(thrown) || !(thrown instanceof Error || isNativeError(thrown) || isProblem(thrown)))
+    return false
+  const { message, stack, name } = thrown as { message: unknown; stack: unknown; name: unknown }
+  return (
+    typeof message === 'string' &&
+    (stack === undefined || typeof stack === 'string') &&
+    (name === undefined || typeof name === 'string')
+  )
+}
+
+/** A value of a plugin's, for a message. */
+export function shown(value: unknown): string {
+  try {
+    return inspect(value, {
+      depth: 1,
+      breakLength: Infinity,
+      customInspect: false,
+      maxStringLength: longestShown
+    }).slice(0, longestShown)
+  } catch {
+    return `${typeof value} that cannot be shown`
+  }
+}
+
+/** Runs a plugin's code in its name; what it throws is an error, whatever that was. */
+export async function callPlugin<T>(plugin: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await inFrame(plugin, work)
+  } catch (error) {
+    throw faultOf(error)
+  }
+}

@@ -1,0 +1,54 @@
+import { type AnyPlugin, allow, definePlugin, object, reply, type TSchema, Type } from 'busbar/sdk'
+import type { Health } from './http/health.js'
+import { pluginRoutes } from './plugins/plugin-routes.js'
+import type { Reconciler } from './plugins/reconciler.js'
+
+export interface KernelFace {
+  readonly version: string
+  readonly reconciler: Reconciler
+  /** The description of the routes now served, as JSON text. */
+  readonly openapi: () => string
+  readonly health: Health
+}
+
+const group = 'Public'
+
+/** The routes of the kernel itself, declared like those of any plugin and recorded by the same recorder. */
+export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelFace>({
+  id: 'kernel',
+  routes(route) {
+    pluginRoutes(route)
+    route({
+      method: 'GET',
+      url: '/api/version',
+      summary: 'Get Version',
+      group,
+      access: allow.public('clients ask before they have a credential'),
+      schema: { response: { 200: object({ version: Type.String(), updating: Type.Boolean() }) } },
+      handler: (_request, { version }) => ({ version, updating: false })
+    })
+    route({
+      method: 'GET',
+      url: '/api/openapi.json',
+      summary: 'Get OpenAPI Description',
+      group,
+      access: allow.public('the description holds nothing but the shape of the API'),
+      handler: (_request, { openapi }) =>
+        reply(200, openapi(), { headers: { 'content-type': 'application/json; charset=utf-8' } })
+    })
+    route({
+      method: 'GET',
+      url: '/healthz',
+      summary: 'Get Health',
+      group,
+      access: allow.public('load balancers and container engines ask without a credential'),
+      schema: { response: { 200: healthReport, 503: healthReport } },
+      handler: async (_request, { health }) => {
+        const { healthy, checks } = await health.report()
+        return reply(healthy ? 200 : 503, { healthy, checks: { ...checks } })
+      }
+    })
+  }
+})
+
+const healthReport = object({ healthy: Type.Boolean(), checks: Type.Record(Type.String(), Type.String()) })

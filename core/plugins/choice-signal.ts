@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto'
+import type { Log } from 'busbar/sdk'
+import type { Listener } from '../database/listener.js'
+import type { Reconciler } from './reconciler.js'
+
+const topic = 'plugins'
+
+/** How the processes of an installation tell each other that a plugin was turned on or off, or reloaded. */
+export class ChoiceSignal {
+  /** A signal is heard by its sender too, who has made the change already. */
+  readonly #origin = randomUUID()
+
+  constructor(
+    private readonly listener: Listener,
+    private readonly log: Log
+  ) {}
+
+  /** `reloaded` names a plugin for the others to reload; '' is for choices they are to read again. */
+  async announce(reloaded: string): Promise<void> {
+    await this.listener.signal(topic, `${this.#origin} ${reloaded}`)
+  }
+
+  /** Makes this process follow the others; returns how to stop. */
+  follow(reconciler: Pick<Reconciler, 'refresh'>): () => void {
+    const refresh = (reloaded: string): void => {
+      void reconciler.refresh(reloaded).catch((error: unknown) => {
+        this.log.error({ err: error }, 'following a change of the plugins failed')
+      })
+    }
+    // What was missed while the connection was down is in the database.
+    this.listener.onReconnect(() => {
+      refresh('')
+    })
+    return this.listener.onSignal(topic, message => {
+      const [origin, reloaded = ''] = message.split(' ', 2)
+      if (origin !== this.#origin) refresh(reloaded)
+    })
+  }
+}

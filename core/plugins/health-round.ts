@@ -1,0 +1,14 @@
+import type { Clock } from 'busbar/sdk'
+import { isUp, type PluginEntry, setState } from './plugin-entry.js'
+
+/** Asks a plugin how it is, and notes the answer unless something else has happened to it meanwhile. */
+export async function checkHealth(entry: PluginEntry, clock: Clock): Promise<void> {
+  const { run } = entry
+  if (run === undefined || !isUp(entry.state) || run.options.definition.health === undefined) return
+  const health = await run.health()
+  if (entry.run !== run || !isUp(entry.state)) return
+  // What nobody caught is not undone by a check that does not know of it.
+  if (health.status === 'ok' && run.stray !== undefined) setState(entry, 'degraded', run.stray, clock.now())
+  else if (health.status === 'ok') setState(entry, 'running', null, clock.now())
+  else setState(entry, 'degraded', health.reason, clock.now())
+}

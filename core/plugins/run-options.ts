@@ -1,0 +1,63 @@
+import type { Log } from 'busbar/sdk'
+import { pluginConfig } from '../config/plugin-config.js'
+import type { PluginKind } from '../database/postgres.js'
+import { faultOf } from '../frames/fault.js'
+import type { KernelServices } from '../services/container.js'
+import { isEssential, type Loaded, type PluginEntry } from './plugin-entry.js'
+import type { RunOptions } from './plugin-run.js'
+import type { PluginChoice } from './plugin-store.js'
+import { pluginProblems } from './problems.js'
+
+export interface RunParts extends Pick<RunOptions, 'http' | 'sockets' | 'closing'> {
+  readonly log: Log
+  readonly kernelServices: (id: string, kind: PluginKind) => KernelServices
+}
+
+/** Throws a 400 that names what is wrong with settings, as far as the code that would read them is known. */
+export function checkSettings({ id, loaded }: PluginEntry, config: Readonly<Record<string, unknown>>): void {
+  if (loaded === undefined) return
+  try {
+    pluginConfig(loaded.definition, config)
+  } catch (error) {
+    throw pluginProblems.config({ id, reason: faultOf(error).message })
+  }
+}
+
+/** With what a version of a plugin runs: what its manifest asks for, as far as the operator has consented, and the operator's settings. */
+export function runOptions(
+  entry: PluginEntry,
+  loaded: Loaded | undefined,
+  choice: PluginChoice | undefined,
+  parts: RunParts
+): RunOptions {
+  const {
+    id,
+    discovered: { builtIn }
+  } = entry
+  if (loaded === undefined) throw new Error(`the plugin "${id}" is not loaded`)
+  const { manifest, definition } = loaded
+  const { http, sockets, closing, log, kernelServices } = parts
+  return {
+    ...loaded,
+    http,
+    sockets,
+    closing,
+    log: log.child({ plugin: id }),
+    config: pluginConfig(definition, choice?.config ?? {}),
+    container: {
+      plugin: id,
+      builtIn,
+      needs: definition.needs ?? {},
+      asked: manifest.grants,
+      grants: builtIn
+        ? manifest.grants
+        : (choice?.grants.filter(grant => manifest.grants.includes(grant)) ?? []),
+      reachable: new Set([id, ...Object.keys(manifest.requires), ...Object.keys(manifest.optional)]),
+      registry: sockets.registry,
+      kernelServices: kernelServices(
+        id,
+        isEssential(entry) ? 'essential' : builtIn ? 'built-in' : 'third-party'
+      )
+    }
+  }
+}

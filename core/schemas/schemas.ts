@@ -1,0 +1,97 @@
+import { Ajv, type ValidateFunction } from 'ajv'
+import formats from 'ajv-formats'
+import type { TSchema } from 'busbar/sdk'
+
+// ajv-formats is CommonJS: its function is the module itself at run time, `default` by its types.
+const addFormats = (typeof formats === 'function' ? formats : (formats as { default: unknown }).default) as (
+  ajv: Ajv
+) => Ajv
+
+const options = {
+  strict: true,
+  strictTypes: false,
+  allowUnionTypes: true,
+  removeAdditional: true,
+  useDefaults: true,
+  // A `$id` names a schema within itself: another plugin, or the next version of this one, may use the same.
+  addUsedSchema: false
+} as const
+
+/** Bodies are taken as they are; path parameters and queries arrive as text and are coerced. */
+const bodies = addFormats(new Ajv({ ...options, coerceTypes: false }))
+const texts = addFormats(new Ajv({ ...options, coerceTypes: true }))
+for (const ajv of [bodies, texts]) ajv.addVocabulary(['x-required', 'x-unit'])
+
+// Schemas are module constants, so identity is the key: a reload finds what was compiled before.
+const compiled = new WeakMap<object, ValidateFunction>()
+
+type SchemaUse = 'body' | 'text'
+
+/** The validator of a schema, compiled when it is first used. */
+export function validatorOf(schema: object, use: SchemaUse): ValidateFunction {
+  const known = compiled.get(schema)
+  if (known !== undefined) return known
+  const fresh = (use === 'body' ? bodies : texts).compile(schema)
+  compiled.set(schema, fresh)
+  return fresh
+}
+
+/** What is wrong with a schema as a schema; null when nothing is. Much cheaper than compiling it. */
+export function checkSchema(schema: unknown): string | null {
+  if (typeof schema !== 'object' || schema === null) return 'it is not an object'
+  try {
+    // It is shown as JSON, to operators and in the description of the API.
+    JSON.stringify(schema)
+  } catch (error) {
+    return `it cannot be written as JSON: ${error instanceof Error ? error.message : String(error)}`
+  }
+  return bodies.validateSchema(schema) === true ? null : bodies.errorsText(bodies.errors)
+}
+
+/**
+ * What keeps a schema from being used: an unknown keyword or format, a pattern that is none, a reference to nowhere. By
+ * compilers of its own, as what they make is never used; null when nothing does.
+ */
+export function compileFault(schema: object, use: SchemaUse): string | null {
+  try {
+    const ajv = addFormats(new Ajv({ ...options, coerceTypes: use === 'text' }))
+    ajv.addVocabulary(['x-required', 'x-unit'])
+    ajv.compile(schema)
+    return null
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/** Whether some text in it is none that PostgreSQL can hold. Without recursion: bodies may be deep. */
+export function holdsBadText(body: unknown): boolean {
+  const left = [body]
+  while (left.length > 0) {
+    const value = left.pop()
+    if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed())) return true
+    if (typeof value !== 'object' || value === null) continue
+    for (const [key, inner] of Object.entries(value)) left.push(key, inner)
+  }
+  return false
+}
+
+const strict = new WeakMap<object, TSchema>()
+
+/** A copy of a body schema in which objects drop the keys they do not name; the same copy each time. */
+export function strictBody(schema: TSchema): TSchema {
+  const known = strict.get(schema)
+  if (known !== undefined) return known
+  const copy = { ...schema } as TSchema & Record<string, unknown>
+  if (copy.properties !== undefined) {
+    copy.additionalProperties ??= false
+    copy.properties = Object.fromEntries(
+      Object.entries(copy.properties as Record<string, TSchema>).map(([key, value]) => [
+        key,
+        strictBody(value)
+      ])
+    )
+  }
+  if (copy.items !== undefined && !Array.isArray(copy.items)) copy.items = strictBody(copy.items as TSchema)
+  strict.set(schema, copy)
+  return copy
+}
