@@ -1,7 +1,7 @@
 import type { ApplicationSource } from 'busbar/api/applications'
 import type { Variable } from 'busbar/api/environment'
 import type { ImageInfo } from 'busbar/api/runtime-docker'
-import { extensionPoint, service, type Problem } from 'busbar/sdk'
+import { extensionPoint, type Problem, service } from 'busbar/sdk'
 
 /** One line of a build: what the record keeps and the `build-logs` channel carries. */
 export interface BuildLogLine {
@@ -16,7 +16,11 @@ export interface BuildContext {
   readonly signal: AbortSignal
 }
 
-export interface Commit { readonly sha: string, readonly message: string, readonly author: string }
+export interface Commit {
+  readonly sha: string
+  readonly message: string
+  readonly author: string
+}
 
 export interface BuildRequest {
   readonly applicationId: string
@@ -93,7 +97,10 @@ export interface PreparedImage {
  * Rejects with a `Problem` whose message says the cause and the remedy.
  */
 export interface ImagePreparation {
-  prepare(request: ImageRequest, context: BuildContext & { onCommit(commit: Commit): Promise<void> }): Promise<PreparedImage>
+  prepare(
+    request: ImageRequest,
+    context: BuildContext & { onCommit(commit: Commit): Promise<void> }
+  ): Promise<PreparedImage>
 }
 export const imagePreparation = service<ImagePreparation>('builds.images')
 
@@ -108,25 +115,31 @@ export interface BuildLeftovers {
 export const buildLeftovers = service<BuildLeftovers>('builds.leftovers')
 
 /** Hard caps of one build. Swap is never added. */
-export interface BuildLimits { readonly memoryBytes: number, readonly cpus: number }
+export interface BuildLimits {
+  readonly memoryBytes: number
+  readonly cpus: number
+}
 
 /** A build that has not begun. */
 export interface WaitingBuild {
   readonly id: string
   readonly projectId: string
+  /** Whose project it is; absent: nobody has another one. */
+  readonly ownerId?: string
   /** When it was asked for. */
   readonly since: Date
 }
 export interface RunningBuild {
   readonly id: string
   readonly projectId: string
+  readonly ownerId?: string
   /** What it was promised. */
   readonly memoryBytes: number
 }
 export interface BuildQueue {
   readonly waiting: readonly WaitingBuild[]
   readonly running: readonly RunningBuild[]
-  /** When each project's latest build was admitted; those of long ago may be left out. */
+  /** When the latest build of each project, and of each owner, was admitted; those of long ago may be left out. */
   readonly lastAdmitted: ReadonlyMap<string, Date>
 }
 
@@ -134,11 +147,11 @@ export interface BuildQueue {
 export type WaitCause = 'builds' | 'turn' | 'memory' | 'pressure'
 export type AdmissionVerdict =
   /** `note` says what is unusual about it, for its log. */
-  | { readonly kind: 'admit', readonly limits: BuildLimits, readonly note: string | null }
+  | { readonly kind: 'admit'; readonly limits: BuildLimits; readonly note: string | null }
   /** `reason` is fit for a reader: "waiting for 1.2 GiB of memory: 2 builds are running". */
-  | { readonly kind: 'wait', readonly cause: WaitCause, readonly reason: string }
+  | { readonly kind: 'wait'; readonly cause: WaitCause; readonly reason: string }
   /** Waiting would not help: 409 E_BUILD_DISK_SHORT, 409 E_BUILD_WAIT. */
-  | { readonly kind: 'refuse', readonly problem: Problem }
+  | { readonly kind: 'refuse'; readonly problem: Problem }
 
 /**
  * Says which builds may begin, so that together they leave the platform and the applications what they need.

@@ -1,20 +1,29 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import type { Clock, Contributions, Secrets } from 'busbar/sdk'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { BuildContext, Builder, BuildLogLine, Commit, ImagePreparation, ImageRequest, PreparedImage } from './api.js'
+import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { Clock, Contributions, Secrets } from 'busbar/sdk'
+import type {
+  BuildContext,
+  Builder,
+  BuildLogLine,
+  Commit,
+  ImagePreparation,
+  ImageRequest,
+  PreparedImage
+} from './api.js'
 import type { CacheClearings } from './cache/cache-clearings.js'
-import type { GitSource } from './git/git-source.js'
 import type { LatestBuilds } from './cache/latest-builds.js'
-import type { PrivateImages } from './registry/private-images.js'
-import { problems } from './problems.js'
-import { pullImage, type ImageSource } from './registry/pulled-image.js'
-import { credentialsFor, parseRepository } from './git/repository-address.js'
 import { openRoot } from './context/source-tree.js'
-import { withTimeLimit } from './time-limit.js'
 import type { Workspaces } from './context/workspace.js'
+import type { GitSource } from './git/git-source.js'
+import { credentialsFor, parseRepository } from './git/repository-address.js'
+import { problems } from './problems.js'
+import { type ImageNames, imageTag } from './registry/image-names.js'
+import type { PrivateImages } from './registry/private-images.js'
+import { type ImageSource, pullImage } from './registry/pulled-image.js'
+import { withTimeLimit } from './time-limit.js'
 
-export interface PreparationDependencies {
+interface PreparationDependencies {
   readonly runtime: ContainerRuntime
   readonly builders: Contributions<Builder>
   readonly git: GitSource
@@ -23,6 +32,7 @@ export interface PreparationDependencies {
   readonly clock: Clock
   readonly clearings: CacheClearings
   readonly latest: LatestBuilds
+  readonly names: ImageNames
   readonly privateImages: PrivateImages
   readonly buildMinutes: number
   readonly pullMinutes: number
@@ -33,9 +43,9 @@ type GitRequest = ImageRequest & { readonly source: Extract<ImageRequest['source
 
 /** See `ImagePreparation`. */
 export class SourceToImage implements ImagePreparation {
-  constructor (private readonly dependencies: PreparationDependencies) {}
+  constructor(private readonly dependencies: PreparationDependencies) {}
 
-  async prepare (request: ImageRequest, context: PreparationContext): Promise<PreparedImage> {
+  async prepare(request: ImageRequest, context: PreparationContext): Promise<PreparedImage> {
     const { secrets } = this.dependencies
     const forget = secrets.redact(secretsOf(request))
     const log = (line: BuildLogLine): void => context.log({ ...line, msg: secrets.clean(line.msg) })
@@ -43,64 +53,85 @@ export class SourceToImage implements ImagePreparation {
       context.signal.throwIfAborted()
       const { source } = request
       return source.type === 'image'
-        ? await this.#pull({ image: source.image, applicationId: request.applicationId, auth: source.registry }, { log, signal: context.signal })
-        : await this.#build({ ...request, source }, { ...context, log, onCommit: async commit => await context.onCommit(commit) })
+        ? await this.#pull(
+            { image: source.image, applicationId: request.applicationId, auth: source.registry },
+            { log, signal: context.signal }
+          )
+        : await this.#build(
+            { ...request, source },
+            { ...context, log, onCommit: async commit => await context.onCommit(commit) }
+          )
     } finally {
       forget()
     }
   }
 
-  async #pull (source: ImageSource, context: BuildContext): Promise<PreparedImage> {
+  async #pull(source: ImageSource, context: BuildContext): Promise<PreparedImage> {
     const { clock, pullMinutes } = this.dependencies
     const problem = () => problems.pullTimeout({ image: source.image, minutes: pullMinutes })
-    return await withTimeLimit({ clock, signal: context.signal, ms: pullMinutes * 60_000, problem }, async signal =>
-      await pullImage(this.dependencies, source, { ...context, signal }))
+    return await withTimeLimit(
+      { clock, signal: context.signal, ms: pullMinutes * 60_000, problem },
+      async signal => await pullImage(this.dependencies, source, { ...context, signal })
+    )
   }
 
-  async #build (request: GitRequest, context: PreparationContext): Promise<PreparedImage> {
-    const { git, workspaces, clock, clearings, latest, buildMinutes } = this.dependencies
+  async #build(request: GitRequest, context: PreparationContext): Promise<PreparedImage> {
+    const { git, workspaces, clock, clearings, latest, names, buildMinutes } = this.dependencies
     const builder = this.#builderFor(request.buildType)
     return await workspaces.with(request.deploymentId, async folder => {
       const tree = join(folder, 'source')
       const [home, scratch] = [join(folder, 'home'), join(folder, 'scratch')]
       for (const made of [home, scratch]) await mkdir(made)
       const { repo, branch, token, rootDirectory, dockerfilePath } = request.source
-      const commit = await git.clone({ repo, branch, token, commit: request.commit, directory: tree, home }, context)
+      const commit = await git.clone(
+        { repo, branch, token, commit: request.commit, directory: tree, home },
+        context
+      )
       await context.onCommit(commit)
       const directory = await openRoot(tree, rootDirectory)
-      const tag = imageTag(request.slug, request.deploymentId)
+      const tag = imageTag({ ...request, token: await names.tokenOf(request.applicationId) })
       const problem = () => problems.buildTimeout({ minutes: buildMinutes })
       const cleared = await clearings.find(request.applicationId)
       const noCache = cleared !== undefined
-      const image = await withTimeLimit({ clock, signal: context.signal, ms: buildMinutes * 60_000, problem }, async signal =>
-        await builder.build({ ...request, directory, dockerfilePath, tag, scratch, noCache }, { log: context.log, signal }))
+      const image = await withTimeLimit(
+        { clock, signal: context.signal, ms: buildMinutes * 60_000, problem },
+        async signal =>
+          await builder.build(
+            { ...request, directory, dockerfilePath, tag, scratch, noCache },
+            { log: context.log, signal }
+          )
+      )
       if (cleared !== undefined) await clearings.settle(request.applicationId, cleared)
       await latest.save(request.applicationId, { builtAt: clock.now(), stageEnds: image.stageEnds ?? [] })
       return { reference: tag, image }
     })
   }
 
-  #builderFor (buildType: string): Builder {
+  #builderFor(buildType: string): Builder {
     const { builders } = this.dependencies
     const builder = builders.get(buildType)
-    if (builder === undefined) throw problems.buildTypeMissing({ type: buildType, available: builders.keys().sort().join(', ') || 'none' })
+    if (builder === undefined)
+      throw problems.buildTypeMissing({
+        type: buildType,
+        available: builders.keys().sort().join(', ') || 'none'
+      })
     return builder
   }
 }
 
-/** `<slug>:<first 8 of the deployment>`, in the letters that the engine allows in a name. */
-export const imageTag = (slug: string, deploymentId: string): string =>
-  `${slug.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '')}:${deploymentId.slice(0, 8)}`
-
 /** What must not show in the log of the build, in each form in which it travels. */
-function secretsOf ({ source, variables }: ImageRequest): string[] {
+function secretsOf({ source, variables }: ImageRequest): string[] {
   const secret = variables.filter(({ isSecret }) => isSecret).map(({ value }) => value)
-  if (source.type === 'image') return source.registry === undefined ? secret : [...secret, source.registry.password]
-  const written = /^https?:\/\/[^/@]*:([^/@]+)@/i.exec(source.repo)?.[1]
-  return [...secret, ...[source.token, written, credentialsOf(source)].filter(value => value !== undefined && value !== null)]
+  if (source.type === 'image')
+    return source.registry === undefined ? secret : [...secret, source.registry.password]
+  const written = /^https?:\/\/[^/@:]*:([^/@]+)@/i.exec(source.repo)?.[1]
+  return [
+    ...secret,
+    ...[source.token, written, credentialsOf(source)].filter(value => value !== undefined && value !== null)
+  ]
 }
 
-function credentialsOf (source: GitRequest['source']): string | null {
+function credentialsOf(source: GitRequest['source']): string | null {
   try {
     return credentialsFor(parseRepository(source.repo), source.token)
   } catch {

@@ -1,59 +1,363 @@
 import { problemTable } from 'busbar/sdk'
 
 export const problems = problemTable({
-  buildTypeMissing: [409, 'E_BUILD_TYPE_MISSING', 'there is no builder for the build type {type}: available are {available}; choose one of them, or turn on the plugin that provides {type}'],
-  buildTimeout: [409, 'E_BUILD_TIMEOUT', 'the build was stopped after {minutes} minutes, the limit of BUILD_TIMEOUT_MINUTES: make it faster or raise the limit'],
-  pullTimeout: [409, 'E_IMAGE_PULL_TIMEOUT', 'the pull of {image} was stopped after {minutes} minutes, the limit of IMAGE_PULL_TIMEOUT_MINUTES: raise it, or load the image into the engine'],
-  diskShort: [409, 'E_BUILD_DISK_SHORT', 'only {free} are free on {what} ({path}), and nothing is built or pulled with less than {floor}: free space (docker system df shows what takes it; docker image prune removes unused images), make the disk larger, or lower disk_floor_mib of the builds plugin'],
-  waitedTooLong: [409, 'E_BUILD_WAIT', 'the build was given up after {minutes} minutes of {reason}; {remedy}'],
-  imageOfOthers: [409, 'E_IMAGE_FOREIGN', 'image {image} was built for another application and cannot be used as a source'],
+  buildTypeMissing: [
+    409,
+    'E_BUILD_TYPE_MISSING',
+    'there is no builder for the build type {type}: available are {available}; choose one of them, or turn on the plugin that provides {type}'
+  ],
+  buildTimeout: [
+    409,
+    'E_BUILD_TIMEOUT',
+    'the build was stopped after {minutes} minutes, the limit of BUILD_TIMEOUT_MINUTES: make it faster or raise the limit'
+  ],
+  pullTimeout: [
+    409,
+    'E_IMAGE_PULL_TIMEOUT',
+    'the pull of {image} was stopped after {minutes} minutes, the limit of IMAGE_PULL_TIMEOUT_MINUTES: raise it, or load the image into the engine'
+  ],
+  diskShort: [
+    409,
+    'E_BUILD_DISK_SHORT',
+    'only {free} are free on {what} ({path}), and nothing is built or pulled with less than {floor}: free space (docker system df shows what takes it; docker image prune removes unused images), make the disk larger, or lower disk_floor_mib of the builds plugin'
+  ],
+  buildRanShort: [
+    409,
+    'E_BUILD_DISK_SHORT',
+    'the build was stopped: only {free} were left on {what} ({path}), less than {floor}{part}; make it write less (remove files in the RUN step that makes them), free space (docker system df shows what takes it), make the disk larger, or lower disk_floor_mib of the builds plugin'
+  ],
+  pullRanShort: [
+    409,
+    'E_BUILD_DISK_SHORT',
+    'the pull was stopped: only {free} were left on {what} ({path}), less than {floor}: free space (docker system df shows what takes it; docker image prune removes unused images), make the disk larger, use a smaller image, or lower disk_floor_mib of the builds plugin'
+  ],
+  buildTooLarge: [
+    409,
+    'E_BUILD_DISK_LIMIT',
+    'the build was stopped: it has written {written}, and may write {limit}: make it write less (remove files in the RUN step that makes them, copy only what is needed), or raise build_disk_mib of the builds plugin'
+  ],
+  waitedTooLong: [
+    409,
+    'E_BUILD_WAIT',
+    'the build was given up after {minutes} minutes of {reason}; {remedy}'
+  ],
+  imageOfOthers: [
+    409,
+    'E_IMAGE_FOREIGN',
+    'image {image} was built for another application and cannot be used as a source'
+  ],
+  registryUnresolved: [
+    502,
+    'E_REGISTRY_UNKNOWN',
+    'the host name of the registry {registry} could not be resolved to pull {image}: {reason}; check its spelling and the DNS settings of this machine, load the image into the engine, or, if the engine alone knows the registry, name {registry} without its port in GIT_PRIVATE_HOSTS'
+  ],
+  registryUnanswering: [
+    502,
+    'E_REGISTRY_UNREACHABLE',
+    'the registry {registry} was asked over TLS before {image} is pulled, and did not answer: {reason}; check its host and port, load the image into the engine, or, if the engine alone reaches the registry or it speaks plain HTTP, name it without its port in GIT_PRIVATE_HOSTS'
+  ],
+  registryRedirect: [
+    502,
+    'E_REGISTRY_ANSWER',
+    'the registry {registry} redirects whoever asks for {image}, which is not followed: {reason}; check the host and port'
+  ],
+  registryQuiet: [
+    502,
+    'E_REGISTRY_FAILING',
+    'the Docker Engine could not pull {image}, although its registry {registry} answers: the log of dockerd says why; to be told here, name the registry without its port in GIT_PRIVATE_HOSTS, or load the image into the engine'
+  ],
+  badImageName: [
+    400,
+    'E_IMAGE_REFERENCE',
+    '{image} is not the name of an image: write name:tag, registry.example.com/name:tag or name@sha256:…; ids are no names'
+  ],
+  badDockerfile: [
+    422,
+    'E_BUILD_DOCKERFILE',
+    'the Dockerfile {dockerfile} is not valid: line {line}: {reason}'
+  ],
+  dockerfileBuildKit: [
+    422,
+    'E_BUILD_BUILDKIT',
+    'line {line} of the Dockerfile {dockerfile} asks for BuildKit ({reason}), but images are built here by the classic builder, whose limits on memory and CPU hold: write the step without it'
+  ],
+  dockerfileLabel: [
+    422,
+    'E_BUILD_LABELS',
+    'line {line} of the Dockerfile {dockerfile} sets the label {label}, by which the platform knows whose a thing is; take that LABEL out'
+  ],
 
-  toolMissing: [409, 'E_BUILD_TOOL_MISSING', '{program} was not found on the PATH of the platform: {what}. {install}; or choose another build type'],
-  toolFailed: [422, 'E_BUILD_TOOL', '{program} {how}: {reason}; the lines before this one in the build log say more'],
-  toolNoImage: [422, 'E_BUILD_TOOL_RESULT', '{program} ended without an error, but the Docker Engine has no image {image}: see whether {program} uses another engine'],
-  toolDenied: [409, 'E_BUILD_TOOL_DENIED', '{program} was not given an image by its registry: {reason}; builds have no account of a registry: name a public image, load it into the engine, or put the account into the config.json of the folder that DOCKER_CONFIG of the platform names'],
-  buildKitAway: [409, 'E_BUILD_BUILDKIT_AWAY', 'railpack found no BuildKit at {address}: start one (docker run -d --name buildkit --privileged -p 127.0.0.1:1234:1234 moby/buildkit --addr tcp://0.0.0.0:1234), or set BUILDKIT_HOST to the address of yours'],
+  toolMissing: [
+    409,
+    'E_BUILD_TOOL_MISSING',
+    '{program} was not found on the PATH of the platform: {what}. {install}; or choose another build type'
+  ],
+  toolFailed: [
+    422,
+    'E_BUILD_TOOL',
+    '{program} {how}: {reason}; the lines before this one in the build log say more'
+  ],
+  toolNoImage: [
+    422,
+    'E_BUILD_TOOL_RESULT',
+    '{program} ended without an error, but the Docker Engine has no image {image}: see whether {program} uses another engine'
+  ],
+  toolDenied: [
+    409,
+    'E_BUILD_TOOL_DENIED',
+    '{program} was not given an image by its registry: {reason}; builds have no account of a registry: name a public image, load it into the engine, or put the account into the config.json of the folder that DOCKER_CONFIG of the platform names'
+  ],
+  buildKitAway: [
+    409,
+    'E_BUILD_BUILDKIT_AWAY',
+    'railpack found no BuildKit at {address}: start one (docker run -d --name buildkit --privileged -p 127.0.0.1:1234:1234 moby/buildkit --addr tcp://0.0.0.0:1234), or set BUILDKIT_HOST to the address of yours'
+  ],
   badBuildpack: [409, 'E_BUILD_BUILDPACK', 'the buildpack {buildpack} is not used: {reason}'],
-  siteMissing: [409, 'E_BUILD_SITE_MISSING', 'there is no site to serve: an index.html was looked for in {folders}; {found}; name the folder by the variable STATIC_DIRECTORY, or set the root directory'],
-  siteNotBuilt: [422, 'E_BUILD_SITE_MISSING', '{command} left nothing to serve: an index.html was looked for in {folders}; found were: {found}; name the folder by the variable STATIC_DIRECTORY'],
-  staticImage: [502, 'E_BUILD_STATIC_IMAGE', 'the image that static sites are served by, or built in, cannot be had: {reason}; or name another one by static_image and static_build_image of the builds plugin'],
+  siteMissing: [
+    409,
+    'E_BUILD_SITE_MISSING',
+    'there is no site to serve: an index.html was looked for in {folders}; {found}; name the folder by the variable STATIC_DIRECTORY, or set the root directory'
+  ],
+  siteNotBuilt: [
+    422,
+    'E_BUILD_SITE_MISSING',
+    '{command} left nothing to serve: an index.html was looked for in {folders}; found were: {found}; name the folder by the variable STATIC_DIRECTORY'
+  ],
+  staticImage: [
+    502,
+    'E_BUILD_STATIC_IMAGE',
+    'the image that static sites are served by, or built in, cannot be had: {reason}; or name another one by static_image and static_build_image of the builds plugin'
+  ],
   badPackage: [409, 'E_BUILD_PACKAGE', 'package.json is not valid: {reason}'],
   badChoice: [409, 'E_BUILD_VARIABLE', 'the variable {name} is {value}: write {allowed}'],
   cacheBusy: [409, 'E_BUILD_CACHE_BUSY', '{reason}'],
 
-  badRepository: [400, 'E_SOURCE_ADDRESS', '{repo} is no address of a Git repository: write https://host/owner/repository.git'],
-  sshRepository: [400, 'E_SOURCE_SSH', '{repo} is an SSH address, which cannot be cloned: give the https address of the repository, and an access token if it is private'],
+  badRepository: [
+    400,
+    'E_SOURCE_ADDRESS',
+    '{repo} is no address of a Git repository: write https://host/owner/repository.git'
+  ],
+  sshRepository: [
+    400,
+    'E_SOURCE_SSH',
+    '{repo} is an SSH address, which cannot be cloned: give the https address of the repository, and an access token if it is private'
+  ],
   badBranch: [400, 'E_SOURCE_BRANCH_NAME', 'invalid branch name: {branch}'],
   badCommit: [400, 'E_SOURCE_COMMIT_NAME', '{commit} is not the full name of a commit'],
-  hostPrivate: [409, 'E_SOURCE_HOST_PRIVATE', 'the repository host {host} has the private or local address {address}, which is not cloned from: add it to GIT_PRIVATE_HOSTS (a list of hosts and ranges, or allow) if it is meant'],
-  hostMetadata: [409, 'E_SOURCE_HOST_METADATA', 'the repository host {host} has the address {address}, which gives cloud machines their credentials and is never cloned from'],
-  badPrivateHosts: [503, 'E_SOURCE_PRIVATE_HOSTS', 'GIT_PRIVATE_HOSTS holds {entry}, which is neither allow, deny, a host name, an address nor a range such as 10.0.0.0/8'],
-  hostUnknown: [502, 'E_SOURCE_HOST_UNKNOWN', 'the repository host {host} could not be resolved ({reason}): check its spelling and the DNS settings of this machine'],
-  unreachable: [502, 'E_SOURCE_UNREACHABLE', 'the repository {repo} could not be reached: {reason}; check that its host is up and that this machine may connect to it'],
-  tls: [502, 'E_SOURCE_TLS', 'no secure connection to the repository {repo}: {reason}; check the certificate of its host'],
-  timeout: [502, 'E_SOURCE_TIMEOUT', 'cloning {repo} was stopped after {minutes} minutes: check the connection to its host, or make the repository smaller'],
-  redirect: [502, 'E_SOURCE_REDIRECT', 'the repository {repo} redirects to {target}, which is not followed: {reason}'],
-  needsCredentials: [409, 'E_SOURCE_CREDENTIALS', 'the repository {repo} does not exist or is private: check the address, or give the application an access token that may read it'],
-  credentialsRefused: [409, 'E_SOURCE_CREDENTIALS', 'the host of {repo} refused the access token: it may have expired or lack the right to read this repository; give the application a new one'],
-  forbidden: [409, 'E_SOURCE_FORBIDDEN', 'the host of {repo} forbids reading it (403): check what the access token is allowed to do, and whether the host blocks this machine'],
-  repositoryMissing: [409, 'E_SOURCE_NOT_FOUND', 'the repository {repo} was not found: check the address; if it is private, give the application an access token that may read it'],
-  branchMissing: [409, 'E_SOURCE_BRANCH', 'branch {branch} does not exist in {repo}: push it, or set another branch'],
-  empty: [409, 'E_SOURCE_EMPTY', 'nothing to clone from {repo}: it has no commits yet, or it is not the address of a Git repository'],
-  commitMissing: [409, 'E_SOURCE_COMMIT', 'commit {commit} does not exist in {repo} any more: it was probably replaced by a forced push; deploy the branch instead'],
-  tooLarge: [409, 'E_SOURCE_SIZE', 'the repository {repo} is larger than {limit} MiB, the checkout_mib of the builds plugin: take large files out of it or raise the limit'],
-  tooManyFiles: [409, 'E_SOURCE_SIZE', 'the repository {repo} has more than {limit} files and directories, more than a build may have: take generated files out of it'],
-  tooMuchMemory: [409, 'E_SOURCE_SIZE', 'reading the repository {repo} was stopped: its host sent something that takes more than {limit} MiB of memory; check the address, and take very large files out of the repository'],
-  notGit: [502, 'E_SOURCE_ANSWER', 'the host of {repo} does not answer as a Git server does: {reason}; check the address, and any proxy in between'],
-  damaged: [502, 'E_SOURCE_DAMAGED', 'what the host of {repo} sent is incomplete or damaged: {reason}; deploy again, and if it stays so, have the repository checked on its host (git fsck)'],
-  diskFull: [507, 'E_SOURCE_DISK_FULL', 'the repository {repo} could not be checked out, the disk of BUSBAR_DIR is full: {reason}; free space on it, or lower checkout_mib of the builds plugin'],
-  badFileName: [409, 'E_SOURCE_FILE_NAME', 'the repository {repo} holds a path that this machine cannot write: {reason}; rename it'],
+  hostPrivate: [
+    409,
+    'E_SOURCE_HOST_PRIVATE',
+    'the {use} {host} has the private or local address {address}, which builds do not connect to: add it to GIT_PRIVATE_HOSTS (a list of hosts and ranges, or allow) if it is meant'
+  ],
+  hostMetadata: [
+    409,
+    'E_SOURCE_HOST_METADATA',
+    'the {use} {host} has the address {address}, which gives cloud machines their credentials and is never connected to'
+  ],
+  badPrivateHosts: [
+    503,
+    'E_SOURCE_PRIVATE_HOSTS',
+    'GIT_PRIVATE_HOSTS holds {entry}, which is neither allow, deny, a host name, an address nor a range such as 10.0.0.0/8'
+  ],
+  hostUnknown: [
+    502,
+    'E_SOURCE_HOST_UNKNOWN',
+    'the {use} {host} could not be resolved ({reason}): check its spelling and the DNS settings of this machine'
+  ],
+  unreachable: [
+    502,
+    'E_SOURCE_UNREACHABLE',
+    'the repository {repo} could not be reached: {reason}; check that its host is up and that this machine may connect to it'
+  ],
+  tls: [
+    502,
+    'E_SOURCE_TLS',
+    'no secure connection to the repository {repo}: {reason}; check the certificate of its host'
+  ],
+  timeout: [
+    502,
+    'E_SOURCE_TIMEOUT',
+    'cloning {repo} was stopped after {minutes} minutes: check the connection to its host, or make the repository smaller'
+  ],
+  redirect: [
+    502,
+    'E_SOURCE_REDIRECT',
+    'the repository {repo} redirects to {target}, which is not followed: {reason}'
+  ],
+  needsCredentials: [
+    409,
+    'E_SOURCE_CREDENTIALS',
+    'the repository {repo} does not exist or is private: check the address, or give the application an access token that may read it'
+  ],
+  credentialsRefused: [
+    409,
+    'E_SOURCE_CREDENTIALS',
+    'the host of {repo} refused the access token: it may have expired or lack the right to read this repository; give the application a new one'
+  ],
+  forbidden: [
+    409,
+    'E_SOURCE_FORBIDDEN',
+    'the host of {repo} forbids reading it (403): check what the access token is allowed to do, and whether the host blocks this machine'
+  ],
+  repositoryMissing: [
+    409,
+    'E_SOURCE_NOT_FOUND',
+    'the repository {repo} was not found: check the address; if it is private, give the application an access token that may read it'
+  ],
+  branchMissing: [
+    409,
+    'E_SOURCE_BRANCH',
+    'branch {branch} does not exist in {repo}: push it, or set another branch'
+  ],
+  empty: [
+    409,
+    'E_SOURCE_EMPTY',
+    'nothing to clone from {repo}: it has no commits yet, or it is not the address of a Git repository'
+  ],
+  commitMissing: [
+    409,
+    'E_SOURCE_COMMIT',
+    'commit {commit} does not exist in {repo} any more: it was probably replaced by a forced push; deploy the branch instead'
+  ],
+  tooLarge: [
+    409,
+    'E_SOURCE_SIZE',
+    'the repository {repo} is larger than {limit} MiB, the checkout_mib of the builds plugin: take large files out of it or raise the limit'
+  ],
+  tooManyFiles: [
+    409,
+    'E_SOURCE_SIZE',
+    'the repository {repo} has more than {limit} files and directories, more than a build may have: take generated files out of it'
+  ],
+  archiveTooLarge: [
+    409,
+    'E_BUILD_ARCHIVE',
+    'the Dockerfile {dockerfile} {adds} {path}, and what it ADDs unpacks to more than {limit} MiB, as much as a build may write (build_disk_mib, and what the disks have free): take less, or fetch and unpack it in a RUN step'
+  ],
+  archiveSparse: [
+    409,
+    'E_BUILD_ARCHIVE',
+    'the Dockerfile {dockerfile} {adds} {path}, an archive with sparse files, which may unpack to any size: pack it without --sparse'
+  ],
+  archiveUnreadable: [
+    409,
+    'E_BUILD_ARCHIVE',
+    'the Dockerfile {dockerfile} {adds} {path}, an archive that is damaged: pack it anew, or COPY it, which does not unpack'
+  ],
+  archiveProgram: [
+    409,
+    'E_BUILD_ARCHIVE',
+    'the Dockerfile {dockerfile} {adds} {path}, which the platform cannot look into without the program {program}: install it on the machine of the platform, or pack the archive with gzip'
+  ],
+  archiveUnmeasured: [
+    409,
+    'E_BUILD_ARCHIVE',
+    'the Dockerfile {dockerfile} {adds} {path}, and how much that unpacks to could not be found out: {reason}; make the archive smaller, or fetch and unpack it in a RUN step'
+  ],
+  pathsTooLong: [
+    409,
+    'E_SOURCE_SIZE',
+    'the paths of the files and directories of the repository {repo} are longer than {limit} MiB together, more than a build may have: take generated files out of it'
+  ],
+  tooMuchMemory: [
+    409,
+    'E_SOURCE_SIZE',
+    'reading the repository {repo} was stopped: its host sent something that takes more than {limit} MiB of memory; check the address, and take very large files out of the repository'
+  ],
+  notGit: [
+    502,
+    'E_SOURCE_ANSWER',
+    'the host of {repo} does not answer as a Git server does: {reason}; check the address, and any proxy in between'
+  ],
+  damaged: [
+    502,
+    'E_SOURCE_DAMAGED',
+    'what the host of {repo} sent is incomplete or damaged: {reason}; deploy again, and if it stays so, have the repository checked on its host (git fsck)'
+  ],
+  diskFull: [
+    507,
+    'E_SOURCE_DISK_FULL',
+    'the repository {repo} could not be checked out, the disk of BUSBAR_DIR is full: {reason}; free space on it, or lower checkout_mib of the builds plugin'
+  ],
+  badFileName: [
+    409,
+    'E_SOURCE_FILE_NAME',
+    'the repository {repo} holds a path that this machine cannot write: {reason}; rename it'
+  ],
   gitFailed: [502, 'E_SOURCE_GIT', 'cloning {repo} failed: {reason}'],
   gitTooOld: [503, 'E_SOURCE_GIT_VERSION', 'git {version} is too old: {wanted} or newer is needed{why}'],
 
-  pathEscapes: [400, 'E_SOURCE_PATH', '{field} is {path}, which leaves the repository: give a path inside it, relative and without ..'],
-  linkEscapes: [409, 'E_SOURCE_LINK', '{path} is a symbolic link that leads out of the source tree: replace it by the file itself'],
-  rootMissing: [409, 'E_SOURCE_ROOT', 'the root directory {path} does not exist in the repository; directories there are: {found}'],
+  badFileAddress: [
+    409,
+    'E_REMOTE_FILE_ADDRESS',
+    '{url} is no address of a remote file: write https://host/path'
+  ],
+  fileRedirect: [
+    409,
+    'E_REMOTE_FILE_REDIRECT',
+    'the remote file {url} redirects to {target}, which is not followed: {reason}'
+  ],
+  fileStatus: [
+    409,
+    'E_REMOTE_FILE_STATUS',
+    'the remote file {url} was not handed out: its host answered {status}; check the address'
+  ],
+  fileUnreachable: [
+    502,
+    'E_REMOTE_FILE_UNREACHABLE',
+    'the remote file {url} could not be fetched: {reason}; check the address, and try again'
+  ],
+  fileTimeout: [
+    502,
+    'E_REMOTE_FILE_TIMEOUT',
+    'the remote file {url} was given up: {reason}; check the connection to its host, or put the file into the repository'
+  ],
+  remoteFileTooLarge: [
+    409,
+    'E_REMOTE_FILE_SIZE',
+    'the remote file {url} is larger than {limit} MiB, more than a remote file may be: fetch it in a RUN step'
+  ],
+  remoteFilesTooLarge: [
+    409,
+    'E_REMOTE_FILE_SIZE',
+    'the files that ADD fetches are larger than {limit} MiB together, the checkout_mib of the builds plugin: fetch what is large in a RUN step, or raise the limit'
+  ],
+  remoteFileUnnamed: [
+    422,
+    'E_BUILD_DOCKERFILE',
+    'nothing tells the name of the file at {url}, and the destination {destination} is a folder or could be one: write the name of the file into the destination'
+  ],
+  remoteFileName: [
+    422,
+    'E_BUILD_DOCKERFILE',
+    'the file at {url} is called {name}, which no file of an image can be: fetch it in a RUN step'
+  ],
+  fileDiskFull: [
+    507,
+    'E_REMOTE_FILE_DISK_FULL',
+    'the remote file {url} could not be stored, the disk of BUSBAR_DIR is full: free space on it'
+  ],
+
+  pathEscapes: [
+    400,
+    'E_SOURCE_PATH',
+    '{field} is {path}, which leaves the repository: give a path inside it, relative and without ..'
+  ],
+  linkEscapes: [
+    409,
+    'E_SOURCE_LINK',
+    '{path} is a symbolic link that leads out of the source tree: replace it by the file itself'
+  ],
+  rootMissing: [
+    409,
+    'E_SOURCE_ROOT',
+    'the root directory {path} does not exist in the repository; directories there are: {found}'
+  ],
   dockerfileMissing: [409, 'E_SOURCE_DOCKERFILE', 'there is no Dockerfile at {path}; {found}'],
   badIgnore: [409, 'E_SOURCE_IGNORE', '{file} cannot be used: {reason}'],
-  fileTooLarge: [409, 'E_SOURCE_FILE_SIZE', '{path} is larger than {limit} KiB, more than a file of its kind needs']
+  fileTooLarge: [
+    409,
+    'E_SOURCE_FILE_SIZE',
+    '{path} is larger than {limit} KiB, more than a file of its kind needs'
+  ]
 })

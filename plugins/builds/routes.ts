@@ -1,30 +1,39 @@
-import { allow, list, statusResponse, type RouteDeclarer } from 'busbar/sdk'
+import { inApplication } from 'busbar/api/applications'
+import { allow, list, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import type { Builds } from './index.js'
 import { builderAnswer, cacheAnswer } from './schemas.js'
 
 const group = 'Application Resources'
 const cache = '/api/projects/:projectId/applications/:applicationId/cache'
-const ofApplication = { param: 'projectId', chain: { applicationId: 'application' } } as const
 
-export function routes (route: RouteDeclarer<Builds>) {
+export function routes(route: RouteDeclarer<Builds>) {
   route({
-    method: 'GET', url: cache, group, summary: 'Get Build Cache',
-    access: allow.token('read', { project: ofApplication }),
+    method: 'GET',
+    url: cache,
+    group,
+    summary: 'Get Build Cache',
+    access: allow.token('read', { project: inApplication }),
     schema: { response: { 200: cacheAnswer } },
     // The engine walks through all its volumes for this.
     timeoutMs: 120_000,
     handler: async ({ params }, { caches }) => await caches.read(params.applicationId)
   })
   route({
-    method: 'DELETE', url: cache, group, summary: 'Clear Build Cache',
-    access: allow.token('write', { project: ofApplication }),
+    method: 'DELETE',
+    url: cache,
+    group,
+    summary: 'Clear Build Cache',
+    access: allow.token('write', { project: inApplication }),
     schema: { response: { 200: statusResponse } },
     timeoutMs: 120_000,
     audit: { action: 'clear_build_cache', resource: 'application', id: { param: 'applicationId' } },
     handler: async ({ params }, { caches }) => await caches.clear(params.applicationId)
   })
   route({
-    method: 'GET', url: '/api/builders', group, summary: 'Get Builders',
+    method: 'GET',
+    url: '/api/builders',
+    group,
+    summary: 'Get Builders',
     access: allow.token('read', { project: 'none' }),
     schema: { response: { 200: list(builderAnswer) } },
     handler: async (_request, { listBuilders }) => await listBuilders()

@@ -1,9 +1,14 @@
-import { nullable, object, Type, type Static } from 'busbar/sdk'
+import { nullable, object, type Static, Type } from 'busbar/sdk'
 
 const bytes = Type.Integer({ minimum: 0 })
 
 export const cacheAnswer = object({ build_cache_bytes: bytes, launch_cache_bytes: bytes, total_bytes: bytes })
 export type CacheAnswer = Static<typeof cacheAnswer>
 
-export const builderAnswer = object({ build_type: Type.String(), plugin: Type.String(), available: Type.Boolean(), reason: nullable(Type.String()) })
+export const builderAnswer = object({
+  build_type: Type.String(),
+  plugin: Type.String(),
+  available: Type.Boolean(),
+  reason: nullable(Type.String())
+})
 export type BuilderAnswer = Static<typeof builderAnswer>

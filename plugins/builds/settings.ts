@@ -1,34 +1,92 @@
-import { maybe, object, Type, type Static } from 'busbar/sdk'
 import { availableParallelism, totalmem } from 'node:os'
+import { maybe, object, type Static, Type } from 'busbar/sdk'
 import type { BuildLimits } from './api.js'
 
 export type { BuildLimits }
 
-const image = (default_: string, description: string) => Type.String({ minLength: 1, maxLength: 300, default: default_, description })
+const image = (default_: string, description: string) =>
+  Type.String({ minLength: 1, maxLength: 300, default: default_, description })
 
 /** The images that builders work with. */
 const images = {
-  static_image: image('nginxinc/nginx-unprivileged:stable-alpine', 'Image with nginx that static sites are served by'),
-  static_build_image: image('node:22-alpine', 'Image with Node.js that builds static sites which have a build script'),
+  static_image: image(
+    'nginxinc/nginx-unprivileged:stable-alpine',
+    'Image with nginx that static sites are served by'
+  ),
+  static_build_image: image(
+    'node:22-alpine',
+    'Image with Node.js that builds static sites which have a build script'
+  ),
   buildpacks_builder: image('heroku/builder:24', 'Buildpacks builder of applications that choose none')
 }
 
 /** What an operator may set; absent values follow the machine. */
 export const settings = object({
-  memory_mib: maybe(Type.Integer({ minimum: 128, description: 'Memory a build may use, MiB; an equal share of 60 % of the machine, at least 512, unless set' })),
-  cpus: maybe(Type.Number({ minimum: 0.1, description: 'Cores a build may use; an equal share of all but half a core unless set' })),
-  concurrent: maybe(Type.Integer({ minimum: 1, maximum: 64, description: 'Builds at once; as many as have 2 GiB and two cores each, at most 4, unless set' })),
-  reserve_mib: maybe(Type.Integer({ minimum: 0, description: 'Free memory that builds leave to the platform and the applications, MiB; a tenth of the machine, 128 to 1024, unless set' })),
-  disk_floor_mib: Type.Integer({ minimum: 0, default: 1024, description: 'With less free disk than this nothing is built or pulled, MiB' }),
-  wait_minutes: Type.Integer({ minimum: 1, maximum: 10_080, default: 60, description: 'How long a build may wait for its turn' }),
-  checkout_mib: Type.Integer({ minimum: 1, default: 2048, description: 'How large a checked-out repository may be, MiB' }),
+  memory_mib: maybe(
+    Type.Integer({
+      minimum: 128,
+      description:
+        'Memory a build may use, MiB; an equal share of 60 % of the machine, at least 512, unless set'
+    })
+  ),
+  cpus: maybe(
+    Type.Number({
+      minimum: 0.1,
+      description: 'Cores a build may use; an equal share of all but half a core unless set'
+    })
+  ),
+  concurrent: maybe(
+    Type.Integer({
+      minimum: 1,
+      maximum: 64,
+      description: 'Builds at once; as many as have 2 GiB and two cores each, at most 4, unless set'
+    })
+  ),
+  reserve_mib: maybe(
+    Type.Integer({
+      minimum: 0,
+      description:
+        'Free memory that builds leave to the platform and the applications, MiB; a tenth of the machine, 128 to 1024, unless set'
+    })
+  ),
+  disk_floor_mib: Type.Integer({
+    minimum: 0,
+    default: 1024,
+    description:
+      'With less free disk than this nothing is built or pulled, and what is under way is stopped, MiB'
+  }),
+  build_disk_mib: Type.Integer({
+    minimum: 1,
+    default: 10_240,
+    description: 'How much one build may write on the engine, MiB'
+  }),
+  failed_steps_mib: Type.Integer({
+    minimum: 0,
+    default: 1024,
+    description: 'How much the steps of failed builds of one application may keep for its next one, MiB'
+  }),
+  wait_minutes: Type.Integer({
+    minimum: 1,
+    maximum: 10_080,
+    default: 60,
+    description: 'How long a build may wait for its turn'
+  }),
+  checkout_mib: Type.Integer({
+    minimum: 1,
+    default: 2048,
+    description:
+      'How large a checked-out repository may be, and together what the ADDs of one build fetch, MiB'
+  }),
   ...images
 })
 /** Those that say how much is built at once. */
-export type BuildSettings = Omit<Static<typeof settings>, keyof typeof images>
+export type BuildSettings = Omit<
+  Static<typeof settings>,
+  keyof typeof images | 'build_disk_mib' | 'failed_steps_mib'
+>
 
 /** How many builds run at once, and what each may use: together they fit into what builds may have. */
-export interface BuildSlots {
+interface BuildSlots {
   readonly count: number
   /** The hard caps of one build: the same whatever else is built, so that a build never fails for its neighbours. */
   readonly each: BuildLimits
@@ -44,32 +102,44 @@ const memoryShare = 0.6
 const comfortable = { memoryBytes: 2048 * mebibyte, cpus: 2 } as const
 const maxDefaultCount = 4
 
-export function buildSlots (config: BuildSettings, machine: { readonly memoryBytes: number, readonly cores: number }): BuildSlots {
+export function buildSlots(
+  config: BuildSettings,
+  machine: { readonly memoryBytes: number; readonly cores: number }
+): BuildSlots {
   const memory = config.memory_mib === undefined ? undefined : config.memory_mib * mebibyte
   const share = Math.max(leastMemoryBytes, Math.floor(machine.memoryBytes * memoryShare))
   const cores = Math.max(0.5, machine.cores - 0.5)
-  const fitting = Math.floor(Math.min(share / (memory ?? comfortable.memoryBytes), machine.cores / (config.cpus ?? comfortable.cpus), maxDefaultCount))
+  const fitting = Math.floor(
+    Math.min(
+      share / (memory ?? comfortable.memoryBytes),
+      machine.cores / (config.cpus ?? comfortable.cpus),
+      maxDefaultCount
+    )
+  )
   const count = config.concurrent ?? Math.max(1, fitting)
   const each = {
     memoryBytes: memory ?? Math.max(leastMemoryBytes, Math.floor(share / count)),
-    cpus: Math.min(machine.cores, config.cpus ?? Math.max(0.1, Math.floor(cores / count * 100) / 100))
+    cpus: Math.min(machine.cores, config.cpus ?? Math.max(0.1, Math.floor((cores / count) * 100) / 100))
   }
   return {
     count,
     each,
     memoryBytes: Math.max(share, each.memoryBytes),
-    reserveBytes: config.reserve_mib === undefined
-      ? Math.min(1024 * mebibyte, Math.max(128 * mebibyte, Math.floor(machine.memoryBytes / 10)))
-      : config.reserve_mib * mebibyte
+    reserveBytes:
+      config.reserve_mib === undefined
+        ? Math.min(1024 * mebibyte, Math.max(128 * mebibyte, Math.floor(machine.memoryBytes / 10)))
+        : config.reserve_mib * mebibyte
   }
 }
 
 /** What one build may use where nobody has looked at the engine's machine. */
-export const buildLimits = (config: BuildSettings, machine = { memoryBytes: totalmem(), cores: availableParallelism() }): BuildLimits =>
-  buildSlots(config, machine).each
+export const buildLimits = (
+  config: BuildSettings,
+  machine = { memoryBytes: totalmem(), cores: availableParallelism() }
+): BuildLimits => buildSlots(config, machine).each
 
 /** A number of minutes from the environment; what is no positive number counts as absent. */
-export function minutes (value: string | undefined, fallback: number): number {
+export function minutes(value: string | undefined, fallback: number): number {
   const number = Number(value)
   return value !== undefined && Number.isFinite(number) && number > 0 ? number : fallback
 }

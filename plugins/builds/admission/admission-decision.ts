@@ -1,8 +1,8 @@
 import type { Problem } from 'busbar/sdk'
 import type { AdmissionVerdict, BuildLimits, RunningBuild, WaitCause } from '../api.js'
-import { amount, counted } from './admission-words.js'
 import { problems } from '../problems.js'
-import { buildSlots, type BuildSettings } from '../settings.js'
+import { type BuildSettings, buildSlots } from '../settings.js'
+import { amount, counted } from './admission-words.js'
 
 /** What is free, as far as it can be known. */
 export interface Machine {
@@ -11,7 +11,7 @@ export interface Machine {
   /** Without swapping; undefined where the builds run on another machine. */
   readonly availableBytes: number | undefined
   /** The limit on the platform's own processes: a build is fetched and sent by them. */
-  readonly own: { readonly limitBytes: number, readonly usedBytes: number } | undefined
+  readonly own: { readonly limitBytes: number; readonly usedBytes: number } | undefined
   readonly disks: readonly Disk[]
   /** Undefined where the kernel does not tell. */
   readonly pressure: Pressure | undefined
@@ -47,7 +47,12 @@ const thrashingFull = 20
  * Whether one more build may begin, beside those that run. Nothing is waited for that may never come: when
  * nothing runs, only a short disk is in the way for ever, and that is refused with its remedy.
  */
-export function decide ({ machine, running, settings, waitedMs }: {
+export function decide({
+  machine,
+  running,
+  settings,
+  waitedMs
+}: {
   readonly machine: Machine
   readonly running: readonly RunningBuild[]
   readonly settings: BuildSettings
@@ -59,7 +64,11 @@ export function decide ({ machine, running, settings, waitedMs }: {
   const need = slots.each.memoryBytes
   const isAlone = running.length === 0
   const isPatient = isAlone && waitedMs >= patienceMs
-  if (running.length >= slots.count) return wait('builds', `another build to end: ${areRunning(running)}, and this machine takes ${slots.count} at once`)
+  if (running.length >= slots.count)
+    return wait(
+      'builds',
+      `another build to end: ${areRunning(running)}, and this machine takes ${slots.count} at once`
+    )
 
   const promised = running.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
   const over = promised + need - slots.memoryBytes
@@ -67,20 +76,38 @@ export function decide ({ machine, running, settings, waitedMs }: {
 
   const { own } = machine
   if (own !== undefined && own.limitBytes - own.usedBytes < ownHeadroomBytes && !isPatient) {
-    return wait('memory', `memory for the platform itself, which uses ${amount(own.usedBytes)} of its limit of ${amount(own.limitBytes)}: ${areRunning(running)}`)
+    return wait(
+      'memory',
+      `memory for the platform itself, which uses ${amount(own.usedBytes)} of its limit of ${amount(own.limitBytes)}: ${areRunning(running)}`
+    )
   }
   if (!isPatient) {
     const pressure = underPressure(machine.pressure, isAlone)
-    if (pressure !== undefined) return wait('pressure', `the machine to calm down, as ${pressure}: ${areRunning(running)}`)
+    if (pressure !== undefined)
+      return wait('pressure', `the machine to calm down, as ${pressure}: ${areRunning(running)}`)
   }
-  return withinMemory({ machine, running, limits: slots.each, promised, reserveBytes: slots.reserveBytes, isPatient })
+  return withinMemory({
+    machine,
+    running,
+    limits: slots.each,
+    promised,
+    reserveBytes: slots.reserveBytes,
+    isPatient
+  })
 }
 
 /**
  * Running builds are counted with all they were promised, although part of it is in use and missing from what
  * is free already: they may still take the rest, and then the applications would pay for it.
  */
-function withinMemory ({ machine: { availableBytes }, running, limits, promised, reserveBytes, isPatient }: {
+function withinMemory({
+  machine: { availableBytes },
+  running,
+  limits,
+  promised,
+  reserveBytes,
+  isPatient
+}: {
   readonly machine: Machine
   readonly running: readonly RunningBuild[]
   readonly limits: BuildLimits
@@ -88,36 +115,69 @@ function withinMemory ({ machine: { availableBytes }, running, limits, promised,
   readonly reserveBytes: number
   readonly isPatient: boolean
 }): AdmissionVerdict {
-  const admit = (memoryBytes: number, note: string | null = null): AdmissionVerdict => ({ kind: 'admit', limits: { ...limits, memoryBytes }, note })
+  const admit = (memoryBytes: number, note: string | null = null): AdmissionVerdict => ({
+    kind: 'admit',
+    limits: { ...limits, memoryBytes },
+    note
+  })
   if (availableBytes === undefined) return admit(limits.memoryBytes)
   const spare = Math.max(0, availableBytes - reserveBytes - promised)
   if (spare >= limits.memoryBytes) return admit(limits.memoryBytes)
-  if (running.length > 0) return wait('memory', `${amount(limits.memoryBytes - spare)} of memory: ${areRunning(running)}`)
+  if (running.length > 0)
+    return wait('memory', `${amount(limits.memoryBytes - spare)} of memory: ${areRunning(running)}`)
   const least = Math.min(leastMemoryBytes, limits.memoryBytes)
-  if (spare >= least) return admit(spare, `Only ${amount(availableBytes)} of memory are free, so this build may use ${amount(spare)} instead of ${amount(limits.memoryBytes)}`)
+  if (spare >= least)
+    return admit(
+      spare,
+      `Only ${amount(availableBytes)} of memory are free, so this build may use ${amount(spare)} instead of ${amount(limits.memoryBytes)}`
+    )
   if (isPatient) {
-    return admit(least, `Only ${amount(availableBytes)} of memory are free: the build begins with ${amount(least)}, and applications may be slowed down meanwhile`)
+    return admit(
+      least,
+      `Only ${amount(availableBytes)} of memory are free: the build begins with ${amount(least)}, and applications may be slowed down meanwhile`
+    )
   }
-  return wait('memory', `${amount(least - spare)} of memory: only ${amount(availableBytes)} are free, ${amount(reserveBytes)} of which are left to the platform and the applications`)
+  return wait(
+    'memory',
+    `${amount(least - spare)} of memory: only ${amount(availableBytes)} are free, ${amount(reserveBytes)} of which are left to the platform and the applications`
+  )
 }
 
 /** Why nothing may be built or pulled; undefined when no disk is short. */
-export function shortDisk ({ disks }: Pick<Machine, 'disks'>, { disk_floor_mib: floor }: Pick<BuildSettings, 'disk_floor_mib'>): Problem | undefined {
+export function shortDisk(
+  { disks }: Pick<Machine, 'disks'>,
+  { disk_floor_mib: floor }: Pick<BuildSettings, 'disk_floor_mib'>
+): Problem | undefined {
   const short = disks.find(({ freeBytes }) => freeBytes < floor * mebibyte)
-  return short === undefined ? undefined : problems.diskShort({ free: amount(short.freeBytes), what: short.what, path: short.path, floor: amount(floor * mebibyte) })
+  return short === undefined
+    ? undefined
+    : problems.diskShort({
+        free: amount(short.freeBytes),
+        what: short.what,
+        path: short.path,
+        floor: amount(floor * mebibyte)
+      })
 }
 
-function underPressure (pressure: Pressure | undefined, isAlone: boolean): string | undefined {
+function underPressure(pressure: Pressure | undefined, isAlone: boolean): string | undefined {
   if (pressure === undefined) return undefined
-  if (pressure.memoryFull >= (isAlone ? thrashingFull : crowded.memoryFull)) return `its memory is used up (everything waited for it ${percent(pressure.memoryFull)} of the time)`
+  if (pressure.memoryFull >= (isAlone ? thrashingFull : crowded.memoryFull))
+    return `its memory is used up (everything waited for it ${percent(pressure.memoryFull)} of the time)`
   if (isAlone) return undefined
-  if (pressure.ioFull >= crowded.ioFull) return `its disks are busy (everything waited for them ${percent(pressure.ioFull)} of the time)`
-  if (pressure.cpuSome >= crowded.cpuSome) return `its processors are busy (work waited for them ${percent(pressure.cpuSome)} of the time)`
+  if (pressure.ioFull >= crowded.ioFull)
+    return `its disks are busy (everything waited for them ${percent(pressure.ioFull)} of the time)`
+  if (pressure.cpuSome >= crowded.cpuSome)
+    return `its processors are busy (work waited for them ${percent(pressure.cpuSome)} of the time)`
   return undefined
 }
 
-export const wait = (cause: WaitCause, reason: string): AdmissionVerdict => ({ kind: 'wait', cause, reason: `waiting for ${reason}` })
+export const wait = (cause: WaitCause, reason: string): AdmissionVerdict => ({
+  kind: 'wait',
+  cause,
+  reason: `waiting for ${reason}`
+})
 
-const areRunning = ({ length }: readonly RunningBuild[]): string => length === 0 ? 'no build is running' : counted(length, 'build is running', 'builds are running')
+const areRunning = ({ length }: readonly RunningBuild[]): string =>
+  length === 0 ? 'no build is running' : counted(length, 'build is running', 'builds are running')
 
 const percent = (value: number): string => `${Math.round(value)} %`

@@ -14,33 +14,61 @@ export interface Surroundings {
 }
 
 /** Reads what is free now. What cannot be read is taken for plentiful: a platform must not stop building for want of a file. */
-export async function readMachine ({ directory, engine, root = '/' }: Surroundings): Promise<Machine> {
+export async function readMachine({ directory, engine, root = '/' }: Surroundings): Promise<Machine> {
   const place = engine?.place ?? 'here'
   const [memory, cgroup, pressure, disks] = await Promise.all([
-    readMemory(root), readCgroup(root), readPressure(root), readDisks(directory, engine, root)
+    readMemory(root),
+    readCgroup(root),
+    readPressure(root),
+    readDisks({ directory, engine, root })
   ])
   const total = Math.min(engine?.memoryBytes ?? Infinity, memory?.totalBytes ?? totalmem())
   const shared = place === 'around' ? undefined : cgroup.outer
   const isShared = shared !== undefined && shared.limitBytes < total
-  const own = place === 'around' ? cgroup.inner ?? cgroup.outer : cgroup.inner
+  const own = place === 'around' ? (cgroup.inner ?? cgroup.outer) : cgroup.inner
   return {
     cores: engine?.cores ?? availableParallelism(),
-    memoryBytes: place === 'elsewhere' ? engine?.memoryBytes ?? total : isShared ? shared.limitBytes : total,
-    availableBytes: place === 'elsewhere' ? undefined
-      : Math.min(memory?.availableBytes ?? Infinity, isShared ? shared.limitBytes - shared.usedBytes : memory === undefined ? total : Infinity),
+    memoryBytes:
+      place === 'elsewhere' ? (engine?.memoryBytes ?? total) : isShared ? shared.limitBytes : total,
+    availableBytes:
+      place === 'elsewhere'
+        ? undefined
+        : Math.min(
+            memory?.availableBytes ?? Infinity,
+            isShared ? shared.limitBytes - shared.usedBytes : memory === undefined ? total : Infinity
+          ),
     own: own !== undefined && own.limitBytes < (memory?.totalBytes ?? totalmem()) ? own : undefined,
     disks,
     pressure: place === 'elsewhere' ? undefined : pressure
   }
 }
 
-const read = async (...path: string[]): Promise<string | undefined> => await readFile(join(...path), 'utf8').catch(() => undefined)
+const read = async (...path: string[]): Promise<string | undefined> =>
+  await readFile(join(...path), 'utf8').catch(() => undefined)
 
-async function readMemory (root: string): Promise<{ totalBytes: number, availableBytes: number } | undefined> {
+/** What follows a word at the beginning of a line. */
+const lineAfter = (text: string | undefined, word: string): string | undefined =>
+  text
+    ?.split('\n')
+    .find(line => line.startsWith(word))
+    ?.slice(word.length)
+
+/** `4:cpu,memory:/path`: the path of the group whose controllers include the memory. */
+const memoryGroup = (groups: string): string | undefined =>
+  groups
+    .split('\n')
+    .map(line => line.split(':'))
+    .find(([, controllers = '']) => controllers.split(',').includes('memory'))
+    ?.slice(2)
+    .join(':')
+
+async function readMemory(root: string): Promise<{ totalBytes: number; availableBytes: number } | undefined> {
   const text = await read(root, 'proc/meminfo')
-  const kilobytes = (name: string): number => Number(new RegExp(`^${name}: +(\\d+) kB$`, 'm').exec(text ?? '')?.[1])
+  const kilobytes = (name: string): number => Number.parseInt(lineAfter(text, `${name}:`) ?? '', 10)
   const [totalBytes, availableBytes] = [kilobytes('MemTotal') * 1024, kilobytes('MemAvailable') * 1024]
-  return Number.isFinite(totalBytes) && Number.isFinite(availableBytes) ? { totalBytes, availableBytes } : undefined
+  return Number.isFinite(totalBytes) && Number.isFinite(availableBytes)
+    ? { totalBytes, availableBytes }
+    : undefined
 }
 
 type Limit = NonNullable<Machine['own']>
@@ -49,13 +77,22 @@ type Limit = NonNullable<Machine['own']>
  * The memory limits on this process. `outer` is that of the topmost group to be seen: there is one inside a
  * container, and the whole container shares it. `inner` is the tightest below, that of a service for example.
  */
-async function readCgroup (root: string): Promise<{ outer: Limit | undefined, inner: Limit | undefined }> {
-  const groups = await read(root, 'proc/self/cgroup') ?? ''
-  const version2 = /^0::(.*)$/m.exec(groups)?.[1]
-  const version1 = /^\d+:(?:[^:]*,)?memory(?:,[^:]*)?:(.*)$/m.exec(groups)?.[1]
-  const [mount, path, names] = version1 === undefined
-    ? [join(root, 'sys/fs/cgroup'), version2, { limit: 'memory.max', usage: 'memory.current', cache: 'inactive_file' }]
-    : [join(root, 'sys/fs/cgroup/memory'), version1, { limit: 'memory.limit_in_bytes', usage: 'memory.usage_in_bytes', cache: 'total_inactive_file' }]
+async function readCgroup(root: string): Promise<{ outer: Limit | undefined; inner: Limit | undefined }> {
+  const groups = (await read(root, 'proc/self/cgroup')) ?? ''
+  const version2 = lineAfter(groups, '0::')
+  const version1 = memoryGroup(groups)
+  const [mount, path, names] =
+    version1 === undefined
+      ? [
+          join(root, 'sys/fs/cgroup'),
+          version2,
+          { limit: 'memory.max', usage: 'memory.current', cache: 'inactive_file' }
+        ]
+      : [
+          join(root, 'sys/fs/cgroup/memory'),
+          version1,
+          { limit: 'memory.limit_in_bytes', usage: 'memory.usage_in_bytes', cache: 'total_inactive_file' }
+        ]
   let inner: Limit | undefined
   for (let at = path ?? '/'; at !== '/' && at !== '.'; at = dirname(at)) {
     const limit = await readLimit(join(mount, at), names)
@@ -65,25 +102,35 @@ async function readCgroup (root: string): Promise<{ outer: Limit | undefined, in
 }
 
 /** Undefined where there is no limit, or none that a number could mean. */
-async function readLimit (folder: string, names: { readonly limit: string, readonly usage: string, readonly cache: string }): Promise<Limit | undefined> {
+async function readLimit(
+  folder: string,
+  names: { readonly limit: string; readonly usage: string; readonly cache: string }
+): Promise<Limit | undefined> {
   const limitBytes = Number(await read(folder, names.limit))
   // `max` in version 2, the largest page-aligned number in version 1.
   if (!(limitBytes > 0 && limitBytes < 2 ** 60)) return undefined
   const usage = Number(await read(folder, names.usage))
   // What the kernel only keeps of files is given up when somebody needs the memory.
-  const cache = Number(new RegExp(`^${names.cache} (\\d+)$`, 'm').exec(await read(folder, 'memory.stat') ?? '')?.[1])
-  return { limitBytes, usedBytes: Number.isFinite(usage) ? Math.max(0, usage - (Number.isFinite(cache) ? cache : 0)) : 0 }
+  const cache = Number(lineAfter(await read(folder, 'memory.stat'), `${names.cache} `) ?? NaN)
+  return {
+    limitBytes,
+    usedBytes: Number.isFinite(usage) ? Math.max(0, usage - (Number.isFinite(cache) ? cache : 0)) : 0
+  }
 }
 
 /** A kernel may be built without PSI, or started with it turned off: then the files are missing or cannot be read. */
-async function readPressure (root: string): Promise<Pressure | undefined> {
-  const [cpu, memory, io] = await Promise.all(['cpu', 'memory', 'io'].map(async name => await read(root, 'proc/pressure', name)))
+async function readPressure(root: string): Promise<Pressure | undefined> {
+  const [cpu, memory, io] = await Promise.all(
+    ['cpu', 'memory', 'io'].map(async name => await read(root, 'proc/pressure', name))
+  )
   if (cpu === undefined && memory === undefined && io === undefined) return undefined
-  const average = (text: string | undefined, line: 'some' | 'full'): number => Number(new RegExp(`^${line} avg10=([\\d.]+)`, 'm').exec(text ?? '')?.[1] ?? 0)
+  const average = (text: string | undefined, line: 'some' | 'full'): number =>
+    Number.parseFloat(lineAfter(text, `${line} avg10=`) ?? '0')
   return { cpuSome: average(cpu, 'some'), memoryFull: average(memory, 'full'), ioFull: average(io, 'full') }
 }
 
-async function readDisks (directory: string, engine: Surroundings['engine'], root: string): Promise<Disk[]> {
+/** What is free on the disks that builds write to; where the engine is elsewhere its own is not known. */
+export async function readDisks({ directory, engine, root = '/' }: Surroundings): Promise<Disk[]> {
   const wanted: Array<Omit<Disk, 'freeBytes'>> = [{ what: 'the disk of BUSBAR_DIR', path: directory }]
   // From inside a container the engine's folder cannot be seen, but the container's own root lies on its disk.
   if (engine?.place === 'here') wanted.push({ what: 'the disk of the Docker Engine', path: engine.dataRoot })
@@ -91,7 +138,12 @@ async function readDisks (directory: string, engine: Surroundings['engine'], roo
   const disks: Disk[] = []
   for (const { what, path } of wanted) {
     const stats = await statfs(path).catch(() => undefined)
-    if (stats !== undefined) disks.push({ what, path: engine?.place === 'around' && path === root ? engine.dataRoot : path, freeBytes: stats.bavail * stats.bsize })
+    if (stats !== undefined)
+      disks.push({
+        what,
+        path: engine?.place === 'around' && path === root ? engine.dataRoot : path,
+        freeBytes: stats.bavail * stats.bsize
+      })
   }
   return disks
 }

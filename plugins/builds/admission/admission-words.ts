@@ -7,4 +7,5 @@ export const amount = (bytes: number): string => {
 }
 
 /** `1 build is running`, `2 builds are running`. */
-export const counted = (count: number, one: string, more: string): string => `${count} ${count === 1 ? one : more}`
+export const counted = (count: number, one: string, more: string): string =>
+  `${count} ${count === 1 ? one : more}`

@@ -1,12 +1,12 @@
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import type { Clock, Instance } from 'busbar/sdk'
-import type { AdmissionVerdict, BuildAdmission, BuildContext, BuildQueue, Commit, ImagePreparation, ImageRequest, PreparedImage } from '../api.js'
-import { shortDisk, type Machine } from './admission-decision.js'
-import { readMachine, type Surroundings } from './admission-readings.js'
+import type { AdmissionVerdict, BuildAdmission, BuildQueue, ImageRequest } from '../api.js'
+import { type BuildSettings, buildSlots } from '../settings.js'
+import { type Disk, type Machine, shortDisk } from './admission-decision.js'
+import { readDisks, readMachine, type Surroundings } from './admission-readings.js'
 import { decideQueue } from './admission-turns.js'
-import { buildSlots, type BuildSettings } from '../settings.js'
 
-export interface AdmissionParts {
+interface AdmissionParts {
   readonly runtime: Pick<ContainerRuntime, 'info'>
   readonly instance: Pick<Instance, 'directory'>
   readonly clock: Clock
@@ -25,53 +25,55 @@ const engineLimitMs = 2000
  * in what is free.
  */
 export class Admission implements BuildAdmission {
-  #engine: { readonly facts: Surroundings['engine'], readonly readAt: number } | undefined
+  #engine: { readonly facts: Surroundings['engine']; readonly readAt: number } | undefined
 
-  constructor (private readonly parts: AdmissionParts) {}
+  constructor(private readonly parts: AdmissionParts) {}
 
-  async decide (queue: BuildQueue): Promise<ReadonlyMap<string, AdmissionVerdict>> {
+  async decide(queue: BuildQueue): Promise<ReadonlyMap<string, AdmissionVerdict>> {
     const { settings, clock } = this.parts
     return decideQueue(queue, { machine: await this.#machine(), settings, now: clock.now() })
   }
 
   /** Refuses while a disk is short: a pull needs no turn, but room. */
-  async requireDisk (): Promise<void> {
+  async requireDisk(): Promise<void> {
     const short = shortDisk(await this.#machine(), this.parts.settings)
     if (short !== undefined) throw short
   }
 
   /** What a build gets that nobody has asked for. */
-  async usualLimits (): Promise<ImageRequest['limits']> {
+  async usualLimits(): Promise<ImageRequest['limits']> {
     return buildSlots(this.parts.settings, await this.#machine()).each
   }
 
-  async #machine (): Promise<Machine> {
-    return await readMachine({ directory: await this.parts.instance.directory(), engine: await this.#engineFacts() })
+  /** What is free on each disk that builds write to. */
+  async disks(): Promise<readonly Disk[]> {
+    // Where the engine keeps its data does not change; asking it again could take longer than a disk takes to fill.
+    const engine = this.#engine?.facts ?? (await this.#engineFacts())
+    return await readDisks({ directory: await this.parts.instance.directory(), engine })
   }
 
-  async #engineFacts (): Promise<Surroundings['engine']> {
+  async #machine(): Promise<Machine> {
+    return await readMachine({
+      directory: await this.parts.instance.directory(),
+      engine: await this.#engineFacts()
+    })
+  }
+
+  async #engineFacts(): Promise<Surroundings['engine']> {
     const now = performance.now()
     if (this.#engine !== undefined && now - this.#engine.readAt < engineFactsMs) return this.#engine.facts
     const { runtime, clock } = this.parts
     const done = new AbortController()
     const facts = await Promise.race([
       runtime.info().catch(() => undefined),
-      clock.sleep(engineLimitMs, done.signal).catch(() => {}).then(() => undefined)
+      clock
+        .sleep(engineLimitMs, done.signal)
+        .catch(() => {})
+        .then(() => undefined)
     ])
     done.abort()
     // Away: asked again the next time.
     this.#engine = facts === undefined ? undefined : { facts, readAt: now }
     return facts
-  }
-}
-
-/** Preparation that begins only where there is room on the disks, and never without limits. */
-export class AdmittedPreparation implements ImagePreparation {
-  constructor (private readonly preparation: ImagePreparation, private readonly admission: Admission) {}
-
-  async prepare (request: ImageRequest, context: BuildContext & { onCommit(commit: Commit): Promise<void> }): Promise<PreparedImage> {
-    await this.admission.requireDisk()
-    const limits = request.limits ?? await this.admission.usualLimits()
-    return await this.preparation.prepare({ ...request, limits }, context)
   }
 }

@@ -1,12 +1,12 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import { isProblem, type Exec, type Instance, type Problem } from 'busbar/sdk'
 import { access, constants, mkdir } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
+import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import { type Exec, type Instance, isProblem, type Problem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
 import { problems } from '../problems.js'
 
 /** A foreign program that turns a source tree into an image on the engine. */
-export interface Tool {
+interface Tool {
   readonly program: string
   /** What it is, after its name. */
   readonly what: string
@@ -20,7 +20,7 @@ export interface ToolParts {
   readonly instance: Pick<Instance, 'directory' | 'environment'>
 }
 
-export interface ToolRun {
+interface ToolRun {
   readonly args: readonly string[]
   /** The application's variables. */
   readonly env: Readonly<Record<string, string>>
@@ -35,7 +35,17 @@ export interface ToolRun {
 }
 
 /** Of the platform's environment, what a program needs to reach the world as the platform does. */
-const inherited = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'DOCKER_CONFIG']
+const inherited = [
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'no_proxy',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  'DOCKER_CONFIG'
+]
 
 // The time limit of the build comes by the signal; this one only has to be longer.
 const timeoutMs = 24 * 60 * 60_000
@@ -43,53 +53,70 @@ const keptLines = 40
 const maxReason = 500
 
 export class CommandLineTool {
-  constructor (private readonly parts: ToolParts, private readonly tool: Tool) {}
+  constructor(
+    private readonly parts: ToolParts,
+    private readonly tool: Tool
+  ) {}
 
   /** Why it cannot be used on this machine; null when it can. */
-  async unavailable (): Promise<string | null> {
-    return await this.#find() ? null : this.#missing().message
+  async unavailable(): Promise<string | null> {
+    return (await this.#find()) ? null : this.#missing().message
   }
 
   /** Throws what `unavailable` says. */
-  async require (): Promise<void> {
-    if (!await this.#find()) throw this.#missing()
+  async require(): Promise<void> {
+    if (!(await this.#find())) throw this.#missing()
   }
 
-  async run ({ args, env, own, directory, scratch, explain }: ToolRun, { log, signal }: BuildContext): Promise<void> {
+  async run(
+    { args, env, own, directory, scratch, explain }: ToolRun,
+    { log, signal }: BuildContext
+  ): Promise<void> {
     const { program } = this.tool
     const lines: string[] = []
-    const { exitCode, signal: endedBy } = await this.parts.exec.run([program, ...args], {
-      cwd: directory,
-      env: { ...env, ...await this.#environment(scratch), ...own },
-      timeoutMs,
-      maxOutputBytes: 0,
-      signal,
-      onLine: (line, stream) => {
-        const msg = plain(line)
-        if (msg.trim() === '') return
-        lines.push(msg)
-        if (lines.length > keptLines) lines.shift()
-        log({ level: 'info', stream, msg })
-      }
-    }).catch((error: unknown) => {
-      signal.throwIfAborted()
-      throw isProblem(error) && error.code === 'E_EXEC_NOT_FOUND' ? this.#missing() : error
-    })
+    const { exitCode, signal: endedBy } = await this.parts.exec
+      .run([program, ...args], {
+        cwd: directory,
+        env: { ...env, ...(await this.#environment(scratch)), ...own },
+        timeoutMs,
+        maxOutputBytes: 0,
+        signal,
+        onLine: (line, stream) => {
+          const msg = plain(line)
+          if (msg.trim() === '') return
+          lines.push(msg)
+          if (lines.length > keptLines) lines.shift()
+          log({ level: 'info', stream, msg })
+        }
+      })
+      .catch((error: unknown) => {
+        signal.throwIfAborted()
+        throw isProblem(error) && error.code === 'E_EXEC_NOT_FOUND' ? this.#missing() : error
+      })
     if (exitCode === 0) return
-    throw explain?.(lines.join('\n')) ?? problems.toolFailed({ program, how: exitCode === null ? `was ended by ${endedBy ?? 'a signal'}` : `ended with exit code ${exitCode}`, reason: reasonIn(lines) })
+    throw (
+      explain?.(lines.join('\n')) ??
+      problems.toolFailed({
+        program,
+        how: exitCode === null ? `was ended by ${endedBy ?? 'a signal'}` : `ended with exit code ${exitCode}`,
+        reason: reasonIn(lines)
+      })
+    )
   }
 
   /** What the program itself obeys. It comes after the application's variables, so none of those can replace it. */
-  async #environment (scratch: string): Promise<Record<string, string>> {
+  async #environment(scratch: string): Promise<Record<string, string>> {
     const { instance, runtime } = this.parts
     // Its own: the platform's home may hold credentials that are not meant for whoever deploys.
     const home = join(await instance.directory(), 'tools', this.tool.program)
     await mkdir(home, { recursive: true, mode: 0o700 })
-    const given = inherited.map(name => [name, instance.environment(name)] as const).filter(([, value]) => value !== undefined)
+    const given = inherited
+      .map(name => [name, instance.environment(name)] as const)
+      .filter(([, value]) => value !== undefined)
     return {
-      ...Object.fromEntries(given) as Record<string, string>,
+      ...(Object.fromEntries(given) as Record<string, string>),
       ...this.#path(),
-      ...await runtime.commandEnvironment(),
+      ...(await runtime.commandEnvironment()),
       HOME: home,
       TMPDIR: scratch,
       LANG: 'C.UTF-8',
@@ -97,32 +124,44 @@ export class CommandLineTool {
     }
   }
 
-  #path (): { readonly PATH?: string } {
+  #path(): { readonly PATH?: string } {
     const PATH = this.parts.instance.environment('PATH')
     return PATH === undefined ? {} : { PATH }
   }
 
-  async #find (): Promise<boolean> {
+  async #find(): Promise<boolean> {
     const { PATH } = this.#path()
     // Then only starting it can tell.
     if (PATH === undefined) return true
     for (const folder of PATH.split(delimiter)) {
-      if (folder !== '' && await access(join(folder, this.tool.program), constants.X_OK).then(() => true, () => false)) return true
+      if (
+        folder !== '' &&
+        (await access(join(folder, this.tool.program), constants.X_OK).then(
+          () => true,
+          () => false
+        ))
+      )
+        return true
     }
     return false
   }
 
-  #missing () {
+  #missing() {
     return problems.toolMissing({ ...this.tool })
   }
 }
 
 /** Without colours and cursor movements; of a line that was drawn over, what was last there. */
 const plain = (line: string): string =>
-  line.replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g, '').replace(/\r$/, '').replace(/^.*\r/s, '')
+  line
+    .replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g, '')
+    .replace(/\r$/, '')
+    .replace(/^.*\r/s, '')
 
 /** The line that most likely says what went wrong. */
-function reasonIn (lines: readonly string[]): string {
-  const telling = lines.findLast(line => /\b(error|failed|fatal|cannot|denied|no such|not found)\b/i.test(line))
+function reasonIn(lines: readonly string[]): string {
+  const telling = lines.findLast(line =>
+    /\b(error|failed|fatal|cannot|denied|no such|not found)\b/i.test(line)
+  )
   return (telling ?? lines.at(-1) ?? 'it said nothing').trim().slice(0, maxReason)
 }

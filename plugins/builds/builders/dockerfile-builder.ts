@@ -1,57 +1,160 @@
+import { join } from 'node:path'
 import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
-import { isProblem } from 'busbar/sdk'
-import type { Builder, BuildContext, BuildLimits, BuildRequest } from '../api.js'
-import { checkOutsideImages, outsideImages } from './base-images.js'
-import { chooseFiles, packFiles } from '../context/build-context.js'
-import { declaredArguments, labelDockerfile } from './dockerfile.js'
-import type { PrivateImages } from '../registry/private-images.js'
-import { problems } from '../problems.js'
+import type { BuildContext, Builder, BuildLimits, BuildRequest } from '../api.js'
+import { chooseFiles, contextDockerfile, packFiles } from '../context/build-context.js'
 import { cleanPath, describeDockerfiles, readSource } from '../context/source-tree.js'
+import type { RemoteCopies } from '../dockerfile/generate.js'
+import { declaredArguments } from '../dockerfile/parse-dockerfile.js'
+import type { RemoteAdd } from '../dockerfile/remote-files.js'
+import { problems } from '../problems.js'
+import { builderPrefix } from '../registry/image-names.js'
+import type { PrivateImages } from '../registry/private-images.js'
+import { type ArchiveRules, checkArchives } from './added-archives.js'
+import { buildChecked, readDockerfile } from './checked-build.js'
+import { FetchedFiles, type FetchRules, filesFolder } from './fetched-files.js'
+
+interface DockerfileParts {
+  readonly runtime: ContainerRuntime
+  readonly usualLimits: BuildLimits
+  readonly privateImages: PrivateImages
+  /** For the addresses of ADD. */
+  readonly fetching: FetchRules
+  readonly archives: ArchiveRules
+}
 
 /** Builds with the Dockerfile of the source. */
 export class DockerfileBuilder implements Builder {
-  constructor (private readonly runtime: ContainerRuntime, private readonly usualLimits: BuildLimits, private readonly privateImages: PrivateImages) {}
+  constructor(private readonly parts: DockerfileParts) {}
 
-  async build (request: BuildRequest, { log, signal }: BuildContext): Promise<ImageInfo> {
-    const { applicationId, deploymentId, projectId, directory, tag, limits = this.usualLimits } = request
-    const dockerfile = cleanPath(request.dockerfilePath === '' ? 'Dockerfile' : request.dockerfilePath, 'the Dockerfile path')
-    const text = await readSource(directory, dockerfile)
-    if (text === undefined) throw problems.dockerfileMissing({ path: dockerfile, found: await describeDockerfiles(directory) })
-    const { buildArgs, secret } = chooseArguments(declaredArguments(text), request.variables)
-    for (const name of secret) {
-      log({ level: 'warning', msg: `ARG ${name} is left empty: the variable is secret, and build arguments can be read from the image` })
+  async build(request: BuildRequest, context: BuildContext): Promise<ImageInfo> {
+    const { log, signal } = context
+    const {
+      applicationId,
+      deploymentId,
+      projectId,
+      directory,
+      tag,
+      noCache,
+      limits = this.parts.usualLimits
+    } = request
+    const name = cleanPath(
+      request.dockerfilePath === '' ? 'Dockerfile' : request.dockerfilePath,
+      'the Dockerfile path'
+    )
+    const text = await readSource(directory, name)
+    if (text === undefined)
+      throw problems.dockerfileMissing({ path: name, found: await describeDockerfiles(directory) })
+    const dockerfile = readDockerfile(text, name)
+    if (dockerfile.syntax !== null)
+      log({
+        level: 'warning',
+        msg: `The line # syntax= of ${name} has no effect: images are built by the engine's classic builder`
+      })
+    const { buildArgs, secret } = chooseArguments(declaredArguments(dockerfile), request.variables)
+    for (const variable of secret) {
+      log({
+        level: 'warning',
+        msg: `ARG ${variable} is left empty: the variable is secret, and build arguments can be read from the image`
+      })
     }
-    await checkOutsideImages(outsideImages(text, buildArgs), applicationId, { runtime: this.runtime, privateImages: this.privateImages }, { log, signal })
-    log({ level: 'info', msg: `Building ${tag} with ${dockerfile} (${Math.round(limits.memoryBytes / 2 ** 20)} MiB of memory, ${limits.cpus} CPUs)` })
-    const owner = { projectId, applicationId, deploymentId }
-    const files = await chooseFiles(directory, dockerfile, signal)
+    log({
+      level: 'info',
+      msg: `Building ${tag} with ${name} (${Math.round(limits.memoryBytes / 2 ** 20)} MiB of memory, ${limits.cpus} CPUs)`
+    })
+    const files = await chooseFiles(directory, name, signal)
     if (files.unreadable.length > 0) log({ level: 'warning', msg: unreadableNote(files.unreadable) })
-    const build = async (content: string, isLabelled?: true): Promise<ImageInfo> =>
-      await this.runtime.build(packFiles(directory, files, dockerfile, content), { tag, dockerfile, buildArgs, owner, isLabelled, noCache: request.noCache, ...limits },
-        { signal, onLine: line => log({ level: 'info', stream: 'stdout', msg: line }) })
-    const labelled = labelDockerfile(text, await this.runtime.imageLabels(owner))
+    const fetched = new FetchedFiles(this.parts.fetching, join(request.scratch, 'fetched'), name)
+    const build = async (fetch: (adds: readonly RemoteAdd[]) => Promise<RemoteCopies>): Promise<ImageInfo> =>
+      await buildChecked(
+        this.parts,
+        {
+          dockerfile,
+          name,
+          tag,
+          owner: { projectId, applicationId, deploymentId },
+          buildArgs,
+          limits,
+          noCache,
+          fetch,
+          checkAdded: async sources =>
+            await checkArchives(
+              sources,
+              { directory, included: files.included, scratch: request.scratch, dockerfile: name },
+              this.parts.archives,
+              context
+            ),
+          files: content => ({ context: packFiles(directory, files, content), dockerfile: contextDockerfile })
+        },
+        { log: context.log, signal, onLine: line => log({ level: 'info', stream: 'stdout', msg: line }) }
+      )
+    const image = filesImage(request)
+    let isMade = false
     try {
-      return await build(labelled, true)
-    } catch (error) {
-      if (isProblem(error) && /no such image: sha256:/i.test(error.message)) {
-        log({ level: 'info', msg: 'A step of an earlier build, with which this one began, was removed meanwhile; building again' })
-        return await build(labelled, true)
-      }
-      if (!isProblem(error) || error.code !== 'E_BUILD_DOCKERFILE') throw error
-      // As the user wrote it, so that the line in the error is a line of the user's file.
-      return await build(text)
+      return await build(async adds => {
+        for (const add of adds) await fetched.fetch(add, context)
+        isMade = true
+        const { id } = await this.#imageOf(fetched, image, request, context)
+        return new Map(
+          adds.map(({ instruction, addresses }) => [
+            instruction,
+            { from: id, sources: addresses.map(address => fetched.sourceOf(address)) }
+          ])
+        )
+      })
+    } finally {
+      if (isMade)
+        await this.parts.runtime.removeImage(image).catch(() => {
+          log({ level: 'warning', msg: `The image ${image} of this build could not be removed` })
+        })
     }
+  }
+
+  /**
+   * Fetched files as an image of their own, from which the build copies: in its build context they would be part of
+   * what `COPY .` takes.
+   */
+  async #imageOf(
+    fetched: FetchedFiles,
+    tag: string,
+    { applicationId, deploymentId, projectId, limits = this.parts.usualLimits }: BuildRequest,
+    context: BuildContext
+  ): Promise<ImageInfo> {
+    return await buildChecked(
+      this.parts,
+      {
+        dockerfile: readDockerfile(`FROM scratch\nCOPY ${filesFolder} /\n`, contextDockerfile),
+        name: contextDockerfile,
+        tag,
+        owner: { projectId, applicationId, deploymentId },
+        buildArgs: {},
+        limits,
+        files: content => ({ context: fetched.context(content), dockerfile: contextDockerfile })
+      },
+      { ...context, onLine: line => context.log({ level: 'debug', stream: 'stdout', msg: line }) }
+    )
   }
 }
 
+/** A name that no Dockerfile may use. What a killed build leaves goes with the images of its application. */
+const filesImage = ({ applicationId, deploymentId }: BuildRequest): string =>
+  `${builderPrefix}${applicationId}-files:${deploymentId}`
+
 const unreadableNote = (paths: readonly string[]): string =>
-  `${paths.length} file${paths.length === 1 ? '' : 's'} or directories are left out of the build, because their names are not UTF-8: ${paths.slice(0, 5).map(path => JSON.stringify(path)).join(', ')}; rename them`
+  `${paths.length} file${paths.length === 1 ? '' : 's'} or directories are left out of the build, because their names are not UTF-8: ${paths
+    .slice(0, 5)
+    .map(path => JSON.stringify(path))
+    .join(', ')}; rename them`
 
 /** The variables a Dockerfile asks for by ARG; those that are secret are only named. */
-export function chooseArguments (declared: ReadonlySet<string>, variables: BuildRequest['variables']): { buildArgs: Record<string, string>, secret: string[] } {
+export function chooseArguments(
+  declared: ReadonlySet<string>,
+  variables: BuildRequest['variables']
+): { buildArgs: Record<string, string>; secret: string[] } {
   const wanted = variables.filter(({ key }) => declared.has(key))
   return {
-    buildArgs: Object.fromEntries(wanted.filter(({ isSecret }) => !isSecret).map(({ key, value }) => [key, value])),
+    buildArgs: Object.fromEntries(
+      wanted.filter(({ isSecret }) => !isSecret).map(({ key, value }) => [key, value])
+    ),
     secret: wanted.filter(({ isSecret }) => isSecret).map(({ key }) => key)
   }
 }

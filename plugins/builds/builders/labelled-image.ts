@@ -1,18 +1,19 @@
-import type { ContainerRuntime, ImageInfo, Owner } from 'busbar/api/runtime-docker'
-import type { Log } from 'busbar/sdk'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import type { ImageInfo } from 'busbar/api/runtime-docker'
+import type { Log } from 'busbar/sdk'
 import { pack } from 'tar-fs'
 import type { BuildContext, BuildRequest } from '../api.js'
-import { labelDockerfile } from './dockerfile.js'
 import { problems } from '../problems.js'
+import { type ImageNames, unlabelledName } from '../registry/image-names.js'
+import type { ResolverParts } from '../registry/image-resolver.js'
+import { findByName } from '../registry/local-image.js'
 import type { BuildLimits } from '../settings.js'
+import { buildChecked, readDockerfile } from './checked-build.js'
 
-const dockerfile = 'Dockerfile'
-
-export interface LabellingParts {
-  readonly runtime: ContainerRuntime
+export interface LabellingParts extends ResolverParts {
+  readonly names: ImageNames
   readonly usualLimits: BuildLimits
   readonly log: Log
 }
@@ -21,36 +22,54 @@ export interface LabellingParts {
  * An image that a foreign program makes, as one of ours. Not every program can set labels, so it makes
  * an image under a name that only this application uses, and the engine puts the labels on top.
  */
-export async function labelledImage (
-  { runtime, usualLimits, log }: LabellingParts,
-  { program, request }: { readonly program: string, readonly request: BuildRequest },
+export async function labelledImage(
+  parts: LabellingParts,
+  { program, request }: { readonly program: string; readonly request: BuildRequest },
   context: BuildContext,
   make: (name: string) => Promise<void>
 ): Promise<ImageInfo> {
+  const { runtime, usualLimits, log, names } = parts
   const { applicationId, projectId, deploymentId, tag, scratch, limits = usualLimits } = request
-  const owner: Owner = { projectId, applicationId, deploymentId }
-  const made = unlabelledName(applicationId)
+  const made = unlabelledName(applicationId, await names.tokenOf(applicationId))
   // One that a killed build has left must not be taken for the result of this one.
   await runtime.removeImage(made)
   try {
     await make(made)
-    if (await runtime.image(made) === undefined) throw problems.toolNoImage({ program, image: made })
-    const text = labelDockerfile(`FROM ${made}\n`, await runtime.imageLabels(owner))
-    return await runtime.build(await singleFile(join(scratch, 'label'), text), { tag, dockerfile, buildArgs: {}, owner, isLabelled: true, ...limits }, {
-      signal: context.signal,
-      onLine: line => context.log({ level: 'debug', stream: 'stdout', msg: line })
+    const image = await findByName(runtime, made)
+    if (image === undefined) throw problems.toolNoImage({ program, image: made })
+    const directory = join(scratch, 'label')
+    await mkdir(directory)
+    const name = 'Dockerfile'
+    const files = (text: string): { readonly context: Readable; readonly dockerfile: string } => ({
+      context: singleFile(directory, name, text),
+      dockerfile: name
     })
+    return await buildChecked(
+      parts,
+      {
+        dockerfile: readDockerfile(`FROM ${made}\n`, name),
+        name,
+        tag,
+        owner: { projectId, applicationId, deploymentId },
+        buildArgs: {},
+        limits,
+        own: new Map([[made, image.id]]),
+        files
+      },
+      { ...context, onLine: line => context.log({ level: 'debug', stream: 'stdout', msg: line }) }
+    )
   } finally {
-    await runtime.removeImage(made).catch((error: unknown) => { log.warn({ err: error, applicationId, image: made }, 'the image of a build tool could not be removed') })
+    await runtime.removeImage(made).catch((error: unknown) => {
+      log.warn({ err: error, applicationId, image: made }, 'the image of a build tool could not be removed')
+    })
   }
 }
 
-/** The name under which a foreign program leaves its image: one build of an application runs at a time. */
-export const unlabelledName = (applicationId: string): string => `busbar-build-${applicationId}:latest`
-
 /** A build context of one file. */
-async function singleFile (directory: string, text: string): Promise<Readable> {
-  await mkdir(directory)
-  await writeFile(join(directory, dockerfile), text)
-  return Readable.from(pack(directory))
+function singleFile(directory: string, name: string, text: string): Readable {
+  const tar = pack(directory, {
+    finalize: false,
+    finish: () => tar.entry({ name, mode: 0o644 }, text, () => tar.finalize())
+  })
+  return Readable.from(tar)
 }

@@ -1,10 +1,21 @@
-import { serverConfig, serverCommand, serverFolder, serverUser, sitePort, configFile, siteFolder } from './static-server.js'
+import {
+  configFile,
+  serverCommand,
+  serverConfig,
+  serverFolder,
+  serverUser,
+  siteFolder,
+  sitePort
+} from './static-server.js'
 import type { Install } from './static-site.js'
 
-export interface ServerImage { readonly serverImage: string }
+interface ServerImage {
+  readonly serverImage: string
+}
 
 /** Puts the site on top of the server's image. The context holds `site/` and the configuration. */
-export const plainDockerfile = ({ serverImage }: ServerImage): string => serving(serverImage, `COPY . ${serverFolder}/`)
+export const plainDockerfile = ({ serverImage }: ServerImage): string =>
+  serving(serverImage, `COPY . ${serverFolder}/`)
 
 const serving = (serverImage: string, copy: string): string => `FROM ${serverImage}
 ${copy}
@@ -15,7 +26,7 @@ ENTRYPOINT []
 CMD ${JSON.stringify(serverCommand)}
 `
 
-export interface BuiltSite extends ServerImage {
+interface BuiltSite extends ServerImage {
   readonly buildImage: string
   readonly install: Install
   readonly folders: readonly string[]
@@ -29,17 +40,31 @@ export interface BuiltSite extends ServerImage {
 export const nothingToServe = 'busbar: nothing to serve; found were: '
 
 /** Builds the site with Node.js, then puts what came out on top of the server's image. */
-export function builtDockerfile ({ serverImage, buildImage, install, folders, hasFallback, variables }: BuiltSite): string {
+export function builtDockerfile({
+  serverImage,
+  buildImage,
+  install,
+  folders,
+  hasFallback,
+  variables
+}: BuiltSite): string {
   const early = variables.filter(isForInstallation)
   const late = variables.filter(name => !isForInstallation(name))
   const configs = { true: serverConfig({ hasFallback: true }), false: serverConfig({ hasFallback: false }) }
-  const collect = ['node', '-e', collectScript, JSON.stringify({ folders, hasFallback, configs, siteFolder, serverFolder, configFile, nothingToServe })]
+  const collect = [
+    'node',
+    '-e',
+    collectScript,
+    JSON.stringify({ folders, hasFallback, configs, siteFolder, serverFolder, configFile, nothingToServe })
+  ]
   return [
     `FROM ${buildImage} AS busbar-build`,
     'WORKDIR /src',
     ...early.map(name => `ARG ${name}`),
     // What is installed does not depend on NODE_ENV and the like: with it, the tools of the build would be left out.
-    ...(install.files.length === 0 ? ['COPY . .', `RUN ${install.install}`] : [`COPY ${JSON.stringify([...install.files, './'])}`, `RUN ${install.install}`, 'COPY . .']),
+    ...(install.files.length === 0
+      ? ['COPY . .', `RUN ${install.install}`]
+      : [`COPY ${JSON.stringify([...install.files, './'])}`, `RUN ${install.install}`, 'COPY . .']),
     ...late.map(name => `ARG ${name}`),
     `RUN ${install.build}`,
     `RUN ${JSON.stringify(collect)}`,

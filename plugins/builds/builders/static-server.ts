@@ -7,7 +7,15 @@ export const siteFolder = `${serverFolder}/site`
 export const configFile = 'nginx.conf'
 
 /** Which program the server's image must have, and how it starts. */
-export const serverCommand = ['nginx', '-e', 'stderr', '-c', `${serverFolder}/${configFile}`, '-g', 'daemon off;'] as const
+export const serverCommand = [
+  'nginx',
+  '-e',
+  'stderr',
+  '-c',
+  `${serverFolder}/${configFile}`,
+  '-g',
+  'daemon off;'
+] as const
 
 /** Nobody, by number: it exists in every image. */
 export const serverUser = '65534:65534'

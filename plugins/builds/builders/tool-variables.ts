@@ -1,7 +1,7 @@
 import type { BuildContext, BuildRequest } from '../api.js'
 
 /** How an application's variables reach a foreign program that builds it. */
-export interface PassedVariables {
+interface PassedVariables {
   /** Arguments: `--env NAME`, whose value the program takes from its environment, or `--env NAME=value`. */
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
@@ -35,7 +35,10 @@ const settings = /^(RAILPACK|NIXPACKS|BP|BPL|BPE)_/
  * takes a value apart at its commas. A name that would steer the program itself goes as an argument
  * unless it is secret.
  */
-export function passVariables (variables: BuildRequest['variables'], { withSecrets }: { readonly withSecrets: boolean }): PassedVariables {
+export function passVariables(
+  variables: BuildRequest['variables'],
+  { withSecrets }: { readonly withSecrets: boolean }
+): PassedVariables {
   const args: string[] = []
   const env: Record<string, string> = {}
   const withheld: string[] = []
@@ -53,8 +56,11 @@ export function passVariables (variables: BuildRequest['variables'], { withSecre
   return { args, env, withheld }
 }
 
-export function warnOfWithheld ({ withheld }: PassedVariables, program: string, { log }: BuildContext): void {
+export function warnOfWithheld({ withheld }: PassedVariables, program: string, { log }: BuildContext): void {
   for (const name of withheld) {
-    log({ level: 'warning', msg: `${program} is not given ${name}: it is secret and would be written into the image or shown to other users of this machine, or it would steer ${program} itself` })
+    log({
+      level: 'warning',
+      msg: `${program} is not given ${name}: it is secret and would be written into the image or shown to other users of this machine, or it would steer ${program} itself`
+    })
   }
 }

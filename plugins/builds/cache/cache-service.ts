@@ -1,40 +1,46 @@
+import { contributionLimitMs } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import type { Clock, Contributions } from 'busbar/sdk'
+import { bounded, type Clock, type Contributions } from 'busbar/sdk'
 import type { Builder } from '../api.js'
-import type { CacheClearingStore } from './cache-clearings.js'
-import { unlabelledName } from '../builders/labelled-image.js'
-import type { LatestBuildStore } from './latest-builds.js'
 import { problems } from '../problems.js'
+import { builderPrefix, type ImageNameStore, unlabelledName } from '../registry/image-names.js'
 import type { CacheAnswer } from '../schemas.js'
+import type { CacheClearingStore } from './cache-clearings.js'
+import type { LatestBuildStore } from './latest-builds.js'
 
-export interface CacheParts {
+interface CacheParts {
   readonly runtime: ContainerRuntime
   readonly builders: Contributions<Builder>
   /** Says why something must not be done with an application now. */
   readonly gates: Contributions<{ refuses(applicationId: string): Promise<string | null> }>
   readonly clearings: CacheClearingStore
   readonly latest: LatestBuildStore
+  readonly names: ImageNameStore
   readonly clock: Clock
 }
 
 /** What the builds of an application keep: how much it is, and how to be rid of it. */
 export class CacheService {
-  constructor (private readonly parts: CacheParts) {}
+  constructor(private readonly parts: CacheParts) {}
 
-  async read (applicationId: string): Promise<CacheAnswer> {
+  async read(applicationId: string): Promise<CacheAnswer> {
     const { runtime } = this.parts
     const steps = await runtime.buildCacheBytes({ applicationId })
     const sizes = []
-    for (const { value } of this.parts.builders.entries()) if (value.cache !== undefined) sizes.push(await value.cache.sizes(applicationId))
+    for (const { value } of this.parts.builders.entries())
+      if (value.cache !== undefined) sizes.push(await value.cache.sizes(applicationId))
     const build = sizes.reduce((sum, { buildBytes }) => sum + buildBytes, steps)
     const launch = sizes.reduce((sum, { launchBytes }) => sum + launchBytes, 0)
     return { build_cache_bytes: build, launch_cache_bytes: launch, total_bytes: build + launch }
   }
 
-  async clear (applicationId: string): Promise<{ status: string }> {
+  async clear(applicationId: string): Promise<{ status: string }> {
     const { gates, clearings, clock } = this.parts
-    for (const { value } of gates.entries()) {
-      const reason = await value.refuses(applicationId)
+    for (const { value, plugin } of gates.entries()) {
+      const reason = await bounded(() => value.refuses(applicationId), {
+        ms: contributionLimitMs,
+        what: `the gate of the plugin "${plugin}"`
+      })
       if (reason !== null) throw problems.cacheBusy({ reason })
     }
     await clearings.mark(applicationId, clock.now())
@@ -43,16 +49,22 @@ export class CacheService {
   }
 
   /** For an application that is being deleted. */
-  async teardown (applicationId: string): Promise<void> {
+  async teardown(applicationId: string): Promise<void> {
     await this.#empty(applicationId)
     await this.parts.clearings.remove(applicationId)
     await this.parts.latest.remove(applicationId)
+    await this.parts.names.remove(applicationId)
   }
 
-  async #empty (applicationId: string): Promise<void> {
+  async #empty(applicationId: string): Promise<void> {
     for (const { value } of this.parts.builders.entries()) await value.cache?.clear(applicationId)
-    // A platform that died during a build has left it.
-    await this.parts.runtime.removeImage(unlabelledName(applicationId))
-    await this.parts.runtime.clearBuildCache({ applicationId })
+    const { runtime, names } = this.parts
+    // A platform that died during a build has left it; the second is the name that earlier releases used.
+    for (const name of [
+      unlabelledName(applicationId, await names.tokenOf(applicationId)),
+      `${builderPrefix}${applicationId}:latest`
+    ])
+      await runtime.removeImage(name)
+    await runtime.clearBuildCache({ applicationId })
   }
 }

@@ -1,60 +1,91 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join, posix, relative, sep } from 'node:path'
 import { Readable } from 'node:stream'
-import { pack } from 'tar-fs'
 import { setImmediate as breathe } from 'node:timers/promises'
-import { IgnoreMatcher, type Trail } from './ignore-matcher.js'
-import { BadPattern, parseIgnoreFile, type IgnorePattern } from './ignore-patterns.js'
+import { pack } from 'tar-fs'
 import { problems } from '../problems.js'
+import { IgnoreMatcher, type Trail } from './ignore-matcher.js'
+import { BadPattern, type IgnorePattern, parseIgnoreFile } from './ignore-patterns.js'
 import { readSource } from './source-tree.js'
 
 const ignoreFile = '.dockerignore'
 
+/** Where the Dockerfile that the engine gets lies in the context. The engine takes it out of what COPY sees. */
+export const contextDockerfile = '.busbar.Dockerfile'
+
 /** What of a source tree is sent to the engine. */
-export interface BuildFiles {
+interface BuildFiles {
   /** Paths below the directory: files, links, and the directories on the way to them. */
   readonly included: ReadonlySet<string>
   /** Names that are no text, which nothing here can write down: they are left out. */
   readonly unreadable: readonly string[]
+  /** The ignore file that is sent: the engine asks it about itself and about the Dockerfile that it gets. */
+  readonly ignoreText: string
 }
 
 /**
  * What the ignore file leaves. The one beside the Dockerfile (`<Dockerfile>.dockerignore`) wins over
- * `.dockerignore`. The Dockerfile and `.dockerignore` always go, because the engine reads them; it takes
- * them out again where they are ignored.
+ * `.dockerignore`.
  */
-export async function chooseFiles (directory: string, dockerfile: string, signal: AbortSignal): Promise<BuildFiles> {
+export async function chooseFiles(
+  directory: string,
+  dockerfile: string,
+  signal: AbortSignal
+): Promise<BuildFiles> {
   const own = await readSource(directory, dockerfile + ignoreFile)
-  const text = own ?? await readSource(directory, ignoreFile) ?? ''
-  const patterns = readPatterns(text, own === undefined ? ignoreFile : dockerfile + ignoreFile)
-  return await selectEntries(directory, patterns, [dockerfile, ignoreFile], signal)
+  const general = await readSource(directory, ignoreFile)
+  const patterns = readPatterns(
+    own ?? general ?? '',
+    own === undefined ? ignoreFile : dockerfile + ignoreFile
+  )
+  const selected = await selectEntries(directory, patterns, signal)
+  const isSeen = general !== undefined && selected.included.has(ignoreFile)
+  return { ...selected, ignoreText: `${isSeen ? `${general}\n` : `${ignoreFile}\n`}${contextDockerfile}\n` }
 }
 
-/** The build context as a tar, made while it is read. The Dockerfile goes with `dockerfileText` for its content. */
-export function packFiles (directory: string, { included }: BuildFiles, dockerfile: string, dockerfileText: string): Readable {
+/** The build context as a tar, made while it is read, with the Dockerfile that the engine gets beside the author's. */
+export function packFiles(
+  directory: string,
+  { included, ignoreText }: BuildFiles,
+  dockerfile: string
+): Readable {
+  const made = [contextDockerfile, ignoreFile]
   const tar = pack(directory, {
     ignore: path => {
       const name = relative(directory, path).split(sep).join('/')
-      return name === dockerfile || !included.has(name)
+      return made.includes(name) || !included.has(name)
     },
-    map: header => ({ ...header, uid: 0, gid: 0, mode: plainMode(header.type === 'directory', header.mode ?? 0) }),
+    map: header => ({
+      ...header,
+      uid: 0,
+      gid: 0,
+      mode: plainMode(header.type === 'directory', header.mode ?? 0)
+    }),
     finalize: false,
-    finish: () => tar.entry({ name: dockerfile, mode: 0o644 }, dockerfileText, () => tar.finalize())
+    finish: () => {
+      tar.entry({ name: ignoreFile, mode: 0o644 }, ignoreText)
+      tar.entry({ name: contextDockerfile, mode: 0o644 }, dockerfile, () => tar.finalize())
+    }
   })
   return Readable.from(tar)
 }
 
 // git keeps only whether a file is executable; the rest is the umask of whoever started the platform.
-const plainMode = (isDirectory: boolean, mode: number): number => isDirectory || (mode & 0o100) !== 0 ? 0o755 : 0o644
+const plainMode = (isDirectory: boolean, mode: number): number =>
+  isDirectory || (mode & 0o100) !== 0 ? 0o755 : 0o644
 
 /** Every character of every file name is compared with so many places of patterns, at most. */
 const maxPlaces = 16_384
 
-export function readPatterns (text: string, file: string): IgnorePattern[] {
+export function readPatterns(text: string, file: string): IgnorePattern[] {
   try {
     const patterns = parseIgnoreFile(text)
     const places = patterns.reduce((sum, pattern) => sum + pattern.places.length, 0)
-    if (places > maxPlaces) throw problems.badIgnore({ file, reason: `its patterns have more than ${maxPlaces} characters: write fewer, with wildcards` })
+    if (places > maxPlaces)
+      throw problems.badIgnore({
+        file,
+        reason: `its patterns have more than ${maxPlaces} characters: write fewer, with wildcards`
+      })
     return patterns
   } catch (error) {
     if (error instanceof BadPattern) throw problems.badIgnore({ file, reason: error.message })
@@ -65,7 +96,11 @@ export function readPatterns (text: string, file: string): IgnorePattern[] {
 const entriesBetweenPauses = 500
 const stepsBetweenPauses = 100_000
 
-export async function selectEntries (directory: string, patterns: readonly IgnorePattern[], always: readonly string[], signal?: AbortSignal): Promise<BuildFiles> {
+export async function selectEntries(
+  directory: string,
+  patterns: readonly IgnorePattern[],
+  signal?: AbortSignal
+): Promise<Omit<BuildFiles, 'ignoreText'>> {
   const matcher = new IgnoreMatcher(patterns)
   const mayTakeInAgain = patterns.some(({ isException }) => isException)
   const included = new Set<string>()
@@ -85,7 +120,7 @@ export async function selectEntries (directory: string, patterns: readonly Ignor
     for (const entry of await readdir(join(directory, folder), { withFileTypes: true })) {
       await pause()
       const path = posix.join(folder, entry.name)
-      if (entry.name.includes('\uFFFD') && await isMissing(join(directory, path))) {
+      if (entry.name.includes('\uFFFD') && (await isMissing(join(directory, path)))) {
         unreadable.push(path)
         continue
       }
@@ -95,9 +130,12 @@ export async function selectEntries (directory: string, patterns: readonly Ignor
     }
   }
   await walk('', matcher.root)
-  for (const path of always) include(path)
   return { included, unreadable }
 }
 
 // A name that is not UTF-8 is read with a substitute in it, by which it cannot be found again.
-const isMissing = async (path: string): Promise<boolean> => await lstat(path).then(() => false, () => true)
+const isMissing = async (path: string): Promise<boolean> =>
+  await lstat(path).then(
+    () => false,
+    () => true
+  )

@@ -23,17 +23,27 @@ export class BadPattern extends Error {}
 
 const byteOrderMark = '\uFEFF'
 const slash: Place['ranges'] = [[0x2f, 0x2f]]
-const place = (changes: Partial<Place>): Place => ({ ranges: [], isNegated: false, passes: 'nothing', isOptional: 'never', ...changes })
+const place = (changes: Partial<Place>): Place => ({
+  ranges: [],
+  isNegated: false,
+  passes: 'nothing',
+  isOptional: 'never',
+  ...changes
+})
 
 /** Reads an ignore file by Docker's rules. */
-export function parseIgnoreFile (text: string): IgnorePattern[] {
+export function parseIgnoreFile(text: string): IgnorePattern[] {
   const lines = (text.startsWith(byteOrderMark) ? text.slice(1) : text).split('\n')
   // A comment begins with the line: after a space, the sign belongs to a name.
-  return lines.filter(line => !line.startsWith('#')).map(trim).filter(line => line !== '').flatMap(parseLine)
+  return lines
+    .filter(line => !line.startsWith('#'))
+    .map(trim)
+    .filter(line => line !== '')
+    .flatMap(parseLine)
 }
 
 /** Docker cleans the path, and then the line with the cleaned path in it. */
-function parseLine (line: string): IgnorePattern[] {
+function parseLine(line: string): IgnorePattern[] {
   const mark = line.startsWith('!') ? '!' : ''
   const path = clean(trim(line.slice(mark.length)))
   const pattern = clean(trim(mark + (path.length > 1 ? path.replace(/^\//, '') : path)))
@@ -44,12 +54,12 @@ function parseLine (line: string): IgnorePattern[] {
 }
 
 /** `./a//b/` as `a/b`. */
-function clean (path: string): string {
+function clean(path: string): string {
   const normal = path === '' ? '' : posix.normalize(path)
   return normal.length > 1 ? normal.replace(/\/$/, '') : normal
 }
 
-function placesOf (pattern: string): Place[] {
+function placesOf(pattern: string): Place[] {
   const characters = [...pattern]
   const passes = crossesLines(pattern) ? 'all' : 'line'
   const bad = (reason: string) => new BadPattern(`the pattern ${pattern.slice(0, 100)} ${reason}`)
@@ -67,7 +77,8 @@ function placesOf (pattern: string): Place[] {
     if (isNegated) at++
     const ranges: Array<readonly [number, number]> = []
     const bound = (): number => {
-      if (at >= characters.length || characters[at] === '-' || characters[at] === ']') throw bad('has a [ without its ], or a - or ] in it that needs a backslash')
+      if (at >= characters.length || characters[at] === '-' || characters[at] === ']')
+        throw bad('has a [ without its ], or a - or ] in it that needs a backslash')
       return escaped()
     }
     while (characters[at] !== ']' || ranges.length === 0) {
@@ -85,9 +96,12 @@ function placesOf (pattern: string): Place[] {
   const anywhere = (): Place[] => {
     at += 2
     if (characters[at] === '/') at++
-    if (at === characters.length || (passes === 'all' && characters[at - 1] !== '/')) return [place({ passes, isOptional: 'always' })]
+    if (at === characters.length || (passes === 'all' && characters[at - 1] !== '/'))
+      return [place({ passes, isOptional: 'always' })]
     // Twice is no more than once, and what can be left without a character stays short.
-    return places.at(-1)?.isOptional === 'untouched' ? [] : [place({ ranges: slash, passes, isOptional: 'untouched' })]
+    return places.at(-1)?.isOptional === 'untouched'
+      ? []
+      : [place({ ranges: slash, passes, isOptional: 'untouched' })]
   }
 
   while (at < characters.length) {
@@ -111,15 +125,18 @@ function placesOf (pattern: string): Place[] {
 }
 
 /** Docker compares text where a pattern is plain but for `**` at its beginning or its end: `**x` ends in x, whatever is before it. */
-function crossesLines (pattern: string): boolean {
+function crossesLines(pattern: string): boolean {
   const isPlain = (text: string) => !/[*?[\]\\]/.test(text)
-  return (pattern.startsWith('**') && isPlain(pattern.slice(2))) || (pattern.endsWith('**') && isPlain(pattern.slice(0, -2)))
+  return (
+    (pattern.startsWith('**') && isPlain(pattern.slice(2))) ||
+    (pattern.endsWith('**') && isPlain(pattern.slice(0, -2)))
+  )
 }
 
 const space = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/
 
 // By hand: an expression for the end of a line begins again at every space.
-function trim (line: string): string {
+function trim(line: string): string {
   let from = 0
   let to = line.length
   while (from < to && space.test(line.charAt(from))) from++

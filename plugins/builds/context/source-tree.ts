@@ -7,7 +7,7 @@ const maxFileBytes = 256 * 1024
 const shownNames = 20
 
 /** `./a//b/` as `a/b`, `''` for the root; refuses a path that leaves the tree. */
-export function cleanPath (path: string, field: string): string {
+export function cleanPath(path: string, field: string): string {
   const normal = posix.normalize(path === '' ? '.' : path)
   const isInside = !posix.isAbsolute(normal) && normal.split('/')[0] !== '..' && !/[\u0000\\]/.test(path)
   if (!isInside) throw problems.pathEscapes({ field, path: path.slice(0, 300) })
@@ -16,18 +16,21 @@ export function cleanPath (path: string, field: string): string {
 }
 
 /** The root directory of an application within a checked-out tree. */
-export async function openRoot (tree: string, rootDirectory: string): Promise<string> {
+export async function openRoot(tree: string, rootDirectory: string): Promise<string> {
   const path = cleanPath(rootDirectory, 'the root directory')
   const real = await locate(tree, path)
   const isDirectory = real !== undefined && (await lstat(real)).isDirectory()
   if (isDirectory) return real
   const entries = await readdir(tree, { withFileTypes: true })
-  const found = entries.filter(entry => entry.isDirectory()).map(({ name }) => name).sort()
+  const found = entries
+    .filter(entry => entry.isDirectory())
+    .map(({ name }) => name)
+    .sort()
   throw problems.rootMissing({ path, found: found.slice(0, shownNames).join(', ') || 'none' })
 }
 
 /** The text of a file of the tree; undefined when there is none. */
-export async function readSource (tree: string, path: string): Promise<string | undefined> {
+export async function readSource(tree: string, path: string): Promise<string | undefined> {
   const real = await locate(tree, path)
   if (real === undefined) return undefined
   const file = await open(real, 'r')
@@ -42,7 +45,7 @@ export async function readSource (tree: string, path: string): Promise<string | 
 }
 
 /** Follows symbolic links, but never out of the tree; undefined when nothing is there. */
-async function locate (tree: string, path: string): Promise<string | undefined> {
+async function locate(tree: string, path: string): Promise<string | undefined> {
   const root = await realpath(tree)
   try {
     const real = await realpath(join(root, path))
@@ -57,20 +60,29 @@ async function locate (tree: string, path: string): Promise<string | undefined> 
 }
 
 /** What a user who named a Dockerfile that is not there may have meant. */
-export async function describeDockerfiles (tree: string): Promise<string> {
+export async function describeDockerfiles(tree: string): Promise<string> {
   const found: string[] = []
   const search = async (folder: string, depth: number): Promise<void> => {
     // A name that is not UTF-8 cannot be opened again.
     for (const entry of await readdir(join(tree, folder), { withFileTypes: true }).catch(() => [])) {
       if (found.length >= shownNames) return
       const path = posix.join(folder, entry.name)
-      if (entry.isFile() && /dockerfile|containerfile/i.test(entry.name) && !entry.name.endsWith('.dockerignore')) found.push(path)
+      if (
+        entry.isFile() &&
+        /dockerfile|containerfile/i.test(entry.name) &&
+        !entry.name.endsWith('.dockerignore')
+      )
+        found.push(path)
       if (entry.isDirectory() && depth > 1 && entry.name !== 'node_modules') await search(path, depth - 1)
     }
   }
   await search('', 3)
-  if (found.length > 0) return `found were: ${found.sort().join(', ')}; set the Dockerfile path to one of them`
+  if (found.length > 0)
+    return `found were: ${found.sort().join(', ')}; set the Dockerfile path to one of them`
   const names = (await readdir(tree)).sort()
-  const shown = names.length === 0 ? 'the directory is empty' : `the directory holds ${names.slice(0, shownNames).join(', ')}${names.length > shownNames ? ', …' : ''}`
+  const shown =
+    names.length === 0
+      ? 'the directory is empty'
+      : `the directory holds ${names.slice(0, shownNames).join(', ')}${names.length > shownNames ? ', …' : ''}`
   return `${shown}: add a Dockerfile or choose another build type`
 }

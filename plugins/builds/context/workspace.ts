@@ -1,6 +1,6 @@
-import type { Instance, Log } from 'busbar/sdk'
 import { mkdir, mkdtemp, readdir, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
+import type { Instance, Log } from 'busbar/sdk'
 
 const longestUseMs = 24 * 60 * 60_000
 
@@ -9,10 +9,13 @@ const processMark = `${process.pid}-${Math.round(performance.timeOrigin).toStrin
 
 /** Where sources are checked out: one folder for each deployment, gone when it ends. */
 export class Workspaces {
-  constructor (private readonly instance: Pick<Instance, 'directory'>, private readonly log: Log) {}
+  constructor(
+    private readonly instance: Pick<Instance, 'directory'>,
+    private readonly log: Log
+  ) {}
 
   /** Hands `use` an empty folder and removes it with everything in it. */
-  async with<T> (name: string, use: (directory: string) => Promise<T>): Promise<T> {
+  async with<T>(name: string, use: (directory: string) => Promise<T>): Promise<T> {
     const directory = await mkdtemp(join(await this.#root(), `${name}.${processMark}.`))
     try {
       return await use(directory)
@@ -22,7 +25,7 @@ export class Workspaces {
   }
 
   /** Removes what earlier processes left when they died. Folders of those that live, and of this one, stay. */
-  async removeLeftovers (now: Date): Promise<void> {
+  async removeLeftovers(now: Date): Promise<void> {
     const root = await this.#root()
     for (const name of await readdir(root)) {
       const directory = join(root, name)
@@ -34,14 +37,14 @@ export class Workspaces {
     }
   }
 
-  async #root (): Promise<string> {
+  async #root(): Promise<string> {
     const root = join(await this.instance.directory(), 'work')
     await mkdir(root, { recursive: true, mode: 0o700 })
     return root
   }
 
   // A failure here must not hide how the build ended; the next start tries again.
-  async #remove (directory: string): Promise<void> {
+  async #remove(directory: string): Promise<void> {
     await rm(directory, { recursive: true, force: true, maxRetries: 3 }).catch((error: unknown) => {
       this.log.warn({ err: error, directory }, 'a work directory could not be removed')
     })
@@ -52,7 +55,7 @@ export class Workspaces {
  * Ends what a platform that was killed has left at work in a folder. A git whose server is silent would wait there
  * for a minute. Where the system does not tell who works where (it does on Linux), such a process ends by itself.
  */
-async function endProcessesIn (directory: string): Promise<void> {
+async function endProcessesIn(directory: string): Promise<void> {
   const folder = await realpath(directory).catch(() => directory)
   for (const pid of await readdir('/proc').catch(() => [])) {
     if (!/^\d+$/.test(pid)) continue
@@ -66,7 +69,7 @@ async function endProcessesIn (directory: string): Promise<void> {
   }
 }
 
-function isInUse (name: string): boolean {
+function isInUse(name: string): boolean {
   const mark = name.split('.').at(-2) ?? ''
   if (mark === processMark) return true
   const pid = Number(mark.split('-')[0])

@@ -1,8 +1,8 @@
-import type { Exec, ExecOptions, ExecResult } from 'busbar/sdk'
 import type { LookupAddress } from 'node:dns'
+import type { Exec, ExecOptions, ExecResult } from 'busbar/sdk'
+import { problems } from '../problems.js'
 import { localProblem } from './git-failure.js'
 import type { RepositoryAddress } from './repository-address.js'
-import { problems } from '../problems.js'
 
 /** What git may do with somebody else's repository: fetch over HTTP, run nothing, ask nobody. */
 const settings: ReadonlyArray<readonly [key: string, value: string]> = [
@@ -21,6 +21,11 @@ const settings: ReadonlyArray<readonly [key: string, value: string]> = [
   ['fetch.unpackLimit', '1'],
   // Larger files go through in pieces instead of being held.
   ['core.bigFileThreshold', '32m'],
+  // A pack is looked at in parts: the space for all of git is limited, and a part counts whole.
+  ['core.packedGitWindowSize', '32m'],
+  ['core.packedGitLimit', '256m'],
+  // Paths are told as they are: their length counts.
+  ['core.quotePath', 'false'],
   ['gc.auto', '0'],
   ['maintenance.auto', 'false']
 ]
@@ -39,7 +44,21 @@ const leastMemoryBytes = 64 * 2 ** 20
 const mostMemoryBytes = 512 * 2 ** 20
 
 /** The largest piece of memory that git takes: a host can send an answer without end, or a delta that grows to anything. */
-export const memoryLimit = ({ checkoutBytes }: GitLimits): number => Math.min(mostMemoryBytes, Math.max(leastMemoryBytes, checkoutBytes))
+const memoryLimit = ({ checkoutBytes }: GitLimits): number =>
+  Math.min(mostMemoryBytes, Math.max(leastMemoryBytes, checkoutBytes))
+
+const leastSpaceBytes = 384 * 2 ** 20
+
+/** What one process of git may have in all: very many small pieces make a lot, too, and a host can name branches without end. */
+const spaceLimit = (limits: GitLimits): number => Math.max(leastSpaceBytes, 4 * memoryLimit(limits))
+
+/** Both, for a reader. */
+export const inMebibytes = (
+  limits: GitLimits
+): { readonly memoryMib: number; readonly spaceMib: number } => ({
+  memoryMib: Math.round(memoryLimit(limits) / 2 ** 20),
+  spaceMib: Math.round(spaceLimit(limits) / 2 ** 20)
+})
 
 /** How the host of one repository is talked to. */
 export interface Connection {
@@ -54,8 +73,16 @@ export interface Connection {
  * The environment of a git process. Credentials are only here: not in an argument, which other users of the
  * machine can read, and not in a file. They are bound to the host, so no other one is ever sent them.
  */
-export function gitEnvironment (home: string, limits: GitLimits, connection?: Connection): Record<string, string> {
-  const all = [...settings, ['http.lowSpeedTime', String(limits.silenceSeconds)] as const, ...connection === undefined ? [] : connectionSettings(connection)]
+export function gitEnvironment(
+  home: string,
+  limits: GitLimits,
+  connection?: Connection
+): Record<string, string> {
+  const all = [
+    ...settings,
+    ['http.lowSpeedTime', String(limits.silenceSeconds)] as const,
+    ...(connection === undefined ? [] : connectionSettings(connection))
+  ]
   return {
     HOME: home,
     XDG_CONFIG_HOME: home,
@@ -68,37 +95,61 @@ export function gitEnvironment (home: string, limits: GitLimits, connection?: Co
     GIT_ALLOW_PROTOCOL: 'http:https',
     GIT_LFS_SKIP_SMUDGE: '1',
     GIT_ALLOC_LIMIT: String(memoryLimit(limits)),
+    // Each thread would set 64 MiB of the space aside for itself.
+    MALLOC_ARENA_MAX: '2',
     GIT_CONFIG_COUNT: String(all.length),
-    ...Object.fromEntries(all.flatMap(([key, value], index) => [[`GIT_CONFIG_KEY_${index}`, key], [`GIT_CONFIG_VALUE_${index}`, value]]))
+    ...Object.fromEntries(
+      all.flatMap(([key, value], index) => [
+        [`GIT_CONFIG_KEY_${index}`, key],
+        [`GIT_CONFIG_VALUE_${index}`, value]
+      ])
+    )
   }
 }
 
-function connectionSettings ({ address, pinned, credentials }: Connection): Array<readonly [string, string]> {
+function connectionSettings({ address, pinned, credentials }: Connection): Array<readonly [string, string]> {
   const { origin, host, port } = address
-  const addresses = pinned.map(({ address: text, family }) => family === 6 ? `[${text}]` : text)
+  const addresses = pinned.map(({ address: text, family }) => (family === 6 ? `[${text}]` : text))
   return [
-    ...(addresses.length === 0 ? [] : [['http.curloptResolve', `${host}:${port}:${addresses.join(',')}`] as const]),
-    ...(credentials === null ? [] : [[`http.${origin}/.extraHeader`, `Authorization: ${basicAuthorization(credentials)}`] as const])
+    ...(addresses.length === 0
+      ? []
+      : [['http.curloptResolve', `${host}:${port}:${addresses.join(',')}`] as const]),
+    ...(credentials === null
+      ? []
+      : [[`http.${origin}/.extraHeader`, `Authorization: ${basicAuthorization(credentials)}`] as const])
   ]
 }
 
-export const basicAuthorization = (credentials: string): string => `Basic ${Buffer.from(credentials).toString('base64')}`
+export const basicAuthorization = (credentials: string): string =>
+  `Basic ${Buffer.from(credentials).toString('base64')}`
 
 /** Settings by environment came with 2.31, the pinning of addresses with 2.37. */
-export async function checkGitVersion (exec: Exec, mustPin: boolean): Promise<void> {
+export async function checkGitVersion(exec: Exec, mustPin: boolean): Promise<void> {
   const { stdout } = await exec.run(['git', 'version'], { timeoutMs: 10_000 })
-  const [, major = '0', minor = '0'] = /(\d+)\.(\d+)/.exec(stdout) ?? []
+  const [, major = '0', minor = '0'] = /^git version (\d+)\.(\d+)/.exec(stdout) ?? []
   const number = Number(major) * 1000 + Number(minor)
   if (number < 2031) throw problems.gitTooOld({ version: `${major}.${minor}`, wanted: '2.31', why: '' })
   if (mustPin && number < 2037) {
-    throw problems.gitTooOld({ version: `${major}.${minor}`, wanted: '2.37', why: ' to keep private hosts out; or set GIT_PRIVATE_HOSTS=allow if nobody but you may deploy' })
+    throw problems.gitTooOld({
+      version: `${major}.${minor}`,
+      wanted: '2.37',
+      why: ' to keep private hosts out; or set GIT_PRIVATE_HOSTS=allow if nobody but you may deploy'
+    })
   }
 }
 
+/** Sets the limit, in KiB, where the system has one (macOS has none), and becomes git. */
+const limited = 'ulimit -v "$1" 2>/dev/null; shift; exec git "$@"'
+
 /** Runs git; when it ended because `signal` aborted, the reason of that is thrown. */
-export async function runGit (exec: Exec, args: readonly string[], options: ExecOptions & { readonly signal: AbortSignal }): Promise<ExecResult> {
+export async function runGit(
+  exec: Exec,
+  args: readonly string[],
+  { limits, ...options }: ExecOptions & { readonly signal: AbortSignal; readonly limits: GitLimits }
+): Promise<ExecResult> {
   try {
-    return await exec.run(['git', ...args], options)
+    const kibibytes = Math.floor(spaceLimit(limits) / 1024)
+    return await exec.run(['sh', '-c', limited, 'git', String(kibibytes), ...args], options)
   } catch (error) {
     options.signal.throwIfAborted()
     throw error
@@ -106,15 +157,37 @@ export async function runGit (exec: Exec, args: readonly string[], options: Exec
 }
 
 /** The output of a git command that works on files alone. */
-export async function localGit (exec: Exec, args: readonly string[], options: { cwd: string, home: string, limits: GitLimits, signal: AbortSignal, repo: string, onLine?: (line: string) => void }): Promise<ExecResult> {
+export async function localGit(
+  exec: Exec,
+  args: readonly string[],
+  options: {
+    cwd: string
+    home: string
+    limits: GitLimits
+    signal: AbortSignal
+    repo: string
+    onLine?: (line: string) => void
+  }
+): Promise<ExecResult> {
   const result = await runGit(exec, args, {
     cwd: options.cwd,
+    limits: options.limits,
     env: gitEnvironment(options.home, options.limits),
     timeoutMs: 300_000,
     maxOutputBytes: 64 * 1024,
     signal: options.signal,
-    onLine: options.onLine === undefined ? undefined : (line, stream) => { if (stream === 'stdout') options.onLine?.(line) }
+    onLine:
+      options.onLine === undefined
+        ? undefined
+        : (line, stream) => {
+            if (stream === 'stdout') options.onLine?.(line)
+          }
   })
-  if (result.exitCode !== 0) throw localProblem(result.stderr, options.repo, `git ${args[0] ?? ''} ended with ${result.exitCode ?? result.signal ?? 'nothing'}`)
+  if (result.exitCode !== 0)
+    throw localProblem(
+      result.stderr,
+      { repo: options.repo, ...inMebibytes(options.limits) },
+      `git ${args[0] ?? ''} ended with ${result.exitCode ?? result.signal ?? 'nothing'}`
+    )
   return result
 }

@@ -1,17 +1,31 @@
-import type { Clock, Exec, Problem } from 'busbar/sdk'
 import type { LookupAddress } from 'node:dns'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
-import type { Commit, BuildContext } from '../api.js'
-import { checkGitVersion, gitEnvironment, localGit, memoryLimit, runGit, type Connection, type GitLimits } from './git-command.js'
-import { gitProblem, isRedirect, isUnadvertised } from './git-failure.js'
-import { resolveHost, type HostRules } from './host-resolution.js'
+import type { Clock, Exec, Problem } from 'busbar/sdk'
+import type { BuildContext, Commit } from '../api.js'
+import { type HostRules, resolveHost } from '../network/host-resolution.js'
 import { problems } from '../problems.js'
+import {
+  type Connection,
+  checkGitVersion,
+  type GitLimits,
+  gitEnvironment,
+  inMebibytes,
+  localGit,
+  runGit
+} from './git-command.js'
+import { gitProblem, isRedirect, isUnadvertised } from './git-failure.js'
 import { redirectTarget } from './redirect.js'
-import { checkBranch, checkCommit, credentialsFor, parseRepository, type RepositoryAddress } from './repository-address.js'
+import {
+  checkBranch,
+  checkCommit,
+  credentialsFor,
+  parseRepository,
+  type RepositoryAddress
+} from './repository-address.js'
 
-export interface GitSourceDependencies extends HostRules {
+interface GitSourceDependencies extends HostRules {
   readonly exec: Exec
   readonly clock: Clock
   /** Takes secrets out of what git says. */
@@ -33,6 +47,10 @@ export interface CloneRequest {
 
 const maxRedirects = 5
 const maxFiles = 300_000
+/** Of all of them together: whoever reads a tree holds its paths, and one may be 4 KiB long. */
+const maxPathBytes = 32 * 2 ** 20
+/** git writes below its own folder; whoever reads or removes what is there names the whole path, which may have 4095 bytes. */
+const longestPathBytes = 3900
 const sizeCheckMs = 500
 /** What the host has to say goes into the build log, up to so many lines. */
 const maxRemoteLines = 200
@@ -41,16 +59,20 @@ const maxRemoteLines = 200
 export class GitSource {
   #versionCheck: Promise<void> | undefined
 
-  constructor (private readonly dependencies: GitSourceDependencies) {}
+  constructor(private readonly dependencies: GitSourceDependencies) {}
 
   /** The tree is in `directory` then, without `.git`. */
-  async clone (request: CloneRequest, context: BuildContext): Promise<Commit> {
+  async clone(request: CloneRequest, context: BuildContext): Promise<Commit> {
     const address = parseRepository(request.repo)
     if (request.branch !== null && request.branch !== '') checkBranch(request.branch)
     if (request.commit !== undefined) checkCommit(request.commit)
     await this.#requireGit()
     await mkdir(request.directory, { recursive: true })
-    const clone = new Clone(this.dependencies, { ...request, branch: request.branch === '' ? null : request.branch }, context)
+    const clone = new Clone(
+      this.dependencies,
+      { ...request, branch: request.branch === '' ? null : request.branch },
+      context
+    )
     await clone.local(['init', '--quiet', '--template=', '.'])
     await clone.fetch({ address, pinned: [], credentials: credentialsFor(address, request.token) })
     const both = [clone.checkOut(), clone.describe()] as const
@@ -58,11 +80,14 @@ export class GitSource {
     await Promise.allSettled(both)
     const [, commit] = await Promise.all(both)
     await clone.finish()
-    context.log({ level: 'info', msg: `Commit ${commit.sha.slice(0, 12)}: ${commit.message} (${commit.author})` })
+    context.log({
+      level: 'info',
+      msg: `Commit ${commit.sha.slice(0, 12)}: ${commit.message} (${commit.author})`
+    })
     return commit
   }
 
-  async #requireGit (): Promise<void> {
+  async #requireGit(): Promise<void> {
     this.#versionCheck ??= checkGitVersion(this.dependencies.exec, !this.dependencies.hostPolicy().allowsAll)
     await this.#versionCheck.catch((error: unknown) => {
       this.#versionCheck = undefined
@@ -77,19 +102,35 @@ class Clone {
   readonly #signal: AbortSignal
   #remoteLines = 0
 
-  constructor (private readonly dependencies: GitSourceDependencies, private readonly request: CloneRequest, private readonly context: BuildContext) {
+  constructor(
+    private readonly dependencies: GitSourceDependencies,
+    private readonly request: CloneRequest,
+    private readonly context: BuildContext
+  ) {
     this.#repo = parseRepository(request.repo).url
     this.#signal = AbortSignal.any([context.signal, this.#over.signal])
   }
 
-  async local (args: readonly string[], onLine?: (line: string) => void): Promise<string> {
+  async local(args: readonly string[], onLine?: (line: string) => void): Promise<string> {
     const { directory: cwd, home } = this.request
-    return (await localGit(this.dependencies.exec, args, { cwd, home, limits: this.dependencies.limits, signal: this.#signal, repo: this.#repo, onLine })).stdout
+    return (
+      await localGit(this.dependencies.exec, args, {
+        cwd,
+        home,
+        limits: this.dependencies.limits,
+        signal: this.#signal,
+        repo: this.#repo,
+        onLine
+      })
+    ).stdout
   }
 
-  async fetch (first: Connection): Promise<void> {
+  async fetch(first: Connection): Promise<void> {
     const { branch, commit } = this.request
-    this.context.log({ level: 'info', msg: `Cloning ${this.#repo} (${commit === undefined ? branch === null ? 'default branch' : `branch ${branch}` : `commit ${commit.slice(0, 12)}`})` })
+    this.context.log({
+      level: 'info',
+      msg: `Cloning ${this.#repo} (${commit === undefined ? (branch === null ? 'default branch' : `branch ${branch}`) : `commit ${commit.slice(0, 12)}`})`
+    })
     const stopWatching = this.dependencies.clock.every(sizeCheckMs, async () => await this.#watchSize())
     try {
       await this.#fetchFollowing(first)
@@ -98,7 +139,7 @@ class Clone {
     }
   }
 
-  async #fetchFollowing (first: Connection): Promise<void> {
+  async #fetchFollowing(first: Connection): Promise<void> {
     let connection = first
     for (let hops = 0; hops <= maxRedirects; hops++) {
       connection = { ...connection, pinned: await this.#resolve(connection.address) }
@@ -110,91 +151,157 @@ class Clone {
       const isSameHost = address.origin === connection.address.origin
       connection = { address, pinned: [], credentials: isSameHost ? connection.credentials : null }
     }
-    throw problems.redirect({ repo: this.#repo, target: connection.address.url, reason: `there are more than ${maxRedirects} redirects` })
+    throw problems.redirect({
+      repo: this.#repo,
+      target: connection.address.url,
+      reason: `there are more than ${maxRedirects} redirects`
+    })
   }
 
   /** What git said when it failed; undefined when the wanted commit is here. */
-  async #fetchFrom (connection: Connection): Promise<string | undefined> {
+  async #fetchFrom(connection: Connection): Promise<string | undefined> {
     const { branch, commit } = this.request
     const newest = branch === null ? 'HEAD' : `refs/heads/${branch}`
-    const failure = await this.#runFetch(connection, ['--depth=1', '--', connection.address.url, commit ?? newest])
+    const failure = await this.#runFetch(connection, [
+      '--depth=1',
+      '--',
+      connection.address.url,
+      commit ?? newest
+    ])
     if (failure === undefined || commit === undefined || !isUnadvertised(failure)) return failure
     // The server does not give commits by name, so the commit is looked for in the history of the branch.
     const full = await this.#runFetch(connection, ['--', connection.address.url, newest])
     if (full !== undefined) return full
-    await this.local(['cat-file', '-e', `${commit}^{commit}`]).catch(() => { throw problems.commitMissing({ commit, repo: this.#repo }) })
+    await this.local(['cat-file', '-e', `${commit}^{commit}`]).catch(() => {
+      throw problems.commitMissing({ commit, repo: this.#repo })
+    })
     return undefined
   }
 
-  async #runFetch (connection: Connection, args: readonly string[]): Promise<string | undefined> {
+  async #runFetch(connection: Connection, args: readonly string[]): Promise<string | undefined> {
     const { exec, clean, limits } = this.dependencies
-    const result = await runGit(exec, ['fetch', '--no-tags', '--no-recurse-submodules', '--progress', ...args], {
-      cwd: this.request.directory,
-      env: gitEnvironment(this.request.home, limits, connection),
-      timeoutMs: limits.fetchMs,
-      signal: this.#signal,
-      onLine: line => {
-        if (/^(remote: (?!Enumerating|Counting|Compressing|Total)\S|Receiving objects)/.test(line)) this.#remoteLine(line.trim())
+    const result = await runGit(
+      exec,
+      ['fetch', '--no-tags', '--no-recurse-submodules', '--progress', ...args],
+      {
+        cwd: this.request.directory,
+        limits,
+        env: gitEnvironment(this.request.home, limits, connection),
+        timeoutMs: limits.fetchMs,
+        signal: this.#signal,
+        onLine: line => {
+          if (/^(remote: (?!Enumerating|Counting|Compressing|Total)\S|Receiving objects)/.test(line))
+            this.#remoteLine(line.trim())
+        }
       }
-    })
+    )
     if (result.exitCode === 0) return undefined
-    if (result.timedOut) throw problems.timeout({ repo: this.#repo, minutes: Math.ceil(limits.fetchMs / 60_000) })
+    if (result.timedOut)
+      throw problems.timeout({ repo: this.#repo, minutes: Math.ceil(limits.fetchMs / 60_000) })
     return clean(result.stderr)
   }
 
-  #remoteLine (msg: string): void {
+  #remoteLine(msg: string): void {
     if (++this.#remoteLines <= maxRemoteLines) this.context.log({ level: 'info', stream: 'stderr', msg })
-    else if (this.#remoteLines === maxRemoteLines + 1) this.context.log({ level: 'warning', msg: `The host goes on; only ${maxRemoteLines} lines of it are kept` })
+    else if (this.#remoteLines === maxRemoteLines + 1)
+      this.context.log({
+        level: 'warning',
+        msg: `The host goes on; only ${maxRemoteLines} lines of it are kept`
+      })
   }
 
-  #problem (stderr: string, { credentials }: Connection): Problem {
-    const memoryMib = Math.round(memoryLimit(this.dependencies.limits) / 2 ** 20)
-    return gitProblem(stderr, { repo: this.#repo, branch: this.request.branch, hasCredentials: credentials !== null, memoryMib })
+  #problem(stderr: string, { credentials }: Connection): Problem {
+    const { limits } = this.dependencies
+    return gitProblem(stderr, {
+      repo: this.#repo,
+      branch: this.request.branch,
+      hasCredentials: credentials !== null,
+      ...inMebibytes(limits)
+    })
   }
 
-  async #resolve ({ host }: RepositoryAddress): Promise<readonly LookupAddress[]> {
+  async #resolve({ host }: RepositoryAddress): Promise<readonly LookupAddress[]> {
     const found = await resolveHost(host, this.dependencies)
     return isIP(host) !== 0 ? [] : found
   }
 
-  async #watchSize (): Promise<void> {
+  async #watchSize(): Promise<void> {
     const folder = join(this.request.directory, '.git/objects/pack')
     const names = await readdir(folder).catch(() => [])
-    const sizes = await Promise.all(names.map(async name => await stat(join(folder, name)).then(({ size }) => size, () => 0)))
-    if (sizes.reduce((sum, size) => sum + size, 0) > this.dependencies.limits.checkoutBytes) this.#over.abort(this.#tooLarge())
+    const sizes = await Promise.all(
+      names.map(
+        async name =>
+          await stat(join(folder, name)).then(
+            ({ size }) => size,
+            () => 0
+          )
+      )
+    )
+    if (sizes.reduce((sum, size) => sum + size, 0) > this.dependencies.limits.checkoutBytes)
+      this.#over.abort(this.#tooLarge())
   }
 
-  #tooLarge (): Problem {
-    return problems.tooLarge({ repo: this.#repo, limit: Math.round(this.dependencies.limits.checkoutBytes / 2 ** 20) })
+  #tooLarge(): Problem {
+    return problems.tooLarge({
+      repo: this.#repo,
+      limit: Math.round(this.dependencies.limits.checkoutBytes / 2 ** 20)
+    })
   }
 
-  get #wanted (): string { return this.request.commit ?? 'FETCH_HEAD' }
+  #badPath(line: string, longest: number): Problem {
+    const path = line.slice(line.indexOf('\t') + 1)
+    const shown = path.length > 300 ? `${path.slice(0, 150)} … ${path.slice(-130)}` : path
+    return problems.badFileName({
+      repo: this.#repo,
+      reason: `${printable(shown, 300)} has more than ${longest} bytes (File name too long)`
+    })
+  }
 
-  async describe (): Promise<Commit> {
+  get #wanted(): string {
+    return this.request.commit ?? 'FETCH_HEAD'
+  }
+
+  async describe(): Promise<Commit> {
     const text = await this.local(['log', '-1', '--format=%H%x00%an%x00%s', this.#wanted])
     const [sha = '', author = '', subject = ''] = text.trim().split('\0')
     return { sha, message: printable(subject, 500), author: printable(author, 200) }
   }
 
-  /** Looks at the sizes first: a small pack can hold files that fill the disk, and directories without number. */
-  async checkOut (): Promise<void> {
+  /** Looks at the sizes first: a small pack can hold files that fill the disk, directories without number, and paths that fill the memory. */
+  async checkOut(): Promise<void> {
     let bytes = 0
     let files = 0
+    let pathBytes = 0
+    const longest = longestPathBytes - Buffer.byteLength(this.request.directory)
+    let notUnderstood = 0
     const submodules: string[] = []
     await this.local(['ls-tree', '-r', '-t', '-l', this.#wanted], line => {
-      const [, mode, size, path = ''] = /^(\d+) \w+ \S+ +(\d+|-)\t(.*)$/.exec(line) ?? []
+      const [all, mode, size, path = ''] = /^(\d+) \w+ \S+ +(\d+|-)\t(.*)$/s.exec(line) ?? []
+      if (all === undefined) notUnderstood++
       if (mode === '160000') submodules.push(path.slice(0, 200))
       bytes += Number(size ?? 0) || 0
       files++
+      // A line that is handed on in pieces is too long in any case.
+      const length = Buffer.byteLength(path === '' ? line : path)
+      pathBytes += length
+      if (length > longest) this.#over.abort(this.#badPath(line, longest))
+      if (pathBytes > maxPathBytes)
+        this.#over.abort(problems.pathsTooLong({ repo: this.#repo, limit: maxPathBytes / 2 ** 20 }))
       if (bytes > this.dependencies.limits.checkoutBytes) this.#over.abort(this.#tooLarge())
       if (files > maxFiles) this.#over.abort(problems.tooManyFiles({ repo: this.#repo, limit: maxFiles }))
     })
     this.#signal.throwIfAborted()
+    // Of a file in such a line nobody knows the size.
+    if (notUnderstood > 0)
+      throw problems.gitFailed({
+        repo: this.#repo,
+        reason: `${notUnderstood} lines of git ls-tree are not understood`
+      })
     if (submodules.length > 0) this.context.log({ level: 'warning', msg: submoduleNote(submodules) })
     await this.local(['checkout', '--quiet', '--force', '--detach', this.#wanted])
   }
 
-  async finish (): Promise<void> {
+  async finish(): Promise<void> {
     // Not part of the source: with it, no step of a build that copies everything could ever be cached.
     await rm(join(this.request.directory, '.git'), { recursive: true, force: true })
   }
@@ -203,4 +310,5 @@ class Clone {
 const submoduleNote = (paths: readonly string[]): string =>
   `Submodules are not fetched, their directories are empty: ${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ` and ${paths.length - 5} more` : ''}; put the files into the repository itself, or fetch them in the Dockerfile`
 
-const printable = (text: string, length: number): string => text.replace(/[\u0000-\u001f\u007f]/g, ' ').slice(0, length)
+const printable = (text: string, length: number): string =>
+  text.replace(/[\u0000-\u001f\u007f]/g, ' ').slice(0, length)

@@ -13,15 +13,17 @@ export interface RepositoryAddress {
 }
 
 /** Reads the address a user gave. */
-export function parseRepository (repo: string): RepositoryAddress {
+export function parseRepository(repo: string): RepositoryAddress {
   const shown = repo.replace(/\/\/[^/@]*@/, '//').slice(0, 300)
-  if (/^(ssh|git\+ssh):\/\//i.test(repo) || /^[\w.-]+@[\w.-]+:[^/]/.test(repo)) throw problems.sshRepository({ repo: shown })
+  if (/^(ssh|git\+ssh):\/\//i.test(repo) || /^[\w.-]+@[\w.-]+:[^/]/.test(repo))
+    throw problems.sshRepository({ repo: shown })
   const url = parseUrl(repo)
-  if (url === undefined || repo.length > 2000 || /[\s\u0000-\u001f\u007f]/.test(repo)) throw problems.badRepository({ repo: shown })
+  if (url === undefined || repo.length > 2000 || /[\s\u0000-\u001f\u007f]/.test(repo))
+    throw problems.badRepository({ repo: shown })
   const { username, password } = url
   url.username = url.password = ''
   return {
-    url: url.href.replace(/\/+$/, ''),
+    url: url.href.replace(/(?<!\/)\/+$/, ''),
     origin: url.origin,
     isSecure: url.protocol === 'https:',
     host: url.hostname.replace(/^\[|\]$/g, ''),
@@ -30,7 +32,7 @@ export function parseRepository (repo: string): RepositoryAddress {
   }
 }
 
-function parseUrl (text: string): URL | undefined {
+function parseUrl(text: string): URL | undefined {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return undefined
   const url = new URL(text)
   const isPlain = url.hostname !== '' && url.pathname !== '/' && url.search === '' && url.hash === ''
@@ -38,14 +40,19 @@ function parseUrl (text: string): URL | undefined {
 }
 
 /** Refuses what git would read as an option or a ref expression. */
-export function checkBranch (branch: string): void {
-  const isGood = branch.length <= 255 && /^[\w.@+#/-]+$/u.test(branch) && !/^[-/.]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)|[./]$/.test(branch) && branch !== '@'
+export function checkBranch(branch: string): void {
+  const isGood =
+    branch.length <= 255 &&
+    /^[\w.@+#/-]+$/u.test(branch) &&
+    !/^[-/.]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)|[./]$/.test(branch) &&
+    branch !== '@'
   if (!isGood) throw problems.badBranch({ branch: branch.slice(0, 100) })
 }
 
 /** A full name, so that a short one cannot come to mean another commit. */
-export function checkCommit (commit: string): void {
-  if (!/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(commit)) throw problems.badCommit({ commit: commit.slice(0, 100) })
+export function checkCommit(commit: string): void {
+  if (!/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(commit))
+    throw problems.badCommit({ commit: commit.slice(0, 100) })
 }
 
 const users: ReadonlyArray<readonly [host: RegExp, user: string]> = [
@@ -56,7 +63,7 @@ const users: ReadonlyArray<readonly [host: RegExp, user: string]> = [
 ]
 
 /** `user:password` for basic authentication; the token goes by the user name its provider expects. */
-export function credentialsFor ({ host, userInfo }: RepositoryAddress, token: string | null): string | null {
+export function credentialsFor({ host, userInfo }: RepositoryAddress, token: string | null): string | null {
   if (token === null || token === '') return userInfo
   if (token.includes(':')) return token
   const user = users.find(([pattern]) => pattern.test(host))?.[1]

@@ -1,30 +1,61 @@
-import { registryAwayCodes, type ContainerRuntime, type ImageInfo, type RegistryAuth } from 'busbar/api/runtime-docker'
+import {
+  type ContainerRuntime,
+  type ImageInfo,
+  type RegistryAuth,
+  registryAwayCodes
+} from 'busbar/api/runtime-docker'
 import { isProblem } from 'busbar/sdk'
 import type { BuildContext, PreparedImage } from '../api.js'
-import type { PrivateImages } from './private-images.js'
 import { problems } from '../problems.js'
+import { findByName, fullRepository } from './local-image.js'
+import type { PrivateImages } from './private-images.js'
 
 /** What is to be pulled, for which application, and with which account of its registry. */
-export interface ImageSource { readonly image: string, readonly applicationId: string, readonly auth?: RegistryAuth }
+export interface ImageSource {
+  readonly image: string
+  readonly applicationId: string
+  readonly auth?: RegistryAuth
+}
 
-export interface PullParts { readonly runtime: ContainerRuntime, readonly privateImages: PrivateImages }
+interface PullParts {
+  readonly runtime: ContainerRuntime
+  readonly privateImages: PrivateImages
+}
 
 /** Pulls an image and pins it, so that a rollback runs the same bytes whatever its tag has come to mean. */
-export async function pullImage (parts: PullParts, source: ImageSource, context: BuildContext): Promise<PreparedImage> {
+export async function pullImage(
+  parts: PullParts,
+  source: ImageSource,
+  context: BuildContext
+): Promise<PreparedImage> {
   const { image: name, auth } = source
-  context.log({ level: 'info', msg: auth === undefined ? `Pulling ${name}` : `Pulling ${name} as ${auth.username}` })
+  context.log({
+    level: 'info',
+    msg: auth === undefined ? `Pulling ${name}` : `Pulling ${name} as ${auth.username}`
+  })
   const image = await pullOrFind(parts, source, context)
   if (image.foreignPlatform !== undefined) {
-    context.log({ level: 'warning', msg: `The image is made for ${image.foreignPlatform}, and this machine is of another kind: it will hardly start.` })
+    context.log({
+      level: 'warning',
+      msg: `The image is made for ${image.foreignPlatform}, and this machine is of another kind: it will hardly start.`
+    })
   }
   const reference = pinnedReference(name, image)
   context.log({ level: 'info', msg: `Using ${reference}` })
   return { reference, image }
 }
 
-async function pullOrFind ({ runtime, privateImages }: PullParts, { image: name, applicationId, auth }: ImageSource, { log, signal }: BuildContext): Promise<ImageInfo> {
+async function pullOrFind(
+  { runtime, privateImages }: PullParts,
+  { image: name, applicationId, auth }: ImageSource,
+  { log, signal }: BuildContext
+): Promise<ImageInfo> {
   try {
-    const image = await runtime.pull(name, { auth, signal, onLine: line => log({ level: 'info', stream: 'stdout', msg: line }) })
+    const image = await runtime.pull(name, {
+      auth,
+      signal,
+      onLine: line => log({ level: 'info', stream: 'stdout', msg: line })
+    })
     await privateImages.note(image.id, applicationId, auth !== undefined)
     return image
   } catch (error) {
@@ -32,30 +63,19 @@ async function pullOrFind ({ runtime, privateImages }: PullParts, { image: name,
     const local = await findByName(runtime, name)
     if (local === undefined) throw error
     // Without a registry in between, a name could reach what was built for somebody else.
-    if (local.builtFor !== undefined && local.builtFor.applicationId !== applicationId) throw problems.imageOfOthers({ image: name })
+    if (local.builtFor !== undefined && local.builtFor.applicationId !== applicationId)
+      throw problems.imageOfOthers({ image: name })
     if (await privateImages.isOfOthers(local.id, applicationId)) throw error
-    log({ level: 'warning', msg: `${error.message}. The image of that name on this machine is used as it is.` })
+    log({
+      level: 'warning',
+      msg: `${error.message}. The image of that name on this machine is used as it is.`
+    })
     return local
   }
 }
 
-/** The engine takes what could be an id, or the beginning of one, for that: it may name anybody's image. */
-async function findByName (runtime: ContainerRuntime, name: string): Promise<ImageInfo | undefined> {
-  if (name.startsWith('sha256:')) return undefined
-  return await runtime.image(/[:@][^/]*$/.test(name) ? name : `${name}:latest`)
-}
-
 /** `name@sha256:…` of the repository it was pulled from; an image that came from no registry has only its id. */
-export function pinnedReference (name: string, image: ImageInfo): string {
+export function pinnedReference(name: string, image: ImageInfo): string {
   const repository = fullRepository(name)
   return image.repoDigests.find(digest => fullRepository(digest) === repository) ?? image.id
-}
-
-/** `node`, `docker.io/node` and `library/node:20` are all `docker.io/library/node`. */
-function fullRepository (name: string): string {
-  const bare = name.replace(/@.*$/, '').replace(/:[^/:]*$/, '')
-  const first = bare.split('/', 1)[0] ?? ''
-  const hasHost = bare.includes('/') && (/[.:]/.test(first) || first === 'localhost')
-  const path = hasHost ? bare : `docker.io/${bare}`
-  return path.replace(/^(index\.)?docker\.io\/(?=[^/]+$)/, 'docker.io/library/').replace(/^index\.docker\.io\//, 'docker.io/')
 }

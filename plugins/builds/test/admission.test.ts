@@ -1,12 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { test, type Test } from 'tap'
-import { Admission, AdmittedPreparation } from '../admission/admission.js'
+import { type Test, test } from 'tap'
+import { Admission } from '../admission/admission.js'
 import { decide, type Machine } from '../admission/admission-decision.js'
 import { readMachine } from '../admission/admission-readings.js'
 import { decideQueue } from '../admission/admission-turns.js'
+import { AdmittedPreparation } from '../admission/admitted-preparation.js'
 import type { BuildQueue, ImagePreparation, ImageRequest, RunningBuild, WaitingBuild } from '../api.js'
-import { buildSlots, type BuildSettings } from '../settings.js'
+import { type BuildSettings, buildSlots } from '../settings.js'
 import { clock, folder, recorder } from './kit.js'
 
 const mib = 2 ** 20
@@ -27,7 +28,8 @@ const machine = (changes: Partial<Machine> = {}): Machine => ({
 const small = machine({ cores: 1, memoryBytes: gib, availableBytes: 500 * mib })
 
 /** As many builds as their promises, in MiB. */
-const running = (...promised: number[]): RunningBuild[] => promised.map((memory, index) => ({ id: `r${index}`, projectId: `p${index}`, memoryBytes: memory * mib }))
+const running = (...promised: number[]): RunningBuild[] =>
+  promised.map((memory, index) => ({ id: `r${index}`, projectId: `p${index}`, memoryBytes: memory * mib }))
 
 interface Row {
   readonly what: string
@@ -39,59 +41,195 @@ interface Row {
 }
 
 const rows: readonly Row[] = [
-  { what: 'an idle machine admits with the caps of every build', wanted: { kind: 'admit', limits: { memoryBytes: Math.floor(16 * gib * 0.6 / 4), cpus: 1.87 }, note: null } },
-  { what: 'a second one is admitted where both have room', running: running(2457), wanted: { kind: 'admit', note: null } },
-  { what: 'as many as there are places', running: running(2457, 2457, 2457, 2457), wanted: { kind: 'wait', cause: 'builds', reason: 'waiting for another build to end: 4 builds are running, and this machine takes 4 at once' } },
-  { what: 'the number of places can be set', running: running(1024), settings: { concurrent: 1 }, wanted: { kind: 'wait', cause: 'builds', reason: /1 build is running, and this machine takes 1 at once/ } },
   {
-    what: 'what is short is said in figures', machine: machine({ availableBytes: 8 * gib }), running: running(2457, 2457),
+    what: 'an idle machine admits with the caps of every build',
+    wanted: {
+      kind: 'admit',
+      limits: { memoryBytes: Math.floor((16 * gib * 0.6) / 4), cpus: 1.87 },
+      note: null
+    }
+  },
+  {
+    what: 'a second one is admitted where both have room',
+    running: running(2457),
+    wanted: { kind: 'admit', note: null }
+  },
+  {
+    what: 'as many as there are places',
+    running: running(2457, 2457, 2457, 2457),
+    wanted: {
+      kind: 'wait',
+      cause: 'builds',
+      reason: 'waiting for another build to end: 4 builds are running, and this machine takes 4 at once'
+    }
+  },
+  {
+    what: 'the number of places can be set',
+    running: running(1024),
+    settings: { concurrent: 1 },
+    wanted: { kind: 'wait', cause: 'builds', reason: /1 build is running, and this machine takes 1 at once/ }
+  },
+  {
+    what: 'what is short is said in figures',
+    machine: machine({ availableBytes: 8 * gib }),
+    running: running(2457, 2457),
     wanted: { kind: 'wait', cause: 'memory', reason: 'waiting for 204 MiB of memory: 2 builds are running' }
   },
   {
-    what: 'a reserve stays free for the applications', machine: machine({ availableBytes: 8 * gib }), running: running(2457, 2457), settings: { reserve_mib: 0 },
+    what: 'a reserve stays free for the applications',
+    machine: machine({ availableBytes: 8 * gib }),
+    running: running(2457, 2457),
+    settings: { reserve_mib: 0 },
     wanted: { kind: 'admit' }
   },
   {
-    what: 'the sum of the caps must fit, however much is free', machine: machine({ availableBytes: 16 * gib }), running: running(5000), settings: { memory_mib: 6000, concurrent: 4 },
+    what: 'the sum of the caps must fit, however much is free',
+    machine: machine({ availableBytes: 16 * gib }),
+    running: running(5000),
+    settings: { memory_mib: 6000, concurrent: 4 },
     wanted: { kind: 'wait', cause: 'memory', reason: /^waiting for 1\.1 GiB of memory: 1 build is running$/ }
   },
-  { what: 'one build larger than its share is begun alone', settings: { memory_mib: 14_000 }, machine: machine({ availableBytes: 16 * gib }), wanted: { kind: 'admit', limits: { memoryBytes: 14_000 * mib } } },
-  { what: 'busy processors hold up a second build', running: running(2457), machine: machine({ pressure: { ...calm, cpuSome: 95 } }), wanted: { kind: 'wait', cause: 'pressure', reason: 'waiting for the machine to calm down, as its processors are busy (work waited for them 95 % of the time): 1 build is running' } },
-  { what: 'busy disks hold up a second build', running: running(2457), machine: machine({ pressure: { ...calm, ioFull: 45 } }), wanted: { kind: 'wait', cause: 'pressure', reason: /disks are busy/ } },
-  { what: 'used-up memory holds up a second build', running: running(2457), machine: machine({ pressure: { ...calm, memoryFull: 8 } }), wanted: { kind: 'wait', cause: 'pressure', reason: /memory is used up/ } },
-  { what: 'busy processors and disks do not hold up the only build', machine: machine({ pressure: { cpuSome: 100, memoryFull: 8, ioFull: 90 } }), wanted: { kind: 'admit' } },
-  { what: 'a machine that only looks for memory holds up the only build', machine: machine({ pressure: { ...calm, memoryFull: 40 } }), wanted: { kind: 'wait', cause: 'pressure' } },
-  { what: 'but not for long', machine: machine({ pressure: { ...calm, memoryFull: 40 } }), waitedMs: 60_000, wanted: { kind: 'admit' } },
-  { what: 'a kernel that tells nothing of pressure holds up nobody', machine: machine({ pressure: undefined }), running: running(2457), wanted: { kind: 'admit' } },
-  { what: 'an engine elsewhere is judged by the sums alone', machine: machine({ availableBytes: undefined, pressure: undefined }), running: running(2457, 2457, 2457), wanted: { kind: 'admit' } },
   {
-    what: 'a lone build on a small machine gets what is free', machine: small,
-    wanted: { kind: 'admit', limits: { memoryBytes: 372 * mib, cpus: 0.5 }, note: 'Only 500 MiB of memory are free, so this build may use 372 MiB instead of 615 MiB' }
+    what: 'one build larger than its share is begun alone',
+    settings: { memory_mib: 14_000 },
+    machine: machine({ availableBytes: 16 * gib }),
+    wanted: { kind: 'admit', limits: { memoryBytes: 14_000 * mib } }
   },
   {
-    what: 'a lone build waits a while when there is next to nothing', machine: { ...small, availableBytes: 200 * mib },
-    wanted: { kind: 'wait', cause: 'memory', reason: 'waiting for 184 MiB of memory: only 200 MiB are free, 128 MiB of which are left to the platform and the applications' }
+    what: 'busy processors hold up a second build',
+    running: running(2457),
+    machine: machine({ pressure: { ...calm, cpuSome: 95 } }),
+    wanted: {
+      kind: 'wait',
+      cause: 'pressure',
+      reason:
+        'waiting for the machine to calm down, as its processors are busy (work waited for them 95 % of the time): 1 build is running'
+    }
   },
   {
-    what: 'and is begun with the least then: nothing waits for ever', machine: { ...small, availableBytes: 50 * mib }, waitedMs: 60_000,
-    wanted: { kind: 'admit', limits: { memoryBytes: 256 * mib }, note: /^Only 50 MiB of memory are free: the build begins with 256 MiB/ }
+    what: 'busy disks hold up a second build',
+    running: running(2457),
+    machine: machine({ pressure: { ...calm, ioFull: 45 } }),
+    wanted: { kind: 'wait', cause: 'pressure', reason: /disks are busy/ }
   },
-  { what: 'a small machine builds one at a time', machine: small, running: running(372), wanted: { kind: 'wait', cause: 'builds' } },
   {
-    what: 'the platform\'s own limit counts', machine: machine({ own: { limitBytes: 256 * mib, usedBytes: 230 * mib } }),
-    wanted: { kind: 'wait', cause: 'memory', reason: /memory for the platform itself, which uses 230 MiB of its limit of 256 MiB: no build is running/ }
+    what: 'used-up memory holds up a second build',
+    running: running(2457),
+    machine: machine({ pressure: { ...calm, memoryFull: 8 } }),
+    wanted: { kind: 'wait', cause: 'pressure', reason: /memory is used up/ }
   },
-  { what: 'unless it never leaves room', machine: machine({ own: { limitBytes: 256 * mib, usedBytes: 230 * mib } }), waitedMs: 60_000, wanted: { kind: 'admit' } },
   {
-    what: 'a short disk is refused, with the remedy', machine: machine({ disks: [{ what: 'the disk of BUSBAR_DIR', path: '/data', freeBytes: 800 * mib }] }), waitedMs: 1e9,
-    wanted: { kind: 'refuse', problem: { code: 'E_BUILD_DISK_SHORT', message: /^only 800 MiB are free on the disk of BUSBAR_DIR \(\/data\), and nothing is built or pulled with less than 1\.0 GiB: free space \(.*lower disk_floor_mib/ } }
+    what: 'busy processors and disks do not hold up the only build',
+    machine: machine({ pressure: { cpuSome: 100, memoryFull: 8, ioFull: 90 } }),
+    wanted: { kind: 'admit' }
   },
-  { what: 'the floor can be lowered', machine: machine({ disks: [{ what: 'x', path: '/', freeBytes: 800 * mib }] }), settings: { disk_floor_mib: 500 }, wanted: { kind: 'admit' } }
+  {
+    what: 'a machine that only looks for memory holds up the only build',
+    machine: machine({ pressure: { ...calm, memoryFull: 40 } }),
+    wanted: { kind: 'wait', cause: 'pressure' }
+  },
+  {
+    what: 'but not for long',
+    machine: machine({ pressure: { ...calm, memoryFull: 40 } }),
+    waitedMs: 60_000,
+    wanted: { kind: 'admit' }
+  },
+  {
+    what: 'a kernel that tells nothing of pressure holds up nobody',
+    machine: machine({ pressure: undefined }),
+    running: running(2457),
+    wanted: { kind: 'admit' }
+  },
+  {
+    what: 'an engine elsewhere is judged by the sums alone',
+    machine: machine({ availableBytes: undefined, pressure: undefined }),
+    running: running(2457, 2457, 2457),
+    wanted: { kind: 'admit' }
+  },
+  {
+    what: 'a lone build on a small machine gets what is free',
+    machine: small,
+    wanted: {
+      kind: 'admit',
+      limits: { memoryBytes: 372 * mib, cpus: 0.5 },
+      note: 'Only 500 MiB of memory are free, so this build may use 372 MiB instead of 615 MiB'
+    }
+  },
+  {
+    what: 'a lone build waits a while when there is next to nothing',
+    machine: { ...small, availableBytes: 200 * mib },
+    wanted: {
+      kind: 'wait',
+      cause: 'memory',
+      reason:
+        'waiting for 184 MiB of memory: only 200 MiB are free, 128 MiB of which are left to the platform and the applications'
+    }
+  },
+  {
+    what: 'and is begun with the least then: nothing waits for ever',
+    machine: { ...small, availableBytes: 50 * mib },
+    waitedMs: 60_000,
+    wanted: {
+      kind: 'admit',
+      limits: { memoryBytes: 256 * mib },
+      note: /^Only 50 MiB of memory are free: the build begins with 256 MiB/
+    }
+  },
+  {
+    what: 'a small machine builds one at a time',
+    machine: small,
+    running: running(372),
+    wanted: { kind: 'wait', cause: 'builds' }
+  },
+  {
+    what: "the platform's own limit counts",
+    machine: machine({ own: { limitBytes: 256 * mib, usedBytes: 230 * mib } }),
+    wanted: {
+      kind: 'wait',
+      cause: 'memory',
+      reason:
+        /memory for the platform itself, which uses 230 MiB of its limit of 256 MiB: no build is running/
+    }
+  },
+  {
+    what: 'unless it never leaves room',
+    machine: machine({ own: { limitBytes: 256 * mib, usedBytes: 230 * mib } }),
+    waitedMs: 60_000,
+    wanted: { kind: 'admit' }
+  },
+  {
+    what: 'a short disk is refused, with the remedy',
+    machine: machine({ disks: [{ what: 'the disk of BUSBAR_DIR', path: '/data', freeBytes: 800 * mib }] }),
+    waitedMs: 1e9,
+    wanted: {
+      kind: 'refuse',
+      problem: {
+        code: 'E_BUILD_DISK_SHORT',
+        message:
+          /^only 800 MiB are free on the disk of BUSBAR_DIR \(\/data\), and nothing is built or pulled with less than 1\.0 GiB: free space \(.*lower disk_floor_mib/
+      }
+    }
+  },
+  {
+    what: 'the floor can be lowered',
+    machine: machine({ disks: [{ what: 'x', path: '/', freeBytes: 800 * mib }] }),
+    settings: { disk_floor_mib: 500 },
+    wanted: { kind: 'admit' }
+  }
 ]
 
 test('whether a build may begin', async t => {
   for (const row of rows) {
-    t.match(decide({ machine: row.machine ?? machine(), running: row.running ?? [], settings: { ...settings, ...row.settings }, waitedMs: row.waitedMs ?? 0 }), row.wanted, row.what)
+    t.match(
+      decide({
+        machine: row.machine ?? machine(),
+        running: row.running ?? [],
+        settings: { ...settings, ...row.settings },
+        waitedMs: row.waitedMs ?? 0
+      }),
+      row.wanted,
+      row.what
+    )
   }
 })
 
@@ -99,34 +237,121 @@ test('on every machine the first build is admitted in the end, and together they
   for (const cores of [1, 2, 4, 16]) {
     for (const memory of [0.5, 1, 2, 4, 8, 64]) {
       for (const free of [0, 0.1, 0.5, 1]) {
-        const one = machine({ cores, memoryBytes: memory * gib, availableBytes: memory * free * gib, pressure: { cpuSome: 100, memoryFull: 100, ioFull: 100 } })
-        t.equal(decide({ machine: one, running: [], settings, waitedMs: 60_000 }).kind, 'admit', `${cores} cores, ${memory} GiB, ${free} free`)
+        const one = machine({
+          cores,
+          memoryBytes: memory * gib,
+          availableBytes: memory * free * gib,
+          pressure: { cpuSome: 100, memoryFull: 100, ioFull: 100 }
+        })
+        t.equal(
+          decide({ machine: one, running: [], settings, waitedMs: 60_000 }).kind,
+          'admit',
+          `${cores} cores, ${memory} GiB, ${free} free`
+        )
       }
       const slots = buildSlots(settings, { cores, memoryBytes: memory * gib })
-      t.ok(slots.count * slots.each.memoryBytes <= slots.memoryBytes, `${slots.count} builds on ${memory} GiB`)
-      t.ok(slots.count * slots.each.cpus <= Math.max(0.5, cores - 0.5), `${slots.count} builds on ${cores} cores`)
+      t.ok(
+        slots.count * slots.each.memoryBytes <= slots.memoryBytes,
+        `${slots.count} builds on ${memory} GiB`
+      )
+      t.ok(
+        slots.count * slots.each.cpus <= Math.max(0.5, cores - 0.5),
+        `${slots.count} builds on ${cores} cores`
+      )
     }
   }
 })
 
 const now = new Date('2026-01-01T12:00:00Z')
 const before = (seconds: number): Date => new Date(now.getTime() - seconds * 1000)
-const waiting = (id: string, seconds: number): WaitingBuild => ({ id, projectId: id.slice(0, 1), since: before(seconds) })
+const waiting = (id: string, seconds: number): WaitingBuild => ({
+  id,
+  projectId: id.slice(0, 1),
+  since: before(seconds)
+})
 
 /** `a1:admit b1:wait …` in the order in which they are to begin. */
-function outcome (queue: Partial<BuildQueue>, changes: Partial<BuildSettings> = {}): string {
-  const verdicts = decideQueue({ waiting: [], running: [], lastAdmitted: new Map(), ...queue }, { machine: machine(), settings: { ...settings, ...changes }, now })
+function outcome(queue: Partial<BuildQueue>, changes: Partial<BuildSettings> = {}): string {
+  const verdicts = decideQueue(
+    { waiting: [], running: [], lastAdmitted: new Map(), ...queue },
+    { machine: machine(), settings: { ...settings, ...changes }, now }
+  )
   return [...verdicts].map(([id, { kind }]) => `${id}:${kind}`).join(' ')
 }
 
 test('builds begin in the order of their coming, and projects take turns', async t => {
-  t.equal(outcome({ waiting: [waiting('a1', 30), waiting('a2', 20), waiting('a3', 10)] }, { concurrent: 1 }), 'a1:admit a2:wait a3:wait')
-  const crowd = [waiting('a1', 50), waiting('a2', 40), waiting('a3', 30), waiting('b1', 20), waiting('c1', 10)]
-  t.equal(outcome({ waiting: crowd }, { concurrent: 1 }), 'a1:admit b1:wait c1:wait a2:wait a3:wait', 'five of one project do not keep the others waiting')
-  t.equal(outcome({ waiting: crowd, lastAdmitted: new Map([['a', before(5)]]) }, { concurrent: 1 }), 'b1:admit c1:wait a1:wait a2:wait a3:wait')
-  t.equal(outcome({ waiting: crowd, lastAdmitted: new Map([['a', before(9)], ['b', before(5)]]) }, { concurrent: 1 }), 'c1:admit a1:wait b1:wait a2:wait a3:wait', 'whose last turn is longest ago')
-  t.equal(outcome({ waiting: [waiting('a2', 40), waiting('b1', 1)], running: [{ id: 'a1', projectId: 'a', memoryBytes: gib }] }, { concurrent: 2 }), 'b1:admit a2:wait', 'who has a build under way comes last')
+  t.equal(
+    outcome({ waiting: [waiting('a1', 30), waiting('a2', 20), waiting('a3', 10)] }, { concurrent: 1 }),
+    'a1:admit a2:wait a3:wait'
+  )
+  const crowd = [
+    waiting('a1', 50),
+    waiting('a2', 40),
+    waiting('a3', 30),
+    waiting('b1', 20),
+    waiting('c1', 10)
+  ]
+  t.equal(
+    outcome({ waiting: crowd }, { concurrent: 1 }),
+    'a1:admit b1:wait c1:wait a2:wait a3:wait',
+    'five of one project do not keep the others waiting'
+  )
+  t.equal(
+    outcome({ waiting: crowd, lastAdmitted: new Map([['a', before(5)]]) }, { concurrent: 1 }),
+    'b1:admit c1:wait a1:wait a2:wait a3:wait'
+  )
+  t.equal(
+    outcome(
+      {
+        waiting: crowd,
+        lastAdmitted: new Map([
+          ['a', before(9)],
+          ['b', before(5)]
+        ])
+      },
+      { concurrent: 1 }
+    ),
+    'c1:admit a1:wait b1:wait a2:wait a3:wait',
+    'whose last turn is longest ago'
+  )
+  t.equal(
+    outcome(
+      {
+        waiting: [waiting('a2', 40), waiting('b1', 1)],
+        running: [{ id: 'a1', projectId: 'a', memoryBytes: gib }]
+      },
+      { concurrent: 2 }
+    ),
+    'b1:admit a2:wait',
+    'who has a build under way comes last'
+  )
   t.equal(outcome({ waiting: crowd }), 'a1:admit b1:admit c1:admit a2:admit a3:wait')
+})
+
+test('who makes many projects has no more turns than who has one', async t => {
+  const of = (ownerId: string, build: WaitingBuild): WaitingBuild => ({ ...build, ownerId })
+  const many = ['m1', 'n1', 'o1', 'p1'].map((id, index) => of('greedy', waiting(id, 60 - index)))
+  const lastAdmitted = new Map([
+    ['v', before(100)],
+    ['victim', before(100)],
+    ['greedy', before(10)]
+  ])
+  t.equal(
+    outcome({ waiting: [...many, of('victim', waiting('v2', 1))], lastAdmitted }, { concurrent: 1 }),
+    'v2:admit m1:wait n1:wait o1:wait p1:wait',
+    'although none of those projects has had a turn'
+  )
+  t.equal(
+    outcome(
+      {
+        waiting: [...many, of('victim', waiting('v2', 1))],
+        running: [{ id: 'l1', projectId: 'l', ownerId: 'greedy', memoryBytes: gib }]
+      },
+      { concurrent: 2 }
+    ).split(' ')[0],
+    'v2:admit',
+    'who has a build under way in another project comes last'
+  )
 })
 
 test('each that waits is told why, and given up when it has waited for too long', async t => {
@@ -137,15 +362,23 @@ test('each that waits is told why, and given up when it has waited for too long'
   }
   const verdicts = decideQueue(queue, { machine: machine(), settings: { ...settings, concurrent: 1 }, now })
   t.match(verdicts.get('a1'), { kind: 'wait', cause: 'builds' })
-  t.match(verdicts.get('b1'), { kind: 'wait', cause: 'turn', reason: 'waiting for its turn: 1 build is running, and 1 waits before it' })
+  t.match(verdicts.get('b1'), {
+    kind: 'wait',
+    cause: 'turn',
+    reason: 'waiting for its turn: 1 build is running, and 1 waits before it'
+  })
   t.match(verdicts.get('c1'), {
     kind: 'refuse',
-    problem: { code: 'E_BUILD_WAIT', message: 'the build was given up after 60 minutes of waiting for its turn: 1 build is running, and 2 wait before it; cancel builds that are not needed, or raise the setting concurrent of the builds plugin' }
+    problem: {
+      code: 'E_BUILD_WAIT',
+      message:
+        'the build was given up after 60 minutes of waiting for its turn: 1 build is running, and 2 wait before it; cancel builds that are not needed, or raise the setting concurrent of the builds plugin'
+    }
   })
 })
 
 /** A folder that stands for `/`, with files under /proc and /sys. */
-async function tree (t: Test, files: Readonly<Record<string, string>>): Promise<string> {
+async function tree(t: Test, files: Readonly<Record<string, string>>): Promise<string> {
   const root = await folder(t)
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(root, path)), { recursive: true })
@@ -155,14 +388,22 @@ async function tree (t: Test, files: Readonly<Record<string, string>>): Promise<
 }
 
 const meminfo = 'MemTotal:        8388608 kB\nMemFree:          100000 kB\nMemAvailable:    4194304 kB\n'
-const engine = (place: 'here' | 'around' | 'elsewhere') => ({ cores: 4, memoryBytes: 8 * gib, dataRoot: '/', place })
+const engine = (place: 'here' | 'around' | 'elsewhere') => ({
+  cores: 4,
+  memoryBytes: 8 * gib,
+  dataRoot: '/',
+  place
+})
 
 test('what is free is read from the kernel', async t => {
   const root = await tree(t, {
     'proc/meminfo': meminfo,
-    'proc/pressure/cpu': 'some avg10=12.34 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n',
-    'proc/pressure/memory': 'some avg10=9.00 avg60=0.00 avg300=0.00 total=1\nfull avg10=3.50 avg60=0.00 avg300=0.00 total=0\n',
-    'proc/pressure/io': 'some avg10=8.00 avg60=0.00 avg300=0.00 total=1\nfull avg10=7.00 avg60=0.00 avg300=0.00 total=0\n',
+    'proc/pressure/cpu':
+      'some avg10=12.34 avg60=0.00 avg300=0.00 total=1\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n',
+    'proc/pressure/memory':
+      'some avg10=9.00 avg60=0.00 avg300=0.00 total=1\nfull avg10=3.50 avg60=0.00 avg300=0.00 total=0\n',
+    'proc/pressure/io':
+      'some avg10=8.00 avg60=0.00 avg300=0.00 total=1\nfull avg10=7.00 avg60=0.00 avg300=0.00 total=0\n',
     'proc/self/cgroup': '0::/system.slice/busbar.service\n',
     'sys/fs/cgroup/system.slice/busbar.service/memory.max': `${512 * mib}\n`,
     'sys/fs/cgroup/system.slice/busbar.service/memory.current': `${300 * mib}\n`,
@@ -170,16 +411,28 @@ test('what is free is read from the kernel', async t => {
     'sys/fs/cgroup/system.slice/memory.max': 'max\n'
   })
   const seen = await readMachine({ directory: root, engine: engine('here'), root })
-  t.match(seen, {
-    cores: 4, memoryBytes: 8 * gib, availableBytes: 4 * gib,
-    pressure: { cpuSome: 12.34, memoryFull: 3.5, ioFull: 7 },
-    own: { limitBytes: 512 * mib, usedBytes: 200 * mib }
-  }, 'a service has a limit of its own, which builds do not share')
-  t.same(seen.disks.map(({ what, path }) => [what, path]), [['the disk of BUSBAR_DIR', root], ['the disk of the Docker Engine', '/']])
+  t.match(
+    seen,
+    {
+      cores: 4,
+      memoryBytes: 8 * gib,
+      availableBytes: 4 * gib,
+      pressure: { cpuSome: 12.34, memoryFull: 3.5, ioFull: 7 },
+      own: { limitBytes: 512 * mib, usedBytes: 200 * mib }
+    },
+    'a service has a limit of its own, which builds do not share'
+  )
+  t.same(
+    seen.disks.map(({ what, path }) => [what, path]),
+    [
+      ['the disk of BUSBAR_DIR', root],
+      ['the disk of the Docker Engine', '/']
+    ]
+  )
   t.ok(seen.disks.every(({ freeBytes }) => freeBytes > 0))
 })
 
-test('the limit of a container is the platform\'s own where the engine is around it, and everybody\'s where both are inside', async t => {
+test("the limit of a container is the platform's own where the engine is around it, and everybody's where both are inside", async t => {
   const version2 = await tree(t, {
     'proc/meminfo': meminfo,
     'proc/self/cgroup': '0::/\n',
@@ -187,8 +440,17 @@ test('the limit of a container is the platform\'s own where the engine is around
     'sys/fs/cgroup/memory.current': `${gib}\n`
   })
   const limit = { limitBytes: 2 * gib, usedBytes: gib }
-  t.match(await readMachine({ directory: version2, engine: engine('around'), root: version2 }), { memoryBytes: 8 * gib, availableBytes: 4 * gib, own: limit, pressure: undefined })
-  t.match(await readMachine({ directory: version2, engine: engine('here'), root: version2 }), { memoryBytes: 2 * gib, availableBytes: gib, own: undefined })
+  t.match(await readMachine({ directory: version2, engine: engine('around'), root: version2 }), {
+    memoryBytes: 8 * gib,
+    availableBytes: 4 * gib,
+    own: limit,
+    pressure: undefined
+  })
+  t.match(await readMachine({ directory: version2, engine: engine('here'), root: version2 }), {
+    memoryBytes: 2 * gib,
+    availableBytes: gib,
+    own: undefined
+  })
 
   const version1 = await tree(t, {
     'proc/meminfo': meminfo,
@@ -197,16 +459,34 @@ test('the limit of a container is the platform\'s own where the engine is around
     'sys/fs/cgroup/memory/memory.usage_in_bytes': `${1.5 * gib}\n`,
     'sys/fs/cgroup/memory/memory.stat': `cache 1\ntotal_inactive_file ${0.5 * gib}\n`
   })
-  t.match(await readMachine({ directory: version1, engine: engine('around'), root: version1 }), { memoryBytes: 8 * gib, own: limit })
-  const unlimited = await tree(t, { 'proc/meminfo': meminfo, 'proc/self/cgroup': '9:memory:/\n', 'sys/fs/cgroup/memory/memory.limit_in_bytes': '9223372036854771712\n' })
-  t.match(await readMachine({ directory: unlimited, engine: engine('here'), root: unlimited }), { memoryBytes: 8 * gib, availableBytes: 4 * gib, own: undefined })
+  t.match(await readMachine({ directory: version1, engine: engine('around'), root: version1 }), {
+    memoryBytes: 8 * gib,
+    own: limit
+  })
+  const unlimited = await tree(t, {
+    'proc/meminfo': meminfo,
+    'proc/self/cgroup': '9:memory:/\n',
+    'sys/fs/cgroup/memory/memory.limit_in_bytes': '9223372036854771712\n'
+  })
+  t.match(await readMachine({ directory: unlimited, engine: engine('here'), root: unlimited }), {
+    memoryBytes: 8 * gib,
+    availableBytes: 4 * gib,
+    own: undefined
+  })
 })
 
 test('of an engine elsewhere only its own words are known, and without any file something sensible is assumed', async t => {
   const root = await tree(t, { 'proc/meminfo': meminfo, 'proc/pressure/cpu': 'some avg10=99.00\n' })
-  const far = await readMachine({ directory: root, engine: { ...engine('elsewhere'), cores: 32, memoryBytes: 64 * gib }, root })
+  const far = await readMachine({
+    directory: root,
+    engine: { ...engine('elsewhere'), cores: 32, memoryBytes: 64 * gib },
+    root
+  })
   t.match(far, { cores: 32, memoryBytes: 64 * gib, availableBytes: undefined, pressure: undefined })
-  t.same(far.disks.map(({ what }) => what), ['the disk of BUSBAR_DIR'])
+  t.same(
+    far.disks.map(({ what }) => what),
+    ['the disk of BUSBAR_DIR']
+  )
   const bare = await tree(t, {})
   const guessed = await readMachine({ directory: bare, engine: undefined, root: bare })
   t.ok(guessed.cores >= 1 && guessed.memoryBytes > 0 && (guessed.availableBytes ?? 0) > 0)
@@ -216,21 +496,60 @@ test('of an engine elsewhere only its own words are known, and without any file 
 /** An admission over a real folder, with an engine that does not answer. */
 const admissionIn = async (t: Test, changes: Partial<BuildSettings> = {}): Promise<Admission> => {
   const directory = await folder(t)
-  return new Admission({ runtime: { info: async () => { throw new Error('away') } }, instance: { directory: async () => directory }, clock, settings: { ...settings, ...changes } })
+  return new Admission({
+    runtime: {
+      info: async () => {
+        throw new Error('away')
+      }
+    },
+    instance: { directory: async () => directory },
+    clock,
+    settings: { ...settings, ...changes }
+  })
 }
 
 test('nothing is pulled or built onto a disk that is short, and what is prepared has limits', async t => {
   const seen: ImageRequest[] = []
-  const preparation: ImagePreparation = { async prepare (request) { seen.push(request); return { reference: 'x', image: { id: 'x', repoDigests: [], exposedPorts: [], sizeBytes: 1 } } } }
+  const preparation: ImagePreparation = {
+    async prepare(request) {
+      seen.push(request)
+      return { reference: 'x', image: { id: 'x', repoDigests: [], exposedPorts: [], sizeBytes: 1 } }
+    }
+  }
   // What the request holds besides is not looked at here.
   const request = { source: { type: 'image', image: 'busybox:lab' } } as ImageRequest
   const context = { ...recorder(), onCommit: async () => {} }
-  const short = new AdmittedPreparation(preparation, await admissionIn(t, { disk_floor_mib: 1e9 }))
-  await t.rejects(short.prepare(request, context), { status: 409, code: 'E_BUILD_DISK_SHORT', message: /free on the disk of BUSBAR_DIR \(.*docker image prune/ })
+  const unwatched = {
+    diskWatch: {
+      during: async <T>(_user: object, signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>) =>
+        await run(signal)
+    },
+    leftovers: { afterFailure: async () => {} }
+  }
+  const short = new AdmittedPreparation({
+    preparation,
+    ...unwatched,
+    admission: await admissionIn(t, { disk_floor_mib: 1e9 })
+  })
+  await t.rejects(short.prepare(request, context), {
+    status: 409,
+    code: 'E_BUILD_DISK_SHORT',
+    message: /free on the disk of BUSBAR_DIR \(.*docker image prune/
+  })
   t.same(seen, [])
 
-  const roomy = new AdmittedPreparation(preparation, await admissionIn(t, { disk_floor_mib: 0, memory_mib: 700, cpus: 0.5 }))
+  const roomy = new AdmittedPreparation({
+    preparation,
+    ...unwatched,
+    admission: await admissionIn(t, { disk_floor_mib: 0, memory_mib: 700, cpus: 0.5 })
+  })
   await roomy.prepare(request, context)
   await roomy.prepare({ ...request, limits: { memoryBytes: 1, cpus: 1 } }, context)
-  t.same(seen.map(({ limits }) => limits), [{ memoryBytes: 700 * mib, cpus: 0.5 }, { memoryBytes: 1, cpus: 1 }])
+  t.same(
+    seen.map(({ limits }) => limits),
+    [
+      { memoryBytes: 700 * mib, cpus: 0.5 },
+      { memoryBytes: 1, cpus: 1 }
+    ]
+  )
 })

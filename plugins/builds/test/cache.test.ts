@@ -1,11 +1,15 @@
 import { test } from 'tap'
-import { engine, openLab, sample } from '../../deployments/test/deploy-lab.js'
 import { requireEngine } from '../../../test/lab/engine.js'
+import { engine, openLab, sample } from '../../deployments/test/deploy-lab.js'
 
 const mebibyte = 2 ** 20
 
 /** Two stages: the first makes 6 MiB that no image needs afterwards. */
-const twoStages = (version: string) => sample(version, 'ok', `FROM busybox:lab AS make
+const twoStages = (version: string) =>
+  sample(
+    version,
+    'ok',
+    `FROM busybox:lab AS make
 RUN dd if=/dev/zero of=/big bs=1M count=6
 RUN echo ready > /ready
 FROM node:20
@@ -13,23 +17,32 @@ WORKDIR /app
 COPY --from=make /ready .
 COPY . .
 CMD ["node", "server.js"]
-`)
+`
+  )
 
 void test('the cache of an application is what its builds have left beside its images; cleared, its next build starts anew', async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   const lab = await openLab()
   t.teardown(async () => await lab.close())
   const admin = await lab.k.as.session()
   const application = await lab.application('cached', twoStages('one'))
   const other = await lab.application('beside', twoStages('two'))
-  const cacheOf = async ({ path }: { readonly path: string }): Promise<any> => (await admin.get(`${path}/cache`)).body
-  t.same(await cacheOf(application), { build_cache_bytes: 0, launch_cache_bytes: 0, total_bytes: 0 }, 'nothing was built yet')
+  const cacheOf = async ({ path }: { readonly path: string }): Promise<any> =>
+    (await admin.get(`${path}/cache`)).body
+  t.same(
+    await cacheOf(application),
+    { build_cache_bytes: 0, launch_cache_bytes: 0, total_bytes: 0 },
+    'nothing was built yet'
+  )
 
   const first = await application.deployed()
   t.match(first, { status: 'success' }, first.error_message ?? '')
   t.match(await other.deployed(), { status: 'success' })
   const { build_cache_bytes: bytes, ...rest } = await cacheOf(application)
-  t.ok(bytes >= 6 * mebibyte && bytes < 7 * mebibyte, `${bytes as number}: the first stage, and nothing of the base images or of the image that runs`)
+  t.ok(
+    bytes >= 6 * mebibyte && bytes < 7 * mebibyte,
+    `${bytes as number}: the first stage, and nothing of the base images or of the image that runs`
+  )
   t.same(rest, { launch_cache_bytes: 0, total_bytes: bytes })
 
   t.match(await application.deployed(), { status: 'success', build_logs: /Using cache/ })
@@ -62,12 +75,16 @@ void test('the cache of an application is what its builds have left beside its i
   await t.test('what is left of failed builds counts, and goes with the application', async t => {
     const session = await lab.k.as.session()
     t.equal((await session.delete(`${application.path}/cache`)).status, 200)
-    await application.push({ Dockerfile: 'FROM busybox:lab\nRUN dd if=/dev/zero of=/half bs=1M count=3\nRUN false\n' })
+    await application.push({
+      Dockerfile: 'FROM busybox:lab\nRUN dd if=/dev/zero of=/half bs=1M count=3\nRUN false\n'
+    })
     t.match(await application.deployed(), { status: 'failed' })
     t.ok((await session.get(`${application.path}/cache`)).body.total_bytes >= 3 * mebibyte)
     t.equal((await session.delete(application.path)).status, 200)
-    for (let left = 1; left > 0;) {
-      left = (await engine.listImages({ all: true, filters: { label: [`application-id=${application.id}`] } })).length
+    for (let left = 1; left > 0; ) {
+      left = (
+        await engine.listImages({ all: true, filters: { label: [`application-id=${application.id}`] } })
+      ).length
       await new Promise(resolve => setTimeout(resolve, 100))
     }
     t.pass('no step of it is on the engine')

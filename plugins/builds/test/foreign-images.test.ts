@@ -1,46 +1,62 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test, type Test } from 'tap'
-import { containersOf, engine, openLab, until } from '../../deployments/test/deploy-lab.js'
+import { type Test, test } from 'tap'
 import { requireDockerRegistry, startDockerRegistry } from '../../../test/lab/docker-registry.js'
 import { requireEngine } from '../../../test/lab/engine.js'
+import { containersOf, engine, openLab, until } from '../../deployments/test/deploy-lab.js'
 import { standIns } from './stand-ins.js'
 
-const follow = async (stream: NodeJS.ReadableStream): Promise<void> => await new Promise<void>((resolve, reject) => {
-  engine.modem.followProgress(stream, (error, events: Array<{ error?: string }>) => {
-    const failed = error ?? events.find(event => event.error !== undefined)?.error
-    if (failed === undefined || failed === null) resolve()
-    else reject(new Error(String(failed)))
+const follow = async (stream: NodeJS.ReadableStream): Promise<void> =>
+  await new Promise<void>((resolve, reject) => {
+    engine.modem.followProgress(stream, (error, events: Array<{ error?: string }>) => {
+      const failed = error ?? events.find(event => event.error !== undefined)?.error
+      if (failed === undefined || failed === null) resolve()
+      else reject(new Error(String(failed)))
+    })
   })
-})
 
 /** An image made by hand, which no platform knows. */
-async function makeImage (t: Test, name: string, dockerfile: string): Promise<void> {
+async function makeImage(t: Test, name: string, dockerfile: string): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'busbar-foreign-'))
   await writeFile(join(directory, 'Dockerfile'), dockerfile)
   await follow(await engine.buildImage({ context: directory, src: ['Dockerfile'] }, { t: name }))
   await rm(directory, { recursive: true })
-  t.teardown(async () => { await engine.getImage(name).remove({ force: true }).catch(() => undefined) })
+  t.teardown(async () => {
+    await engine
+      .getImage(name)
+      .remove({ force: true })
+      .catch(() => undefined)
+  })
 }
 
 const push = async (name: string, account: object = {}): Promise<void> => {
-  await follow(await engine.getImage(name).push({ authconfig: { ...account, serveraddress: name.split('/')[0] ?? '' } }))
+  await follow(
+    await engine.getImage(name).push({ authconfig: { ...account, serveraddress: name.split('/')[0] ?? '' } })
+  )
   await engine.getImage(name).remove({ force: true })
 }
 
 test('what a build may not take from others it does not get by ONBUILD either', async t => {
-  if (!await requireEngine(t) || !await requireDockerRegistry(t)) return
+  if (!(await requireEngine(t)) || !(await requireDockerRegistry(t))) return
   const registry = await startDockerRegistry(t)
   const lab = await openLab()
   t.teardown(async () => await lab.close())
-  const victim = await lab.otherProject('victim', { Dockerfile: 'FROM busybox:lab\nRUN echo hidden > /secret\nCMD ["httpd", "-f", "-p", "8080"]\n' })
+  const victim = await lab.otherProject('victim', {
+    Dockerfile: 'FROM busybox:lab\nRUN echo hidden > /secret\nCMD ["httpd", "-f", "-p", "8080"]\n'
+  })
   const { image_tag: tag } = await victim.deployed()
   const trigger = `ONBUILD COPY --from=${tag as string} /secret /got\n`
-  const attacker = await lab.application('attacker', { Dockerfile: `FROM busybox:lab AS a\n${trigger}FROM a\nRUN cat /got\n` })
+  const attacker = await lab.application('attacker', {
+    Dockerfile: `FROM busybox:lab AS a\n${trigger}FROM a\nRUN cat /got\n`
+  })
   const isRefused = async (what: string): Promise<void> => {
     const failed = await attacker.deployed()
-    t.match(failed, { status: 'failed', error_message: /was built for another application/ }, what)
+    t.match(
+      failed,
+      { status: 'failed', error_message: /was built for another application|carries the trigger/ },
+      what
+    )
     t.notMatch(failed.build_logs, /hidden/)
   }
   await isRefused('in a stage of the same Dockerfile')
@@ -57,13 +73,19 @@ test('what a build may not take from others it does not get by ONBUILD either', 
   await isRefused('in an image that is pulled for the build')
 
   const harmless = `onbuild-own-${Date.now()}:1`
-  await makeImage(t, harmless, 'FROM busybox:lab\nONBUILD COPY --from=busybox:lab /bin/busybox /copied\nONBUILD COPY --from=tools /x /x\nONBUILD RUN test -x /copied\n')
-  await attacker.push({ Dockerfile: `FROM busybox:lab AS tools\nRUN echo x > /x\nFROM ${harmless}\nCMD ["httpd", "-f", "-p", "8080"]\n` })
-  t.match(await attacker.deployed(), { status: 'success', error_message: null }, 'what everybody may have it gets')
+  await makeImage(t, harmless, 'FROM busybox:lab\nONBUILD COPY --from=tools /x /x\nONBUILD RUN test -f /x\n')
+  await attacker.push({
+    Dockerfile: `FROM busybox:lab AS tools\nRUN echo x > /x\nFROM ${harmless}\nCMD ["httpd", "-f", "-p", "8080"]\n`
+  })
+  t.match(
+    await attacker.deployed(),
+    { status: 'success', error_message: null },
+    'what is copied from a stage of its own it gets'
+  )
 })
 
 test('what an account was needed for is no builder of another application, and a private base says what helps', async t => {
-  if (!await requireEngine(t) || !await requireDockerRegistry(t)) return
+  if (!(await requireEngine(t)) || !(await requireDockerRegistry(t))) return
   const account = { username: 'deployer', password: 'a-password-0123' }
   const registry = await startDockerRegistry(t, { account })
   const tools = await standIns(t)
@@ -75,24 +97,67 @@ test('what an account was needed for is no builder of another application, and a
   await push(name, account)
 
   const from = await lab.application('from', { Dockerfile: `FROM ${name}\n` })
-  t.match(await from.deployed(), { status: 'failed', error_message: /does not hand out the base image .*which builds do not have.*load it into the engine/ }, 'while the engine does not have it')
+  t.match(
+    await from.deployed(),
+    {
+      status: 'failed',
+      error_message: /does not hand out the base image .*which builds do not have.*load it into the engine/
+    },
+    'while the engine does not have it'
+  )
 
   const owner = await admin.post(`/api/projects/${lab.projectId}/applications`, {
-    name: 'owner', type: 'image', build_type: 'image', source_image: name, container_port: 8080, registry_username: account.username, registry_password: account.password
+    name: 'owner',
+    type: 'image',
+    build_type: 'image',
+    source_image: name,
+    container_port: 8080,
+    registry_username: account.username,
+    registry_password: account.password
   })
   const path = `/api/projects/${lab.projectId}/applications/${owner.body.id as string}`
   t.equal((await admin.post(`${path}/deploy`)).status, 202)
   await until(async () => (await admin.get(path)).body.status === 'running', 'the private image runs', 60_000)
 
-  t.match(await from.deployed(), { status: 'failed', error_message: /does not hand out the base image .*which builds do not have/ }, 'and when it does')
+  t.match(
+    await from.deployed(),
+    { status: 'failed', error_message: /does not hand out the base image .*which builds do not have/ },
+    'and when it does'
+  )
   const packed = await lab.application('packed', { 'index.js': '' }, { build_type: 'buildpacks' })
   t.equal((await admin.put(packed.path, { builder_image: name })).status, 200)
-  t.match(await packed.deployed(), { status: 'failed', error_message: /does not hand out the base image .*which builds do not have/ })
-  t.equal((await admin.put(packed.path, { builder_image: null, custom_buildpacks: JSON.stringify([`docker://${name}`]) })).status, 200)
+  t.match(await packed.deployed(), {
+    status: 'failed',
+    error_message: /does not hand out the base image .*which builds do not have/
+  })
+  t.equal(
+    (
+      await admin.put(packed.path, {
+        builder_image: null,
+        custom_buildpacks: JSON.stringify([`docker://${name}`])
+      })
+    ).status,
+    200
+  )
   t.match(await packed.deployed(), { status: 'failed', error_message: /does not hand out the base image/ })
   await tools.behave('denied')
-  t.equal((await admin.put(packed.path, { builder_image: 'registry.example.com/team/builder:1', custom_buildpacks: null })).status, 200)
-  t.match(await packed.deployed(), { status: 'failed', error_message: /pack was not given an image by its registry: .*unauthorized.*DOCKER_CONFIG/ }, 'what only pack asks for')
+  t.equal(
+    (
+      await admin.put(packed.path, {
+        builder_image: 'registry.example.com/team/builder:1',
+        custom_buildpacks: null
+      })
+    ).status,
+    200
+  )
+  t.match(
+    await packed.deployed(),
+    {
+      status: 'failed',
+      error_message: /pack was not given an image by its registry: .*unauthorized.*DOCKER_CONFIG/
+    },
+    'what only pack asks for'
+  )
   t.equal((await admin.delete(path)).status, 200)
   await until(async () => (await containersOf(owner.body.id)).length === 0, 'its container is gone', 60_000)
 })

@@ -3,18 +3,20 @@ import { IgnoreMatcher, type Trail } from '../context/ignore-matcher.js'
 import { parseIgnoreFile } from '../context/ignore-patterns.js'
 
 /** Whether a file with these lines ignores a path. */
-function ignores (text: string, path: string): boolean {
+function ignores(text: string, path: string): boolean {
   const matcher = new IgnoreMatcher(parseIgnoreFile(text))
   return path.split('/').reduce<Trail>((trail, name) => matcher.enter(trail, name), matcher.root).isIgnored
 }
 
 type Row = readonly [patterns: string, ignored: readonly string[], kept: readonly string[]]
 
-function table (title: string, rows: readonly Row[]): void {
+function table(title: string, rows: readonly Row[]): void {
   void test(title, t => {
     for (const [patterns, ignored, kept] of rows) {
-      for (const path of ignored) t.equal(ignores(patterns, path), true, `${JSON.stringify(patterns)} ignores ${JSON.stringify(path)}`)
-      for (const path of kept) t.equal(ignores(patterns, path), false, `${JSON.stringify(patterns)} keeps ${JSON.stringify(path)}`)
+      for (const path of ignored)
+        t.equal(ignores(patterns, path), true, `${JSON.stringify(patterns)} ignores ${JSON.stringify(path)}`)
+      for (const path of kept)
+        t.equal(ignores(patterns, path), false, `${JSON.stringify(patterns)} keeps ${JSON.stringify(path)}`)
     }
     t.end()
   })
@@ -129,16 +131,30 @@ table('an exclamation mark takes in again, and the last pattern that matches dec
 
 test('what Docker refuses is refused with its reason', t => {
   for (const [pattern, reason] of [
-    ['!', /names nothing/], ['! ', /names nothing/], ['!./ /', /names nothing/], ['!/', /names nothing/],
-    ['[', /without its \]/], ['a[', /without its \]/], ['[^', /without its \]/], ['[^bc', /without its \]/], ['[]a]', /needs a backslash/],
-    ['[-]', /needs a backslash/], ['[x-]', /needs a backslash/], ['[-x]', /needs a backslash/], ['[a-b-c]', /needs a backslash/],
-    ['a\\', /ends in a backslash/], ['[a\\', /ends in a backslash/], ['*/[z-a]', /runs backwards/], ['[Local-Only]/', /runs backwards/]
-  ] as const) t.throws(() => parseIgnoreFile(pattern), { message: reason }, pattern)
+    ['!', /names nothing/],
+    ['! ', /names nothing/],
+    ['!./ /', /names nothing/],
+    ['!/', /names nothing/],
+    ['[', /without its \]/],
+    ['a[', /without its \]/],
+    ['[^', /without its \]/],
+    ['[^bc', /without its \]/],
+    ['[]a]', /needs a backslash/],
+    ['[-]', /needs a backslash/],
+    ['[x-]', /needs a backslash/],
+    ['[-x]', /needs a backslash/],
+    ['[a-b-c]', /needs a backslash/],
+    ['a\\', /ends in a backslash/],
+    ['[a\\', /ends in a backslash/],
+    ['*/[z-a]', /runs backwards/],
+    ['[Local-Only]/', /runs backwards/]
+  ] as const)
+    t.throws(() => parseIgnoreFile(pattern), { message: reason }, pattern)
   t.end()
 })
 
 /** As Docker writes it: an expression for each pattern, tried on the path and on each directory above it. */
-function slowly (text: string, path: string): boolean {
+function slowly(text: string, path: string): boolean {
   const expression = (pattern: string) => {
     if (/^\*\*[^*?[\\]*$/.test(pattern)) {
       const rest = pattern.slice(2)
@@ -165,7 +181,11 @@ function slowly (text: string, path: string): boolean {
     isIgnored = false
     above = text.split('\n').map((line, index) => {
       const isException = line.startsWith('!')
-      if (above?.[index] !== true && (isException !== isIgnored || !expression(isException ? line.slice(1) : line)(candidate))) return false
+      if (
+        above?.[index] !== true &&
+        (isException !== isIgnored || !expression(isException ? line.slice(1) : line)(candidate))
+      )
+        return false
       isIgnored = !isException
       return true
     })
@@ -175,18 +195,27 @@ function slowly (text: string, path: string): boolean {
 
 test('thousands of random patterns decide as Docker decides', t => {
   let seed = 20_261
-  const random = (below: number): number => (seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648) % below
+  const random = (below: number): number => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
+    return seed % below
+  }
   const pick = <T>(values: readonly T[]): T => values[random(values.length)] as T
-  const word = (letters: readonly string[], length: number): string => Array.from({ length: 1 + random(length) }, () => pick(letters)).join('')
+  const word = (letters: readonly string[], length: number): string =>
+    Array.from({ length: 1 + random(length) }, () => pick(letters)).join('')
   let differences = 0
   let ignored = 0
   for (let round = 0; round < 8000; round++) {
-    const line = () => pick(['', '', '!']) + Array.from({ length: 1 + random(3) }, () => pick(['**', '*', word(['a', 'b', '*', '?', '**', 'c', '[ab]', '[^a]'], 5), word(['a', 'b'], 2)])).join('/')
+    const line = () =>
+      pick(['', '', '!']) +
+      Array.from({ length: 1 + random(3) }, () =>
+        pick(['**', '*', word(['a', 'b', '*', '?', '**', 'c', '[ab]', '[^a]'], 5), word(['a', 'b'], 2)])
+      ).join('/')
     const text = Array.from({ length: 1 + random(3) }, line).join('\n')
     const path = Array.from({ length: 1 + random(4) }, () => word(['a', 'b', 'c'], 3)).join('/')
     const expected = slowly(text, path)
     if (expected) ignored++
-    if (ignores(text, path) !== expected && differences++ < 5) t.fail(`${JSON.stringify(text)} on ${path}: Docker says ${expected}`)
+    if (ignores(text, path) !== expected && differences++ < 5)
+      t.fail(`${JSON.stringify(text)} on ${path}: Docker says ${expected}`)
   }
   t.equal(differences, 0)
   t.ok(ignored > 1000 && ignored < 7000, `${ignored} were ignored`)
@@ -210,7 +239,10 @@ test('patterns full of stars cost no more than their length', t => {
     }
   }
   t.equal(ignored, 0)
-  t.ok(matcher.steps <= (characters + 1000) * Math.ceil(places / 32), `${matcher.steps} steps for 20 000 paths`)
+  t.ok(
+    matcher.steps <= (characters + 1000) * Math.ceil(places / 32),
+    `${matcher.steps} steps for 20 000 paths`
+  )
   t.ok(matcher.steps < 120_000_000, `${matcher.steps} steps`)
   t.end()
 })

@@ -7,20 +7,20 @@ import type { Test } from 'tap'
 import { systemClock } from '../../../core/clock/clock.js'
 import { createExec } from '../../../core/exec/exec.js'
 import { createRedactor } from '../../../core/log/redactor.js'
-import { startGitServer, type GitServer, type GitServerOptions } from '../../../test/lab/git-server.js'
+import { type GitServer, type GitServerOptions, startGitServer } from '../../../test/lab/git-server.js'
 import type { BuildContext, BuildLogLine } from '../api.js'
 
 export const clock = systemClock()
 export const log = pino({ level: 'silent' })
 
 /** A folder of the test's own, removed after it. */
-export async function folder (t: Test): Promise<string> {
+export async function folder(t: Test): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'busbar-builds-'))
   t.teardown(async () => await rm(directory, { recursive: true, force: true }))
   return directory
 }
 
-export function processes (t: Test) {
+export function processes(t: Test) {
   const exec = createExec({ log })
   t.teardown(async () => await exec.close())
   return exec
@@ -28,36 +28,61 @@ export function processes (t: Test) {
 
 export const redactor = createRedactor()
 
-export async function gitServer (t: Test, options: Omit<GitServerOptions, 'root'> = {}): Promise<GitServer> {
+export async function gitServer(t: Test, options: Omit<GitServerOptions, 'root'> = {}): Promise<GitServer> {
   const server = await startGitServer({ root: join(await folder(t), 'repositories'), ...options })
   t.teardown(async () => await server.close())
   return server
 }
 
 /** A build context that keeps its log. */
-export function recorder (signal: AbortSignal = new AbortController().signal): BuildContext & { readonly lines: BuildLogLine[], text(): string } {
+export function recorder(
+  signal: AbortSignal = new AbortController().signal
+): BuildContext & { readonly lines: BuildLogLine[]; text(): string } {
   const lines: BuildLogLine[] = []
-  return { lines, signal, log: line => { lines.push(line) }, text: () => lines.map(({ msg }) => msg).join('\n') }
+  return {
+    lines,
+    signal,
+    log: line => {
+      lines.push(line)
+    },
+    text: () => lines.map(({ msg }) => msg).join('\n')
+  }
 }
 
 /** Each answers the id of what it wrote. */
-export interface RawGit {
-  blob (content: string | Buffer): string
-  tree (entries: ReadonlyArray<readonly [mode: string, id: string, name: string | Buffer]>): string
+interface RawGit {
+  blob(content: string | Buffer): string
+  tree(entries: ReadonlyArray<readonly [mode: string, id: string, name: string | Buffer]>): string
 }
 
 /** A repository made from trees that no work tree could hold. */
-export async function rawRepository (t: Test, make: (git: RawGit) => string): Promise<string> {
+export async function rawRepository(t: Test, make: (git: RawGit) => string): Promise<string> {
   const root = await folder(t)
   const server = await startGitServer({ root })
   t.teardown(async () => await server.close())
   const { url } = await server.createRepository('raw', {})
   const run = (args: string[], input: string | Buffer): string =>
-    execFileSync('git', ['-C', join(root, 'raw.git'), '-c', 'user.name=x', '-c', 'user.email=x@x', ...args], { input }).toString().trim()
+    execFileSync('git', ['-C', join(root, 'raw.git'), '-c', 'user.name=x', '-c', 'user.email=x@x', ...args], {
+      input
+    })
+      .toString()
+      .trim()
   const tree = make({
     blob: content => run(['hash-object', '-w', '--stdin'], content),
-    tree: entries => run(['hash-object', '-w', '-t', 'tree', '--literally', '--stdin'], Buffer.concat(entries.map(([mode, id, name]) =>
-      Buffer.concat([Buffer.from(`${mode} `), Buffer.from(name), Buffer.from([0]), Buffer.from(id, 'hex')]))))
+    tree: entries =>
+      run(
+        ['hash-object', '-w', '-t', 'tree', '--literally', '--stdin'],
+        Buffer.concat(
+          entries.map(([mode, id, name]) =>
+            Buffer.concat([
+              Buffer.from(`${mode} `),
+              Buffer.from(name),
+              Buffer.from([0]),
+              Buffer.from(id, 'hex')
+            ])
+          )
+        )
+      )
   })
   run(['update-ref', 'refs/heads/main', run(['commit-tree', tree, '-m', 'raw'], '')], '')
   return url

@@ -1,19 +1,19 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import type { Clock, Contributions, Secrets } from 'busbar/sdk'
 import { randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { Clock, Contributions, Secrets } from 'busbar/sdk'
 import type { Test } from 'tap'
 import { startLab } from '../../runtime-docker/test/lab.js'
 import type { Builder, Commit, ImageRequest } from '../api.js'
-import type { CacheClearings } from '../cache/cache-clearings.js'
 import { DockerfileBuilder } from '../builders/dockerfile-builder.js'
+import type { CacheClearings } from '../cache/cache-clearings.js'
+import { Workspaces } from '../context/workspace.js'
 import type { GitLimits } from '../git/git-command.js'
 import { GitSource } from '../git/git-source.js'
-import { parseHostPolicy } from '../git/host-policy.js'
 import { SourceToImage } from '../image-preparation.js'
+import { parseHostPolicy } from '../network/host-policy.js'
 import type { PrivateImages } from '../registry/private-images.js'
-import { Workspaces } from '../context/workspace.js'
 import { clock, folder, log, processes, recorder, redactor } from './kit.js'
 
 interface Setup {
@@ -23,7 +23,13 @@ interface Setup {
   readonly limits?: Partial<GitLimits>
 }
 
-const neverCleared: CacheClearings = { find: async () => undefined, mark: async () => {}, settle: async () => {} }
+const neverCleared: CacheClearings = {
+  find: async () => undefined,
+  mark: async () => {},
+  settle: async () => {}
+}
+
+export const imageToken = '0123456789abcdef0123'
 
 /** Nothing here needs an account, so nothing is anybody's. */
 const allPublic: PrivateImages = { note: async () => {}, isOfOthers: async () => false }
@@ -35,11 +41,14 @@ const contributions = (values: Readonly<Record<string, Builder>>): Contributions
 })
 
 /** From sources to images on the real engine, beside a Git server of the test's own. */
-export async function setUp (t: Test, changes: Setup = {}) {
+export async function setUp(t: Test, changes: Setup = {}) {
   const lab = startLab(t)
   const directory = await folder(t)
   const workspaces = new Workspaces({ directory: async () => directory }, log)
-  const secrets: Pick<Secrets, 'redact' | 'clean'> = { redact: values => redactor.add(values), clean: text => redactor.clean(text) }
+  const secrets: Pick<Secrets, 'redact' | 'clean'> = {
+    redact: values => redactor.add(values),
+    clean: text => redactor.clean(text)
+  }
   const git = new GitSource({
     exec: processes(t),
     clock,
@@ -51,13 +60,27 @@ export async function setUp (t: Test, changes: Setup = {}) {
   const runtime: ContainerRuntime = lab.runtime
   const preparation = new SourceToImage({
     runtime,
-    builders: contributions(changes.builders ?? { dockerfile: new DockerfileBuilder(runtime, { memoryBytes: 512 * 2 ** 20, cpus: 1 }, allPublic) }),
+    builders: contributions(
+      changes.builders ?? {
+        dockerfile: new DockerfileBuilder({
+          runtime,
+          usualLimits: { memoryBytes: 512 * 2 ** 20, cpus: 1 },
+          privateImages: allPublic,
+          fetching: {
+            hosts: { hostPolicy: () => parseHostPolicy('deny', false), lookup: async () => [] },
+            maxBytes: 2 ** 20
+          },
+          archives: { exec: processes(t), limit: async () => 2 ** 30 }
+        })
+      }
+    ),
     git,
     workspaces,
     secrets,
     clock: changes.clock ?? clock,
     clearings: changes.clearings ?? neverCleared,
     latest: { find: async () => undefined, save: async () => {} },
+    names: { tokenOf: async () => imageToken },
     privateImages: allPublic,
     buildMinutes: 30,
     pullMinutes: 10
@@ -70,20 +93,39 @@ export async function setUp (t: Test, changes: Setup = {}) {
     applicationId,
     commits,
     leftovers: async () => await readdir(join(directory, 'work')).catch(() => []),
-    prepare: async (source: ImageRequest['source'], more: Partial<ImageRequest> = {}, context = recorder()) => await preparation.prepare({
-      applicationId,
-      deploymentId: randomUUID(),
-      projectId: lab.projectId,
-      slug: `lab-web-${applicationId.slice(0, 8)}`,
-      source,
-      buildType: source.type === 'image' ? 'image' : 'dockerfile',
-      builderImage: null,
-      customBuildpacks: [],
-      variables: [],
-      ...more
-    }, { ...context, onCommit: async commit => { commits.push(commit) } })
+    prepare: async (source: ImageRequest['source'], more: Partial<ImageRequest> = {}, context = recorder()) =>
+      await preparation.prepare(
+        {
+          applicationId,
+          deploymentId: randomUUID(),
+          projectId: lab.projectId,
+          slug: `lab-web-${applicationId.slice(0, 8)}`,
+          source,
+          buildType: source.type === 'image' ? 'image' : 'dockerfile',
+          builderImage: null,
+          customBuildpacks: [],
+          variables: [],
+          ...more
+        },
+        {
+          ...context,
+          onCommit: async commit => {
+            commits.push(commit)
+          }
+        }
+      )
   }
 }
 
-export const gitSource = (repo: string, changes: Partial<Extract<ImageRequest['source'], { type: 'git' }>> = {}): ImageRequest['source'] =>
-  ({ type: 'git', repo, branch: null, token: null, rootDirectory: '', dockerfilePath: 'Dockerfile', ...changes })
+export const gitSource = (
+  repo: string,
+  changes: Partial<Extract<ImageRequest['source'], { type: 'git' }>> = {}
+): ImageRequest['source'] => ({
+  type: 'git',
+  repo,
+  branch: null,
+  token: null,
+  rootDirectory: '',
+  dockerfilePath: 'Dockerfile',
+  ...changes
+})

@@ -1,18 +1,17 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { test, type Test } from 'tap'
-import { readPatterns, selectEntries } from '../context/build-context.js'
+import { type Test, test } from 'tap'
 import { chooseArguments } from '../builders/dockerfile-builder.js'
-import { declaredArguments, labelDockerfile } from '../builders/dockerfile.js'
-import { parseHostPolicy, refusalOf } from '../git/host-policy.js'
-import { imageTag } from '../image-preparation.js'
-import { pinnedReference } from '../registry/pulled-image.js'
-import { checkBranch, checkCommit, credentialsFor, parseRepository } from '../git/repository-address.js'
-import { buildLimits, minutes } from '../settings.js'
+import { readPatterns, selectEntries } from '../context/build-context.js'
 import { cleanPath, describeDockerfiles, openRoot, readSource } from '../context/source-tree.js'
+import { checkBranch, checkCommit, credentialsFor, parseRepository } from '../git/repository-address.js'
+import { parseHostPolicy, refusalOf } from '../network/host-policy.js'
+import { imageTag } from '../registry/image-names.js'
+import { pinnedReference } from '../registry/pulled-image.js'
+import { buildLimits, minutes } from '../settings.js'
 import { folder } from './kit.js'
 
-async function tree (t: Test, files: Readonly<Record<string, string>>): Promise<string> {
+async function tree(t: Test, files: Readonly<Record<string, string>>): Promise<string> {
   const directory = await folder(t)
   for (const [name, content] of Object.entries(files)) {
     await mkdir(dirname(join(directory, name)), { recursive: true })
@@ -22,25 +21,88 @@ async function tree (t: Test, files: Readonly<Record<string, string>>): Promise<
 }
 
 test('addresses of repositories are read, and credentials in them kept apart', t => {
-  t.match(parseRepository('https://GitHub.com/team/app.git/'), { url: 'https://github.com/team/app.git', origin: 'https://github.com', host: 'github.com', port: 443, isSecure: true, userInfo: null })
-  t.match(parseRepository('http://me:p%40ss@git.lan:3000/a/b'), { url: 'http://git.lan:3000/a/b', port: 3000, isSecure: false, userInfo: 'me:p@ss' })
+  t.match(parseRepository('https://GitHub.com/team/app.git/'), {
+    url: 'https://github.com/team/app.git',
+    origin: 'https://github.com',
+    host: 'github.com',
+    port: 443,
+    isSecure: true,
+    userInfo: null
+  })
+  t.match(parseRepository('http://me:p%40ss@git.lan:3000/a/b'), {
+    url: 'http://git.lan:3000/a/b',
+    port: 3000,
+    isSecure: false,
+    userInfo: 'me:p@ss'
+  })
   t.match(parseRepository('http://[::1]:8080/a'), { host: '::1', port: 8080 })
   t.match(parseRepository('http://0x7f.1/a'), { host: '127.0.0.1' })
-  for (const ssh of ['git@github.com:team/app.git', 'ssh://git@github.com/team/app', 'me@host:app']) t.throws(() => parseRepository(ssh), { code: 'E_SOURCE_SSH' }, ssh)
-  for (const wrong of ['', 'app', '/srv/app.git', 'file:///srv/app', 'ftp://x/y', 'git://x/y', 'https://', 'https://x', 'https://x/', 'https://x/y?z', 'https://x/y#z', 'https://x/a b', 'ext::sh -c x', '--upload-pack=x']) {
+  for (const ssh of ['git@github.com:team/app.git', 'ssh://git@github.com/team/app', 'me@host:app'])
+    t.throws(() => parseRepository(ssh), { code: 'E_SOURCE_SSH' }, ssh)
+  for (const wrong of [
+    '',
+    'app',
+    '/srv/app.git',
+    'file:///srv/app',
+    'ftp://x/y',
+    'git://x/y',
+    'https://',
+    'https://x',
+    'https://x/',
+    'https://x/y?z',
+    'https://x/y#z',
+    'https://x/a b',
+    'ext::sh -c x',
+    '--upload-pack=x'
+  ]) {
     t.throws(() => parseRepository(wrong), { status: 400, code: 'E_SOURCE_ADDRESS' }, JSON.stringify(wrong))
   }
-  t.throws(() => parseRepository('ftp://me:secret@x/y'), { message: /ftp:\/\/x\/y/ }, 'an error does not repeat a password')
+  t.throws(
+    () => parseRepository('ftp://me:secret@x/y'),
+    { message: /ftp:\/\/x\/y/ },
+    'an error does not repeat a password'
+  )
   t.end()
 })
 
 test('branch and commit names that git would read as something else are refused', t => {
-  for (const good of ['main', 'feature/x', 'release-1.2', 'a_b', 'dependabot/npm/x@1.0', 'fix#12', 'c++']) t.doesNotThrow(() => checkBranch(good), good)
-  for (const wrong of ['-x', '--upload-pack=x', 'a..b', 'a b', 'a~1', 'a^', 'a:b', 'a?', 'a*', 'a[', 'a\\b', '/a', 'a/', 'a//b', '.a', 'a/.b', 'a.', 'a.lock', 'a.lock/b', 'a@{1}', '@', 'a\nb', 'a\u0000', 'x'.repeat(256)]) {
-    t.throws(() => checkBranch(wrong), { status: 400, message: /^invalid branch name/ }, JSON.stringify(wrong))
+  for (const good of ['main', 'feature/x', 'release-1.2', 'a_b', 'dependabot/npm/x@1.0', 'fix#12', 'c++'])
+    t.doesNotThrow(() => checkBranch(good), good)
+  for (const wrong of [
+    '-x',
+    '--upload-pack=x',
+    'a..b',
+    'a b',
+    'a~1',
+    'a^',
+    'a:b',
+    'a?',
+    'a*',
+    'a[',
+    'a\\b',
+    '/a',
+    'a/',
+    'a//b',
+    '.a',
+    'a/.b',
+    'a.',
+    'a.lock',
+    'a.lock/b',
+    'a@{1}',
+    '@',
+    'a\nb',
+    'a\u0000',
+    'x'.repeat(256)
+  ]) {
+    t.throws(
+      () => checkBranch(wrong),
+      { status: 400, message: /^invalid branch name/ },
+      JSON.stringify(wrong)
+    )
   }
   t.doesNotThrow(() => checkCommit('a'.repeat(40)))
-  for (const wrong of ['HEAD', 'abc123', 'A'.repeat(40), 'a'.repeat(41)]) t.throws(() => checkCommit(wrong), { code: 'E_SOURCE_COMMIT_NAME' })
+  for (const wrong of ['HEAD', 'abc123', 'A'.repeat(40), 'a'.repeat(41)])
+    t.throws(() => checkCommit(wrong), { code: 'E_SOURCE_COMMIT_NAME' })
   t.end()
 })
 
@@ -59,23 +121,54 @@ test('a token goes by the user name its provider expects', t => {
 })
 
 test('GIT_PRIVATE_HOSTS decides about private addresses only, and never lets metadata through', t => {
-  const decide = (setting: string | undefined, address: string, host = 'git.lan', isLoopbackOnly = false) => refusalOf(parseHostPolicy(setting, isLoopbackOnly), host, address)
-  const local = ['127.0.0.1', '10.1.2.3', '172.31.0.1', '192.168.1.1', '169.254.1.1', '100.64.0.1', '0.0.0.0', '224.0.0.1', '::1', '::', 'fe80::1', 'fd12::1', '::ffff:10.0.0.1', '64:ff9b::a00:1', '2002:a00:1::', '::10.0.0.1']
+  const decide = (setting: string | undefined, address: string, host = 'git.lan', isLoopbackOnly = false) =>
+    refusalOf(parseHostPolicy(setting, isLoopbackOnly), host, address)
+  const local = [
+    '127.0.0.1',
+    '10.1.2.3',
+    '172.31.0.1',
+    '192.168.1.1',
+    '169.254.1.1',
+    '100.64.0.1',
+    '0.0.0.0',
+    '224.0.0.1',
+    '::1',
+    '::',
+    'fe80::1',
+    'fd12::1',
+    '::ffff:10.0.0.1',
+    '64:ff9b::a00:1',
+    '2002:a00:1::',
+    '::10.0.0.1'
+  ]
   for (const address of local) {
     t.equal(decide('deny', address), 'private', address)
     t.equal(decide('allow', address), null, address)
   }
-  for (const address of ['93.184.216.34', '172.32.0.1', '2606:2800:220:1::1', '::ffff:93.184.216.34']) t.equal(decide('deny', address), null, address)
-  for (const address of ['169.254.169.254', '::ffff:169.254.169.254', 'fd00:ec2::254', '64:ff9b::a9fe:a9fe', '2002:a9fe:a9fe::1']) {
-    for (const setting of ['allow', 'deny', '0.0.0.0/0, ::/0', 'git.lan']) t.equal(decide(setting, address), 'metadata', `${setting} ${address}`)
+  for (const address of ['93.184.216.34', '172.32.0.1', '2606:2800:220:1::1', '::ffff:93.184.216.34'])
+    t.equal(decide('deny', address), null, address)
+  for (const address of [
+    '169.254.169.254',
+    '::ffff:169.254.169.254',
+    'fd00:ec2::254',
+    '64:ff9b::a9fe:a9fe',
+    '2002:a9fe:a9fe::1'
+  ]) {
+    for (const setting of ['allow', 'deny', '0.0.0.0/0, ::/0', 'git.lan'])
+      t.equal(decide(setting, address), 'metadata', `${setting} ${address}`)
   }
-  t.equal(decide(undefined, '10.0.0.1', 'git.lan', true), null, 'allowed while only this machine can reach the platform')
+  t.equal(
+    decide(undefined, '10.0.0.1', 'git.lan', true),
+    null,
+    'allowed while only this machine can reach the platform'
+  )
   t.equal(decide(undefined, '10.0.0.1'), 'private')
   t.equal(decide('10.0.0.0/8,Git.lan', '10.9.9.9', 'other'), null)
   t.equal(decide('10.0.0.0/8,Git.lan', '192.168.1.1', 'GIT.lan'), null)
   t.equal(decide('10.0.0.0/8,Git.lan', '192.168.1.1', 'other'), 'private')
   t.equal(decide('192.168.1.1 fd12::/16', 'fd12::7', 'other'), null)
-  for (const wrong of ['10.0.0.0/33', 'a b/c', 'http://git.lan']) t.throws(() => parseHostPolicy(wrong, true), { code: 'E_SOURCE_PRIVATE_HOSTS' }, wrong)
+  for (const wrong of ['10.0.0.0/33', 'a b/c', 'http://git.lan'])
+    t.throws(() => parseHostPolicy(wrong, true), { code: 'E_SOURCE_PRIVATE_HOSTS' }, wrong)
   t.end()
 })
 
@@ -84,7 +177,11 @@ test('paths stay inside the source tree', async t => {
   t.equal(cleanPath('./a//b/', 'x'), 'a/b')
   t.equal(cleanPath('a/../b', 'x'), 'b')
   for (const wrong of ['..', '../a', 'a/../../b', '/etc', '/', 'a\\..\\b', 'a\u0000']) {
-    t.throws(() => cleanPath(wrong, 'the root directory'), { status: 400, code: 'E_SOURCE_PATH' }, JSON.stringify(wrong))
+    t.throws(
+      () => cleanPath(wrong, 'the root directory'),
+      { status: 400, code: 'E_SOURCE_PATH' },
+      JSON.stringify(wrong)
+    )
   }
   const directory = await tree(t, { 'apps/web/Dockerfile': 'FROM x', 'apps/api/a': '', 'lib/a': '' })
   await symlink('/etc', join(directory, 'system'))
@@ -94,55 +191,42 @@ test('paths stay inside the source tree', async t => {
   t.ok((await openRoot(directory, 'apps/web')).endsWith('/apps/web'))
   t.ok((await openRoot(directory, 'web')).endsWith('/apps/web'), 'a link inside the tree is followed')
   t.equal(await openRoot(directory, ''), await openRoot(directory, './'))
-  await t.rejects(openRoot(directory, 'nope'), { code: 'E_SOURCE_ROOT', message: /nope does not exist.*: apps, lib$/ })
+  await t.rejects(openRoot(directory, 'nope'), {
+    code: 'E_SOURCE_ROOT',
+    message: /nope does not exist.*: apps, lib$/
+  })
   await t.rejects(openRoot(directory, 'lib/a'), { code: 'E_SOURCE_ROOT' })
-  for (const link of ['system', 'apps/web/up', 'system/ssl', 'loop']) await t.rejects(openRoot(directory, link), { code: 'E_SOURCE_LINK' }, link)
-  await t.rejects(readSource(directory, 'system/passwd'), { code: 'E_SOURCE_LINK', message: /symbolic link that leads out/ })
+  for (const link of ['system', 'apps/web/up', 'system/ssl', 'loop'])
+    await t.rejects(openRoot(directory, link), { code: 'E_SOURCE_LINK' }, link)
+  await t.rejects(readSource(directory, 'system/passwd'), {
+    code: 'E_SOURCE_LINK',
+    message: /symbolic link that leads out/
+  })
   t.equal(await readSource(directory, 'web/Dockerfile'), 'FROM x')
   t.equal(await readSource(directory, 'apps'), undefined)
   t.equal(await readSource(directory, 'apps/web/Dockerfile/x'), undefined)
 })
 
 test('who misses a Dockerfile is shown those that are there, or what is there instead', async t => {
-  t.equal(await describeDockerfiles(await tree(t, { 'docker/prod.Dockerfile': '', 'Dockerfile.dev': '', 'Dockerfile.dev.dockerignore': '', 'node_modules/x/Dockerfile': '' })),
-    'found were: Dockerfile.dev, docker/prod.Dockerfile; set the Dockerfile path to one of them')
-  t.equal(await describeDockerfiles(await tree(t, { 'package.json': '', 'src/a.js': '' })), 'the directory holds package.json, src: add a Dockerfile or choose another build type')
-  t.equal(await describeDockerfiles(await folder(t)), 'the directory is empty: add a Dockerfile or choose another build type')
-})
-
-test('ARG is found in every form the engine knows', t => {
-  const names = (text: string) => [...declaredArguments(text)].sort()
-  t.same(names('ARG A\nFROM x\narg B=1\n  ARG C="a b" D E=\'x\'\nRUN echo ARG F\n# ARG G\n'), ['A', 'B', 'C', 'D', 'E'])
-  t.same(names('FROM x\nRUN echo \\\n# comment\nARG A\nARG B \\\n  C=2 \\\n\n  D\n'), ['B', 'C', 'D'], 'a continued line is one instruction')
-  t.same(names('# escape=`\nFROM x\nARG A `\n B\nRUN dir C:\\\nARG C\n'), ['A', 'B', 'C'])
-  t.same(names('ARG A=$B\r\nFROM x\r\n'), ['A'])
-  t.same(names(''), [])
-  t.end()
-})
-
-test('a quotation in ARG that never ends does not hold up the platform', t => {
-  const startedAt = performance.now()
-  t.same([...declaredArguments('ARG A="' + '\\a'.repeat(50_000) + '\nARG B')], ['A', 'B'])
-  t.ok(performance.now() - startedAt < 10_000)
-  t.end()
-})
-
-test('a Dockerfile of very many lines is labelled as any other', t => {
-  t.equal(labelDockerfile('#\n'.repeat(130_000) + 'FROM x\nRUN y', { a: '1' }), '#\n'.repeat(130_000) + 'FROM x\nLABEL a="1"\nRUN y')
-  t.end()
-})
-
-test('labels go after each FROM that is not an earlier stage', t => {
-  const label = (text: string) => labelDockerfile(text, { a: '1', b: 'x "y"' }).split('\n')
-  const line = 'LABEL a="1" b="x \\"y\\""'
-  t.same(label('# syntax\nARG V=1\nFROM node:$V\nRUN x'), ['# syntax', 'ARG V=1', 'FROM node:$V', line, 'RUN x'])
-  t.same(label('FROM --platform=linux/amd64 \\\n# comment\n  node AS Build\nRUN FROM x\nfrom build\nFROM node\n'),
-    ['FROM --platform=linux/amd64 \\', '# comment', '  node AS Build', line, 'RUN FROM x', 'from build', 'FROM node', line, ''])
-  t.same(label('FROM node AS node\nRUN a \\\nFROM b\n'), ['FROM node AS node', line, 'RUN a \\', 'FROM b', ''])
-  t.same(label('FROM x\r\nRUN y\r\n'), ['FROM x\r', line, 'RUN y\r', ''])
-  t.same(label('FROM x'), ['FROM x', line])
-  t.same(label('RUN x'), ['RUN x'])
-  t.end()
+  t.equal(
+    await describeDockerfiles(
+      await tree(t, {
+        'docker/prod.Dockerfile': '',
+        'Dockerfile.dev': '',
+        'Dockerfile.dev.dockerignore': '',
+        'node_modules/x/Dockerfile': ''
+      })
+    ),
+    'found were: Dockerfile.dev, docker/prod.Dockerfile; set the Dockerfile path to one of them'
+  )
+  t.equal(
+    await describeDockerfiles(await tree(t, { 'package.json': '', 'src/a.js': '' })),
+    'the directory holds package.json, src: add a Dockerfile or choose another build type'
+  )
+  t.equal(
+    await describeDockerfiles(await folder(t)),
+    'the directory is empty: add a Dockerfile or choose another build type'
+  )
 })
 
 test('build arguments are the variables that are declared and not secret', t => {
@@ -151,27 +235,60 @@ test('build arguments are the variables that are declared and not secret', t => 
     { key: 'TOKEN', value: 'x', isSecret: true },
     { key: 'UNUSED', value: 'y', isSecret: false }
   ]
-  t.same(chooseArguments(new Set(['MODE', 'TOKEN', 'OTHER']), variables), { buildArgs: { MODE: 'production' }, secret: ['TOKEN'] })
+  t.same(chooseArguments(new Set(['MODE', 'TOKEN', 'OTHER']), variables), {
+    buildArgs: { MODE: 'production' },
+    secret: ['TOKEN']
+  })
   t.end()
 })
 
 test('.dockerignore leaves out what the docker command would leave out', async t => {
   const directory = await tree(t, {
-    Dockerfile: '', '.dockerignore': '', 'a.txt': '', 'a.log': '', 'keep.log': '', 'src/b.log': '', 'src/c.ts': '',
-    'node_modules/x/index.js': '', 'docs/readme.md': '', 'docs/deep/important.md': '', 'docs/deep/other.md': ''
+    Dockerfile: '',
+    '.dockerignore': '',
+    'a.txt': '',
+    'a.log': '',
+    'keep.log': '',
+    'src/b.log': '',
+    'src/c.ts': '',
+    'node_modules/x/index.js': '',
+    'docs/readme.md': '',
+    'docs/deep/important.md': '',
+    'docs/deep/other.md': ''
   })
-  const select = async (patterns: string) => [...(await selectEntries(directory, readPatterns(patterns, 'x'), ['Dockerfile', '.dockerignore'])).included].filter(path => path.includes('.') || path === 'Dockerfile' || path === 'node_modules').sort()
-  t.same(await select('# comment\n*.log\n!keep.log\nnode_modules\ndocs\n!docs/deep/important.md\n'),
-    ['.dockerignore', 'Dockerfile', 'a.txt', 'docs/deep/important.md', 'keep.log', 'src/b.log', 'src/c.ts'])
+  const select = async (patterns: string) =>
+    [...(await selectEntries(directory, readPatterns(patterns, 'x'))).included]
+      .filter(path => path.includes('.') || path === 'Dockerfile' || path === 'node_modules')
+      .sort()
+  t.same(await select('# comment\n*.log\n!keep.log\nnode_modules\ndocs\n!docs/deep/important.md\n'), [
+    '.dockerignore',
+    'Dockerfile',
+    'a.txt',
+    'docs/deep/important.md',
+    'keep.log',
+    'src/b.log',
+    'src/c.ts'
+  ])
   t.same(await select('**/*.log\n/src/\nnode_modules/\ndocs'), ['.dockerignore', 'Dockerfile', 'a.txt'])
-  t.same(await select('*\n!src/*.ts'), ['.dockerignore', 'Dockerfile', 'src/c.ts'], 'the Dockerfile goes although it is ignored')
-  t.equal((await selectEntries(directory, readPatterns('docs\n', 'x'), [])).included.has('docs'), false)
+  t.same(await select('*\n!src/*.ts'), ['src/c.ts'])
+  t.equal((await selectEntries(directory, readPatterns('docs\n', 'x'))).included.has('docs'), false)
 })
 
 test('an ignore file that cannot be used is named with the reason', t => {
-  t.equal(readPatterns('a\r\n# b\n\n **/**/**/**/**/x*y*z*.ts \n', '.dockerignore').length, 2, 'stars are not counted')
-  t.throws(() => readPatterns('x/[', '.dockerignore'), { code: 'E_SOURCE_IGNORE', message: '.dockerignore cannot be used: the pattern x/[ has a [ without its ], or a - or ] in it that needs a backslash' })
-  t.throws(() => readPatterns('abcdefg\n'.repeat(3000), 'x'), { code: 'E_SOURCE_IGNORE', message: /more than 16384 characters/ })
+  t.equal(
+    readPatterns('a\r\n# b\n\n **/**/**/**/**/x*y*z*.ts \n', '.dockerignore').length,
+    2,
+    'stars are not counted'
+  )
+  t.throws(() => readPatterns('x/[', '.dockerignore'), {
+    code: 'E_SOURCE_IGNORE',
+    message:
+      '.dockerignore cannot be used: the pattern x/[ has a [ without its ], or a - or ] in it that needs a backslash'
+  })
+  t.throws(() => readPatterns('abcdefg\n'.repeat(3000), 'x'), {
+    code: 'E_SOURCE_IGNORE',
+    message: /more than 16384 characters/
+  })
   t.end()
 })
 
@@ -189,12 +306,23 @@ test('limits follow the machine unless they are set', t => {
 
 test('images get names the engine takes, and are pinned by the repository they came from', t => {
   const digest = `sha256:${'a'.repeat(64)}`
-  t.equal(imageTag('Shop-web_1-1a2b3c4d', '0f1e2d3c-0000'), 'shop-web-1-1a2b3c4d:0f1e2d3c')
-  const image = (...repoDigests: string[]) => ({ id: 'sha256:id', repoDigests, exposedPorts: [], sizeBytes: 1 })
+  t.equal(
+    imageTag({ slug: 'Shop-web_1-1a2b3c4d', token: '0123456789abcdef0123', deploymentId: '0f1e2d3c-0000' }),
+    'shop-web-1-1a2b3c4d-0123456789abcdef0123:0f1e2d3c'
+  )
+  const image = (...repoDigests: string[]) => ({
+    id: 'sha256:id',
+    repoDigests,
+    exposedPorts: [],
+    sizeBytes: 1
+  })
   t.equal(pinnedReference('node:20', image(`other@${digest}`, `node@${digest}`)), `node@${digest}`)
   t.equal(pinnedReference('docker.io/library/node', image(`node@${digest}`)), `node@${digest}`)
   t.equal(pinnedReference('docker.io/team/app', image(`team/app@${digest}`)), `team/app@${digest}`)
-  t.equal(pinnedReference('localhost:5000/app:1', image(`app@${digest}`, `localhost:5000/app@${digest}`)), `localhost:5000/app@${digest}`)
+  t.equal(
+    pinnedReference('localhost:5000/app:1', image(`app@${digest}`, `localhost:5000/app@${digest}`)),
+    `localhost:5000/app@${digest}`
+  )
   t.equal(pinnedReference('busybox:lab', image()), 'sha256:id')
   t.end()
 })

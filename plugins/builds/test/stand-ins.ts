@@ -16,10 +16,10 @@ export interface StandIns {
   behave(behaviour: Behaviour): Promise<void>
 }
 
-export type Program = 'pack' | 'railpack' | 'nixpacks'
+type Program = 'pack' | 'railpack' | 'nixpacks'
 /** `hang`: never ends, and starts others. `none`: ends well without an image. */
-export type Behaviour = 'build' | 'denied' | 'hang' | 'fail' | 'none' | 'no-buildkit'
-export interface Call {
+type Behaviour = 'build' | 'denied' | 'hang' | 'fail' | 'none' | 'no-buildkit'
+interface Call {
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
@@ -66,16 +66,17 @@ if (behaviour === 'hang') {
 }
 `
 
-export async function standIns (t: Test): Promise<StandIns> {
+export async function standIns(t: Test): Promise<StandIns> {
   const directory = await folder(t)
   for (const program of ['pack', 'railpack', 'nixpacks']) {
     await writeFile(join(directory, program), script)
     await chmod(join(directory, program), 0o755)
   }
-  const behave = async (behaviour: Behaviour): Promise<void> => await writeFile(join(directory, 'behaviour'), behaviour)
+  const behave = async (behaviour: Behaviour): Promise<void> =>
+    await writeFile(join(directory, 'behaviour'), behaviour)
   await behave('build')
   return {
-    path: `${directory}:${process.env['PATH'] ?? ''}`,
+    path: `${directory}:${process.env.PATH ?? ''}`,
     called: async program => JSON.parse(await readFile(join(directory, `${program}.json`), 'utf8')) as Call,
     behave
   }

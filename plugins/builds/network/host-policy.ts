@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { problems } from '../problems.js'
 
-/** Which private and local addresses may be cloned from. */
+/** Which private and local addresses a build may make this machine connect to: for a repository, a remote file, a registry. */
 export interface HostPolicy {
   readonly allowsAll: boolean
   readonly names: ReadonlySet<string>
@@ -10,19 +10,54 @@ export interface HostPolicy {
 
 /** Loopback, private, link-local, carrier-grade NAT, documentation, multicast, and what tunnels IPv4. */
 const privateRanges = blockList([
-  '0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24', '192.0.2.0/24',
-  '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4',
-  '::/128', '::1/128', '::/96', '64:ff9b::/96', '64:ff9b:1::/48', '2001::/32', '2001:db8::/32', '2002::/16', 'fc00::/7', 'fe80::/10', 'fec0::/10', 'ff00::/8'
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '::/128',
+  '::1/128',
+  '::/96',
+  '::ffff:0:0:0/96',
+  '64:ff9b::/96',
+  '64:ff9b:1::/48',
+  '2001::/32',
+  '2001:db8::/32',
+  '2002::/16',
+  'fc00::/7',
+  'fe80::/10',
+  'fec0::/10',
+  'ff00::/8'
 ])
 
 /** Where clouds hand out the credentials of the machine. */
 const metadataAddresses = blockList([
-  '169.254.169.254/32', '169.254.170.2/32', '169.254.170.23/32', '100.100.100.200/32', 'fd00:ec2::254/128', 'fd00:ec2::23/128',
-  '64:ff9b::a9fe:a9fe/128', '2002:a9fe:a9fe::/48'
+  '169.254.169.254/32',
+  '169.254.170.2/32',
+  '169.254.170.23/32',
+  '169.254.42.42/32',
+  '100.100.100.200/32',
+  '168.63.129.16/32',
+  '192.0.0.192/32',
+  'fd00:ec2::254/128',
+  'fd00:ec2::23/128',
+  'fd00:42::42/128',
+  'fd20:ce::254/128',
+  '64:ff9b::a9fe:a9fe/128',
+  '2002:a9fe:a9fe::/48'
 ])
 
 /** GIT_PRIVATE_HOSTS: `allow`, `deny`, or host names, addresses and ranges separated by commas or spaces. */
-export function parseHostPolicy (setting: string | undefined, isLoopbackOnly: boolean): HostPolicy {
+export function parseHostPolicy(setting: string | undefined, isLoopbackOnly: boolean): HostPolicy {
   const value = setting?.trim().toLowerCase() ?? (isLoopbackOnly ? 'allow' : 'deny')
   const names = new Set<string>()
   const ranges = new BlockList()
@@ -36,23 +71,28 @@ export function parseHostPolicy (setting: string | undefined, isLoopbackOnly: bo
   return { allowsAll: value === 'allow', names, ranges }
 }
 
-/** Why nothing is cloned from `host` at `address`; null when it may be. */
-export function refusalOf (policy: HostPolicy, host: string, address: string): 'metadata' | 'private' | null {
+/** Why `host` is not connected to at `address`; null when it may be. */
+export function refusalOf(policy: HostPolicy, host: string, address: string): 'metadata' | 'private' | null {
   if (isIn(metadataAddresses, address)) return 'metadata'
   if (policy.allowsAll || policy.names.has(host.toLowerCase()) || isIn(policy.ranges, address)) return null
   return isIn(privateRanges, address) ? 'private' : null
 }
 
-const isIn = (list: BlockList, address: string): boolean => list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+/** The operator has named it: whatever it answers may be told. A name that only leads into a listed range may lead elsewhere a moment later. */
+export const isVouchedFor = (policy: HostPolicy, host: string): boolean =>
+  policy.allowsAll || policy.names.has(host.toLowerCase()) || (isIP(host) !== 0 && isIn(policy.ranges, host))
 
-function blockList (ranges: readonly string[]): BlockList {
+const isIn = (list: BlockList, address: string): boolean =>
+  list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+
+function blockList(ranges: readonly string[]): BlockList {
   const list = new BlockList()
   for (const range of ranges) addRange(list, range)
   return list
 }
 
 /** False when the text is neither an address nor a range. */
-function addRange (list: BlockList, text: string): boolean {
+function addRange(list: BlockList, text: string): boolean {
   const [address = '', prefixText, ...rest] = text.split('/')
   const version = isIP(address)
   if (version === 0 || rest.length > 0) return false

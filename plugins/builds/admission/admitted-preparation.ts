@@ -1,0 +1,45 @@
+import { isProblem } from 'busbar/sdk'
+import type { BuildContext, Commit, ImagePreparation, ImageRequest, PreparedImage } from '../api.js'
+import type { StepLeftovers } from '../cache/leftovers.js'
+import type { DiskWatch } from '../disk/disk-watch.js'
+import type { Admission } from './admission.js'
+
+interface AdmittedParts {
+  readonly preparation: ImagePreparation
+  readonly admission: Pick<Admission, 'requireDisk' | 'usualLimits'>
+  readonly diskWatch: Pick<DiskWatch, 'during'>
+  readonly leftovers: Pick<StepLeftovers, 'afterFailure'>
+}
+
+/** A disk ran out, or was about to: nothing that the build has made is worth its place. */
+const diskCodes: readonly string[] = ['E_BUILD_DISK_SHORT', 'E_BUILD_DISK_LIMIT', 'E_ENGINE_DISK_FULL']
+
+/** Preparation that begins only where there is room on the disks, never without limits, and leaves nothing large when it fails. */
+export class AdmittedPreparation implements ImagePreparation {
+  constructor(private readonly parts: AdmittedParts) {}
+
+  async prepare(
+    request: ImageRequest,
+    context: BuildContext & { onCommit(commit: Commit): Promise<void> }
+  ): Promise<PreparedImage> {
+    const { preparation, admission, diskWatch, leftovers } = this.parts
+    await admission.requireDisk()
+    const limits = request.limits ?? (await admission.usualLimits())
+    return await diskWatch.during(
+      { id: request.deploymentId, kind: request.source.type === 'git' ? 'build' : 'pull' },
+      context.signal,
+      async signal => {
+        try {
+          return await preparation.prepare({ ...request, limits }, { ...context, signal })
+        } catch (error) {
+          if (request.source.type === 'git') {
+            await leftovers.afterFailure(request.applicationId, {
+              keepsAttempts: !isProblem(error) || !diskCodes.includes(error.code)
+            })
+          }
+          throw error
+        }
+      }
+    )
+  }
+}

@@ -1,0 +1,153 @@
+import type { Readable } from 'node:stream'
+import type { ContainerRuntime, ImageInfo, Owner } from 'busbar/api/runtime-docker'
+import { isProblem } from 'busbar/sdk'
+import type { BuildContext, BuildLimits } from '../api.js'
+import { addedFiles } from '../dockerfile/added-files.js'
+import { BadDockerfile } from '../dockerfile/bad-dockerfile.js'
+import { type GeneratedDockerfile, generateDockerfile, type RemoteCopies } from '../dockerfile/generate.js'
+import type { Dockerfile } from '../dockerfile/instruction.js'
+import { parseDockerfile } from '../dockerfile/parse-dockerfile.js'
+import { type ImageUse, imagesOf, type Plan, planDockerfile } from '../dockerfile/plan.js'
+import { type RemoteAdd, remoteAdds } from '../dockerfile/remote-files.js'
+import { checkTriggers } from '../dockerfile/triggers.js'
+import { problems } from '../problems.js'
+import { checkImageId, type ResolverParts, resolveImage } from '../registry/image-resolver.js'
+
+/** A Dockerfile to be built for an application. */
+interface CheckedBuild {
+  readonly dockerfile: Dockerfile
+  /** What its author calls it. */
+  readonly name: string
+  readonly tag: string
+  readonly owner: Owner & { readonly applicationId: string }
+  readonly buildArgs: Readonly<Record<string, string>>
+  readonly limits: BuildLimits
+  readonly noCache?: boolean
+  /** Images that this build has made itself, by name: their ids. */
+  readonly own?: ReadonlyMap<string, string>
+  /** Fetches what ADDs name by address; absent: none may. */
+  readonly fetch?: (adds: readonly RemoteAdd[]) => Promise<RemoteCopies>
+  /** Looks at the files of the context that ADDs name, and refuses what they must not unpack; absent: there are none. */
+  readonly checkAdded?: (sources: readonly string[]) => Promise<void>
+  /** The build context with this Dockerfile in it, and where in it. */
+  readonly files: (dockerfile: string) => { readonly context: Readable; readonly dockerfile: string }
+}
+
+type Progress = BuildContext & { readonly onLine: (line: string) => void }
+type Parts = ResolverParts & { readonly runtime: ContainerRuntime }
+
+/** Reads a Dockerfile, before anything is looked up. */
+export function readDockerfile(text: string, name: string): Dockerfile {
+  try {
+    return parseDockerfile(text)
+  } catch (error) {
+    throw explained(error, name)
+  }
+}
+
+/**
+ * Builds what is generated from a Dockerfile: each image in it is looked up, is one that the application may use, and
+ * is named by its id from then on, which nobody can make to mean another one.
+ */
+export async function buildChecked(
+  parts: Parts,
+  build: CheckedBuild,
+  progress: Progress
+): Promise<ImageInfo> {
+  const { name, tag, owner, buildArgs, limits, noCache } = build
+  for (let attempt = 1; ; attempt++) {
+    const generated = await generate(parts, build, progress).catch((error: unknown) => {
+      throw explained(error, name)
+    })
+    const { context, dockerfile } = build.files(generated.text)
+    const options = {
+      tag,
+      dockerfile,
+      buildArgs,
+      owner,
+      isLabelled: true,
+      generated: { name, steps: generated.steps },
+      ...(noCache !== undefined && { noCache }),
+      ...limits
+    } as const
+    try {
+      return await parts.runtime.build(context, options, progress)
+    } catch (error) {
+      if (attempt > 1 || !isAboutLostImage(error)) throw error
+      progress.log({
+        level: 'info',
+        msg: 'An image with which this build began was removed meanwhile; building again'
+      })
+    }
+  }
+}
+
+async function generate(
+  parts: Parts,
+  { dockerfile, buildArgs, owner, own, fetch, checkAdded }: CheckedBuild,
+  context: BuildContext
+): Promise<GeneratedDockerfile> {
+  const plan = planDockerfile(dockerfile, buildArgs)
+  const images = await resolveImages(
+    parts,
+    plan,
+    { applicationId: owner.applicationId, own: own ?? new Map() },
+    context
+  )
+  await checkAdded?.(addedFiles(plan, use => imageOf(images, use)))
+  const adds = remoteAdds(plan, buildArgs, use => imageOf(images, use))
+  const remoteFiles: RemoteCopies = adds.length === 0 || fetch === undefined ? new Map() : await fetch(adds)
+  return generateDockerfile(plan, {
+    labels: await parts.runtime.imageLabels(owner),
+    remoteFiles,
+    imageId: use => imageOf(images, use).id
+  })
+}
+
+async function resolveImages(
+  parts: Parts,
+  plan: Plan,
+  { applicationId, own }: { readonly applicationId: string; readonly own: ReadonlyMap<string, string> },
+  context: BuildContext
+): Promise<ReadonlyMap<string, ImageInfo>> {
+  const images = new Map<string, ImageInfo>()
+  for (const use of imagesOf(plan)) {
+    if (images.has(keyOf(use))) continue
+    const ownId = own.get(use.reference)
+    const image =
+      ownId === undefined
+        ? await resolveImage(parts, { ...use, applicationId }, context)
+        : await parts.runtime.image(ownId)
+    if (image !== undefined) images.set(keyOf(use), image)
+  }
+  for (const { base, scope } of plan.stages) {
+    if (base.kind !== 'image') continue
+    const { onBuild = [] } = imageOf(images, base.use)
+    for (const id of checkTriggers(onBuild, base.use.reference, scope, base.use.line))
+      await checkImageId(parts, id, applicationId)
+  }
+  return images
+}
+
+const keyOf = ({ reference, platform = '' }: ImageUse): string => `${platform} ${reference}`
+
+function imageOf(images: ReadonlyMap<string, ImageInfo>, use: ImageUse): ImageInfo {
+  const image = images.get(keyOf(use))
+  if (image === undefined)
+    throw new BadDockerfile(use.line, `the image ${use.reference} is not on the engine any more: build again`)
+  return image
+}
+
+/** What is generated names nothing that is not on the engine, so it asks a registry only for what has gone since. */
+const isAboutLostImage = (error: unknown): boolean =>
+  isProblem(error) &&
+  (/^E_(?:REGISTRY|IMAGE)_/.test(error.code) || /no such image: sha256:/i.test(error.message))
+
+/** Faults of a Dockerfile in the words of a problem. */
+function explained(error: unknown, dockerfile: string): unknown {
+  if (!(error instanceof BadDockerfile)) return error
+  const { line, message: reason, fault } = error
+  if (fault === 'buildkit') return problems.dockerfileBuildKit({ dockerfile, line, reason })
+  if (fault === 'label') return problems.dockerfileLabel({ dockerfile, line, label: reason })
+  return problems.badDockerfile({ dockerfile, line, reason })
+}

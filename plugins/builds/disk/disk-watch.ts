@@ -1,0 +1,145 @@
+import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { Clock, Log } from 'busbar/sdk'
+import type { Disk } from '../admission/admission-decision.js'
+import {
+  type DiskLimits,
+  type DiskUser,
+  decideDisk,
+  isShort,
+  longestLookMs,
+  nextLookMs
+} from './disk-decision.js'
+
+interface DiskWatchParts {
+  readonly runtime: Pick<ContainerRuntime, 'buildUsage'>
+  readonly clock: Clock
+  readonly log: Log
+  readonly limits: DiskLimits
+  /** What is free now. */
+  readonly disks: () => Promise<readonly Disk[]>
+}
+
+/** What was measured longer ago does not say who fills the disk now. */
+const measureEveryMs = 1000
+/** To measure a build makes the engine look at each of its files: that may take this share of the time, while there is room. */
+const measuringShare = 0.1
+/** So long after it has ended, the engine may still be giving back what a cancelled one has taken. */
+const givesBackMs = 5000
+/** At the floor there is no time for more: what was measured last has to do then. */
+const measureWithinMs = 250
+
+interface Watched extends Omit<DiskUser, 'isEnding'> {
+  readonly end: AbortController
+  /** Of one that was cancelled here. */
+  endedAt: number | undefined
+  writtenBytes: number | undefined
+  isPartial: boolean
+}
+
+/** Looks at the disks, and at what each build writes, while something is built or pulled by this process. */
+export class DiskWatch {
+  readonly #watched = new Map<string, Watched>()
+  #underWay = 0
+  #idle = new AbortController()
+  #measuring: Promise<void> | undefined
+  #measureAfter = 0
+
+  constructor(private readonly parts: DiskWatchParts) {}
+
+  /** Runs what is done for a deployment; the signal that it gets aborts with a problem when it has to end. */
+  async during<T>(
+    { id, kind }: Pick<DiskUser, 'id' | 'kind'>,
+    signal: AbortSignal,
+    run: (signal: AbortSignal) => Promise<T>
+  ): Promise<T> {
+    const disks = await this.parts.disks()
+    const end = new AbortController()
+    const watched: Watched = {
+      id,
+      kind,
+      end,
+      endedAt: undefined,
+      begunAt: performance.now(),
+      freeAtBegin: new Map(disks.map(({ path, freeBytes }) => [path, freeBytes])),
+      writtenBytes: undefined,
+      isPartial: true
+    }
+    this.#watched.set(id, watched)
+    this.#underWay += 1
+    if (this.#underWay === 1) {
+      this.#idle = new AbortController()
+      void this.#look(this.#idle.signal)
+    }
+    try {
+      return await run(AbortSignal.any([signal, end.signal]))
+    } finally {
+      this.#underWay -= 1
+      if (end.signal.aborted) watched.endedAt = performance.now()
+      else this.#watched.delete(id)
+      if (this.#underWay === 0) {
+        this.#watched.clear()
+        this.#idle.abort()
+      }
+    }
+  }
+
+  async #look(idle: AbortSignal): Promise<void> {
+    const { clock, log, limits } = this.parts
+    while (!idle.aborted) {
+      const disks = await this.#lookOnce().catch((error: unknown) => {
+        log.debug({ err: error }, 'what builds write to the disk could not be looked at; trying again')
+        return []
+      })
+      await clock.sleep(nextLookMs(disks, limits), idle).catch(() => {})
+    }
+  }
+
+  async #lookOnce(): Promise<readonly Disk[]> {
+    const { disks: read, limits } = this.parts
+    for (const { id, endedAt = Infinity } of this.#watched.values())
+      if (performance.now() > endedAt + givesBackMs) this.#watched.delete(id)
+    let disks = await read()
+    const isNear = nextLookMs(disks, limits) < longestLookMs
+    if (isNear || performance.now() >= this.#measureAfter) this.#measuring ??= this.#measure()
+    // Where there is only one, it is the one.
+    if (isShort(disks, limits) && this.#watched.size > 1) {
+      await this.#measuredSoon()
+      disks = await read()
+    }
+    const users = [...this.#watched.values()].map(({ end, endedAt, ...user }) => ({
+      ...user,
+      isEnding: end.signal.aborted
+    }))
+    const verdict = decideDisk(users, disks, limits)
+    if (verdict !== undefined) this.#watched.get(verdict.id)?.end.abort(verdict.problem)
+    return disks
+  }
+
+  async #measuredSoon(): Promise<void> {
+    const done = new AbortController()
+    await Promise.race([
+      this.#measuring,
+      this.parts.clock.sleep(measureWithinMs, done.signal).catch(() => {})
+    ])
+    done.abort()
+  }
+
+  async #measure(): Promise<void> {
+    const { runtime, log } = this.parts
+    const begunAt = performance.now()
+    try {
+      for (const { owner, bytes, isPartial } of await runtime.buildUsage()) {
+        const watched = this.#watched.get(owner.deploymentId ?? '')
+        if (watched === undefined) continue
+        watched.writtenBytes = bytes
+        watched.isPartial = isPartial
+      }
+    } catch (error) {
+      log.debug({ err: error }, 'what builds have written could not be measured')
+    } finally {
+      const now = performance.now()
+      this.#measureAfter = now + Math.max(measureEveryMs, (now - begunAt) / measuringShare)
+      this.#measuring = undefined
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import { type ContainerRuntime, type ImageInfo, imageReferenceShape } from 'busbar/api/runtime-docker'
+import type { BuildContext } from '../api.js'
+import { problems } from '../problems.js'
+import { builderPrefix } from './image-names.js'
+import { findByName, longestReference } from './local-image.js'
+import type { PrivateImages } from './private-images.js'
+
+export interface ResolverParts {
+  readonly runtime: ContainerRuntime
+  readonly privateImages: PrivateImages
+}
+
+/** An image by name, for a build of an application. */
+interface WantedImage {
+  readonly reference: string
+  readonly applicationId: string
+  /** `linux/amd64`; absent: the machine's own. */
+  readonly platform?: string
+}
+
+/**
+ * What a name stands for now, once it is certain that the application may use it: what the engine holds under that
+ * name, else what its registry hands out to everybody. Ids are no names: they may be anybody's.
+ */
+export async function resolveImage(
+  parts: ResolverParts,
+  wanted: WantedImage,
+  context: BuildContext
+): Promise<ImageInfo> {
+  const { reference, applicationId } = wanted
+  const { name, digest, tag } =
+    (reference.length <= longestReference ? imageReferenceShape.exec(reference)?.groups : undefined) ?? {}
+  if (name === undefined) throw problems.badImageName({ image: reference.slice(0, 200) })
+  const last = name.slice(name.lastIndexOf('/') + 1)
+  if (last === 'sha256' || last.startsWith(builderPrefix))
+    throw problems.badImageName({ image: reference.slice(0, 200) })
+  // With its tag written out, the engine cannot take a name for the beginning of an id.
+  const written = digest === undefined && tag === undefined ? `${reference}:latest` : reference
+  const found =
+    (await findByName(parts.runtime, written)) ??
+    (await pull(parts, { ...wanted, reference: written }, context))
+  if (found.builtFor !== undefined && found.builtFor.applicationId !== applicationId)
+    throw problems.imageOfOthers({ image: reference })
+  if (!(await parts.privateImages.isOfOthers(found.id, applicationId))) return found
+  const handedOut = await pull(parts, { ...wanted, reference: written }, context)
+  await parts.privateImages.note(handedOut.id, applicationId, false)
+  return handedOut
+}
+
+/** The same for the whole id of an image. */
+export async function checkImageId(
+  { runtime, privateImages }: ResolverParts,
+  id: string,
+  applicationId: string
+): Promise<void> {
+  const image = await runtime.image(id)
+  const isOfOthers =
+    image === undefined ||
+    (image.builtFor !== undefined && image.builtFor.applicationId !== applicationId) ||
+    (await privateImages.isOfOthers(image.id, applicationId))
+  // What does not exist and what belongs to somebody else read alike.
+  if (isOfOthers) throw problems.imageOfOthers({ image: id.slice(0, 19) })
+}
+
+const pull = async (
+  { runtime }: ResolverParts,
+  { reference, platform }: WantedImage,
+  { log, signal }: BuildContext
+): Promise<ImageInfo> =>
+  await runtime.pull(reference, {
+    isBase: true,
+    ...(platform !== undefined && { platform }),
+    signal,
+    onLine: line => log({ level: 'info', stream: 'stdout', msg: line })
+  })

@@ -1,0 +1,101 @@
+import { test } from 'tap'
+import type { Disk } from '../admission/admission-decision.js'
+import { type DiskUser, decideDisk, nextLookMs } from '../disk/disk-decision.js'
+
+const mib = 2 ** 20
+const gib = 2 ** 30
+const limits = { floorBytes: gib, buildBytes: 10 * gib }
+const disk = (freeBytes: number, path = '/engine'): Disk => ({ what: `the disk ${path}`, path, freeBytes })
+const user = (id: string, writtenBytes: number | undefined, changes: Partial<DiskUser> = {}): DiskUser => ({
+  id,
+  kind: id === 'pull' ? 'pull' : 'build',
+  writtenBytes,
+  begunAt: 0,
+  isPartial: writtenBytes === undefined,
+  isEnding: false,
+  freeAtBegin: new Map([
+    ['/engine', 20 * gib],
+    ['/data', 20 * gib]
+  ]),
+  ...changes
+})
+const ended = (users: readonly DiskUser[], ...disks: Disk[]): string | undefined =>
+  decideDisk(users, disks, limits)?.id
+
+test('who has to end, of what is built and pulled', t => {
+  t.equal(ended([user('a', gib), user('b', undefined)], disk(gib)), undefined, 'nobody while there is room')
+  t.equal(
+    ended([user('a', 10 * gib), user('b', 10 * gib + 1)], disk(100 * gib)),
+    'b',
+    'whoever passes the limit of a build, however much is free'
+  )
+  t.equal(
+    ended([user('a', 2 * gib), user('b', 17 * gib, { isEnding: true })], disk(gib - 1)),
+    undefined,
+    'nobody else while one gives back what it has taken'
+  )
+  t.equal(
+    ended([user('a', 2 * gib), user('b', 17 * gib, { isEnding: true })], disk(gib / 2 - 1)),
+    'a',
+    'unless that comes too late'
+  )
+  t.equal(
+    ended([user('a', gib), user('b', 9 * gib), user('c', 0)], disk(gib - 1)),
+    'b',
+    'who has written most'
+  )
+  t.equal(
+    ended([user('a', gib), user('b', 9 * gib), user('c', 0)], disk(50 * gib), disk(mib, '/data')),
+    'b',
+    'on whichever disk'
+  )
+  t.equal(
+    ended([user('a', 3 * gib), user('b', mib, { isPartial: true })], disk(mib)),
+    'b',
+    'what nobody is known to have written counts for the one that is not measured in full'
+  )
+  t.equal(ended([user('a', 3 * gib), user('pull', undefined)], disk(mib)), 'pull')
+  t.equal(
+    ended(
+      [user('a', 3 * gib), user('pull', undefined, { freeAtBegin: new Map([['/engine', gib]]) })],
+      disk(mib)
+    ),
+    'a',
+    'but only what is missing since it began'
+  )
+  t.equal(
+    ended([user('a', 0, { begunAt: 1 }), user('b', 0, { begunAt: 2 })], disk(mib)),
+    'b',
+    'who came last, where nobody has written anything'
+  )
+  t.equal(ended([], disk(0)), undefined)
+  t.match(decideDisk([user('a', 3 * gib)], [disk(700 * mib)], limits)?.problem, {
+    code: 'E_BUILD_DISK_SHORT',
+    message:
+      /only 700 MiB were left on the disk \/engine \(\/engine\), less than 1\.0 GiB; it has written 3\.0 GiB on the engine; make it write less/
+  })
+  t.match(decideDisk([user('a', undefined)], [disk(700 * mib)], limits)?.problem, {
+    message: /less than 1\.0 GiB; make it write less/
+  })
+  t.match(decideDisk([user('pull', undefined)], [disk(700 * mib)], limits)?.problem, {
+    code: 'E_BUILD_DISK_SHORT',
+    message: /^the pull was stopped: only 700 MiB.*smaller image/
+  })
+  t.match(decideDisk([user('a', 11 * gib)], [], limits)?.problem, {
+    code: 'E_BUILD_DISK_LIMIT',
+    message: /it has written 11\.0 GiB, and may write 10\.0 GiB.*build_disk_mib/
+  })
+  t.end()
+})
+
+test('the less is free, the sooner the disk is looked at again: a writer of 2 GiB a second does not fill it in between', t => {
+  t.equal(nextLookMs([disk(100 * gib)], limits), 1000)
+  t.equal(nextLookMs([disk(100 * gib), disk(2 * gib, '/data')], limits), 250)
+  t.equal(nextLookMs([disk(gib)], limits), 50)
+  t.equal(nextLookMs([disk(0)], limits), 50)
+  t.equal(nextLookMs([], limits), 1000)
+  let free = 9 * gib
+  while (free > gib) free -= (nextLookMs([disk(free)], limits) / 1000) * 2 * gib
+  t.ok(free > gib * 0.85, `${free / mib} MiB are left when it is seen`)
+  t.end()
+})
