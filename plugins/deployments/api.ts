@@ -16,27 +16,50 @@ export const deploymentQueue = service<DeploymentQueue>('deployments.queue')
 
 /** A deployment has reached `success` or `failed`. */
 export const deploymentFinished = event<{
-  readonly deploymentId: string, readonly applicationId: string, readonly projectId: string, readonly status: 'success' | 'failed'
+  readonly deploymentId: string
+  readonly applicationId: string
+  readonly projectId: string
+  readonly status: 'success' | 'failed'
 }>('deployments.finished')
+
+/** How long a deploy waits for a gate, a source of container parts or a rollout hook; then it fails and names the plugin. A cancel does not wait at all. */
+export const hookLimitMs = 60_000
 
 /** Says why an application must not be deployed now (a quota is used up); null when it may. Asked before anything is built. */
 export interface DeployGate {
-  refuses(application: { readonly id: string, readonly projectId: string }): Promise<string | null>
+  refuses(application: { readonly id: string; readonly projectId: string }): Promise<string | null>
 }
 export const deployGates = extensionPoint<DeployGate>('deployments.gates')
 
 /** What a plugin adds to the container of an application: volumes, and files that are mounted as such. */
 export interface ContainerParts {
-  readonly volumes: ReadonlyArray<{ readonly volume: string, readonly path: string, readonly readOnly?: boolean }>
+  readonly volumes: ReadonlyArray<{
+    readonly volume: string
+    readonly path: string
+    readonly readOnly?: boolean
+  }>
 }
 export interface ContainerPartsSource {
   /** Asked for each new container, when its image is there. What it needs on the engine is made before it answers. */
-  partsFor(application: { readonly id: string, readonly projectId: string, readonly slug: string }): Promise<ContainerParts>
+  partsFor(application: {
+    readonly id: string
+    readonly projectId: string
+    readonly slug: string
+  }): Promise<ContainerParts>
 }
 export const containerParts = extensionPoint<ContainerPartsSource>('deployments.containerParts')
 
 export const rolloutSteps = [
-  'load', 'prepare-image', 'network', 'create', 'start', 'prove-healthy', 'switch', 'record', 'drain', 'clean-up'
+  'load',
+  'prepare-image',
+  'network',
+  'create',
+  'start',
+  'prove-healthy',
+  'switch',
+  'record',
+  'drain',
+  'clean-up'
 ] as const
 export type RolloutStepName = (typeof rolloutSteps)[number]
 export type RolloutBoundary = `before ${RolloutStepName}` | `after ${RolloutStepName}`
@@ -50,8 +73,10 @@ export interface RolloutProgress {
 }
 
 /**
- * Called at every boundary between two steps of a deploy, which waits. What it throws before `after
+ * Called at every boundary between two steps of a deploy, which waits for `hookLimitMs` at most. What it throws before `after
  * record` fails the deploy with these words and takes everything back; later it is only logged.
  */
-export interface RolloutHook { at(boundary: RolloutBoundary, progress: RolloutProgress): void | Promise<void> }
+export interface RolloutHook {
+  at(boundary: RolloutBoundary, progress: RolloutProgress): void | Promise<void>
+}
 export const rolloutHooks = extensionPoint<RolloutHook>('deployments.rolloutHooks')

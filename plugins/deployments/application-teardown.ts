@@ -1,9 +1,9 @@
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import type { Bus, Clock, Log } from 'busbar/sdk'
-import { cancelTopic } from './rollout/cancel-watch.js'
+import type { FollowUpStore } from './queue/follow-up-store.js'
 import type { DeploymentRecords } from './records/deployment-records.js'
 import type { DeploymentStore } from './records/deployment-store.js'
-import type { FollowUpStore } from './queue/follow-up-store.js'
+import { cancelTopic } from './rollout/cancel-watch.js'
 
 const endWithinMs = 20_000
 const lookEveryMs = 200
@@ -11,9 +11,11 @@ const lookEveryMs = 200
 /** Removes what deploys have made of an application: its containers, its images, its records. */
 export class DeploymentTeardown {
   readonly #parts: TeardownParts
-  constructor (parts: TeardownParts) { this.#parts = parts }
+  constructor(parts: TeardownParts) {
+    this.#parts = parts
+  }
 
-  async application (applicationId: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
+  async application(applicationId: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
     const { store, runtime, followUps, log } = this.#parts
     await followUps.drop(applicationId)
     await this.#endActive(applicationId, signal)
@@ -23,21 +25,29 @@ export class DeploymentTeardown {
     }
     for (const { tags } of await runtime.images({ applicationId })) {
       for (const tag of tags) {
-        await runtime.removeImage(tag).catch((error: unknown) => log.warn({ err: error, applicationId, tag }, 'an image of a deleted application could not be removed'))
+        await runtime
+          .removeImage(tag)
+          .catch((error: unknown) =>
+            log.warn(
+              { err: error, applicationId, tag },
+              'an image of a deleted application could not be removed'
+            )
+          )
       }
     }
     await store.removeAll(applicationId)
   }
 
-  async project (projectId: string, context: { readonly signal: AbortSignal }): Promise<void> {
-    for (const applicationId of await this.#parts.store.applicationsOf(projectId)) await this.application(applicationId, context)
+  async project(projectId: string, context: { readonly signal: AbortSignal }): Promise<void> {
+    for (const applicationId of await this.#parts.store.applicationsOf(projectId))
+      await this.application(applicationId, context)
   }
 
-  async #endActive (applicationId: string, signal: AbortSignal): Promise<void> {
+  async #endActive(applicationId: string, signal: AbortSignal): Promise<void> {
     const { store, records, bus, clock } = this.#parts
     for (let waited = 0; ; waited += lookEveryMs) {
       const active = await store.activeOf(applicationId)
-      if (active === undefined || await records.cancelPending(active)) return
+      if (active === undefined || (await records.cancelPending(active))) return
       if (waited >= endWithinMs) throw new Error(`deployment ${active} has not ended yet`)
       if (waited === 0) {
         const owner = await store.ownerOf(active)
@@ -49,7 +59,7 @@ export class DeploymentTeardown {
   }
 }
 
-export interface TeardownParts {
+interface TeardownParts {
   readonly store: DeploymentStore
   readonly records: DeploymentRecords
   readonly followUps: FollowUpStore

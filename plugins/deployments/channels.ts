@@ -1,7 +1,7 @@
 import { allow, type ChannelDeclarer } from 'busbar/sdk'
 import type { Deployments } from './index.js'
 
-export function channels (channel: ChannelDeclarer<Deployments>) {
+export function channels(channel: ChannelDeclarer<Deployments>) {
   channel({
     name: 'build-logs:{deploymentId}',
     access: allow.token('read', { project: { of: 'deployment', param: 'deploymentId' } }),

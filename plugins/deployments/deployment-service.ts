@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import type { ApplicationRegistry, DeployableApplication, DeployHealth } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import type { Bus, Clock, Database, Page, Reach } from 'busbar/sdk'
+import type { Bus, Clock, Database, Page, Reach, Rows } from 'busbar/sdk'
 import type { DeploymentQueue, Trigger } from './api.js'
+import { problems } from './problems.js'
+import type { FollowUpStore } from './queue/follow-up-store.js'
 import { readBuildLog } from './records/build-log.js'
-import { cancelTopic } from './rollout/cancel-watch.js'
 import type { GlobalFilter } from './records/deployment-filter.js'
 import type { DeploymentLogStore } from './records/deployment-log-store.js'
 import type { DeploymentRecords } from './records/deployment-records.js'
 import type { DeploymentKind, DeploymentRow, DeploymentStore } from './records/deployment-store.js'
-import type { FollowUpStore } from './queue/follow-up-store.js'
-import { problems } from './problems.js'
+import { cancelTopic } from './rollout/cancel-watch.js'
 import { uncancellable } from './rollout/rollout.js'
 import type { Deployment, GlobalDeployment } from './schemas.js'
 
-export interface DeploymentServiceParts {
+interface DeploymentServiceParts {
   readonly db: Database
   readonly store: DeploymentStore
   readonly logs: DeploymentLogStore
@@ -38,18 +38,28 @@ interface Request {
 /** The rules about deployments: which may begin, which can be cancelled, what is shown of them. */
 export class DeploymentService {
   readonly #parts: DeploymentServiceParts
-  constructor (parts: DeploymentServiceParts) { this.#parts = parts }
-
-  async deploy (applicationId: string, trigger: Trigger, idempotencyKey?: string): Promise<Deployment> {
-    return await this.#begin(await this.#application(applicationId), { kind: 'deploy', trigger, idempotencyKey })
+  constructor(parts: DeploymentServiceParts) {
+    this.#parts = parts
   }
 
-  async build (applicationId: string, trigger: Trigger, idempotencyKey?: string): Promise<Deployment> {
-    return await this.#begin(await this.#application(applicationId), { kind: 'build', trigger, idempotencyKey })
+  async deploy(applicationId: string, trigger: Trigger, idempotencyKey?: string): Promise<Deployment> {
+    return await this.#begin(await this.#application(applicationId), {
+      kind: 'deploy',
+      trigger,
+      idempotencyKey
+    })
+  }
+
+  async build(applicationId: string, trigger: Trigger, idempotencyKey?: string): Promise<Deployment> {
+    return await this.#begin(await this.#application(applicationId), {
+      kind: 'build',
+      trigger,
+      idempotencyKey
+    })
   }
 
   /** The container anew, with today's settings, from the image that was rolled out last. */
-  async reload (applicationId: string): Promise<Deployment> {
+  async reload(applicationId: string): Promise<Deployment> {
     const application = await this.#application(applicationId)
     const origin = await this.#parts.store.lastRolledOut(application.projectId, applicationId)
     if (origin === undefined) throw problems.nothingToReload({ name: application.name })
@@ -57,7 +67,7 @@ export class DeploymentService {
     return await this.#begin(application, { kind: 'reload', trigger: 'reload', origin })
   }
 
-  async rebuild (applicationId: string): Promise<Deployment> {
+  async rebuild(applicationId: string): Promise<Deployment> {
     const application = await this.#application(applicationId)
     if (application.source.type === 'image') throw problems.imageSourceRebuild({ name: application.name })
     const origin = await this.#parts.store.lastWithCommit(application.projectId, applicationId)
@@ -65,31 +75,37 @@ export class DeploymentService {
     return await this.#begin(application, { kind: 'rebuild', trigger: 'rebuild', origin })
   }
 
-  async rollBack (applicationId: string, deploymentId: string): Promise<Deployment> {
+  async rollBack(applicationId: string, deploymentId: string): Promise<Deployment> {
     const application = await this.#application(applicationId)
     const origin = await this.#parts.store.row(deploymentId)
     if (origin?.application_id !== applicationId) throw problems.rollbackForeign({ deploymentId })
-    if (origin.status !== 'success') throw problems.rollbackUnsuccessful({ deploymentId, status: origin.status })
+    if (origin.status !== 'success')
+      throw problems.rollbackUnsuccessful({ deploymentId, status: origin.status })
     await this.#requireImage(origin)
     return await this.#begin(application, { kind: 'rollback', trigger: 'rollback', origin })
   }
 
-  async get (projectId: string, id: string): Promise<Deployment> {
+  async get(projectId: string, id: string): Promise<Deployment> {
     const { store, logs } = this.#parts
     const deployment = await store.get(projectId, id)
     if (deployment === undefined) throw problems.deploymentMissing({ deploymentId: id })
     return { ...deployment, build_logs: await readBuildLog(logs, id) }
   }
 
-  async list (projectId: string, applicationId: string, page: Page): Promise<{ rows: Deployment[], total: number }> {
+  async list(projectId: string, applicationId: string, page: Page): Promise<Rows<Deployment>> {
     const { store } = this.#parts
     const found = await store.list(projectId, applicationId, page)
-    if (found.rows.length === 0 && await store.projectOfApplication(applicationId) === undefined) throw problems.applicationMissing({ applicationId })
+    if (found.rows.length === 0 && (await store.projectOfApplication(applicationId)) === undefined)
+      throw problems.applicationMissing({ applicationId })
     return found
   }
 
   /** Explicit ids are checked as the guard checks one from the path. */
-  async listAll (filter: GlobalFilter, page: Page, caller: { readonly reach: Reach, readonly requireProject: (projectId: string) => Promise<unknown> }): Promise<GlobalDeployment[]> {
+  async listAll(
+    filter: GlobalFilter,
+    page: Page,
+    caller: { readonly reach: Reach; readonly requireProject: (projectId: string) => Promise<unknown> }
+  ): Promise<GlobalDeployment[]> {
     const { store } = this.#parts
     if (filter.projectId !== undefined) await caller.requireProject(filter.projectId)
     if (filter.applicationId !== undefined) {
@@ -102,36 +118,49 @@ export class DeploymentService {
   }
 
   /** What waits ends at once; what is under way is told through its row, and ends as soon as it has noticed. */
-  async cancel (projectId: string, id: string): Promise<Deployment> {
+  async cancel(projectId: string, id: string): Promise<Deployment> {
     const { store, records, clock, bus } = this.#parts
-    if (!await records.cancelPending(id)) {
-      if (!await store.requestCancel(projectId, id, uncancellable, clock.now())) throw await this.#whyNotCancelled(projectId, id)
-      await bus.signal(cancelTopic, id)
+    if (!(await records.cancelPending(id))) {
+      if (!(await store.requestCancel(projectId, id, uncancellable, clock.now())))
+        throw await this.#whyNotCancelled(projectId, id)
     }
+    // For a pending one too: somebody may have begun to work on it, and wait for a gate.
+    await bus.signal(cancelTopic, id)
     const deployment = await store.get(projectId, id)
     if (deployment === undefined) throw problems.deploymentMissing({ deploymentId: id })
     return deployment
   }
 
-  async #whyNotCancelled (projectId: string, id: string): Promise<Error> {
+  async #whyNotCancelled(projectId: string, id: string): Promise<Error> {
     const deployment = await this.#parts.store.get(projectId, id)
     if (deployment === undefined) return problems.deploymentMissing({ deploymentId: id })
     const hasEnded = deployment.status === 'success' || deployment.status === 'failed'
-    return hasEnded ? problems.notActive({ deploymentId: id, status: deployment.status }) : problems.tooLate({ deploymentId: id })
+    return hasEnded
+      ? problems.notActive({ deploymentId: id, status: deployment.status })
+      : problems.tooLate({ deploymentId: id })
   }
 
   /** Why the application must be left alone now; null when it may be touched. */
-  async refuses (applicationId: string): Promise<string | null> {
+  async refuses(applicationId: string): Promise<string | null> {
     const active = await this.#parts.store.activeOf(applicationId)
-    return active === undefined ? null : 'a deployment is in progress for this application: wait for it, or cancel it'
+    return active === undefined
+      ? null
+      : 'a deployment is in progress for this application: wait for it, or cancel it'
   }
 
-  async latestHealth (applicationId: string): Promise<DeployHealth | null> {
+  async latestHealth(applicationId: string): Promise<DeployHealth | null> {
     const latest = await this.#parts.store.latestOf(applicationId)
     if (latest === undefined) return null
-    const { id, status: deployStatus, health_status: status, health_message: message, health_checked_at: checkedAt } = latest
+    const {
+      id,
+      status: deployStatus,
+      health_status: status,
+      health_message: message,
+      health_checked_at: checkedAt
+    } = latest
     const answer = { deployment_id: id, deploy_status: deployStatus, checked_at: checkedAt }
-    if (status === 'passing' || status === 'failing' || status === 'skipped') return { ...answer, status, message }
+    if (status === 'passing' || status === 'failing' || status === 'skipped')
+      return { ...answer, status, message }
     // One that has ended is not checked any more: whoever waits for the result would wait for ever.
     return deployStatus === 'failed'
       ? { ...answer, status: 'skipped', message: 'the deployment failed before its health could be checked' }
@@ -139,7 +168,9 @@ export class DeploymentService {
   }
 
   readonly queue: DeploymentQueue = {
-    deploy: async (applicationId, trigger) => ({ deploymentId: (await this.deploy(applicationId, trigger)).id }),
+    deploy: async (applicationId, trigger) => ({
+      deploymentId: (await this.deploy(applicationId, trigger)).id
+    }),
     deploySoon: async (applicationId, trigger) => {
       const application = await this.#application(applicationId)
       requireSource(application)
@@ -148,46 +179,59 @@ export class DeploymentService {
     }
   }
 
-  async #begin (application: DeployableApplication, request: Request): Promise<Deployment> {
+  async #begin(application: DeployableApplication, request: Request): Promise<Deployment> {
     requireSource(application)
     const deployment = await this.#insert(application, request, false)
     if (deployment === undefined) throw problems.active()
     return deployment
   }
 
-  async #insert (application: DeployableApplication, { kind, trigger, idempotencyKey, origin }: Request, mayFollowUp: boolean): Promise<Deployment | undefined> {
+  async #insert(
+    application: DeployableApplication,
+    { kind, trigger, idempotencyKey, origin }: Request,
+    mayFollowUp: boolean
+  ): Promise<Deployment | undefined> {
     const { db, records, followUps, clock } = this.#parts
     return await db.transaction(async tx => {
-      const deployment = await records.create({
-        id: randomUUID(),
-        projectId: application.projectId,
-        applicationId: application.id,
-        kind,
-        originId: origin?.id ?? null,
-        trigger,
-        idempotencyKey: idempotencyKey ?? null,
-        imageTag: kind === 'rebuild' ? null : origin?.image_tag ?? null,
-        commit: { sha: origin?.commit_sha ?? null, message: origin?.commit_message ?? null, author: origin?.commit_author ?? null },
-        startedAt: clock.now()
-      }, tx)
-      if (deployment === undefined && mayFollowUp) await followUps.put(application.id, trigger, clock.now(), tx)
+      const deployment = await records.create(
+        {
+          id: randomUUID(),
+          projectId: application.projectId,
+          applicationId: application.id,
+          kind,
+          originId: origin?.id ?? null,
+          trigger,
+          idempotencyKey: idempotencyKey ?? null,
+          imageTag: kind === 'rebuild' ? null : (origin?.image_tag ?? null),
+          commit: {
+            sha: origin?.commit_sha ?? null,
+            message: origin?.commit_message ?? null,
+            author: origin?.commit_author ?? null
+          },
+          startedAt: clock.now()
+        },
+        tx
+      )
+      if (deployment === undefined && mayFollowUp)
+        await followUps.put(application.id, trigger, clock.now(), tx)
       return deployment
     })
   }
 
-  async #application (applicationId: string): Promise<DeployableApplication> {
+  async #application(applicationId: string): Promise<DeployableApplication> {
     const application = await this.#parts.registry.deployable(applicationId)
     if (application === undefined) throw problems.applicationMissing({ applicationId })
     return application
   }
 
-  async #requireImage ({ id, image_tag: image }: DeploymentRow): Promise<void> {
+  async #requireImage({ id, image_tag: image }: DeploymentRow): Promise<void> {
     if (image === null) throw problems.rollbackNoImage({ deploymentId: id })
-    if (await this.#parts.runtime.image(image) === undefined) throw problems.imageGone({ image, deploymentId: id })
+    if ((await this.#parts.runtime.image(image)) === undefined)
+      throw problems.imageGone({ image, deploymentId: id })
   }
 }
 
-function requireSource ({ name, source }: DeployableApplication): void {
+function requireSource({ name, source }: DeployableApplication): void {
   if (source.type === 'git' && source.repo === '') throw problems.noSource({ name, field: 'source_repo' })
   if (source.type === 'image' && source.image === '') throw problems.noSource({ name, field: 'source_image' })
 }

@@ -1,4 +1,9 @@
-import { applicationDeployHealth, applicationGates, applicationRegistry, applicationTeardown } from 'busbar/api/applications'
+import {
+  applicationDeployHealth,
+  applicationGates,
+  applicationRegistry,
+  applicationTeardown
+} from 'busbar/api/applications'
 import { buildAdmission, buildLeftovers, imagePreparation } from 'busbar/api/builds'
 import { directAddresses } from 'busbar/api/direct'
 import { environmentVariables } from 'busbar/api/environment'
@@ -7,29 +12,32 @@ import { containerRuntime } from 'busbar/api/runtime-docker'
 import { access, definePlugin, kernel, optional, type SseFrame } from 'busbar/sdk'
 import { containerParts, deployGates, deploymentQueue, rolloutHooks } from './api.js'
 import { DeploymentTeardown } from './application-teardown.js'
-import { streamBuildLog } from './records/build-log-stream.js'
-import { BuildQueue } from './queue/build-queue.js'
-import { BuildQueueStore } from './queue/build-queue-store.js'
 import { channels } from './channels.js'
+import { DeploymentService } from './deployment-service.js'
+import { HealthWatch } from './health/health-watch.js'
 import { deployHookRoutes } from './hooks/deploy-hook-routes.js'
 import { DeployHookService } from './hooks/deploy-hook-service.js'
 import { DeployHookStore } from './hooks/deploy-hook-store.js'
-import { DeploymentLogStore } from './records/deployment-log-store.js'
-import { DeploymentRecords } from './records/deployment-records.js'
-import { DeploymentService } from './deployment-service.js'
-import { DeploymentStore } from './records/deployment-store.js'
-import { FollowUpStore } from './queue/follow-up-store.js'
-import { HealthWatch } from './health/health-watch.js'
 import { jobs } from './jobs.js'
 import { createDeployments } from './migrations/001-create-deployments.js'
 import { addBuildQueue } from './migrations/002-add-build-queue.js'
 import { addHttpCheck } from './migrations/003-add-http-check.js'
 import { addOldVersionKilled } from './migrations/004-add-old-version-killed.js'
+import { addTurn } from './migrations/005-add-turn.js'
+import { BuildQueue } from './queue/build-queue.js'
+import { BuildQueueStore } from './queue/build-queue-store.js'
+import { FollowUpStore } from './queue/follow-up-store.js'
+import { OwnerTurnStore } from './queue/owner-turn-store.js'
+import { OwnerTurns } from './queue/owner-turns.js'
+import { streamBuildLog } from './records/build-log-stream.js'
+import { DeploymentLogStore } from './records/deployment-log-store.js'
+import { DeploymentRecords } from './records/deployment-records.js'
+import { DeploymentStore } from './records/deployment-store.js'
 import { Recovery } from './rollout/recovery.js'
 import { RolloutEngine } from './rollout/rollout-engine.js'
+import { Settling } from './rollout/settling.js'
 import { routes } from './routes.js'
 import { readCheckIntervalMs, readTimeoutMs } from './settings.js'
-import { Settling } from './rollout/settling.js'
 import { Tidying } from './tidying.js'
 
 /** The running plugin. */
@@ -42,9 +50,14 @@ export interface Deployments {
   readonly settling: Settling
   readonly recovery: Recovery
   readonly buildQueue: BuildQueue
+  readonly turns: OwnerTurns
   readonly healthWatch: HealthWatch
   readonly teardown: DeploymentTeardown
-  readonly streamBuildLog: (projectId: string, deploymentId: string, signal: AbortSignal) => AsyncIterable<SseFrame>
+  readonly streamBuildLog: (
+    projectId: string,
+    deploymentId: string,
+    signal: AbortSignal
+  ) => AsyncIterable<SseFrame>
 }
 
 export default definePlugin({
@@ -68,20 +81,33 @@ export default definePlugin({
     parts: containerParts,
     hooks: rolloutHooks
   },
-  migrations: [createDeployments, addBuildQueue, addHttpCheck, addOldVersionKilled],
+  migrations: [createDeployments, addBuildQueue, addHttpCheck, addOldVersionKilled, addTurn],
 
-  start ({ use, log, onStop }): Deployments {
+  start({ use, log, onStop }): Deployments {
     const store = new DeploymentStore(use.db)
     const logs = new DeploymentLogStore(use.db)
     const followUps = new FollowUpStore(use.db)
-    const records: DeploymentRecords = new DeploymentRecords({ ...use, store, followUps, onBuildEnded: () => { buildQueue.hasRoom() } })
+    const records: DeploymentRecords = new DeploymentRecords({
+      ...use,
+      store,
+      followUps,
+      onBuildEnded: () => {
+        buildQueue.hasRoom()
+      },
+      onEnded: () => {
+        turns.hasRoom()
+      }
+    })
+    const turns = new OwnerTurns({ ...use, turns: new OwnerTurnStore(use.db), records, log })
     const buildQueue = new BuildQueue({ ...use, queue: new BuildQueueStore(use.db), records, log })
     const tidying = new Tidying({ ...use, store, logs, log })
-    const shared = { ...use, store, logs, followUps, records, buildQueue, tidying, log }
+    const shared = { ...use, store, logs, followUps, records, buildQueue, turns, tidying, log }
     const service = new DeploymentService(shared)
     const environment = (name: string): string | undefined => use.instance.environment(name)
     const engine = new RolloutEngine({ ...shared, timeoutMs: readTimeoutMs(environment) })
-    onStop(async () => { await engine.stop() })
+    onStop(async () => {
+      await engine.stop()
+    })
     return {
       store,
       service,
@@ -91,39 +117,72 @@ export default definePlugin({
       engine,
       recovery: new Recovery(shared),
       buildQueue,
+      turns,
       healthWatch: new HealthWatch({ ...shared, intervalMs: readCheckIntervalMs(environment) }),
       teardown: new DeploymentTeardown(shared),
-      streamBuildLog: (projectId, deploymentId, signal) => streamBuildLog({ projectId, deploymentId }, shared, signal)
+      streamBuildLog: (projectId, deploymentId, signal) =>
+        streamBuildLog({ projectId, deploymentId }, shared, signal)
     }
   },
 
-  provides (provide, { service }) {
+  provides(provide, { service }) {
     provide(deploymentQueue, service.queue)
   },
 
-  contributes (contribute, { service, store, teardown }) {
+  contributes(contribute, { service, store, teardown }) {
     contribute(access.resources, 'deployment', {
-      async ownerOf (id) {
+      async ownerOf(id) {
         const owner = await store.ownerOf(id)
-        return owner === undefined ? undefined : { projectId: owner.project_id, parents: { application: owner.application_id } }
+        return owner === undefined
+          ? undefined
+          : { projectId: owner.project_id, parents: { application: owner.application_id } }
       }
     })
     contribute(applicationGates, 'deployments', { refuses: async id => await service.refuses(id) })
     contribute(applicationDeployHealth, 'deployments', { latest: async id => await service.latestHealth(id) })
-    contribute(applicationTeardown, 'deployments', { teardown: async (id, context) => { await teardown.application(id, context) } })
-    contribute(projectTeardown, 'deployments', { teardown: async (id, context) => { await teardown.project(id, context) } })
+    contribute(applicationTeardown, 'deployments', {
+      teardown: async (id, context) => {
+        await teardown.application(id, context)
+      }
+    })
+    contribute(projectTeardown, 'deployments', {
+      teardown: async (id, context) => {
+        await teardown.project(id, context)
+      }
+    })
   },
 
-  routes (route) {
+  routes(route) {
     routes(route)
     deployHookRoutes(route)
   },
   channels,
   jobs,
 
-  singletons (singleton) {
-    singleton({ name: 'recovery', run: async ({ signal }, { recovery }) => { await recovery.run(signal) } })
-    singleton({ name: 'health-watch', run: async ({ signal }, { healthWatch }) => { await healthWatch.run(signal) } })
-    singleton({ name: 'build-queue', run: async ({ signal }, { buildQueue }) => { await buildQueue.run(signal) } })
+  singletons(singleton) {
+    singleton({
+      name: 'recovery',
+      run: async ({ signal }, { recovery }) => {
+        await recovery.run(signal)
+      }
+    })
+    singleton({
+      name: 'health-watch',
+      run: async ({ signal }, { healthWatch }) => {
+        await healthWatch.run(signal)
+      }
+    })
+    singleton({
+      name: 'turns',
+      run: async ({ signal }, { turns }) => {
+        await turns.run(signal)
+      }
+    })
+    singleton({
+      name: 'build-queue',
+      run: async ({ signal }, { buildQueue }) => {
+        await buildQueue.run(signal)
+      }
+    })
   }
 })

@@ -1,26 +1,32 @@
 import type { JobDeclarer } from 'busbar/sdk'
-import { deployJob, type DeployPayload } from './records/deployment-records.js'
 import type { Deployments } from './index.js'
-import { settleJob, type SettlePayload } from './rollout/settling.js'
-import { tidyJob, type TidyPayload } from './tidying.js'
+import { type DeployPayload, deployJob } from './records/deployment-records.js'
+import { type SettlePayload, settleJob } from './rollout/settling.js'
+import { type TidyPayload, tidyJob } from './tidying.js'
 
 /** Longer than any TASK_TIMEOUT_MINUTES: the engine ends a deployment in time and says so in its record. */
 const outerLimitMs = 24 * 60 * 60_000
 
-export function jobs (job: JobDeclarer<Deployments>) {
+export function jobs(job: JobDeclarer<Deployments>) {
   job<DeployPayload>({
     name: deployJob,
     lane: 'long',
     attempts: 2,
     timeoutMs: outerLimitMs,
-    run: async ({ deploymentId }, context, { engine }) => { await engine.run(deploymentId, context) }
+    run: async ({ deploymentId }, context, { engine }) => {
+      await engine.run(deploymentId, context)
+    }
   })
   job<SettlePayload>({
     name: settleJob,
-    run: async ({ applicationId }, _, { settling }) => { await settling.application(applicationId) }
+    run: async ({ applicationId }, _, { settling }) => {
+      await settling.application(applicationId)
+    }
   })
   job<TidyPayload>({
     name: tidyJob,
-    run: async ({ applicationId }, _, { tidying }) => { await tidying.application(applicationId) }
+    run: async ({ applicationId }, _, { tidying }) => {
+      await tidying.application(applicationId)
+    }
   })
 }

@@ -7,15 +7,51 @@ export const problems = problemTable({
   active: [409, 'E_DEPLOYMENT_ACTIVE', 'a deployment is already in progress for this application'],
   refused: [409, 'E_DEPLOYMENT_REFUSED', '{reason}'],
   noSource: [409, 'E_DEPLOYMENT_NO_SOURCE', 'application {name} has no source yet: set {field} first'],
-  nothingToReload: [409, 'E_DEPLOYMENT_NOTHING_TO_RELOAD', 'application {name} has no successful deployment whose image could be started again: deploy it first'],
-  imageSourceRebuild: [400, 'E_DEPLOYMENT_REBUILD_IMAGE', 'application {name} runs an image and is not built from a commit: deploy it to pull the image again'],
-  noCommit: [409, 'E_DEPLOYMENT_NO_COMMIT', 'application {name} has no successful deployment with a commit that could be built again: deploy it first'],
-  rollbackForeign: [400, 'E_ROLLBACK_FOREIGN', 'deployment_id {deploymentId} is not a deployment of this application'],
-  rollbackUnsuccessful: [400, 'E_ROLLBACK_UNSUCCESSFUL', 'deployment {deploymentId} ended {status}: only a successful one can be rolled back to'],
-  rollbackNoImage: [400, 'E_ROLLBACK_NO_IMAGE', 'deployment {deploymentId} has no image that could be started again'],
-  imageGone: [409, 'E_DEPLOYMENT_IMAGE_GONE', 'image {image} of deployment {deploymentId} is no longer on this machine: deploy again instead'],
-  notActive: [409, 'E_DEPLOYMENT_NOT_ACTIVE', 'deployment {deploymentId} has ended already ({status}): there is nothing to cancel'],
-  tooLate: [409, 'E_DEPLOYMENT_SWITCHED', 'deployment {deploymentId} is healthy and is taking over the traffic: it can no longer be cancelled; roll back instead'],
+  nothingToReload: [
+    409,
+    'E_DEPLOYMENT_NOTHING_TO_RELOAD',
+    'application {name} has no successful deployment whose image could be started again: deploy it first'
+  ],
+  imageSourceRebuild: [
+    400,
+    'E_DEPLOYMENT_REBUILD_IMAGE',
+    'application {name} runs an image and is not built from a commit: deploy it to pull the image again'
+  ],
+  noCommit: [
+    409,
+    'E_DEPLOYMENT_NO_COMMIT',
+    'application {name} has no successful deployment with a commit that could be built again: deploy it first'
+  ],
+  rollbackForeign: [
+    400,
+    'E_ROLLBACK_FOREIGN',
+    'deployment_id {deploymentId} is not a deployment of this application'
+  ],
+  rollbackUnsuccessful: [
+    400,
+    'E_ROLLBACK_UNSUCCESSFUL',
+    'deployment {deploymentId} ended {status}: only a successful one can be rolled back to'
+  ],
+  rollbackNoImage: [
+    400,
+    'E_ROLLBACK_NO_IMAGE',
+    'deployment {deploymentId} has no image that could be started again'
+  ],
+  imageGone: [
+    409,
+    'E_DEPLOYMENT_IMAGE_GONE',
+    'image {image} of deployment {deploymentId} is no longer on this machine: deploy again instead'
+  ],
+  notActive: [
+    409,
+    'E_DEPLOYMENT_NOT_ACTIVE',
+    'deployment {deploymentId} has ended already ({status}): there is nothing to cancel'
+  ],
+  tooLate: [
+    409,
+    'E_DEPLOYMENT_SWITCHED',
+    'deployment {deploymentId} is healthy and is taking over the traffic: it can no longer be cancelled; roll back instead'
+  ],
   badFilter: [400, 'E_DEPLOYMENT_FILTER', '{field} must be an RFC 3339 time, such as 2026-01-31T12:00:00Z'],
   badId: [400, 'E_DEPLOYMENT_FILTER', '{field} must be a lowercase hyphenated UUID'],
   hookMissing: [404, 'E_DEPLOY_HOOK_NOT_FOUND', 'not found'],

@@ -1,86 +1,124 @@
-import { allow, list, readPage, reply, sse, type RouteDeclarer, type SignedInCaller, wholeList } from 'busbar/sdk'
+import { inApplication } from 'busbar/api/applications'
+import { allow, list, type RouteDeclarer, readPage, type SignedInCaller, sse } from 'busbar/sdk'
 import type { Trigger } from './api.js'
-import { readFilter } from './records/deployment-filter.js'
 import type { Deployments } from './index.js'
-import { deployment, globalDeployment, globalQuery, listQuery, rollbackBody } from './schemas.js'
+import { readFilter } from './records/deployment-filter.js'
+import { deployment, globalDeployment, globalQuery, rollbackBody } from './schemas.js'
 
 const deployments = 'Application Deployments'
 const actions = 'Application Actions'
 const application = '/api/projects/:projectId/applications/:applicationId'
 const one = `${application}/deployments/:deploymentId` as const
-const ofApplication = { param: 'projectId', chain: { applicationId: 'application' } } as const
-const ofDeployment = { param: 'projectId', chain: { applicationId: 'application', deploymentId: 'deployment' } } as const
+const ofDeployment = {
+  param: 'projectId',
+  chain: { applicationId: 'application', deploymentId: 'deployment' }
+} as const
 const applicationParam = { param: 'applicationId' } as const
 
-const triggerOf = (caller: SignedInCaller): Trigger => caller.kind === 'token' ? 'api' : 'manual'
+const triggerOf = (caller: SignedInCaller): Trigger => (caller.kind === 'token' ? 'api' : 'manual')
 
-export function routes (route: RouteDeclarer<Deployments>) {
+export function routes(route: RouteDeclarer<Deployments>) {
   route({
-    method: 'POST', url: `${application}/deploy`, group: deployments, summary: 'Deploy App', idempotent: true,
-    access: allow.token('deploy', { project: ofApplication }),
+    method: 'POST',
+    url: `${application}/deploy`,
+    group: deployments,
+    summary: 'Deploy App',
+    idempotent: true,
+    access: allow.token('deploy', { project: inApplication }),
     schema: { response: { 202: deployment } },
     audit: { action: 'deploy_application', resource: 'application', id: applicationParam },
-    handler: async ({ params, caller, idempotencyKey }, { service }) => await service.deploy(params.applicationId, triggerOf(caller), idempotencyKey)
+    handler: async ({ params, caller, idempotencyKey }, { service }) =>
+      await service.deploy(params.applicationId, triggerOf(caller), idempotencyKey)
+  })
+  route.list({
+    url: `${application}/deployments`,
+    group: deployments,
+    summary: 'Get Deployments',
+    items: deployment,
+    access: allow.token('read', { project: inApplication }),
+    handler: async ({ project, params, page }, { service }) =>
+      await service.list(project, params.applicationId, page)
   })
   route({
-    method: 'GET', url: `${application}/deployments`, group: deployments, summary: 'Get Deployments',
-    access: allow.token('read', { project: ofApplication }),
-    schema: { query: listQuery, response: { 200: list(deployment) } },
-    handler: async ({ project, params, query }, { service }) => {
-      const { rows, total } = await service.list(project, params.applicationId, readPage(query, wholeList))
-      return reply(200, rows, { headers: { 'X-Total-Count': String(total) } })
-    }
-  })
-  route({
-    method: 'GET', url: one, group: deployments, summary: 'Get Deployment',
+    method: 'GET',
+    url: one,
+    group: deployments,
+    summary: 'Get Deployment',
     access: allow.token('read', { project: ofDeployment }),
     schema: { response: { 200: deployment } },
     handler: async ({ project, params }, { service }) => await service.get(project, params.deploymentId)
   })
   route({
-    method: 'GET', url: `${one}/build-logs`, group: deployments, summary: 'Stream Build Logs', produces: 'text/event-stream',
+    method: 'GET',
+    url: `${one}/build-logs`,
+    group: deployments,
+    summary: 'Stream Build Logs',
+    produces: 'text/event-stream',
     access: allow.token('read', { project: ofDeployment }),
-    handler: ({ project, params, signal }, { streamBuildLog }) => sse(streamBuildLog(project, params.deploymentId, signal))
+    handler: ({ project, params, signal }, { streamBuildLog }) =>
+      sse(streamBuildLog(project, params.deploymentId, signal))
   })
   route({
-    method: 'POST', url: `${one}/cancel`, group: deployments, summary: 'Cancel Deployment',
+    method: 'POST',
+    url: `${one}/cancel`,
+    group: deployments,
+    summary: 'Cancel Deployment',
     access: allow.token('deploy', { project: ofDeployment }),
     schema: { response: { 202: deployment } },
     audit: { action: 'cancel_deployment', resource: 'application', id: applicationParam },
     handler: async ({ project, params }, { service }) => await service.cancel(project, params.deploymentId)
   })
   route({
-    method: 'POST', url: `${application}/rollback`, group: deployments, summary: 'Rollback Deployment',
-    access: allow.token('deploy', { project: ofApplication }),
+    method: 'POST',
+    url: `${application}/rollback`,
+    group: deployments,
+    summary: 'Rollback Deployment',
+    access: allow.token('deploy', { project: inApplication }),
     schema: { body: rollbackBody, response: { 202: deployment } },
     audit: { action: 'rollback_application', resource: 'application', id: applicationParam },
-    handler: async ({ params, body }, { service }) => await service.rollBack(params.applicationId, body.deployment_id)
+    handler: async ({ params, body }, { service }) =>
+      await service.rollBack(params.applicationId, body.deployment_id)
   })
   route({
-    method: 'POST', url: `${application}/reload`, group: actions, summary: 'Reload App',
-    access: allow.token('deploy', { project: ofApplication }),
+    method: 'POST',
+    url: `${application}/reload`,
+    group: actions,
+    summary: 'Reload App',
+    access: allow.token('deploy', { project: inApplication }),
     schema: { response: { 202: deployment } },
     audit: { action: 'reload_application', resource: 'application', id: applicationParam },
     handler: async ({ params }, { service }) => await service.reload(params.applicationId)
   })
   route({
-    method: 'POST', url: `${application}/rebuild`, group: actions, summary: 'Rebuild App',
-    access: allow.token('deploy', { project: ofApplication }),
+    method: 'POST',
+    url: `${application}/rebuild`,
+    group: actions,
+    summary: 'Rebuild App',
+    access: allow.token('deploy', { project: inApplication }),
     schema: { response: { 202: deployment } },
     audit: { action: 'rebuild_application', resource: 'application', id: applicationParam },
     handler: async ({ params }, { service }) => await service.rebuild(params.applicationId)
   })
   route({
-    method: 'POST', url: `${application}/build`, group: actions, summary: 'Build App', idempotent: true,
-    access: allow.token('deploy', { project: ofApplication }),
+    method: 'POST',
+    url: `${application}/build`,
+    group: actions,
+    summary: 'Build App',
+    idempotent: true,
+    access: allow.token('deploy', { project: inApplication }),
     schema: { response: { 202: deployment } },
     audit: { action: 'build_application', resource: 'application', id: applicationParam },
-    handler: async ({ params, caller, idempotencyKey }, { service }) => await service.build(params.applicationId, triggerOf(caller), idempotencyKey)
+    handler: async ({ params, caller, idempotencyKey }, { service }) =>
+      await service.build(params.applicationId, triggerOf(caller), idempotencyKey)
   })
   route({
-    method: 'GET', url: '/api/deployments', group: 'Platform', summary: 'Get All Deployments',
+    method: 'GET',
+    url: '/api/deployments',
+    group: 'Platform',
+    summary: 'Get All Deployments',
     access: allow.token('read', { project: 'filtered' }),
     schema: { query: globalQuery, response: { 200: list(globalDeployment) } },
-    handler: async (request, { service }) => await service.listAll(readFilter(request.query), readPage(request.query), request)
+    handler: async (request, { service }) =>
+      await service.listAll(readFilter(request.query), readPage(request.query), request)
   })
 }

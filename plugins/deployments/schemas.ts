@@ -1,4 +1,4 @@
-import { maybe, nullable, object, oneOf, pagingQuery, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+import { maybe, nullable, object, oneOf, pagingQuery, type Static, Type, timestamp, uuid } from 'busbar/sdk'
 
 const string = Type.String()
 const integer = Type.Integer()
@@ -58,8 +58,6 @@ export const globalDeployment = object({
   finished_at: nullable(timestamp())
 })
 export type GlobalDeployment = Static<typeof globalDeployment>
-
-export const listQuery = object(pagingQuery)
 
 export const globalQuery = object({
   ...pagingQuery,

@@ -18,14 +18,22 @@ const keptRecords = 200
 const keptLogs = 50
 
 export const tidyJob = 'tidy'
-export interface TidyPayload { readonly applicationId: string }
-
-export async function enqueueTidy (jobs: Jobs, applicationId: string): Promise<void> {
-  const payload: TidyPayload = { applicationId }
-  await jobs.enqueue(tidyJob, payload, { key: applicationId })
+export interface TidyPayload {
+  readonly applicationId: string
 }
 
-export interface TidyingParts {
+/** Two at a time of one owner: an old version may take its whole grace to end, and others wait for a worker too. */
+export async function enqueueTidy(
+  { jobs, store }: { readonly jobs: Jobs; readonly store: Pick<DeploymentStore, 'ownerOfApplication'> },
+  applicationId: string
+): Promise<void> {
+  const payload: TidyPayload = { applicationId }
+  const ownerId = (await store.ownerOfApplication(applicationId)) ?? applicationId
+  const half = Number.parseInt(applicationId.charAt(0), 16) % 2
+  await jobs.enqueue(tidyJob, payload, { key: applicationId, queue: `tidy:${ownerId}:${half}` })
+}
+
+interface TidyingParts {
   readonly store: DeploymentStore
   readonly logs: DeploymentLogStore
   readonly registry: ApplicationRegistry
@@ -37,14 +45,18 @@ export interface TidyingParts {
   readonly log: Log
 }
 
-/** What is to become of a container that carries an application's label. */
-export type Fate = 'serves' | 'underWay' | 'leave' | 'stop' | 'remove'
+/** What is to become of a container of an application. */
+type Fate = 'serves' | 'underWay' | 'leave' | 'stop' | 'remove'
 
 /**
- * Decided by label and record, never by name: a container of a deployment that is not known here belongs
+ * Decided by its verified owner and the record, never by name: a container of a deployment that is not known here belongs
  * to somebody else.
  */
-export function fateOf (deploymentId: string | undefined, status: DeploymentStatus | undefined, servingId: string | null): Fate {
+export function fateOf(
+  deploymentId: string | undefined,
+  status: DeploymentStatus | undefined,
+  servingId: string | null
+): Fate {
   if (deploymentId === undefined || status === undefined) return 'leave'
   if (isActive(status)) return 'underWay'
   if (deploymentId === servingId) return 'serves'
@@ -54,13 +66,15 @@ export function fateOf (deploymentId: string | undefined, status: DeploymentStat
 /** Removes what deploys leave behind: containers that do not serve, images and records nobody can go back to. */
 export class Tidying {
   readonly #parts: TidyingParts
-  constructor (parts: TidyingParts) { this.#parts = parts }
+  constructor(parts: TidyingParts) {
+    this.#parts = parts
+  }
 
   /**
    * The containers of one application with what is to become of them. Deploys go on meanwhile, so the
    * order counts: what serves is read last, and what came later is not in the list.
    */
-  async survey (applicationId: string): Promise<ReadonlyArray<{ container: ContainerState, fate: Fate }>> {
+  async survey(applicationId: string): Promise<ReadonlyArray<{ container: ContainerState; fate: Fate }>> {
     const { runtime, store, registry } = this.#parts
     const containers = (await runtime.list({ applicationId })).filter(({ status }) => status !== 'removing')
     const states = await store.statesOf(containers.flatMap(({ owner }) => owner.deploymentId ?? []))
@@ -72,7 +86,7 @@ export class Tidying {
   }
 
   /** Containers that served once are stopped with grace, those that never did are removed. */
-  async containers (applicationId: string): Promise<void> {
+  async containers(applicationId: string): Promise<void> {
     const { runtime } = this.#parts
     for (const { container, fate } of await this.survey(applicationId)) {
       if (fate !== 'stop' && fate !== 'remove') continue
@@ -81,18 +95,19 @@ export class Tidying {
     }
   }
 
-  async #stop (container: ContainerState): Promise<void> {
+  async #stop(container: ContainerState): Promise<void> {
     const { runtime } = this.#parts
     const begunAt = performance.now()
     await runtime.stop(container.id, stopGraceSeconds)
     if (container.status !== 'running') return
     const graceIsOver = performance.now() - begunAt > stopGraceSeconds * 1000 - 500
     const ended = await runtime.inspect(container.id)
-    if (ended !== undefined) await this.#noteEnd(container, graceIsOver && ended.exitCode === killedCode && !ended.oomKilled)
+    if (ended !== undefined)
+      await this.#noteEnd(container, graceIsOver && ended.exitCode === killedCode && !ended.oomKilled)
   }
 
   /** In the record of the deployment that took over. */
-  async #noteEnd ({ owner: { deploymentId } }: ContainerState, isKilled: boolean): Promise<void> {
+  async #noteEnd({ owner: { deploymentId } }: ContainerState, isKilled: boolean): Promise<void> {
     const { store, logs } = this.#parts
     const successor = deploymentId === undefined ? undefined : await store.successorOf(deploymentId)
     if (successor === undefined) return
@@ -100,42 +115,53 @@ export class Tidying {
     if (!isKilled) return
     const buildLog = openBuildLog(successor, { ...this.#parts, store: logs })
     buildLog.endChannel()
-    buildLog.line({ level: 'warning', msg: `The old version did not end within ${stopGraceSeconds} s of SIGTERM and was killed: what it was doing is lost. Make it handle SIGTERM; a shell does not hand it on to what it has started, unless that is started by exec.` })
+    buildLog.line({
+      level: 'warning',
+      msg: `The old version did not end within ${stopGraceSeconds} s of SIGTERM and was killed: what it was doing is lost. Make it handle SIGTERM; a shell does not hand it on to what it has started, unless that is started by exec.`
+    })
     await buildLog.close()
   }
 
   /** Images that were built or pulled for the application and that no record worth keeping names. */
-  async images (applicationId: string, servingId: string | null): Promise<void> {
+  async images(applicationId: string, servingId: string | null): Promise<void> {
     const { runtime, store, log } = this.#parts
     // Listed first: an image that is being built now belongs to a deployment that is active by the next line.
     const images = await runtime.images({ applicationId })
     const kept = await store.keptImages(applicationId, servingId, keptSuccessful)
-    const built = images.flatMap(({ tags }) => tags).filter(tag => !kept.tags.has(tag) && !kept.active.some(id => tag.endsWith(`:${id.slice(0, 8)}`)))
+    const built = images
+      .flatMap(({ tags }) => tags)
+      .filter(tag => !kept.tags.has(tag) && !kept.active.some(id => tag.endsWith(`:${id.slice(0, 8)}`)))
     // By its digest: a name that still points to it keeps it.
-    for (const tag of [...built, ...await store.outlivedImages(applicationId, servingId, keptSuccessful)]) {
-      await runtime.removeImage(tag).catch((error: unknown) => log.debug({ err: error, applicationId, tag }, 'an old image stays for now'))
+    for (const tag of [...built, ...(await store.outlivedImages(applicationId, servingId, keptSuccessful))]) {
+      await runtime
+        .removeImage(tag)
+        .catch((error: unknown) =>
+          log.debug({ err: error, applicationId, tag }, 'an old image stays for now')
+        )
     }
   }
 
   /** Steps of builds: those that run for nobody, and those that have no name, unless a build is about to continue them. */
-  async steps (applicationId: string): Promise<void> {
+  async steps(applicationId: string): Promise<void> {
     const { runtime, store, leftovers, log } = this.#parts
     // Listed first: a build that begins now is not among them.
     const running = await runtime.buildSteps({ applicationId })
-    if (await store.activeOf(applicationId) !== undefined) return
+    if ((await store.activeOf(applicationId)) !== undefined) return
     // Cut off by a crash of the engine, which forgets its builds and leaves their containers.
     for (const { id } of running) await runtime.remove(id)
-    await leftovers.tidy(applicationId).catch((error: unknown) => log.debug({ err: error, applicationId }, 'steps of old builds stay for now'))
+    await leftovers
+      .tidy(applicationId)
+      .catch((error: unknown) => log.debug({ err: error, applicationId }, 'steps of old builds stay for now'))
   }
 
-  async records (applicationId: string, servingId: string | null): Promise<void> {
+  async records(applicationId: string, servingId: string | null): Promise<void> {
     const { store, logs } = this.#parts
     await store.removeOld(applicationId, servingId, { keep: keptRecords, successful: keptSuccessful })
     await logs.removeOld(applicationId, keptLogs)
   }
 
   /** All of it, for an application that exists. */
-  async application (applicationId: string): Promise<void> {
+  async application(applicationId: string): Promise<void> {
     const application = await this.#parts.registry.deployable(applicationId)
     if (application === undefined) return
     const servingId = application.containerDeploymentId

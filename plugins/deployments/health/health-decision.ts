@@ -4,14 +4,14 @@ import type { ApplicationStatus } from 'busbar/api/applications'
 export const failuresInARow = 3
 
 /** What is known of a running version before it is asked again. */
-export interface KnownHealth {
+interface KnownHealth {
   readonly applicationStatus: ApplicationStatus
   readonly healthStatus: string | null
   /** How often in a row it has failed. */
   readonly failures: number
 }
 
-export interface HealthDecision {
+interface HealthDecision {
   readonly failures: number
   /** What its record must say from now on; undefined: what it says. */
   readonly healthStatus?: 'passing' | 'failing'
@@ -19,7 +19,10 @@ export interface HealthDecision {
   readonly tell?: 'healthy' | 'unhealthy'
 }
 
-export function decideHealth ({ applicationStatus, healthStatus, failures }: KnownHealth, isHealthy: boolean): HealthDecision {
+export function decideHealth(
+  { applicationStatus, healthStatus, failures }: KnownHealth,
+  isHealthy: boolean
+): HealthDecision {
   if (isHealthy) {
     return {
       failures: 0,

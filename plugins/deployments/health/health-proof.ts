@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import type { HealthCheck } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import { isProblem, type Clock, type Problem } from 'busbar/sdk'
+import { type Clock, isProblem, type Problem } from 'busbar/sdk'
 import { DeployFailure } from '../rollout/deploy-failure.js'
 import { askHttp } from './http-check.js'
 
@@ -18,7 +18,7 @@ const explainedMs = 5000
 /** Where servers usually listen: looked at to say what is wrong with the port. */
 const usualPorts = [80, 3000, 8000, 8080, 5000, 4000, 3001, 8888, 9000, 5173, 8081, 443]
 
-export interface ProofRequest {
+interface ProofRequest {
   readonly check: HealthCheck
   readonly containerId: string
   readonly port: number
@@ -38,11 +38,14 @@ interface Tools {
 }
 
 /** Resolves when the container may get traffic; rejects with a `DeployFailure` that says why it may not. */
-export async function proveHealthy (proof: ProofRequest, tools: Tools): Promise<HealthProof> {
+export async function proveHealthy(proof: ProofRequest, tools: Tools): Promise<HealthProof> {
   switch (proof.check.type) {
-    case 'http': return await proveByHttp(proof, proof.check, tools)
-    case 'command': return await proveByCommand(proof, proof.check, tools)
-    case 'none': return proof.isPortKnown ? await proveByPort(proof, tools) : await proveByLife(proof, tools)
+    case 'http':
+      return await proveByHttp(proof, proof.check, tools)
+    case 'command':
+      return await proveByCommand(proof, proof.check, tools)
+    case 'none':
+      return proof.isPortKnown ? await proveByPort(proof, tools) : await proveByLife(proof, tools)
   }
 }
 
@@ -52,7 +55,11 @@ type Polled<T> = { readonly value: T } | { readonly detail: string }
  * Polls with growing pauses until `attempt` answers or the window is over; then the last detail. Nothing is
  * proven, or refuted, while the engine is away: it is waited for, and when it stays away, it is what failed.
  */
-async function poll<T> (windowMs: number, { clock, signal }: Tools, attempt: () => Promise<Polled<T>>): Promise<Polled<T>> {
+async function poll<T>(
+  windowMs: number,
+  { clock, signal }: Tools,
+  attempt: () => Promise<Polled<T>>
+): Promise<Polled<T>> {
   const now = (): number => clock.now().getTime()
   const end = now() + windowMs
   let awaySince: number | undefined
@@ -71,80 +78,125 @@ async function poll<T> (windowMs: number, { clock, signal }: Tools, attempt: () 
   }
 }
 
-async function proveByHttp (proof: ProofRequest, check: HealthCheck & { type: 'http' }, tools: Tools): Promise<HealthProof> {
+async function proveByHttp(
+  proof: ProofRequest,
+  check: HealthCheck & { type: 'http' },
+  tools: Tools
+): Promise<HealthProof> {
   let isRefused = false
+  let isAnswered = false
   const result = await poll(check.windowSeconds * 1000, tools, async () => {
     const result = await askHttp(proof.containerId, { ...check, port: proof.port }, tools)
     if (isEngineAway(result.cause)) throw result.cause
     isRefused = result.isRefused
+    isAnswered ||= result.isAnswered
     return result.isHealthy ? { value: result.saw } : { detail: result.saw }
   })
   if ('value' in result) return { status: 'passing', message: `GET ${check.path} ${result.value}` }
+  if (!isAnswered) await refuseDetour(proof, tools)
   const wanted = check.expectStatus === 0 ? 'a 2xx' : String(check.expectStatus)
   const others = isRefused ? await portsInUse(proof, tools) : ''
   throw new DeployFailure(
     `the health check GET ${check.path} on port ${proof.port} did not answer ${wanted} within ${check.windowSeconds} s; at last it ${result.detail}${others}`,
-    others === '' ? 'correct the path, the expected status or the window with PUT …/health-check, or the application' : 'set container_port to the port it listens on')
+    others === ''
+      ? 'correct the path, the expected status or the window with PUT …/health-check, or the application'
+      : 'set container_port to the port it listens on'
+  )
 }
 
-async function proveByCommand (proof: ProofRequest, check: HealthCheck & { type: 'command' }, tools: Tools): Promise<HealthProof> {
+async function proveByCommand(
+  proof: ProofRequest,
+  check: HealthCheck & { type: 'command' },
+  tools: Tools
+): Promise<HealthProof> {
   const { startPeriodSeconds: start, intervalSeconds: interval, retries, timeoutSeconds: timeout } = check
   const windowSeconds = Math.min(120, Math.max(30, start + interval * (retries + 1) + timeout * retries))
   let output = ''
   const result = await poll<HealthProof>(windowSeconds * 1000, tools, async () => {
     const state = await tools.runtime.inspect(proof.containerId)
     output = state?.healthOutput ?? output
-    if (state?.health === 'healthy') return { value: { status: 'passing', message: 'the health command succeeded' } }
+    if (state?.health === 'healthy')
+      return { value: { status: 'passing', message: 'the health command succeeded' } }
     if (state?.health === 'unhealthy') {
-      throw new DeployFailure(`the health command failed ${retries} times in a row`, 'correct it with PUT …/health-check, or the application', output === '' ? null : output)
+      throw new DeployFailure(
+        `the health command failed ${retries} times in a row`,
+        'correct it with PUT …/health-check, or the application',
+        output === '' ? null : output
+      )
     }
     return { detail: 'it has not succeeded yet' }
   })
   if ('value' in result) return result.value
-  throw new DeployFailure(`the health command did not succeed within ${windowSeconds} s`, 'correct it with PUT …/health-check, or the application', output === '' ? null : output)
+  throw new DeployFailure(
+    `the health command did not succeed within ${windowSeconds} s`,
+    'correct it with PUT …/health-check, or the application',
+    output === '' ? null : output
+  )
 }
 
-async function proveByPort (proof: ProofRequest, tools: Tools): Promise<HealthProof> {
+async function proveByPort(proof: ProofRequest, tools: Tools): Promise<HealthProof> {
   const result = await poll(portMs, tools, async () =>
-    await accepts(proof, proof.port, tools) ? { value: true } : { detail: 'nothing listens there' })
-  if ('value' in result) return { status: 'skipped', message: `no health check; port ${proof.port} accepts connections` }
+    (await accepts(proof, proof.port, tools)) ? { value: true } : { detail: 'nothing listens there' }
+  )
+  if ('value' in result)
+    return { status: 'skipped', message: `no health check; port ${proof.port} accepts connections` }
+  await refuseDetour(proof, tools)
   const others = await portsInUse(proof, tools)
-  throw new DeployFailure(`nothing listened on port ${proof.port} within ${portMs / 1000} s${others}`,
+  throw new DeployFailure(
+    `nothing listened on port ${proof.port} within ${portMs / 1000} s${others}`,
     others === ''
       ? 'make the application listen on 0.0.0.0 (not on localhost) and on this port, or set container_port to the one it uses'
-      : 'set container_port to the port it listens on')
+      : 'set container_port to the port it listens on'
+  )
 }
 
 /** Nobody named a port: it serves as soon as the usual one answers, and is a worker when it lives without. */
-async function proveByLife (proof: ProofRequest, tools: Tools): Promise<HealthProof> {
+async function proveByLife(proof: ProofRequest, tools: Tools): Promise<HealthProof> {
   const result = await poll(aliveMs, tools, async () =>
-    await accepts(proof, proof.port, tools) ? { value: true } : { detail: '' })
+    (await accepts(proof, proof.port, tools)) ? { value: true } : { detail: '' }
+  )
   if (!('value' in result) && (await tools.runtime.inspect(proof.containerId))?.status !== 'running') {
     await tools.clock.sleep(explainedMs, tools.signal)
     throw new DeployFailure('the container ended before it was healthy', 'its last output says why')
   }
   return {
     status: 'skipped',
-    message: 'value' in result
-      ? `no health check; port ${proof.port} accepts connections`
-      : `no health check and no port: the process has lived for ${aliveMs / 1000} s`
+    message:
+      'value' in result
+        ? `no health check; port ${proof.port} accepts connections`
+        : `no health check and no port: the process has lived for ${aliveMs / 1000} s`
   }
 }
 
-async function portsInUse (proof: ProofRequest, tools: Tools): Promise<string> {
+/** Whatever is wrong with a container that the machine does not even send to, the machine is to be mended first. */
+async function refuseDetour({ containerId }: ProofRequest, { runtime }: Tools): Promise<void> {
+  const detour = await runtime.detour(containerId).catch(unlessEngineAway)
+  if (detour === null || detour === undefined) return
+  throw new DeployFailure(
+    `the container runs, but the platform cannot reach it, because ${detour}`,
+    "take the route away; or set BUSBAR_SUBNETS to a private range that no route covers, remove the project's containers and its network, and deploy again"
+  )
+}
+
+async function portsInUse(proof: ProofRequest, tools: Tools): Promise<string> {
   const candidates = usualPorts.filter(port => port !== proof.port)
   const open = await Promise.all(candidates.map(async port => await accepts(proof, port, tools)))
   const found = candidates.filter((_, index) => open[index])
   return found.length === 0 ? '' : `; the container listens on ${found.sort((a, b) => a - b).join(', ')}`
 }
 
-const isEngineAway = (error: unknown): error is Problem => isProblem(error) && error.code === 'E_ENGINE_UNREACHABLE'
+const isEngineAway = (error: unknown): error is Problem =>
+  isProblem(error) && error.code === 'E_ENGINE_UNREACHABLE'
 
-function unlessEngineAway (error: unknown): undefined {
+function unlessEngineAway(error: unknown): undefined {
   if (isEngineAway(error)) throw error
 }
 
-async function accepts ({ containerId }: ProofRequest, port: number, { runtime, signal }: Tools): Promise<boolean> {
+async function accepts(
+  { containerId }: ProofRequest,
+  port: number,
+  { runtime, signal }: Tools
+): Promise<boolean> {
   const at = await runtime.dial(containerId, port).catch(unlessEngineAway)
   if (at === undefined || signal.aborted) return false
   return await new Promise<boolean>(resolve => {

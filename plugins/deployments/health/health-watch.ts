@@ -8,7 +8,7 @@ import { askHttp } from './http-check.js'
 /** How many are asked at once: an answer may take five seconds. */
 const askedAtOnce = 16
 
-export interface HealthWatchParts {
+interface HealthWatchParts {
   readonly store: Pick<DeploymentStore, 'watched' | 'change'>
   readonly registry: Pick<ApplicationRegistry, 'followHealth'>
   readonly runtime: Pick<ContainerRuntime, 'list' | 'dial'>
@@ -26,11 +26,11 @@ export class HealthWatch {
   /** By deployment; what has never failed is not kept. */
   #failures: ReadonlyMap<string, number> = new Map()
 
-  constructor (parts: HealthWatchParts) {
+  constructor(parts: HealthWatchParts) {
     this.#parts = parts
   }
 
-  async run (signal: AbortSignal): Promise<void> {
+  async run(signal: AbortSignal): Promise<void> {
     const { clock, log, intervalMs } = this.#parts
     while (!signal.aborted) {
       await this.#round(signal).catch((error: unknown) => {
@@ -40,12 +40,16 @@ export class HealthWatch {
     }
   }
 
-  async #round (signal: AbortSignal): Promise<void> {
+  async #round(signal: AbortSignal): Promise<void> {
     const { store, runtime } = this.#parts
     const watched = await store.watched()
     const failures = new Map<string, number>()
     if (watched.length > 0) {
-      const containers = new Map((await runtime.list({})).filter(({ status }) => status === 'running').map(({ id, owner }) => [owner.deploymentId, id]))
+      const containers = new Map(
+        (await runtime.list({}))
+          .filter(({ status }) => status === 'running')
+          .map(({ id, owner }) => [owner.deploymentId, id])
+      )
       const rest = watched.values()
       const worker = async (): Promise<void> => {
         for (const deployment of rest) {
@@ -62,15 +66,28 @@ export class HealthWatch {
   }
 
   /** How often in a row it has failed now. */
-  async #ask (deployment: WatchedDeployment, containerId: string, signal: AbortSignal): Promise<number> {
+  async #ask(deployment: WatchedDeployment, containerId: string, signal: AbortSignal): Promise<number> {
     const { store, registry, runtime, clock, log } = this.#parts
-    const { id, application_id: applicationId, application_status: applicationStatus, health_status: healthStatus, http_check: check } = deployment
+    const {
+      id,
+      application_id: applicationId,
+      application_status: applicationStatus,
+      health_status: healthStatus,
+      http_check: check
+    } = deployment
     const { isHealthy, saw } = await askHttp(containerId, check, { runtime, signal })
     signal.throwIfAborted()
-    const decision = decideHealth({ applicationStatus, healthStatus, failures: this.#failures.get(id) ?? 0 }, isHealthy)
+    const decision = decideHealth(
+      { applicationStatus, healthStatus, failures: this.#failures.get(id) ?? 0 },
+      isHealthy
+    )
     if (decision.healthStatus !== undefined) {
       const message = `GET ${check.path} ${saw}${isHealthy ? '' : `, ${failuresInARow} times in a row without what was expected`}`
-      await store.change(id, { health_status: decision.healthStatus, health_message: message, health_checked_at: clock.now() })
+      await store.change(id, {
+        health_status: decision.healthStatus,
+        health_message: message,
+        health_checked_at: clock.now()
+      })
       log.info({ applicationId, deploymentId: id, health: decision.healthStatus }, message)
     }
     if (decision.tell !== undefined) await registry.followHealth(applicationId, id, decision.tell)

@@ -13,16 +13,21 @@ export interface HttpCheck {
   readonly port: number
 }
 
-export interface HttpCheckResult {
+interface HttpCheckResult {
   readonly isHealthy: boolean
   /** Completes "GET /health …": `answered 200`, `got no connection: it was refused`. */
   readonly saw: string
   readonly isRefused: boolean
+  /** Something was heard, whatever it said. */
+  readonly isAnswered: boolean
   /** Why the container could not even be found on the engine. */
   readonly cause?: unknown
 }
 
-interface Address { readonly host: string, readonly port: number }
+interface Address {
+  readonly host: string
+  readonly port: number
+}
 
 interface Answer {
   readonly status: number
@@ -32,14 +37,19 @@ interface Answer {
 }
 
 /** Asks once. Redirects within the container are followed, unless one is what is wanted. It never rejects. */
-export async function askHttp (
-  containerId: string, check: HttpCheck, { runtime, signal }: { readonly runtime: Pick<ContainerRuntime, 'dial'>, readonly signal: AbortSignal }
+export async function askHttp(
+  containerId: string,
+  check: HttpCheck,
+  { runtime, signal }: { readonly runtime: Pick<ContainerRuntime, 'dial'>; readonly signal: AbortSignal }
 ): Promise<HttpCheckResult> {
   let at: Address
   try {
     at = await runtime.dial(containerId, check.port)
   } catch (error) {
-    return { ...unanswered(`could not be sent (${error instanceof Error ? error.message : String(error)})`), cause: error }
+    return {
+      ...unanswered(`could not be sent (${error instanceof Error ? error.message : String(error)})`),
+      cause: error
+    }
   }
   const limit = AbortSignal.any([signal, AbortSignal.timeout(requestMs)])
   const isRedirectWanted = check.expectStatus >= 300 && check.expectStatus < 400
@@ -49,43 +59,73 @@ export async function askHttp (
     if ('saw' in answer) return answer
     const { location } = answer
     // What leads to another name, or to TLS, is for the proxy in front of the container.
-    if (isRedirectWanted || hops === mostRedirects || location?.origin !== originOf(at)) return judge(check, answer)
+    if (isRedirectWanted || hops === mostRedirects || location?.origin !== originOf(at))
+      return judge(check, answer)
     path = location.pathname + location.search
   }
 }
 
-function judge ({ expectStatus }: HttpCheck, { status, location, excerpt }: Answer): HttpCheckResult {
+function judge({ expectStatus }: HttpCheck, { status, location, excerpt }: Answer): HttpCheckResult {
   const isHealthy = expectStatus === 0 ? status >= 200 && status < 300 : status === expectStatus
-  const more = location !== null ? ` and leads to ${location.href.slice(0, excerptCharacters)}, which is not followed` : excerpt === '' ? '' : `: ${excerpt}`
-  return { isHealthy, saw: `answered ${status}${isHealthy ? '' : more}`, isRefused: false }
+  const more =
+    location !== null
+      ? ` and leads to ${location.href.slice(0, excerptCharacters)}, which is not followed`
+      : excerpt === ''
+        ? ''
+        : `: ${excerpt}`
+  return { isHealthy, saw: `answered ${status}${isHealthy ? '' : more}`, isRefused: false, isAnswered: true }
 }
 
 const originOf = ({ host, port }: Address): string => new URL(`http://${host}:${port}`).origin
 
-async function ask (at: Address, path: string, signal: AbortSignal): Promise<Answer | HttpCheckResult> {
+async function ask(at: Address, path: string, signal: AbortSignal): Promise<Answer | HttpCheckResult> {
   return await new Promise(resolve => {
-    const outgoing = request({ ...at, path, agent: false, signal, headers: { 'User-Agent': 'busbar-health-check' } }, answer => {
-      const { statusCode: status = 0, headers: { location } } = answer
-      const isRedirect = status >= 300 && status < 400 && location !== undefined && URL.canParse(location, originOf(at) + path)
-      let body = ''
-      const done = (): void => {
-        resolve({ status, location: isRedirect ? new URL(location, originOf(at) + path) : null, excerpt: body.replace(/\s+/g, ' ').trim().slice(0, excerptCharacters) })
-        outgoing.destroy()
+    const outgoing = request(
+      { ...at, path, agent: false, signal, headers: { 'User-Agent': 'busbar-health-check' } },
+      answer => {
+        const {
+          statusCode: status = 0,
+          headers: { location }
+        } = answer
+        const isRedirect =
+          status >= 300 &&
+          status < 400 &&
+          location !== undefined &&
+          URL.canParse(location, originOf(at) + path)
+        let body = ''
+        const done = (): void => {
+          resolve({
+            status,
+            location: isRedirect ? new URL(location, originOf(at) + path) : null,
+            excerpt: body.replace(/\s+/g, ' ').trim().slice(0, excerptCharacters)
+          })
+          outgoing.destroy()
+        }
+        answer.setEncoding('utf8')
+        answer.on('data', (text: string) => {
+          body += text
+          if (body.length > 1000) done()
+        })
+        answer.once('end', done)
+        answer.once('error', done)
       }
-      answer.setEncoding('utf8')
-      answer.on('data', (text: string) => {
-        body += text
-        if (body.length > 1000) done()
-      })
-      answer.once('end', done)
-      answer.once('error', done)
-    })
-    outgoing.once('error', (error: NodeJS.ErrnoException) => resolve(
-      error.name === 'AbortError' || error.name === 'TimeoutError' ? unanswered(`had no answer within ${requestMs / 1000} s`)
-        : error.code === 'ECONNREFUSED' ? { ...unanswered('got no connection: it was refused'), isRefused: true }
-          : unanswered(`failed (${error.code ?? error.message})`)))
+    )
+    outgoing.once('error', (error: NodeJS.ErrnoException) =>
+      resolve(
+        error.name === 'AbortError' || error.name === 'TimeoutError'
+          ? unanswered(`had no answer within ${requestMs / 1000} s`)
+          : error.code === 'ECONNREFUSED'
+            ? { ...unanswered('got no connection: it was refused'), isRefused: true }
+            : unanswered(`failed (${error.code ?? error.message})`)
+      )
+    )
     outgoing.end()
   })
 }
 
-const unanswered = (saw: string): HttpCheckResult => ({ isHealthy: false, saw, isRefused: false })
+const unanswered = (saw: string): HttpCheckResult => ({
+  isHealthy: false,
+  saw,
+  isRefused: false,
+  isAnswered: false
+})

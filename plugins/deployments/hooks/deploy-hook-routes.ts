@@ -1,49 +1,71 @@
-import { allow, reply, type RouteDeclarer } from 'busbar/sdk'
+import { inApplication } from 'busbar/api/applications'
+import { allow, type RouteDeclarer, reply } from 'busbar/sdk'
 import type { Deployments } from '../index.js'
 import { deployHook, hookCalled, hookEnabled, hookParams } from '../schemas.js'
 
 const group = 'Application Deployments'
 const url = '/api/projects/:projectId/applications/:applicationId/deploy-hook'
-const ofApplication = { param: 'projectId', chain: { applicationId: 'application' } } as const
 const applicationParam = { param: 'applicationId' } as const
 
-export function deployHookRoutes (route: RouteDeclarer<Deployments>) {
+export function deployHookRoutes(route: RouteDeclarer<Deployments>) {
   route({
-    method: 'POST', url, group, summary: 'Generate Deploy Hook',
-    access: allow.token('write', { project: ofApplication }),
+    method: 'POST',
+    url,
+    group,
+    summary: 'Generate Deploy Hook',
+    access: allow.token('write', { project: inApplication }),
     schema: { response: { 200: deployHook } },
-    audit: { action: 'create_deploy_hook', otherwise: { action: 'regenerate_deploy_hook', when: 'wasThere' }, resource: 'application', id: applicationParam },
-    async handler ({ project, params, caller }, { hooks }) {
+    audit: {
+      action: 'create_deploy_hook',
+      otherwise: { action: 'regenerate_deploy_hook', when: 'wasThere' },
+      resource: 'application',
+      id: applicationParam
+    },
+    async handler({ project, params, caller }, { hooks }) {
       const { wasThere, ...hook } = await hooks.generate(project, params.applicationId)
       // The token is a stored secret: only a person is shown it.
       return { ...(caller.kind === 'session' ? hook : { enabled: true }), wasThere }
     }
   })
   route({
-    method: 'GET', url, group, summary: 'Get Deploy Hook',
-    access: allow.token('read', { project: ofApplication }),
+    method: 'GET',
+    url,
+    group,
+    summary: 'Get Deploy Hook',
+    access: allow.token('read', { project: inApplication }),
     schema: { response: { 200: hookEnabled } },
-    handler: async ({ project, params }, { hooks }) => ({ enabled: await hooks.isEnabled(project, params.applicationId) })
+    handler: async ({ project, params }, { hooks }) => ({
+      enabled: await hooks.isEnabled(project, params.applicationId)
+    })
   })
   route({
-    method: 'GET', url: `${url}/reveal`, group, summary: 'Reveal Deploy Hook',
-    access: allow.session({ project: ofApplication }),
+    method: 'GET',
+    url: `${url}/reveal`,
+    group,
+    summary: 'Reveal Deploy Hook',
+    access: allow.session({ project: inApplication }),
     schema: { response: { 200: deployHook } },
     audit: { action: 'reveal_deploy_hook', resource: 'application', id: applicationParam },
     handler: async ({ project, params }, { hooks }) => await hooks.reveal(project, params.applicationId)
   })
   route({
-    method: 'DELETE', url, group, summary: 'Delete Deploy Hook',
-    access: allow.token('write', { project: ofApplication }),
+    method: 'DELETE',
+    url,
+    group,
+    summary: 'Delete Deploy Hook',
+    access: allow.token('write', { project: inApplication }),
     schema: { response: { 200: hookEnabled } },
     audit: { action: 'delete_deploy_hook', resource: 'application', id: applicationParam },
-    async handler ({ project, params }, { hooks }) {
+    async handler({ project, params }, { hooks }) {
       await hooks.remove(project, params.applicationId)
       return { enabled: false }
     }
   })
   route({
-    method: 'POST', url: '/api/webhooks/deploy/:token', group: 'Public', summary: 'Deploy Hook',
+    method: 'POST',
+    url: '/api/webhooks/deploy/:token',
+    group: 'Public',
+    summary: 'Deploy Hook',
     access: allow.public('the token in the path is the credential'),
     limit: { max: 30, windowSeconds: 60 },
     schema: { params: hookParams, response: { 202: hookCalled } },

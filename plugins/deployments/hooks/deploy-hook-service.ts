@@ -1,18 +1,18 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { ApplicationRegistry } from 'busbar/api/applications'
-import { isProblem, type Clock, type Database, type Secrets } from 'busbar/sdk'
-import type { DeployHookStore } from './deploy-hook-store.js'
+import { type Clock, type Database, isProblem, type Secrets } from 'busbar/sdk'
 import type { DeploymentService } from '../deployment-service.js'
 import { problems } from '../problems.js'
+import type { DeployHookStore } from './deploy-hook-store.js'
 
 /** What a person with a session is shown. */
-export interface DeployHook {
+interface DeployHook {
   readonly enabled: true
   readonly path: string
   readonly token: string
 }
 
-export interface DeployHookParts {
+interface DeployHookParts {
   readonly db: Database
   readonly hooks: DeployHookStore
   readonly service: DeploymentService
@@ -28,33 +28,42 @@ const shape = /^busbar_hook_[\w-]{43}$/
 /** Deploys by a URL that is a secret itself. */
 export class DeployHookService {
   readonly #parts: DeployHookParts
-  constructor (parts: DeployHookParts) { this.#parts = parts }
+  constructor(parts: DeployHookParts) {
+    this.#parts = parts
+  }
 
   /** A new one; the former stops working. */
-  async generate (projectId: string, applicationId: string): Promise<DeployHook & { readonly wasThere: boolean }> {
+  async generate(
+    projectId: string,
+    applicationId: string
+  ): Promise<DeployHook & { readonly wasThere: boolean }> {
     const { db, hooks, registry, secrets, clock } = this.#parts
     // The guard remembers owners: an application that is being deleted passes it.
-    if (await registry.deployable(applicationId) === undefined) throw problems.applicationMissing({ applicationId })
+    if ((await registry.deployable(applicationId)) === undefined)
+      throw problems.applicationMissing({ applicationId })
     const token = `busbar_hook_${randomBytes(32).toString('base64url')}`
     const wasThere = await db.transaction(async tx => {
-      const replaces = await hooks.put({
-        application_id: applicationId,
-        project_id: projectId,
-        token_hash: hashOf(token),
-        token: secrets.seal(token, placeOf(applicationId)),
-        created_at: clock.now()
-      }, tx)
+      const replaces = await hooks.put(
+        {
+          application_id: applicationId,
+          project_id: projectId,
+          token_hash: hashOf(token),
+          token: secrets.seal(token, placeOf(applicationId)),
+          created_at: clock.now()
+        },
+        tx
+      )
       await registry.setDeployHookEnabled(applicationId, true, tx)
       return replaces
     })
     return { enabled: true, path: base + token, token, wasThere }
   }
 
-  async isEnabled (projectId: string, applicationId: string): Promise<boolean> {
-    return await this.#parts.hooks.find(projectId, applicationId) !== undefined
+  async isEnabled(projectId: string, applicationId: string): Promise<boolean> {
+    return (await this.#parts.hooks.find(projectId, applicationId)) !== undefined
   }
 
-  async reveal (projectId: string, applicationId: string): Promise<DeployHook> {
+  async reveal(projectId: string, applicationId: string): Promise<DeployHook> {
     const { hooks, secrets } = this.#parts
     const row = await hooks.find(projectId, applicationId)
     if (row === undefined) throw problems.noHook()
@@ -62,7 +71,7 @@ export class DeployHookService {
     return { enabled: true, path: base + token, token }
   }
 
-  async remove (projectId: string, applicationId: string): Promise<void> {
+  async remove(projectId: string, applicationId: string): Promise<void> {
     const { db, hooks, registry } = this.#parts
     await db.transaction(async tx => {
       await hooks.remove(projectId, applicationId, tx)
@@ -71,7 +80,7 @@ export class DeployHookService {
   }
 
   /** 404 for every token that is not in force, whatever is wrong with it. */
-  async call (token: string): Promise<{ status: 'queued' | 'in_progress', application_id: string }> {
+  async call(token: string): Promise<{ status: 'queued' | 'in_progress'; application_id: string }> {
     const row = shape.test(token) ? await this.#parts.hooks.findByHash(hashOf(token)) : undefined
     if (row === undefined) throw problems.hookMissing()
     try {
@@ -79,7 +88,8 @@ export class DeployHookService {
       return { status: 'queued', application_id: row.application_id }
     } catch (error) {
       if (!isProblem(error)) throw error
-      if (error.code === 'E_DEPLOYMENT_ACTIVE') return { status: 'in_progress', application_id: row.application_id }
+      if (error.code === 'E_DEPLOYMENT_ACTIVE')
+        return { status: 'in_progress', application_id: row.application_id }
       if (error.status === 404) throw problems.hookMissing()
       throw error
     }

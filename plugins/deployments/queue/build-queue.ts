@@ -1,10 +1,11 @@
 import type { AdmissionVerdict, BuildAdmission, BuildLimits } from 'busbar/api/builds'
 import type { Clock, Database, Log, Tx } from 'busbar/sdk'
 import type { BuildLog } from '../records/build-log.js'
-import type { BuildQueueStore, QueuedDeployment } from './build-queue-store.js'
-import { Cancelled } from '../rollout/deploy-failure.js'
 import type { DeploymentRecords } from '../records/deployment-records.js'
 import type { DeploymentRow } from '../records/deployment-store.js'
+import { Cancelled } from '../rollout/deploy-failure.js'
+import type { BuildQueueStore, QueuedDeployment } from './build-queue-store.js'
+import { mostOfOneOwner, reasonOfOwner } from './owner-turns.js'
 
 /** Memory is freed and the machine calms down without a word. */
 const lookEveryMs = 2000
@@ -16,7 +17,13 @@ const turnsMs = 24 * 60 * 60_000
 /** The build has to wait: its job ends, and gets a successor when the turn has come. */
 export class Parked extends Error {}
 
-export interface BuildQueueParts {
+const waitForOwner: AdmissionVerdict = {
+  kind: 'wait',
+  cause: 'turn',
+  reason: reasonOfOwner
+}
+
+interface BuildQueueParts {
   readonly db: Database
   readonly queue: BuildQueueStore
   readonly records: DeploymentRecords
@@ -31,10 +38,15 @@ export interface BuildQueueParts {
  */
 export class BuildQueue {
   readonly #parts: BuildQueueParts
-  constructor (parts: BuildQueueParts) { this.#parts = parts }
+  constructor(parts: BuildQueueParts) {
+    this.#parts = parts
+  }
 
   /** The limits of the build that begins now. Throws `Parked` when it has to wait, a problem when waiting would not help. */
-  async enter ({ id, queued_at: queuedAt, waiting_cause: told }: DeploymentRow, buildLog: BuildLog): Promise<BuildLimits> {
+  async enter(
+    { id, queued_at: queuedAt, waiting_cause: told }: DeploymentRow,
+    buildLog: BuildLog
+  ): Promise<BuildLimits> {
     const { queue, clock } = this.#parts
     const verdict = await this.#decide(id)
     if (verdict.kind === 'refuse') throw verdict.problem
@@ -45,16 +57,20 @@ export class BuildQueue {
       }
       throw new Parked(verdict.reason)
     }
-    if (told !== null && queuedAt !== null) buildLog.line({ level: 'info', msg: `The build begins after a wait of ${seconds(clock.now().getTime() - queuedAt.getTime())}.` })
+    if (told !== null && queuedAt !== null)
+      buildLog.line({
+        level: 'info',
+        msg: `The build begins after a wait of ${seconds(clock.now().getTime() - queuedAt.getTime())}.`
+      })
     if (verdict.note !== null) buildLog.line({ level: 'warning', msg: `${verdict.note}.` })
     return verdict.limits
   }
 
-  async #decide (id: string): Promise<AdmissionVerdict> {
+  async #decide(id: string): Promise<AdmissionVerdict> {
     const { db, queue, clock } = this.#parts
     return await db.transaction(async tx => {
       await queue.lock(tx)
-      if (!await queue.enter(id, clock.now(), tx)) throw new Cancelled()
+      if (!(await queue.enter(id, clock.now(), tx))) throw new Cancelled()
       // Admitted by a look of before, or by a process that has died since.
       const limits = await queue.granted(id, tx)
       if (limits !== undefined) return { kind: 'admit', limits, note: null }
@@ -65,54 +81,83 @@ export class BuildQueue {
   }
 
   /** Decides about everything that waits. What may begin gets its job; so does what must hear something new. */
-  async look (): Promise<void> {
+  async look(): Promise<void> {
     const { db, queue } = this.#parts
-    if (!await queue.isAnybodyWaiting()) return
+    if (!(await queue.isAnybodyWaiting())) return
     await db.transaction(async tx => {
       await queue.lock(tx)
       await this.#decideAll(tx)
     })
   }
 
-  async #decideAll (tx: Tx, enteringId?: string): Promise<ReadonlyMap<string, AdmissionVerdict>> {
+  async #decideAll(tx: Tx, enteringId?: string): Promise<ReadonlyMap<string, AdmissionVerdict>> {
     const { queue, admission, records, clock } = this.#parts
-    const waiting = await queue.waiting(tx)
-    if (waiting.length === 0) return new Map()
+    const all = await queue.waiting(tx, mostOfOneOwner)
+    const waiting = all.filter(({ has_room: hasRoom }) => hasRoom)
+    if (all.length === 0) return new Map()
     const now = clock.now()
-    const verdicts = await admission.decide({
-      waiting: waiting.map(({ id, project_id: projectId, queued_at: since }) => ({ id, projectId, since })),
+    const decided = await admission.decide({
+      waiting: waiting.map(({ id, project_id: projectId, owner_id: ownerId, queued_at: since }) => ({
+        id,
+        projectId,
+        ownerId,
+        since
+      })),
       running: await queue.running(tx),
-      lastAdmitted: await queue.lastAdmitted(waiting.map(({ project_id: projectId }) => projectId), new Date(now.getTime() - turnsMs), tx)
+      lastAdmitted: await queue.lastAdmitted(
+        {
+          projectIds: waiting.map(({ project_id: projectId }) => projectId),
+          ownerIds: waiting.map(({ owner_id: ownerId }) => ownerId)
+        },
+        new Date(now.getTime() - turnsMs),
+        tx
+      )
     })
-    for (const one of waiting) {
+    const held = all.filter(({ has_room: hasRoom }) => !hasRoom)
+    const verdicts = new Map([...decided, ...held.map(({ id }) => [id, waitForOwner] as const)])
+    for (const one of all) {
       const verdict = verdicts.get(one.id)
       if (verdict === undefined) continue
       if (verdict.kind === 'admit') await queue.admit(one.id, verdict.limits, now, tx)
-      if (verdict.kind === 'wait' && verdict.reason !== one.waiting_for) await queue.note(one.id, verdict.reason, tx)
-      if (one.id !== enteringId && hasNews(one, verdict, now)) await records.enqueue(one.id, one.application_id, tx)
+      if (verdict.kind === 'wait' && verdict.reason !== one.waiting_for)
+        await queue.note(one.id, verdict.reason, tx)
+      if (one.id !== enteringId && hasNews(one, verdict, now))
+        await records.enqueue(one.id, one.application_id, tx)
     }
     return verdicts
   }
 
   /** Looks again and again, until `signal` aborts. */
-  async run (signal: AbortSignal): Promise<void> {
+  async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts
     while (!signal.aborted) {
-      await this.look().catch((error: unknown) => { log.debug({ err: error }, 'the queue of builds could not be looked at; trying again') })
+      await this.look().catch((error: unknown) => {
+        log.debug({ err: error }, 'the queue of builds could not be looked at; trying again')
+      })
       await clock.sleep(lookEveryMs, signal).catch(() => {})
     }
   }
 
   /** A build has ended or was cancelled, and another one may begin. */
-  hasRoom (): void {
-    void this.look().catch((error: unknown) => { this.#parts.log.debug({ err: error }, 'the queue of builds could not be looked at; the next look is soon') })
+  hasRoom(): void {
+    void this.look().catch((error: unknown) => {
+      this.#parts.log.debug(
+        { err: error },
+        'the queue of builds could not be looked at; the next look is soon'
+      )
+    })
   }
 }
 
 /** Only its own job writes the log of a deployment, so it is woken to tell that it waits for something else. */
-function hasNews ({ waiting_cause: told, seen_at: seenAt }: QueuedDeployment, verdict: AdmissionVerdict, now: Date): boolean {
+function hasNews(
+  { waiting_cause: told, seen_at: seenAt }: QueuedDeployment,
+  verdict: AdmissionVerdict,
+  now: Date
+): boolean {
   if (verdict.kind !== 'wait') return true
   return told !== null && verdict.cause !== told && now.getTime() - (seenAt?.getTime() ?? 0) > tellEveryMs
 }
 
-const seconds = (ms: number): string => ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`
+const seconds = (ms: number): string =>
+  ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`

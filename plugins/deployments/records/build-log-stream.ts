@@ -11,16 +11,20 @@ const pollMs = 300
  * The build log as Server-Sent Events. A deployment that has ended is replayed; of one under way come
  * the lines from now on (the record has those before).
  */
-export async function * streamBuildLog (
-  { projectId, deploymentId }: { readonly projectId: string, readonly deploymentId: string },
-  { store, logs, clock }: { readonly store: DeploymentStore, readonly logs: DeploymentLogStore, readonly clock: Clock },
+export async function* streamBuildLog(
+  { projectId, deploymentId }: { readonly projectId: string; readonly deploymentId: string },
+  {
+    store,
+    logs,
+    clock
+  }: { readonly store: DeploymentStore; readonly logs: DeploymentLogStore; readonly clock: Clock },
   signal: AbortSignal
 ): AsyncGenerator<SseFrame> {
   let nextSeq = await logs.nextSeq(deploymentId)
   const first = await store.get(projectId, deploymentId)
   if (first === undefined) return
   if (!isActive(first.status)) {
-    yield * linesOf(await readBuildLog(logs, deploymentId) ?? '')
+    yield* linesOf((await readBuildLog(logs, deploymentId)) ?? '')
     if (first.error_message !== null) yield { event: 'error', data: first.error_message }
     yield { event: 'done', data: `build ${first.status}` }
     return
@@ -30,7 +34,7 @@ export async function * streamBuildLog (
     const now = await store.get(projectId, deploymentId)
     for (const chunk of await logs.read(deploymentId, nextSeq)) {
       nextSeq = chunk.seq + 1
-      yield * linesOf(chunk.text)
+      yield* linesOf(chunk.text)
     }
     if (now === undefined || !isActive(now.status)) {
       if (now !== undefined && now.error_message !== null) yield { event: 'error', data: now.error_message }
@@ -41,6 +45,6 @@ export async function * streamBuildLog (
   }
 }
 
-function * linesOf (text: string): Generator<SseFrame> {
+function* linesOf(text: string): Generator<SseFrame> {
   for (const line of text.split('\n')) if (line !== '') yield { data: line }
 }

@@ -1,5 +1,5 @@
-import type { Bus, Clock, Log, Secrets } from 'busbar/sdk'
 import type { BuildLogLine } from 'busbar/api/builds'
+import type { Bus, Clock, Log, Secrets } from 'busbar/sdk'
 import type { DeploymentLogStore, LogChunk } from './deployment-log-store.js'
 
 /** A build log keeps this much of its beginning, and as much of its end. */
@@ -20,7 +20,7 @@ export interface LogEntry {
   readonly msg: string
 }
 
-export interface BuildLogParts {
+interface BuildLogParts {
   readonly store: DeploymentLogStore
   readonly bus: Bus
   readonly secrets: Secrets
@@ -41,7 +41,10 @@ export interface BuildLog {
   close(): Promise<void>
 }
 
-export function openBuildLog (deploymentId: string, { store, bus, secrets, clock, log }: BuildLogParts): BuildLog {
+export function openBuildLog(
+  deploymentId: string,
+  { store, bus, secrets, clock, log }: BuildLogParts
+): BuildLog {
   const channel = buildLogChannel(deploymentId)
   let waiting: LogEntry[] = []
   let lostLines = 0
@@ -58,16 +61,16 @@ export function openBuildLog (deploymentId: string, { store, bus, secrets, clock
   let tail: LogChunk[] = []
 
   /** What an earlier process has written counts too. */
-  async function load (): Promise<void> {
+  async function load(): Promise<void> {
     const chunks = await store.chunks(deploymentId)
     nextSeq = (chunks.at(-1)?.seq ?? -1) + 1
     tail = chunks.filter(chunk => chunk.is_tail)
     isHeadOpen = tail.length === 0
-    headSize = chunks.reduce((sum, chunk) => chunk.is_tail ? sum : sum + chunk.bytes, 0)
+    headSize = chunks.reduce((sum, chunk) => (chunk.is_tail ? sum : sum + chunk.bytes), 0)
     isLoaded = true
   }
 
-  async function write (): Promise<void> {
+  async function write(): Promise<void> {
     if (waiting.length === 0) return
     if (!isLoaded) await load()
     let entries = waiting
@@ -89,7 +92,13 @@ export function openBuildLog (deploymentId: string, { store, bus, secrets, clock
         cutBytes += sizes[from] ?? 0
       }
     }
-    const chunk = { seq: nextSeq, is_tail: !isHeadOpen, lines: texts.length - from, bytes, text: texts.slice(from).join('') }
+    const chunk = {
+      seq: nextSeq,
+      is_tail: !isHeadOpen,
+      lines: texts.length - from,
+      bytes,
+      text: texts.slice(from).join('')
+    }
     let dropBelow: number | undefined
     if (isHeadOpen) {
       headSize += bytes
@@ -108,10 +117,11 @@ export function openBuildLog (deploymentId: string, { store, bus, secrets, clock
     nextSeq += 1
     // The record first: who subscribes and then reads the record misses nothing.
     await store.append(deploymentId, chunk, dropBelow, { lines: cutLines, bytes: cutBytes })
-    if (isLive && bus.hasSubscribers(channel)) for (const entry of entries.slice(-maxPublished)) bus.publish(channel, 'log', entry)
+    if (isLive && bus.hasSubscribers(channel))
+      for (const entry of entries.slice(-maxPublished)) bus.publish(channel, 'log', entry)
   }
 
-  function flush (): Promise<void> {
+  function flush(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
     flushing = flushing.then(write).catch((error: unknown) => {
@@ -122,12 +132,15 @@ export function openBuildLog (deploymentId: string, { store, bus, secrets, clock
   }
 
   return {
-    line ({ level, stream, msg }) {
+    line({ level, stream, msg }) {
       if (isClosed) return
       const ts = clock.now().toISOString()
       for (const part of msg.split(/\r?\n/)) {
         // Cut before it waits: a line of many megabytes must not sit in memory.
-        const text = part.length > longestLine * 2 ? part.slice(0, longestLine * 2) + lengthNote(part.length - longestLine * 2) : part
+        const text =
+          part.length > longestLine * 2
+            ? part.slice(0, longestLine * 2) + lengthNote(part.length - longestLine * 2)
+            : part
         waiting.push(stream === undefined ? { ts, level, msg: text } : { ts, level, stream, msg: text })
       }
       if (waiting.length > maxWaiting) {
@@ -138,9 +151,11 @@ export function openBuildLog (deploymentId: string, { store, bus, secrets, clock
       if (waiting.length === flushAtLines) void flush()
       else timer ??= setTimeout(() => void flush(), flushEveryMs)
     },
-    endChannel () { isLive = false },
+    endChannel() {
+      isLive = false
+    },
     flush,
-    async close () {
+    async close() {
       isClosed = true
       await flush()
     }
@@ -153,16 +168,20 @@ const shortened = (text: string): string =>
 const lengthNote = (characters: number): string => ` … (${characters} more characters)`
 
 /** The whole log as it is kept, with a line where something was left out. */
-export async function readBuildLog (store: DeploymentLogStore, deploymentId: string): Promise<string | null> {
+export async function readBuildLog(store: DeploymentLogStore, deploymentId: string): Promise<string | null> {
   const chunks = await store.read(deploymentId, 0)
   if (chunks.length === 0) return null
   const cut = await store.cut(deploymentId)
   const firstOfTail = chunks.find(chunk => chunk.is_tail)
-  const text = chunks.map(chunk => chunk === firstOfTail && cut.lines > 0 ? cutNote(cut, chunk.text) + chunk.text : chunk.text).join('')
+  const text = chunks
+    .map(chunk =>
+      chunk === firstOfTail && cut.lines > 0 ? cutNote(cut, chunk.text) + chunk.text : chunk.text
+    )
+    .join('')
   return text
 }
 
-function cutNote (cut: { lines: number, bytes: number }, next: string): string {
+function cutNote(cut: { lines: number; bytes: number }, next: string): string {
   const entry: LogEntry = {
     ts: timeOf(next),
     level: 'warning',

@@ -1,3 +1,4 @@
+import { isUuid } from 'busbar/sdk'
 import { problems } from '../problems.js'
 import type { GlobalQuery } from '../schemas.js'
 
@@ -12,11 +13,10 @@ export interface GlobalFilter {
   readonly to?: Date
 }
 
-const uuidShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const timeShape = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/
 
 /** An empty value is no filter; a malformed id or time is refused by name. */
-export function readFilter (query: GlobalQuery): GlobalFilter {
+export function readFilter(query: GlobalQuery): GlobalFilter {
   return {
     projectId: idOf('project_id', query.project_id),
     applicationId: idOf('application_id', query.application_id),
@@ -27,22 +27,23 @@ export function readFilter (query: GlobalQuery): GlobalFilter {
   }
 }
 
-function idOf (field: string, text: string | undefined): string | undefined {
+function idOf(field: string, text: string | undefined): string | undefined {
   if (text === undefined || text === '') return undefined
-  if (!uuidShape.test(text)) throw problems.badId({ field }, { field })
+  if (!isUuid(text)) throw problems.badId({ field }, { field })
   return text
 }
 
-function timeOf (field: string, text: string | undefined): Date | undefined {
+function timeOf(field: string, text: string | undefined): Date | undefined {
   if (text === undefined || text === '') return undefined
   // In a query a plus sign that was not escaped arrives as a space.
   const time = new Date(text.replace(/ (\d\d:\d\d)$/, '+$1'))
-  if (!timeShape.test(text.replace(/ (\d\d:\d\d)$/, '+$1')) || Number.isNaN(time.getTime())) throw problems.badFilter({ field }, { field })
+  if (!timeShape.test(text.replace(/ (\d\d:\d\d)$/, '+$1')) || Number.isNaN(time.getTime()))
+    throw problems.badFilter({ field }, { field })
   return time
 }
 
 /** The text itself anywhere, its wildcards taken literally; PostgreSQL cannot hold NUL, so that matches nothing. */
-function patternOf (search: string | undefined): string | undefined {
+function patternOf(search: string | undefined): string | undefined {
   if (search === undefined || search === '') return undefined
   return `%${search.replaceAll('\0', '\u{fffd}').replace(/[\\%_]/g, character => `\\${character}`)}%`
 }

@@ -7,24 +7,39 @@ export interface LogChunk {
   readonly lines: number
   readonly bytes: number
 }
-export interface WrittenChunk extends LogChunk { readonly text: string }
+export interface WrittenChunk extends LogChunk {
+  readonly text: string
+}
 
 /** What was left out between the head and the tail of a log. */
-export interface LogCut { readonly lines: number, readonly bytes: number }
+export interface LogCut {
+  readonly lines: number
+  readonly bytes: number
+}
 
 export class DeploymentLogStore {
   readonly #db: Database
-  constructor (db: Database) { this.#db = db }
+  constructor(db: Database) {
+    this.#db = db
+  }
 
   /** What is there already, without the text. */
-  async chunks (deploymentId: string): Promise<LogChunk[]> {
+  async chunks(deploymentId: string): Promise<LogChunk[]> {
     return await this.#db.sql<LogChunk>(
-      'select seq, is_tail, lines, bytes from $schema.deployment_log where deployment_id = ? order by seq', [deploymentId])
+      'select seq, is_tail, lines, bytes from $schema.deployment_log where deployment_id = ? order by seq',
+      [deploymentId]
+    )
   }
 
   /** Adds a piece, drops tail pieces below `dropBelow`, and counts what is gone. */
-  async append (deploymentId: string, chunk: WrittenChunk, dropBelow: number | undefined, cut: LogCut): Promise<void> {
-    await this.#db.sql(`
+  async append(
+    deploymentId: string,
+    chunk: WrittenChunk,
+    dropBelow: number | undefined,
+    cut: LogCut
+  ): Promise<void> {
+    await this.#db.sql(
+      `
       with dropped as (
         delete from $schema.deployment_log where deployment_id = :deploymentId and is_tail and seq < :dropBelow
       ), counted as (
@@ -33,31 +48,41 @@ export class DeploymentLogStore {
       )
       insert into $schema.deployment_log (deployment_id, seq, is_tail, lines, bytes, text)
       values (:deploymentId, :seq, :is_tail, :lines, :bytes, :text)`,
-    { deploymentId, ...chunk, dropBelow: dropBelow ?? 0, cutLines: cut.lines, cutBytes: cut.bytes })
+      { deploymentId, ...chunk, dropBelow: dropBelow ?? 0, cutLines: cut.lines, cutBytes: cut.bytes }
+    )
   }
 
   /** The pieces from `seq` on, in order. */
-  async read (deploymentId: string, fromSeq: number): Promise<WrittenChunk[]> {
+  async read(deploymentId: string, fromSeq: number): Promise<WrittenChunk[]> {
     return await this.#db.sql<WrittenChunk>(
-      'select * from $schema.deployment_log where deployment_id = ? and seq >= ? order by seq', [deploymentId, fromSeq])
+      'select * from $schema.deployment_log where deployment_id = ? and seq >= ? order by seq',
+      [deploymentId, fromSeq]
+    )
   }
 
-  async cut (deploymentId: string): Promise<LogCut> {
-    const [row] = await this.#db.sql<LogCut>('select log_cut_lines as lines, log_cut_bytes as bytes from $schema.deployment where id = ?', [deploymentId])
+  async cut(deploymentId: string): Promise<LogCut> {
+    const [row] = await this.#db.sql<LogCut>(
+      'select log_cut_lines as lines, log_cut_bytes as bytes from $schema.deployment where id = ?',
+      [deploymentId]
+    )
     return row ?? { lines: 0, bytes: 0 }
   }
 
-  async nextSeq (deploymentId: string): Promise<number> {
+  async nextSeq(deploymentId: string): Promise<number> {
     const [row] = await this.#db.sql<{ next: number }>(
-      'select coalesce(max(seq), -1) + 1 as next from $schema.deployment_log where deployment_id = ?', [deploymentId])
+      'select coalesce(max(seq), -1) + 1 as next from $schema.deployment_log where deployment_id = ?',
+      [deploymentId]
+    )
     return row?.next ?? 0
   }
 
   /** Logs of all but the newest deployments of an application; their records stay. */
-  async removeOld (applicationId: string, keep: number): Promise<void> {
-    await this.#db.sql(`
+  async removeOld(applicationId: string, keep: number): Promise<void> {
+    await this.#db.sql(
+      `
       delete from $schema.deployment_log where deployment_id in (
         select id from $schema.deployment where application_id = ? and status in ('success', 'failed') order by started_at desc, id desc offset ?)`,
-    [applicationId, keep])
+      [applicationId, keep]
+    )
   }
 }

@@ -3,17 +3,20 @@ import type { DeploymentStatus } from '../api.js'
 /** What can happen to a deployment. */
 export type DeploymentProgress = 'buildBegan' | 'rolloutBegan' | 'succeeded' | 'failed'
 
-const moves: Readonly<Record<DeploymentStatus, Partial<Record<DeploymentProgress, DeploymentStatus>>>> = Object.freeze({
-  pending: { buildBegan: 'building', failed: 'failed' },
-  building: { rolloutBegan: 'deploying', failed: 'failed' },
-  deploying: { succeeded: 'success', failed: 'failed' },
-  success: {},
-  failed: {}
-})
+const moves: Readonly<Record<DeploymentStatus, Partial<Record<DeploymentProgress, DeploymentStatus>>>> =
+  Object.freeze({
+    pending: { buildBegan: 'building', failed: 'failed' },
+    building: { rolloutBegan: 'deploying', failed: 'failed' },
+    deploying: { succeeded: 'success', failed: 'failed' },
+    success: {},
+    failed: {}
+  })
 
 /** The state after `progress`; undefined where there is no such move: a final state never moves. */
-export const nextDeploymentState = (state: DeploymentStatus, progress: DeploymentProgress): DeploymentStatus | undefined =>
-  moves[state][progress]
+export const nextDeploymentState = (
+  state: DeploymentStatus,
+  progress: DeploymentProgress
+): DeploymentStatus | undefined => moves[state][progress]
 
 export const deploymentStatuses = Object.keys(moves) as readonly DeploymentStatus[]
 

@@ -1,11 +1,11 @@
-import { type Database, type Page, type Reach, type Tx } from 'busbar/sdk'
 import type { ApplicationStatus } from 'busbar/api/applications'
 import { whereReachable } from 'busbar/api/projects'
+import { countedRows, type Database, type Page, type Reach, type Rows, type Tx } from 'busbar/sdk'
 import type { DeploymentStatus, Trigger } from '../api.js'
-import type { GlobalFilter } from './deployment-filter.js'
 import type { HttpCheck } from '../health/http-check.js'
-import { activeStatuses } from './deployment-state.js'
 import type { Deployment, GlobalDeployment } from '../schemas.js'
+import type { GlobalFilter } from './deployment-filter.js'
+import { activeStatuses } from './deployment-state.js'
 
 /** What a deployment does. */
 export type DeploymentKind = 'deploy' | 'build' | 'reload' | 'rebuild' | 'rollback'
@@ -43,15 +43,44 @@ export interface NewDeployment {
   readonly trigger: Trigger
   readonly idempotencyKey: string | null
   readonly imageTag: string | null
-  readonly commit: { readonly sha: string | null, readonly message: string | null, readonly author: string | null }
+  readonly commit: {
+    readonly sha: string | null
+    readonly message: string | null
+    readonly author: string | null
+  }
   readonly startedAt: Date
 }
 
 /** Columns that the engine writes while it works. */
-export type DeploymentChanges = Partial<Pick<DeploymentRow,
-  'image_tag' | 'commit_sha' | 'commit_message' | 'commit_author' | 'error_message' | 'build_started_at' | 'build_ended_at' |
-  'deploy_started_at' | 'finished_at' | 'health_status' | 'health_message' | 'health_checked_at' | 'step' | 'waiting_for' | 'remedy' | 'evidence' |
-  'container_port' | 'http_check' | 'switch_served' | 'switch_failed' | 'switch_longest_gap_ms' | 'switch_cut' | 'drain_ms' | 'old_version_killed'>>
+export type DeploymentChanges = Partial<
+  Pick<
+    DeploymentRow,
+    | 'image_tag'
+    | 'commit_sha'
+    | 'commit_message'
+    | 'commit_author'
+    | 'error_message'
+    | 'build_started_at'
+    | 'build_ended_at'
+    | 'deploy_started_at'
+    | 'finished_at'
+    | 'health_status'
+    | 'health_message'
+    | 'health_checked_at'
+    | 'step'
+    | 'waiting_for'
+    | 'remedy'
+    | 'evidence'
+    | 'container_port'
+    | 'http_check'
+    | 'switch_served'
+    | 'switch_failed'
+    | 'switch_longest_gap_ms'
+    | 'switch_cut'
+    | 'drain_ms'
+    | 'old_version_killed'
+  >
+>
 
 /** What an answer shows; `build_logs` is read apart. */
 const columns = `id, application_id, status, triggered_by, image_tag, commit_sha, commit_message, commit_author, null as build_logs,
@@ -60,7 +89,8 @@ const columns = `id, application_id, status, triggered_by, image_tag, commit_sha
   switch_served, switch_failed, switch_longest_gap_ms, switch_cut, drain_ms, old_version_killed`
 
 /** The application is not being deleted. */
-const isThere = 'exists (select from applications.application as owner where owner.id = application_id and owner.deleting_at is null)'
+const isThere =
+  'exists (select from applications.application as owner where owner.id = application_id and owner.deleting_at is null)'
 
 const active = `('${activeStatuses.join("', '")}')`
 
@@ -70,46 +100,67 @@ export class DeploymentStore {
   readonly #owner
   readonly #activeOf
 
-  constructor (db: Database) {
+  constructor(db: Database) {
     this.#db = db
-    this.#get = db.statement<Deployment, [string, string]>('deployment-get',
-      `select ${columns} from $schema.deployment where project_id = $1 and id = $2 and ${isThere}`)
-    this.#owner = db.statement<{ project_id: string, application_id: string }, [string]>('deployment-owner',
-      'select project_id, application_id from $schema.deployment where id = $1')
-    this.#activeOf = db.statement<{ id: string }, [string]>('deployment-active',
-      `select id from $schema.deployment where application_id = $1 and status in ${active}`)
+    this.#get = db.statement<Deployment, [string, string]>(
+      'deployment-get',
+      `select ${columns} from $schema.deployment where project_id = $1 and id = $2 and ${isThere}`
+    )
+    this.#owner = db.statement<{ project_id: string; application_id: string }, [string]>(
+      'deployment-owner',
+      'select project_id, application_id from $schema.deployment where id = $1'
+    )
+    this.#activeOf = db.statement<{ id: string }, [string]>(
+      'deployment-active',
+      `select id from $schema.deployment where application_id = $1 and status in ${active}`
+    )
   }
 
   /** Undefined while another one is active: the index allows one, whoever comes first. */
-  async insert (deployment: NewDeployment, tx: Tx): Promise<Deployment | undefined> {
+  async insert(deployment: NewDeployment, tx: Tx): Promise<Deployment | undefined> {
     const { commit, ...rest } = deployment
-    const [row] = await this.#db.sql<Deployment>(`
+    const [row] = await this.#db.sql<Deployment>(
+      `
       insert into $schema.deployment (id, project_id, application_id, kind, origin_id, status, triggered_by, idempotency_key, image_tag,
         commit_sha, commit_message, commit_author, started_at)
       values (:id, :projectId, :applicationId, :kind, :originId, 'pending', :trigger, :idempotencyKey, :imageTag,
         :sha, :message, :author, :startedAt)
       on conflict (application_id) where status in ${active} do nothing
-      returning ${columns}`, { ...rest, ...commit }, tx)
+      returning ${columns}`,
+      { ...rest, ...commit },
+      tx
+    )
     return row
   }
 
-  async get (projectId: string, id: string): Promise<Deployment | undefined> {
+  async get(projectId: string, id: string): Promise<Deployment | undefined> {
     return (await this.#get([projectId, id]))[0]
   }
 
-  async ownerOf (id: string): Promise<{ project_id: string, application_id: string } | undefined> {
+  async ownerOf(id: string): Promise<{ project_id: string; application_id: string } | undefined> {
     return (await this.#owner([id]))[0]
   }
 
   /** Undefined when there is no such application, or it is being deleted. */
-  async projectOfApplication (applicationId: string): Promise<string | undefined> {
+  async projectOfApplication(applicationId: string): Promise<string | undefined> {
     const [row] = await this.#db.sql<{ project_id: string }>(
-      'select project_id from applications.application where id = ? and deleting_at is null', [applicationId])
+      'select project_id from applications.application where id = ? and deleting_at is null',
+      [applicationId]
+    )
     return row?.project_id
   }
 
+  /** The user whose project it is in; undefined when it is gone. */
+  async ownerOfApplication(applicationId: string): Promise<string | undefined> {
+    const [row] = await this.#db.sql<{ user_id: string }>(
+      'select p.user_id from applications.application a join projects.project p on p.id = a.project_id where a.id = ?',
+      [applicationId]
+    )
+    return row?.user_id
+  }
+
   /** The running versions that have an http check. */
-  async watched (): Promise<WatchedDeployment[]> {
+  async watched(): Promise<WatchedDeployment[]> {
     return await this.#db.sql<WatchedDeployment>(`
       select d.id, d.application_id, d.health_status, d.http_check, a.status as application_status
       from $schema.deployment d join applications.application a on a.container_deployment_id = d.id
@@ -117,39 +168,63 @@ export class DeploymentStore {
   }
 
   /** The deployment of this application that still moves. */
-  async activeOf (applicationId: string): Promise<string | undefined> {
+  async activeOf(applicationId: string): Promise<string | undefined> {
     return (await this.#activeOf([applicationId]))[0]?.id
   }
 
   /** Everything of it, for the engine. */
-  async row (id: string): Promise<DeploymentRow | undefined> {
+  async row(id: string): Promise<DeploymentRow | undefined> {
     return (await this.#db.sql<DeploymentRow>('select * from $schema.deployment where id = ?', [id]))[0]
   }
 
   /** Newest first, with the count of all. */
-  async list (projectId: string, applicationId: string, page: Page): Promise<{ rows: Deployment[], total: number }> {
-    const rows = await this.#db.sql<Deployment>(`
+  async list(projectId: string, applicationId: string, page: Page): Promise<Rows<Deployment>> {
+    const rows = await this.#db.sql<Deployment>(
+      `
       select ${columns} from $schema.deployment where project_id = :projectId and application_id = :applicationId and ${isThere}
-      order by started_at desc, id desc limit :limit offset :offset`, { projectId, applicationId, ...page })
-    if (page.offset === 0 && rows.length < page.limit) return { rows, total: rows.length }
-    const [counted] = await this.#db.sql<{ total: number }>(
-      'select count(*) as total from $schema.deployment where project_id = ? and application_id = ?', [projectId, applicationId])
-    return { rows, total: counted?.total ?? 0 }
+      order by started_at desc, id desc limit :limit offset :offset`,
+      { projectId, applicationId, ...page }
+    )
+    return await countedRows(page, rows, async () => {
+      const [counted] = await this.#db.sql<{ total: number }>(
+        'select count(*) as total from $schema.deployment where project_id = ? and application_id = ?',
+        [projectId, applicationId]
+      )
+      return counted?.total ?? 0
+    })
   }
 
   /** Across applications, as far as the caller reaches; newest first. */
-  async listAll (reach: Reach, filter: GlobalFilter, page: Page): Promise<GlobalDeployment[]> {
-    const query = this.#db.table<GlobalDeployment>('deployment')
+  async listAll(reach: Reach, filter: GlobalFilter, page: Page): Promise<GlobalDeployment[]> {
+    const query = this.#db
+      .table<GlobalDeployment>('deployment')
       // Raw, as knex would look for joined tables in this plugin's schema.
       .joinRaw('join applications.application as application on application.id = deployment.application_id')
       .joinRaw('join projects.project as project on project.id = deployment.project_id')
       .whereNull('application.deleting_at')
-      .select('deployment.id', 'deployment.application_id', 'application.name as application_name', 'application.slug as application_slug',
-        'deployment.project_id', 'project.name as project_name', 'deployment.status', 'deployment.triggered_by', 'deployment.image_tag',
-        'deployment.commit_sha', 'deployment.commit_message', 'deployment.commit_author', 'deployment.error_message',
-        'deployment.started_at', 'deployment.finished_at')
-      .orderBy([{ column: 'deployment.started_at', order: 'desc' }, { column: 'deployment.id', order: 'desc' }])
-      .limit(page.limit).offset(page.offset)
+      .select(
+        'deployment.id',
+        'deployment.application_id',
+        'application.name as application_name',
+        'application.slug as application_slug',
+        'deployment.project_id',
+        'project.name as project_name',
+        'deployment.status',
+        'deployment.triggered_by',
+        'deployment.image_tag',
+        'deployment.commit_sha',
+        'deployment.commit_message',
+        'deployment.commit_author',
+        'deployment.error_message',
+        'deployment.started_at',
+        'deployment.finished_at'
+      )
+      .orderBy([
+        { column: 'deployment.started_at', order: 'desc' },
+        { column: 'deployment.id', order: 'desc' }
+      ])
+      .limit(page.limit)
+      .offset(page.offset)
     whereReachable(query, reach, 'project')
     if (filter.projectId !== undefined) query.where('deployment.project_id', filter.projectId)
     if (filter.applicationId !== undefined) query.where('deployment.application_id', filter.applicationId)
@@ -158,108 +233,169 @@ export class DeploymentStore {
     if (filter.to !== undefined) query.where('deployment.started_at', '<', filter.to)
     const { pattern } = filter
     if (pattern !== undefined) {
-      query.where(any => any.whereILike('deployment.commit_sha', pattern)
-        .orWhereILike('deployment.commit_message', pattern).orWhereILike('application.name', pattern))
+      query.where(any =>
+        any
+          .whereILike('deployment.commit_sha', pattern)
+          .orWhereILike('deployment.commit_message', pattern)
+          .orWhereILike('application.name', pattern)
+      )
     }
     const rows: GlobalDeployment[] = await query
     return rows.map(row => ({ ...row, build_logs: null }))
   }
 
   /** Moves it from one of `from` to `to`; the state it was in, or undefined when it was in none of them. */
-  async move (id: string, from: readonly DeploymentStatus[], to: DeploymentStatus, changes: DeploymentChanges, tx: Tx): Promise<{ row: DeploymentRow, was: DeploymentStatus } | undefined> {
-    const [before] = await this.#db.sql<{ status: DeploymentStatus }>('select status from $schema.deployment where id = ? for no key update', [id], tx)
+  async move(
+    id: string,
+    from: readonly DeploymentStatus[],
+    to: DeploymentStatus,
+    changes: DeploymentChanges,
+    tx: Tx
+  ): Promise<{ row: DeploymentRow; was: DeploymentStatus } | undefined> {
+    const [before] = await this.#db.sql<{ status: DeploymentStatus }>(
+      'select status from $schema.deployment where id = ? for no key update',
+      [id],
+      tx
+    )
     if (before === undefined || !from.includes(before.status)) return undefined
-    const [row] = await this.#db.table<DeploymentRow>('deployment', tx).where({ id }).update({ ...changes, status: to }).returning('*')
+    const [row] = await this.#db
+      .table<DeploymentRow>('deployment', tx)
+      .where({ id })
+      .update({ ...changes, status: to })
+      .returning('*')
     return row === undefined ? undefined : { row, was: before.status }
   }
 
-  async change (id: string, changes: DeploymentChanges, tx?: Tx): Promise<void> {
+  async change(id: string, changes: DeploymentChanges, tx?: Tx): Promise<void> {
     await this.#db.table<DeploymentRow>('deployment', tx).where({ id }).update(changes)
   }
 
   /** Counts a process that begins to work on it; undefined when it does not exist or has ended. */
-  async begin (id: string, now: Date): Promise<DeploymentRow | undefined> {
+  async begin(id: string, now: Date): Promise<DeploymentRow | undefined> {
     const [row] = await this.#db.sql<DeploymentRow>(
-      `update $schema.deployment set runs = runs + 1, seen_at = ? where id = ? and status in ${active} returning *`, [now, id])
+      `update $schema.deployment set runs = runs + 1, seen_at = ? where id = ? and status in ${active} returning *`,
+      [now, id]
+    )
     return row
   }
 
   /** Notes that somebody works on it; true when a cancel was asked for. */
-  async touch (id: string, now: Date): Promise<boolean> {
+  async touch(id: string, now: Date): Promise<boolean> {
     const [row] = await this.#db.sql<{ is_cancelled: boolean }>(
-      'update $schema.deployment set seen_at = ? where id = ? returning cancel_requested_at is not null as is_cancelled', [now, id])
+      "update $schema.deployment set seen_at = ? where id = ? returning (cancel_requested_at is not null or status = 'failed') as is_cancelled",
+      [now, id]
+    )
     return row?.is_cancelled === true
   }
 
   /** Enters a step; false when a cancel was asked for and `isFinal` no longer allows one. */
-  async enterStep (id: string, step: string, now: Date): Promise<boolean> {
+  async enterStep(id: string, step: string, now: Date): Promise<boolean> {
     const rows = await this.#db.sql(
-      `update $schema.deployment set step = ?, seen_at = ? where id = ? and cancel_requested_at is null and status in ${active} returning id`, [step, now, id])
+      `update $schema.deployment set step = ?, seen_at = ? where id = ? and cancel_requested_at is null and status in ${active} returning id`,
+      [step, now, id]
+    )
     return rows.length === 1
   }
 
   /** False when it has ended, or is past `steps` in which it can be cancelled. */
-  async requestCancel (projectId: string, id: string, uncancellable: readonly string[], now: Date): Promise<boolean> {
-    const rows = await this.#db.sql(`
+  async requestCancel(
+    projectId: string,
+    id: string,
+    uncancellable: readonly string[],
+    now: Date
+  ): Promise<boolean> {
+    const rows = await this.#db.sql(
+      `
       update $schema.deployment set cancel_requested_at = coalesce(cancel_requested_at, :now)
       where project_id = :projectId and id = :id and status in ${active} and not coalesce(step, '') = any(cast(:uncancellable as text[])) returning id`,
-    { projectId, id, uncancellable: [...uncancellable], now })
+      { projectId, id, uncancellable: [...uncancellable], now }
+    )
     return rows.length === 1
   }
 
   /** Deployments that still move but that nobody has worked on since `before`; those that wait in the queue of builds are looked at there. */
-  async abandoned (before: Date): Promise<ReadonlyArray<Pick<DeploymentRow, 'id' | 'application_id' | 'status'>>> {
+  async abandoned(
+    before: Date
+  ): Promise<ReadonlyArray<Pick<DeploymentRow, 'id' | 'application_id' | 'status'>>> {
     return await this.#db.sql<Pick<DeploymentRow, 'id' | 'application_id' | 'status'>>(
       `select id, application_id, status from $schema.deployment where status in ${active} and coalesce(seen_at, started_at) < ?
-         and not (status = 'pending' and queued_at is not null and admitted_at is null)`, [before])
+         and not (status = 'pending' and queued_at is not null and admitted_at is null)`,
+      [before]
+    )
   }
 
   /** By id, for those of `ids` that are known here. */
-  async statesOf (ids: readonly string[]): Promise<ReadonlyMap<string, DeploymentStatus>> {
-    const rows = await this.#db.sql<{ id: string, status: DeploymentStatus }>(
-      'select id, status from $schema.deployment where id = any(cast(? as uuid[]))', [[...ids]])
+  async statesOf(ids: readonly string[]): Promise<ReadonlyMap<string, DeploymentStatus>> {
+    const rows = await this.#db.sql<{ id: string; status: DeploymentStatus }>(
+      'select id, status from $schema.deployment where id = any(cast(? as uuid[]))',
+      [[...ids]]
+    )
     return new Map(rows.map(({ id, status }) => [id, status]))
   }
 
   /** The one whose container has taken over from that of `id`; undefined when there is none. */
-  async successorOf (id: string): Promise<string | undefined> {
-    const [row] = await this.#db.sql<{ id: string }>(`
+  async successorOf(id: string): Promise<string | undefined> {
+    const [row] = await this.#db.sql<{ id: string }>(
+      `
       select later.id from $schema.deployment later join $schema.deployment own on own.application_id = later.application_id
       where own.id = ? and later.status = 'success' and later.kind <> 'build' and later.finished_at > own.finished_at
-      order by later.finished_at, later.id limit 1`, [id])
+      order by later.finished_at, later.id limit 1`,
+      [id]
+    )
     return row?.id
   }
 
   /** The newest that is about a container: a build is not. */
-  async latestOf (applicationId: string): Promise<DeploymentRow | undefined> {
-    return (await this.#db.sql<DeploymentRow>(
-      `select * from $schema.deployment where application_id = ? and kind <> 'build' order by started_at desc, id desc limit 1`, [applicationId]))[0]
+  async latestOf(applicationId: string): Promise<DeploymentRow | undefined> {
+    return (
+      await this.#db.sql<DeploymentRow>(
+        `select * from $schema.deployment where application_id = ? and kind <> 'build' order by started_at desc, id desc limit 1`,
+        [applicationId]
+      )
+    )[0]
   }
 
   /** The newest that put a container into service. */
-  async lastRolledOut (projectId: string, applicationId: string): Promise<DeploymentRow | undefined> {
-    return (await this.#db.sql<DeploymentRow>(`
+  async lastRolledOut(projectId: string, applicationId: string): Promise<DeploymentRow | undefined> {
+    return (
+      await this.#db.sql<DeploymentRow>(
+        `
       select * from $schema.deployment where project_id = ? and application_id = ? and status = 'success' and kind <> 'build' and image_tag is not null
-      order by started_at desc, id desc limit 1`, [projectId, applicationId]))[0]
+      order by started_at desc, id desc limit 1`,
+        [projectId, applicationId]
+      )
+    )[0]
   }
 
-  async lastWithCommit (projectId: string, applicationId: string): Promise<DeploymentRow | undefined> {
-    return (await this.#db.sql<DeploymentRow>(`
+  async lastWithCommit(projectId: string, applicationId: string): Promise<DeploymentRow | undefined> {
+    return (
+      await this.#db.sql<DeploymentRow>(
+        `
       select * from $schema.deployment where project_id = ? and application_id = ? and status = 'success' and commit_sha is not null
-      order by started_at desc, id desc limit 1`, [projectId, applicationId]))[0]
+      order by started_at desc, id desc limit 1`,
+        [projectId, applicationId]
+      )
+    )[0]
   }
 
   /**
    * The image tags that rollbacks may still need, that of the latest deployment (its layers are the next
    * build's cache), and the deployments that still move and may be building one.
    */
-  async keptImages (applicationId: string, servingId: string | null, keep: number): Promise<{ tags: ReadonlySet<string>, active: readonly string[] }> {
-    const rows = await this.#db.sql<{ id: string, image_tag: string | null, is_active: boolean }>(`
+  async keptImages(
+    applicationId: string,
+    servingId: string | null,
+    keep: number
+  ): Promise<{ tags: ReadonlySet<string>; active: readonly string[] }> {
+    const rows = await this.#db.sql<{ id: string; image_tag: string | null; is_active: boolean }>(
+      `
       select id, image_tag, status in ${active} as is_active from $schema.deployment
       where application_id = :applicationId and (id = :servingId or status in ${active}
         or id = (select id from $schema.deployment where application_id = :applicationId order by started_at desc, id desc limit 1)
         or id in (select id from $schema.deployment where application_id = :applicationId and status = 'success' and image_tag is not null
-          order by started_at desc, id desc limit :keep))`, { applicationId, servingId, keep })
+          order by started_at desc, id desc limit :keep))`,
+      { applicationId, servingId, keep }
+    )
     return {
       tags: new Set(rows.flatMap(row => row.image_tag ?? [])),
       active: rows.filter(row => row.is_active).map(row => row.id)
@@ -270,8 +406,9 @@ export class DeploymentStore {
    * Images that were pulled for the application, that no rollback reaches any more, and that no record of
    * another application names. Of those that have been out of reach for long only the newest are looked at.
    */
-  async outlivedImages (applicationId: string, servingId: string | null, keep: number): Promise<string[]> {
-    const rows = await this.#db.sql<{ image_tag: string }>(`
+  async outlivedImages(applicationId: string, servingId: string | null, keep: number): Promise<string[]> {
+    const rows = await this.#db.sql<{ image_tag: string }>(
+      `
       with successful as (
         select id, image_tag, row_number() over (order by started_at desc, id desc) as age from $schema.deployment
         where application_id = :applicationId and status = 'success' and image_tag is not null)
@@ -279,27 +416,38 @@ export class DeploymentStore {
       where old.age > :keep and old.age <= :keep + 20 and old.image_tag like '%@sha256:%' and not exists (
         select from $schema.deployment d left join successful s on s.id = d.id
         where d.image_tag = old.image_tag and (d.application_id <> :applicationId or d.id = :servingId or d.status in ${active} or s.age <= :keep))`,
-    { applicationId, servingId, keep })
+      { applicationId, servingId, keep }
+    )
     return rows.map(row => row.image_tag)
   }
 
   /** Records past the newest `keep`, except the serving one and the newest successful ones. */
-  async removeOld (applicationId: string, servingId: string | null, limits: { keep: number, successful: number }): Promise<void> {
-    await this.#db.sql(`
+  async removeOld(
+    applicationId: string,
+    servingId: string | null,
+    limits: { keep: number; successful: number }
+  ): Promise<void> {
+    await this.#db.sql(
+      `
       delete from $schema.deployment where application_id = :applicationId and status in ('success', 'failed') and id is distinct from :servingId
         and id not in (select id from $schema.deployment where application_id = :applicationId order by started_at desc, id desc limit :keep)
         and id not in (select id from $schema.deployment where application_id = :applicationId and status = 'success'
-          order by started_at desc, id desc limit :successful)`, { applicationId, servingId, ...limits })
+          order by started_at desc, id desc limit :successful)`,
+      { applicationId, servingId, ...limits }
+    )
   }
 
-  async removeAll (applicationId: string): Promise<void> {
+  async removeAll(applicationId: string): Promise<void> {
     await this.#db.sql('delete from $schema.follow_up where application_id = ?', [applicationId])
     await this.#db.sql('delete from $schema.deploy_hook where application_id = ?', [applicationId])
     await this.#db.sql('delete from $schema.deployment where application_id = ?', [applicationId])
   }
 
-  async applicationsOf (projectId: string): Promise<string[]> {
-    const rows = await this.#db.sql<{ application_id: string }>('select distinct application_id from $schema.deployment where project_id = ?', [projectId])
+  async applicationsOf(projectId: string): Promise<string[]> {
+    const rows = await this.#db.sql<{ application_id: string }>(
+      'select distinct application_id from $schema.deployment where project_id = ?',
+      [projectId]
+    )
     return rows.map(row => row.application_id)
   }
 }

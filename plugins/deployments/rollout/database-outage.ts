@@ -1,4 +1,4 @@
-import { isProblem, type Clock } from 'busbar/sdk'
+import { type Clock, isProblem } from 'busbar/sdk'
 
 const firstPauseMs = 100
 const longestPauseMs = 2000
@@ -11,7 +11,10 @@ const isOutage = (error: unknown): boolean => isProblem(error) && outageCodes.ha
  * fail because PostgreSQL was started again. What may have been done already when the answer was lost must do
  * no harm a second time. Rejects when `signal` aborts during an outage.
  */
-export async function outlast<T> (work: () => Promise<T>, { clock, signal }: { readonly clock: Clock, readonly signal: AbortSignal }): Promise<T> {
+export async function outlast<T>(
+  work: () => Promise<T>,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }
+): Promise<T> {
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     try {
       return await work()

@@ -2,7 +2,7 @@ import { isProblem } from 'busbar/sdk'
 
 /** Why a deployment cannot succeed: what happened, what helps, and what was seen. */
 export class DeployFailure extends Error {
-  constructor (
+  constructor(
     /** A sentence without a full stop that names the thing at fault. */
     readonly reason: string,
     /** What the reader can do about it; null where the reason says it. */
@@ -17,15 +17,20 @@ export class DeployFailure extends Error {
 
 /** The reason of a signal that was aborted because somebody cancelled the deployment. */
 export class Cancelled extends DeployFailure {
-  constructor () { super('cancelled') }
+  constructor() {
+    super('cancelled')
+  }
 }
 
 /** True for what says itself what is wrong; anything else is a mistake of the platform. */
 export const isExpected = (error: unknown): boolean => error instanceof DeployFailure || isProblem(error)
 
 /** The failure behind whatever was thrown. A problem of another plugin says its remedy itself. */
-export function failureOf (error: unknown): DeployFailure {
+export function failureOf(error: unknown): DeployFailure {
   if (error instanceof DeployFailure) return error
   if (isProblem(error)) return new DeployFailure(error.message)
-  return new DeployFailure(`an internal error: ${error instanceof Error ? error.message : String(error)}`, 'the log of the platform has the details')
+  return new DeployFailure(
+    `an internal error: ${error instanceof Error ? error.message : String(error)}`,
+    'the log of the platform has the details'
+  )
 }

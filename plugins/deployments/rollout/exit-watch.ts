@@ -8,7 +8,7 @@ const lookEveryMs = 1000
 /** The engine's events say better than a look why it has ended, and a lost stream is back by then if the engine is. */
 const eventsMs = 2500
 
-export interface SeenExit {
+interface SeenExit {
   /** Null when the engine started it again before it could be seen. */
   readonly exitCode: number | null
   readonly oomKilled: boolean
@@ -24,11 +24,17 @@ export interface ExitWatch {
 }
 
 /** Resolves when it listens: what happens to a container that is started after that is not missed. */
-export async function watchExit (runtime: ContainerRuntime, clock: Clock, containerId: string): Promise<ExitWatch> {
+export async function watchExit(
+  runtime: ContainerRuntime,
+  clock: Clock,
+  containerId: string
+): Promise<ExitWatch> {
   const ending = new AbortController()
   const { signal } = ending
   let report: (exit: SeenExit) => void = () => {}
-  const exited = new Promise<SeenExit>(resolve => { report = resolve })
+  const exited = new Promise<SeenExit>(resolve => {
+    report = resolve
+  })
   let startedAt: string | undefined
 
   const look = async (): Promise<void> => {
@@ -40,13 +46,18 @@ export async function watchExit (runtime: ContainerRuntime, clock: Clock, contai
       return
     }
     await clock.sleep(eventsMs, signal).catch(() => {})
-    report({ exitCode: state === undefined || state.status === 'running' ? null : state.exitCode, oomKilled: state?.oomKilled === true, isEngineLost: false })
+    report({
+      exitCode: state === undefined || state.status === 'running' ? null : state.exitCode,
+      oomKilled: state?.oomKilled === true,
+      isEngineLost: false
+    })
   }
 
   const engineIsBack = async (): Promise<void> => {
     const state = await runtime.inspect(containerId).catch(() => null)
     const isSame = state?.status === 'running' && (startedAt === undefined || state.startedAt === startedAt)
-    if (state !== null && !isSame && state?.status !== 'created') report({ exitCode: null, oomKilled: false, isEngineLost: true })
+    if (state !== null && !isSame && state?.status !== 'created')
+      report({ exitCode: null, oomKilled: false, isEngineLost: true })
   }
 
   const listening = new Promise<void>(resolve => {
@@ -55,7 +66,8 @@ export async function watchExit (runtime: ContainerRuntime, clock: Clock, contai
         for await (const event of runtime.events(signal)) {
           resolve()
           if (event.kind === 'resync' && event.outage !== undefined) await engineIsBack()
-          if (event.kind !== 'container' || event.containerId !== containerId || event.action !== 'die') continue
+          if (event.kind !== 'container' || event.containerId !== containerId || event.action !== 'die')
+            continue
           const state = await runtime.inspect(containerId).catch(() => undefined)
           report({ exitCode: event.exitCode, oomKilled: state?.oomKilled === true, isEngineLost: false })
         }
@@ -70,7 +82,7 @@ export async function watchExit (runtime: ContainerRuntime, clock: Clock, contai
 
   return {
     exited,
-    stop () {
+    stop() {
       stopLooking()
       ending.abort()
     }

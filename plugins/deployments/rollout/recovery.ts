@@ -1,11 +1,11 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import type { Clock, Jobs, Log } from 'busbar/sdk'
-import { outlast } from './database-outage.js'
 import type { DeploymentRecords } from '../records/deployment-records.js'
 import type { DeploymentStore } from '../records/deployment-store.js'
-import { enqueueSettle } from './settling.js'
 import { enqueueTidy, type Tidying } from '../tidying.js'
+import { outlast } from './database-outage.js'
+import { enqueueSettle } from './settling.js'
 
 const everyMs = 60_000
 /** A deployment that nobody has touched for so long has lost its process or its job. */
@@ -13,7 +13,7 @@ const abandonedMs = 2 * 60_000
 /** Whoever works on one notes it in its record every two seconds. */
 const leftMs = 10_000
 
-export interface RecoveryParts {
+interface RecoveryParts {
   readonly store: DeploymentStore
   readonly records: DeploymentRecords
   readonly registry: ApplicationRegistry
@@ -27,10 +27,12 @@ export interface RecoveryParts {
 /** Sees to it that no deployment stays active without anybody working on it, and no container without an owner. */
 export class Recovery {
   readonly #parts: RecoveryParts
-  constructor (parts: RecoveryParts) { this.#parts = parts }
+  constructor(parts: RecoveryParts) {
+    this.#parts = parts
+  }
 
   /** At the start everything that is active is given a job again; later only what has been left alone for long. */
-  async run (signal: AbortSignal): Promise<void> {
+  async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts
     await this.requeue(clock.now())
     const following = this.#followEngine(signal)
@@ -38,13 +40,14 @@ export class Recovery {
       await clock.sleep(everyMs, signal).catch(() => {})
       if (signal.aborted) break
       await this.requeue(new Date(clock.now().getTime() - abandonedMs)).catch((error: unknown) =>
-        log.error({ err: error }, 'deployments that lost their process could not be looked up'))
+        log.error({ err: error }, 'deployments that lost their process could not be looked up')
+      )
     }
     await following
   }
 
   /** Whenever the engine is there (again): what could not be finished, or taken back, without it is now. */
-  async #followEngine (signal: AbortSignal): Promise<void> {
+  async #followEngine(signal: AbortSignal): Promise<void> {
     const { runtime, clock, log } = this.#parts
     for await (const event of runtime.events(signal)) {
       if (event.kind !== 'resync') continue
@@ -53,31 +56,42 @@ export class Recovery {
         await this.survey()
       }
       await outlast(work, { clock, signal }).catch((error: unknown) => {
-        if (!signal.aborted) log.warn({ err: error }, 'the containers left by earlier deploys could not be looked up; they are when the engine is back')
+        if (!signal.aborted)
+          log.warn(
+            { err: error },
+            'the containers left by earlier deploys could not be looked up; they are when the engine is back'
+          )
       })
     }
   }
 
   /** One that has a job already is not done twice: the queue of its application lets one run at a time. */
-  async requeue (before: Date): Promise<void> {
+  async requeue(before: Date): Promise<void> {
     const { store, records, log } = this.#parts
     for (const { id, application_id: applicationId, status } of await store.abandoned(before)) {
-      if (status !== 'pending') log.warn({ deploymentId: id, applicationId, status }, 'a deployment was left by its process and is taken up again')
+      if (status !== 'pending')
+        log.warn(
+          { deploymentId: id, applicationId, status },
+          'a deployment was left by its process and is taken up again'
+        )
       await records.enqueue(id, applicationId)
     }
   }
 
   /** Applications are settled where a container does not serve, or serves under another name, and tidied where a build was cut off. */
-  async survey (): Promise<void> {
+  async survey(): Promise<void> {
     const { runtime, registry, tidying, jobs } = this.#parts
     const built = new Set((await runtime.buildSteps({})).flatMap(({ owner }) => owner.applicationId ?? []))
-    for (const applicationId of built) await enqueueTidy(jobs, applicationId)
+    for (const applicationId of built) await enqueueTidy(this.#parts, applicationId)
     const applicationIds = new Set((await runtime.list({})).flatMap(({ owner }) => owner.applicationId ?? []))
     for (const applicationId of applicationIds) {
       const application = await registry.deployable(applicationId)
       if (application === undefined) continue
       const found = await tidying.survey(applicationId)
-      const isSettled = found.every(({ container, fate }) => fate !== 'stop' && fate !== 'remove' && (fate !== 'serves' || container.name === application.slug))
+      const isSettled = found.every(
+        ({ container, fate }) =>
+          fate !== 'stop' && fate !== 'remove' && (fate !== 'serves' || container.name === application.slug)
+      )
       if (!isSettled) await enqueueSettle(jobs, applicationId)
     }
   }

@@ -1,22 +1,22 @@
-import type { Bus, JobContext } from 'busbar/sdk'
-import type { RolloutBoundary, RolloutStepName } from '../api.js'
-import { openBuildLog, type BuildLog } from '../records/build-log.js'
+import { type Bus, bounded, type JobContext } from 'busbar/sdk'
+import { hookLimitMs, type RolloutBoundary, type RolloutStepName } from '../api.js'
 import { Parked } from '../queue/build-queue.js'
+import { type BuildLog, openBuildLog } from '../records/build-log.js'
+import type { DeploymentLogStore } from '../records/deployment-log-store.js'
+import type { DeploymentChanges, DeploymentRow } from '../records/deployment-store.js'
+import { enqueueTidy } from '../tidying.js'
 import { watchCancel } from './cancel-watch.js'
 import { outlast } from './database-outage.js'
 import { Cancelled, DeployFailure, failureOf, isExpected } from './deploy-failure.js'
-import type { DeploymentLogStore } from '../records/deployment-log-store.js'
-import type { DeploymentChanges, DeploymentRow } from '../records/deployment-store.js'
-import { uncancellable, type Rollout, type RolloutStep, type RolloutTools } from './rollout.js'
+import { type Rollout, type RolloutStep, type RolloutTools, uncancellable } from './rollout.js'
 import { rolloutSteps, stepsOfBuild } from './rollout-steps.js'
 import { enqueueSettle } from './settling.js'
-import { enqueueTidy } from '../tidying.js'
 
 const maxMessage = 4000
 /** What comes after the record: no success depends on it. */
 const clearing: ReadonlySet<string> = new Set<RolloutStepName>(['drain', 'clean-up'])
 
-export interface EngineParts extends RolloutTools {
+interface EngineParts extends RolloutTools {
   readonly bus: Bus
   readonly logs: DeploymentLogStore
   /** How long one deployment may take; for the sentence that says so. */
@@ -31,36 +31,48 @@ export class RolloutEngine {
   readonly #clearings = new Set<Promise<void>>()
   readonly #running = new Map<string, Promise<void>>()
 
-  constructor (parts: EngineParts) {
+  constructor(parts: EngineParts) {
     this.#parts = parts
     this.#steps = rolloutSteps(parts)
   }
 
   /** The job. A deployment that has ended is only cleared up after; nothing is done for one that is gone. */
-  async run (deploymentId: string, { signal }: Pick<JobContext, 'signal'>): Promise<void> {
+  async run(deploymentId: string, { signal }: Pick<JobContext, 'signal'>): Promise<void> {
     // While the database is away, the lock by which others see that this process lives is lost with it.
     const running = this.#running.get(deploymentId)
     if (running !== undefined) return await running
-    const work = this.#run(deploymentId, signal).finally(() => { this.#running.delete(deploymentId) })
+    const work = this.#run(deploymentId, signal).finally(() => {
+      this.#running.delete(deploymentId)
+    })
     this.#running.set(deploymentId, work)
     await work
   }
 
-  async #run (deploymentId: string, signal: AbortSignal): Promise<void> {
-    const { store, clock, jobs } = this.#parts
+  async #run(deploymentId: string, signal: AbortSignal): Promise<void> {
+    const { store, clock, turns } = this.#parts
     const deployment = await store.begin(deploymentId, clock.now())
     if (deployment === undefined) {
       // Its process may have died, or lost the database, in the moment in which it ended.
       const ended = await store.ownerOf(deploymentId)
-      if (ended !== undefined) await enqueueTidy(jobs, ended.application_id)
+      if (ended !== undefined) await enqueueTidy(this.#parts, ended.application_id)
       return
     }
     // While it is pending nothing has been made, however many processes have died over it.
     if (deployment.runs > 1 && deployment.status !== 'pending') return await this.#takeUp(deployment, signal)
-    await this.#rollOut(deployment, signal, this.#steps.filter(({ name }) => deployment.kind !== 'build' || stepsOfBuild.has(name)))
+    if (!(await outlast(async () => await turns.take(deploymentId), { clock, signal }))) return
+    await this.#rollOut(
+      deployment,
+      signal,
+      this.#steps.filter(({ name }) => deployment.kind !== 'build' || stepsOfBuild.has(name))
+    )
   }
 
-  async #rollOut (deployment: DeploymentRow, jobSignal: AbortSignal, steps: readonly RolloutStep[], prepared: Partial<Rollout> = {}): Promise<void> {
+  async #rollOut(
+    deployment: DeploymentRow,
+    jobSignal: AbortSignal,
+    steps: readonly RolloutStep[],
+    prepared: Partial<Rollout> = {}
+  ): Promise<void> {
     const cancel = watchCancel(deployment.id, this.#parts)
     const timeLimit = AbortSignal.timeout(this.#parts.timeoutMs)
     const rollout = this.#open(deployment, AbortSignal.any([jobSignal, cancel.signal, timeLimit]), prepared)
@@ -70,7 +82,12 @@ export class RolloutEngine {
         await this.#enter(rollout, step, jobSignal)
         begun.push(step)
         await step.run(rollout)
-        if (step.name !== 'record') await this.#pass(`after ${step.name}`, rollout)
+        if (step.name !== 'record')
+          await this.#pass(
+            `after ${step.name}`,
+            rollout,
+            uncancellable.includes(step.name) ? jobSignal : rollout.signal
+          )
       }
     } catch (error) {
       // Nothing has been made yet; it begins anew when its turn has come.
@@ -85,79 +102,128 @@ export class RolloutEngine {
       cancel.stop()
       await this.#close(rollout)
     }
-    if (deployment.kind !== 'build') this.#clearAway(rollout, steps.filter(({ name }) => clearing.has(name)))
+    if (deployment.kind !== 'build')
+      this.#clearAway(
+        rollout,
+        steps.filter(({ name }) => clearing.has(name))
+      )
   }
 
   /**
    * Drains and clears away beside whatever comes next: the deployment is a success already, and the
    * next one need not wait. What is missed, at a shutdown for example, is found at the next start.
    */
-  #clearAway (rollout: Rollout, steps: readonly RolloutStep[]): void {
-    const { log, jobs } = this.#parts
+  #clearAway(rollout: Rollout, steps: readonly RolloutStep[]): void {
+    const { log } = this.#parts
     const later: Rollout = { ...rollout, signal: this.#stopping.signal }
     const work = (async () => {
       try {
-        await this.#pass('after record', later)
+        await this.#pass('after record', later, later.signal)
         for (const step of steps) {
           later.signal.throwIfAborted()
-          await this.#pass(`before ${step.name}`, later)
+          await this.#pass(`before ${step.name}`, later, later.signal)
           await step.run(later)
-          await this.#pass(`after ${step.name}`, later)
+          await this.#pass(`after ${step.name}`, later, later.signal)
         }
       } catch (error) {
         if (later.signal.aborted) return
-        log.warn({ err: error, deploymentId: rollout.deployment.id }, 'the new version serves, but not all of the old one is cleared away yet')
-        await enqueueTidy(jobs, rollout.deployment.application_id)
+        log.warn(
+          { err: error, deploymentId: rollout.deployment.id },
+          'the new version serves, but not all of the old one is cleared away yet'
+        )
+        await enqueueTidy(this.#parts, rollout.deployment.application_id)
       }
-    })().catch((error: unknown) => { log.error({ err: error, deploymentId: rollout.deployment.id }, 'what is left of the old version is cleared away at the next start') })
-      .finally(() => { this.#clearings.delete(work) })
+    })()
+      .catch((error: unknown) => {
+        log.error(
+          { err: error, deploymentId: rollout.deployment.id },
+          'what is left of the old version is cleared away at the next start'
+        )
+      })
+      .finally(() => {
+        this.#clearings.delete(work)
+      })
     this.#clearings.add(work)
   }
 
   /** Ends what goes on beside the jobs. */
-  async stop (): Promise<void> {
+  async stop(): Promise<void> {
     this.#stopping.abort(new Error('the plugin is stopping'))
     await Promise.all(this.#clearings)
   }
 
-  #open (deployment: DeploymentRow, signal: AbortSignal, prepared: Partial<Rollout>): Rollout {
+  #open(deployment: DeploymentRow, signal: AbortSignal, prepared: Partial<Rollout>): Rollout {
     const buildLog = openBuildLog(deployment.id, { ...this.#parts, store: this.#parts.logs })
     if (deployment.status === 'deploying') buildLog.endChannel()
     return { deployment, buildLog, signal, releases: [], ...prepared }
   }
 
   /** The log is written before its secrets may be shown again. */
-  async #close ({ buildLog, releases }: Rollout): Promise<void> {
+  async #close({ buildLog, releases }: Rollout): Promise<void> {
     await buildLog.close()
     for (const release of releases) release()
   }
 
-  async #enter (rollout: Rollout, { name }: RolloutStep, jobSignal: AbortSignal): Promise<void> {
+  async #enter(rollout: Rollout, { name }: RolloutStep, jobSignal: AbortSignal): Promise<void> {
     const { store, clock } = this.#parts
     // Once the switch has begun it is carried through: stopping half-way would help nobody.
     const signal = uncancellable.includes(name) ? jobSignal : rollout.signal
     if (signal === rollout.signal) signal.throwIfAborted()
-    await this.#pass(`before ${name}`, rollout)
-    if (!await outlast(async () => await store.enterStep(rollout.deployment.id, name, clock.now()), { clock, signal })) throw new Cancelled()
+    // Before the switch a cancel still comes in time.
+    await this.#pass(`before ${name}`, rollout, name === 'switch' ? rollout.signal : signal)
+    if (
+      !(await outlast(async () => await store.enterStep(rollout.deployment.id, name, clock.now()), {
+        clock,
+        signal
+      }))
+    )
+      throw new Cancelled()
   }
 
-  async #pass (boundary: RolloutBoundary, { deployment, containerId }: Rollout): Promise<void> {
-    for (const { value } of this.#parts.hooks.entries()) {
-      await value.at(boundary, { deploymentId: deployment.id, applicationId: deployment.application_id, projectId: deployment.project_id, containerId })
+  async #pass(
+    boundary: RolloutBoundary,
+    { deployment, containerId }: Rollout,
+    signal: AbortSignal
+  ): Promise<void> {
+    const progress = {
+      deploymentId: deployment.id,
+      applicationId: deployment.application_id,
+      projectId: deployment.project_id,
+      containerId
+    }
+    for (const { value, plugin } of this.#parts.hooks.entries()) {
+      await bounded(() => value.at(boundary, progress), {
+        ms: hookLimitMs,
+        signal,
+        what: `the rollout hook of the plugin "${plugin}" ${boundary}`
+      })
     }
   }
 
-  #reason (error: unknown, ended: { readonly cancel: AbortSignal, readonly timeLimit: AbortSignal, readonly job: AbortSignal }): DeployFailure {
+  #reason(
+    error: unknown,
+    ended: { readonly cancel: AbortSignal; readonly timeLimit: AbortSignal; readonly job: AbortSignal }
+  ): DeployFailure {
     const { timeoutMs, log } = this.#parts
     if (ended.cancel.aborted) return new Cancelled()
-    if (ended.timeLimit.aborted) return new DeployFailure(`the deploy took longer than ${Math.round(timeoutMs / 60_000)} minutes`, 'make the build faster, or raise TASK_TIMEOUT_MINUTES')
-    if (ended.job.aborted) return new DeployFailure('the platform was stopped during the deploy', 'deploy again')
+    if (ended.timeLimit.aborted)
+      return new DeployFailure(
+        `the deploy took longer than ${Math.round(timeoutMs / 60_000)} minutes`,
+        'make the build faster, or raise TASK_TIMEOUT_MINUTES'
+      )
+    if (ended.job.aborted)
+      return new DeployFailure('the platform was stopped during the deploy', 'deploy again')
     if (!isExpected(error)) log.error({ err: error }, 'a deployment failed by an internal error')
     return failureOf(error)
   }
 
   /** The old container has not been touched, or gets everything back; the new one goes. */
-  async #giveUp (rollout: Rollout, begun: readonly RolloutStep[], failure: DeployFailure, signal: AbortSignal): Promise<void> {
+  async #giveUp(
+    rollout: Rollout,
+    begun: readonly RolloutStep[],
+    failure: DeployFailure,
+    signal: AbortSignal
+  ): Promise<void> {
     const { records, secrets, jobs, log, clock } = this.#parts
     const { deployment, buildLog } = rollout
     // What an application has said is quoted, and PostgreSQL cannot hold NUL.
@@ -168,16 +234,24 @@ export class RolloutEngine {
         await step.undo?.(rollout)
       } catch (error) {
         isTakenBack = false
-        log.error({ err: error, deploymentId: deployment.id, step: step.name }, 'a step of a failed deployment could not be taken back; it is tried again soon, and whenever the engine is back')
+        log.error(
+          { err: error, deploymentId: deployment.id, step: step.name },
+          'a step of a failed deployment could not be taken back; it is tried again soon, and whenever the engine is back'
+        )
       }
     }
     note(buildLog, failure)
     await buildLog.flush()
     buildLog.endChannel()
     await this.#markApplication(rollout, failure)
-    const failedProof: DeploymentChanges = begun.at(-1)?.name === 'prove-healthy' && !(failure instanceof Cancelled)
-      ? { health_status: 'failing', health_message: clean(failure.reason).slice(0, maxMessage), health_checked_at: clock.now() }
-      : {}
+    const failedProof: DeploymentChanges =
+      begun.at(-1)?.name === 'prove-healthy' && !(failure instanceof Cancelled)
+        ? {
+            health_status: 'failing',
+            health_message: clean(failure.reason).slice(0, maxMessage),
+            health_checked_at: clock.now()
+          }
+        : {}
     const reason = {
       message: clean(failure.message).slice(0, maxMessage),
       remedy: failure.remedy === null ? null : clean(failure.remedy),
@@ -185,11 +259,12 @@ export class RolloutEngine {
     }
     await outlast(async () => await records.fail(deployment.id, reason, failedProof), { clock, signal })
     // Its image, if it came so far, is not needed any more.
-    await (isTakenBack ? enqueueTidy : enqueueSettle)(jobs, deployment.application_id)
+    if (isTakenBack) await enqueueTidy(this.#parts, deployment.application_id)
+    else await enqueueSettle(jobs, deployment.application_id)
   }
 
   /** A failed deploy leaves the status alone, unless nothing was serving anyway. */
-  async #markApplication ({ deployment }: Rollout, failure: DeployFailure): Promise<void> {
+  async #markApplication({ deployment }: Rollout, failure: DeployFailure): Promise<void> {
     const { registry, log } = this.#parts
     if (deployment.kind === 'build' || failure instanceof Cancelled) return
     try {
@@ -197,7 +272,10 @@ export class RolloutEngine {
       if (status === undefined || status === 'running' || status === 'unhealthy') return
       await registry.setStatus(deployment.application_id, 'error')
     } catch (error) {
-      log.error({ err: error, deploymentId: deployment.id }, 'the status of the application could not be written')
+      log.error(
+        { err: error, deploymentId: deployment.id },
+        'the status of the application could not be written'
+      )
     }
   }
 
@@ -206,29 +284,49 @@ export class RolloutEngine {
    * proven healthy: the switch is finished. Otherwise its container goes and the deployment has failed;
    * a build is not repeated unasked.
    */
-  async #takeUp (deployment: DeploymentRow, signal: AbortSignal): Promise<void> {
+  async #takeUp(deployment: DeploymentRow, signal: AbortSignal): Promise<void> {
     const { registry, runtime, tidying } = this.#parts
     const { id, application_id: applicationId, step, container_port: port } = deployment
     const application = await registry.deployable(applicationId)
     const hasSwitched = uncancellable.some(name => name === step)
     const mine = (await runtime.list({ deploymentId: id }))[0]
-    const prepared: Partial<Rollout> = { application, containerId: mine?.id, port: port ?? undefined, loadedAt: deployment.started_at }
+    const prepared: Partial<Rollout> = {
+      application,
+      containerId: mine?.id,
+      port: port ?? undefined,
+      loadedAt: deployment.started_at
+    }
     if (application !== undefined && hasSwitched && mine?.status === 'running' && port !== null) {
-      return await this.#rollOut(deployment, signal, this.#steps.filter(({ name }) => uncancellable.includes(name)), prepared)
+      return await this.#rollOut(
+        deployment,
+        signal,
+        this.#steps.filter(({ name }) => uncancellable.includes(name)),
+        prepared
+      )
     }
     const survey = await tidying.survey(applicationId)
     const old = survey.find(({ fate }) => fate === 'serves')?.container
     const rollout = this.#open(deployment, signal, { ...prepared, old, isDirectTouched: hasSwitched })
-    const begun = this.#steps.filter(({ name }) => name === 'create' || (name === 'switch' && hasSwitched && application !== undefined))
-    const why = deployment.cancel_requested_at === null
-      ? new DeployFailure(`the platform stopped while this deployment was at the step ${step ?? 'load'}`, 'deploy again')
-      : new Cancelled()
+    const begun = this.#steps.filter(
+      ({ name }) => name === 'create' || (name === 'switch' && hasSwitched && application !== undefined)
+    )
+    const why =
+      deployment.cancel_requested_at === null
+        ? new DeployFailure(
+            `the platform stopped while this deployment was at the step ${step ?? 'load'}`,
+            'deploy again'
+          )
+        : new Cancelled()
     await this.#giveUp(rollout, begun, why, signal)
     await this.#close(rollout)
   }
 }
 
-function note (buildLog: BuildLog, failure: DeployFailure): void {
-  for (const line of failure.evidence?.split('\n').slice(-50) ?? []) buildLog.line({ level: 'info', stream: 'stdout', msg: line })
-  buildLog.line({ level: 'error', msg: failure instanceof Cancelled ? 'The deployment was cancelled.' : failure.message })
+function note(buildLog: BuildLog, failure: DeployFailure): void {
+  for (const line of failure.evidence?.split('\n').slice(-50) ?? [])
+    buildLog.line({ level: 'info', stream: 'stdout', msg: line })
+  buildLog.line({
+    level: 'error',
+    msg: failure instanceof Cancelled ? 'The deployment was cancelled.' : failure.message
+  })
 }

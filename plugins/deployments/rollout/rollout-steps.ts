@@ -1,16 +1,18 @@
 import type { ApplicationSource } from 'busbar/api/applications'
+import { bounded } from 'busbar/sdk'
+import { hookLimitMs } from '../api.js'
+import { type HealthProof, proveHealthy } from '../health/health-proof.js'
+import type { HttpCheck } from '../health/http-check.js'
+import { enqueueTidy } from '../tidying.js'
 import { candidateName } from './container-name.js'
 import { outlast } from './database-outage.js'
 import { DeployFailure } from './deploy-failure.js'
 import { explainExit } from './exit-diagnosis.js'
 import { watchExit } from './exit-watch.js'
-import { proveHealthy, type HealthProof } from '../health/health-proof.js'
-import type { HttpCheck } from '../health/http-check.js'
 import { prepareImage } from './image-step.js'
 import { from, type Rollout, type RolloutStep, type RolloutTools } from './rollout.js'
 import { startWith } from './start-words.js'
 import { switchTraffic, switchTrafficBack } from './switch-step.js'
-import { enqueueTidy } from '../tidying.js'
 
 /** How long requests under way on the old version may take before it is asked to stop; it then has its own grace. */
 const drainMs = 10_000
@@ -20,18 +22,22 @@ const defaultPort = 8080
 const evidenceLines = 40
 
 /** What a deployment does, in order. `record` makes it a success; what comes after it cleans up. */
-export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
+export function rolloutSteps(tools: RolloutTools): readonly RolloutStep[] {
   const { registry, variables, runtime, gates, parts, records, store, db, clock, jobs, secrets } = tools
 
   const load: RolloutStep = {
     name: 'load',
-    async run (rollout) {
+    async run(rollout) {
       const { application_id: applicationId, project_id: projectId } = rollout.deployment
       rollout.loadedAt = clock.now()
       const application = await registry.deployable(applicationId)
       if (application === undefined) throw new DeployFailure('the application is being deleted')
-      for (const { value } of gates.entries()) {
-        const reason = await value.refuses({ id: applicationId, projectId })
+      for (const { value, plugin } of gates.entries()) {
+        const reason = await bounded(() => value.refuses({ id: applicationId, projectId }), {
+          ms: hookLimitMs,
+          signal: rollout.signal,
+          what: `the deploy gate of the plugin "${plugin}"`
+        })
         if (reason !== null) throw new DeployFailure(reason)
       }
       rollout.application = application
@@ -43,7 +49,7 @@ export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
 
   const network: RolloutStep = {
     name: 'network',
-    async run (rollout) {
+    async run(rollout) {
       const { projectId, projectSlug } = from(rollout, 'application')
       rollout.network = await runtime.ensureNetwork({ id: projectId, slug: projectSlug })
     }
@@ -51,21 +57,31 @@ export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
 
   const create: RolloutStep = {
     name: 'create',
-    async run (rollout) {
+    async run(rollout) {
       const application = from(rollout, 'application')
       const { image, reference } = from(rollout, 'image')
       const { id: deploymentId } = rollout.deployment
       const exposed = image.exposedPorts[0]
       rollout.isPortKnown = application.containerPort !== null || exposed !== undefined
       rollout.port = application.containerPort ?? exposed ?? defaultPort
-      const added = await Promise.all(parts.entries().map(async ({ value }) => await value.partsFor(application)))
+      const added = await Promise.all(
+        parts.entries().map(
+          async ({ value, plugin }) =>
+            await bounded(() => value.partsFor(application), {
+              ms: hookLimitMs,
+              signal: rollout.signal,
+              what: `the container parts of the plugin "${plugin}"`
+            })
+        )
+      )
       const check = application.healthCheck
       rollout.containerId = await runtime.create({
         name: candidateName(application.slug, deploymentId),
         image: reference,
         owner: { projectId: application.projectId, applicationId: application.id, deploymentId },
         network: from(rollout, 'network'),
-        ...(application.startCommand !== null && startWith(application.startCommand, await entrypointOf(rollout))),
+        ...(application.startCommand !== null &&
+          startWith(application.startCommand, await entrypointOf(rollout))),
         env: Object.fromEntries(from(rollout, 'variables').map(({ key, value }) => [key, value])),
         cpuLimit: application.cpuLimit,
         memoryLimit: application.memoryLimit,
@@ -76,58 +92,77 @@ export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
       })
       await store.change(deploymentId, { container_port: rollout.port })
     },
-    async undo (rollout) {
-      for (const { id } of await runtime.list({ deploymentId: rollout.deployment.id })) await runtime.remove(id)
+    async undo(rollout) {
+      for (const { id } of await runtime.list({ deploymentId: rollout.deployment.id }))
+        await runtime.remove(id)
     }
   }
 
   /** Not every builder says it of the image that it has made. */
-  async function entrypointOf (rollout: Rollout): Promise<readonly string[]> {
+  async function entrypointOf(rollout: Rollout): Promise<readonly string[]> {
     const { image, reference } = from(rollout, 'image')
     return image.entrypoint ?? (await runtime.image(reference))?.entrypoint ?? []
   }
 
   const start: RolloutStep = {
     name: 'start',
-    async run (rollout) {
+    async run(rollout) {
       const containerId = from(rollout, 'containerId')
       rollout.exitWatch = await watchExit(runtime, clock, containerId)
       rollout.releases.push(rollout.exitWatch.stop)
       await runtime.start(containerId)
-      rollout.buildLog.line({ level: 'info', msg: 'The new container runs beside the old one; waiting until it is healthy.' })
+      rollout.buildLog.line({
+        level: 'info',
+        msg: 'The new container runs beside the old one; waiting until it is healthy.'
+      })
     }
   }
 
   const prove: RolloutStep = {
     name: 'prove-healthy',
-    async run (rollout) {
+    async run(rollout) {
       const proof = await provenOrEnded(rollout)
       await store.change(rollout.deployment.id, {
-        health_status: proof.status, health_message: proof.message, health_checked_at: clock.now(), http_check: httpCheckOf(rollout)
+        health_status: proof.status,
+        health_message: proof.message,
+        health_checked_at: clock.now(),
+        http_check: httpCheckOf(rollout)
       })
       rollout.buildLog.line({ level: 'info', msg: `Healthy: ${proof.message}.` })
     }
   }
 
-  function httpCheckOf (rollout: Rollout): HttpCheck | null {
+  function httpCheckOf(rollout: Rollout): HttpCheck | null {
     const { healthCheck: check } = from(rollout, 'application')
-    return check.type === 'http' ? { path: check.path, expectStatus: check.expectStatus, port: from(rollout, 'port') } : null
+    return check.type === 'http'
+      ? { path: check.path, expectStatus: check.expectStatus, port: from(rollout, 'port') }
+      : null
   }
 
   /** Whatever comes first: the proof, its failure, or the end of the process. */
-  async function provenOrEnded (rollout: Rollout): Promise<HealthProof> {
+  async function provenOrEnded(rollout: Rollout): Promise<HealthProof> {
     const containerId = from(rollout, 'containerId')
     const proving = new AbortController()
     const signal = AbortSignal.any([rollout.signal, proving.signal])
-    const proof = proveHealthy({
-      check: from(rollout, 'application').healthCheck,
-      containerId,
-      port: from(rollout, 'port'),
-      isPortKnown: from(rollout, 'isPortKnown')
-    }, { runtime, clock, signal })
+    const proof = proveHealthy(
+      {
+        check: from(rollout, 'application').healthCheck,
+        containerId,
+        port: from(rollout, 'port'),
+        isPortKnown: from(rollout, 'isPortKnown')
+      },
+      { runtime, clock, signal }
+    )
     const ended = from(rollout, 'exitWatch').exited.then(async exit => {
-      if (exit.isEngineLost) throw new DeployFailure('the Docker Engine ended while the new version was being proven, and took it down', 'see the log of dockerd, and deploy again')
-      throw explainExit({ ...exit, lines: await lastLines(containerId) }, { ...from(rollout, 'application'), foreignPlatform: rollout.image?.image.foreignPlatform })
+      if (exit.isEngineLost)
+        throw new DeployFailure(
+          'the Docker Engine ended while the new version was being proven, and took it down',
+          'see the log of dockerd, and deploy again'
+        )
+      throw explainExit(
+        { ...exit, lines: await lastLines(containerId) },
+        { ...from(rollout, 'application'), foreignPlatform: rollout.image?.image.foreignPlatform }
+      )
     })
     try {
       return await Promise.race([proof, ended])
@@ -147,30 +182,40 @@ export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
 
   const record: RolloutStep = {
     name: 'record',
-    async run (rollout) {
+    async run(rollout) {
       const { id, application_id: applicationId, kind } = rollout.deployment
-      rollout.buildLog.line({ level: 'info', msg: kind === 'build' ? 'The image is built.' : 'The new version serves.' })
+      rollout.buildLog.line({
+        level: 'info',
+        msg: kind === 'build' ? 'The image is built.' : 'The new version serves.'
+      })
       await rollout.buildLog.flush()
       const finishedAt = clock.now()
       let isRepeated = false
       // The new version serves already: an outage of the database does not take that back.
-      await outlast(async () => {
-        // The answer to the commit may be all that was lost.
-        if (isRepeated && (await store.row(id))?.status === 'success') return
-        isRepeated = true
-        await db.transaction(async tx => {
-          await records.succeed(id, { finished_at: finishedAt, step: null }, tx)
-          if (kind === 'build') return
-          const startedAt = from(rollout, 'loadedAt')
-          await registry.recordDeployed(applicationId, { deploymentId: id, startedAt, finishedAt, rebuilt: kind === 'deploy' || kind === 'rebuild' }, tx)
-        })
-      }, { clock, signal: rollout.signal })
+      await outlast(
+        async () => {
+          // The answer to the commit may be all that was lost.
+          if (isRepeated && (await store.row(id))?.status === 'success') return
+          isRepeated = true
+          await db.transaction(async tx => {
+            await records.succeed(id, { finished_at: finishedAt, step: null }, tx)
+            if (kind === 'build') return
+            const startedAt = from(rollout, 'loadedAt')
+            await registry.recordDeployed(
+              applicationId,
+              { deploymentId: id, startedAt, finishedAt, rebuilt: kind === 'deploy' || kind === 'rebuild' },
+              tx
+            )
+          })
+        },
+        { clock, signal: rollout.signal }
+      )
     }
   }
 
   const drain: RolloutStep = {
     name: 'drain',
-    async run (rollout) {
+    async run(rollout) {
       // The switch is watched for as long as the two are there together.
       if (rollout.old?.status === 'running') await clock.sleep(overlapMs, rollout.signal)
       const proof = await orStopped(rollout.drain?.(drainMs), rollout.signal)
@@ -188,7 +233,9 @@ export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
   const cleanUp: RolloutStep = {
     name: 'clean-up',
     // A job of its own: an old version may take its whole grace to stop, and no other deploy waits for that.
-    async run (rollout) { await enqueueTidy(jobs, rollout.deployment.application_id) }
+    async run(rollout) {
+      await enqueueTidy({ jobs, store }, rollout.deployment.application_id)
+    }
   }
 
   return [
@@ -210,16 +257,18 @@ export function rolloutSteps (tools: RolloutTools): readonly RolloutStep[] {
 }
 
 /** What an application's source is fetched with. */
-function secretsOf (source: ApplicationSource): string[] {
+function secretsOf(source: ApplicationSource): string[] {
   const secret = source.type === 'git' ? source.token : source.registry?.password
   return secret === undefined || secret === null ? [] : [secret]
 }
 
 /** Nobody waits for other people's requests when the platform stops. */
-async function orStopped<T> (work: Promise<T> | undefined, signal: AbortSignal): Promise<T | undefined> {
+async function orStopped<T>(work: Promise<T> | undefined, signal: AbortSignal): Promise<T | undefined> {
   signal.throwIfAborted()
   const done = new AbortController()
-  const stopped = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true, signal: done.signal }))
+  const stopped = new Promise<never>((_, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true, signal: done.signal })
+  )
   try {
     return await Promise.race([work, stopped])
   } finally {
@@ -229,4 +278,3 @@ async function orStopped<T> (work: Promise<T> | undefined, signal: AbortSignal):
 
 /** A build leaves containers alone. */
 export const stepsOfBuild: ReadonlySet<string> = new Set(['load', 'prepare-image', 'record'])
-

@@ -5,12 +5,13 @@ import type { EnvironmentVariables, Variable } from 'busbar/api/environment'
 import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
 import type { Clock, Contributions, Database, Jobs, Log, Secrets } from 'busbar/sdk'
 import type { ContainerPartsSource, DeployGate, RolloutHook, RolloutStepName } from '../api.js'
-import type { BuildLog } from '../records/build-log.js'
 import type { BuildQueue } from '../queue/build-queue.js'
+import type { OwnerTurns } from '../queue/owner-turns.js'
+import type { BuildLog } from '../records/build-log.js'
 import type { DeploymentRecords } from '../records/deployment-records.js'
 import type { DeploymentRow, DeploymentStore } from '../records/deployment-store.js'
-import type { ExitWatch } from './exit-watch.js'
 import type { Tidying } from '../tidying.js'
+import type { ExitWatch } from './exit-watch.js'
 
 /** What a rollout works with. */
 export interface RolloutTools {
@@ -21,6 +22,7 @@ export interface RolloutTools {
   readonly variables: EnvironmentVariables
   readonly images: ImagePreparation
   readonly buildQueue: Pick<BuildQueue, 'enter'>
+  readonly turns: Pick<OwnerTurns, 'take'>
   readonly runtime: ContainerRuntime
   readonly direct: { get(): DirectAddresses | undefined }
   readonly gates: Contributions<DeployGate>
@@ -69,7 +71,7 @@ export interface RolloutStep {
 }
 
 /** A value that an earlier step has left; its absence is a mistake in the order of the steps. */
-export function from<K extends keyof Rollout> (rollout: Rollout, key: K): NonNullable<Rollout[K]> {
+export function from<K extends keyof Rollout>(rollout: Rollout, key: K): NonNullable<Rollout[K]> {
   const value = rollout[key]
   if (value === undefined || value === null) throw new Error(`the rollout has no ${key} yet`)
   return value

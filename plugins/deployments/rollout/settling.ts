@@ -2,21 +2,23 @@ import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { DirectAddresses, Target } from 'busbar/api/direct'
 import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
 import type { Jobs } from 'busbar/sdk'
-import { candidateName } from './container-name.js'
-import type { DeploymentStore } from '../records/deployment-store.js'
 import { queueOf } from '../records/deployment-records.js'
+import type { DeploymentStore } from '../records/deployment-store.js'
 import { enqueueTidy, type Tidying } from '../tidying.js'
+import { candidateName } from './container-name.js'
 
 export const settleJob = 'settle'
-export interface SettlePayload { readonly applicationId: string }
+export interface SettlePayload {
+  readonly applicationId: string
+}
 
 /** In the queue of the application's deploys: nothing is switched meanwhile. */
-export async function enqueueSettle (jobs: Jobs, applicationId: string): Promise<void> {
+export async function enqueueSettle(jobs: Jobs, applicationId: string): Promise<void> {
   const payload: SettlePayload = { applicationId }
   await jobs.enqueue(settleJob, payload, { key: applicationId, queue: queueOf(applicationId) })
 }
 
-export interface SettlingParts {
+interface SettlingParts {
   readonly store: DeploymentStore
   readonly registry: ApplicationRegistry
   readonly runtime: ContainerRuntime
@@ -31,10 +33,12 @@ export interface SettlingParts {
  */
 export class Settling {
   readonly #parts: SettlingParts
-  constructor (parts: SettlingParts) { this.#parts = parts }
+  constructor(parts: SettlingParts) {
+    this.#parts = parts
+  }
 
-  async application (applicationId: string): Promise<void> {
-    const { registry, runtime, tidying, jobs, direct } = this.#parts
+  async application(applicationId: string): Promise<void> {
+    const { registry, runtime, tidying, direct } = this.#parts
     const application = await registry.deployable(applicationId)
     if (application === undefined) return
     const survey = await tidying.survey(applicationId)
@@ -42,21 +46,30 @@ export class Settling {
     if (survey.some(({ fate }) => fate === 'underWay')) return
     const serving = survey.find(({ fate }) => fate === 'serves')?.container
     if (serving !== undefined) {
-      const bearer = survey.find(({ container }) => container.name === application.slug && container.id !== serving.id)?.container
-      if (bearer !== undefined) await runtime.rename(bearer.id, candidateName(application.slug, bearer.owner.deploymentId ?? bearer.id))
+      const bearer = survey.find(
+        ({ container }) => container.name === application.slug && container.id !== serving.id
+      )?.container
+      if (bearer !== undefined)
+        await runtime.rename(
+          bearer.id,
+          candidateName(application.slug, bearer.owner.deploymentId ?? bearer.id)
+        )
       await runtime.rename(serving.id, application.slug)
       const target = await targetOf(serving, this.#parts)
       if (target !== null) await direct.get()?.retarget(applicationId, target)
     }
-    await enqueueTidy(jobs, applicationId)
+    await enqueueTidy(this.#parts, applicationId)
   }
 }
 
 /** Where requests to a container of an earlier deploy go; null when it does not run. */
-export async function targetOf (container: ContainerState | undefined, { runtime, store }: Pick<SettlingParts, 'runtime' | 'store'>): Promise<Target | null> {
+export async function targetOf(
+  container: ContainerState | undefined,
+  { runtime, store }: Pick<SettlingParts, 'runtime' | 'store'>
+): Promise<Target | null> {
   const deploymentId = container?.owner.deploymentId
   if (container === undefined || deploymentId === undefined) return null
   const port = (await store.row(deploymentId))?.container_port
   if (typeof port !== 'number' || (await runtime.inspect(container.id))?.status !== 'running') return null
-  return { deploymentId, containerId: container.id, ...await runtime.dial(container.id, port) }
+  return { deploymentId, containerId: container.id, ...(await runtime.dial(container.id, port)) }
 }

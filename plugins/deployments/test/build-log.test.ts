@@ -1,14 +1,14 @@
 import type { Bus, Clock, Log, Secrets } from 'busbar/sdk'
 import { pino } from 'pino'
 import { test } from 'tap'
-import { openBuildLog, readBuildLog, type LogEntry } from '../records/build-log.js'
+import { type LogEntry, openBuildLog, readBuildLog } from '../records/build-log.js'
 import type { DeploymentLogStore, LogChunk, LogCut, WrittenChunk } from '../records/deployment-log-store.js'
 
 /** The log store in memory, with what went over the bus. */
-function setUp () {
+function setUp() {
   let chunks: WrittenChunk[] = []
   let cut: LogCut = { lines: 0, bytes: 0 }
-  const published: Array<{ event: string, data: LogEntry }> = []
+  const published: Array<{ event: string; data: LogEntry }> = []
   const store: Pick<DeploymentLogStore, 'chunks' | 'append' | 'read' | 'cut'> = {
     chunks: async (): Promise<LogChunk[]> => chunks,
     append: async (_, chunk, dropBelow, more) => {
@@ -21,16 +21,33 @@ function setUp () {
   }
   const bus: Pick<Bus, 'publish' | 'hasSubscribers'> = {
     hasSubscribers: () => true,
-    publish: (_, event, data) => { published.push({ event, data: data as LogEntry }) }
+    publish: (_, event, data) => {
+      published.push({ event, data: data as LogEntry })
+    }
   }
   const secrets: Pick<Secrets, 'clean'> = { clean: text => text.replaceAll('s3cret', '[REDACTED]') }
   const clock: Pick<Clock, 'now'> = { now: () => new Date('2026-01-01T00:00:00.123Z') }
   // Only what a build log uses of them is there.
-  const parts = { store: store as DeploymentLogStore, bus: bus as Bus, secrets: secrets as Secrets, clock: clock as Clock, log: pino({ level: 'silent' }) as Log }
-  return { open: () => openBuildLog('d', parts), read: async () => (await readBuildLog(parts.store, 'd') ?? ''), published, chunkCount: () => chunks.length }
+  const parts = {
+    store: store as DeploymentLogStore,
+    bus: bus as Bus,
+    secrets: secrets as Secrets,
+    clock: clock as Clock,
+    log: pino({ level: 'silent' }) as Log
+  }
+  return {
+    open: () => openBuildLog('d', parts),
+    read: async () => (await readBuildLog(parts.store, 'd')) ?? '',
+    published,
+    chunkCount: () => chunks.length
+  }
 }
 
-const parsed = (text: string): LogEntry[] => text.trimEnd().split('\n').map(line => JSON.parse(line))
+const parsed = (text: string): LogEntry[] =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
 
 test('lines are kept in order, without secrets, and published after they are kept', async t => {
   const { open, read, published } = setUp()
@@ -43,7 +60,14 @@ test('lines are kept in order, without secrets, and published after they are kep
     { ts: '2026-01-01T00:00:00.123Z', level: 'info', stream: 'stdout', msg: 'one' },
     { ts: '2026-01-01T00:00:00.123Z', level: 'info', stream: 'stdout', msg: 'two [REDACTED]' }
   ])
-  t.same(published.map(({ event, data }) => [event, data.msg]), [['log', 'cloning'], ['log', 'one'], ['log', 'two [REDACTED]']])
+  t.same(
+    published.map(({ event, data }) => [event, data.msg]),
+    [
+      ['log', 'cloning'],
+      ['log', 'one'],
+      ['log', 'two [REDACTED]']
+    ]
+  )
 })
 
 test('lines after the end of the channel go to the record alone', async t => {
@@ -84,7 +108,9 @@ test('lines that arrive faster than they can be stored are counted, and the newe
   await log.close()
   const lines = parsed(await read())
   t.equal(lines.at(-1)?.msg, 'line 99999')
-  const said = lines.map(line => Number(/^(\d+) lines/.exec(line.msg)?.[1] ?? 0)).reduce((sum, count) => sum + count, 0)
+  const said = lines
+    .map(line => Number(/^(\d+) lines/.exec(line.msg)?.[1] ?? 0))
+    .reduce((sum, count) => sum + count, 0)
   t.equal(said + lines.length - 1, 100_000)
 })
 
@@ -109,6 +135,9 @@ test('a second process goes on where the first one stopped', async t => {
   const second = open()
   second.line({ level: 'info', msg: 'after' })
   await second.close()
-  t.same(parsed(await read()).map(line => line.msg), ['before', 'after'])
+  t.same(
+    parsed(await read()).map(line => line.msg),
+    ['before', 'after']
+  )
   t.equal(chunkCount(), 2)
 })

@@ -3,13 +3,18 @@ import { createTestKernel } from 'busbar/sdk/testing'
 import { rolloutHooks } from '../api.js'
 
 /** A platform of its own that stops for ever at one boundary, to be killed there. */
-const { url, directory, boundary, environment } = JSON.parse(process.argv[2] ?? '{}') as { url: string, directory: string, boundary: string, environment: Record<string, string> }
+const { url, directory, boundary, environment } = JSON.parse(process.argv[2] ?? '{}') as {
+  url: string
+  directory: string
+  boundary: string
+  environment: Record<string, string>
+}
 
 const halt = definePlugin({
   id: 'halt',
-  contributes (contribute) {
+  contributes(contribute) {
     contribute(rolloutHooks, 'halt', {
-      async at (reached) {
+      async at(reached) {
         if (reached !== boundary) return
         console.log(JSON.stringify({ reached }))
         await new Promise(() => {})

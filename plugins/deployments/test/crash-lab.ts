@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -6,11 +6,11 @@ import { TestClient } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
 import type { GitFiles } from '../../../test/lab/git-server.js'
 import type { RolloutBoundary } from '../api.js'
-import { engine, sample, until, type DeployLab, type LabApplication } from './deploy-lab.js'
+import { type DeployLab, engine, type LabApplication, sample } from './deploy-lab.js'
 import { untilNothingIsLeft } from './leftovers.js'
 
 /** An application of a platform that is killed, and what it serves. */
-export interface Victim {
+interface Victim {
   readonly lab: DeployLab
   readonly web: LabApplication
   readonly address: string
@@ -20,7 +20,7 @@ export interface Victim {
 }
 
 /** The first version of an application is deployed. */
-export async function startVictim (lab: DeployLab): Promise<Victim> {
+export async function startVictim(lab: DeployLab): Promise<Victim> {
   const web = await lab.application('web', sample('v0'))
   const { status, error_message: reason } = await web.deployed()
   if (status !== 'success') throw new Error(reason)
@@ -31,7 +31,14 @@ export async function startVictim (lab: DeployLab): Promise<Victim> {
  * `kill` deploys `version` and kills the platform; it is started again, and everything is as it should be: the
  * deployment is finished, or has failed and has left the old container alone.
  */
-export async function survives (t: Test, victim: Victim, version: string, isFinished: boolean, kill: () => Promise<string>, files: GitFiles = sample(version)): Promise<void> {
+export async function survives(
+  t: Test,
+  victim: Victim,
+  version: string,
+  isFinished: boolean,
+  kill: () => Promise<string>,
+  files: GitFiles = sample(version)
+): Promise<void> {
   const { lab, web, address } = victim
   await web.push(files)
   const before = await stateOf(web)
@@ -46,9 +53,16 @@ export async function survives (t: Test, victim: Victim, version: string, isFini
   t.ok(answer === victim.serving || (isFinished && answer === version), `${answer} answers`)
 
   const ended = await web.ended(deploymentId)
-  t.match(ended, isFinished
-    ? { status: 'success', error_message: null, finished_at: String }
-    : { status: 'failed', error_message: /the platform stopped while this deployment was at the step/, finished_at: String })
+  t.match(
+    ended,
+    isFinished
+      ? { status: 'success', error_message: null, finished_at: String }
+      : {
+          status: 'failed',
+          error_message: /the platform stopped while this deployment was at the step/,
+          finished_at: String
+        }
+  )
   if (isFinished) victim.serving = version
   await untilNothingIsLeft(lab, [web])
   if (!isFinished) t.same(await stateOf(web), before, 'the old container has not been touched')
@@ -57,27 +71,50 @@ export async function survives (t: Test, victim: Victim, version: string, isFini
 }
 
 /** What says that a container is the one it was. */
-export async function stateOf (application: LabApplication, docker = engine): Promise<object[]> {
-  return await Promise.all((await application.containers()).map(async ({ Id }) => {
-    const { Name, State } = await docker.getContainer(Id).inspect()
-    return { Id, Name, startedAt: State.StartedAt, isRunning: State.Running }
-  }))
+export async function stateOf(application: LabApplication, docker = engine): Promise<object[]> {
+  return await Promise.all(
+    (await application.containers()).map(async ({ Id }) => {
+      const { Name, State } = await docker.getContainer(Id).inspect()
+      return { Id, Name, startedAt: State.StartedAt, isRunning: State.Running }
+    })
+  )
 }
 
 /** Runs the platform in a process of its own, deploys, and kills it at `boundary`; the deployment's id. */
-export const killAt = async (lab: DeployLab, application: LabApplication, boundary: RolloutBoundary): Promise<string> =>
-  await killWhen(lab, application, async (_platform, _deploymentId, reached) => { await reached }, boundary)
+export const killAt = async (
+  lab: DeployLab,
+  application: LabApplication,
+  boundary: RolloutBoundary
+): Promise<string> =>
+  await killWhen(
+    lab,
+    application,
+    async (_platform, _deploymentId, reached) => {
+      await reached
+    },
+    boundary
+  )
 
 /** The same, when `come` resolves. */
-export async function killWhen (
-  lab: DeployLab, application: LabApplication,
+export async function killWhen(
+  lab: DeployLab,
+  application: LabApplication,
   come: (platform: TestClient, deploymentId: string, reached: Promise<unknown>) => Promise<void>,
   boundary: RolloutBoundary | null = null,
   environment: Readonly<Record<string, string>> = {}
 ): Promise<string> {
   const { database, directory } = lab.k.state
   const argument = JSON.stringify({ url: database.url, directory, boundary, environment })
-  const child: ChildProcess = spawn(process.execPath, ['--import=tsx', '--conditions=busbar-source', fileURLToPath(new URL('crash-child.ts', import.meta.url)), argument], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [
+      '--import=tsx',
+      '--conditions=busbar-source',
+      fileURLToPath(new URL('crash-child.ts', import.meta.url)),
+      argument
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] }
+  )
   const exited = once(child, 'exit')
   try {
     if (child.stdout === null) throw new Error('the platform says nothing')

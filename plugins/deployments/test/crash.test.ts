@@ -5,7 +5,7 @@ import { killAt, startVictim, survives } from './crash-lab.js'
 import { openLab, sample } from './deploy-lab.js'
 
 test('kill -9 of the platform between two steps of a deploy', async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   const lab = await openLab()
   t.teardown(() => lab.close())
   const victim = await startVictim(lab)
@@ -14,9 +14,18 @@ test('kill -9 of the platform between two steps of a deploy', async t => {
   // What is before a step is in no record: to the next start it is the same as what is after the one before.
   for (const step of rolloutSteps) {
     const isFinished = step === 'load' || rolloutSteps.indexOf(step) >= rolloutSteps.indexOf('switch')
-    await t.test(`after ${step}: the deploy ${isFinished ? 'is finished' : 'has failed'} at the next start, and one container serves`, async t => {
-      await survives(t, victim, `killed after ${step}`, isFinished, async () => await killAt(lab, web, `after ${step}`))
-    })
+    await t.test(
+      `after ${step}: the deploy ${isFinished ? 'is finished' : 'has failed'} at the next start, and one container serves`,
+      async t => {
+        await survives(
+          t,
+          victim,
+          `killed after ${step}`,
+          isFinished,
+          async () => await killAt(lab, web, `after ${step}`)
+        )
+      }
+    )
   }
 
   await t.test('the application can be deployed again after all that', async t => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
-import { test, type Test } from 'tap'
+import { type Test, test } from 'tap'
 import { startEmbedded, stopEmbedded } from '../../../embedded-postgres/index.js'
 import { requireEngine } from '../../../test/lab/engine.js'
 import { rolloutSteps } from '../api.js'
@@ -15,7 +15,7 @@ import { untilNothingIsLeft } from './leftovers.js'
 const halt = createHalt()
 
 /** A PostgreSQL of the test's own, which keeps what it has committed. */
-async function startServer (t: Test) {
+async function startServer(t: Test) {
   const directory = await mkdtemp(join(tmpdir(), 'busbar-database-crash-'))
   const options = { directory, log: pino({ level: 'silent' }), detached: true }
   const { url } = await startEmbedded(options)
@@ -25,16 +25,18 @@ async function startServer (t: Test) {
   })
   return {
     url,
-    async kill () {
+    async kill() {
       const [pid] = (await readFile(join(directory, 'pg18', 'postmaster.pid'), 'utf8')).split('\n')
       process.kill(Number(pid), 'SIGKILL')
     },
-    start: async () => { await startEmbedded(options) }
+    start: async () => {
+      await startEmbedded(options)
+    }
   }
 }
 
 test('kill -9 of PostgreSQL during a deploy', async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   const server = await startServer(t)
   const directory = await mkdtemp(join(tmpdir(), 'busbar-database-crash-'))
   t.teardown(async () => await rm(directory, { recursive: true, force: true }))
@@ -56,7 +58,12 @@ test('kill -9 of PostgreSQL during a deploy', async t => {
     const failures: string[] = []
     const loop = (async () => {
       while (!isOver) {
-        await fetch(address).then(async response => { if (!response.ok) failures.push(`${response.status} ${await response.text()}`) }, (error: unknown) => failures.push(String(error)))
+        await fetch(address).then(
+          async response => {
+            if (!response.ok) failures.push(`${response.status} ${await response.text()}`)
+          },
+          (error: unknown) => failures.push(String(error))
+        )
         count += 1
         await sleep(20)
       }
@@ -69,7 +76,12 @@ test('kill -9 of PostgreSQL during a deploy', async t => {
   }
 
   /** The database dies at some moment of a deploy, which `kill` waits for, and is back two seconds later. */
-  const survives = async (t: Test, version: string, files: Parameters<typeof web.push>[0], begin: () => { readonly killed: Promise<void> }): Promise<void> => {
+  const survives = async (
+    t: Test,
+    version: string,
+    files: Parameters<typeof web.push>[0],
+    begin: () => { readonly killed: Promise<void> }
+  ): Promise<void> => {
     await web.push(files)
     const before = await stateOf(web)
     const endTraffic = watchTraffic()
@@ -90,7 +102,8 @@ test('kill -9 of PostgreSQL during a deploy', async t => {
     await until(async () => (await web.read()).status === 'running', 'the status is right')
     t.match(await web.read(), { status: 'running', direct_url: address })
     t.equal(await (await fetch(address)).text(), serving)
-    if (ended.status === 'failed') t.same(await stateOf(web), before, 'the old container has not been touched')
+    if (ended.status === 'failed')
+      t.same(await stateOf(web), before, 'the old container has not been touched')
     else t.match(await stateOf(web), [{ Name: `/${web.slug}`, isRunning: true }])
   }
 
@@ -103,9 +116,22 @@ test('kill -9 of PostgreSQL during a deploy', async t => {
 
   await t.test('in the middle of a build', async t => {
     const version = 'built without a database'
-    await survives(t, version, sample(version, 'ok', `FROM node:20\nWORKDIR /app\nCOPY . .\nRUN echo ${web.slug} && sleep 1\nCMD ["node", "server.js"]\n`), () => ({
-      killed: until(async () => (await engine.listContainers()).some(({ Command }) => Command.includes(`echo ${web.slug}`)), 'it builds').then(server.kill)
-    }))
+    await survives(
+      t,
+      version,
+      sample(
+        version,
+        'ok',
+        `FROM node:20\nWORKDIR /app\nCOPY . .\nRUN echo ${web.slug} && sleep 1\nCMD ["node", "server.js"]\n`
+      ),
+      () => ({
+        killed: until(
+          async () =>
+            (await engine.listContainers()).some(({ Command }) => Command.includes(`echo ${web.slug}`)),
+          'it builds'
+        ).then(server.kill)
+      })
+    )
   })
 
   await t.test('the application can be deployed again after all that', async t => {

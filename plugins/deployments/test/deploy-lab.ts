@@ -4,7 +4,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTestKernel, type TestKernel, type TestKernelOptions } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
-import { startGitServer, type GitFiles, type GitServer, type GitServerOptions } from '../../../test/lab/git-server.js'
+import {
+  type GitFiles,
+  type GitServer,
+  type GitServerOptions,
+  startGitServer
+} from '../../../test/lab/git-server.js'
 
 export const engine = new Docker()
 
@@ -33,7 +38,11 @@ else setTimeout(() => server.listen(mode === 'other-port' ? 3000 : 8080, '0.0.0.
 `
 
 /** A repository whose application answers `version` on 8080. */
-export const sample = (version: string, mode: Mode = 'ok', dockerfile = 'FROM node:20\nWORKDIR /app\nCOPY . .\nCMD ["node", "server.js"]\n'): GitFiles => ({
+export const sample = (
+  version: string,
+  mode: Mode = 'ok',
+  dockerfile = 'FROM node:20\nWORKDIR /app\nCOPY . .\nCMD ["node", "server.js"]\n'
+): GitFiles => ({
   Dockerfile: dockerfile,
   'server.js': server,
   'what.json': JSON.stringify({ version, mode })
@@ -45,12 +54,12 @@ export interface DeployLab {
   readonly git: GitServer
   readonly projectId: string
   /** An application made from a repository of its own. */
-  application (name: string, files: GitFiles, fields?: object): Promise<LabApplication>
+  application(name: string, files: GitFiles, fields?: object): Promise<LabApplication>
   /** The same in a project of its own, of the same name. */
-  otherProject (name: string, files: GitFiles, fields?: object): Promise<LabApplication>
+  otherProject(name: string, files: GitFiles, fields?: object): Promise<LabApplication>
   /** The platform again, on the same database and folder. */
-  restart (): Promise<void>
-  close (): Promise<void>
+  restart(): Promise<void>
+  close(): Promise<void>
 }
 
 export interface LabApplication {
@@ -59,67 +68,101 @@ export interface LabApplication {
   readonly repository: string
   /** `/api/projects/…/applications/…` */
   readonly path: string
-  push (files: GitFiles, message?: string): Promise<string>
-  deploy (): Promise<any>
+  push(files: GitFiles, message?: string): Promise<string>
+  deploy(): Promise<any>
   /** The deployment once it has ended. */
-  ended (deploymentId: string, timeoutMs?: number): Promise<any>
-  deployed (): Promise<any>
-  read (): Promise<any>
-  containers (): Promise<Docker.ContainerInfo[]>
+  ended(deploymentId: string, timeoutMs?: number): Promise<any>
+  deployed(): Promise<any>
+  read(): Promise<any>
+  containers(): Promise<Docker.ContainerInfo[]>
 }
 
-export interface LabOptions extends TestKernelOptions {
+interface LabOptions extends TestKernelOptions {
   /** Sees each request to the Git server first; true says that it has answered. */
   readonly intercept?: GitServerOptions['intercept']
   /** Another engine than the machine's own; the platform is told of it by `environment`. */
   readonly docker?: Docker
 }
 
-export async function openLab ({ intercept, docker = engine, ...options }: LabOptions = {}): Promise<DeployLab> {
+export async function openLab({
+  intercept,
+  docker = engine,
+  ...options
+}: LabOptions = {}): Promise<DeployLab> {
   const root = await mkdtemp(join(tmpdir(), 'busbar-deploy-git-'))
   const git = await startGitServer({ root, intercept })
   let k = await createTestKernel(options)
   const admin = await k.as.session()
-  const project = await admin.post('/api/projects', { name: 'Lab', slug: `lab-${Math.random().toString(36).slice(2, 8)}` })
+  const project = await admin.post('/api/projects', {
+    name: 'Lab',
+    slug: `lab-${Math.random().toString(36).slice(2, 8)}`
+  })
   if (project.status !== 201) throw new Error(`no project: ${JSON.stringify(project.body)}`)
   const projectId: string = project.body.id
   const made: string[] = []
   const networks = [`busbar-${project.body.slug as string}`]
-  const make = async (inProject: string, name: string, files: GitFiles, fields: object): Promise<LabApplication> => {
+  const make = async (
+    inProject: string,
+    name: string,
+    files: GitFiles,
+    fields: object
+  ): Promise<LabApplication> => {
     const { url } = await git.createRepository(name, files)
     const answer = await (await k.as.session()).post(`/api/projects/${inProject}/applications`, {
-      name, type: 'git', build_type: 'dockerfile', source_repo: url, branch: 'main', container_port: 8080, ...fields
+      name,
+      type: 'git',
+      build_type: 'dockerfile',
+      source_repo: url,
+      branch: 'main',
+      container_port: 8080,
+      ...fields
     })
-    if (answer.status !== 201) throw new Error(`no application: ${answer.status} ${JSON.stringify(answer.body)}`)
+    if (answer.status !== 201)
+      throw new Error(`no application: ${answer.status} ${JSON.stringify(answer.body)}`)
     made.push(answer.body.id)
     return labApplication(() => k, git, docker, name, answer.body)
   }
   return {
-    get k () { return k },
+    get k() {
+      return k
+    },
     git,
     projectId,
     application: async (name, files, fields = {}) => await make(projectId, name, files, fields),
-    async otherProject (name, files, fields = {}) {
-      const { body } = await (await k.as.session()).post('/api/projects', { name, slug: `lab-${Math.random().toString(36).slice(2, 8)}` })
+    async otherProject(name, files, fields = {}) {
+      const { body } = await (await k.as.session()).post('/api/projects', {
+        name,
+        slug: `lab-${Math.random().toString(36).slice(2, 8)}`
+      })
       networks.push(`busbar-${body.slug as string}`)
       return await make(body.id, name, files, fields)
     },
-    async restart () {
+    async restart() {
       await k.stop()
       k = await createTestKernel({ ...options, state: k.state })
     },
-    async close () {
+    async close() {
       for (const id of made) await removeEverythingOf(id, docker)
       await k.close()
       for (const id of made) await removeEverythingOf(id, docker)
-      for (const network of networks) await docker.getNetwork(network).remove().catch(() => {})
+      for (const network of networks)
+        await docker
+          .getNetwork(network)
+          .remove()
+          .catch(() => {})
       await git.close()
       await rm(root, { recursive: true, force: true })
     }
   }
 }
 
-function labApplication (platform: () => TestKernel, git: GitServer, docker: Docker, repository: string, made: { id: string, project_id: string, slug: string }): LabApplication {
+function labApplication(
+  platform: () => TestKernel,
+  git: GitServer,
+  docker: Docker,
+  repository: string,
+  made: { id: string; project_id: string; slug: string }
+): LabApplication {
   const path = `/api/projects/${made.project_id}/applications/${made.id}`
   const admin = async () => {
     // Many deploys that are asked for at once ask more often than a person may.
@@ -132,12 +175,12 @@ function labApplication (platform: () => TestKernel, git: GitServer, docker: Doc
     repository,
     path,
     push: async (files, message = 'a change') => await git.commit(repository, files, message),
-    async deploy () {
+    async deploy() {
       const answer = await (await admin()).post(`${path}/deploy`)
       if (answer.status !== 202) throw new Error(`no deploy: ${answer.status} ${JSON.stringify(answer.body)}`)
       return answer.body
     },
-    async ended (deploymentId, timeoutMs = 60_000) {
+    async ended(deploymentId, timeoutMs = 60_000) {
       const until = Date.now() + timeoutMs
       for (;;) {
         const { body } = await (await admin()).get(`${path}/deployments/${deploymentId}`)
@@ -156,18 +199,38 @@ function labApplication (platform: () => TestKernel, git: GitServer, docker: Doc
 export const containersOf = async (applicationId: string, docker = engine): Promise<Docker.ContainerInfo[]> =>
   await docker.listContainers({ all: true, filters: { label: [`application-id=${applicationId}`] } })
 
-async function removeEverythingOf (applicationId: string, docker: Docker): Promise<void> {
-  for (const { Id } of await containersOf(applicationId, docker).catch(() => [])) await docker.getContainer(Id).remove({ force: true, v: true }).catch(() => {})
-  for (const image of await docker.listImages({ filters: { label: [`application-id=${applicationId}`] } }).catch(() => [])) {
-    for (const tag of image.RepoTags ?? [image.Id]) await docker.getImage(tag).remove({ force: true }).catch(() => {})
+async function removeEverythingOf(applicationId: string, docker: Docker): Promise<void> {
+  for (const { Id } of await containersOf(applicationId, docker).catch(() => []))
+    await docker
+      .getContainer(Id)
+      .remove({ force: true, v: true })
+      .catch(() => {})
+  for (const image of await docker
+    .listImages({ filters: { label: [`application-id=${applicationId}`] } })
+    .catch(() => [])) {
+    for (const tag of image.RepoTags ?? [image.Id])
+      await docker
+        .getImage(tag)
+        .remove({ force: true })
+        .catch(() => {})
   }
-  const { Volumes: volumes } = await engine.listVolumes({ filters: { label: [`application-id=${applicationId}`] } })
-  for (const { Name } of volumes ?? []) await engine.getVolume(Name).remove().catch(() => {})
+  const { Volumes: volumes } = await engine.listVolumes({
+    filters: { label: [`application-id=${applicationId}`] }
+  })
+  for (const { Name } of volumes ?? [])
+    await engine
+      .getVolume(Name)
+      .remove()
+      .catch(() => {})
 }
 
-export async function until (condition: () => boolean | Promise<boolean>, what: string, timeoutMs = 20_000): Promise<void> {
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+  timeoutMs = 20_000
+): Promise<void> {
   const end = Date.now() + timeoutMs
-  while (!await condition()) {
+  while (!(await condition())) {
     if (Date.now() > end) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`)
     await sleep(30)
   }

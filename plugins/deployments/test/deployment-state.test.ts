@@ -1,5 +1,12 @@
 import { test } from 'tap'
-import { activeStatuses, deploymentStatuses, endsBuild, isActive, nextDeploymentState, statesBefore } from '../records/deployment-state.js'
+import {
+  activeStatuses,
+  type deploymentStatuses,
+  endsBuild,
+  isActive,
+  nextDeploymentState,
+  statesBefore
+} from '../records/deployment-state.js'
 
 test('a deployment walks pending, building, deploying, success', async t => {
   t.equal(nextDeploymentState('pending', 'buildBegan'), 'building')
@@ -23,12 +30,13 @@ test('no stage can be left out or gone back to', async t => {
 test('a final state never moves', async t => {
   for (const state of ['success', 'failed'] as const) {
     t.notOk(isActive(state))
-    for (const progress of ['buildBegan', 'rolloutBegan', 'succeeded', 'failed'] as const) t.equal(nextDeploymentState(state, progress), undefined)
+    for (const progress of ['buildBegan', 'rolloutBegan', 'succeeded', 'failed'] as const)
+      t.equal(nextDeploymentState(state, progress), undefined)
   }
 })
 
 test('the build ends exactly once on every way through the states', async t => {
-  const ways = (state: typeof deploymentStatuses[number], ends: number): void => {
+  const ways = (state: (typeof deploymentStatuses)[number], ends: number): void => {
     if (!isActive(state)) return void t.equal(ends, 1, state)
     for (const progress of ['buildBegan', 'rolloutBegan', 'succeeded', 'failed'] as const) {
       const next = nextDeploymentState(state, progress)

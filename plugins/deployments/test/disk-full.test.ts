@@ -13,7 +13,7 @@ const mebi = 2 ** 20
 const large = (version: string, bytes: number) => ({ ...sample(version), 'large.bin': randomBytes(bytes) })
 
 test('a full disk', async t => {
-  if (!await requireSecondEngine(t)) return
+  if (!(await requireSecondEngine(t))) return
   const engine = await startSecondEngine({ images: ['node:20'], diskBytes: 512 * mebi })
   t.teardown(() => engine.close())
   const lab = await openLab({ environment: engine.environment, docker: engine.docker })
@@ -25,20 +25,23 @@ test('a full disk', async t => {
   const { direct_url: address } = await web.read()
   const served = async (): Promise<string> => await (await fetch(address)).text()
 
-  await t.test('of the engine: the deploy says so, the old version serves on, and all is well when there is room', async t => {
-    const { bavail, bsize } = await statfs(engine.dataRoot)
-    const ballast = join(engine.dataRoot, 'ballast')
-    await writeFile(ballast, Buffer.alloc(bavail * bsize - 4 * mebi))
-    await web.push(large('two', 16 * mebi))
-    const failed = await web.deployed()
-    t.match(failed, { status: 'failed', step: 'prepare-image', error_message: /disk is full/ })
-    t.comment(failed.error_message)
-    t.equal(await served(), 'one')
-    await rm(ballast)
-    await untilNothingIsLeft(lab, [web], engine.docker)
-    t.match(await web.deployed(), { status: 'success' })
-    t.equal(await served(), 'two')
-  })
+  await t.test(
+    'of the engine: the deploy says so, the old version serves on, and all is well when there is room',
+    async t => {
+      const { bavail, bsize } = await statfs(engine.dataRoot)
+      const ballast = join(engine.dataRoot, 'ballast')
+      await writeFile(ballast, Buffer.alloc(bavail * bsize - 4 * mebi))
+      await web.push(large('two', 16 * mebi))
+      const failed = await web.deployed()
+      t.match(failed, { status: 'failed', step: 'prepare-image', error_message: /disk is full/ })
+      t.comment(failed.error_message)
+      t.equal(await served(), 'one')
+      await rm(ballast)
+      await untilNothingIsLeft(lab, [web], engine.docker)
+      t.match(await web.deployed(), { status: 'success' })
+      t.equal(await served(), 'two')
+    }
+  )
 
   await t.test('of the platform: the same', async t => {
     const work = join(lab.k.state.directory, 'data', 'builds', 'work')

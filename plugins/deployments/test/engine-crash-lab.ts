@@ -1,16 +1,21 @@
 import type { Test } from 'tap'
-import { requireSecondEngine, startSecondEngine, type SecondEngine } from '../../../test/lab/second-engine.js'
+import { requireSecondEngine, type SecondEngine, startSecondEngine } from '../../../test/lab/second-engine.js'
 import { rolloutSteps } from '../api.js'
 import { killWhen, stateOf } from './crash-lab.js'
-import { openLab, sample, until, type DeployLab, type LabApplication } from './deploy-lab.js'
+import { type DeployLab, type LabApplication, openLab, sample, until } from './deploy-lab.js'
 import { createHalt } from './halt.js'
 import { untilNothingIsLeft } from './leftovers.js'
 
 const halt = createHalt()
 
-interface Scene { readonly engine: SecondEngine, readonly lab: DeployLab, readonly web: LabApplication, readonly address: string }
+interface Scene {
+  readonly engine: SecondEngine
+  readonly lab: DeployLab
+  readonly web: LabApplication
+  readonly address: string
+}
 
-async function setUp (t: Test, liveRestore: boolean): Promise<Scene> {
+async function setUp(t: Test, liveRestore: boolean): Promise<Scene> {
   const engine = await startSecondEngine({ images: ['node:20'], liveRestore })
   t.teardown(() => engine.close())
   const lab = await openLab({
@@ -26,22 +31,39 @@ async function setUp (t: Test, liveRestore: boolean): Promise<Scene> {
 
 /** The version that answers; '' while nobody does. */
 const answer = async (address: string): Promise<string> =>
-  await fetch(address).then(async response => response.ok ? await response.text() : '', () => '')
+  await fetch(address).then(
+    async response => (response.ok ? await response.text() : ''),
+    () => ''
+  )
 
 /** Kills the engine at every boundary between two steps of a deploy, and in the middle of the long ones. */
-export async function surviveEngine (t: Test, { liveRestore }: { readonly liveRestore: boolean }): Promise<void> {
-  if (!await requireSecondEngine(t)) return
+export async function surviveEngine(
+  t: Test,
+  { liveRestore }: { readonly liveRestore: boolean }
+): Promise<void> {
+  if (!(await requireSecondEngine(t))) return
   const { engine, lab, web, address } = await setUp(t, liveRestore)
   let serving = 'v0'
   let slowestMs = 0
 
   /** The engine is back; however the deploy has ended, all is well again soon. */
-  const isWell = async (t: Test, version: string, deploymentId: string, before: object[], backAt: number): Promise<void> => {
+  const isWell = async (
+    t: Test,
+    version: string,
+    deploymentId: string,
+    before: object[],
+    backAt: number
+  ): Promise<void> => {
     const ended = await web.ended(deploymentId, 120_000)
     t.match(ended, { finished_at: String, build_ended_at: String })
     if (ended.status === 'success') serving = version
-    else t.match(ended.error_message, /Docker Engine/, `it says that the engine is at fault: ${ended.error_message}`)
-    await until(async () => await answer(address) === serving, `${serving} answers`, 60_000)
+    else
+      t.match(
+        ended.error_message,
+        /Docker Engine/,
+        `it says that the engine is at fault: ${ended.error_message}`
+      )
+    await until(async () => (await answer(address)) === serving, `${serving} answers`, 60_000)
     slowestMs = Math.max(slowestMs, Date.now() - backAt)
     await untilNothingIsLeft(lab, [web], engine.docker)
     await until(async () => (await web.read()).status === 'running', 'the status is right', 30_000)
@@ -50,7 +72,8 @@ export async function surviveEngine (t: Test, { liveRestore }: { readonly liveRe
     const now = await stateOf(web, engine.docker)
     t.match(now, [{ Name: `/${web.slug}`, isRunning: true }])
     // What the engine has started again is the same container; where they live on, it has not even noticed.
-    if (ended.status === 'failed') t.match(now, liveRestore ? before : before.map(one => ({ ...one, startedAt: String })))
+    if (ended.status === 'failed')
+      t.match(now, liveRestore ? before : before.map(one => ({ ...one, startedAt: String })))
   }
 
   for (const step of rolloutSteps) {
@@ -59,12 +82,23 @@ export async function surviveEngine (t: Test, { liveRestore }: { readonly liveRe
       await web.push(sample(version))
       const before = await stateOf(web, engine.docker)
       let backAt = 0
-      const reached = halt.at(`after ${step}`, async () => { await engine.kill() })
+      const reached = halt.at(`after ${step}`, async () => {
+        await engine.kill()
+      })
       const { id } = await web.deploy()
       await reached
-      if (liveRestore) t.equal(await answer(address) === '', false, 'requests are answered while the engine is away')
+      if (liveRestore)
+        t.equal((await answer(address)) === '', false, 'requests are answered while the engine is away')
       // Before it is back the deploy has met its absence, or is over.
-      await until(async () => ['failed', 'success'].includes((await lab.k.as.session().then(async admin => await admin.get(`${web.path}/deployments/${id}`))).body.status), 'it has ended', 60_000)
+      await until(
+        async () =>
+          ['failed', 'success'].includes(
+            (await lab.k.as.session().then(async admin => await admin.get(`${web.path}/deployments/${id}`)))
+              .body.status
+          ),
+        'it has ended',
+        60_000
+      )
       await engine.start()
       backAt = Date.now()
       await isWell(t, version, id, before, backAt)
@@ -75,7 +109,11 @@ export async function surviveEngine (t: Test, { liveRestore }: { readonly liveRe
     await web.push(sample('never built', 'ok', 'FROM node:20\nRUN echo endless && sleep 600\n'))
     const before = await stateOf(web, engine.docker)
     const { id } = await web.deploy()
-    await until(async () => (await engine.docker.listContainers()).some(({ Command }) => Command.includes('echo endless')), 'it builds')
+    await until(
+      async () =>
+        (await engine.docker.listContainers()).some(({ Command }) => Command.includes('echo endless')),
+      'it builds'
+    )
     await engine.kill()
     await engine.start()
     await isWell(t, 'never built', id, before, Date.now())
@@ -85,12 +123,20 @@ export async function surviveEngine (t: Test, { liveRestore }: { readonly liveRe
     await web.push(sample('never healthy', 'silent'))
     const before = await stateOf(web, engine.docker)
     const { id } = await web.deploy()
-    await until(async () => (await (await lab.k.as.session()).get(`${web.path}/deployments/${id}`)).body.step === 'prove-healthy', 'it is being proven')
+    await until(
+      async () =>
+        (await (await lab.k.as.session()).get(`${web.path}/deployments/${id}`)).body.step === 'prove-healthy',
+      'it is being proven'
+    )
     await engine.kill()
     await engine.start()
     const ended = await web.ended(id, 60_000)
-    t.match(ended, { status: 'failed', step: 'prove-healthy', error_message: liveRestore ? /Docker Engine|nothing listened/ : /Docker Engine/ })
-    await until(async () => await answer(address) === serving, `${serving} answers`, 60_000)
+    t.match(ended, {
+      status: 'failed',
+      step: 'prove-healthy',
+      error_message: liveRestore ? /Docker Engine|nothing listened/ : /Docker Engine/
+    })
+    await until(async () => (await answer(address)) === serving, `${serving} answers`, 60_000)
     await untilNothingIsLeft(lab, [web], engine.docker)
     if (liveRestore) t.match(await stateOf(web, engine.docker), before)
   })
@@ -106,7 +152,8 @@ export async function surviveEngine (t: Test, { liveRestore }: { readonly liveRe
     const [latest] = (await admin.get(`${web.path}/deployments?limit=1`)).body
     t.match(await web.ended(latest.id, 60_000), { status: 'failed' }, 'the last one pushed never listens')
     t.match(await web.read(), { status: /stopped|error/, direct_url: null })
-    await web.push(sample(serving = 'at last'))
+    serving = 'at last'
+    await web.push(sample(serving))
     t.match(await web.deployed(), { status: 'success' })
     t.equal(await answer(address), 'at last')
   })
@@ -114,14 +161,20 @@ export async function surviveEngine (t: Test, { liveRestore }: { readonly liveRe
   await t.test('killed together with the platform', async t => {
     await web.push(sample('never serves'))
     await lab.k.stop()
-    const id = await killWhen(lab, web, async (_platform, _id, reached) => {
-      await reached
-      await engine.kill()
-    }, 'after prove-healthy', engine.environment)
+    const id = await killWhen(
+      lab,
+      web,
+      async (_platform, _id, reached) => {
+        await reached
+        await engine.kill()
+      },
+      'after prove-healthy',
+      engine.environment
+    )
     await engine.start()
     await lab.restart()
     t.match(await web.ended(id, 60_000), { status: 'failed', error_message: /the platform stopped/ })
-    await until(async () => await answer(address) === serving, 'the old version answers', 60_000)
+    await until(async () => (await answer(address)) === serving, 'the old version answers', 60_000)
     await untilNothingIsLeft(lab, [web], engine.docker)
     await until(async () => (await web.read()).status === 'running', 'the status is right', 30_000)
   })

@@ -1,9 +1,9 @@
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { engine, openLab, sample, until, type Mode } from './deploy-lab.js'
+import { engine, type Mode, openLab, sample, until } from './deploy-lab.js'
 
 test('deploys that fail', async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   const lab = await openLab()
   t.teardown(() => lab.close())
   const admin = await lab.k.as.session()
@@ -15,54 +15,137 @@ test('deploys that fail', async t => {
   /** The good version serves as if nothing had been tried. */
   const stillServes = async (): Promise<void> => {
     t.equal(await (await fetch(address)).text(), 'good')
-    t.same((await web.containers()).map(({ Id, Names }) => [Id, Names]), before.map(({ Id, Names }) => [Id, Names]))
+    t.same(
+      (await web.containers()).map(({ Id, Names }) => [Id, Names]),
+      before.map(({ Id, Names }) => [Id, Names])
+    )
     t.match(await web.read(), { status: 'running', direct_url: address })
   }
 
-  const cases: ReadonlyArray<{ mode: Mode, check?: object, expected: object }> = [
-    { mode: 'exit', expected: { step: 'prove-healthy', error_message: /exited with code 3/, evidence: /cannot reach the database/, health_status: 'failing' } },
-    { mode: 'silent', expected: { step: 'prove-healthy', error_message: /nothing listened on port 8080/, remedy: /0\.0\.0\.0/ } },
-    { mode: 'other-port', expected: { step: 'prove-healthy', error_message: /the container listens on 3000/, remedy: /container_port/, evidence: /listening/ } },
+  const cases: ReadonlyArray<{ mode: Mode; check?: object; expected: object }> = [
+    {
+      mode: 'exit',
+      expected: {
+        step: 'prove-healthy',
+        error_message: /exited with code 3/,
+        evidence: /cannot reach the database/,
+        health_status: 'failing'
+      }
+    },
+    {
+      mode: 'silent',
+      expected: {
+        step: 'prove-healthy',
+        error_message: /nothing listened on port 8080/,
+        remedy: /0\.0\.0\.0/
+      }
+    },
+    {
+      mode: 'other-port',
+      expected: {
+        step: 'prove-healthy',
+        error_message: /the container listens on 3000/,
+        remedy: /container_port/,
+        evidence: /listening/
+      }
+    },
     {
       mode: 'unhealthy',
       check: { type: 'http', path: '/health', timeout_seconds: 3 },
-      expected: { step: 'prove-healthy', error_message: /GET \/health on port 8080 did not answer a 2xx within 3 s; at last it answered 500: no database/, health_status: 'failing' }
+      expected: {
+        step: 'prove-healthy',
+        error_message:
+          /GET \/health on port 8080 did not answer a 2xx within 3 s; at last it answered 500: no database/,
+        health_status: 'failing'
+      }
     },
     {
       mode: 'ok',
-      check: { type: 'command', command: 'echo the check says no; exit 1', interval_seconds: 1, retries: 1, timeout_seconds: 2 },
-      expected: { step: 'prove-healthy', error_message: /health command failed/, evidence: /the check says no/ }
+      check: {
+        type: 'command',
+        command: 'echo the check says no; exit 1',
+        interval_seconds: 1,
+        retries: 1,
+        timeout_seconds: 2
+      },
+      expected: {
+        step: 'prove-healthy',
+        error_message: /health command failed/,
+        evidence: /the check says no/
+      }
     },
     {
       mode: 'ok',
       check: { type: 'http', path: '/away', timeout_seconds: 1 },
-      expected: { error_message: /at last it answered 301 and leads to https:\/\/example\.com\/, which is not followed/ }
+      expected: {
+        error_message: /at last it answered 301 and leads to https:\/\/example\.com\/, which is not followed/
+      }
     },
-    { mode: 'ok', check: { type: 'http', path: '/round', timeout_seconds: 1 }, expected: { error_message: /at last it answered 302 and leads to .*\/round/ } },
-    { mode: 'ok', check: { type: 'http', path: '/moved', expect_status: 301, timeout_seconds: 1 }, expected: { error_message: /did not answer 301 within 1 s; at last it answered 302/ } }
+    {
+      mode: 'ok',
+      check: { type: 'http', path: '/round', timeout_seconds: 1 },
+      expected: { error_message: /at last it answered 302 and leads to .*\/round/ }
+    },
+    {
+      mode: 'ok',
+      check: { type: 'http', path: '/moved', expect_status: 301, timeout_seconds: 1 },
+      expected: { error_message: /did not answer 301 within 1 s; at last it answered 302/ }
+    }
   ]
   for (const { mode, check, expected } of cases) {
-    await t.test(`a version that is ${mode}${check === undefined ? '' : ` with ${JSON.stringify(check)}`} is removed and the old one is left alone`, async t => {
-      t.equal((await admin.put(`${web.path}/health-check`, check ?? { type: 'none' })).status, 200)
-      await web.push(sample('bad', mode))
-      const ended = await web.deployed()
-      t.match(ended, { status: 'failed', finished_at: String, ...expected })
-      t.match(JSON.parse(ended.build_logs.trimEnd().split('\n').at(-1)), { level: 'error', msg: ended.error_message })
-      await stillServes()
-    })
+    await t.test(
+      `a version that is ${mode}${check === undefined ? '' : ` with ${JSON.stringify(check)}`} is removed and the old one is left alone`,
+      async t => {
+        t.equal((await admin.put(`${web.path}/health-check`, check ?? { type: 'none' })).status, 200)
+        await web.push(sample('bad', mode))
+        const ended = await web.deployed()
+        t.match(ended, { status: 'failed', finished_at: String, ...expected })
+        t.match(JSON.parse(ended.build_logs.trimEnd().split('\n').at(-1)), {
+          level: 'error',
+          msg: ended.error_message
+        })
+        await stillServes()
+      }
+    )
   }
 
   await t.test('a health check that succeeds is recorded as passing', async t => {
     await admin.put(`${web.path}/health-check`, { type: 'http', path: '/health', timeout_seconds: 10 })
     await web.push(sample('good', 'slow'))
     const ended = await web.deployed()
-    t.match(ended, { status: 'success', health_status: 'passing', health_message: 'GET /health answered 200', health_checked_at: String })
-    t.match((await admin.get(`${web.path}/health`)).body, { deployment_id: ended.id, deploy_status: 'success', status: 'passing' })
+    t.match(ended, {
+      status: 'success',
+      health_status: 'passing',
+      health_message: 'GET /health answered 200',
+      health_checked_at: String
+    })
+    t.match((await admin.get(`${web.path}/health`)).body, {
+      deployment_id: ended.id,
+      deploy_status: 'success',
+      status: 'passing'
+    })
     await admin.put(`${web.path}/health-check`, { type: 'http', path: '/moved', timeout_seconds: 10 })
-    t.match(await web.deployed(), { status: 'success', health_status: 'passing', health_message: 'GET /moved answered 200' }, 'a redirect within the container is followed')
-    await admin.put(`${web.path}/health-check`, { type: 'http', path: '/moved', expect_status: 302, timeout_seconds: 10 })
-    t.match(await web.deployed(), { status: 'success', health_message: 'GET /moved answered 302' }, 'unless it is what is wanted')
-    await admin.put(`${web.path}/health-check`, { type: 'command', command: 'test -f /app/server.js', interval_seconds: 1 })
+    t.match(
+      await web.deployed(),
+      { status: 'success', health_status: 'passing', health_message: 'GET /moved answered 200' },
+      'a redirect within the container is followed'
+    )
+    await admin.put(`${web.path}/health-check`, {
+      type: 'http',
+      path: '/moved',
+      expect_status: 302,
+      timeout_seconds: 10
+    })
+    t.match(
+      await web.deployed(),
+      { status: 'success', health_message: 'GET /moved answered 302' },
+      'unless it is what is wanted'
+    )
+    await admin.put(`${web.path}/health-check`, {
+      type: 'command',
+      command: 'test -f /app/server.js',
+      interval_seconds: 1
+    })
     t.match(await web.deployed(), { status: 'success', health_status: 'passing' })
     await admin.put(`${web.path}/health-check`, { type: 'none' })
   })
@@ -70,10 +153,22 @@ test('deploys that fail', async t => {
   await t.test('a build that fails says why, and an unknown branch too', async t => {
     await web.push(sample('bad', 'ok', 'FROM node:20\nRUN echo the compiler says no && exit 7\n'))
     const ended = await web.deployed()
-    t.match(ended, { status: 'failed', step: 'prepare-image', error_message: /exit code 7/, image_tag: null, commit_message: 'a change', build_ended_at: String, deploy_started_at: null })
+    t.match(ended, {
+      status: 'failed',
+      step: 'prepare-image',
+      error_message: /exit code 7/,
+      image_tag: null,
+      commit_message: 'a change',
+      build_ended_at: String,
+      deploy_started_at: null
+    })
     t.match(ended.build_logs, /the compiler says no/)
     t.match((await admin.get(`${web.path}/health`)).body, {
-      deployment_id: ended.id, deploy_status: 'failed', status: 'skipped', message: /failed before its health could be checked/, checked_at: null
+      deployment_id: ended.id,
+      deploy_status: 'failed',
+      status: 'skipped',
+      message: /failed before its health could be checked/,
+      checked_at: null
     })
     await admin.put(web.path, { branch: 'nowhere' })
     t.match(await web.deployed(), { status: 'failed', error_message: /nowhere/ })
@@ -81,7 +176,14 @@ test('deploys that fail', async t => {
   })
 
   await t.test('a secret does not show in the record of a failure', async t => {
-    t.equal((await admin.put(`${web.path}/env`, { vars: [{ key: 'PASSWORD', value: 'very-s3cret-value', is_secret: true }] })).status, 200)
+    t.equal(
+      (
+        await admin.put(`${web.path}/env`, {
+          vars: [{ key: 'PASSWORD', value: 'very-s3cret-value', is_secret: true }]
+        })
+      ).status,
+      200
+    )
     await web.push(sample('bad', 'exit'))
     const ended = await web.deployed()
     t.match(ended, { status: 'failed', evidence: /cannot reach the database with \[REDACTED\]/ })
@@ -109,7 +211,11 @@ test('deploys that fail', async t => {
     t.match(await deaf.deployed(), { status: 'success' })
     t.ok(Date.now() - begunAt < 20_000)
     t.equal(await (await fetch((await deaf.read()).direct_url)).text(), 'three')
-    for (const { Id } of await deaf.containers()) await engine.getContainer(Id).kill().catch(() => {})
+    for (const { Id } of await deaf.containers())
+      await engine
+        .getContainer(Id)
+        .kill()
+        .catch(() => {})
     await until(async () => (await deaf.containers()).length <= 1, 'only one container is left')
   })
 })

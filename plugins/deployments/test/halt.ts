@@ -1,23 +1,26 @@
 import { definePlugin } from 'busbar/sdk'
-import { rolloutHooks, type RolloutBoundary } from '../api.js'
+import { type RolloutBoundary, rolloutHooks } from '../api.js'
 
 type Act = () => Promise<void>
 
 /** A plugin that does something once, at one boundary between two steps, while the deploy waits there. */
-export interface Halt {
+interface Halt {
   /** For `createTestKernel`. */
-  readonly inline: { readonly manifest: { readonly id: string, readonly requires: Record<string, string> }, readonly definition: ReturnType<typeof definePlugin> }
+  readonly inline: {
+    readonly manifest: { readonly id: string; readonly requires: Record<string, string> }
+    readonly definition: ReturnType<typeof definePlugin>
+  }
   /** Acts at the next deploy that comes to `boundary`; resolves when that is done. */
-  at (boundary: RolloutBoundary, act: Act): Promise<void>
+  at(boundary: RolloutBoundary, act: Act): Promise<void>
 }
 
-export function createHalt (): Halt {
-  let next: { readonly boundary: RolloutBoundary, readonly act: Act } | undefined
+export function createHalt(): Halt {
+  let next: { readonly boundary: RolloutBoundary; readonly act: Act } | undefined
   const definition = definePlugin({
     id: 'halt',
-    contributes (contribute) {
+    contributes(contribute) {
       contribute(rolloutHooks, 'halt', {
-        async at (reached) {
+        async at(reached) {
           const here = next
           if (reached !== here?.boundary) return
           next = undefined

@@ -9,15 +9,19 @@ import { sample } from './deploy-lab.js'
 let repository: Promise<string> | undefined
 
 /** One repository for all rounds; its server does not keep the process alive. */
-async function sampleRepository (): Promise<string> {
-  const git = await startGitServer({ root: await mkdtemp(join(tmpdir(), 'busbar-happy-git-')), isBackground: true })
+async function sampleRepository(): Promise<string> {
+  const git = await startGitServer({
+    root: await mkdtemp(join(tmpdir(), 'busbar-happy-git-')),
+    isBackground: true
+  })
   return (await git.createRepository('happy', sample('one'))).url
 }
 
-const pathOf = ({ ids }: HappyFixture): string => `/api/projects/${ids['projectId'] ?? ''}/applications/${ids['deployedId'] ?? ''}`
+const pathOf = ({ ids }: HappyFixture): string =>
+  `/api/projects/${ids.projectId ?? ''}/applications/${ids.deployedId ?? ''}`
 
 /** Waits until nothing is being deployed; the newest deployment. */
-async function settled ({ admin, k }: HappyFixture, path: string): Promise<any> {
+async function settled({ admin, k }: HappyFixture, path: string): Promise<any> {
   for (;;) {
     k.kernel.edge.options.guard.limiter.reset()
     const [newest] = (await admin.get(`${path}/deployments`)).body as any[]
@@ -29,13 +33,20 @@ async function settled ({ admin, k }: HappyFixture, path: string): Promise<any> 
 export const happyFixtures: HappyFixtures = async fixture => {
   repository ??= sampleRepository()
   const { admin, ids, unique } = fixture
-  const { body: { id } } = await admin.post(`/api/projects/${ids['projectId'] ?? ''}/applications`, {
-    name: unique('deployed'), type: 'git', build_type: 'dockerfile', source_repo: await repository, container_port: 8080
+  const {
+    body: { id }
+  } = await admin.post(`/api/projects/${ids.projectId ?? ''}/applications`, {
+    name: unique('deployed'),
+    type: 'git',
+    build_type: 'dockerfile',
+    source_repo: await repository,
+    container_port: 8080
   })
-  const path = `/api/projects/${ids['projectId'] ?? ''}/applications/${id as string}`
+  const path = `/api/projects/${ids.projectId ?? ''}/applications/${id as string}`
   await admin.post(`${path}/deploy`)
   const deployment = await settled(fixture, path)
-  if (deployment.status !== 'success') throw new Error(`the happy deployment failed: ${deployment.error_message as string}`)
+  if (deployment.status !== 'success')
+    throw new Error(`the happy deployment failed: ${deployment.error_message as string}`)
   return { applicationId: id as string, deployedId: id as string, deploymentId: deployment.id as string }
 }
 
@@ -50,12 +61,16 @@ export const happyCalls: HappyCalls = {
   'POST /api/projects/{projectId}/applications/{applicationId}/rebuild': whenSettled,
   'POST /api/projects/{projectId}/applications/{applicationId}/build': whenSettled,
   'POST /api/projects/{projectId}/applications/{applicationId}/rollback': async fixture => ({
-    ...await whenSettled(fixture), body: { deployment_id: fixture.ids['deploymentId'] }
+    ...(await whenSettled(fixture)),
+    body: { deployment_id: fixture.ids.deploymentId }
   }),
-  'POST /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/cancel': async fixture => {
-    await settled(fixture, pathOf(fixture))
-    return { ids: { deploymentId: (await fixture.admin.post(`${pathOf(fixture)}/deploy`)).body.id as string } }
-  },
+  'POST /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/cancel':
+    async fixture => {
+      await settled(fixture, pathOf(fixture))
+      return {
+        ids: { deploymentId: (await fixture.admin.post(`${pathOf(fixture)}/deploy`)).body.id as string }
+      }
+    },
   'POST /api/projects/{projectId}/applications/{applicationId}/deploy-hook': () => ({}),
   'DELETE /api/projects/{projectId}/applications/{applicationId}/deploy-hook': () => ({}),
   'GET /api/projects/{projectId}/applications/{applicationId}/deploy-hook/reveal': async fixture => {
@@ -63,6 +78,7 @@ export const happyCalls: HappyCalls = {
     return {}
   },
   'POST /api/webhooks/deploy/{token}': async fixture => ({
-    as: fixture.k.as.anonymous(), ids: { token: (await fixture.admin.post(`${pathOf(fixture)}/deploy-hook`)).body.token as string }
+    as: fixture.k.as.anonymous(),
+    ids: { token: (await fixture.admin.post(`${pathOf(fixture)}/deploy-hook`)).body.token as string }
   })
 }

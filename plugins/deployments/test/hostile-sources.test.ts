@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { test, type Test } from 'tap'
+import { type Test, test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
 import { engine, openLab, sample } from './deploy-lab.js'
 
 test('sources that cannot be deployed say why, and the version before them goes on', async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   const lab = await openLab()
   t.teardown(() => lab.close())
   const admin = await lab.k.as.session()
@@ -26,12 +26,18 @@ test('sources that cannot be deployed say why, and the version before them goes 
     t.match(ended.build_logs, ended.error_message.slice(0, 40))
     t.equal(await (await fetch(address)).text(), 'good')
     t.same(await readdir(join(lab.k.state.directory, 'data/builds/work')), [], 'no source is left')
-    t.same((await engine.listContainers({ all: true, filters: { label: [`application-id=${web.id}`] } })).length, 1)
+    t.same(
+      (await engine.listContainers({ all: true, filters: { label: [`application-id=${web.id}`] } })).length,
+      1
+    )
   }
 
   await t.test('a repository larger than it may be', async t => {
     await web.push({ 'video.mp4': Buffer.alloc(21 * 2 ** 20) })
-    await fails(t, /larger than 20 MiB, the checkout_mib of the builds plugin: take large files out of it or raise the limit/)
+    await fails(
+      t,
+      /larger than 20 MiB, the checkout_mib of the builds plugin: take large files out of it or raise the limit/
+    )
     await web.push({ 'video.mp4': null })
   })
 

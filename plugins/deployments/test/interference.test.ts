@@ -1,16 +1,17 @@
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { engine, openLab, sample, until, type DeployLab, type LabApplication } from './deploy-lab.js'
+import { type DeployLab, engine, type LabApplication, openLab, sample, until } from './deploy-lab.js'
 import { untilNothingIsLeft } from './leftovers.js'
 
 /** Builds until it is stopped; the step's command names the application. */
-const endless = (application: { readonly slug: string }) => sample('never', 'ok', `FROM node:20\nRUN echo ${application.slug} && sleep 600\n`)
+const endless = (application: { readonly slug: string }) =>
+  sample('never', 'ok', `FROM node:20\nRUN echo ${application.slug} && sleep 600\n`)
 
 const isBuilding = async ({ slug }: LabApplication): Promise<boolean> =>
   (await engine.listContainers()).some(({ Command }) => Command.includes(`echo ${slug}`))
 
 /** A deploy that is in the middle of its build. */
-async function startBuilding (application: LabApplication): Promise<string> {
+async function startBuilding(application: LabApplication): Promise<string> {
   await application.push(endless(application))
   const { id } = await application.deploy()
   await until(async () => await isBuilding(application), 'it builds', 60_000)
@@ -18,7 +19,7 @@ async function startBuilding (application: LabApplication): Promise<string> {
 }
 
 test('what is done to an application while it is being deployed', async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   const lab: DeployLab = await openLab()
   t.teardown(() => lab.close())
   const admin = await lab.k.as.session()
@@ -29,29 +30,41 @@ test('what is done to an application while it is being deployed', async t => {
 
   await t.test('it cannot be stopped, started or restarted, and the answer says why', async t => {
     const id = await startBuilding(web)
-    for (const verb of ['stop', 'start', 'restart']) t.match(await admin.post(`${web.path}/${verb}`), { status: 409, body: { error: /a deployment is in progress/ } })
+    for (const verb of ['stop', 'start', 'restart'])
+      t.match(await admin.post(`${web.path}/${verb}`), {
+        status: 409,
+        body: { error: /a deployment is in progress/ }
+      })
     t.equal((await admin.post(`${web.path}/deployments/${id}/cancel`)).status, 202)
     t.match(await web.ended(id), { status: 'failed', error_message: 'cancelled' })
     t.equal(await served(), 'one')
   })
 
   for (const plugin of ['deployments', 'builds', 'runtime-docker']) {
-    await t.test(`turning ${plugin} off ends the deploy with a reason, and the old version serves on`, async t => {
-      const id = await startBuilding(web)
-      const { reconciler } = lab.k.kernel
-      const running = () => reconciler.catalog.order.filter(name => reconciler.entries.get(name)?.run !== undefined)
-      const before = running()
-      await reconciler.disable(plugin, { cascade: true })
-      const off = before.filter(name => !running().includes(name))
-      t.ok(off.includes(plugin), `off: ${off.join(', ')}`)
-      if (!off.includes('direct')) t.equal(await served(), 'one', 'requests are forwarded meanwhile')
-      await until(async () => !await isBuilding(web), 'the build is gone')
-      for (const name of off) await reconciler.enable(name)
-      t.match(await web.ended(id), { status: 'failed', finished_at: String, error_message: /stopped|turned off|is off/ })
-      await untilNothingIsLeft(lab, [web])
-      t.equal(await served(), 'one')
-      t.match(await web.read(), { status: 'running', direct_url: address })
-    })
+    await t.test(
+      `turning ${plugin} off ends the deploy with a reason, and the old version serves on`,
+      async t => {
+        const id = await startBuilding(web)
+        const { reconciler } = lab.k.kernel
+        const running = () =>
+          reconciler.catalog.order.filter(name => reconciler.entries.get(name)?.run !== undefined)
+        const before = running()
+        await reconciler.disable(plugin, { cascade: true })
+        const off = before.filter(name => !running().includes(name))
+        t.ok(off.includes(plugin), `off: ${off.join(', ')}`)
+        if (!off.includes('direct')) t.equal(await served(), 'one', 'requests are forwarded meanwhile')
+        await until(async () => !(await isBuilding(web)), 'the build is gone')
+        for (const name of off) await reconciler.enable(name)
+        t.match(await web.ended(id), {
+          status: 'failed',
+          finished_at: String,
+          error_message: /stopped|turned off|is off/
+        })
+        await untilNothingIsLeft(lab, [web])
+        t.equal(await served(), 'one')
+        t.match(await web.read(), { status: 'running', direct_url: address })
+      }
+    )
   }
 
   await t.test('an application that is deleted while it builds is gone with all it had', async t => {
@@ -61,49 +74,82 @@ test('what is done to an application while it is being deployed', async t => {
     await startBuilding(doomed)
     t.equal((await admin.delete(doomed.path)).status, 200)
     t.equal((await admin.get(doomed.path)).status, 404)
-    await until(async () => !await isBuilding(doomed) && (await doomed.containers()).length === 0, 'its containers are gone', 60_000)
-    await until(async () => await fetch(its).then(() => false, () => true), 'its address is closed')
-    const images = async () => await engine.listImages({ filters: { label: [`application-id=${doomed.id}`] } })
+    await until(
+      async () => !(await isBuilding(doomed)) && (await doomed.containers()).length === 0,
+      'its containers are gone',
+      60_000
+    )
+    await until(
+      async () =>
+        await fetch(its).then(
+          () => false,
+          () => true
+        ),
+      'its address is closed'
+    )
+    const images = async () =>
+      await engine.listImages({ filters: { label: [`application-id=${doomed.id}`] } })
     await until(async () => (await images()).length === 0, 'its images are gone', 60_000)
     await untilNothingIsLeft(lab, [web])
     t.equal(await served(), 'one')
   })
 
-  await t.test('a project that is deleted while an application of it builds is gone with its network', async t => {
-    const doomed = await lab.otherProject('doomed-too', sample('one'))
-    t.match(await doomed.deployed(), { status: 'success' })
-    const projectPath = doomed.path.replace(/\/applications\/.*/, '')
-    await startBuilding(doomed)
-    t.ok((await admin.delete(projectPath)).status < 300)
-    t.equal((await admin.get(projectPath)).status, 404)
-    await until(async () => (await doomed.containers()).length === 0, 'its containers are gone', 60_000)
-    const projectId = projectPath.split('/').at(-1) ?? ''
-    await until(async () => (await engine.listNetworks({ filters: { label: [`project-id=${projectId}`] } })).length === 0, 'its network is gone', 60_000)
-    await untilNothingIsLeft(lab, [web])
-    t.equal(await served(), 'one')
-  })
+  await t.test(
+    'a project that is deleted while an application of it builds is gone with its network',
+    async t => {
+      const doomed = await lab.otherProject('doomed-too', sample('one'))
+      t.match(await doomed.deployed(), { status: 'success' })
+      const projectPath = doomed.path.replace(/\/applications\/.*/, '')
+      await startBuilding(doomed)
+      t.ok((await admin.delete(projectPath)).status < 300)
+      t.equal((await admin.get(projectPath)).status, 404)
+      await until(async () => (await doomed.containers()).length === 0, 'its containers are gone', 60_000)
+      const projectId = projectPath.split('/').at(-1) ?? ''
+      await until(
+        async () =>
+          (await engine.listNetworks({ filters: { label: [`project-id=${projectId}`] } })).length === 0,
+        'its network is gone',
+        60_000
+      )
+      await untilNothingIsLeft(lab, [web])
+      t.equal(await served(), 'one')
+    }
+  )
 
   await t.test('a version that ignores SIGTERM has its 30 seconds, and is killed then', async t => {
     const deaf = await lab.application('deaf', sample('deaf', 'deaf'))
     t.match(await deaf.deployed(), { status: 'success' })
     const [old] = await deaf.containers()
-    const events = await engine.getEvents({ filters: { type: ['container'], event: ['kill', 'die'], container: [old?.Id ?? ''] } })
-    const seen: Array<{ at: number, what: string }> = []
+    const events = await engine.getEvents({
+      filters: { type: ['container'], event: ['kill', 'die'], container: [old?.Id ?? ''] }
+    })
+    const seen: Array<{ at: number; what: string }> = []
     events.on('data', (chunk: Buffer) => {
       for (const line of String(chunk).trim().split('\n')) {
         const { Action: action, Actor: actor, timeNano: at } = JSON.parse(line)
-        seen.push({ at: at / 1e6, what: action === 'die' ? `exit ${actor.Attributes.exitCode}` : `signal ${actor.Attributes.signal}` })
+        seen.push({
+          at: at / 1e6,
+          what: action === 'die' ? `exit ${actor.Attributes.exitCode}` : `signal ${actor.Attributes.signal}`
+        })
       }
     })
-    t.teardown(() => { (events as unknown as { destroy(): void }).destroy() })
+    t.teardown(() => {
+      ;(events as unknown as { destroy(): void }).destroy()
+    })
     await deaf.push(sample('hearing'))
     const replacing = await deaf.deployed()
     t.match(replacing, { status: 'success', old_version_killed: null })
     await until(async () => (await deaf.containers()).length === 1, 'the old version is gone', 90_000)
     const told = await deaf.ended(replacing.id)
     t.equal(told.old_version_killed, true)
-    t.match(told.build_logs, /"level":"warning","msg":"The old version did not end within 30 s of SIGTERM and was killed: .*exec/)
-    t.same(seen.map(({ what }) => what), ['signal 15', 'signal 9', 'exit 137'])
+    t.match(
+      told.build_logs,
+      /"level":"warning","msg":"The old version did not end within 30 s of SIGTERM and was killed: .*exec/
+    )
+    t.same(
+      seen.map(({ what }) => what),
+      ['signal 15', 'signal 9', 'exit 137']
+    )
     const graceMs = (seen[1]?.at ?? 0) - (seen[0]?.at ?? 0)
     t.ok(graceMs >= 29_000, `killed after ${Math.round(graceMs)} ms`)
     t.equal(await (await fetch((await deaf.read()).direct_url)).text(), 'hearing')

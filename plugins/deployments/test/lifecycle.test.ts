@@ -3,10 +3,15 @@ import { requireEngine } from '../../../test/lab/engine.js'
 import { deploymentQueue } from '../api.js'
 import { engine, openLab, sample, until } from './deploy-lab.js'
 
-const slowBuild = (version: string) => sample(version, 'ok', `FROM node:20\nWORKDIR /app\nCOPY . .\nRUN echo ${version} && sleep 2\nCMD ["node", "server.js"]\n`)
+const slowBuild = (version: string) =>
+  sample(
+    version,
+    'ok',
+    `FROM node:20\nWORKDIR /app\nCOPY . .\nRUN echo ${version} && sleep 2\nCMD ["node", "server.js"]\n`
+  )
 
 test('deployments and what happens around them', async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   const lab = await openLab()
   t.teardown(() => lab.close())
   const admin = async () => await lab.k.as.session()
@@ -21,17 +26,20 @@ test('deployments and what happens around them', async t => {
     t.match(await fetch(address), { status: 503 })
     t.equal((await (await admin()).post(`${web.path}/start`)).status, 200)
     await until(async () => (await web.read()).direct_url === address, 'the address is back')
-    await until(async () => await served().catch(() => '') === 'one', 'it serves')
+    await until(async () => (await served().catch(() => '')) === 'one', 'it serves')
     t.equal((await (await admin()).post(`${web.path}/restart`)).status, 200)
-    await until(async () => await served().catch(() => '') === 'one', 'it serves after a restart')
+    await until(async () => (await served().catch(() => '')) === 'one', 'it serves after a restart')
   })
 
-  await t.test('a container that the engine starts again is found at whatever address it has then', async t => {
-    const [container] = await web.containers()
-    await engine.getContainer(container?.Id ?? '').restart({ t: 1 })
-    await until(async () => await served().catch(() => '') === 'one', 'it serves')
-    t.pass()
-  })
+  await t.test(
+    'a container that the engine starts again is found at whatever address it has then',
+    async t => {
+      const [container] = await web.containers()
+      await engine.getContainer(container?.Id ?? '').restart({ t: 1 })
+      await until(async () => (await served().catch(() => '')) === 'one', 'it serves')
+      t.pass()
+    }
+  )
 
   await t.test('deploying a stopped application starts the new version alone', async t => {
     await (await admin()).post(`${web.path}/stop`)
@@ -41,24 +49,35 @@ test('deployments and what happens around them', async t => {
     await until(async () => (await web.containers()).length === 1, 'one container is left')
   })
 
-  await t.test('deploys work while direct addresses are off, and the address comes back with them', async t => {
-    await lab.k.kernel.reconciler.disable('direct', {})
-    await t.rejects(fetch(address))
-    await web.push(sample('without'))
-    t.match(await web.deployed(), { status: 'success', switch_served: null })
-    t.match(await web.read(), { status: 'running', direct_url: null })
-    await until(async () => (await web.containers()).length === 1, 'the old version is cleared away')
-    await lab.k.kernel.reconciler.enable('direct')
-    await until(async () => await served().catch(() => '') === 'without', 'it serves at the address it had')
-    t.equal((await web.read()).direct_url, address)
-  })
+  await t.test(
+    'deploys work while direct addresses are off, and the address comes back with them',
+    async t => {
+      await lab.k.kernel.reconciler.disable('direct', {})
+      await t.rejects(fetch(address))
+      await web.push(sample('without'))
+      t.match(await web.deployed(), { status: 'success', switch_served: null })
+      t.match(await web.read(), { status: 'running', direct_url: null })
+      await until(async () => (await web.containers()).length === 1, 'the old version is cleared away')
+      await lab.k.kernel.reconciler.enable('direct')
+      await until(
+        async () => (await served().catch(() => '')) === 'without',
+        'it serves at the address it had'
+      )
+      t.equal((await web.read()).direct_url, address)
+    }
+  )
 
   await t.test('pushes during a deploy make one follow-up, of the newest commit', async t => {
     const queue = lab.k.service(deploymentQueue)
     await web.push(slowBuild('three'))
     const first = await queue.deploySoon(web.id, 'push')
     t.ok(first)
-    await until(async () => (await (await admin()).get(`${web.path}/deployments/${first?.deploymentId ?? ''}`)).body.commit_sha !== null, 'it has been cloned')
+    await until(
+      async () =>
+        (await (await admin()).get(`${web.path}/deployments/${first?.deploymentId ?? ''}`)).body
+          .commit_sha !== null,
+      'it has been cloned'
+    )
     await web.push(sample('four'))
     t.equal(await queue.deploySoon(web.id, 'push'), null)
     const newest = await web.push(sample('five'))
@@ -74,27 +93,42 @@ test('deployments and what happens around them', async t => {
   })
 
   await t.test('a pending deploy is cancelled at once', async t => {
-    const others = await Promise.all(['x', 'y'].map(async name => await lab.application(name, slowBuild(name))))
+    const others = await Promise.all(
+      ['x', 'y'].map(async name => await lab.application(name, slowBuild(name)))
+    )
     const busy = await Promise.all(others.map(async other => await other.deploy()))
     const waiting = await web.deploy()
     const answer = await (await admin()).post(`${web.path}/deployments/${waiting.id}/cancel`)
     t.equal(answer.status, 202)
     const ended = await web.ended(waiting.id, 3000)
     t.match(ended, { status: 'failed', error_message: 'cancelled' })
-    for (const [index, other] of others.entries()) t.match(await other.ended(busy[index].id), { status: 'success' })
+    for (const [index, other] of others.entries())
+      t.match(await other.ended(busy[index].id), { status: 'success' })
     t.equal(await served(), 'five')
   })
 
-  await t.test('stopping the platform ends the deploy under way with a reason, and the old version serves on', async t => {
-    await web.push(sample('never', 'ok', 'FROM node:20\nRUN echo endless && sleep 600\n'))
-    const deployment = await web.deploy()
-    await until(async () => (await engine.listContainers()).some(({ Command }) => Command.includes('echo endless')), 'it builds')
-    await lab.restart()
-    const ended = await web.ended(deployment.id)
-    t.match(ended, { status: 'failed', error_message: 'the platform was stopped during the deploy: deploy again' })
-    t.notOk((await engine.listContainers()).some(({ Command }) => Command.includes('echo endless')), 'the build is gone')
-    t.equal(await served(), 'five')
-  })
+  await t.test(
+    'stopping the platform ends the deploy under way with a reason, and the old version serves on',
+    async t => {
+      await web.push(sample('never', 'ok', 'FROM node:20\nRUN echo endless && sleep 600\n'))
+      const deployment = await web.deploy()
+      await until(
+        async () => (await engine.listContainers()).some(({ Command }) => Command.includes('echo endless')),
+        'it builds'
+      )
+      await lab.restart()
+      const ended = await web.ended(deployment.id)
+      t.match(ended, {
+        status: 'failed',
+        error_message: 'the platform was stopped during the deploy: deploy again'
+      })
+      t.notOk(
+        (await engine.listContainers()).some(({ Command }) => Command.includes('echo endless')),
+        'the build is gone'
+      )
+      t.equal(await served(), 'five')
+    }
+  )
 
   await t.test('the newest ten successful deployments keep their image, older ones lose it', async t => {
     const reloads = async (count: number) => {
@@ -104,10 +138,16 @@ test('deployments and what happens around them', async t => {
       }
     }
     await reloads(11)
-    const tags = async () => (await engine.listImages({ filters: { label: [`application-id=${web.id}`] } })).flatMap(({ RepoTags }) => RepoTags ?? [])
+    const tags = async () =>
+      (await engine.listImages({ filters: { label: [`application-id=${web.id}`] } })).flatMap(
+        ({ RepoTags }) => RepoTags ?? []
+      )
     await until(async () => (await tags()).length === 10, 'ten images are left')
     const { body } = await (await admin()).get(`${web.path}/deployments`)
-    const kept = body.filter((row: any) => row.status === 'success').slice(0, 10).map((row: any) => row.image_tag)
+    const kept = body
+      .filter((row: any) => row.status === 'success')
+      .slice(0, 10)
+      .map((row: any) => row.image_tag)
     t.same((await tags()).sort(), kept.sort())
     t.ok(body.length > 11, 'their records stay')
   })

@@ -14,7 +14,7 @@ CMD ["node", "server.js"]
 `
 
 test('a build that prints a million lines and binary', async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   const lab = await openLab()
   t.teardown(() => lab.close())
   const admin = await lab.k.as.session()
@@ -41,14 +41,39 @@ test('a build that prints a million lines and binary', async t => {
   await asking
 
   t.match(ended, { status: 'success' })
-  const lines = ended.build_logs.trimEnd().split('\n').map((line: string) => JSON.parse(line))
+  const lines = ended.build_logs
+    .trimEnd()
+    .split('\n')
+    .map((line: string) => JSON.parse(line))
   t.ok(ended.build_logs.length < 1.2 * 2 ** 20, `${ended.build_logs.length} characters are kept`)
-  t.ok(lines.some(({ level, msg }: { level: string, msg: string }) => level === 'warning' && /^\d+ lines \(.* MiB\) were left out here: a build log keeps its beginning and its end, 1 MiB in all$/.test(msg)), 'it says what was left out')
-  t.ok(lines.some(({ msg }: { msg: string }) => msg === 'the end of the noise'), 'the end is there')
-  t.ok(lines.every(({ msg }: { msg: string }) => !/[\u0000-\u0008]/.test(msg)), 'nothing that a terminal would not show')
-  t.comment(`${answers} answers meanwhile, the slowest after ${Math.round(slowest)} ms, ${Math.round((mostMemory - before) / 2 ** 20)} MiB more`)
+  t.ok(
+    lines.some(
+      ({ level, msg }: { level: string; msg: string }) =>
+        level === 'warning' &&
+        /^\d+ lines \(.* MiB\) were left out here: a build log keeps its beginning and its end, 1 MiB in all$/.test(
+          msg
+        )
+    ),
+    'it says what was left out'
+  )
+  t.ok(
+    lines.some(({ msg }: { msg: string }) => msg === 'the end of the noise'),
+    'the end is there'
+  )
+  t.ok(
+    lines.every(({ msg }: { msg: string }) => !/[\u0000-\u0008]/.test(msg)),
+    'nothing that a terminal would not show'
+  )
+  t.comment(
+    `${answers} answers meanwhile, the slowest after ${Math.round(slowest)} ms, ${Math.round((mostMemory - before) / 2 ** 20)} MiB more`
+  )
   t.ok(answers > 20, `the platform went on answering: ${answers} times`)
   t.ok(mostMemory - before < 300 * 2 ** 20, `${Math.round((mostMemory - before) / 2 ** 20)} MiB more`)
   t.same(await readdir(join(lab.k.state.directory, 'data/builds/work')), [], 'no source is left')
-  t.same((await engine.listContainers({ all: true })).filter(({ Command }) => Command.includes('one of a million')), [])
+  t.same(
+    (await engine.listContainers({ all: true })).filter(({ Command }) =>
+      Command.includes('one of a million')
+    ),
+    []
+  )
 })

@@ -3,28 +3,38 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type Test, test } from 'tap'
 import { pack } from 'tar-stream'
-import { test, type Test } from 'tap'
 import { requireDockerRegistry, startDockerRegistry } from '../../../test/lab/docker-registry.js'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { containersOf, engine, openLab, until, type DeployLab } from './deploy-lab.js'
+import { containersOf, type DeployLab, engine, openLab, until } from './deploy-lab.js'
 
 const account = { username: 'deployer', password: 'pass-0123456789/+"ä' }
 const credentials = { registry_username: account.username, registry_password: account.password }
 
 /** An image application of the lab. */
-async function imageApplication (lab: DeployLab, source_image: string, more: object = {}) {
+async function imageApplication(lab: DeployLab, source_image: string, more: object = {}) {
   const admin = await lab.k.as.session()
   const all = `/api/projects/${lab.projectId}/applications`
-  const made = await admin.post(all, { name: 'img', type: 'image', build_type: 'image', source_image, ...more })
+  const made = await admin.post(all, {
+    name: 'img',
+    type: 'image',
+    build_type: 'image',
+    source_image,
+    ...more
+  })
   if (made.status !== 201) throw new Error(JSON.stringify(made.body))
   const path = `${all}/${made.body.id as string}`
   const ended = async (id: string) => {
     let seen: any
-    await until(async () => {
-      seen = (await admin.get(`${path}/deployments/${id}`)).body
-      return seen.finished_at !== null
-    }, 'it has ended', 60_000)
+    await until(
+      async () => {
+        seen = (await admin.get(`${path}/deployments/${id}`)).body
+        return seen.finished_at !== null
+      },
+      'it has ended',
+      60_000
+    )
     return seen
   }
   return {
@@ -32,7 +42,7 @@ async function imageApplication (lab: DeployLab, source_image: string, more: obj
     path,
     ended,
     deploy: async () => await ended((await admin.post(`${path}/deploy`)).body.id),
-    async remove () {
+    async remove() {
       await admin.delete(path)
       await until(async () => (await containersOf(made.body.id)).length === 0, 'its containers are gone')
     }
@@ -40,38 +50,53 @@ async function imageApplication (lab: DeployLab, source_image: string, more: obj
 }
 
 /** Makes an image that lives and says `version`, and pushes it. */
-async function pushVersion (t: Test, name: string, version: string): Promise<void> {
+async function pushVersion(t: Test, name: string, version: string): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'busbar-image-'))
-  await writeFile(join(directory, 'Dockerfile'), `FROM busybox:lab\nENV VERSION=${version}\nCMD ["sh", "-c", "trap 'exit 0' TERM; while true; do sleep 0.1; done"]\n`)
-  const follow = async (stream: NodeJS.ReadableStream) => await new Promise<void>((resolve, reject) =>
-    engine.modem.followProgress(stream, error => error === null ? resolve() : reject(error)))
+  await writeFile(
+    join(directory, 'Dockerfile'),
+    `FROM busybox:lab\nENV VERSION=${version}\nCMD ["sh", "-c", "trap 'exit 0' TERM; while true; do sleep 0.1; done"]\n`
+  )
+  const follow = async (stream: NodeJS.ReadableStream) =>
+    await new Promise<void>((resolve, reject) =>
+      engine.modem.followProgress(stream, error => (error === null ? resolve() : reject(error)))
+    )
   await follow(await engine.buildImage({ context: directory, src: ['Dockerfile'] }, { t: name }))
-  await follow(await engine.getImage(name).push({ authconfig: { ...account, serveraddress: name.split('/')[0] ?? '' } }))
+  await follow(
+    await engine.getImage(name).push({ authconfig: { ...account, serveraddress: name.split('/')[0] ?? '' } })
+  )
   await engine.getImage(name).remove({ force: true })
   await rm(directory, { recursive: true })
   t.teardown(async () => {
     for (const { Id, RepoTags, RepoDigests } of await engine.listImages()) {
       const repository = name.replace(/:[^:/]*$/, '')
-      if ([...RepoTags ?? [], ...RepoDigests ?? []].some(one => one.startsWith(repository))) await engine.getImage(Id).remove({ force: true }).catch(() => undefined)
+      if ([...(RepoTags ?? []), ...(RepoDigests ?? [])].some(one => one.startsWith(repository)))
+        await engine
+          .getImage(Id)
+          .remove({ force: true })
+          .catch(() => undefined)
     }
   })
 }
 
 /** Tables that hold `text` in any row. */
-async function tablesWith (lab: DeployLab, text: string): Promise<string[]> {
+async function tablesWith(lab: DeployLab, text: string): Promise<string[]> {
   const { postgres } = lab.k.kernel
   const tables = await postgres.query<{ name: string }>(
-    `select format('%I.%I', table_schema, table_name) as name from information_schema.tables where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`)
+    `select format('%I.%I', table_schema, table_name) as name from information_schema.tables where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`
+  )
   const found: string[] = []
   for (const { name } of tables) {
-    const rows = await postgres.query(`select 1 from ${name} as t where position($1 in t::text) > 0 limit 1`, [text])
+    const rows = await postgres.query(
+      `select 1 from ${name} as t where position($1 in t::text) > 0 limit 1`,
+      [text]
+    )
     if (rows.length > 0) found.push(name)
   }
   return found
 }
 
-test('an image of a private registry is pulled with the application\'s account, pinned, and rolled back to', async t => {
-  if (!await requireEngine(t) || !await requireDockerRegistry(t)) return
+test("an image of a private registry is pulled with the application's account, pinned, and rolled back to", async t => {
+  if (!(await requireEngine(t)) || !(await requireDockerRegistry(t))) return
   const registry = await startDockerRegistry(t, { account })
   const lines: string[] = []
   const lab = await openLab({ onLog: line => lines.push(line) })
@@ -82,17 +107,36 @@ test('an image of a private registry is pulled with the application\'s account, 
   const web = await imageApplication(lab, name)
 
   const asNobody = await web.deploy()
-  t.match(asNobody, { status: 'failed', step: 'prepare-image', image_tag: null, error_message: /does not hand out .* to everybody.*set registry_username and registry_password/ })
+  t.match(asNobody, {
+    status: 'failed',
+    step: 'prepare-image',
+    image_tag: null,
+    error_message: /does not hand out .* to everybody.*set registry_username and registry_password/
+  })
   t.equal((await admin.get(web.path)).body.status, 'error')
 
   await admin.put(web.path, { ...credentials, registry_password: 'wrong-0123456789' })
-  t.match(await web.deploy(), { status: 'failed', error_message: /refused the user name deployer and its password/ })
+  t.match(await web.deploy(), {
+    status: 'failed',
+    error_message: /refused the user name deployer and its password/
+  })
 
   await admin.put(web.path, credentials)
   const one = await web.deploy()
-  t.match(one, { status: 'success', error_message: null, image_tag: new RegExp(`^${registry.host}/team/app@sha256:[0-9a-f]{64}$`) })
-  t.match(one.build_logs, new RegExp(`Pulling ${name} as deployer[^]*Using ${registry.host}/team/app@sha256:`))
-  t.match((await admin.get(web.path)).body, { status: 'running', last_deployed_at: one.finished_at, pending_change: '' })
+  t.match(one, {
+    status: 'success',
+    error_message: null,
+    image_tag: new RegExp(`^${registry.host}/team/app@sha256:[0-9a-f]{64}$`)
+  })
+  t.match(
+    one.build_logs,
+    new RegExp(`Pulling ${name} as deployer[^]*Using ${registry.host}/team/app@sha256:`)
+  )
+  t.match((await admin.get(web.path)).body, {
+    status: 'running',
+    last_deployed_at: one.finished_at,
+    pending_change: ''
+  })
 
   await pushVersion(t, name, 'two')
   const two = await web.deploy()
@@ -100,7 +144,9 @@ test('an image of a private registry is pulled with the application\'s account, 
   t.not(two.image_tag, one.image_tag, 'the tag has moved')
 
   await admin.put(web.path, { registry_password: null })
-  const rolled = await web.ended((await admin.post(`${web.path}/rollback`, { deployment_id: one.id })).body.id)
+  const rolled = await web.ended(
+    (await admin.post(`${web.path}/rollback`, { deployment_id: one.id })).body.id
+  )
   t.match(rolled, { status: 'success', image_tag: one.image_tag }, 'what is on the machine needs no account')
   await until(async () => (await containersOf(web.id)).length === 1, 'the other version is gone')
   const [running] = await containersOf(web.id)
@@ -108,15 +154,23 @@ test('an image of a private registry is pulled with the application\'s account, 
   t.match(await web.deploy(), { status: 'failed', error_message: /does not hand out/ })
   t.equal((await admin.get(web.path)).body.status, 'running', 'and what serves goes on')
 
-  for (const secret of [account.password, JSON.stringify(account.password).slice(1, -1), 'wrong-0123456789', Buffer.from(account.password).toString('base64').slice(0, 20)]) {
-    t.notOk(lines.some(line => line.includes(secret)), 'no log line holds the password')
+  for (const secret of [
+    account.password,
+    JSON.stringify(account.password).slice(1, -1),
+    'wrong-0123456789',
+    Buffer.from(account.password).toString('base64').slice(0, 20)
+  ]) {
+    t.notOk(
+      lines.some(line => line.includes(secret)),
+      'no log line holds the password'
+    )
     t.same(await tablesWith(lab, secret), [], 'neither does a row')
   }
   await web.remove()
 })
 
-test('what one application\'s account was needed for is no source for another, with or without its registry', async t => {
-  if (!await requireEngine(t) || !await requireDockerRegistry(t)) return
+test("what one application's account was needed for is no source for another, with or without its registry", async t => {
+  if (!(await requireEngine(t)) || !(await requireDockerRegistry(t))) return
   const registry = await startDockerRegistry(t, { account })
   const lab = await openLab()
   t.teardown(async () => await lab.close())
@@ -128,9 +182,16 @@ test('what one application\'s account was needed for is no source for another, w
 
   const stranger = await imageApplication(lab, name)
   const from = await lab.application('from', { Dockerfile: `FROM ${name}\n` })
-  const copy = await lab.application('copy', { Dockerfile: `FROM busybox:lab\nCOPY --from=${pulled.image_tag as string} /bin/busybox /stolen\n` })
-  for (const app of [from, copy]) t.match(await app.deployed(), { status: 'failed', error_message: /does not hand out .* to everybody/ })
-  const built = await lab.application('built', { Dockerfile: 'FROM busybox:lab\nCMD ["sh", "-c", "while true; do sleep 0.1; done"]\n' }, { container_port: null })
+  const copy = await lab.application('copy', {
+    Dockerfile: `FROM busybox:lab\nCOPY --from=${pulled.image_tag as string} /bin/busybox /stolen\n`
+  })
+  for (const app of [from, copy])
+    t.match(await app.deployed(), { status: 'failed', error_message: /does not hand out .* to everybody/ })
+  const built = await lab.application(
+    'built',
+    { Dockerfile: 'FROM busybox:lab\nCMD ["sh", "-c", "while true; do sleep 0.1; done"]\n' },
+    { container_port: null }
+  )
   const one = await built.deployed()
   t.match(one, { status: 'success' })
   await from.push({ Dockerfile: `FROM ${one.image_tag as string}\n` })
@@ -147,7 +208,7 @@ test('what one application\'s account was needed for is no source for another, w
 })
 
 test('images that were pulled and that no rollback reaches any more are removed', async t => {
-  if (!await requireEngine(t) || !await requireDockerRegistry(t)) return
+  if (!(await requireEngine(t)) || !(await requireDockerRegistry(t))) return
   const registry = await startDockerRegistry(t)
   const lab = await openLab()
   t.teardown(async () => await lab.close())
@@ -156,26 +217,54 @@ test('images that were pulled and that no rollback reaches any more are removed'
   const name = `${registry.host}/team/many:latest`
   const web = await imageApplication(lab, name)
   const shared = await imageApplication(lab, name)
-  const build = async (path: string, ended: typeof web.ended) => await ended((await admin.post(`${path}/build`)).body.id)
+  const build = async (path: string, ended: typeof web.ended) =>
+    await ended((await admin.post(`${path}/build`)).body.id)
   const pulled: string[] = []
-  t.teardown(async () => { for (const one of [name, ...pulled]) await engine.getImage(one).remove({ force: true }).catch(() => undefined) })
+  t.teardown(async () => {
+    for (const one of [name, ...pulled])
+      await engine
+        .getImage(one)
+        .remove({ force: true })
+        .catch(() => undefined)
+  })
   for (let version = 0; version < 13; version++) {
-    await registry.push('team/many', 'latest', { architecture, layer: await tarOf('version', String(version)), command: ['/version'] })
+    await registry.push('team/many', 'latest', {
+      architecture,
+      layer: await tarOf('version', String(version)),
+      command: ['/version']
+    })
     pulled.push((await build(web.path, web.ended)).image_tag)
     if (version === 0) t.equal((await build(shared.path, shared.ended)).image_tag, pulled[0])
   }
-  const isThere = async (image: string) => await engine.getImage(image).inspect().then(() => true, () => false)
-  t.same(await Promise.all(pulled.map(isThere)), pulled.map(() => true))
+  const isThere = async (image: string) =>
+    await engine
+      .getImage(image)
+      .inspect()
+      .then(
+        () => true,
+        () => false
+      )
+  t.same(
+    await Promise.all(pulled.map(isThere)),
+    pulled.map(() => true)
+  )
   t.match(await web.deploy(), { status: 'failed' }, 'it cannot run, and what is left over is tidied')
-  await until(async () => !await isThere(pulled[1] ?? '') && !await isThere(pulled[2] ?? ''), 'two are out of reach')
+  await until(
+    async () => !(await isThere(pulled[1] ?? '')) && !(await isThere(pulled[2] ?? '')),
+    'two are out of reach'
+  )
   t.equal(await isThere(pulled[0] ?? ''), true, 'another application can go back to this one')
-  t.same(await Promise.all(pulled.slice(3).map(isThere)), pulled.slice(3).map(() => true), 'the newest ten stay')
+  t.same(
+    await Promise.all(pulled.slice(3).map(isThere)),
+    pulled.slice(3).map(() => true),
+    'the newest ten stay'
+  )
   await web.remove()
   await shared.remove()
 })
 
 /** A layer with one file. */
-async function tarOf (file: string, content: string): Promise<Buffer> {
+async function tarOf(file: string, content: string): Promise<Buffer> {
   const tar = pack()
   tar.entry({ name: file, mode: 0o755 }, Buffer.from(content))
   tar.finalize()
@@ -185,30 +274,49 @@ async function tarOf (file: string, content: string): Promise<Buffer> {
 }
 
 test('an image for another kind of machine fails with that as the reason', async t => {
-  if (!await requireEngine(t) || !await requireDockerRegistry(t)) return
+  if (!(await requireEngine(t)) || !(await requireDockerRegistry(t))) return
   const registry = await startDockerRegistry(t)
   const lab = await openLab()
   t.teardown(async () => await lab.close())
   const other = (await engine.version()).Arch === 'arm64' ? 'amd64' : 'arm64'
-  await registry.push('team/other', '1', { architecture: other, layer: await tarOf('app', 'no program of this machine'), command: ['/app'] })
+  await registry.push('team/other', '1', {
+    architecture: other,
+    layer: await tarOf('app', 'no program of this machine'),
+    command: ['/app']
+  })
   const name = `${registry.host}/team/other:1`
-  t.teardown(async () => await engine.getImage(name).remove({ force: true }).catch(() => undefined))
+  t.teardown(
+    async () =>
+      await engine
+        .getImage(name)
+        .remove({ force: true })
+        .catch(() => undefined)
+  )
   const web = await imageApplication(lab, name)
   const ended = await web.deploy()
-  t.match(ended, { status: 'failed', error_message: new RegExp(`its image is made for linux/${other}, not for this machine`) })
+  t.match(ended, {
+    status: 'failed',
+    error_message: new RegExp(`its image is made for linux/${other}, not for this machine`)
+  })
   t.match(ended.build_logs, new RegExp(`made for linux/${other}`))
   await web.remove()
 })
 
 test('a pull that does not end is ended by a cancel, and by its time limit', async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   let asked = 0
   const mute = createServer((request, response) => {
-    if (request.url === '/v2/') { response.writeHead(200, { 'docker-distribution-api-version': 'registry/2.0' }).end('{}'); return }
+    if (request.url === '/v2/') {
+      response.writeHead(200, { 'docker-distribution-api-version': 'registry/2.0' }).end('{}')
+      return
+    }
     asked++
   })
   await new Promise<void>(resolve => mute.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => { mute.closeAllConnections(); mute.close() })
+  t.teardown(() => {
+    mute.closeAllConnections()
+    mute.close()
+  })
   const name = `127.0.0.1:${(mute.address() as AddressInfo).port}/team/app:1`
   const lab = await openLab({ environment: { IMAGE_PULL_TIMEOUT_MINUTES: '0.1' } })
   t.teardown(async () => await lab.close())
@@ -216,7 +324,10 @@ test('a pull that does not end is ended by a cancel, and by its time limit', asy
   const web = await imageApplication(lab, name)
 
   const limited = await web.deploy()
-  t.match(limited, { status: 'failed', error_message: /the pull of .* was stopped after 0\.1 minutes, the limit of IMAGE_PULL_TIMEOUT_MINUTES/ })
+  t.match(limited, {
+    status: 'failed',
+    error_message: /the pull of .* was stopped after 0\.1 minutes, the limit of IMAGE_PULL_TIMEOUT_MINUTES/
+  })
 
   const before = asked
   const { body: begun } = await admin.post(`${web.path}/deploy`)

@@ -4,35 +4,50 @@ import { requireEngine } from '../../../test/lab/engine.js'
 import { engine, openLab, sample, until } from './deploy-lab.js'
 
 test('what runs and the newest ten successes keep record and image, however many failures came since', async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   const lab = await openLab()
   t.teardown(async () => await lab.close())
   const admin = await lab.k.as.session()
   const web = await lab.application('web', sample('one'))
   const serving = await web.deployed()
-  const tagOf = (id: string): string => `${web.slug}:${id.slice(0, 8)}`
+  // As earlier releases named images: those are kept, removed and run again as all others.
+  const tagOf = (id: string): string =>
+    id === serving.id ? serving.image_tag : `${web.slug}:${id.slice(0, 8)}`
   const record = async (status: 'success' | 'failed', age: number) => {
     const id = randomUUID()
     const at = new Date(Date.parse(serving.finished_at) - age)
-    await lab.k.kernel.postgres.query(`
+    await lab.k.kernel.postgres.query(
+      `
       insert into deployments.deployment (id, project_id, application_id, kind, status, triggered_by, image_tag, started_at, finished_at)
-      values ($1, $2, $3, 'deploy', $4, 'manual', $5, $6, $6)`, [id, lab.projectId, web.id, status, status === 'success' ? tagOf(id) : null, at])
-    if (status === 'success') await engine.getImage(serving.image_tag).tag({ repo: web.slug, tag: id.slice(0, 8) })
+      values ($1, $2, $3, 'deploy', $4, 'manual', $5, $6, $6)`,
+      [id, lab.projectId, web.id, status, status === 'success' ? tagOf(id) : null, at]
+    )
+    if (status === 'success')
+      await engine.getImage(serving.image_tag).tag({ repo: web.slug, tag: id.slice(0, 8) })
     return id
   }
   // What serves is older than all others: somebody has rolled back to it.
-  await lab.k.kernel.postgres.query('update deployments.deployment set started_at = $2 where id = $1', [serving.id, new Date(Date.parse(serving.started_at) - 1_000_000)])
+  await lab.k.kernel.postgres.query('update deployments.deployment set started_at = $2 where id = $1', [
+    serving.id,
+    new Date(Date.parse(serving.started_at) - 1_000_000)
+  ])
   const successes: string[] = []
   for (let n = 0; n < 12; n++) successes.push(await record('success', 500_000 - n))
   for (let n = 0; n < 205; n++) await record('failed', 100_000 - n)
 
   await web.push(sample('bad', 'ok', 'FROM node:20\nRUN exit 1\n'))
   t.match(await web.deployed(), { status: 'failed' })
-  const tags = async () => (await engine.listImages({ filters: { label: [`application-id=${web.id}`] } })).flatMap(({ RepoTags }) => RepoTags ?? [])
+  const tags = async () =>
+    (await engine.listImages({ filters: { label: [`application-id=${web.id}`] } })).flatMap(
+      ({ RepoTags }) => RepoTags ?? []
+    )
   const kept = [serving.id, ...successes.slice(2)]
   await until(async () => !(await tags()).includes(tagOf(successes[1] ?? '')), 'the older images are gone')
   for (const id of kept) t.ok((await tags()).includes(tagOf(id)), 'the image is there')
-  await until(async () => (await admin.get(`${web.path}/deployments/${successes[0] ?? ''}`)).status === 404, 'the older records are gone')
+  await until(
+    async () => (await admin.get(`${web.path}/deployments/${successes[0] ?? ''}`)).status === 404,
+    'the older records are gone'
+  )
   for (const id of kept) t.equal((await admin.get(`${web.path}/deployments/${id}`)).status, 200)
   const { body, headers } = await admin.get(`${web.path}/deployments`)
   t.equal(body.length, 200 + kept.length, 'the newest 200, and what is kept beyond them')

@@ -1,0 +1,76 @@
+import type { Database, Tx } from 'busbar/sdk'
+import { activeStatuses } from '../records/deployment-state.js'
+
+/** A deployment that waits for its turn. */
+interface WaitingDeployment {
+  readonly id: string
+  readonly application_id: string
+}
+
+const active = `('${activeStatuses.join("', '")}')`
+/** Earlier releases put deployments into the queue of builds without a turn. */
+const hasTurn = `d.status in ${active} and (d.begun_at is not null or d.queued_at is not null or d.status <> 'pending')`
+/** One that waits in the queue of builds holds no worker. */
+export const isUnderWay = `${hasTurn} and not (d.status = 'pending' and d.queued_at is not null and d.admitted_at is null)`
+const waits =
+  "d.status = 'pending' and d.begun_at is null and d.queued_at is null and d.waiting_for is not null"
+
+/** Turns are noted in the deployments themselves: no turn outlives its deployment. */
+export class OwnerTurnStore {
+  constructor(private readonly db: Database) {}
+
+  /** Until the transaction ends nobody else, in this process or another, gives turns. */
+  async lock(tx: Tx): Promise<void> {
+    await this.db.sql("select pg_advisory_xact_lock(hashtextextended('deployments.turns', 0))", [], tx)
+  }
+
+  /** False while it has none. */
+  async hasTurn(id: string, tx: Tx): Promise<boolean> {
+    const rows = await this.db.sql(`select from $schema.deployment d where d.id = ? and ${hasTurn}`, [id], tx)
+    return rows.length === 1
+  }
+
+  /** How many others are under way in projects of the same owner. */
+  async countBeside(id: string, tx: Tx): Promise<number> {
+    const [row] = await this.db.sql<{ total: number }>(
+      `
+      select cast(count(*) as int) as total from $schema.deployment d join projects.project p on p.id = d.project_id
+      where d.id <> :id and ${isUnderWay} and p.user_id = (
+        select own.user_id from $schema.deployment o join projects.project own on own.id = o.project_id where o.id = :id)`,
+      { id },
+      tx
+    )
+    return row?.total ?? 0
+  }
+
+  async give(id: string, now: Date, tx: Tx): Promise<void> {
+    await this.db.sql(
+      "update $schema.deployment set begun_at = ?, waiting_for = null where id = ? and status = 'pending'",
+      [now, id],
+      tx
+    )
+  }
+
+  async note(id: string, waitingFor: string, tx: Tx): Promise<void> {
+    await this.db.sql(
+      "update $schema.deployment set waiting_for = ? where id = ? and status = 'pending'",
+      [waitingFor, id],
+      tx
+    )
+  }
+
+  /** Those whose turn has come, of each owner the ones that were asked for first. */
+  async due(most: number): Promise<readonly WaitingDeployment[]> {
+    return await this.db.sql<WaitingDeployment>(
+      `
+      with waiting as (
+        select d.id, d.application_id, p.user_id, row_number() over (partition by p.user_id order by d.started_at, d.id) as place
+        from $schema.deployment d join projects.project p on p.id = d.project_id where ${waits}),
+      busy as (
+        select p.user_id, count(*) as total from $schema.deployment d join projects.project p on p.id = d.project_id
+        where ${isUnderWay} and p.user_id in (select user_id from waiting) group by p.user_id)
+      select id, application_id from waiting left join busy using (user_id) where place <= :most - coalesce(total, 0)`,
+      { most }
+    )
+  }
+}

@@ -1,0 +1,260 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { statfs } from 'node:fs/promises'
+import { buffer } from 'node:stream/consumers'
+import { imagePreparation } from 'busbar/api/builds'
+import type Docker from 'dockerode'
+import { test } from 'tap'
+import { pack } from 'tar-stream'
+import { requireDockerRegistry, startDockerRegistry } from '../../../test/lab/docker-registry.js'
+import { requireSecondEngine, type SecondEngine, startSecondEngine } from '../../../test/lab/second-engine.js'
+import { type LabApplication, openLab, until } from './deploy-lab.js'
+
+const mebi = 2 ** 20
+const serves = 'CMD ["httpd", "-f", "-p", "8080"]\n'
+const dockerfile = (...steps: string[]) => ({
+  Dockerfile: `FROM busybox:lab\n${steps.map(step => `RUN ${step}\n`).join('')}${serves}`
+})
+const write = (name: string, count: number | 'for ever'): string =>
+  `dd if=/dev/zero of=/${name} bs=1M${count === 'for ever' ? '' : ` count=${count}`}`
+/** Ends when the test says so, or after ten minutes. */
+const untilTold = (mark: string): string =>
+  `echo ${mark}; dd if=/dev/zero of=/some bs=1M count=40; i=0; until [ -e /told ] || [ $i -gt 6000 ]; do i=$((i+1)); sleep 0.1; done; [ -e /told ]`
+
+/** The names of the steps on the engine: images without a name, and containers. */
+async function stepsOf({ id }: LabApplication, docker: Docker): Promise<string[]> {
+  const filters = { label: [`application-id=${id}`] }
+  const [images, containers] = await Promise.all([
+    docker.listImages({ all: true, filters }),
+    docker.listContainers({ all: true, filters })
+  ])
+  const nameless = images.filter(
+    ({ RepoTags: tags }) => tags === null || tags === undefined || tags.every(tag => tag === '<none>:<none>')
+  )
+  return [
+    ...nameless.map(({ Id, Size }) => `${Id} of ${Size}`),
+    ...containers.filter(({ Labels }) => !Labels['busbar-instance']).map(({ Command }) => Command)
+  ]
+}
+
+const freeOf = async ({ dataRoot }: SecondEngine): Promise<number> =>
+  await statfs(dataRoot).then(({ bavail, bsize }) => bavail * bsize)
+test('what builds write to the disk of the engine', async t => {
+  if (!(await requireSecondEngine(t))) return
+  const engine = await startSecondEngine({ images: ['busybox:lab'], diskBytes: 768 * mebi })
+  t.teardown(() => engine.close())
+  const { docker } = engine
+  const lab = await openLab({ environment: engine.environment, docker })
+  t.teardown(() => lab.close())
+  // The disk is of memory here, and counts as such.
+  const configure = async (changes: object) =>
+    await lab.k.kernel.reconciler.configure('builds', {
+      disk_floor_mib: 200,
+      memory_mib: 1024,
+      cpus: 0.5,
+      ...changes
+    })
+  await configure({})
+  const quiet = await lab.application('quiet', dockerfile('true'))
+  const hog = await lab.otherProject('hog', dockerfile('true'))
+  t.match(await quiet.deployed(), { status: 'success', error_message: null })
+  const room = await freeOf(engine)
+
+  /** Deploys the hog while the other application is being built; the other one is not disturbed. */
+  const besideQuiet = async (files: Record<string, string>): Promise<any> => {
+    const mark = `quiet-${Math.random()}`
+    await quiet.push(dockerfile(untilTold(mark)))
+    // Not by a deploy: two of them may have to wait for one another while the machine is busy.
+    let isBuilding = true
+    const building = lab.k
+      .service(imagePreparation)
+      .prepare(
+        {
+          applicationId: quiet.id,
+          deploymentId: randomUUID(),
+          projectId: lab.projectId,
+          slug: quiet.slug,
+          source: {
+            type: 'git',
+            repo: (await quiet.read()).source_repo,
+            branch: 'main',
+            token: null,
+            rootDirectory: '',
+            dockerfilePath: ''
+          },
+          buildType: 'dockerfile',
+          builderImage: null,
+          customBuildpacks: [],
+          variables: []
+        },
+        { signal: new AbortController().signal, log: () => {}, onCommit: async () => {} }
+      )
+      .finally(() => {
+        isBuilding = false
+      })
+    building.catch(() => {})
+    const step = async () => (await docker.listContainers()).find(({ Command }) => Command.includes(mark))
+    await until(async () => (await step()) !== undefined, 'the other build to be at its step', 60_000)
+    await hog.push(files)
+    const failed = await hog.deployed()
+    t.ok(isBuilding, 'the other build goes on')
+    const telling = await docker.getContainer((await step())?.Id ?? '').exec({ Cmd: ['touch', '/told'] })
+    await telling.start({})
+    await t.resolves(building)
+    return failed
+  }
+
+  await t.test(
+    'a build that fills the disk is cancelled at the floor, that of another application is not, and nothing of it stays',
+    async t => {
+      let least = Infinity
+      const watching = setInterval(() => {
+        void freeOf(engine).then(free => {
+          least = Math.min(least, free)
+        })
+      }, 20)
+      t.teardown(() => {
+        clearInterval(watching)
+      })
+      const failed = await besideQuiet(dockerfile(write('first', 100), write('hog', 'for ever')))
+      clearInterval(watching)
+      t.match(failed, {
+        status: 'failed',
+        step: 'prepare-image',
+        error_message:
+          /the build was stopped: only \d+ MiB were left on the disk of the Docker Engine .*200 MiB.*disk_floor_mib/
+      })
+      t.match(failed.error_message, /has written \d+ MiB/)
+      t.match(failed.build_logs, /the build was stopped: only/)
+      t.comment(failed.error_message, `${Math.round(least / mebi)} MiB were left`)
+      t.ok(least > 0, 'before the disk was full')
+      t.same(await stepsOf(hog, docker), [], 'at once')
+      t.ok((await freeOf(engine)) > room - 60 * mebi, 'all the room is back but what the other one has taken')
+    }
+  )
+
+  await t.test('a build that writes more than it may is cancelled, also by many steps', async t => {
+    await configure({ build_disk_mib: 100 })
+    for (const files of [
+      dockerfile(`${write('hog', 150)}; sleep 60`),
+      dockerfile(...[1, 2, 3, 4].map(index => `${write(`part${index}`, 40)}; sleep 2`), 'sleep 60')
+    ]) {
+      await hog.push(files)
+      const failed = await hog.deployed()
+      t.match(failed, {
+        status: 'failed',
+        error_message:
+          /the build was stopped: it has written 1\d\d MiB, and may write 100 MiB.*build_disk_mib/
+      })
+      t.same(await stepsOf(hog, docker), [], 'at once')
+    }
+    await hog.push(dockerfile(write('most', 80)))
+    t.match(await hog.deployed(), { status: 'success', error_message: null }, 'what is smaller is built')
+    await configure({})
+  })
+
+  await t.test('large steps of a build that fails do not stay, small ones do', async t => {
+    await configure({ failed_steps_mib: 50 })
+    await hog.push(dockerfile('echo small > /small', write('large', 100), 'echo last > /last', 'false'))
+    t.match(await hog.deployed(), { status: 'failed', error_message: /false ended with exit code 1/ })
+    const left = (
+      await docker.listImages({ all: true, filters: { label: [`application-id=${hog.id}`] } })
+    ).map(({ Id }) => Id)
+    const commands = (
+      await Promise.all(
+        left.map(async id => (await docker.getImage(id).inspect()).ContainerConfig?.Cmd?.join(' ') ?? '')
+      )
+    ).join('\n')
+    t.match(commands, 'echo small', 'the next build begins with it')
+    t.notMatch(commands, /large|echo last/)
+  })
+
+  await t.test('a build that was cancelled by hand leaves neither', async t => {
+    const before = await stepsOf(hog, docker)
+    await hog.push(dockerfile(write('before', 100), `${write('during', 100)}; sleep 100`))
+    const { id } = await hog.deploy()
+    await until(
+      async () => (await stepsOf(hog, docker)).some(text => text.includes('during')),
+      'the second step',
+      120_000
+    )
+    const admin = await lab.k.as.session()
+    t.ok((await admin.post(`${hog.path}/deployments/${id as string}/cancel`)).status < 300)
+    t.match(await hog.ended(id), { status: 'failed', error_message: 'cancelled' })
+    t.same(
+      (await stepsOf(hog, docker)).filter(one => !before.includes(one)),
+      []
+    )
+    await configure({})
+  })
+
+  await t.test('what the engine writes itself, by COPY, counts as well', async t => {
+    await configure({ build_disk_mib: 100 })
+    await hog.push({
+      Dockerfile: `FROM busybox:lab AS big\nRUN ${write('big', 45)}\nFROM busybox:lab\n${[1, 2, 3, 4].map(index => `COPY --from=big /big /big${index}\nRUN sleep 1.5\n`).join('')}RUN sleep 60\n${serves}`
+    })
+    const before = await stepsOf(hog, docker)
+    t.match(await hog.deployed(), {
+      status: 'failed',
+      error_message: /it has written 1\d\d MiB, and may write 100 MiB/
+    })
+    t.same(
+      (await stepsOf(hog, docker)).filter(one => !before.includes(one)),
+      []
+    )
+  })
+
+  await t.test('what a step writes to a volume is put down to its build', async t => {
+    await configure({})
+    const before = await stepsOf(hog, docker)
+    await besideQuiet({
+      Dockerfile: `FROM busybox:lab\nVOLUME /data\nRUN dd if=/dev/zero of=/data/hog bs=1M\n${serves}`
+    }).then(failed => {
+      t.match(failed, {
+        status: 'failed',
+        error_message: /the build was stopped: only \d+ MiB were left on the disk of the Docker Engine/
+      })
+    })
+    t.same(
+      (await stepsOf(hog, docker)).filter(one => !before.includes(one)),
+      []
+    )
+    t.same((await docker.listVolumes()).Volumes ?? [], [])
+  })
+  await t.test(
+    'the pull of an image that is too large for the disk is stopped there, and gives back what it has taken',
+    async t => {
+      if (!(await requireDockerRegistry(t))) return
+      const registry = await startDockerRegistry(t)
+      const tar = pack()
+      const packed = buffer(tar)
+      tar.entry({ name: 'large' }, randomBytes(320 * mebi))
+      tar.finalize()
+      await registry.push('team/large', '1', {
+        architecture: (await docker.version()).Arch,
+        layer: await packed,
+        command: ['/large']
+      })
+      const before = await freeOf(engine)
+      const admin = await lab.k.as.session()
+      const all = `/api/projects/${lab.projectId}/applications`
+      const path = `${all}/${(await admin.post(all, { name: 'large', type: 'image', build_type: 'image', source_image: `${registry.host}/team/large:1` })).body.id as string}`
+      const {
+        body: { id }
+      } = await admin.post(`${path}/deploy`)
+      let seen: any
+      await until(
+        async () => {
+          seen = (await admin.get(`${path}/deployments/${id as string}`)).body
+          return seen.finished_at !== null
+        },
+        'the pull to end',
+        60_000
+      )
+      t.match(seen, {
+        status: 'failed',
+        error_message: /the pull was stopped: only \d+ MiB were left on the disk of the Docker Engine/
+      })
+      await until(async () => (await freeOf(engine)) > before - 20 * mebi, 'the room to come back')
+    }
+  )
+})

@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto'
+import { type Database, definePlugin, kernel } from 'busbar/sdk'
+import { createTestKernel } from 'busbar/sdk/testing'
+import { test } from 'tap'
+import { BuildQueueStore } from '../queue/build-queue-store.js'
+import { OwnerTurnStore } from '../queue/owner-turn-store.js'
+
+/** The columns of deployments that turns are read from. */
+const deployments = {
+  name: '001-deployments',
+  phase: 'expand',
+  sql: `create table $schema.deployment (
+    id uuid primary key, project_id uuid not null, application_id uuid not null, status text not null,
+    started_at timestamptz not null default now(), seen_at timestamptz, begun_at timestamptz, queued_at timestamptz,
+    admitted_at timestamptz, waiting_for text, waiting_cause text)`
+} as const
+
+test('builds that wait hold no turn of their owner, and none begins beyond them', async t => {
+  let db: Database | undefined
+  const k = await createTestKernel({
+    inline: [
+      {
+        manifest: { id: 'turns', grants: ['database'] },
+        definition: definePlugin({
+          id: 'turns',
+          needs: { db: kernel.database },
+          migrations: [deployments],
+          start: ({ use }) => {
+            db = use.db
+            return {}
+          }
+        })
+      }
+    ]
+  })
+  t.teardown(async () => await k.close())
+  const { body } = await (await k.as.session()).post('/api/projects', { name: 'Turns', slug: 'turns' })
+  if (db === undefined) throw new Error('the plugin has not started')
+  const database = db
+  const now = new Date()
+  const add = async (status: string, set: { begun?: true; queued?: true; admitted?: true; waits?: true }) => {
+    const id = randomUUID()
+    await database.sql(
+      `insert into $schema.deployment (id, project_id, application_id, status, begun_at, queued_at, admitted_at, waiting_for)
+       values (:id, :project, :id, :status, :begun, :queued, :admitted, :waits)`,
+      {
+        id,
+        project: body.id,
+        status,
+        begun: set.begun ? now : null,
+        queued: set.queued ? now : null,
+        admitted: set.admitted ? now : null,
+        waits: set.waits ? 'waiting' : null
+      }
+    )
+    return id
+  }
+  const turns = new OwnerTurnStore(database)
+  const builds = new BuildQueueStore(database)
+  const state = async (id: string) =>
+    await database.transaction(async tx => ({
+      has: await turns.hasTurn(id, tx),
+      beside: await turns.countBeside(id, tx)
+    }))
+
+  const waiting = await add('pending', { waits: true })
+  for (let count = 0; count < 5; count++) await add('pending', { begun: true, queued: true, waits: true })
+  t.same(await state(waiting), { has: false, beside: 0 }, 'builds that wait are not under way')
+  t.same(
+    (await turns.due(6)).map(({ id }) => id),
+    [waiting]
+  )
+
+  const older = await add('pending', { queued: true, waits: true })
+  t.same(
+    await state(older),
+    { has: true, beside: 0 },
+    'one that an earlier release has put into the queue of builds'
+  )
+  t.same(
+    (await turns.due(6)).map(({ id }) => id),
+    [waiting],
+    'is left to that queue'
+  )
+  const rooms = async () =>
+    (await database.transaction(async tx => await builds.waiting(tx, 6))).map(({ has_room: room }) => room)
+  t.same(await rooms(), [true, true, true, true, true, true])
+
+  await add('pending', { queued: true, admitted: true })
+  await add('building', { begun: true, queued: true, admitted: true })
+  await add('deploying', { begun: true })
+  await add('deploying', { begun: true })
+  t.same(await state(waiting), { has: false, beside: 4 })
+  t.same(await rooms(), [true, true, false, false, false, false], 'as many as the owner may have under way')
+  await add('deploying', { begun: true })
+  await add('deploying', { begun: true })
+  t.same(await turns.due(6), [])
+  t.same(await rooms(), [false, false, false, false, false, false])
+})
