@@ -1,7 +1,10 @@
 import type { Readable } from 'node:stream'
 import { service } from 'busbar/sdk'
 
-/** Labels that say whose a thing is. Everything created carries them; clean-up works from them alone. */
+/**
+ * Whose a thing on the engine is. Everything created carries it in labels and is signed; what the runtime answers
+ * is verified, and never only what labels say.
+ */
 export interface Owner {
   readonly projectId?: string
   readonly applicationId?: string
@@ -45,10 +48,17 @@ export interface ContainerSpec {
   /** A read-only root gets a tmpfs on /tmp and /run. */
   readonly readonlyRootfs: boolean
   readonly healthCommand?: {
-    readonly command: string, readonly intervalSeconds: number, readonly timeoutSeconds: number
-    readonly retries: number, readonly startPeriodSeconds: number
+    readonly command: string
+    readonly intervalSeconds: number
+    readonly timeoutSeconds: number
+    readonly retries: number
+    readonly startPeriodSeconds: number
   }
-  readonly volumes?: ReadonlyArray<{ readonly volume: string, readonly path: string, readonly readOnly?: boolean }>
+  readonly volumes?: ReadonlyArray<{
+    readonly volume: string
+    readonly path: string
+    readonly readOnly?: boolean
+  }>
 }
 
 export interface ContainerState {
@@ -69,12 +79,16 @@ export interface ContainerState {
 
 export interface ImageInfo {
   readonly id: string
+  /** The names that it has on the engine, with their tags. Absent from a builder's result that does not say. */
+  readonly repoTags?: readonly string[]
   readonly repoDigests: readonly string[]
   /** TCP ports of EXPOSE, lowest first. */
   readonly exposedPorts: readonly number[]
   readonly sizeBytes: number
   /** Empty without one. Absent from a builder's result that does not say. */
   readonly entrypoint?: readonly string[]
+  /** Its ENV, by name. Absent from a builder's result that does not say. */
+  readonly environment?: Readonly<Record<string, string>>
   /** Its ONBUILD instructions, which a build on top of it carries out; absent without any. */
   readonly onBuild?: readonly string[]
   /** `linux/arm64`, where the machine of the engine is of another kind and runs it only by emulation, if at all. */
@@ -83,6 +97,22 @@ export interface ImageInfo {
   readonly builtFor?: Owner
   /** Of one that was just built: where its other stages ended, as short ids. The next build begins with them. */
   readonly stageEnds?: readonly string[]
+}
+
+/** A Dockerfile that the platform has written, from one that it has read. */
+export interface GeneratedSource {
+  /** What its author calls the Dockerfile, for errors. */
+  readonly name: string
+  /** One for each instruction, in order. */
+  readonly steps: ReadonlyArray<{
+    /** The instruction, as the engine says it before it carries it out. */
+    readonly text: string
+    /** The same for a reader of the log. */
+    readonly shown: string
+    /** In what is handed over, and in what the author has written; from 1. */
+    readonly line: number
+    readonly sourceLine: number
+  }>
 }
 
 export interface BuildOptions {
@@ -96,6 +126,11 @@ export interface BuildOptions {
    * them. Otherwise the engine adds them at the end, which costs a step (about 100 ms) each in every build.
    */
   readonly isLabelled?: true
+  /**
+   * What the engine says of its steps must equal these, else the build ends with 502 E_BUILD_DIFFERS. Its image has no
+   * name before that is certain. Errors speak of the author's lines. Goes with `isLabelled`.
+   */
+  readonly generated?: GeneratedSource
   readonly memoryBytes: number
   readonly cpus: number
   /** Processes and threads of one step; 4096 unless given. */
@@ -105,11 +140,20 @@ export interface BuildOptions {
 
 /** Codes of a failed `pull` that say nothing of the image: the registry itself could not be asked. */
 export const registryAwayCodes: readonly string[] = [
-  'E_REGISTRY_UNREACHABLE', 'E_REGISTRY_UNKNOWN', 'E_REGISTRY_TLS', 'E_REGISTRY_PLAIN_HTTP', 'E_REGISTRY_FAILING', 'E_REGISTRY_ANSWER'
+  'E_REGISTRY_UNREACHABLE',
+  'E_REGISTRY_UNKNOWN',
+  'E_REGISTRY_TLS',
+  'E_REGISTRY_PLAIN_HTTP',
+  'E_REGISTRY_FAILING',
+  'E_REGISTRY_ANSWER'
 ]
 
 /** Swap is never added. `processes`: with threads. */
-export interface ContainerCaps { readonly memoryBytes: number, readonly cpus: number, readonly processes: number }
+export interface ContainerCaps {
+  readonly memoryBytes: number
+  readonly cpus: number
+  readonly processes: number
+}
 
 /** Steps that no image needs, and that the next build may be glad of. */
 export interface KeptSteps {
@@ -118,12 +162,29 @@ export interface KeptSteps {
   /** So many of the others, each with the steps before it: the newest that were made after `after`. */
   readonly newest: number
   readonly after: Date
+  /** Those newest may take so much together, each beginning with its first step; absent: any. */
+  readonly newestBytes?: number
 }
 
-export interface VolumeUsage { readonly name: string, readonly sizeBytes: number }
+/** What a build that is under way has written on the engine. */
+export interface BuildUsage {
+  readonly owner: Owner
+  readonly bytes: number
+  /** It writes where it is not measured as well: to volumes. */
+  readonly isPartial: boolean
+}
+
+export interface VolumeUsage {
+  readonly name: string
+  readonly sizeBytes: number
+}
 
 /** Registry credentials for one pull. */
-export interface RegistryAuth { readonly username: string, readonly password: string, readonly serveraddress?: string }
+export interface RegistryAuth {
+  readonly username: string
+  readonly password: string
+  readonly serveraddress?: string
+}
 
 /** `[registry/]name[:tag][@digest]` as the engine takes it: in lower case, but for the host and the tag. */
 export const imageReferenceShape =
@@ -133,7 +194,7 @@ export const imageReferenceShape =
  * The host, with its port, that an image is pulled from and its credentials are sent to: `docker.io` for
  * `node` and `team/app`, `127.0.0.1:5000` for `127.0.0.1:5000/app`. In lower case, as hosts are compared.
  */
-export function registryOf (image: string): string {
+export function registryOf(image: string): string {
   const first = image.split('/', 1)[0] ?? ''
   // Engines since 23 take a name with a capital letter for a host as well.
   const isHost = image.includes('/') && (/[.:A-Z]/.test(first) || first === 'localhost')
@@ -150,8 +211,10 @@ export interface ContainerRuntime {
   info(): Promise<EngineInfo>
 
   /** Makes the project's bridge network `busbar-<slug>` (a /26 of BUSBAR_SUBNETS) unless it exists; its name. */
-  ensureNetwork(project: { readonly id: string, readonly slug: string }): Promise<string>
+  ensureNetwork(project: { readonly id: string; readonly slug: string }): Promise<string>
   removeNetwork(projectId: string): Promise<void>
+  /** The name of the network for steps of builds, which reach neither each other nor a project's containers; made unless it exists. */
+  buildNetwork(): Promise<string>
 
   /** Creates it and leaves it stopped; its id. A create whose start is refused is removed by the caller. */
   create(spec: ContainerSpec): Promise<string>
@@ -162,29 +225,52 @@ export interface ContainerRuntime {
   remove(containerId: string): Promise<void>
   rename(containerId: string, name: string): Promise<void>
   inspect(containerId: string): Promise<ContainerState | undefined>
-  /** Those whose labels hold every given id. */
+  /** Those that belong to every given id. */
   list(owner: Owner): Promise<readonly ContainerState[]>
   /** Where the platform reaches a port of a running container. */
-  dial(containerId: string, port: number): Promise<{ readonly host: string, readonly port: number }>
+  dial(containerId: string, port: number): Promise<{ readonly host: string; readonly port: number }>
+  /**
+   * Why the platform's machine cannot reach a running container, where that is so: it sends what is for the
+   * container another way. Null when it does not, or when it is not this machine that decides.
+   */
+  detour(containerId: string): Promise<string | null>
   /** The last lines of output, oldest first: evidence for a failed deploy. */
   tail(containerId: string, lines: number): Promise<readonly string[]>
 
   image(reference: string): Promise<ImageInfo | undefined>
-  images(owner: Owner): Promise<ReadonlyArray<{ readonly id: string, readonly tags: readonly string[] }>>
+  images(owner: Owner): Promise<ReadonlyArray<{ readonly id: string; readonly tags: readonly string[] }>>
   /** Unless it is gone. Removes a tag; the image with its last one. */
   removeImage(reference: string): Promise<void>
-  /** The labels of every image built for `owner`: its project and application. The deployment is in the tag. */
+  /**
+   * The labels of every image built for `owner`: its project and application, a signature, and every other reserved
+   * key with nothing in it. The deployment is in the tag. A build that gives a step others is ended: 422 E_BUILD_LABELS.
+   */
   imageLabels(owner: Owner): Promise<Readonly<Record<string, string>>>
-  /** `isBase`: for a build, which has no account; the words of a failure say so. */
-  pull(reference: string, options: { readonly auth?: RegistryAuth, readonly isBase?: true, readonly onLine: (line: string) => void, readonly signal: AbortSignal }): Promise<ImageInfo>
+  /** `isBase`: for a build, which has no account; the words of a failure say so. `platform` (`linux/amd64`): another than the machine's. */
+  pull(
+    reference: string,
+    options: {
+      readonly auth?: RegistryAuth
+      readonly isBase?: true
+      readonly platform?: string
+      readonly onLine: (line: string) => void
+      readonly signal: AbortSignal
+    }
+  ): Promise<ImageInfo>
   /** Builds with the classic builder, whose memory and CPU caps hold. `context` is an uncompressed tar. */
-  build(context: Readable, options: BuildOptions, progress: { readonly onLine: (line: string) => void, readonly signal: AbortSignal }): Promise<ImageInfo>
+  build(
+    context: Readable,
+    options: BuildOptions,
+    progress: { readonly onLine: (line: string) => void; readonly signal: AbortSignal }
+  ): Promise<ImageInfo>
 
   /**
    * The containers in which steps of builds for `owner` run, or ran when the build was cut off: `remove` takes
-   * them. Only a build that is under way needs them.
+   * them, and no other method. Only a build that is under way needs them.
    */
-  buildSteps(owner: Owner): Promise<ReadonlyArray<{ readonly id: string, readonly owner: Owner }>>
+  buildSteps(owner: Owner): Promise<ReadonlyArray<{ readonly id: string; readonly owner: Owner }>>
+  /** Of each `build` that runs by this process, measured now. */
+  buildUsage(): Promise<readonly BuildUsage[]>
   /** What builds for `owner` have left on the engine that no image and no container needs: steps without a name. */
   buildCacheBytes(owner: Owner): Promise<number>
   /** Removes it, but for `keep`. What a build that runs now has made may be among it. */
@@ -194,13 +280,17 @@ export interface ContainerRuntime {
 
   /**
    * Caps each container that is made with `label` (`author=pack`) from now on, until `signal` aborts, whoever
-   * makes it: for programs that start containers and have no option for it. Ours are left alone.
+   * makes it: for programs that start containers and have no option for it. Those of platforms are left alone.
    */
-  capLabelled(label: string, caps: ContainerCaps, options: { readonly signal: AbortSignal, readonly onRefusal: (reason: string) => void }): Promise<void>
+  capLabelled(
+    label: string,
+    caps: ContainerCaps,
+    options: { readonly signal: AbortSignal; readonly onRefusal: (reason: string) => void }
+  ): Promise<void>
 
   /** Makes a named volume unless it exists; 409 E_VOLUME_FOREIGN when it exists with another owner. */
   ensureVolume(name: string, owner: Owner): Promise<void>
-  /** Those whose labels hold every given id. Measuring makes the engine walk through all its volumes. */
+  /** Those that belong to every given id. Measuring makes the engine walk through all its volumes. */
   volumes(owner: Owner): Promise<readonly VolumeUsage[]>
   /** Does nothing when it is gone; 409 E_VOLUME_FOREIGN or E_VOLUME_IN_USE. */
   removeVolume(name: string): Promise<void>
@@ -211,15 +301,23 @@ export interface ContainerRuntime {
   events(signal: AbortSignal): AsyncIterable<ContainerEvent>
 }
 /** A time in which the engine was away, as it was seen from here. */
-export interface EngineOutage { readonly lostAt: Date, readonly backAt: Date }
+export interface EngineOutage {
+  readonly lostAt: Date
+  readonly backAt: Date
+}
 
 export type ContainerEvent =
   /**
    * The engine is there (again): what is known of containers is to be compared with what it holds. `outage`: it
    * had been there and went away meanwhile, so it may have been killed and started again.
    */
-  | { readonly kind: 'resync', readonly outage?: EngineOutage }
-  | { readonly kind: 'container', readonly action: 'start' | 'restart' | 'stop' | 'die' | 'oom' | 'healthy' | 'unhealthy' | 'destroy'
-    readonly containerId: string, readonly owner: Owner, readonly exitCode: number | null }
+  | { readonly kind: 'resync'; readonly outage?: EngineOutage }
+  | {
+      readonly kind: 'container'
+      readonly action: 'start' | 'restart' | 'stop' | 'die' | 'oom' | 'healthy' | 'unhealthy' | 'destroy'
+      readonly containerId: string
+      readonly owner: Owner
+      readonly exitCode: number | null
+    }
 
 export const containerRuntime = service<ContainerRuntime>('runtime-docker.containers')

@@ -25,22 +25,47 @@ export interface BuildSteps {
  * What builds of the owner have left that nothing needs: steps without a name on which no image is built
  * that is kept. A step that a kept image continues is part of that image, and costs nothing beside it.
  */
-export function unneededSteps (images: readonly ListedImage[], { newest, after }: Pick<KeptSteps, 'newest' | 'after'> = { newest: 0, after: new Date(0) }): BuildSteps {
+export function unneededSteps(
+  images: readonly ListedImage[],
+  { newest, after, newestBytes = Infinity }: Omit<KeptSteps, 'ends'> = { newest: 0, after: new Date(0) }
+): BuildSteps {
   const byId = new Map(images.map(image => [image.id, image]))
   const kept = new Set<string>()
-  const keep = (image: ListedImage): void => {
-    for (let at: ListedImage | undefined = image; at !== undefined && !kept.has(at.id); at = byId.get(at.parentId)) kept.add(at.id)
+  /** It and what it continues, the first one first, as far as none of it is kept. */
+  const chainOf = (image: ListedImage): ListedImage[] => {
+    const chain: ListedImage[] = []
+    for (
+      let at: ListedImage | undefined = image;
+      at !== undefined && !kept.has(at.id);
+      at = byId.get(at.parentId)
+    )
+      chain.push(at)
+    return chain.reverse()
   }
-  for (const image of images) if (!image.isOwned || image.isUsed) keep(image)
+  for (const image of images)
+    if (!image.isOwned || image.isUsed) for (const { id } of chainOf(image)) kept.add(id)
   const continued = new Set(images.map(({ parentId }) => parentId))
-  const fresh = images.filter(image => !kept.has(image.id) && !continued.has(image.id) && image.createdAt > after)
-  for (const image of fresh.sort((a, b) => Number(b.createdAt) - Number(a.createdAt)).slice(0, newest)) keep(image)
+  const fresh = images.filter(
+    image => !kept.has(image.id) && !continued.has(image.id) && image.createdAt > after
+  )
+  let spareBytes = newestBytes
+  for (const tip of fresh.sort((a, b) => Number(b.createdAt) - Number(a.createdAt)).slice(0, newest)) {
+    for (const step of chainOf(tip)) {
+      const bytes = ownBytes(step, byId.get(step.parentId))
+      if (bytes > spareBytes) break
+      spareBytes -= bytes
+      kept.add(step.id)
+    }
+  }
   const depth = (image: ListedImage): number => {
     let steps = 0
     for (let at = byId.get(image.parentId); at !== undefined; at = byId.get(at.parentId)) steps++
     return steps
   }
-  const unneeded = images.filter(({ id }) => !kept.has(id)).map(image => ({ image, depth: depth(image) })).sort((a, b) => b.depth - a.depth)
+  const unneeded = images
+    .filter(({ id }) => !kept.has(id))
+    .map(image => ({ image, depth: depth(image) }))
+    .sort((a, b) => b.depth - a.depth)
   return {
     ids: unneeded.map(({ image }) => image.id),
     bytes: unneeded.reduce((sum, { image }) => sum + ownBytes(image, byId.get(image.parentId)), 0)
@@ -48,7 +73,7 @@ export function unneededSteps (images: readonly ListedImage[], { newest, after }
 }
 
 /** What it adds to the one it continues. Of one that is not listed the size is not known, so nothing is claimed. */
-function ownBytes (image: ListedImage, parent: ListedImage | undefined): number {
+function ownBytes(image: ListedImage, parent: ListedImage | undefined): number {
   if (parent !== undefined) return Math.max(0, image.sizeBytes - parent.sizeBytes)
   return image.parentId === '' ? image.sizeBytes : 0
 }

@@ -1,6 +1,7 @@
 import type Docker from 'dockerode'
 import type { ContainerSpec } from './api.js'
-import { instanceLabel, ownerLabels } from './labels.js'
+import type { Identity } from './identity.js'
+import type { Labels } from './labels.js'
 
 const nanosecondsPerSecond = 1e9
 
@@ -10,8 +11,17 @@ const pidsLimit = 4096
 /** How long a container may take to end when the engine itself stops it. */
 const stopGraceSeconds = 30
 
+/**
+ * Where memory runs out, an application ends before the platform, its PostgreSQL and the engine, whose score is 0 or
+ * less: most have no limit of their own.
+ */
+const killedFirst = 500
+
 // Any user may write there, as on an ordinary machine; memory used counts against the container's limit.
-const scratch = { '/tmp': 'rw,exec,nosuid,nodev,size=256m,mode=1777', '/run': 'rw,nosuid,nodev,size=64m,mode=1777' }
+const scratch = {
+  '/tmp': 'rw,exec,nosuid,nodev,size=256m,mode=1777',
+  '/run': 'rw,nosuid,nodev,size=64m,mode=1777'
+}
 
 /**
  * What is meant of a container is kept where it survives every crash: in the engine. One that should run carries
@@ -19,9 +29,13 @@ const scratch = { '/tmp': 'rw,exec,nosuid,nodev,size=256m,mode=1777', '/run': 'r
  */
 export const restartPolicies = { shouldRun: { Name: 'unless-stopped' }, stopped: { Name: 'no' } } as const
 
-/** What the engine is asked to create: hardened unless the spec says otherwise. */
-export function containerOptions (spec: ContainerSpec, instanceId: string): Docker.ContainerCreateOptions {
-  const labels = { ...ownerLabels(spec.owner), [instanceLabel]: instanceId }
+/** What the engine is asked to create: hardened unless the spec says otherwise. `imageLabels`: those of its image. */
+export function containerOptions(
+  spec: ContainerSpec,
+  identity: Identity,
+  imageLabels: Labels | null | undefined
+): Docker.ContainerCreateOptions {
+  const { labels, mark } = identity.ofContainer(spec.owner, imageLabels)
   return {
     name: spec.name,
     Image: spec.image,
@@ -32,6 +46,8 @@ export function containerOptions (spec: ContainerSpec, instanceId: string): Dock
     StopTimeout: stopGraceSeconds,
     ...(spec.healthCommand === undefined ? {} : { Healthcheck: healthCheck(spec.healthCommand) }),
     HostConfig: {
+      // The client's own note, which the engine keeps and nothing else reads: here it says whose the container is.
+      ContainerIDFile: mark,
       NetworkMode: spec.network,
       Init: true,
       CapDrop: spec.caps === 'minimal' ? ['ALL'] : [],
@@ -39,6 +55,7 @@ export function containerOptions (spec: ContainerSpec, instanceId: string): Dock
       ReadonlyRootfs: spec.readonlyRootfs,
       ...(spec.readonlyRootfs ? { Tmpfs: scratch } : {}),
       PidsLimit: pidsLimit,
+      OomScoreAdj: killedFirst,
       // Swap is the difference between the two: none.
       ...(spec.memoryLimit > 0 ? { Memory: spec.memoryLimit, MemorySwap: spec.memoryLimit } : {}),
       ...(spec.cpuLimit > 0 ? { NanoCpus: Math.round(spec.cpuLimit * 1e9) } : {}),
@@ -49,14 +66,18 @@ export function containerOptions (spec: ContainerSpec, instanceId: string): Dock
         Source: volume,
         Target: path,
         ReadOnly: readOnly ?? false,
-        VolumeOptions: { NoCopy: false, Labels: labels, DriverConfig: { Name: 'local', Options: {} } }
+        VolumeOptions: {
+          NoCopy: false,
+          Labels: identity.ofVolume(spec.owner, volume),
+          DriverConfig: { Name: 'local', Options: {} }
+        }
       }))
     },
     NetworkingConfig: { EndpointsConfig: { [spec.network]: {} } }
   }
 }
 
-function healthCheck (check: NonNullable<ContainerSpec['healthCommand']>): Docker.HealthConfig {
+function healthCheck(check: NonNullable<ContainerSpec['healthCommand']>): Docker.HealthConfig {
   return {
     Test: ['CMD-SHELL', check.command],
     Interval: check.intervalSeconds * nanosecondsPerSecond,

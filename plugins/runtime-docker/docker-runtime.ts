@@ -1,31 +1,51 @@
+import type { Readable } from 'node:stream'
 import type { Clock, Log } from 'busbar/sdk'
 import type Docker from 'dockerode'
-import type { Readable } from 'node:stream'
 import type {
-  BuildOptions, ContainerEvent, ContainerRuntime, ContainerSpec, ContainerState, EngineInfo, EngineOutage, ImageInfo, KeptSteps, Owner, VolumeUsage
+  BuildOptions,
+  BuildUsage,
+  ContainerEvent,
+  ContainerRuntime,
+  ContainerSpec,
+  ContainerState,
+  EngineInfo,
+  EngineOutage,
+  ImageInfo,
+  KeptSteps,
+  Owner,
+  VolumeUsage
 } from './api.js'
+import { BridgeNetworks } from './bridge-networks.js'
+import { BuildNetwork } from './build-network.js'
 import { containerOptions, restartPolicies } from './container-options.js'
+import { ContainerOwners } from './container-owners.js'
 import { containerState } from './container-state.js'
 import { commandEnvironment, findEngine, isOnThisMachine } from './engine-address.js'
 import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
 import { engineEvents } from './engine-events.js'
+import { HostLimits, type LimitState } from './host/host-limits.js'
+import { engineRanges, hostRanges, type RoutedRange } from './host-ranges.js'
+import { Identity, type Signatures } from './identity.js'
 import { Images } from './images.js'
 import { guardLabelled } from './label-guard.js'
-import { imageLabels, instanceLabel, ownerFilter } from './labels.js'
+import { instanceLabel, isAmong, ownerFilter } from './labels.js'
 import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
 import { problems } from './problems.js'
 import { ProjectNetworks } from './project-network.js'
-import { isStepContainer, stepContainers } from './step-containers.js'
+import { detourTo } from './route-check.js'
+import { stepContainers, stepOwnerOf } from './step-containers.js'
 import { Volumes } from './volumes.js'
 
-export interface RuntimeDependencies {
+interface RuntimeDependencies {
   /** Tells this platform's things from those of another on the same engine. */
   readonly instanceId: string
+  /** Proves what is ours: labels say it of anything. */
+  readonly signatures: Signatures
   readonly clock: Clock
   readonly log: Log
-  /** DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, BUSBAR_SUBNETS, API_CONTAINER_NAME. */
+  /** DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, BUSBAR_SUBNETS, HOST_PORTS_FOR_CONTAINERS, API_CONTAINER_NAME. */
   readonly environment: (name: string) => string | undefined
 }
 
@@ -37,22 +57,54 @@ const maxTailLines = 2000
 /** Containers through the API of one Docker Engine. */
 export class DockerRuntime implements ContainerRuntime {
   readonly #engine: EngineClient
+  readonly #identity: Identity
+  readonly #owners: ContainerOwners
   readonly #images: Images
+  readonly #bridges: BridgeNetworks
   readonly #networks: ProjectNetworks
+  readonly #buildNetwork: BuildNetwork
+  readonly #limits: HostLimits
   readonly #platform: PlatformContainer
   readonly #volumes: Volumes
 
-  constructor (private readonly dependencies: RuntimeDependencies) {
-    const { environment, instanceId } = dependencies
-    this.#engine = new EngineClient(environment)
-    this.#images = new Images(this.#engine, instanceId)
-    this.#networks = new ProjectNetworks(this.#engine, instanceId, environment('BUSBAR_SUBNETS'))
-    this.#volumes = new Volumes(this.#engine, instanceId, dependencies.clock)
+  constructor(private readonly dependencies: RuntimeDependencies) {
+    const { environment, instanceId, log } = dependencies
+    const engine = new EngineClient(environment)
+    const identity = new Identity(instanceId, dependencies.signatures)
+    this.#engine = engine
+    this.#identity = identity
+    this.#owners = new ContainerOwners(engine, identity, log)
+    this.#limits = new HostLimits({
+      engine,
+      instanceId,
+      log,
+      ports: environment('HOST_PORTS_FOR_CONTAINERS')
+    })
+    this.#bridges = new BridgeNetworks({
+      engine,
+      instanceId,
+      identity,
+      limits: this.#limits,
+      routes: async () => await this.#routes(),
+      pools: environment('BUSBAR_SUBNETS')
+    })
+    this.#networks = new ProjectNetworks(this.#bridges, identity)
+    this.#buildNetwork = new BuildNetwork(this.#bridges, instanceId)
+    this.#images = new Images({
+      engine,
+      instanceId,
+      identity,
+      network: async () => await this.#buildNetwork.ensure()
+    })
+    this.#volumes = new Volumes(engine, instanceId, identity, dependencies.clock)
     this.#platform = new PlatformContainer(this.#engine, ownContainerNames(environment))
   }
 
-  async info (): Promise<EngineInfo> {
-    const [version, engine] = await this.#engine.call('describe itself', async docker => await Promise.all([docker.version(), docker.info()]))
+  async info(): Promise<EngineInfo> {
+    const [version, engine] = await this.#engine.call(
+      'describe itself',
+      async docker => await Promise.all([docker.version(), docker.info()])
+    )
     return {
       version: version.Version,
       apiVersion: version.ApiVersion,
@@ -60,20 +112,51 @@ export class DockerRuntime implements ContainerRuntime {
       cores: Number(engine.NCPU),
       memoryBytes: Number(engine.MemTotal),
       dataRoot: String(engine.DockerRootDir),
-      place: await this.#platform.isKnown() ? 'around' : isOnThisMachine(findEngine(this.dependencies.environment)) ? 'here' : 'elsewhere'
+      place: await this.#place()
     }
   }
 
-  async ensureNetwork (project: { readonly id: string, readonly slug: string }): Promise<string> {
+  async #place(): Promise<EngineInfo['place']> {
+    return (await this.#platform.isKnown())
+      ? 'around'
+      : isOnThisMachine(findEngine(this.dependencies.environment))
+        ? 'here'
+        : 'elsewhere'
+  }
+
+  async ensureNetwork(project: { readonly id: string; readonly slug: string }): Promise<string> {
     return await this.#networks.ensure(project)
   }
 
-  async removeNetwork (projectId: string): Promise<void> {
+  async removeNetwork(projectId: string): Promise<void> {
     await this.#networks.remove(projectId, async networkId => await this.#platform.leave(networkId))
+    if ((await this.#networks.owners()).length > 0) return
+    // With the last project goes what is there for all of them.
+    await this.#buildNetwork.remove()
+    await this.#limits.refresh().catch((error: unknown) => {
+      this.dependencies.log.warn(
+        { err: error },
+        'what is left of the rules for networks that are gone is not taken away'
+      )
+    })
+  }
+
+  async buildNetwork(): Promise<string> {
+    return await this.#buildNetwork.ensure()
+  }
+
+  /** Whether containers of this installation are kept from the machine they run on. */
+  get hostLimits(): LimitState {
+    return this.#limits.state
+  }
+
+  /** See `HostLimits.refresh`. */
+  async limitHost(): Promise<void> {
+    await this.#limits.refresh()
   }
 
   /** The projects that have a network on the engine. */
-  async networkOwners (): Promise<readonly string[]> {
+  async networkOwners(): Promise<readonly string[]> {
     return await this.#networks.owners()
   }
 
@@ -81,196 +164,292 @@ export class DockerRuntime implements ContainerRuntime {
    * Undoes what the death of an engine does beyond its own end. Started again, it stops the containers that
    * have outlived it as if a person had.
    */
-  async recover (outage: EngineOutage): Promise<void> {
-    await recoverContainers({ engine: this.#engine, ...this.dependencies }, outage)
+  async recover(outage: EngineOutage): Promise<void> {
+    await recoverContainers({ engine: this.#engine, owners: this.#owners, ...this.dependencies }, outage)
   }
 
-  async create (spec: ContainerSpec): Promise<string> {
-    const options = containerOptions(spec, this.dependencies.instanceId)
-    const { id } = await this.#engine.call(`create the container ${spec.name}`, async docker => await docker.createContainer(options), {
-      explain: ({ statusCode, words }) => {
-        if (statusCode === 404 && /no such image/i.test(words)) return problems.imageMissing({ image: spec.image })
-        if (statusCode === 409 && /already in use/i.test(words)) return problems.nameTaken({ name: spec.name, reason: words })
-        return undefined
+  async create(spec: ContainerSpec): Promise<string> {
+    const { name, ...body } = containerOptions(spec, this.#identity, await this.#images.labels(spec.image))
+    // dockerode would put all of it into the address too, which the engine writes into its log and of which it takes 1 MiB.
+    const options: Docker.ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
+      _query: { name },
+      _body: body
+    }
+    const { id } = await this.#engine.call(
+      `create the container ${spec.name}`,
+      async docker => await docker.createContainer(options),
+      {
+        explain: ({ statusCode, words }) => {
+          if (statusCode === 404 && /no such image/i.test(words))
+            return problems.imageMissing({ image: spec.image })
+          if (statusCode === 409 && /already in use/i.test(words))
+            return problems.nameTaken({ name: spec.name, reason: words })
+          return undefined
+        }
       }
-    })
+    )
     return id
   }
 
-  async start (containerId: string): Promise<void> {
-    const seen = await this.#owned(containerId)
+  async start(containerId: string): Promise<void> {
+    const seen = await this.#own(containerId)
     if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
-    if (seen.HostConfig.RestartPolicy?.Name !== restartPolicies.shouldRun.Name) await this.#mean(containerId, 'shouldRun')
-    await this.#engine.call(`start the container ${short(containerId)}`, async docker => { await docker.getContainer(containerId).start() }, {
-      absent: [304],
-      patient: true,
-      explain: ({ statusCode, words }) =>
-        statusCode === 404 && /no such container/i.test(words) ? problems.containerMissing({ container: short(containerId) }) : undefined
-    })
+    if (seen.HostConfig.RestartPolicy?.Name !== restartPolicies.shouldRun.Name)
+      await this.#mean(containerId, 'shouldRun')
+    await this.#engine.call(
+      `start the container ${short(containerId)}`,
+      async docker => {
+        await docker.getContainer(containerId).start()
+      },
+      {
+        absent: [304],
+        patient: true,
+        explain: ({ statusCode, words }) =>
+          statusCode === 404 && /no such container/i.test(words)
+            ? problems.containerMissing({ container: short(containerId) })
+            : undefined
+      }
+    )
   }
 
-  async stop (containerId: string, graceSeconds: number): Promise<void> {
-    if (await this.#owned(containerId) === undefined) return
+  async stop(containerId: string, graceSeconds: number): Promise<void> {
+    if ((await this.#own(containerId)) === undefined) return
     await this.#mean(containerId, 'stopped')
-    await this.#engine.call(`stop the container ${short(containerId)}`, async docker => {
-      await docker.getContainer(containerId).stop({ t: graceSeconds })
-    }, { absent: [304, 404], patient: true })
+    await this.#engine.call(
+      `stop the container ${short(containerId)}`,
+      async docker => {
+        await docker.getContainer(containerId).stop({ t: graceSeconds })
+      },
+      { absent: [304, 404], patient: true }
+    )
   }
 
-  async remove (containerId: string): Promise<void> {
-    if (await this.#owned(containerId) === undefined) return
-    const removed = await this.#engine.call(`remove the container ${short(containerId)}`, async docker => {
-      await docker.getContainer(containerId).remove({ force: true, v: true })
-      return true
-    }, { absent: [404, 409], patient: true })
+  async remove(containerId: string): Promise<void> {
+    if ((await this.#own(containerId, { orStep: true })) === undefined) return
+    const removed = await this.#engine.call(
+      `remove the container ${short(containerId)}`,
+      async docker => {
+        await docker.getContainer(containerId).remove({ force: true, v: true })
+        return true
+      },
+      { absent: [404, 409], patient: true }
+    )
     // 409: somebody else is removing it already.
     if (removed === undefined) await this.#untilGone(containerId)
   }
 
-  async rename (containerId: string, name: string): Promise<void> {
-    const seen = await this.#owned(containerId)
+  async rename(containerId: string, name: string): Promise<void> {
+    const seen = await this.#own(containerId)
     if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
     if (seen.Name === `/${name}`) return
-    await this.#engine.call(`rename the container ${short(containerId)} to ${name}`, async docker => {
-      await docker.getContainer(containerId).rename({ name })
-    }, {
-      explain: ({ statusCode, words }) => {
-        if (statusCode === 404) return problems.containerMissing({ container: short(containerId) })
-        if (statusCode === 409 && /already in use/i.test(words)) return problems.nameTaken({ name, reason: words })
-        return undefined
+    await this.#engine.call(
+      `rename the container ${short(containerId)} to ${name}`,
+      async docker => {
+        await docker.getContainer(containerId).rename({ name })
+      },
+      {
+        explain: ({ statusCode, words }) => {
+          if (statusCode === 404) return problems.containerMissing({ container: short(containerId) })
+          if (statusCode === 409 && /already in use/i.test(words))
+            return problems.nameTaken({ name, reason: words })
+          return undefined
+        }
       }
-    })
+    )
   }
 
-  async inspect (containerId: string): Promise<ContainerState | undefined> {
+  async inspect(containerId: string): Promise<ContainerState | undefined> {
     const seen = await this.#inspect(containerId)
-    return seen === undefined ? undefined : containerState(seen, this.dependencies.instanceId)
+    const owner = seen === undefined ? undefined : this.#owners.ofInspected(seen)
+    return seen === undefined || owner === undefined ? undefined : containerState(seen, owner)
   }
 
-  async list (owner: Owner): Promise<readonly ContainerState[]> {
+  async list(owner: Owner): Promise<readonly ContainerState[]> {
     const label = [`${instanceLabel}=${this.dependencies.instanceId}`, ...ownerFilter(owner)]
-    const found = await this.#engine.call('list containers', async docker => await docker.listContainers({ all: true, filters: { label } }))
+    const found = await this.#engine.call(
+      'list containers',
+      async docker => await docker.listContainers({ all: true, filters: { label } })
+    )
     const states: ContainerState[] = []
     for (let at = 0; at < found.length; at += inspectedAtOnce) {
-      const batch = await Promise.all(found.slice(at, at + inspectedAtOnce).map(async ({ Id }) => await this.inspect(Id)))
-      states.push(...batch.filter(state => state !== undefined))
+      const batch = await Promise.all(
+        found.slice(at, at + inspectedAtOnce).map(async ({ Id }) => await this.inspect(Id))
+      )
+      states.push(...batch.filter(state => state !== undefined).filter(state => isAmong(owner, state.owner)))
     }
     return states
   }
 
-  async dial (containerId: string, port: number): Promise<{ readonly host: string, readonly port: number }> {
-    const seen = await this.#inspect(containerId)
+  async dial(containerId: string, port: number): Promise<{ readonly host: string; readonly port: number }> {
+    const seen = await this.#own(containerId)
     if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
-    if (!seen.State.Running) throw problems.containerNotRunning({ container: short(containerId), status: seen.State.Status })
-    const connected = Object.entries(seen.NetworkSettings.Networks).filter(([, { IPAddress }]) => IPAddress !== '')
-    const [network, endpoint] = connected.find(([name]) => name === seen.HostConfig.NetworkMode) ?? connected[0] ?? []
-    if (network === undefined || endpoint === undefined) throw problems.containerUnconnected({ container: short(containerId) })
+    if (!seen.State.Running)
+      throw problems.containerNotRunning({ container: short(containerId), status: seen.State.Status })
+    const connected = Object.entries(seen.NetworkSettings.Networks).filter(
+      ([, { IPAddress }]) => IPAddress !== ''
+    )
+    const [network, endpoint] =
+      connected.find(([name]) => name === seen.HostConfig.NetworkMode) ?? connected[0] ?? []
+    if (network === undefined || endpoint === undefined)
+      throw problems.containerUnconnected({ container: short(containerId) })
     await this.#platform.join(network)
     return { host: endpoint.IPAddress, port }
   }
 
-  async tail (containerId: string, lines: number): Promise<readonly string[]> {
-    const wanted = Math.min(lines, maxTailLines)
+  async detour(containerId: string): Promise<string | null> {
     const seen = await this.#inspect(containerId)
+    // What is sent to an engine on another machine leaves this one by some other way in any case.
+    if (seen?.State.Running !== true || (await this.#place()) === 'elsewhere') return null
+    const network = seen.HostConfig.NetworkMode ?? ''
+    const endpoint = seen.NetworkSettings.Networks[network]
+    if (endpoint === undefined || endpoint.IPAddress === '') return null
+    return await detourTo({ network, address: endpoint.IPAddress, prefix: endpoint.IPPrefixLen })
+  }
+
+  async tail(containerId: string, lines: number): Promise<readonly string[]> {
+    const wanted = Math.min(lines, maxTailLines)
+    const seen = await this.#own(containerId)
     if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
-    const output = await this.#engine.call(`read the output of the container ${short(containerId)}`, async docker =>
-      await docker.getContainer(containerId).logs({ follow: false, stdout: true, stderr: true, tail: wanted }), { absent: [404] })
+    const output = await this.#engine.call(
+      `read the output of the container ${short(containerId)}`,
+      async docker =>
+        await docker
+          .getContainer(containerId)
+          .logs({ follow: false, stdout: true, stderr: true, tail: wanted }),
+      { absent: [404] }
+    )
     return output === undefined ? [] : containerLines(Buffer.from(output), seen.Config.Tty).slice(-wanted)
   }
 
-  async image (reference: string): Promise<ImageInfo | undefined> {
+  async image(reference: string): Promise<ImageInfo | undefined> {
     return await this.#images.find(reference)
   }
 
-  async images (owner: Owner): Promise<ReadonlyArray<{ readonly id: string, readonly tags: readonly string[] }>> {
+  async images(
+    owner: Owner
+  ): Promise<ReadonlyArray<{ readonly id: string; readonly tags: readonly string[] }>> {
     return await this.#images.list(owner)
   }
 
-  async removeImage (reference: string): Promise<void> {
+  async removeImage(reference: string): Promise<void> {
     await this.#images.remove(reference)
   }
 
-  async imageLabels (owner: Owner): Promise<Readonly<Record<string, string>>> {
-    return imageLabels(owner, this.dependencies.instanceId)
+  async imageLabels(owner: Owner): Promise<Readonly<Record<string, string>>> {
+    return this.#identity.ofImage(owner)
   }
 
-  async pull (reference: string, options: Parameters<ContainerRuntime['pull']>[1]): Promise<ImageInfo> {
+  async pull(reference: string, options: Parameters<ContainerRuntime['pull']>[1]): Promise<ImageInfo> {
     return await this.#images.pull(reference, options)
   }
 
-  async build (context: Readable, options: BuildOptions, progress: Parameters<ContainerRuntime['build']>[2]): Promise<ImageInfo> {
+  async build(
+    context: Readable,
+    options: BuildOptions,
+    progress: Parameters<ContainerRuntime['build']>[2]
+  ): Promise<ImageInfo> {
     return await this.#images.build(context, options, progress)
   }
 
-  async buildSteps (owner: Owner): Promise<ReadonlyArray<{ readonly id: string, readonly owner: Owner }>> {
-    return await stepContainers(this.#engine, this.dependencies.instanceId, owner)
+  async buildSteps(owner: Owner): Promise<ReadonlyArray<{ readonly id: string; readonly owner: Owner }>> {
+    return await stepContainers(
+      this.#engine,
+      { instanceId: this.dependencies.instanceId, identity: this.#identity },
+      owner
+    )
   }
 
-  async buildCacheBytes (owner: Owner): Promise<number> {
+  async buildUsage(): Promise<readonly BuildUsage[]> {
+    return await this.#images.usage()
+  }
+
+  async buildCacheBytes(owner: Owner): Promise<number> {
     return await this.#images.cacheBytes(owner)
   }
 
-  async clearBuildCache (owner: Owner, keep?: KeptSteps): Promise<void> {
+  async clearBuildCache(owner: Owner, keep?: KeptSteps): Promise<void> {
     await this.#images.clearCache(owner, keep)
   }
 
-  async commandEnvironment (): Promise<Readonly<Record<string, string>>> {
+  async commandEnvironment(): Promise<Readonly<Record<string, string>>> {
     return commandEnvironment(findEngine(this.dependencies.environment))
   }
 
-  async ensureVolume (name: string, owner: Owner): Promise<void> {
+  async ensureVolume(name: string, owner: Owner): Promise<void> {
     await this.#volumes.ensure(name, owner)
   }
 
-  async volumes (owner: Owner): Promise<readonly VolumeUsage[]> {
+  async volumes(owner: Owner): Promise<readonly VolumeUsage[]> {
     return await this.#volumes.list(owner)
   }
 
-  async removeVolume (name: string): Promise<void> {
+  async removeVolume(name: string): Promise<void> {
     await this.#volumes.remove(name)
   }
 
-  async releaseVolume (name: string): Promise<void> {
+  async releaseVolume(name: string): Promise<void> {
     await this.#volumes.release(name)
   }
 
-  async capLabelled (...[label, caps, options]: Parameters<ContainerRuntime['capLabelled']>): Promise<void> {
+  async capLabelled(...[label, caps, options]: Parameters<ContainerRuntime['capLabelled']>): Promise<void> {
     await guardLabelled(this.#engine, label, caps, options)
   }
 
-  events (signal: AbortSignal): AsyncIterable<ContainerEvent> {
+  events(signal: AbortSignal): AsyncIterable<ContainerEvent> {
     const { instanceId, clock, log } = this.dependencies
-    return engineEvents({ engine: this.#engine, instanceId, clock, log }, signal)
+    return engineEvents({ engine: this.#engine, owners: this.#owners, instanceId, clock, log }, signal)
   }
 
-  async #inspect (containerId: string): Promise<Docker.ContainerInspectInfo | undefined> {
-    if (!isContainerName(containerId)) return undefined
-    return await this.#engine.call(`inspect the container ${short(containerId)}`, async docker =>
-      await docker.getContainer(containerId).inspect(), { absent: [404] })
-  }
-
-  /** See `restartPolicies`. Neither a full disk nor a removal under way keeps a container from being stopped. */
-  async #mean (containerId: string, what: keyof typeof restartPolicies): Promise<void> {
-    await this.#engine.call(`note what is meant of the container ${short(containerId)}`, async docker => {
-      await docker.getContainer(containerId).update({ RestartPolicy: restartPolicies[what] })
-    }, { absent: [404] }).catch((error: unknown) => {
-      this.dependencies.log.info({ err: error, containerId }, 'a crash of the engine may undo this start or stop')
+  async #routes(): Promise<readonly RoutedRange[]> {
+    if ((await this.#place()) === 'here') return await hostRanges()
+    return await engineRanges(this.#engine, this.dependencies.instanceId).catch((error: unknown) => {
+      this.dependencies.log.warn(
+        { err: error },
+        "the routes of the engine's machine cannot be read: the ranges of new networks are chosen without them"
+      )
+      return []
     })
   }
 
-  /** Undefined when it is gone; refuses what another platform, or a person, has made. */
-  async #owned (containerId: string): Promise<Docker.ContainerInspectInfo | undefined> {
-    const seen = await this.#inspect(containerId)
-    const { instanceId } = this.dependencies
-    if (seen !== undefined && seen.Config.Labels[instanceLabel] !== instanceId && !isStepContainer(seen, instanceId)) {
-      throw problems.containerForeign({ container: seen.Name.slice(1) })
-    }
-    return seen
+  async #inspect(containerId: string): Promise<Docker.ContainerInspectInfo | undefined> {
+    if (!isContainerName(containerId)) return undefined
+    return await this.#engine.call(
+      `inspect the container ${short(containerId)}`,
+      async docker => await docker.getContainer(containerId).inspect(),
+      { absent: [404] }
+    )
   }
 
-  async #untilGone (containerId: string): Promise<void> {
-    for (let waited = 0; await this.#inspect(containerId) !== undefined; waited += removalPollMs) {
-      if (waited >= removalSeconds * 1000) throw problems.removalStuck({ container: short(containerId), seconds: removalSeconds })
+  /** See `restartPolicies`. Neither a full disk nor a removal under way keeps a container from being stopped. */
+  async #mean(containerId: string, what: keyof typeof restartPolicies): Promise<void> {
+    await this.#engine
+      .call(
+        `note what is meant of the container ${short(containerId)}`,
+        async docker => {
+          await docker.getContainer(containerId).update({ RestartPolicy: restartPolicies[what] })
+        },
+        { absent: [404] }
+      )
+      .catch((error: unknown) => {
+        this.dependencies.log.info(
+          { err: error, containerId },
+          'a crash of the engine may undo this start or stop'
+        )
+      })
+  }
+
+  /** Undefined when it is gone; refuses what another platform, a build or a person has made. */
+  async #own(containerId: string, { orStep = false } = {}): Promise<Docker.ContainerInspectInfo | undefined> {
+    const seen = await this.#inspect(containerId)
+    if (seen === undefined || this.#owners.ofInspected(seen) !== undefined) return seen
+    if (orStep && stepOwnerOf(seen, this.#identity) !== undefined) return seen
+    throw problems.containerForeign({ container: seen.Name.slice(1) })
+  }
+
+  async #untilGone(containerId: string): Promise<void> {
+    for (let waited = 0; (await this.#inspect(containerId)) !== undefined; waited += removalPollMs) {
+      if (waited >= removalSeconds * 1000)
+        throw problems.removalStuck({ container: short(containerId), seconds: removalSeconds })
       await this.dependencies.clock.sleep(removalPollMs)
     }
   }
@@ -280,4 +459,5 @@ export class DockerRuntime implements ContainerRuntime {
 const isContainerName = (text: string): boolean => /^[a-zA-Z0-9][\w.-]+$/.test(text)
 
 /** Ids are shown as docker does, names whole. */
-const short = (container: string): string => /^[0-9a-f]{64}$/.test(container) ? container.slice(0, 12) : container
+const short = (container: string): string =>
+  /^[0-9a-f]{64}$/.test(container) ? container.slice(0, 12) : container

@@ -5,14 +5,20 @@ import type { DockerOptions } from 'dockerode'
 import { problems } from './problems.js'
 
 /** Where an engine listens. `text` is how messages name it. */
-export type EngineAddress =
-  | { readonly kind: 'socket', readonly text: string, readonly path: string }
-  | { readonly kind: 'tcp', readonly text: string, readonly host: string, readonly port: number, readonly certificates: string | null }
+type EngineAddress =
+  | { readonly kind: 'socket'; readonly text: string; readonly path: string }
+  | {
+      readonly kind: 'tcp'
+      readonly text: string
+      readonly host: string
+      readonly port: number
+      readonly certificates: string | null
+    }
 
 type Environment = (name: string) => string | undefined
 
 /** DOCKER_HOST as an address, by the rules of the docker command. */
-export function parseDockerHost (value: string, environment: Environment): EngineAddress {
+export function parseDockerHost(value: string, environment: Environment): EngineAddress {
   if (value.startsWith('unix://')) {
     const path = value.slice('unix://'.length)
     if (path.startsWith('/')) return { kind: 'socket', text: path, path }
@@ -27,12 +33,12 @@ export function parseDockerHost (value: string, environment: Environment): Engin
     text: value,
     host: url.hostname.replace(/^\[|\]$/g, ''),
     port: url.port === '' ? (isTls ? 2376 : 2375) : Number(url.port),
-    certificates: isTls ? environment('DOCKER_CERT_PATH') ?? join(homedir(), '.docker') : null
+    certificates: isTls ? (environment('DOCKER_CERT_PATH') ?? join(homedir(), '.docker')) : null
   }
 }
 
 // A scheme the URL parser does not know as special accepts anything as a host, so it is given one it knows.
-function parseUrl (value: string): { protocol: string, hostname: string, port: string } | undefined {
+function parseUrl(value: string): { protocol: string; hostname: string; port: string } | undefined {
   const [, protocol, rest] = /^([a-z]+:)\/\/(.+)$/.exec(value) ?? []
   if (protocol === undefined || rest === undefined) return undefined
   try {
@@ -44,7 +50,10 @@ function parseUrl (value: string): { protocol: string, hostname: string, port: s
 }
 
 /** DOCKER_HOST, or the first of the usual sockets that exists, or the most usual one. */
-export function findEngine (environment: Environment, exists: (path: string) => boolean = existsSync): EngineAddress {
+export function findEngine(
+  environment: Environment,
+  exists: (path: string) => boolean = existsSync
+): EngineAddress {
   const host = environment('DOCKER_HOST')
   if (host !== undefined) return parseDockerHost(host, environment)
   const sockets = usualSockets(environment)
@@ -54,7 +63,7 @@ export function findEngine (environment: Environment, exists: (path: string) => 
     : { kind: 'socket', text: path, path }
 }
 
-function usualSockets (environment: Environment): string[] {
+function usualSockets(environment: Environment): string[] {
   const runtimeDirectory = environment('XDG_RUNTIME_DIR')
   return [
     '/var/run/docker.sock',
@@ -64,29 +73,45 @@ function usualSockets (environment: Environment): string[] {
 }
 
 /** The same address for the docker command and what is built on it. */
-export function commandEnvironment (address: EngineAddress): Record<string, string> {
+export function commandEnvironment(address: EngineAddress): Record<string, string> {
   if (address.kind === 'socket') return { DOCKER_HOST: `unix://${address.path}` }
   const host = address.host.includes(':') ? `[${address.host}]` : address.host
   return {
     DOCKER_HOST: `tcp://${host}:${address.port}`,
-    ...(address.certificates === null ? {} : { DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: address.certificates })
+    ...(address.certificates === null
+      ? {}
+      : { DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: address.certificates })
   }
 }
 
 /** A socket, or a port of a loopback address. A tunnel to another machine looks the same and cannot be told apart. */
 export const isOnThisMachine = (address: EngineAddress): boolean =>
-  address.kind === 'socket' || address.host === 'localhost' || address.host === '::1' || /^127\./.test(address.host)
+  address.kind === 'socket' ||
+  address.host === 'localhost' ||
+  address.host === '::1' ||
+  /^127\./.test(address.host)
 
 /** Every connection setting is named, because dockerode takes what is absent from its own reading of DOCKER_HOST. */
-export function connectionOptions (address: EngineAddress): DockerOptions {
+export function connectionOptions(address: EngineAddress): DockerOptions {
   if (address.kind === 'socket') {
-    return { socketPath: address.path, host: undefined, port: undefined, protocol: 'http', ca: undefined, cert: undefined, key: undefined }
+    return {
+      socketPath: address.path,
+      host: undefined,
+      port: undefined,
+      protocol: 'http',
+      ca: undefined,
+      cert: undefined,
+      key: undefined
+    }
   }
   const { host, port, certificates } = address
   const common = { socketPath: undefined, host, port, pathPrefix: '/' }
-  if (certificates === null) return { ...common, protocol: 'http', ca: undefined, cert: undefined, key: undefined }
+  if (certificates === null)
+    return { ...common, protocol: 'http', ca: undefined, cert: undefined, key: undefined }
   try {
-    const [ca, cert, key] = ['ca.pem', 'cert.pem', 'key.pem'].map(name => readFileSync(join(certificates, name)))
+    const [ca, cert, key] = ['ca.pem', 'cert.pem', 'key.pem'].map(name =>
+      readFileSync(join(certificates, name))
+    )
     return { ...common, protocol: 'https', ca, cert, key }
   } catch (error) {
     throw problems.badCertificates({ reason: error instanceof Error ? error.message : String(error) })

@@ -1,10 +1,10 @@
-import type { Problem } from 'busbar/sdk'
-import type Docker from 'dockerode'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { inspect } from 'node:util'
+import type { Problem } from 'busbar/sdk'
+import type Docker from 'dockerode'
 import { connectionOptions, findEngine } from './engine-address.js'
-import { engineProblem, isUnreachable, readEngineError, type EngineError } from './engine-failure.js'
+import { type EngineError, engineProblem, isUnreachable, readEngineError } from './engine-failure.js'
 
 /**
  * docker-modem describes every call for its debug log, whether or not anybody reads that. Without this
@@ -37,15 +37,23 @@ interface CallOptions {
 export class EngineClient {
   #connection: Promise<Connection> | undefined
 
-  constructor (private readonly environment: (name: string) => string | undefined) {}
+  constructor(private readonly environment: (name: string) => string | undefined) {}
 
   /**
    * One exchange with the engine; a failure becomes a `Problem`. `task` completes "refused to …".
    * The call is undefined when the engine answers with one of the statuses in `absent`.
    */
-  call<T> (task: string, run: (docker: Docker) => Promise<T>, options: CallOptions & { readonly absent: readonly number[] }): Promise<T | undefined>
-  call<T> (task: string, run: (docker: Docker) => Promise<T>, options?: CallOptions): Promise<T>
-  async call<T> (task: string, run: (docker: Docker) => Promise<T>, options: CallOptions & { readonly absent?: readonly number[] } = {}): Promise<T | undefined> {
+  call<T>(
+    task: string,
+    run: (docker: Docker) => Promise<T>,
+    options: CallOptions & { readonly absent: readonly number[] }
+  ): Promise<T | undefined>
+  call<T>(task: string, run: (docker: Docker) => Promise<T>, options?: CallOptions): Promise<T>
+  async call<T>(
+    task: string,
+    run: (docker: Docker) => Promise<T>,
+    options: CallOptions & { readonly absent?: readonly number[] } = {}
+  ): Promise<T | undefined> {
     this.#connection ??= connect(this.environment)
     const attempt = this.#connection
     const { address, prompt, patient } = await attempt.catch((error: unknown) => {
@@ -57,23 +65,27 @@ export class EngineClient {
     } catch (error) {
       const failure = readEngineError(error)
       if (isUnreachable(error)) this.#forget(attempt)
-      if (failure.statusCode !== undefined && options.absent?.includes(failure.statusCode) === true) return undefined
+      if (failure.statusCode !== undefined && options.absent?.includes(failure.statusCode) === true)
+        return undefined
       throw options.explain?.(failure) ?? engineProblem(error, address, task)
     }
   }
 
-  #forget (attempt: Promise<Connection>): void {
+  #forget(attempt: Promise<Connection>): void {
     if (this.#connection === attempt) this.#connection = undefined
   }
 }
 
-async function connect (environment: (name: string) => string | undefined): Promise<Connection> {
+async function connect(environment: (name: string) => string | undefined): Promise<Connection> {
   const address = findEngine(environment)
   const options = connectionOptions(address)
   // dockerode takes 12 MB of memory, so it is loaded by whoever uses it first.
   const { default: Engine } = await import('dockerode')
   // A kept-alive connection that a restarted engine has closed would fail the next call for no reason.
-  const agent = Object.assign(options.protocol === 'https' ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false }), briefly)
+  const agent = Object.assign(
+    options.protocol === 'https' ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false }),
+    briefly
+  )
   const prompt = { ...options, agent, timeout: silenceMs }
   return { address: address.text, prompt: new Engine(prompt), patient: new Engine({ ...prompt, timeout: 0 }) }
 }

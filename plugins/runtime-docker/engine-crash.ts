@@ -2,18 +2,24 @@ import type { Clock, Log } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { ContainerEvent, EngineOutage } from './api.js'
 import { restartPolicies } from './container-options.js'
+import type { ContainerOwners } from './container-owners.js'
 import type { EngineClient } from './engine-client.js'
 import { instanceLabel } from './labels.js'
 import type { LifeSigns } from './life-signs.js'
 
-type Seen = Pick<Docker.ContainerInspectInfo, 'State'> & { readonly HostConfig: Pick<Docker.HostConfig, 'RestartPolicy'> }
+type Seen = Pick<Docker.ContainerInspectInfo, 'State'> & {
+  readonly HostConfig: Pick<Docker.HostConfig, 'RestartPolicy'>
+}
 
 /**
  * Whether a container went down with the engine: it should run, and ended while the engine was away. A stop through
  * the platform takes `shouldRun` away first, a stop by hand is at another time. The restart policy itself does not
  * cover it (20.10): the engine notes every container that it stops itself at its start as stopped by hand.
  */
-export function wentDownWithEngine ({ State: state, HostConfig: { RestartPolicy: policy } }: Seen, { lostAt, backAt }: EngineOutage): boolean {
+export function wentDownWithEngine(
+  { State: state, HostConfig: { RestartPolicy: policy } }: Seen,
+  { lostAt, backAt }: EngineOutage
+): boolean {
   const isDown = state.Status === 'exited' || state.Status === 'dead'
   const endedAt = new Date(state.FinishedAt)
   return isDown && policy?.Name === restartPolicies.shouldRun.Name && endedAt >= lostAt && endedAt <= backAt
@@ -23,14 +29,17 @@ export function wentDownWithEngine ({ State: state, HostConfig: { RestartPolicy:
 const retryAfterMs = [500, 1000, 2000, 4000, 8000, 16_000] as const
 
 interface Recovery {
-  readonly runtime: { events(signal: AbortSignal): AsyncIterable<ContainerEvent>, recover(outage: EngineOutage): Promise<void> }
+  readonly runtime: {
+    events(signal: AbortSignal): AsyncIterable<ContainerEvent>
+    recover(outage: EngineOutage): Promise<void>
+  }
   readonly lifeSigns: Pick<LifeSigns, 'last' | 'give'>
   readonly clock: Pick<Clock, 'now' | 'sleep'>
   readonly log: Log
 }
 
 /** Whenever the engine is back, after what was lost with it; at first, after what it lost since an earlier platform died. */
-export async function followCrashes (parts: Recovery, signal: AbortSignal): Promise<void> {
+export async function followCrashes(parts: Recovery, signal: AbortSignal): Promise<void> {
   const diedAt = await parts.lifeSigns.last()
   const stopSigns = parts.lifeSigns.give()
   try {
@@ -40,10 +49,15 @@ export async function followCrashes (parts: Recovery, signal: AbortSignal): Prom
   }
 }
 
-async function follow ({ runtime, clock, log }: Recovery, diedAt: Date | undefined, signal: AbortSignal): Promise<void> {
+async function follow(
+  { runtime, clock, log }: Recovery,
+  diedAt: Date | undefined,
+  signal: AbortSignal
+): Promise<void> {
   for await (const event of runtime.events(signal)) {
     if (event.kind !== 'resync') continue
-    const outage = event.outage ?? (diedAt === undefined ? undefined : { lostAt: diedAt, backAt: clock.now() })
+    const outage =
+      event.outage ?? (diedAt === undefined ? undefined : { lostAt: diedAt, backAt: clock.now() })
     diedAt = undefined
     if (outage === undefined) continue
     for (const waitMs of retryAfterMs) {
@@ -60,15 +74,46 @@ async function follow ({ runtime, clock, log }: Recovery, diedAt: Date | undefin
 }
 
 /** Starts what went down. One container that cannot be helped does not keep the others; the first failure is thrown at the end. */
-export async function recoverContainers ({ engine, instanceId, log }: { readonly engine: EngineClient, readonly instanceId: string, readonly log: Log }, outage: EngineOutage): Promise<void> {
-  const containers = await engine.call('list containers', async docker => await docker.listContainers({ all: true, filters: { label: [`${instanceLabel}=${instanceId}`] } }))
+export async function recoverContainers(
+  {
+    engine,
+    owners,
+    instanceId,
+    log
+  }: {
+    readonly engine: EngineClient
+    readonly owners: ContainerOwners
+    readonly instanceId: string
+    readonly log: Log
+  },
+  outage: EngineOutage
+): Promise<void> {
+  const containers = await engine.call(
+    'list containers',
+    async docker =>
+      await docker.listContainers({ all: true, filters: { label: [`${instanceLabel}=${instanceId}`] } })
+  )
   const failures: unknown[] = []
   for (const { Id: id } of containers) {
     try {
-      const seen = await engine.call('inspect a container', async docker => await docker.getContainer(id).inspect(), { absent: [404] })
-      if (seen === undefined || !wentDownWithEngine(seen, outage)) continue
-      log.warn({ container: seen.Name.slice(1) }, 'a container that went down with the engine is started again')
-      await engine.call(`start the container ${id.slice(0, 12)}`, async docker => { await docker.getContainer(id).start() }, { absent: [304, 404, 409], patient: true })
+      const seen = await engine.call(
+        'inspect a container',
+        async docker => await docker.getContainer(id).inspect(),
+        { absent: [404] }
+      )
+      if (seen === undefined || owners.ofInspected(seen) === undefined || !wentDownWithEngine(seen, outage))
+        continue
+      log.warn(
+        { container: seen.Name.slice(1) },
+        'a container that went down with the engine is started again'
+      )
+      await engine.call(
+        `start the container ${id.slice(0, 12)}`,
+        async docker => {
+          await docker.getContainer(id).start()
+        },
+        { absent: [304, 404, 409], patient: true }
+      )
     } catch (error) {
       failures.push(error)
     }

@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream'
 import type { Clock, Log } from 'busbar/sdk'
 import type { ContainerEvent, EngineOutage } from './api.js'
+import type { ContainerOwners } from './container-owners.js'
 import type { EngineClient } from './engine-client.js'
-import { instanceLabel, ownerOf } from './labels.js'
+import { instanceLabel } from './labels.js'
 import { asReadable, jsonLines } from './output-lines.js'
 
 const firstWaitMs = 1000
@@ -13,37 +14,85 @@ const maxWaiting = 1000
 
 const actions = ['start', 'restart', 'stop', 'die', 'oom', 'destroy'] as const
 
-interface Dependencies { readonly engine: EngineClient, readonly instanceId: string, readonly clock: Clock, readonly log: Log }
+interface Dependencies {
+  readonly engine: EngineClient
+  readonly owners: Pick<ContainerOwners, 'of'>
+  readonly instanceId: string
+  readonly clock: Clock
+  readonly log: Log
+}
 
 /** See `ContainerRuntime.events`. */
-export async function * engineEvents ({ engine, instanceId, clock, log }: Dependencies, signal: AbortSignal): AsyncGenerator<ContainerEvent> {
+export async function* engineEvents(
+  { engine, owners, instanceId, clock, log }: Dependencies,
+  signal: AbortSignal
+): AsyncGenerator<ContainerEvent> {
   let waitMs = firstWaitMs
   let lostAt: Date | undefined
   while (!signal.aborted) {
     try {
       const stream = await subscribe(engine, instanceId, signal)
       waitMs = firstWaitMs
-      yield * follow(stream, lostAt === undefined ? undefined : { lostAt, backAt: clock.now() }, () => { lostAt = clock.now() })
+      const outage = lostAt === undefined ? undefined : { lostAt, backAt: clock.now() }
+      for await (const event of follow(stream, outage, () => {
+        lostAt = clock.now()
+      })) {
+        const verified = event.kind === 'resync' ? event : await verify(event, owners)
+        if (verified !== undefined) yield verified
+      }
       if (!signal.aborted) log.warn('the event stream of the Docker Engine ended; connecting again')
     } catch (error) {
       if (signal.aborted) return
       // Said once per outage: an installation without an engine is a usual one.
       const level = waitMs === firstWaitMs ? 'warn' : 'debug'
-      log[level]({ reason: (error as Error).message }, 'the events of the Docker Engine cannot be followed; trying again until they can')
+      log[level](
+        { reason: (error as Error).message },
+        'the events of the Docker Engine cannot be followed; trying again until they can'
+      )
     }
     await clock.sleep(waitMs, signal).catch(() => undefined)
     waitMs = Math.min(waitMs * 2, longestWaitMs)
   }
 }
 
-async function subscribe (engine: EngineClient, instanceId: string, signal: AbortSignal): Promise<Readable> {
-  const filters = { type: ['container' as const], label: [`${instanceLabel}=${instanceId}`], event: [...actions, 'health_status'] }
-  return await engine.call('send its events', async docker => asReadable(await docker.getEvents({ filters, abortSignal: signal })), { patient: true })
+async function subscribe(engine: EngineClient, instanceId: string, signal: AbortSignal): Promise<Readable> {
+  const filters = {
+    type: ['container' as const],
+    label: [`${instanceLabel}=${instanceId}`],
+    event: [...actions, 'health_status']
+  }
+  return await engine.call(
+    'send its events',
+    async docker => asReadable(await docker.getEvents({ filters, abortSignal: signal })),
+    { patient: true }
+  )
 }
 
+/** The labels in an event say whose the container claims to be. What cannot be looked at now is to be looked up again. */
+async function verify(
+  event: EngineEvent,
+  owners: Pick<ContainerOwners, 'of'>
+): Promise<ContainerEvent | undefined> {
+  try {
+    const owner = await owners.of(event.containerId)
+    return owner === undefined ? undefined : { ...event, owner }
+  } catch {
+    return { kind: 'resync' }
+  }
+}
+
+type EngineEvent = Omit<Extract<ContainerEvent, { kind: 'container' }>, 'owner'>
+type Resync = Extract<ContainerEvent, { kind: 'resync' }>
+
 /** `resync`, then every event. Reading never waits for the consumer. */
-async function * follow (stream: Readable, outage: EngineOutage | undefined, onLost: () => void): AsyncGenerator<ContainerEvent> {
-  let waiting: ContainerEvent[] = [outage === undefined ? { kind: 'resync' } : { kind: 'resync', outage }]
+async function* follow(
+  stream: Readable,
+  outage: EngineOutage | undefined,
+  onLost: () => void
+): AsyncGenerator<EngineEvent | Resync> {
+  let waiting: Array<EngineEvent | Resync> = [
+    outage === undefined ? { kind: 'resync' } : { kind: 'resync', outage }
+  ]
   let hasEnded = false
   let failure: unknown
   let wake = (): void => {}
@@ -55,20 +104,26 @@ async function * follow (stream: Readable, outage: EngineOutage | undefined, onL
       else waiting = [{ kind: 'resync' }]
       wake()
     }
-  })().catch((error: unknown) => { failure = error }).finally(() => {
-    // Noted here and not by the consumer, who may be busy with what came before.
-    onLost()
-    hasEnded = true
-    wake()
-  })
+  })()
+    .catch((error: unknown) => {
+      failure = error
+    })
+    .finally(() => {
+      // Noted here and not by the consumer, who may be busy with what came before.
+      onLost()
+      hasEnded = true
+      wake()
+    })
   try {
     while (true) {
       const batch = waiting
       waiting = []
-      yield * batch
+      yield* batch
       if (waiting.length > 0) continue
       if (hasEnded) break
-      await new Promise<void>(resolve => { wake = resolve })
+      await new Promise<void>(resolve => {
+        wake = resolve
+      })
     }
   } finally {
     stream.destroy()
@@ -78,18 +133,20 @@ async function * follow (stream: Readable, outage: EngineOutage | undefined, onL
 }
 
 /** One raw event of the engine; undefined for those that say nothing about a container's state. */
-export function containerEvent (raw: Readonly<Record<string, unknown>>): ContainerEvent | undefined {
-  const { Action: action, Actor: actor } = raw as { Action?: unknown, Actor?: { ID?: unknown, Attributes?: Record<string, string> } }
+function containerEvent(raw: Readonly<Record<string, unknown>>): EngineEvent | undefined {
+  const { Action: action, Actor: actor } = raw as {
+    Action?: unknown
+    Actor?: { ID?: unknown; Attributes?: Record<string, string> }
+  }
   if (typeof action !== 'string' || typeof actor?.ID !== 'string') return undefined
   const known = action.startsWith('health_status: ') ? health(action) : actions.find(name => name === action)
   if (known === undefined) return undefined
   const attributes = actor.Attributes ?? {}
-  const exitCode = attributes['exitCode']
+  const exitCode = attributes.exitCode
   return {
     kind: 'container',
     action: known,
     containerId: actor.ID,
-    owner: ownerOf(attributes),
     exitCode: exitCode === undefined ? null : Number(exitCode)
   }
 }

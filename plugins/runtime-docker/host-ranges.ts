@@ -1,32 +1,78 @@
 import { readFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
-import { parseRange, type AddressRange } from './subnet.js'
+import type { EngineClient } from './engine-client.js'
+import { withHostTools } from './host/host-tools.js'
+import { type AddressRange, parseRange, rangeOf } from './subnet.js'
+
+/** A range that a machine already sends somewhere. `name` says how in messages: `the route 10.0.0.0/8 (table 52)`. */
+export interface RoutedRange extends AddressRange {
+  readonly name: string
+}
+
+/** Only Linux has it, and only there engines leave bridges behind when they are killed. */
+const routesFile = '/proc/net/fib_trie'
 
 /**
  * The IPv4 ranges that this machine already reaches without the engine's doing: the engine does not compare
  * a subnet that it is given with them. Two bridges with one range would leave a container out of reach.
  */
-export async function hostRanges (): Promise<readonly AddressRange[]> {
-  const addresses = Object.values(networkInterfaces()).flatMap(found => found ?? [])
-    .map(({ cidr, family }) => family === 'IPv4' ? parseRange(cidr ?? '') : undefined)
-    .filter(range => range !== undefined)
-  // Only Linux has the table, and only there an engine that was killed leaves its bridges behind.
-  const routes = await readFile('/proc/net/route', 'latin1').then(parseRoutes, () => [])
-  return [...addresses, ...routes]
+export async function hostRanges(): Promise<readonly RoutedRange[]> {
+  const addresses = Object.entries(networkInterfaces())
+    .flatMap(([name, found]) => (found ?? []).map(({ cidr, family }) => ({ name, cidr, family })))
+    .flatMap(({ name, cidr, family }) => {
+      const range = family === 'IPv4' ? parseRange(cidr ?? '') : undefined
+      return range === undefined ? [] : [{ ...range, name: `the interface ${name} (${cidr ?? ''})` }]
+    })
+  return [...addresses, ...parseRoutes(await readFile(routesFile, 'latin1').catch(() => ''))]
 }
+
+/** The same of the engine's machine, where that is not the platform's, or the platform sees only its container's. */
+export async function engineRanges(
+  engine: EngineClient,
+  instanceId: string
+): Promise<readonly RoutedRange[]> {
+  const { output } = await withHostTools(
+    engine,
+    instanceId,
+    async tools => await tools.run(['cat', routesFile])
+  )
+  return parseRoutes(output)
+}
+
+/** A route to so much is a default route, or one half of a VPN's: whatever is more exact comes before it. */
+const widestPrefix = 2
+const kindsThatTake: ReadonlySet<string> = new Set([
+  'UNICAST',
+  'LOCAL',
+  'BLACKHOLE',
+  'UNREACHABLE',
+  'PROHIBIT',
+  'THROW',
+  'NAT'
+])
 
 /**
- * The routed ranges of `/proc/net/route`. Unlike the list of interfaces it also holds those of a bridge that
- * nothing is plugged into. The default route is left out.
+ * The routed ranges of `/proc/net/fib_trie`. Unlike the list of interfaces it also holds those of a bridge that
+ * nothing is plugged into, and unlike `/proc/net/route` those of every table: what a VPN puts into one of its own
+ * comes before the routes of bridges, however wide it is.
  */
-export function parseRoutes (table: string): readonly AddressRange[] {
-  return table.split('\n').slice(1).map(line => line.split('\t')).flatMap(([, destination = '', , , , , , mask = '']) => {
-    const first = hostOrder(destination)
-    const size = 2 ** 32 - hostOrder(mask)
-    return Number.isNaN(first + size) || size === 2 ** 32 ? [] : [{ first, last: first + size - 1 }]
-  })
+export function parseRoutes(trie: string): readonly RoutedRange[] {
+  const found = new Map<string, RoutedRange>()
+  let table = ''
+  let address = ''
+  for (const line of trie.split('\n')) {
+    const text = line.trim()
+    if (/^(?:Main|Local|Id \d{1,10}):$/.test(text))
+      table = text.slice(0, -1).toLowerCase().replace('id ', 'table ')
+    else if (text.startsWith('|-- ')) address = text.slice(4)
+    else if (text.startsWith('/')) {
+      const [prefixText = '', , kind = ''] = text.slice(1).split(' ')
+      const prefix = /^\d{1,2}$/.test(prefixText) ? Number(prefixText) : 0
+      const range = prefix < widestPrefix || !kindsThatTake.has(kind) ? undefined : rangeOf(address, prefix)
+      const key = `${address}/${prefix}`
+      if (range !== undefined && !found.has(key))
+        found.set(key, { ...range, name: `the route ${key} (${table})` })
+    }
+  }
+  return [...found.values()]
 }
-
-/** `000AC90A` is 10.201.10.0: the kernel prints the four bytes as one number of a little-endian machine. */
-const hostOrder = (hex: string): number =>
-  /^[0-9A-F]{8}$/i.test(hex) ? Number.parseInt((hex.match(/../g) ?? []).reverse().join(''), 16) : Number.NaN

@@ -14,12 +14,12 @@ export interface ImageReference {
 const idShape = /^(?:sha256:)?[0-9a-f]{12,64}$/
 
 /** Refuses what is neither the name nor the id of an image: it is going to be part of a URL. */
-export function checkImage (text: string): void {
+export function checkImage(text: string): void {
   if (!idShape.test(text)) parseImageReference(text)
 }
 
 /** Reads `[registry/]name[:tag][@digest]`; the digest wins over the tag, which defaults to `latest`. */
-export function parseImageReference (text: string): ImageReference {
+export function parseImageReference(text: string): ImageReference {
   const { name, tag, digest } = imageReferenceShape.exec(text)?.groups ?? {}
   if (name === undefined || text.length > 512) throw problems.badReference({ image: text.slice(0, 200) })
   return { registry: registryOf(name), name, version: digest ?? tag ?? 'latest' }

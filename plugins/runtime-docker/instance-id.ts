@@ -1,21 +1,21 @@
-import type { Instance } from 'busbar/sdk'
 import { randomUUID } from 'node:crypto'
 import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Instance } from 'busbar/sdk'
 import { problems } from './problems.js'
 
 /**
  * The id of this installation, by which it knows its containers: BUSBAR_INSTANCE_ID, or a file under
  * BUSBAR_DIR. Not in the database, because a copy of that must not take over the containers of the original.
  */
-export async function readInstanceId (instance: Pick<Instance, 'directory' | 'environment'>): Promise<string> {
+export async function readInstanceId(instance: Pick<Instance, 'directory' | 'environment'>): Promise<string> {
   const given = instance.environment('BUSBAR_INSTANCE_ID')
   if (given !== undefined) return checked(given, 'BUSBAR_INSTANCE_ID')
   const path = join(await instance.directory(), 'instance-id')
-  return checked((await read(path) ?? await create(path)).trim(), path)
+  return checked(((await read(path)) ?? (await create(path))).trim(), path)
 }
 
-async function create (path: string): Promise<string> {
+async function create(path: string): Promise<string> {
   const id = randomUUID()
   const draft = `${path}.${id}`
   await writeFile(draft, `${id}\n`)
@@ -32,7 +32,7 @@ async function create (path: string): Promise<string> {
   }
 }
 
-async function read (path: string): Promise<string | undefined> {
+async function read(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
@@ -42,7 +42,7 @@ async function read (path: string): Promise<string | undefined> {
 }
 
 // It becomes part of a filter of the engine.
-function checked (id: string, place: string): string {
+function checked(id: string, place: string): string {
   if (!/^[A-Za-z0-9-]{8,64}$/.test(id)) throw problems.badInstanceId({ place })
   return id
 }

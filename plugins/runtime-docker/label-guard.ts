@@ -1,16 +1,24 @@
 import type { ContainerCaps } from './api.js'
 import type { EngineClient } from './engine-client.js'
-import { instanceLabel } from './labels.js'
+import { isMadeByPlatform } from './identity.js'
 import { asReadable, jsonLines } from './output-lines.js'
 
 /** See `ContainerRuntime.capLabelled`. */
-export async function guardLabelled (
-  engine: EngineClient, label: string, caps: ContainerCaps,
-  { signal, onRefusal }: { readonly signal: AbortSignal, readonly onRefusal: (reason: string) => void }
+export async function guardLabelled(
+  engine: EngineClient,
+  label: string,
+  caps: ContainerCaps,
+  { signal, onRefusal }: { readonly signal: AbortSignal; readonly onRefusal: (reason: string) => void }
 ): Promise<void> {
   const filters = { type: ['container' as const], event: ['create'], label: [label] }
-  const events = await engine.call('send its events', async docker => asReadable(await docker.getEvents({ filters, abortSignal: signal })), { patient: true })
-  const refuse = (error: unknown): void => { if (!signal.aborted) onRefusal(error instanceof Error ? error.message : String(error)) }
+  const events = await engine.call(
+    'send its events',
+    async docker => asReadable(await docker.getEvents({ filters, abortSignal: signal })),
+    { patient: true }
+  )
+  const refuse = (error: unknown): void => {
+    if (!signal.aborted) onRefusal(error instanceof Error ? error.message : String(error))
+  }
   const follow = async (): Promise<void> => {
     for await (const { Actor: actor } of jsonLines(events)) {
       const id = typeof actor === 'object' && actor !== null && 'ID' in actor ? actor.ID : undefined
@@ -21,13 +29,25 @@ export async function guardLabelled (
   follow().catch(refuse)
 }
 
-async function cap (engine: EngineClient, id: string, { memoryBytes, cpus, processes }: ContainerCaps): Promise<void> {
-  await engine.call('limit a container of a build', async docker => {
-    const container = docker.getContainer(id)
-    const { Config: { Labels: labels } } = await container.inspect()
-    // A container has the labels of its image too, and an application's image may carry any.
-    if (labels[instanceLabel] !== undefined) return
-    await container.update({ Memory: memoryBytes, MemorySwap: memoryBytes, NanoCpus: Math.round(cpus * 1e9), PidsLimit: processes })
-    // One that has ended already needs none.
-  }, { absent: [404, 409] })
+async function cap(
+  engine: EngineClient,
+  id: string,
+  { memoryBytes, cpus, processes }: ContainerCaps
+): Promise<void> {
+  await engine.call(
+    'limit a container of a build',
+    async docker => {
+      const container = docker.getContainer(id)
+      // A container has the labels of its image too: an application's may carry this one, and what is to be capped any other.
+      if (isMadeByPlatform((await container.inspect()).HostConfig)) return
+      await container.update({
+        Memory: memoryBytes,
+        MemorySwap: memoryBytes,
+        NanoCpus: Math.round(cpus * 1e9),
+        PidsLimit: processes
+      })
+      // One that has ended already needs none.
+    },
+    { absent: [404, 409] }
+  )
 }

@@ -7,6 +7,8 @@ export const instanceLabel = 'busbar-instance'
  * person starts from an image of ours must not be taken for one of our containers.
  */
 export const imageInstanceLabel = 'busbar-image-instance'
+/** Proves the labels of an image, a network or a volume. See `Identity`. */
+export const signatureLabel = 'busbar-signature'
 
 const keys = {
   projectId: 'project-id',
@@ -15,29 +17,54 @@ const keys = {
   databaseId: 'database-id'
 } as const
 
-type Labels = Readonly<Record<string, string>>
+export type Labels = Readonly<Record<string, string>>
 const fields = Object.entries(keys) as ReadonlyArray<readonly [keyof Owner, string]>
+/** Beside these, every key that begins with `busbar-` means something to a platform, or may to a later one. */
+const reserved = [
+  'managed-by',
+  ...Object.values(keys),
+  instanceLabel,
+  imageInstanceLabel,
+  signatureLabel,
+  'busbar-system'
+]
 
-/**
- * The labels of a thing. An owner that does not apply is written as empty, so that an image cannot claim
- * by a LABEL of its own that its containers belong to somebody else.
- */
+/** Every reserved key, and those of `others` that are, with nothing in it: what is inherited says no more. */
+export const emptyLabels = (others: Labels = {}): Record<string, string> =>
+  Object.fromEntries([...reserved, ...Object.keys(others).filter(isOfPlatform)].map(key => [key, '']))
+
+/** The labels of whatever belongs to `owner`. One that does not apply is empty, so that it is not inherited. */
 export const ownerLabels = (owner: Owner): Record<string, string> => ({
   'managed-by': 'busbar',
   ...Object.fromEntries(fields.map(([field, key]) => [key, owner[field] ?? '']))
 })
 
-/** The labels of an image. No deployment among them: it would keep every build from using the cache. */
-export const imageLabels = ({ projectId, applicationId, databaseId }: Owner, instanceId: string): Record<string, string> => ({
-  'managed-by': 'busbar',
-  [imageInstanceLabel]: instanceId,
-  ...Object.fromEntries(Object.entries(ownerLabels({ projectId, applicationId, databaseId })).filter(([, value]) => value !== ''))
-})
+/** Whose a thing is by its labels, which is no more than a claim: anybody can write a label. See `Identity`. */
+export const claimedOwner = (labels: Labels): Owner =>
+  Object.fromEntries(fields.flatMap(([field, key]) => (labels[key] ? [[field, labels[key]]] : [])))
 
-/** Whose a thing is, from its labels. */
-export const ownerOf = (labels: Labels): Owner =>
-  Object.fromEntries(fields.flatMap(([field, key]) => labels[key] ? [[field, labels[key]]] : []))
+/** All of an owner, as one text. */
+export const ownerText = (owner: Owner): string => JSON.stringify(fields.map(([field]) => owner[field] ?? ''))
 
-/** The engine's `label` filter for things of `owner`. */
+/** Whether what is verified to be of `owner` is among what is asked for by `wanted`: every id of it. Never, if it is of nobody. */
+export const isAmong = (wanted: Owner, owner: Owner | undefined): boolean =>
+  owner !== undefined &&
+  fields.every(([field]) => wanted[field] === undefined || wanted[field] === owner[field])
+
+/** The engine's `label` filter for things of `owner`. It only makes a list shorter: what is in it is still to be verified. */
 export const ownerFilter = (owner: Owner): string[] =>
-  fields.flatMap(([field, key]) => owner[field] === undefined ? [] : [`${key}=${owner[field]}`])
+  fields.flatMap(([field, key]) => (owner[field] === undefined ? [] : [`${key}=${owner[field]}`]))
+
+/**
+ * The first label by which a step of a build would pass for something else than `expected`. A step may have none of
+ * them, or not all: then it comes before the LABEL that sets them, and what is set no LABEL takes away.
+ */
+export function strayLabel(labels: Labels, expected: Labels): string | undefined {
+  const own = Object.keys(labels).filter(isOfPlatform)
+  if (own.length === 0) return undefined
+  return [...own, ...Object.keys(expected)].find(
+    key => labels[key] !== undefined && labels[key] !== (expected[key] ?? '')
+  )
+}
+
+const isOfPlatform = (key: string): boolean => key.startsWith('busbar-')

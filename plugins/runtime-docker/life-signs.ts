@@ -1,6 +1,6 @@
-import type { Clock, Log } from 'busbar/sdk'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Clock, Log } from 'busbar/sdk'
 
 const everyMs = 5000
 
@@ -10,23 +10,31 @@ const everyMs = 5000
  */
 export class LifeSigns {
   readonly #path: string
-  constructor (directory: string, private readonly clock: Pick<Clock, 'now' | 'every'>, private readonly log: Log) {
+  constructor(
+    directory: string,
+    private readonly clock: Pick<Clock, 'now' | 'every'>,
+    private readonly log: Log
+  ) {
     this.#path = join(directory, 'alive')
   }
 
   /** When the platform died that ran before this one; undefined when it was stopped, or there was none. */
-  async last (): Promise<Date | undefined> {
+  async last(): Promise<Date | undefined> {
     const text = await readFile(this.#path, 'utf8').catch(() => '')
     const at = new Date(text.trim())
     return Number.isNaN(at.getTime()) ? undefined : at
   }
 
   /** Writes until the returned function is called. */
-  give (): () => Promise<void> {
+  give(): () => Promise<void> {
     let writing = Promise.resolve()
     const write = async (): Promise<void> => {
       writing = writeFile(this.#path, `${this.clock.now().toISOString()}\n`).catch((error: unknown) =>
-        this.log.warn({ err: error }, 'it cannot be noted that the platform lives: what an engine loses that dies together with it is not started again'))
+        this.log.warn(
+          { err: error },
+          'it cannot be noted that the platform lives: what an engine loses that dies together with it is not started again'
+        )
+      )
       await writing
     }
     void write()

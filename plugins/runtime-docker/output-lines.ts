@@ -15,9 +15,9 @@ export class OutputLines {
   #pending = ''
   #isCut = false
 
-  constructor (private readonly onLine: (line: string) => void) {}
+  constructor(private readonly onLine: (line: string) => void) {}
 
-  write (text: string): void {
+  write(text: string): void {
     let start = 0
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
       this.#append(text.slice(start, end))
@@ -28,11 +28,11 @@ export class OutputLines {
   }
 
   /** The last line need not end in a newline. */
-  end (): void {
+  end(): void {
     if (this.#pending !== '') this.#finish()
   }
 
-  #append (piece: string): void {
+  #append(piece: string): void {
     const room = maxLineLength - this.#pending.length
     const overwritten = piece.lastIndexOf('\r', piece.length - 2)
     if (overwritten >= 0) {
@@ -49,7 +49,7 @@ export class OutputLines {
     }
   }
 
-  #finish (): void {
+  #finish(): void {
     const line = this.#pending.replace(unprintable, '')
     this.onLine(this.#isCut ? line + cutMark : line)
     this.#pending = ''
@@ -65,25 +65,48 @@ export const asReadable = (stream: NodeJS.ReadableStream): Readable =>
 const maxEventLength = 4 * 1024 * 1024
 
 /** The events of a stream of JSON lines, one at a time; nothing is kept. */
-export async function * jsonLines (stream: Readable): AsyncGenerator<Readonly<Record<string, unknown>>> {
+export async function* jsonLines(stream: Readable): AsyncGenerator<Readonly<Record<string, unknown>>> {
   stream.setEncoding('utf8')
-  let pending = ''
+  const event = new BoundedText(maxEventLength)
   for await (const chunk of stream) {
-    pending += String(chunk)
+    const text = String(chunk)
     let start = 0
-    for (let end = pending.indexOf('\n'); end >= 0; end = pending.indexOf('\n', start)) {
-      const value = parseObject(pending.slice(start, end))
+    // Only what is new is searched: an event may come in very many pieces.
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
+      event.add(text.slice(start, end))
+      const value = parseObject(event.take())
       if (value !== undefined) yield value
       start = end + 1
     }
-    pending = pending.slice(start)
-    if (pending.length > maxEventLength) pending = ''
+    event.add(text.slice(start))
   }
-  const last = parseObject(pending)
+  const last = parseObject(event.take())
   if (last !== undefined) yield last
 }
 
-function parseObject (text: string): Readonly<Record<string, unknown>> | undefined {
+/** Pieces of a text that is dropped as a whole once it is too long. */
+class BoundedText {
+  #pieces: string[] = []
+  #length = 0
+
+  constructor(private readonly longest: number) {}
+
+  add(piece: string): void {
+    this.#length += piece.length
+    if (this.#length > this.longest) this.#pieces = []
+    else if (piece !== '') this.#pieces.push(piece)
+  }
+
+  /** Empty when it was too long. */
+  take(): string {
+    const text = this.#pieces.join('')
+    this.#pieces = []
+    this.#length = 0
+    return text
+  }
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   if (text.trim() === '') return undefined
   try {
     const value: unknown = JSON.parse(text)
@@ -96,7 +119,7 @@ function parseObject (text: string): Readonly<Record<string, unknown>> | undefin
 const frameHeaderLength = 8
 
 /** The lines in a buffer of container output, in the order they were written by either stream. */
-export function containerLines (output: Buffer, hasTerminal: boolean): string[] {
+export function containerLines(output: Buffer, hasTerminal: boolean): string[] {
   const lines: string[] = []
   const streams = new Map<number, OutputLines>()
   const write = (stream: number, text: string): void => {
@@ -107,7 +130,7 @@ export function containerLines (output: Buffer, hasTerminal: boolean): string[] 
   if (hasTerminal) {
     write(1, output.toString('utf8'))
   } else {
-    for (let at = 0; at + frameHeaderLength <= output.length;) {
+    for (let at = 0; at + frameHeaderLength <= output.length; ) {
       const length = output.readUInt32BE(at + 4)
       const body = at + frameHeaderLength
       write(output[at] ?? 1, output.toString('utf8', body, body + length))

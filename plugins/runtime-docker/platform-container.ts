@@ -4,7 +4,7 @@ import type Docker from 'dockerode'
 import type { EngineClient } from './engine-client.js'
 
 /** Names the platform's own container may have, likeliest first; none when it does not run in one. */
-export function ownContainerNames (environment: (name: string) => string | undefined): string[] {
+export function ownContainerNames(environment: (name: string) => string | undefined): string[] {
   const configured = environment('API_CONTAINER_NAME')
   if (configured !== undefined) return [configured]
   if (!existsSync('/.dockerenv')) return []
@@ -13,7 +13,7 @@ export function ownContainerNames (environment: (name: string) => string | undef
   return [...(mounted === undefined ? [] : [mounted]), hostname()]
 }
 
-function readMounts (): string {
+function readMounts(): string {
   try {
     return readFileSync('/proc/self/mountinfo', 'utf8')
   } catch {
@@ -28,35 +28,48 @@ function readMounts (): string {
 export class PlatformContainer {
   #found: Promise<string | undefined> | undefined
 
-  constructor (private readonly engine: EngineClient, private readonly names: readonly string[]) {}
+  constructor(
+    private readonly engine: EngineClient,
+    private readonly names: readonly string[]
+  ) {}
 
   /** True when the platform runs in a container of this engine. */
-  async isKnown (): Promise<boolean> {
-    return await this.#id() !== undefined
+  async isKnown(): Promise<boolean> {
+    return (await this.#id()) !== undefined
   }
 
-  async join (network: string): Promise<void> {
+  async join(network: string): Promise<void> {
     const id = await this.#id()
     if (id === undefined) return
     const seen = await this.#inspect(id)
     if (seen?.NetworkSettings.Networks[network] !== undefined) return
-    await this.engine.call(`connect the platform's container to the network ${network}`, async docker => {
-      await docker.getNetwork(network).connect({ Container: id })
-    }, { absent: [403] }) // 403: connected by another request meanwhile
+    await this.engine.call(
+      `connect the platform's container to the network ${network}`,
+      async docker => {
+        await docker.getNetwork(network).connect({ Container: id })
+      },
+      { absent: [403] }
+    ) // 403: connected by another request meanwhile
   }
 
-  async leave (networkId: string): Promise<void> {
+  async leave(networkId: string): Promise<void> {
     const id = await this.#id()
     if (id === undefined) return
     const seen = await this.#inspect(id)
-    const isIn = Object.values(seen?.NetworkSettings.Networks ?? {}).some(({ NetworkID }) => NetworkID === networkId)
+    const isIn = Object.values(seen?.NetworkSettings.Networks ?? {}).some(
+      ({ NetworkID }) => NetworkID === networkId
+    )
     if (!isIn) return
-    await this.engine.call('disconnect the platform\'s container from a network', async docker => {
-      await docker.getNetwork(networkId).disconnect({ Container: id, Force: true })
-    }, { absent: [403, 404] })
+    await this.engine.call(
+      "disconnect the platform's container from a network",
+      async docker => {
+        await docker.getNetwork(networkId).disconnect({ Container: id, Force: true })
+      },
+      { absent: [403, 404] }
+    )
   }
 
-  async #id (): Promise<string | undefined> {
+  async #id(): Promise<string | undefined> {
     this.#found ??= this.#find()
     return await this.#found.catch((error: unknown) => {
       this.#found = undefined
@@ -64,7 +77,7 @@ export class PlatformContainer {
     })
   }
 
-  async #find (): Promise<string | undefined> {
+  async #find(): Promise<string | undefined> {
     for (const name of this.names) {
       const seen = await this.#inspect(name)
       if (seen !== undefined) return seen.Id
@@ -72,7 +85,11 @@ export class PlatformContainer {
     return undefined
   }
 
-  async #inspect (name: string): Promise<Docker.ContainerInspectInfo | undefined> {
-    return await this.engine.call('inspect the platform\'s container', async docker => await docker.getContainer(name).inspect(), { absent: [404] })
+  async #inspect(name: string): Promise<Docker.ContainerInspectInfo | undefined> {
+    return await this.engine.call(
+      "inspect the platform's container",
+      async docker => await docker.getContainer(name).inspect(),
+      { absent: [404] }
+    )
   }
 }

@@ -1,5 +1,9 @@
 /** One event of a pull: of one layer when it has an id. */
-export interface PullEvent { readonly id?: unknown, readonly status?: unknown, readonly progressDetail?: unknown }
+interface PullEvent {
+  readonly id?: unknown
+  readonly status?: unknown
+  readonly progressDetail?: unknown
+}
 
 const stepBytes = 32 * 1024 * 1024
 const finished: ReadonlySet<string> = new Set(['Pull complete', 'Already exists'])
@@ -9,13 +13,14 @@ const finished: ReadonlySet<string> = new Set(['Pull complete', 'Already exists'
  * layer is there, and one for every 32 MiB that came in between.
  */
 export class PullProgress {
-  readonly #layers = new Map<string, { bytes: number, isFinished: boolean }>()
+  readonly #layers = new Map<string, { bytes: number; isFinished: boolean }>()
+  #downloaded = 0
   #announced = 0
   #finishedCount = 0
 
-  constructor (private readonly onLine: (line: string) => void) {}
+  constructor(private readonly onLine: (line: string) => void) {}
 
-  write ({ id, status, progressDetail }: PullEvent): void {
+  write({ id, status, progressDetail }: PullEvent): void {
     if (typeof status !== 'string') return
     const isNextImage = status.startsWith('Pulling from ')
     if (isNextImage) this.#startOver()
@@ -25,37 +30,41 @@ export class PullProgress {
     }
     const layer = this.#layers.get(id) ?? { bytes: 0, isFinished: false }
     this.#layers.set(id, layer)
-    if (status === 'Downloading') layer.bytes = Math.max(layer.bytes, current(progressDetail))
+    if (status === 'Downloading') {
+      const more = Math.max(0, current(progressDetail) - layer.bytes)
+      layer.bytes += more
+      this.#downloaded += more
+    }
     if (finished.has(status) && !layer.isFinished) {
       layer.isFinished = true
       this.#finishedCount++
       this.#tell()
-    } else if (this.#downloaded() >= this.#announced + stepBytes) {
+    } else if (this.#downloaded >= this.#announced + stepBytes) {
       this.#tell()
     }
   }
 
   // A build with several FROM pulls several images.
-  #startOver (): void {
+  #startOver(): void {
     this.#layers.clear()
+    this.#downloaded = 0
     this.#announced = 0
     this.#finishedCount = 0
   }
 
-  #tell (): void {
-    const bytes = this.#downloaded()
+  #tell(): void {
+    const bytes = this.#downloaded
     this.#announced = Math.floor(bytes / stepBytes) * stepBytes
     const size = bytes === 0 ? '' : `, ${Math.round(bytes / 1e6)} MB downloaded`
     this.onLine(`${this.#finishedCount} of ${this.#layers.size} layers ready${size}`)
   }
-
-  #downloaded (): number {
-    let sum = 0
-    for (const { bytes } of this.#layers.values()) sum += bytes
-    return sum
-  }
 }
 
-function current (detail: unknown): number {
-  return typeof detail === 'object' && detail !== null && 'current' in detail && typeof detail.current === 'number' ? detail.current : 0
+function current(detail: unknown): number {
+  return typeof detail === 'object' &&
+    detail !== null &&
+    'current' in detail &&
+    typeof detail.current === 'number'
+    ? detail.current
+    : 0
 }

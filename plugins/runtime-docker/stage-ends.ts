@@ -9,12 +9,14 @@ export class StageEnds {
   readonly #ends = new Set<string>()
   #latest = ''
 
-  read (text: string): void {
+  read(text: string): void {
     this.#latest = /^ ---> ([0-9a-f]{12})\n?$/.exec(text)?.[1] ?? this.#latest
     const isNewStage = this.#latest !== '' && /^Step \d+\/\d+ : FROM /i.test(text)
     if (isNewStage && this.#ends.size < mostEnds) this.#ends.add(this.#latest)
   }
 
   /** Short ids of images. */
-  get ids (): readonly string[] { return [...this.#ends] }
+  get ids(): readonly string[] {
+    return [...this.#ends]
+  }
 }

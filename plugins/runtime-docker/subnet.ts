@@ -1,24 +1,36 @@
+import { isIPv4 } from 'node:net'
+
 /** A range of IPv4 addresses, both ends included, as numbers. */
-export interface AddressRange { readonly first: number, readonly last: number }
+export interface AddressRange {
+  readonly first: number
+  readonly last: number
+}
 
 /** How large a project's network is: a /26, 61 containers. */
 const projectPrefix = 26
 const projectSize = 2 ** (32 - projectPrefix)
 
 /** `10.1.0.0/16` as a range; undefined when it is not written like this. */
-export function parseRange (text: string): AddressRange | undefined {
+export function parseRange(text: string): AddressRange | undefined {
   const [, address = '', prefixText = ''] = /^(\d{1,3}(?:\.\d{1,3}){3})\/(\d{1,2})$/.exec(text.trim()) ?? []
-  const octets = address.split('.').map(Number)
-  const prefix = Number(prefixText)
-  if (octets.length !== 4 || octets.some(octet => octet > 255) || prefix > 32) return undefined
+  return prefixText === '' ? undefined : rangeOf(address, Number(prefixText))
+}
+
+/** The range that `address` lies in; undefined when it is no address. */
+export function rangeOf(address: string, prefix: number): AddressRange | undefined {
+  if (!isIPv4(address) || prefix > 32) return undefined
   const size = 2 ** (32 - prefix)
-  const value = octets.reduce((sum, octet) => sum * 256 + octet, 0)
+  const value = address.split('.').reduce((sum, octet) => sum * 256 + Number(octet), 0)
   const first = Math.floor(value / size) * size
   return { first, last: first + size - 1 }
 }
 
+export const overlaps = (a: AddressRange, b: AddressRange): boolean => a.first <= b.last && b.first <= a.last
+export const contains = (outer: AddressRange, inner: AddressRange): boolean =>
+  outer.first <= inner.first && inner.last <= outer.last
+
 /** The ranges of BUSBAR_SUBNETS; undefined when one of them cannot hold a project's network. */
-export function parsePools (text: string): readonly AddressRange[] | undefined {
+export function parsePools(text: string): readonly AddressRange[] | undefined {
   const ranges = text.split(',').map(parseRange)
   return ranges.every(range => range !== undefined && range.last - range.first + 1 >= projectSize)
     ? ranges.filter(range => range !== undefined)
@@ -26,7 +38,10 @@ export function parsePools (text: string): readonly AddressRange[] | undefined {
 }
 
 /** The lowest free /26 of the pools, as `10.201.0.0/26`; undefined when everything is in use. */
-export function allocateSubnet (pools: readonly AddressRange[], used: readonly AddressRange[]): string | undefined {
+export function allocateSubnet(
+  pools: readonly AddressRange[],
+  used: readonly AddressRange[]
+): string | undefined {
   const ascending = [...used].sort((a, b) => a.first - b.first)
   for (const pool of pools) {
     let first = pool.first

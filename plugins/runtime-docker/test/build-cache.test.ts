@@ -3,115 +3,218 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { type Test, test } from 'tap'
 import { pack } from 'tar-fs'
-import { test, type Test } from 'tap'
-import { unneededSteps, type ListedImage } from '../build-steps.js'
+import { type ListedImage, unneededSteps } from '../build-steps.js'
 import { commandEnvironment, parseDockerHost } from '../engine-address.js'
-import { engineTest, startLab, until, type Lab } from './lab.js'
+import { engineTest, type Lab, startLab, until } from './lab.js'
 
-const image = (id: string, parentId: string, sizeBytes: number, changes: Partial<ListedImage> = {}): ListedImage =>
-  ({ id, parentId, sizeBytes, createdAt: new Date(0), isUsed: false, isOwned: true, ...changes })
+const image = (
+  id: string,
+  parentId: string,
+  sizeBytes: number,
+  changes: Partial<ListedImage> = {}
+): ListedImage => ({
+  id,
+  parentId,
+  sizeBytes,
+  createdAt: new Date(0),
+  isUsed: false,
+  isOwned: true,
+  ...changes
+})
 
 test('what a build has left counts only what removing it would give back', t => {
   const base = image('base', '', 100, { isUsed: true, isOwned: false })
   t.same(unneededSteps([base]), { ids: [], bytes: 0 })
-  t.same(unneededSteps([base, image('a', 'base', 130), image('b', 'a', 150, { isUsed: true })]), { ids: [], bytes: 0 }, 'steps of an image that is kept are part of it')
-  t.same(unneededSteps([base, image('a', 'base', 130), image('b', 'a', 150)]), { ids: ['b', 'a'], bytes: 50 }, 'what continues another comes first')
-  t.same(unneededSteps([base, image('a', 'base', 130), image('b', 'a', 150), image('c', 'a', 135, { isUsed: true })]), { ids: ['b'], bytes: 20 }, 'a fork of it is kept')
-  t.same(unneededSteps([base, image('a', 'base', 130), image('b', 'a', 150, { isOwned: false })]), { ids: [], bytes: 0 }, 'somebody else has built on it')
-  t.same(unneededSteps([image('a', 'gone', 130)]), { ids: ['a'], bytes: 0 }, 'of what is not known nothing is claimed')
+  t.same(
+    unneededSteps([base, image('a', 'base', 130), image('b', 'a', 150, { isUsed: true })]),
+    { ids: [], bytes: 0 },
+    'steps of an image that is kept are part of it'
+  )
+  t.same(
+    unneededSteps([base, image('a', 'base', 130), image('b', 'a', 150)]),
+    { ids: ['b', 'a'], bytes: 50 },
+    'what continues another comes first'
+  )
+  t.same(
+    unneededSteps([
+      base,
+      image('a', 'base', 130),
+      image('b', 'a', 150),
+      image('c', 'a', 135, { isUsed: true })
+    ]),
+    { ids: ['b'], bytes: 20 },
+    'a fork of it is kept'
+  )
+  t.same(
+    unneededSteps([base, image('a', 'base', 130), image('b', 'a', 150, { isOwned: false })]),
+    { ids: [], bytes: 0 },
+    'somebody else has built on it'
+  )
+  t.same(
+    unneededSteps([image('a', 'gone', 130)]),
+    { ids: ['a'], bytes: 0 },
+    'of what is not known nothing is claimed'
+  )
   t.same(unneededSteps([image('a', '', 130)]), { ids: ['a'], bytes: 130 })
   t.end()
 })
 
 test('command-line tools are sent to the engine that the platform uses', t => {
-  const address = (value: string, variables: Record<string, string> = {}) => commandEnvironment(parseDockerHost(value, name => variables[name]))
+  const address = (value: string, variables: Record<string, string> = {}) =>
+    commandEnvironment(parseDockerHost(value, name => variables[name]))
   t.same(address('unix:///run/x.sock'), { DOCKER_HOST: 'unix:///run/x.sock' })
   t.same(address('tcp://engine.lan'), { DOCKER_HOST: 'tcp://engine.lan:2375' })
-  t.same(address('tcp://[::1]:99', { DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: '/certs' }), { DOCKER_HOST: 'tcp://[::1]:99', DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: '/certs' })
+  t.same(address('tcp://[::1]:99', { DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: '/certs' }), {
+    DOCKER_HOST: 'tcp://[::1]:99',
+    DOCKER_TLS_VERIFY: '1',
+    DOCKER_CERT_PATH: '/certs'
+  })
   t.end()
 })
 
-async function build (t: Test, lab: Lab, { dockerfile, tag, applicationId }: { readonly dockerfile: string, readonly tag: string, readonly applicationId: string }) {
+async function build(
+  t: Test,
+  lab: Lab,
+  {
+    dockerfile,
+    tag,
+    applicationId
+  }: { readonly dockerfile: string; readonly tag: string; readonly applicationId: string }
+) {
   const directory = await mkdtemp(join(tmpdir(), 'busbar-steps-'))
   t.teardown(async () => await rm(directory, { recursive: true, force: true }))
   await writeFile(join(directory, 'Dockerfile'), dockerfile)
   const owner = { projectId: lab.projectId, applicationId }
-  const labels = Object.entries(await lab.runtime.imageLabels(owner)).map(([key, value]) => `${key}=${value}`).join(' ')
+  const labels = Object.entries(await lab.runtime.imageLabels(owner))
+    .map(([key, value]) => `${key}=${value}`)
+    .join(' ')
   await writeFile(join(directory, 'Dockerfile'), dockerfile.replaceAll('LABELS', `LABEL ${labels}`))
-  return await lab.runtime.build(Readable.from(pack(directory)), {
-    tag, dockerfile: 'Dockerfile', buildArgs: {}, owner, isLabelled: true, memoryBytes: 256 * 2 ** 20, cpus: 1
-  }, { onLine: () => {}, signal: new AbortController().signal })
+  return await lab.runtime.build(
+    Readable.from(pack(directory)),
+    {
+      tag,
+      dockerfile: 'Dockerfile',
+      buildArgs: {},
+      owner,
+      isLabelled: true,
+      memoryBytes: 256 * 2 ** 20,
+      cpus: 1
+    },
+    { onLine: () => {}, signal: new AbortController().signal }
+  )
 }
 
-engineTest('clearing the cache of one application removes its unneeded steps, and neither its images nor those of others', async t => {
-  const lab = startLab(t)
-  const [mine, others] = [randomUUID(), randomUUID()]
-  const twoStages = (word: string) => `FROM busybox:lab AS build\nLABELS\nRUN dd if=/dev/zero of=/big bs=1M count=5 && echo ${word} > /word\nFROM busybox:lab\nLABELS\nCOPY --from=build /word /word\n`
-  const kept = await build(t, lab, { dockerfile: twoStages('one'), tag: `lab-${mine}:1`, applicationId: mine })
-  await build(t, lab, { dockerfile: twoStages('two'), tag: `lab-${others}:1`, applicationId: others })
-  const five = 5 * 2 ** 20
-  t.ok(await lab.runtime.buildCacheBytes({ applicationId: mine }) >= five)
-  t.ok(await lab.runtime.buildCacheBytes({ applicationId: mine }) < five * 1.5, 'the base image is not counted')
-  t.equal(await lab.runtime.buildCacheBytes({ applicationId: randomUUID() }), 0)
+engineTest(
+  'clearing the cache of one application removes its unneeded steps, and neither its images nor those of others',
+  async t => {
+    const lab = startLab(t)
+    const [mine, others] = [randomUUID(), randomUUID()]
+    const twoStages = (word: string) =>
+      `FROM busybox:lab AS build\nLABELS\nRUN dd if=/dev/zero of=/big bs=1M count=5 && echo ${word} > /word\nFROM busybox:lab\nLABELS\nCOPY --from=build /word /word\n`
+    const kept = await build(t, lab, {
+      dockerfile: twoStages('one'),
+      tag: `lab-${mine}:1`,
+      applicationId: mine
+    })
+    await build(t, lab, { dockerfile: twoStages('two'), tag: `lab-${others}:1`, applicationId: others })
+    const five = 5 * 2 ** 20
+    t.ok((await lab.runtime.buildCacheBytes({ applicationId: mine })) >= five)
+    t.ok(
+      (await lab.runtime.buildCacheBytes({ applicationId: mine })) < five * 1.5,
+      'the base image is not counted'
+    )
+    t.equal(await lab.runtime.buildCacheBytes({ applicationId: randomUUID() }), 0)
 
-  await lab.runtime.clearBuildCache({ applicationId: mine })
-  t.equal(await lab.runtime.buildCacheBytes({ applicationId: mine }), 0)
-  t.ok(await lab.runtime.buildCacheBytes({ applicationId: others }) >= five)
-  t.equal((await lab.runtime.image(`lab-${mine}:1`))?.id, kept.id)
-  t.ok(await lab.runtime.image('busybox:lab'))
-})
+    await lab.runtime.clearBuildCache({ applicationId: mine })
+    t.equal(await lab.runtime.buildCacheBytes({ applicationId: mine }), 0)
+    t.ok((await lab.runtime.buildCacheBytes({ applicationId: others })) >= five)
+    t.equal((await lab.runtime.image(`lab-${mine}:1`))?.id, kept.id)
+    t.ok(await lab.runtime.image('busybox:lab'))
+  }
+)
 
 engineTest('a step from which a container was made stays', async t => {
   const lab = startLab(t)
   const applicationId = randomUUID()
-  const { id } = await build(t, lab, { dockerfile: 'FROM busybox:lab\nLABELS\nRUN dd if=/dev/zero of=/big bs=1M count=2\n', tag: `lab-${applicationId}:1`, applicationId })
-  const container = await lab.docker.createContainer({ Image: id, Cmd: ['true'], Labels: { 'busbar-instance': lab.instanceId } })
+  const { id } = await build(t, lab, {
+    dockerfile: 'FROM busybox:lab\nLABELS\nRUN dd if=/dev/zero of=/big bs=1M count=2\n',
+    tag: `lab-${applicationId}:1`,
+    applicationId
+  })
+  const container = await lab.docker.createContainer({
+    Image: id,
+    Cmd: ['true'],
+    Labels: { 'busbar-instance': lab.instanceId }
+  })
   // Another image takes its name.
-  await build(t, lab, { dockerfile: 'FROM busybox:lab\nLABELS\nRUN true\n', tag: `lab-${applicationId}:1`, applicationId })
+  await build(t, lab, {
+    dockerfile: 'FROM busybox:lab\nLABELS\nRUN true\n',
+    tag: `lab-${applicationId}:1`,
+    applicationId
+  })
   t.equal(await lab.runtime.buildCacheBytes({ applicationId }), 0)
   await lab.runtime.clearBuildCache({ applicationId })
   t.ok(await lab.docker.getImage(id).inspect())
   await container.remove()
-  t.ok(await lab.runtime.buildCacheBytes({ applicationId }) >= 2 * 2 ** 20)
+  t.ok((await lab.runtime.buildCacheBytes({ applicationId })) >= 2 * 2 ** 20)
 })
 
-engineTest('volumes are made with the labels of their owner, measured, and removed; those of others are left alone', async t => {
-  const lab = startLab(t)
-  const { runtime, docker } = lab
-  const owner = { projectId: lab.projectId, applicationId: randomUUID() }
-  const name = `lab-volume-${lab.instanceId.slice(0, 8)}`
-  t.same(await runtime.volumes(owner), [])
-  await runtime.ensureVolume(name, owner)
-  await runtime.ensureVolume(name, owner)
-  await t.rejects(runtime.ensureVolume(name, { ...owner, applicationId: randomUUID() }), { status: 409, code: 'E_VOLUME_FOREIGN', message: new RegExp(name) })
-  t.match((await docker.getVolume(name).inspect()).Labels, { 'managed-by': 'busbar', 'application-id': owner.applicationId, 'busbar-instance': lab.instanceId })
+engineTest(
+  'volumes are made with the labels of their owner, measured, and removed; those of others are left alone',
+  async t => {
+    const lab = startLab(t)
+    const { runtime, docker } = lab
+    const owner = { projectId: lab.projectId, applicationId: randomUUID() }
+    const name = `lab-volume-${lab.instanceId.slice(0, 8)}`
+    t.same(await runtime.volumes(owner), [])
+    await runtime.ensureVolume(name, owner)
+    await runtime.ensureVolume(name, owner)
+    await t.rejects(runtime.ensureVolume(name, { ...owner, applicationId: randomUUID() }), {
+      status: 409,
+      code: 'E_VOLUME_FOREIGN',
+      message: new RegExp(name)
+    })
+    t.match((await docker.getVolume(name).inspect()).Labels, {
+      'managed-by': 'busbar',
+      'application-id': owner.applicationId,
+      'busbar-instance': lab.instanceId
+    })
 
-  const writer = await docker.createContainer({
-    Image: 'busybox:lab', Cmd: ['sh', '-c', 'dd if=/dev/zero of=/v/x bs=1M count=3; sleep 600'], HostConfig: { Binds: [`${name}:/v`] }, StopTimeout: 0
-  })
-  t.teardown(async () => await writer.remove({ force: true }).catch(() => undefined))
-  await writer.start()
-  const full = await until('the volume to fill', async () => {
-    const [volume] = await runtime.volumes(owner)
-    return (volume?.sizeBytes ?? 0) >= 3 * 2 ** 20 ? volume : undefined
-  })
-  t.equal(full.name, name)
-  await Promise.all([1, 2, 3].map(async () => { t.equal((await runtime.volumes(owner)).length, 1) }))
+    const writer = await docker.createContainer({
+      Image: 'busybox:lab',
+      Cmd: ['sh', '-c', 'dd if=/dev/zero of=/v/x bs=1M count=3; sleep 600'],
+      HostConfig: { Binds: [`${name}:/v`] },
+      StopTimeout: 0
+    })
+    t.teardown(async () => await writer.remove({ force: true }).catch(() => undefined))
+    await writer.start()
+    const full = await until('the volume to fill', async () => {
+      const [volume] = await runtime.volumes(owner)
+      return (volume?.sizeBytes ?? 0) >= 3 * 2 ** 20 ? volume : undefined
+    })
+    t.equal(full.name, name)
+    await Promise.all(
+      [1, 2, 3].map(async () => {
+        t.equal((await runtime.volumes(owner)).length, 1)
+      })
+    )
 
-  await t.rejects(runtime.removeVolume(name), { status: 409, code: 'E_VOLUME_IN_USE' })
-  await runtime.releaseVolume(name)
-  await runtime.removeVolume(name)
-  await runtime.removeVolume(name)
-  await runtime.releaseVolume(name)
-  t.same(await runtime.volumes(owner), [])
+    await t.rejects(runtime.removeVolume(name), { status: 409, code: 'E_VOLUME_IN_USE' })
+    await runtime.releaseVolume(name)
+    await runtime.removeVolume(name)
+    await runtime.removeVolume(name)
+    await runtime.releaseVolume(name)
+    t.same(await runtime.volumes(owner), [])
 
-  const foreign = `lab-foreign-${lab.instanceId.slice(0, 8)}`
-  await docker.createVolume({ Name: foreign })
-  t.teardown(async () => await docker.getVolume(foreign).remove())
-  for (const act of [runtime.removeVolume, runtime.releaseVolume]) {
-    await t.rejects(act.call(runtime, foreign), { code: 'E_VOLUME_FOREIGN' })
+    const foreign = `lab-foreign-${lab.instanceId.slice(0, 8)}`
+    await docker.createVolume({ Name: foreign })
+    t.teardown(async () => await docker.getVolume(foreign).remove())
+    for (const act of [runtime.removeVolume, runtime.releaseVolume]) {
+      await t.rejects(act.call(runtime, foreign), { code: 'E_VOLUME_FOREIGN' })
+    }
+    await t.rejects(runtime.ensureVolume(foreign, owner), { code: 'E_VOLUME_FOREIGN' })
+    await t.rejects(runtime.removeVolume('../x'), { code: 'E_VOLUME_NAME' })
   }
-  await t.rejects(runtime.ensureVolume(foreign, owner), { code: 'E_VOLUME_FOREIGN' })
-  await t.rejects(runtime.removeVolume('../x'), { code: 'E_VOLUME_NAME' })
-})
+)

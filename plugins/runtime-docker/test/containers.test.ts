@@ -35,61 +35,105 @@ engineTest('a container lives from create to remove, and every step may be repea
   t.equal(await runtime.inspect(id), undefined)
 })
 
-engineTest('a container gets no capability, no new privileges, a read-only root with scratch space, and hard limits', async t => {
-  const { runtime, projectId, spec, docker, instanceId } = startLab(t)
-  const network = await runtime.ensureNetwork(project(projectId))
-  const memoryLimit = 64 * 2 ** 20
-  const id = await runtime.create(spec('hard', network, {
-    memoryLimit,
-    cpuLimit: 0.5,
-    env: { GREETING: 'a=b c' },
-    command: ['sh', '-c', 'grep -E "CapEff|CapBnd|NoNewPrivs" /proc/1/status; touch /x 2>/dev/null || echo root is read-only; touch /tmp/a /run/b && echo scratch; printf "#!/bin/sh\\necho runs\\n" > /tmp/c; chmod +x /tmp/c; /tmp/c; echo "$GREETING"; sleep 60']
-  }))
-  await runtime.start(id)
-  const lines = await until('the output', async () => {
-    const tail = await runtime.tail(id, 50)
-    return tail.includes('a=b c') ? tail : undefined
-  })
-  t.match(lines.join('\n'), /CapEff:\s+0{16}/)
-  t.match(lines.join('\n'), /CapBnd:\s+0{16}/)
-  t.match(lines.join('\n'), /NoNewPrivs:\s+1/)
-  t.ok(lines.includes('root is read-only'))
-  t.ok(lines.includes('scratch'))
-  t.ok(lines.includes('runs'))
+engineTest(
+  'a container gets no capability, no new privileges, a read-only root with scratch space, and hard limits',
+  async t => {
+    const { runtime, projectId, spec, docker, instanceId } = startLab(t)
+    const network = await runtime.ensureNetwork(project(projectId))
+    const memoryLimit = 64 * 2 ** 20
+    const id = await runtime.create(
+      spec('hard', network, {
+        memoryLimit,
+        cpuLimit: 0.5,
+        env: { GREETING: 'a=b c' },
+        command: [
+          'sh',
+          '-c',
+          'grep -E "CapEff|CapBnd|NoNewPrivs" /proc/1/status; echo score $(cat /proc/1/oom_score_adj); touch /x 2>/dev/null || echo root is read-only; touch /tmp/a /run/b && echo scratch; printf "#!/bin/sh\\necho runs\\n" > /tmp/c; chmod +x /tmp/c; /tmp/c; echo "$GREETING"; sleep 60'
+        ]
+      })
+    )
+    await runtime.start(id)
+    const lines = await until('the output', async () => {
+      const tail = await runtime.tail(id, 50)
+      return tail.includes('a=b c') ? tail : undefined
+    })
+    t.match(lines.join('\n'), /CapEff:\s+0{16}/)
+    t.match(lines.join('\n'), /CapBnd:\s+0{16}/)
+    t.match(lines.join('\n'), /NoNewPrivs:\s+1/)
+    t.ok(lines.includes('score 500'), 'it ends before the platform where memory runs out')
+    t.ok(lines.includes('root is read-only'))
+    t.ok(lines.includes('scratch'))
+    t.ok(lines.includes('runs'))
 
-  const seen = await docker.getContainer(id).inspect()
-  t.match(seen.HostConfig, {
-    Memory: memoryLimit,
-    MemorySwap: memoryLimit,
-    NanoCpus: 5e8,
-    Init: true,
-    PidsLimit: 4096,
-    RestartPolicy: { Name: 'unless-stopped' },
-    LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } }
-  })
-  t.same(seen.HostConfig.PortBindings, null)
-  t.equal((seen.Config as { StopTimeout?: number }).StopTimeout, 30)
-  t.match(seen.Config.Labels, { 'managed-by': 'busbar', 'busbar-instance': instanceId, 'project-id': projectId, 'database-id': '' })
+    const seen = await docker.getContainer(id).inspect()
+    t.match(seen.HostConfig, {
+      Memory: memoryLimit,
+      MemorySwap: memoryLimit,
+      NanoCpus: 5e8,
+      Init: true,
+      PidsLimit: 4096,
+      OomScoreAdj: 500,
+      RestartPolicy: { Name: 'unless-stopped' },
+      LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } }
+    })
+    t.same(seen.HostConfig.PortBindings, null)
+    t.equal((seen.Config as { StopTimeout?: number }).StopTimeout, 30)
+    t.match(seen.Config.Labels, {
+      'managed-by': 'busbar',
+      'busbar-instance': instanceId,
+      'project-id': projectId,
+      'database-id': ''
+    })
+  }
+)
+
+engineTest('variables of more than a mebibyte reach the container, and are in no address', async t => {
+  const { runtime, docker, projectId, spec } = startLab(t)
+  const network = await runtime.ensureNetwork(project(projectId))
+  const env = Object.fromEntries(
+    Array.from({ length: 20 }, (_, n) => [`V${n}`, `${n}`.repeat(60_000).slice(0, 60_000)])
+  )
+  const name = spec('large', network, {}).name
+  const id = await runtime.create(
+    spec('large', network, { env, command: ['sh', '-c', 'echo ${#V19}; sleep 60'] })
+  )
+  await runtime.start(id)
+  await until('the output', async () => ((await runtime.tail(id, 5)).includes('60000') ? true : undefined))
+  t.equal((await docker.getContainer(id).inspect()).Name, `/${name}`)
 })
 
 engineTest('a minimal container can serve port 80 and write to its volume as any user', async t => {
   const { runtime, projectId, spec } = startLab(t)
   const network = await runtime.ensureNetwork(project(projectId))
-  const id = await runtime.create(spec('web', network, {
-    volumes: [{ volume: `busbar-test-${projectId}`, path: '/data' }],
-    command: ['sh', '-c', 'echo stored > /data/index.html && exec httpd -f -p 80 -h /data']
-  }))
+  const id = await runtime.create(
+    spec('web', network, {
+      volumes: [{ volume: `busbar-test-${projectId}`, path: '/data' }],
+      command: ['sh', '-c', 'echo stored > /data/index.html && exec httpd -f -p 80 -h /data']
+    })
+  )
   await runtime.start(id)
   const address = await runtime.dial(id, 80)
-  t.match(address, { host: /^10\.201\./, port: 80 })
-  const body = await until('the answer', async () => await fetch(`http://${address.host}:${address.port}/`).then(async answer => await answer.text(), () => undefined))
+  t.match(address, { host: /^10\./, port: 80 })
+  const body = await until(
+    'the answer',
+    async () =>
+      await fetch(`http://${address.host}:${address.port}/`).then(
+        async answer => await answer.text(),
+        () => undefined
+      )
+  )
   t.equal(body, 'stored\n')
 })
 
 engineTest('dial refuses a container that does not run and one that does not exist', async t => {
   const { runtime, projectId, spec } = startLab(t)
   const id = await runtime.create(spec('idle', await runtime.ensureNetwork(project(projectId))))
-  await t.rejects(runtime.dial(id, 80), { status: 409, code: 'E_CONTAINER_NOT_RUNNING', message: /is created: it has no address until it runs/ })
+  await t.rejects(runtime.dial(id, 80), {
+    status: 409,
+    code: 'E_CONTAINER_NOT_RUNNING',
+    message: /is created: it has no address until it runs/
+  })
   await t.rejects(runtime.dial('f'.repeat(64), 80), { status: 404, code: 'E_CONTAINER_MISSING' })
 })
 
@@ -110,7 +154,8 @@ engineTest('renaming moves the name, is idempotent, and names the container that
 engineTest('a stop is kept in the engine before it happens, and a start takes it back', async t => {
   const { runtime, docker, projectId, spec } = startLab(t)
   const id = await runtime.create(spec('meant', await runtime.ensureNetwork(project(projectId))))
-  const policy = async (): Promise<string | undefined> => (await docker.getContainer(id).inspect()).HostConfig.RestartPolicy?.Name
+  const policy = async (): Promise<string | undefined> =>
+    (await docker.getContainer(id).inspect()).HostConfig.RestartPolicy?.Name
   await runtime.start(id)
   t.equal(await policy(), 'unless-stopped')
   await runtime.stop(id, 1)
@@ -132,55 +177,77 @@ engineTest('a taken name, a missing image and a refused start are told apart', a
   const network = await runtime.ensureNetwork(project(projectId))
   const id = await runtime.create(spec('twice', network))
   await t.rejects(runtime.create(spec('twice', network)), { status: 409, code: 'E_CONTAINER_NAME_TAKEN' })
-  await t.rejects(runtime.create(spec('none', network, { image: 'busbar-no-such:1' })), { status: 404, code: 'E_IMAGE_MISSING', message: /busbar-no-such:1/ })
+  await t.rejects(runtime.create(spec('none', network, { image: 'busbar-no-such:1' })), {
+    status: 404,
+    code: 'E_IMAGE_MISSING',
+    message: /busbar-no-such:1/
+  })
   await docker.getNetwork(network).remove()
-  await t.rejects(runtime.start(id), { code: 'E_ENGINE_REFUSED', message: /refused to start the container .*network .* not found/ })
+  await t.rejects(runtime.start(id), {
+    code: 'E_ENGINE_REFUSED',
+    message: /refused to start the container .*network .* not found/
+  })
   t.match((await runtime.inspect(id))?.error, /not found/)
   await t.rejects(runtime.start('0'.repeat(64)), { code: 'E_CONTAINER_MISSING' })
   await t.rejects(runtime.start('../networks/create?'), { code: 'E_CONTAINER_MISSING' })
   t.equal(await runtime.inspect('../images/json?x='), undefined)
 })
 
-engineTest('a command that does not exist shows in the output, and its restart loop can be removed', async t => {
-  const { runtime, projectId, spec } = startLab(t)
-  const network = await runtime.ensureNetwork(project(projectId))
-  const id = await runtime.create(spec('broken', network, { command: ['/no/such/program'] }))
-  await runtime.start(id)
-  const state = await until('the failure', async () => {
-    const seen = await runtime.inspect(id)
-    return seen !== undefined && seen.exitCode !== 0 ? seen : undefined
-  })
-  t.equal(state.exitCode, 127)
-  t.match((await runtime.tail(id, 10)).join('\n'), /\/no\/such\/program.*No such file/)
-  await runtime.remove(id)
-  t.equal(await runtime.inspect(id), undefined)
-})
+engineTest(
+  'a command that does not exist shows in the output, and its restart loop can be removed',
+  async t => {
+    const { runtime, projectId, spec } = startLab(t)
+    const network = await runtime.ensureNetwork(project(projectId))
+    const id = await runtime.create(spec('broken', network, { command: ['/no/such/program'] }))
+    await runtime.start(id)
+    const state = await until('the failure', async () => {
+      const seen = await runtime.inspect(id)
+      return seen !== undefined && seen.exitCode !== 0 ? seen : undefined
+    })
+    t.equal(state.exitCode, 127)
+    t.match((await runtime.tail(id, 10)).join('\n'), /\/no\/such\/program.*No such file/)
+    await runtime.remove(id)
+    t.equal(await runtime.inspect(id), undefined)
+  }
+)
 
-engineTest('list finds containers by every id of their owner, and an image cannot claim another owner', async t => {
-  const { runtime, projectId, spec, docker } = startLab(t)
-  const network = await runtime.ensureNetwork(project(projectId))
-  const [applicationId, databaseId] = [randomUUID(), randomUUID()]
-  const deploymentId = randomUUID()
-  const application = await runtime.create(spec('app', network, { owner: { projectId, applicationId, deploymentId } }))
-  await docker.getContainer(application).commit({ repo: `claims-${projectId}`, changes: `LABEL database-id=${databaseId}` })
-  const claiming = await runtime.create(spec('claim', network, { image: `claims-${projectId}`, owner: { projectId } }))
-  const database = await runtime.create(spec('db', network, { owner: { projectId, databaseId } }))
+engineTest(
+  'list finds containers by every id of their owner, and an image cannot claim another owner',
+  async t => {
+    const { runtime, projectId, spec, docker } = startLab(t)
+    const network = await runtime.ensureNetwork(project(projectId))
+    const [applicationId, databaseId] = [randomUUID(), randomUUID()]
+    const deploymentId = randomUUID()
+    const application = await runtime.create(
+      spec('app', network, { owner: { projectId, applicationId, deploymentId } })
+    )
+    await docker
+      .getContainer(application)
+      .commit({ repo: `claims-${projectId}`, changes: `LABEL database-id=${databaseId}` })
+    const claiming = await runtime.create(
+      spec('claim', network, { image: `claims-${projectId}`, owner: { projectId } })
+    )
+    const database = await runtime.create(spec('db', network, { owner: { projectId, databaseId } }))
 
-  const ids = async (owner: Parameters<typeof runtime.list>[0]) => (await runtime.list(owner)).map(({ id }) => id).sort()
-  t.same(await ids({ applicationId }), [application])
-  t.same(await ids({ applicationId, deploymentId }), [application])
-  t.same(await ids({ databaseId }), [database])
-  t.same(await ids({ projectId }), [application, claiming, database].sort())
-  t.same(await ids({ projectId, deploymentId: randomUUID() }), [])
-  await runtime.remove(application)
-  await runtime.remove(claiming)
-  await docker.getImage(`claims-${projectId}`).remove({ force: true })
-})
+    const ids = async (owner: Parameters<typeof runtime.list>[0]) =>
+      (await runtime.list(owner)).map(({ id }) => id).sort()
+    t.same(await ids({ applicationId }), [application])
+    t.same(await ids({ applicationId, deploymentId }), [application])
+    t.same(await ids({ databaseId }), [database])
+    t.same(await ids({ projectId }), [application, claiming, database].sort())
+    t.same(await ids({ projectId, deploymentId: randomUUID() }), [])
+    await runtime.remove(application)
+    await runtime.remove(claiming)
+    await docker.getImage(`claims-${projectId}`).remove({ force: true })
+  }
+)
 
 engineTest('a platform sees and touches nothing of another one on the same engine', async t => {
   const mine = startLab(t)
   const other = startLab(t)
-  const id = await mine.runtime.create(mine.spec('mine', await mine.runtime.ensureNetwork(project(mine.projectId))))
+  const id = await mine.runtime.create(
+    mine.spec('mine', await mine.runtime.ensureNetwork(project(mine.projectId)))
+  )
   t.same(await other.runtime.list({}), [])
   t.same(await other.runtime.list({ projectId: mine.projectId }), [])
   t.equal(await other.runtime.inspect(id), undefined)
@@ -195,9 +262,17 @@ engineTest('a platform sees and touches nothing of another one on the same engin
 engineTest('the health command is run, and its last output is told', async t => {
   const { runtime, projectId, spec } = startLab(t)
   const network = await runtime.ensureNetwork(project(projectId))
-  const id = await runtime.create(spec('health', network, {
-    healthCommand: { command: 'echo "disk is $((40 + 2)) % full"; test -e /tmp/ok', intervalSeconds: 1, timeoutSeconds: 5, retries: 1, startPeriodSeconds: 0 }
-  }))
+  const id = await runtime.create(
+    spec('health', network, {
+      healthCommand: {
+        command: 'echo "disk is $((40 + 2)) % full"; test -e /tmp/ok',
+        intervalSeconds: 1,
+        timeoutSeconds: 5,
+        retries: 1,
+        startPeriodSeconds: 0
+      }
+    })
+  )
   await runtime.start(id)
   t.equal((await runtime.inspect(id))?.health, 'starting')
   const state = await until('unhealthy', async () => {
@@ -209,9 +284,15 @@ engineTest('the health command is run, and its last output is told', async t => 
 
 engineTest('tail answers the last lines of both streams in their order, and bounds what is wild', async t => {
   const { runtime, projectId, spec } = startLab(t)
-  const id = await runtime.create(spec('tail', await runtime.ensureNetwork(project(projectId)), {
-    command: ['sh', '-c', 'for i in 1 2 3; do echo out $i; sleep 0.05; echo err $i >&2; sleep 0.05; done; head -c 40000 /dev/zero | tr "\\0" x; echo; printf "a\\0b\\n"; sleep 60']
-  }))
+  const id = await runtime.create(
+    spec('tail', await runtime.ensureNetwork(project(projectId)), {
+      command: [
+        'sh',
+        '-c',
+        'for i in 1 2 3; do echo out $i; sleep 0.05; echo err $i >&2; sleep 0.05; done; head -c 40000 /dev/zero | tr "\\0" x; echo; printf "a\\0b\\n"; sleep 60'
+      ]
+    })
+  )
   await runtime.start(id)
   const lines = await until('the last line', async () => {
     const tail = await runtime.tail(id, 100)

@@ -6,7 +6,7 @@ const before = '2026-01-31T11:59:00.123456789Z'
 const during = '2026-01-31T12:00:07.123456789Z'
 const later = '2026-01-31T12:00:11.123456789Z'
 
-const wentDown = (state: { Status: string, FinishedAt: string }, policy = 'unless-stopped'): boolean =>
+const wentDown = (state: { Status: string; FinishedAt: string }, policy = 'unless-stopped'): boolean =>
   wentDownWithEngine({ State: state, HostConfig: { RestartPolicy: { Name: policy } } } as never, outage)
 
 test('what should run and ended while the engine was away went down with it', async t => {

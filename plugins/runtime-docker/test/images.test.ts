@@ -1,14 +1,14 @@
 import { createServer, type Server } from 'node:http'
-import { createServer as createTlsServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
+import { createServer as createTlsServer } from 'node:net'
 import { Readable } from 'node:stream'
-import { pack } from 'tar-stream'
 import type { Test } from 'tap'
-import type { BuildOptions } from '../api.js'
+import { pack } from 'tar-stream'
 import { startRegistry } from '../../../test/lab/registry.js'
-import { engineTest, startLab, until, type Lab } from './lab.js'
+import type { BuildOptions } from '../api.js'
+import { engineTest, type Lab, startLab, until } from './lab.js'
 
-function contextOf (files: Readonly<Record<string, string>>): Readable {
+function contextOf(files: Readonly<Record<string, string>>): Readable {
   const tar = pack()
   for (const [name, content] of Object.entries(files)) tar.entry({ name }, content)
   tar.finalize()
@@ -31,7 +31,10 @@ const forever = new AbortController().signal
 
 const buildLines = async (lab: Lab, dockerfile: string, changes: Partial<BuildOptions> = {}) => {
   const lines: string[] = []
-  const image = await lab.runtime.build(contextOf({ Dockerfile: dockerfile }), options(lab, changes), { onLine: line => lines.push(line), signal: forever })
+  const image = await lab.runtime.build(contextOf({ Dockerfile: dockerfile }), options(lab, changes), {
+    onLine: line => lines.push(line),
+    signal: forever
+  })
   return { image, lines }
 }
 
@@ -43,44 +46,72 @@ engineTest('a build sends its lines live and answers the image with its ports, l
   const lab = startLab(t)
   const arrived: number[] = []
   const image = await lab.runtime.build(
-    contextOf({ Dockerfile: 'FROM busybox:lab\nARG WHO\nRUN for i in 1 2 3; do echo tick $i $WHO; sleep 0.3; done\nEXPOSE 9000 80 53/udp\n' }),
+    contextOf({
+      Dockerfile:
+        'FROM busybox:lab\nARG WHO\nRUN for i in 1 2 3; do echo tick $i $WHO; sleep 0.3; done\nEXPOSE 9000 80 53/udp\n'
+    }),
     options(lab, { buildArgs: { WHO: 'world' } }),
-    { signal: forever, onLine: line => { if (line.includes('tick') && line.endsWith('world')) arrived.push(Date.now()) } })
+    {
+      signal: forever,
+      onLine: line => {
+        if (line.includes('tick') && line.endsWith('world')) arrived.push(Date.now())
+      }
+    }
+  )
   t.equal(arrived.length, 3)
   t.ok((arrived[2] ?? 0) - (arrived[0] ?? 0) > 400, 'lines come while the step runs')
   t.same(image.exposedPorts, [80, 9000])
   t.same(image.builtFor, { projectId: lab.projectId })
   t.match(image.id, /^sha256:/)
   t.equal((await lab.runtime.image(options(lab).tag))?.id, image.id)
-  t.same((await lab.runtime.images({ projectId: lab.projectId })), [{ id: image.id, tags: [options(lab).tag] }])
+  t.same(await lab.runtime.images({ projectId: lab.projectId }), [{ id: image.id, tags: [options(lab).tag] }])
   t.same(await lab.runtime.images({ projectId: lab.instanceId }), [])
   const labels = (await lab.docker.getImage(image.id).inspect()).Config.Labels
-  t.match(labels, { 'managed-by': 'busbar', 'project-id': lab.projectId, 'busbar-image-instance': lab.instanceId })
-  t.notOk('busbar-instance' in labels, 'a container that a person starts from it is not taken for one of the platform')
+  t.match(labels, {
+    'managed-by': 'busbar',
+    'project-id': lab.projectId,
+    'busbar-image-instance': lab.instanceId
+  })
+  t.equal(
+    labels['busbar-instance'],
+    '',
+    'a container that a person starts from it is not taken for one of the platform'
+  )
 })
 
-engineTest('an image is removed once, and never while a container needs it or when another platform built it', async t => {
-  const lab = startLab(t)
-  const { tag } = options(lab)
-  await buildLines(lab, 'FROM busybox:lab\nRUN true\n')
-  await t.rejects(startLab(t).runtime.removeImage(tag), { status: 409, code: 'E_IMAGE_FOREIGN' })
-  const id = await lab.runtime.create(lab.spec('uses', 'none', { image: tag }))
-  await lab.runtime.start(id)
-  await t.rejects(lab.runtime.removeImage(tag), { status: 409, code: 'E_IMAGE_IN_USE' })
-  await lab.runtime.remove(id)
-  await lab.runtime.removeImage(tag)
-  await lab.runtime.removeImage(tag)
-  t.equal(await lab.runtime.image(tag), undefined)
-  await t.rejects(lab.runtime.image('../containers/json?x='), { status: 400, code: 'E_IMAGE_REFERENCE' })
-})
+engineTest(
+  'an image is removed once, and never while a container needs it or when another platform built it',
+  async t => {
+    const lab = startLab(t)
+    const { tag } = options(lab)
+    await buildLines(lab, 'FROM busybox:lab\nRUN true\n')
+    await t.rejects(startLab(t).runtime.removeImage(tag), { status: 409, code: 'E_IMAGE_FOREIGN' })
+    const id = await lab.runtime.create(lab.spec('uses', 'none', { image: tag }))
+    await lab.runtime.start(id)
+    await t.rejects(lab.runtime.removeImage(tag), { status: 409, code: 'E_IMAGE_IN_USE' })
+    await lab.runtime.remove(id)
+    await lab.runtime.removeImage(tag)
+    await lab.runtime.removeImage(tag)
+    t.equal(await lab.runtime.image(tag), undefined)
+    await t.rejects(lab.runtime.image('../containers/json?x='), { status: 400, code: 'E_IMAGE_REFERENCE' })
+  }
+)
 
 engineTest('failed builds say what failed, and leave no container behind', async t => {
   const lab = startLab(t)
   const { projectId, instanceId } = lab
   const cases: ReadonlyArray<readonly [dockerfile: string, code: string, message: RegExp]> = [
-    [`FROM busybox:lab\nRUN echo ${projectId} && exit 3\n`, 'E_BUILD_COMMAND', /echo [\w-]+ && exit 3 ended with exit code 3/],
+    [
+      `FROM busybox:lab\nRUN echo ${projectId} && exit 3\n`,
+      'E_BUILD_COMMAND',
+      /echo [\w-]+ && exit 3 ended with exit code 3/
+    ],
     // The label lets the lab remove the step that succeeded: the engine keeps it for the next build.
-    [`FROM busybox:lab\nLABEL busbar-image-instance=${instanceId}\nRUN echo ${projectId}\nCOPY nowhere.txt /\n`, 'E_BUILD_COPY', /nowhere\.txt/],
+    [
+      `FROM busybox:lab\nLABEL busbar-image-instance=${instanceId}\nRUN echo ${projectId}\nCOPY nowhere.txt /\n`,
+      'E_BUILD_COPY',
+      /nowhere\.txt/
+    ],
     ['FROM busybox:lab\nFLY away\n', 'E_BUILD_DOCKERFILE', /unknown instruction: FLY/],
     ['FROM busybox:lab\nRUN --mount=type=cache,target=/c true\n', 'E_BUILD_BUILDKIT', /--mount option/],
     ['', 'E_BUILD_DOCKERFILE', /cannot be empty/],
@@ -89,19 +120,32 @@ engineTest('failed builds say what failed, and leave no container behind', async
   for (const [dockerfile, code, message] of cases) {
     await t.rejects(buildLines(lab, dockerfile), { code, message }, code)
   }
-  await t.rejects(buildLines(lab, 'FROM busybox:lab\n', { dockerfile: 'other/Dockerfile' }), { code: 'E_BUILD_DOCKERFILE', message: /other\/Dockerfile/ })
+  await t.rejects(buildLines(lab, 'FROM busybox:lab\n', { dockerfile: 'other/Dockerfile' }), {
+    code: 'E_BUILD_DOCKERFILE',
+    message: /other\/Dockerfile/
+  })
   t.same(await buildContainers(lab), [])
 })
 
-engineTest('a step that needs more memory than it may have is killed, and the error names the limit', async t => {
-  const lab = startLab(t)
-  await t.rejects(buildLines(lab, 'FROM busybox:lab\nRUN x=$(head -c 300000000 /dev/zero | tr "\\0" a); echo $?\n', { memoryBytes: 64 * 2 ** 20 }),
-    { code: 'E_BUILD_KILLED', message: /64 MiB/ })
-})
+engineTest(
+  'a step that needs more memory than it may have is killed, and the error names the limit',
+  async t => {
+    const lab = startLab(t)
+    await t.rejects(
+      buildLines(lab, 'FROM busybox:lab\nRUN x=$(head -c 300000000 /dev/zero | tr "\\0" a); echo $?\n', {
+        memoryBytes: 64 * 2 ** 20
+      }),
+      { code: 'E_BUILD_KILLED', message: /64 MiB/ }
+    )
+  }
+)
 
 engineTest('binary output and a line without end stay bounded', async t => {
   const lab = startLab(t)
-  const { lines } = await buildLines(lab, 'FROM busybox:lab\nRUN head -c 3000000 /dev/urandom; echo; head -c 5000000 /dev/zero | tr "\\0" x; echo; printf "10%%\\r50%%\\r100%%\\n"\n')
+  const { lines } = await buildLines(
+    lab,
+    'FROM busybox:lab\nRUN head -c 3000000 /dev/urandom; echo; head -c 5000000 /dev/zero | tr "\\0" x; echo; printf "10%%\\r50%%\\r100%%\\n"\n'
+  )
   t.ok(lines.every(line => line.length < 20_000))
   t.notOk(lines.some(line => /[\u0000-\u0008]/.test(line)))
   t.ok(lines.includes('100%'), 'of a progress bar the last state is kept')
@@ -113,13 +157,20 @@ engineTest('two hundred thousand lines pass through without being kept', async t
   globalThis.gc?.()
   const before = process.memoryUsage().heapUsed
   let peak = 0
-  await lab.runtime.build(contextOf({ Dockerfile: 'FROM busybox:lab\nRUN awk "BEGIN { for (i = 0; i < 200000; i++) print \\"line\\", i, \\"of the long output of a build\\" }"\n' }), options(lab), {
-    signal: forever,
-    onLine: line => {
-      if (line.startsWith('line ')) count++
-      if (count % 10_000 === 0) peak = Math.max(peak, process.memoryUsage().heapUsed)
+  await lab.runtime.build(
+    contextOf({
+      Dockerfile:
+        'FROM busybox:lab\nRUN awk "BEGIN { for (i = 0; i < 200000; i++) print \\"line\\", i, \\"of the long output of a build\\" }"\n'
+    }),
+    options(lab),
+    {
+      signal: forever,
+      onLine: line => {
+        if (line.startsWith('line ')) count++
+        if (count % 10_000 === 0) peak = Math.max(peak, process.memoryUsage().heapUsed)
+      }
     }
-  })
+  )
   t.equal(count, 200_000)
   t.ok(peak - before < 60e6, `${Math.round((peak - before) / 1e6)} MB`)
 })
@@ -129,15 +180,28 @@ engineTest('cancelling a build ends its container within a second and leaves non
   const cancel = new AbortController()
   const reason = new Error('cancelled')
   let abortedAt = 0
-  await t.rejects(lab.runtime.build(contextOf({ Dockerfile: `FROM busybox:lab\nRUN : ${lab.projectId}; for i in $(seq 1 600); do echo tick $i; sleep 0.1; done\n` }), options(lab), {
-    signal: cancel.signal,
-    onLine: line => {
-      if (line !== 'tick 3') return
-      abortedAt = Date.now()
-      cancel.abort(reason)
-    }
-  }), reason)
-  await until('the container to go', async () => (await buildContainers(lab)).length === 0 ? true : undefined, 5000)
+  await t.rejects(
+    lab.runtime.build(
+      contextOf({
+        Dockerfile: `FROM busybox:lab\nRUN : ${lab.projectId}; for i in $(seq 1 600); do echo tick $i; sleep 0.1; done\n`
+      }),
+      options(lab),
+      {
+        signal: cancel.signal,
+        onLine: line => {
+          if (line !== 'tick 3') return
+          abortedAt = Date.now()
+          cancel.abort(reason)
+        }
+      }
+    ),
+    reason
+  )
+  await until(
+    'the container to go',
+    async () => ((await buildContainers(lab)).length === 0 ? true : undefined),
+    5000
+  )
   t.ok(Date.now() - abortedAt < 10_000, `${Date.now() - abortedAt} ms`)
   t.equal(await lab.runtime.image(options(lab).tag), undefined)
 })
@@ -145,86 +209,161 @@ engineTest('cancelling a build ends its container within a second and leaves non
 engineTest('a build that is cancelled before it begins does not begin', async t => {
   const lab = startLab(t)
   const reason = new Error('too late')
-  await t.rejects(lab.runtime.build(contextOf({ Dockerfile: 'FROM busybox:lab\n' }), options(lab), { signal: AbortSignal.abort(reason), onLine: () => {} }), reason)
+  await t.rejects(
+    lab.runtime.build(contextOf({ Dockerfile: 'FROM busybox:lab\n' }), options(lab), {
+      signal: AbortSignal.abort(reason),
+      onLine: () => {}
+    }),
+    reason
+  )
 })
 
 engineTest('an error of the context is the error of the build', async t => {
   const lab = startLab(t)
-  const broken = new Readable({ read () { this.destroy(Object.assign(new Error('permission denied: src/key.pem'), { code: 'EACCES' })) } })
-  await t.rejects(lab.runtime.build(broken, options(lab), { signal: forever, onLine: () => {} }), { message: 'permission denied: src/key.pem' })
+  const broken = new Readable({
+    read() {
+      this.destroy(Object.assign(new Error('permission denied: src/key.pem'), { code: 'EACCES' }))
+    }
+  })
+  await t.rejects(lab.runtime.build(broken, options(lab), { signal: forever, onLine: () => {} }), {
+    message: 'permission denied: src/key.pem'
+  })
 })
 
-engineTest('a pull tells its progress in a few lines and answers the digest by which it can be had again', async t => {
-  const lab = startLab(t)
-  const open = await startRegistry()
-  const locked = await startRegistry({ auth: { username: 'me', password: 's3cret' } })
-  t.teardown(async () => { await open.close(); await locked.close() })
-  const auth = { username: 'me', password: 's3cret' }
-  await buildLines(lab, 'FROM busybox:lab\nRUN head -c 40000000 /dev/urandom > /large\n')
-  await push(t, lab, `${open.host}/team/app:1`)
-  await push(t, lab, `${locked.host}/app:1`, { ...auth, serveraddress: locked.host })
-  await lab.runtime.removeImage(options(lab).tag)
+engineTest(
+  'a pull tells its progress in a few lines and answers the digest by which it can be had again',
+  async t => {
+    const lab = startLab(t)
+    const open = await startRegistry()
+    const locked = await startRegistry({ auth: { username: 'me', password: 's3cret' } })
+    t.teardown(async () => {
+      await open.close()
+      await locked.close()
+    })
+    const auth = { username: 'me', password: 's3cret' }
+    await buildLines(lab, 'FROM busybox:lab\nRUN head -c 40000000 /dev/urandom > /large\n')
+    await push(t, lab, `${open.host}/team/app:1`)
+    await push(t, lab, `${locked.host}/app:1`, { ...auth, serveraddress: locked.host })
+    await lab.runtime.removeImage(options(lab).tag)
 
-  const lines: string[] = []
-  const image = await lab.runtime.pull(`${open.host}/team/app:1`, { onLine: line => lines.push(line), signal: forever })
-  t.match(image.repoDigests, [new RegExp(`^${open.host}/team/app@sha256:[0-9a-f]{64}$`)])
-  t.same(image.builtFor, { projectId: lab.projectId })
-  t.equal(lines[0], 'Pulling from team/app')
-  t.ok(lines.some(line => /^2 of 2 layers ready, \d+ MB downloaded$/.test(line)), lines.join('\n'))
-  t.ok(lines.length < 10)
+    const lines: string[] = []
+    const image = await lab.runtime.pull(`${open.host}/team/app:1`, {
+      onLine: line => lines.push(line),
+      signal: forever
+    })
+    t.match(image.repoDigests, [new RegExp(`^${open.host}/team/app@sha256:[0-9a-f]{64}$`)])
+    t.same(image.builtFor, { projectId: lab.projectId })
+    t.equal(lines[0], 'Pulling from team/app')
+    t.ok(
+      lines.some(line => /^2 of 2 layers ready, \d+ MB downloaded$/.test(line)),
+      lines.join('\n')
+    )
+    t.ok(lines.length < 10)
 
-  await t.rejects(pull(lab, `${locked.host}/app:1`), { code: 'E_REGISTRY_DENIED' })
-  t.match(await lab.runtime.pull(`${locked.host}/app:1`, { auth, onLine: () => {}, signal: forever }), { id: image.id })
-})
+    await t.rejects(pull(lab, `${locked.host}/app:1`), { code: 'E_REGISTRY_DENIED' })
+    t.match(await lab.runtime.pull(`${locked.host}/app:1`, { auth, onLine: () => {}, signal: forever }), {
+      id: image.id
+    })
+  }
+)
 
 /** Pushes the image that was built under a name and removes that name from the engine again. */
-async function push (t: Test, lab: Lab, name: string, authconfig: object = {}): Promise<void> {
+async function push(t: Test, lab: Lab, name: string, authconfig: object = {}): Promise<void> {
   const [repo = '', tag = ''] = name.split(/:(?=[^:]*$)/)
   const { docker } = lab
   await docker.getImage(options(lab).tag).tag({ repo, tag })
-  t.teardown(async () => await docker.getImage(name).remove({ force: true }).catch(() => undefined))
+  t.teardown(
+    async () =>
+      await docker
+        .getImage(name)
+        .remove({ force: true })
+        .catch(() => undefined)
+  )
   const stream = await docker.getImage(name).push({ authconfig })
-  await new Promise((resolve, reject) => docker.modem.followProgress(stream, (error, output) => error === null ? resolve(output) : reject(error)))
+  await new Promise((resolve, reject) =>
+    docker.modem.followProgress(stream, (error, output) => (error === null ? resolve(output) : reject(error)))
+  )
   await docker.getImage(name).remove({ force: true })
 }
 
 /** A registry that answers every request in one way. */
-async function registry (t: Test, answer: (server: Server) => void): Promise<string> {
+async function registry(t: Test, answer: (server: Server) => void): Promise<string> {
   const server = createServer()
   answer(server)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => { server.closeAllConnections(); server.close() })
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
   return `127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-const pull = async ({ runtime }: Lab, image: string, signal = forever) => await runtime.pull(image, { onLine: () => {}, signal })
+const pull = async ({ runtime }: Lab, image: string, signal = forever) =>
+  await runtime.pull(image, { onLine: () => {}, signal })
 
-engineTest('pulls fail with the cause told apart: not found, denied, away, unknown host, bad name', async t => {
-  const lab = startLab(t)
-  const empty = await registry(t, server => server.on('request', (request, response) => {
-    response.writeHead(request.url === '/v2/' ? 200 : 404, { 'content-type': 'application/json', 'docker-distribution-api-version': 'registry/2.0' })
-    response.end(request.url === '/v2/' ? '{}' : '{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}')
-  }))
-  const locked = await registry(t, server => server.on('request', (_request, response) => {
-    response.writeHead(401, { 'content-type': 'application/json', 'www-authenticate': 'Basic realm="lab"' })
-    response.end('{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}')
-  }))
-  await t.rejects(pull(lab, `${empty}/app:9`), { status: 404, code: 'E_IMAGE_NOT_FOUND', message: new RegExp(`${empty}/app:9 does not exist in the registry ${empty}`) })
-  await t.rejects(pull(lab, `${locked}/app:9`), { code: 'E_REGISTRY_DENIED', message: /needs credentials/ })
-  await t.rejects(pull(lab, '127.0.0.1:1/app:9'), { status: 502, code: 'E_REGISTRY_UNREACHABLE', message: /connection refused/ })
-  await t.rejects(pull(lab, 'registry.invalid/app:9'), { status: 502, code: 'E_REGISTRY_UNKNOWN', message: /registry\.invalid could not be resolved/ })
-  await t.rejects(pull(lab, 'Bad Name'), { status: 400, code: 'E_IMAGE_REFERENCE' })
-})
+engineTest(
+  'pulls fail with the cause told apart: not found, denied, away, unknown host, bad name',
+  async t => {
+    const lab = startLab(t)
+    const empty = await registry(t, server =>
+      server.on('request', (request, response) => {
+        response.writeHead(request.url === '/v2/' ? 200 : 404, {
+          'content-type': 'application/json',
+          'docker-distribution-api-version': 'registry/2.0'
+        })
+        response.end(
+          request.url === '/v2/'
+            ? '{}'
+            : '{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}'
+        )
+      })
+    )
+    const locked = await registry(t, server =>
+      server.on('request', (_request, response) => {
+        response.writeHead(401, {
+          'content-type': 'application/json',
+          'www-authenticate': 'Basic realm="lab"'
+        })
+        response.end('{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}')
+      })
+    )
+    await t.rejects(pull(lab, `${empty}/app:9`), {
+      status: 404,
+      code: 'E_IMAGE_NOT_FOUND',
+      message: new RegExp(`${empty}/app:9 does not exist in the registry ${empty}`)
+    })
+    await t.rejects(pull(lab, `${locked}/app:9`), { code: 'E_REGISTRY_DENIED', message: /needs credentials/ })
+    await t.rejects(pull(lab, '127.0.0.1:1/app:9'), {
+      status: 502,
+      code: 'E_REGISTRY_UNREACHABLE',
+      message: /connection refused/
+    })
+    await t.rejects(pull(lab, 'registry.invalid/app:9'), {
+      status: 502,
+      code: 'E_REGISTRY_UNKNOWN',
+      message: /registry\.invalid could not be resolved/
+    })
+    await t.rejects(pull(lab, 'Bad Name'), { status: 400, code: 'E_IMAGE_REFERENCE' })
+  }
+)
 
 engineTest('credentials of one pull reach the registry, and only that one', async t => {
   const lab = startLab(t)
   const seen = new Set<string | undefined>()
-  const host = await registry(t, server => server.on('request', (request, response) => {
-    seen.add(request.headers.authorization)
-    response.writeHead(401, { 'www-authenticate': 'Basic realm="lab"' })
-    response.end()
-  }))
-  await t.rejects(lab.runtime.pull(`${host}/app:1`, { auth: { username: 'me', password: 's3cret' }, onLine: () => {}, signal: forever }))
+  const host = await registry(t, server =>
+    server.on('request', (request, response) => {
+      seen.add(request.headers.authorization)
+      response.writeHead(401, { 'www-authenticate': 'Basic realm="lab"' })
+      response.end()
+    })
+  )
+  await t.rejects(
+    lab.runtime.pull(`${host}/app:1`, {
+      auth: { username: 'me', password: 's3cret' },
+      onLine: () => {},
+      signal: forever
+    })
+  )
   t.ok(seen.has(`Basic ${Buffer.from('me:s3cret').toString('base64')}`))
   seen.clear()
   await t.rejects(pull(lab, `${host}/app:1`))
@@ -237,7 +376,10 @@ engineTest('a pull from a registry that never answers can be cancelled', async t
   await new Promise<void>(resolve => mute.listen(0, '127.0.0.1', resolve))
   const sockets: Array<() => void> = []
   mute.on('connection', socket => sockets.push(() => socket.destroy()))
-  t.teardown(() => { sockets.forEach(close => close()); mute.close() })
+  t.teardown(() => {
+    for (const close of sockets) close()
+    mute.close()
+  })
   const cancel = new AbortController()
   const reason = new Error('cancelled')
   setTimeout(() => cancel.abort(reason), 300)

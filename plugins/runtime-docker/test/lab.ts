@@ -1,8 +1,11 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import Docker from 'dockerode'
 import pino from 'pino'
-import { test, type Test } from 'tap'
+import { type Test, test } from 'tap'
 import { systemClock } from '../../../core/clock/clock.js'
+import { createRedactor } from '../../../core/log/redactor.js'
+import { keyringOf } from '../../../core/secrets/keyring.js'
+import { secretsFor } from '../../../core/secrets/secrets.js'
 import { requireEngine } from '../../../test/lab/engine.js'
 import type { ContainerSpec } from '../api.js'
 import { DockerRuntime } from '../docker-runtime.js'
@@ -12,8 +15,10 @@ export const clock = systemClock()
 export const log = pino({ level: 'silent' })
 
 /** A test that needs an engine. */
-export function engineTest (title: string, run: (t: Test) => Promise<void>): void {
-  void test(title, async t => { if (await requireEngine(t)) await run(t) })
+export function engineTest(title: string, run: (t: Test) => Promise<void>): void {
+  void test(title, async t => {
+    if (await requireEngine(t)) await run(t)
+  })
 }
 
 export interface Lab {
@@ -25,15 +30,39 @@ export interface Lab {
   spec(name: string, network: string, changes?: Partial<ContainerSpec>): ContainerSpec
 }
 
-interface LabOptions { readonly environment?: Readonly<Record<string, string>> }
+/** Of one installation. */
+export const signatures = secretsFor(
+  keyringOf(new Map([['test', randomBytes(32)]]), 'test'),
+  createRedactor(),
+  'runtime-docker'
+)
+
+interface LabOptions {
+  readonly environment?: Readonly<Record<string, string>>
+  /** The same as `environment` names. */
+  readonly docker?: Docker
+  /** For a second platform that goes on where another one ended. */
+  readonly instanceId?: string
+}
 
 /** A runtime of an instance of its own on the real engine; everything it made is removed after the test. */
-export function startLab (t: Test, { environment = {} }: LabOptions = {}): Lab {
-  const docker = new Docker()
-  const instanceId = randomUUID()
+export function startLab(
+  t: Test,
+  { environment = {}, docker = new Docker(), instanceId = randomUUID() }: LabOptions = {}
+): Lab {
   const projectId = randomUUID()
-  const runtime = new DockerRuntime({ instanceId, clock, log, environment: name => environment[name] ?? process.env[name] })
-  t.teardown(async () => await removeAll(docker, instanceId))
+  const runtime = new DockerRuntime({
+    instanceId,
+    signatures,
+    clock,
+    log,
+    environment: name => environment[name] ?? process.env[name]
+  })
+  t.teardown(async () => {
+    await removeAll(docker, instanceId)
+    // Without a network it takes its rules back.
+    await runtime.limitHost().catch(() => undefined)
+  })
   return {
     runtime,
     docker,
@@ -56,26 +85,45 @@ export function startLab (t: Test, { environment = {} }: LabOptions = {}): Lab {
   }
 }
 
-async function removeAll (docker: Docker, instanceId: string): Promise<void> {
+async function removeAll(docker: Docker, instanceId: string): Promise<void> {
   const owned = { label: [`busbar-instance=${instanceId}`] }
   for (const { Id } of await docker.listContainers({ all: true, filters: owned })) {
-    await docker.getContainer(Id).remove({ force: true, v: true }).catch(() => undefined)
+    await docker
+      .getContainer(Id)
+      .remove({ force: true, v: true })
+      .catch(() => undefined)
   }
-  for (const { Id } of await docker.listNetworks({ filters: owned })) await docker.getNetwork(Id).remove().catch(() => undefined)
+  for (const { Id } of await docker.listNetworks({ filters: owned }))
+    await docker
+      .getNetwork(Id)
+      .remove()
+      .catch(() => undefined)
   const { Volumes: volumes } = await docker.listVolumes({ filters: owned })
-  for (const { Name } of volumes ?? []) await docker.getVolume(Name).remove().catch(() => undefined)
+  for (const { Name } of volumes ?? [])
+    await docker
+      .getVolume(Name)
+      .remove()
+      .catch(() => undefined)
   // A build that was just cancelled may hold its last step for a moment.
   for (let attempt = 0; attempt < 20; attempt++) {
     const images = await docker.listImages({ filters: { label: [`busbar-image-instance=${instanceId}`] } })
     if (images.length === 0) return
-    for (const { Id } of images) await docker.getImage(Id).remove({ force: true }).catch(() => undefined)
+    for (const { Id } of images)
+      await docker
+        .getImage(Id)
+        .remove({ force: true })
+        .catch(() => undefined)
     await new Promise(resolve => setTimeout(resolve, 100))
   }
 }
 
 /** Asks until `probe` answers something else than undefined. */
-export async function until<T> (what: string, probe: () => Promise<T | undefined> | T | undefined, timeoutMs = 15_000): Promise<T> {
-  for (const end = Date.now() + timeoutMs; Date.now() < end;) {
+export async function until<T>(
+  what: string,
+  probe: () => Promise<T | undefined> | T | undefined,
+  timeoutMs = 15_000
+): Promise<T> {
+  for (const end = Date.now() + timeoutMs; Date.now() < end; ) {
     const answer = await probe()
     if (answer !== undefined) return answer
     await new Promise(resolve => setTimeout(resolve, 25))

@@ -1,23 +1,42 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test, type Test } from 'tap'
+import { type Test, test } from 'tap'
 import { LifeSigns } from '../life-signs.js'
 
-async function signsIn (t: Test): Promise<{ signs: LifeSigns, directory: string, beat (): Promise<void>, set (time: string): void }> {
+async function signsIn(
+  t: Test
+): Promise<{ signs: LifeSigns; directory: string; beat(): Promise<void>; set(time: string): void }> {
   const directory = await mkdtemp(join(tmpdir(), 'busbar-alive-'))
-  t.teardown(async () => { await rm(directory, { recursive: true }) })
+  t.teardown(async () => {
+    await rm(directory, { recursive: true })
+  })
   let now = new Date('2026-01-31T12:00:00.000Z')
   let beat = async (): Promise<void> => {}
   const clock = {
     now: () => now,
-    every (_ms: number, run: () => void | Promise<void>) {
-      beat = async () => { await run() }
+    every(_ms: number, run: () => void | Promise<void>) {
+      beat = async () => {
+        await run()
+      }
       return () => {}
     }
   }
-  const log = { warn: (...words: unknown[]) => { t.fail(String(words)) } } as never
-  return { signs: new LifeSigns(directory, clock, log), directory, beat: async () => { await beat() }, set: time => { now = new Date(time) } }
+  const log = {
+    warn: (...words: unknown[]) => {
+      t.fail(String(words))
+    }
+  } as never
+  return {
+    signs: new LifeSigns(directory, clock, log),
+    directory,
+    beat: async () => {
+      await beat()
+    },
+    set: time => {
+      now = new Date(time)
+    }
+  }
 }
 
 test('a platform that died has left when it was last alive', async t => {

@@ -27,7 +27,7 @@ test('pieces of output become lines, wherever they were cut', t => {
 
 test('a line longer than 16 KiB is cut and says so, and the next one is whole', t => {
   const [long, next] = linesOf('x'.repeat(10_000), 'x'.repeat(10_000), '\nnext\n')
-  t.equal(long, 'x'.repeat(16_384) + ' … (cut)')
+  t.equal(long, `${'x'.repeat(16_384)} … (cut)`)
   t.equal(next, 'next')
   t.end()
 })
@@ -38,9 +38,14 @@ test('a pull of many events becomes a handful of lines', t => {
   progress.write({ id: '20', status: 'Pulling from library/node' })
   for (const id of ['aaa', 'bbb']) progress.write({ id, status: 'Pulling fs layer', progressDetail: {} })
   for (let mebibytes = 1; mebibytes <= 100; mebibytes++) {
-    progress.write({ id: 'aaa', status: 'Downloading', progressDetail: { current: mebibytes * 2 ** 20, total: 100 * 2 ** 20 } })
+    progress.write({
+      id: 'aaa',
+      status: 'Downloading',
+      progressDetail: { current: mebibytes * 2 ** 20, total: 100 * 2 ** 20 }
+    })
   }
-  for (let step = 1; step <= 500; step++) progress.write({ id: 'aaa', status: 'Extracting', progressDetail: { current: step } })
+  for (let step = 1; step <= 500; step++)
+    progress.write({ id: 'aaa', status: 'Extracting', progressDetail: { current: step } })
   progress.write({ id: 'aaa', status: 'Pull complete' })
   progress.write({ id: 'bbb', status: 'Already exists' })
   progress.write({ status: 'Digest: sha256:1' })
@@ -60,10 +65,30 @@ test('image names are read as the engine reads them', t => {
   const digest = `sha256:${'a'.repeat(64)}`
   t.same(parseImageReference('node'), { registry: 'docker.io', name: 'node', version: 'latest' })
   t.same(parseImageReference('team/app:1.2'), { registry: 'docker.io', name: 'team/app', version: '1.2' })
-  t.same(parseImageReference('localhost:5000/app'), { registry: 'localhost:5000', name: 'localhost:5000/app', version: 'latest' })
-  t.same(parseImageReference('ghcr.io/team/my_app.x:v1'), { registry: 'ghcr.io', name: 'ghcr.io/team/my_app.x', version: 'v1' })
+  t.same(parseImageReference('localhost:5000/app'), {
+    registry: 'localhost:5000',
+    name: 'localhost:5000/app',
+    version: 'latest'
+  })
+  t.same(parseImageReference('ghcr.io/team/my_app.x:v1'), {
+    registry: 'ghcr.io',
+    name: 'ghcr.io/team/my_app.x',
+    version: 'v1'
+  })
   t.same(parseImageReference(`node:20@${digest}`), { registry: 'docker.io', name: 'node', version: digest })
-  for (const wrong of ['', 'Node', 'a b', 'node:', 'node:-x', '-x', 'node@sha256:1', 'https://x/y', 'a//b', '../x', 'x\n']) {
+  for (const wrong of [
+    '',
+    'Node',
+    'a b',
+    'node:',
+    'node:-x',
+    '-x',
+    'node@sha256:1',
+    'https://x/y',
+    'a//b',
+    '../x',
+    'x\n'
+  ]) {
     t.throws(() => parseImageReference(wrong), { code: 'E_IMAGE_REFERENCE' }, JSON.stringify(wrong))
   }
   t.end()
@@ -73,29 +98,56 @@ test('the words of registries are told apart', t => {
   const reference = parseImageReference('ghcr.io/team/app:1')
   const cases: ReadonlyArray<readonly [words: string, code: string]> = [
     ['manifest for ghcr.io/team/app:1 not found: manifest unknown: manifest unknown', 'E_IMAGE_NOT_FOUND'],
-    ['pull access denied for team/app, repository does not exist or may require \'docker login\': denied: requested access to the resource is denied', 'E_REGISTRY_DENIED'],
+    [
+      "pull access denied for team/app, repository does not exist or may require 'docker login': denied: requested access to the resource is denied",
+      'E_REGISTRY_DENIED'
+    ],
     ['Head "https://ghcr.io/v2/team/app/manifests/1": denied: denied', 'E_REGISTRY_DENIED'],
     ['unauthorized: authentication required', 'E_REGISTRY_DENIED'],
     ['Head "http://127.0.0.1:5001/v2/team/app/manifests/1": no basic auth credentials', 'E_REGISTRY_DENIED'],
     ['denied', 'E_REGISTRY_DENIED'],
     ['name unknown', 'E_IMAGE_NOT_FOUND'],
-    ['Get "https://ghcr.io/v2/": dial tcp: lookup ghcr.io on 10.0.0.2:53: no such host', 'E_REGISTRY_UNKNOWN'],
-    ['Get "https://ghcr.io/v2/": dial tcp: lookup ghcr.io: Temporary failure in name resolution', 'E_REGISTRY_UNKNOWN'],
-    ['Get "https://ghcr.io/v2/": dial tcp: lookup ghcr.io on [::1]:53: read udp [::1]:50432->[::1]:53: read: connection refused', 'E_REGISTRY_UNKNOWN'],
+    [
+      'Get "https://ghcr.io/v2/": dial tcp: lookup ghcr.io on 10.0.0.2:53: no such host',
+      'E_REGISTRY_UNKNOWN'
+    ],
+    [
+      'Get "https://ghcr.io/v2/": dial tcp: lookup ghcr.io: Temporary failure in name resolution',
+      'E_REGISTRY_UNKNOWN'
+    ],
+    [
+      'Get "https://ghcr.io/v2/": dial tcp: lookup ghcr.io on [::1]:53: read udp [::1]:50432->[::1]:53: read: connection refused',
+      'E_REGISTRY_UNKNOWN'
+    ],
     ['Get "https://ghcr.io/v2/": dial tcp 140.82.121.34:443: i/o timeout', 'E_REGISTRY_UNREACHABLE'],
-    ['Get "https://ghcr.io/v2/": net/http: request canceled while waiting for connection (Client.Timeout exceeded while awaiting headers)', 'E_REGISTRY_UNREACHABLE'],
+    [
+      'Get "https://ghcr.io/v2/": net/http: request canceled while waiting for connection (Client.Timeout exceeded while awaiting headers)',
+      'E_REGISTRY_UNREACHABLE'
+    ],
     ['Get "https://ghcr.io/v2/": EOF', 'E_REGISTRY_UNREACHABLE'],
     ['Get "https://ghcr.io/v2/": x509: certificate signed by unknown authority', 'E_REGISTRY_TLS'],
-    ['Get "https://ghcr.io/v2/": x509: certificate has expired or is not yet valid: current time 2026-11-21T20:50:55Z is after 2020-01-01T00:00:00Z', 'E_REGISTRY_TLS'],
+    [
+      'Get "https://ghcr.io/v2/": x509: certificate has expired or is not yet valid: current time 2026-11-21T20:50:55Z is after 2020-01-01T00:00:00Z',
+      'E_REGISTRY_TLS'
+    ],
     ['Get "https://ghcr.io/v2/": remote error: tls: handshake failure', 'E_REGISTRY_TLS'],
     ['Get "https://ghcr.io/v2/": net/http: TLS handshake timeout', 'E_REGISTRY_UNREACHABLE'],
     ['Get "https://ghcr.io/v2/": http: server gave HTTP response to HTTPS client', 'E_REGISTRY_PLAIN_HTTP'],
-    ['error unmarshalling content: invalid character \'<\' looking for beginning of value', 'E_REGISTRY_ANSWER'],
-    ['error parsing HTTP 403 response body: invalid character \'<\' looking for beginning of value: "<html>Forbidden</html>"', 'E_REGISTRY_ANSWER'],
+    [
+      "error unmarshalling content: invalid character '<' looking for beginning of value",
+      'E_REGISTRY_ANSWER'
+    ],
+    [
+      'error parsing HTTP 403 response body: invalid character \'<\' looking for beginning of value: "<html>Forbidden</html>"',
+      'E_REGISTRY_ANSWER'
+    ],
     ['Get "/login": stopped after 10 redirects', 'E_REGISTRY_ANSWER'],
     ['received unexpected HTTP status: 503 Service Unavailable', 'E_REGISTRY_FAILING'],
     ['missing or empty Content-Length header', 'E_IMAGE_BROKEN'],
-    ['mediaType in manifest should be \'application/vnd.docker.distribution.manifest.v2+json\' not \'\'', 'E_IMAGE_BROKEN'],
+    [
+      "mediaType in manifest should be 'application/vnd.docker.distribution.manifest.v2+json' not ''",
+      'E_IMAGE_BROKEN'
+    ],
     ['error pulling image configuration: download failed after attempts=1: unknown blob', 'E_IMAGE_BROKEN'],
     [`filesystem layer verification failed for digest sha256:${'4'.repeat(64)}`, 'E_IMAGE_BROKEN'],
     ['unsupported schema version 1', 'E_IMAGE_FORMAT'],
@@ -104,47 +156,91 @@ test('the words of registries are told apart', t => {
     ['failed to register layer: write /x: no space left on device', 'E_ENGINE_DISK_FULL'],
     ['something new', 'E_IMAGE_PULL']
   ]
-  for (const [words, code] of cases) t.equal(pullProblem({ reference, image: 'ghcr.io/team/app:1', as: 'nobody' }, words).code, code, words)
+  for (const [words, code] of cases)
+    t.equal(pullProblem({ reference, image: 'ghcr.io/team/app:1', as: 'nobody' }, words).code, code, words)
   t.end()
 })
 
 test('the same refusal has another remedy for who sent nothing, who sent credentials, and for a build', t => {
   const reference = parseImageReference('ghcr.io/team/app:1')
-  const problem = (words: string, as: Parameters<typeof pullProblem>[0]['as']) => pullProblem({ reference, image: 'ghcr.io/team/app:1', as }, words)
+  const problem = (words: string, as: Parameters<typeof pullProblem>[0]['as']) =>
+    pullProblem({ reference, image: 'ghcr.io/team/app:1', as }, words)
   const account = { username: 'deployer' }
-  t.match(problem('unauthorized', 'nobody'), { code: 'E_REGISTRY_DENIED', message: /set registry_username and registry_password/ })
-  t.match(problem('unauthorized', account), { code: 'E_REGISTRY_CREDENTIALS', message: /refused the user name deployer and its password/ })
-  t.match(problem('denied: requested access to the resource is denied', account), { code: 'E_REGISTRY_DENIED', message: /account deployer: allow it to pull/ })
-  t.match(problem('unauthorized', 'build'), { code: 'E_REGISTRY_DENIED', message: /base image ghcr\.io\/team\/app:1 .* which builds do not have/ })
+  t.match(problem('unauthorized', 'nobody'), {
+    code: 'E_REGISTRY_DENIED',
+    message: /set registry_username and registry_password/
+  })
+  t.match(problem('unauthorized', account), {
+    code: 'E_REGISTRY_CREDENTIALS',
+    message: /refused the user name deployer and its password/
+  })
+  t.match(problem('denied: requested access to the resource is denied', account), {
+    code: 'E_REGISTRY_DENIED',
+    message: /account deployer: allow it to pull/
+  })
+  t.match(problem('unauthorized', 'build'), {
+    code: 'E_REGISTRY_DENIED',
+    message: /base image ghcr\.io\/team\/app:1 .* which builds do not have/
+  })
   t.end()
 })
 
 test('the name of an image is not taken for the reason why its pull failed', t => {
   const image = 'unauthorized.example.com/denied/not-found:404'
   const failed = { reference: parseImageReference(image), image, as: 'nobody' as const }
-  t.equal(pullProblem(failed, `Get "https://unauthorized.example.com/v2/denied/not-found/manifests/404": EOF`).code, 'E_REGISTRY_UNREACHABLE')
-  t.equal(pullProblem(failed, `manifest for ${image} not found: manifest unknown: manifest unknown`).code, 'E_IMAGE_NOT_FOUND')
-  t.equal(pullProblem(failed, 'received unexpected HTTP status: 500 Internal Server Error').code, 'E_REGISTRY_FAILING')
+  t.equal(
+    pullProblem(failed, `Get "https://unauthorized.example.com/v2/denied/not-found/manifests/404": EOF`).code,
+    'E_REGISTRY_UNREACHABLE'
+  )
+  t.equal(
+    pullProblem(failed, `manifest for ${image} not found: manifest unknown: manifest unknown`).code,
+    'E_IMAGE_NOT_FOUND'
+  )
+  t.equal(
+    pullProblem(failed, 'received unexpected HTTP status: 500 Internal Server Error').code,
+    'E_REGISTRY_FAILING'
+  )
   t.end()
 })
 
 test('credentials belong to the host that the engine would send them to', t => {
   for (const [image, host] of [
-    ['node', 'docker.io'], ['team/app:1', 'docker.io'], ['docker.io/team/app', 'docker.io'], ['index.docker.io/team/app', 'docker.io'],
-    ['ghcr.io/a/b', 'ghcr.io'], ['GHCR.io/a/b', 'ghcr.io'], ['localhost/a', 'localhost'], ['localhost:5000/a:1', 'localhost:5000'], ['Evil/a', 'evil']
-  ] as const) t.equal(registryOf(image), host, image)
+    ['node', 'docker.io'],
+    ['team/app:1', 'docker.io'],
+    ['docker.io/team/app', 'docker.io'],
+    ['index.docker.io/team/app', 'docker.io'],
+    ['ghcr.io/a/b', 'ghcr.io'],
+    ['GHCR.io/a/b', 'ghcr.io'],
+    ['localhost/a', 'localhost'],
+    ['localhost:5000/a:1', 'localhost:5000'],
+    ['Evil/a', 'evil']
+  ] as const)
+    t.equal(registryOf(image), host, image)
   t.end()
 })
 
 test('the words of builds are told apart, and commands are shown as they were written', t => {
   const build = { dockerfile: 'Dockerfile', memoryBytes: 2 ** 30, baseImage: 'node:20' }
-  const killed = buildProblem('The command \'/bin/sh -c npm ci\' returned a non-zero code: 137', build)
+  const killed = buildProblem("The command '/bin/sh -c npm ci' returned a non-zero code: 137", build)
   t.match(killed, { code: 'E_BUILD_KILLED', message: /npm ci was killed .* 1024 MiB/ })
-  t.match(buildProblem('The command \'/bin/sh -c npm test\' returned a non-zero code: 1', build).message, /^the build stopped: npm test ended with exit code 1;/)
-  t.match(buildProblem('pull access denied for node, repository does not exist', build), { code: 'E_REGISTRY_DENIED', message: /node:20/ })
+  t.match(
+    buildProblem("The command '/bin/sh -c npm test' returned a non-zero code: 1", build).message,
+    /^the build stopped: npm test ended with exit code 1;/
+  )
+  t.match(buildProblem('pull access denied for node, repository does not exist', build), {
+    code: 'E_REGISTRY_DENIED',
+    message: /node:20/
+  })
   t.equal(buildProblem('write /x: no space left on device', build).code, 'E_ENGINE_DISK_FULL')
   t.equal(buildProblem('whatever', build).code, 'E_BUILD_FAILED')
-  t.match(buildProblem(`The command '/bin/sh -c ${'base name '.repeat(20_000)}' returned a non-zero code: 3`, build), { code: 'E_BUILD_COMMAND', message: /exit code 3/ }, 'however long the command')
+  t.match(
+    buildProblem(
+      `The command '/bin/sh -c ${'base name '.repeat(20_000)}' returned a non-zero code: 3`,
+      build
+    ),
+    { code: 'E_BUILD_COMMAND', message: /exit code 3/ },
+    'however long the command'
+  )
   t.ok(buildProblem('base name '.repeat(20_000), build).message.length < 5000)
   t.end()
 })

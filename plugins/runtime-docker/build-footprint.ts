@@ -1,0 +1,119 @@
+import type Docker from 'dockerode'
+import type { BuildUsage, Owner } from './api.js'
+import type { EngineClient } from './engine-client.js'
+
+/** So many words of the engine are looked into at once; a build can print them too. */
+const mostTold = 64
+
+// The types of dockerode leave sizes out.
+const withSize: Docker.ContainerInspectOptions & { readonly size: true } = { size: true }
+const sizeOf = ({ SizeRw = 0 }: Docker.ContainerInspectInfo & { readonly SizeRw?: number }): number => SizeRw
+
+interface FootprintOptions {
+  readonly owner: Owner
+  /** The labels of images that are built for the owner, as the engine filters by them. */
+  readonly labels: readonly string[]
+  /** True for a container that is a step of this build, as far as can be known. */
+  readonly isStep: (seen: Docker.ContainerInspectInfo) => boolean
+}
+
+/**
+ * What one build has written on the engine so far: the images of the steps that have ended, and the container of
+ * the one that runs. The engine's words say which container that is. A step that prints such words can only have
+ * containers of its own kind counted as its own, or none: the sum is then incomplete, and says so.
+ */
+export class BuildFootprint {
+  readonly #before: Promise<ReadonlySet<string>>
+  readonly #told = new Set<string>()
+  /** The most that each container of a step was seen to hold. */
+  readonly #steps = new Map<string, number>()
+  readonly #running = new Set<string>()
+  readonly #baseSizes = new Map<string, number>()
+  #imageBytes = 0
+  #hasNews = true
+  #isPartial = false
+
+  constructor(
+    private readonly engine: EngineClient,
+    private readonly options: FootprintOptions
+  ) {
+    // One build of an owner runs at a time, so what is new from now on is made by this one.
+    this.#before = this.#images().then(
+      images => new Set(images.map(({ Id }) => Id)),
+      () => new Set()
+    )
+  }
+
+  /** Reads the words of the engine, among which are those of the steps. */
+  read(text: string): void {
+    if (!text.startsWith(' ---> ')) return
+    this.#hasNews = true
+    const container = /^ ---> Running in ([0-9a-f]{12})\n?$/.exec(text)?.[1]
+    if (container === undefined) return
+    if (this.#told.size < mostTold) this.#told.add(container)
+    else this.#isPartial = true
+  }
+
+  async measure(): Promise<BuildUsage> {
+    for (const id of [...this.#told, ...this.#running]) await this.#measureStep(id)
+    if (this.#hasNews) {
+      this.#hasNews = false
+      this.#imageBytes = await this.#measureImages()
+    }
+    const held = (ids: Iterable<string>): number =>
+      [...ids].reduce((sum, id) => sum + (this.#steps.get(id) ?? 0), 0)
+    // Either sum can miss something: a step that ended between two looks, an image that is not labelled yet.
+    return {
+      owner: this.options.owner,
+      bytes: Math.max(held(this.#steps.keys()), this.#imageBytes + held(this.#running)),
+      isPartial: this.#isPartial
+    }
+  }
+
+  async #measureStep(id: string): Promise<void> {
+    this.#told.delete(id)
+    const seen = await this.engine.call(
+      'measure a step of a build',
+      async docker => await docker.getContainer(id).inspect(withSize),
+      { absent: [404] }
+    )
+    if (seen === undefined || !this.options.isStep(seen)) {
+      this.#running.delete(id)
+      return
+    }
+    this.#running.add(seen.Id)
+    this.#steps.set(seen.Id, Math.max(this.#steps.get(seen.Id) ?? 0, sizeOf(seen)))
+    // What it writes there only the engine could measure, by walking through all its volumes.
+    if (seen.Mounts.some(({ Type }) => Type === 'volume')) this.#isPartial = true
+  }
+
+  async #measureImages(): Promise<number> {
+    const before = await this.#before
+    const made = (await this.#images()).filter(({ Id }) => !before.has(Id))
+    const sizes = new Map(made.map(({ Id, Size }) => [Id, Size]))
+    let bytes = 0
+    for (const { Size, ParentId } of made)
+      bytes += Math.max(0, Size - (sizes.get(ParentId) ?? (await this.#baseSize(ParentId))))
+    return bytes
+  }
+
+  async #images(): Promise<Docker.ImageInfo[]> {
+    return await this.engine.call(
+      'list images',
+      async docker => await docker.listImages({ all: true, filters: { label: [...this.options.labels] } })
+    )
+  }
+
+  async #baseSize(id: string): Promise<number> {
+    const known = this.#baseSizes.get(id)
+    if (known !== undefined || id === '') return known ?? 0
+    const size = (
+      await this.engine.call('measure an image', async docker => await docker.getImage(id).inspect(), {
+        absent: [404]
+      })
+    )?.Size
+    // Of one that is gone nothing is claimed.
+    this.#baseSizes.set(id, size ?? Infinity)
+    return size ?? Infinity
+  }
+}

@@ -1,0 +1,191 @@
+import type { Readable } from 'node:stream'
+import type Docker from 'dockerode'
+import type { EngineClient } from '../engine-client.js'
+import { imageInstanceLabel } from '../labels.js'
+import { asReadable } from '../output-lines.js'
+
+/** What became of a program: 126 and 127 when there is none of that name, as shells say it. */
+export interface Outcome {
+  readonly code: number
+  readonly output: string
+  readonly errors: string
+}
+
+/** Programs of the engine's machine, run in its network. */
+export interface HostTools {
+  /** `input` is what the program reads from its standard input. */
+  run(argv: readonly string[], input?: string): Promise<Outcome>
+}
+
+/** Where systems keep the programs and what these load. */
+const programFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc/alternatives']
+/** By which programs of the older kind take turns with dockerd. */
+const lockFile = '/run/xtables.lock'
+/** The container ends by itself when nobody ends it. */
+const lifeSeconds = 30
+/** It is started right after it was made. */
+const startSeconds = 2
+/** Tells the container and its image from steps of builds. */
+const toolsLabel = 'busbar-system=host-tools'
+/** More than any packet filter or routing table that a person could read. */
+const maxOutputBytes = 32 * 2 ** 20
+const missingSource = /bind source path does not exist: (\S+)/
+
+/**
+ * Opens the tools for as long as `use` runs. The platform may be a guest in a container, without rights on the
+ * machine, or on another one altogether: what works for all is a container of the engine, on the network of the
+ * machine, with an empty image into which the machine's own programs are mounted. It may change the network and
+ * nothing else, and is gone afterwards, as is its image.
+ */
+export async function withHostTools<T>(
+  engine: EngineClient,
+  instanceId: string,
+  use: (tools: HostTools) => Promise<T>
+): Promise<T> {
+  await removeLeftovers(engine, instanceId)
+  const image = await importEmptyImage(engine, instanceId)
+  try {
+    const container = await createContainer(engine, image)
+    try {
+      await engine.call('start a container for the packet filter', async docker => {
+        await docker.getContainer(container).start()
+      })
+      return await use(toolsIn(engine, container))
+    } finally {
+      await engine.call(
+        'remove the container for the packet filter',
+        async docker => {
+          await docker.getContainer(container).remove({ force: true })
+        },
+        { absent: [404, 409] }
+      )
+    }
+  } finally {
+    await engine.call(
+      'remove an empty image',
+      async docker => {
+        await docker.getImage(image).remove({ force: true })
+      },
+      { absent: [404, 409] }
+    )
+  }
+}
+
+/** What a platform that was killed has left: a container that never started ends neither by itself nor is it removed. */
+async function removeLeftovers(engine: EngineClient, instanceId: string): Promise<void> {
+  const label = [`${imageInstanceLabel}=${instanceId}`, toolsLabel]
+  const found = await engine.call(
+    'list containers',
+    async docker => await docker.listContainers({ all: true, filters: { label } })
+  )
+  for (const { Id: id, Created: created, State: state } of found) {
+    // Another process of this installation may be using one that is younger.
+    if (Date.now() / 1000 - created < (state === 'created' ? startSeconds : lifeSeconds)) continue
+    await engine.call(
+      'remove a container for the packet filter',
+      async docker => {
+        await docker.getContainer(id).remove({ force: true })
+      },
+      { absent: [404, 409] }
+    )
+  }
+}
+
+async function importEmptyImage(engine: EngineClient, instanceId: string): Promise<string> {
+  return await engine.call('make an empty image', async docker => {
+    const emptyTar = Buffer.alloc(1024)
+    // Its label makes it one of ours for whoever cleans up.
+    const answer = asReadable(
+      await docker.importImage(emptyTar as unknown as string, {
+        changes: `LABEL ${imageInstanceLabel}=${instanceId} ${toolsLabel}`
+      })
+    )
+    let text = ''
+    for await (const piece of answer) text += String(piece)
+    const [id] = /sha256:[0-9a-f]{64}/.exec(text) ?? []
+    if (id === undefined) throw new Error(text.slice(0, 500))
+    return id
+  })
+}
+
+/** The engine says which of the folders its machine lacks. */
+async function createContainer(engine: EngineClient, image: string): Promise<string> {
+  for (let sources = [...programFolders, lockFile]; ; ) {
+    const missing = { path: '' }
+    const created = await engine.call('create a container for the packet filter', async docker => {
+      try {
+        return await docker.createContainer(containerOptions(image, sources))
+      } catch (error) {
+        missing.path = missingSource.exec(String(error))?.[1] ?? ''
+        if (sources.includes(missing.path)) return undefined
+        throw error
+      }
+    })
+    if (created !== undefined) return created.id
+    sources = sources.filter(source => source !== missing.path)
+  }
+}
+
+const containerOptions = (image: string, sources: readonly string[]): Docker.ContainerCreateOptions => ({
+  Image: image,
+  Cmd: ['sleep', String(lifeSeconds)],
+  Env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL=C'],
+  HostConfig: {
+    NetworkMode: 'host',
+    // An engine that renames users lends the network of the machine only to one with the machine's own.
+    UsernsMode: 'host',
+    CapDrop: ['ALL'],
+    CapAdd: ['NET_ADMIN', 'NET_RAW'],
+    SecurityOpt: ['no-new-privileges:true', 'label=disable'],
+    Mounts: sources.map(source => ({
+      Type: 'bind' as const,
+      Source: source,
+      Target: source,
+      ReadOnly: true
+    })),
+    Tmpfs: { '/run': 'rw,nosuid,nodev,size=1m' },
+    PidsLimit: 16,
+    Memory: 256 * 2 ** 20,
+    LogConfig: { Type: 'none', Config: {} },
+    AutoRemove: true
+  }
+})
+
+function toolsIn(engine: EngineClient, container: string): HostTools {
+  return {
+    async run(argv, input) {
+      return await engine.call(`run ${argv[0] ?? ''}`, async docker => {
+        const exec = await docker
+          .getContainer(container)
+          .exec({ Cmd: [...argv], AttachStdin: input !== undefined, AttachStdout: true, AttachStderr: true })
+        const stream = await exec.start(input === undefined ? {} : { hijack: true, stdin: true })
+        if (input !== undefined) stream.end(input)
+        const [output, errors] = await textsOf(asReadable(stream))
+        const { ExitCode: code } = await exec.inspect()
+        return { code: code ?? 1, output, errors }
+      })
+    }
+  }
+}
+
+const frameHeaderLength = 8
+
+/** What a program wrote, by its two outputs: the engine sends both in frames of one stream. */
+async function textsOf(stream: Readable): Promise<readonly [output: string, errors: string]> {
+  const pieces: Buffer[] = []
+  let size = 0
+  for await (const piece of stream) {
+    pieces.push(Buffer.from(piece as Buffer))
+    size += pieces.at(-1)?.length ?? 0
+    if (size > maxOutputBytes) throw new Error(`a program wrote more than ${maxOutputBytes} bytes`)
+  }
+  const whole = Buffer.concat(pieces)
+  const texts = ['', '']
+  for (let at = 0; at + frameHeaderLength <= whole.length; ) {
+    const body = at + frameHeaderLength
+    const end = body + whole.readUInt32BE(at + 4)
+    texts[whole[at] === 2 ? 1 : 0] += whole.toString('utf8', body, end)
+    at = end
+  }
+  return [texts[0] ?? '', texts[1] ?? '']
+}

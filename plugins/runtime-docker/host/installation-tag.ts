@@ -1,0 +1,22 @@
+import { createHash, randomBytes } from 'node:crypto'
+
+const tagLength = 5
+
+/**
+ * Five characters that stand for this installation where there is no room for its id: in the names of network
+ * interfaces, which end at 15, and of chains of the packet filter.
+ */
+export const installationTag = (instanceId: string): string =>
+  BigInt(`0x${createHash('sha256').update(instanceId).digest('hex')}`)
+    .toString(36)
+    .slice(-tagLength)
+
+/** How the names of all bridges of this installation begin, so that one rule covers those to come as well. */
+export const bridgePrefix = (instanceId: string): string => `bb${installationTag(instanceId)}`
+
+/** A name for a new bridge. By chance: the engine would plug a network into a bridge of that name which it finds. */
+export const newBridgeName = (instanceId: string): string =>
+  bridgePrefix(instanceId) + randomBytes(4).toString('hex')
+
+/** The bridge that the engine makes for a network which names none. */
+export const unnamedBridge = (networkId: string): string => `br-${networkId.slice(0, 12)}`

@@ -1,0 +1,26 @@
+import type { Clock, Log } from 'busbar/sdk'
+import type { DockerRuntime } from '../docker-runtime.js'
+
+/** Whoever loads the machine's firewall anew takes our rules away without a word. */
+const everyMs = 300_000
+
+/** Sets the rules when the engine answers (again) and from time to time, until `signal` aborts. */
+export async function keepLimits(
+  runtime: DockerRuntime,
+  clock: Clock,
+  log: Log,
+  signal: AbortSignal
+): Promise<void> {
+  const limit = async (): Promise<void> => {
+    // While the engine is away nothing is started either; whatever else is wrong, the next deploy says it too.
+    await runtime.limitHost().catch((error: unknown) => {
+      log.debug({ err: error }, 'the limits of what containers reach of their machine were not looked at')
+    })
+  }
+  const stop = clock.every(everyMs, limit)
+  try {
+    for await (const event of runtime.events(signal)) if (event.kind === 'resync') await limit()
+  } finally {
+    stop()
+  }
+}

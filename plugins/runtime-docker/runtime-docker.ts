@@ -1,0 +1,75 @@
+import { projectDirectory, projectTeardown } from 'busbar/api/projects'
+import { type Contributor, healthChecks, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
+import { containerRuntime } from './api.js'
+import { DockerRuntime } from './docker-runtime.js'
+import { followCrashes } from './engine-crash.js'
+import { keepLimits } from './host/keep-limits.js'
+import { readInstanceId } from './instance-id.js'
+import { LifeSigns } from './life-signs.js'
+import { NetworkRemoval } from './network-removal.js'
+import { offeredRuntime } from './offered-runtime.js'
+
+export const needs = {
+  clock: kernel.clock,
+  instance: kernel.instance,
+  secrets: kernel.secrets,
+  projects: projectDirectory
+}
+
+/** The running plugin. Each of the functions goes on until it is told to stop. */
+export interface RuntimeDocker {
+  readonly runtime: DockerRuntime
+  readonly networks: NetworkRemoval
+  /** Starts again what went down with the engine. */
+  readonly recover: (signal: AbortSignal) => Promise<void>
+  /** Keeps up the rules of what containers reach of their machine. */
+  readonly limit: (signal: AbortSignal) => Promise<void>
+}
+
+export async function startRuntimeDocker({
+  use,
+  log
+}: StartContext<typeof needs, unknown>): Promise<RuntimeDocker> {
+  const { clock, instance } = use
+  const runtime = new DockerRuntime({
+    instanceId: await readInstanceId(instance),
+    signatures: use.secrets,
+    clock,
+    log,
+    environment: name => instance.environment(name)
+  })
+  const lifeSigns = new LifeSigns(await instance.directory(), clock, log)
+  return {
+    runtime,
+    networks: new NetworkRemoval(runtime, use.projects, log),
+    recover: async signal => {
+      await followCrashes({ runtime, lifeSigns, clock, log }, signal)
+    },
+    limit: async signal => {
+      await keepLimits(runtime, clock, log, signal)
+    }
+  }
+}
+
+export function runtimeDockerServices(provide: ServiceBinder, { runtime }: RuntimeDocker): void {
+  provide(containerRuntime, offeredRuntime(runtime))
+}
+
+export function runtimeDockerContributions(
+  contribute: Contributor,
+  { runtime, networks }: RuntimeDocker
+): void {
+  contribute(healthChecks, 'docker', {
+    check: async () => {
+      const { containers } = await runtime.info()
+      return runtime.hostLimits.kind === 'failed'
+        ? `ok (${containers} containers, which reach every open port of their machine: the log says why)`
+        : `ok (${containers} containers)`
+    }
+  })
+  contribute(projectTeardown, 'runtime-docker', {
+    teardown: async projectId => {
+      await networks.teardown(projectId)
+    }
+  })
+}

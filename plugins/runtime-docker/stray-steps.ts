@@ -1,0 +1,69 @@
+import type Docker from 'dockerode'
+import type { EngineClient } from './engine-client.js'
+import type { Labels } from './labels.js'
+
+/** A step of a build that had labels of somebody else. */
+export interface StrayStep {
+  readonly label: string
+  readonly containerId: string
+  readonly parentId: string
+  readonly createdAt: Date
+  readonly labels: Labels
+}
+
+export const strayStep = (label: string, seen: Docker.ContainerInspectInfo): StrayStep => ({
+  label,
+  containerId: seen.Id,
+  parentId: seen.Config.Image,
+  createdAt: new Date(seen.Created),
+  labels: seen.Config.Labels
+})
+
+const removalMs = 10_000
+
+/** Removes the images that a build has made of such steps, so that they are neither counted nor kept as those of whom they name. */
+export async function removeStraySteps(engine: EngineClient, steps: readonly StrayStep[]): Promise<void> {
+  for (const { containerId } of steps) await untilRemoved(engine, containerId)
+  // What continues another one goes first; each takes along the steps that only it continued.
+  for (const step of [...steps].reverse()) {
+    const images = await engine.call('list images', async docker => await docker.listImages({ all: true }), {
+      patient: true
+    })
+    for (const { Id: id } of images.filter(image => isFrom(step, image))) {
+      await engine.call(
+        'remove a step of a build',
+        async docker => {
+          await docker.getImage(id).remove()
+        },
+        { absent: [404, 409] }
+      )
+    }
+  }
+}
+
+/** The engine removes the containers of a build when it has ended, and with it all that it still made. */
+async function untilRemoved(engine: EngineClient, containerId: string): Promise<void> {
+  const abortSignal = AbortSignal.timeout(removalMs)
+  await engine
+    .call(
+      'end a build',
+      async docker => {
+        await docker.getContainer(containerId).wait({ condition: 'removed', abortSignal })
+      },
+      { absent: [404], patient: true }
+    )
+    .catch((error: unknown) => {
+      if (!abortSignal.aborted) throw error
+    })
+}
+
+/** Never one that was there before: an image says in whole seconds when it was made. */
+function isFrom({ parentId, createdAt, labels }: StrayStep, image: Docker.ImageInfo): boolean {
+  const found = (image.Labels as Labels | null) ?? {}
+  return (
+    image.ParentId === parentId &&
+    image.Created >= Math.floor(createdAt.getTime() / 1000) &&
+    Object.keys(found).length === Object.keys(labels).length &&
+    Object.entries(labels).every(([key, value]) => found[key] === value)
+  )
+}
