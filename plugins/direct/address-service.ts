@@ -1,20 +1,20 @@
 import type { Bus, Clock, Log } from 'busbar/sdk'
-import type { DirectAddresses, SwitchProof, Target } from './api.js'
-import { targetOf, type AddressRow, type AddressStore } from './address-store.js'
-import { openForwarder, type Forwarder } from './forwarder.js'
-import { createTurns } from './turns.js'
+import { type AddressStore, targetOf } from './address-store.js'
+import type { DirectAddresses, SwitchProof } from './api.js'
+import { OpenPorts } from './open-ports.js'
 import { problems } from './problems.js'
-import { urlOf, type DirectSettings } from './settings.js'
+import { type DirectSettings, urlOf } from './settings.js'
+import { createTurns } from './turns.js'
 
 /** Told to every process when the row of an application has changed. */
 const changedTopic = 'changed'
 const retryMs = 2000
 /** How long a drain lasts where nobody can say what is under way: the port is another process's. */
 const blindDrainMs = 2000
-/** At most so many ports of the range are tried before any free one is taken. */
-const maxTries = 64
 
-export interface AddressServiceParts {
+type Target = Parameters<DirectAddresses['switchTo']>[1]
+
+interface AddressServiceParts {
   readonly store: AddressStore
   readonly settings: DirectSettings
   readonly bus: Bus
@@ -22,162 +22,136 @@ export interface AddressServiceParts {
   readonly log: Log
 }
 
-/** The ports of this machine's applications: one forwarder each, its target kept in the database. */
-export function createAddressService ({ store, settings, bus, clock, log }: AddressServiceParts) {
-  const forwarders = new Map<string, Forwarder>()
-  /** Applications whose port could not be opened, with the reason that was logged. */
-  const refused = new Map<string, string>()
-  const turns = createTurns()
-  let isStopped = false
+/** The addresses of this machine's applications: a port and a target each, kept in the database. */
+export class AddressService implements DirectAddresses {
+  readonly #ports: OpenPorts
+  /** What changes one application's address happens in turns. */
+  readonly #turns = createTurns()
 
-  /** Opens the port of a row unless it is open; undefined when it is taken. */
-  async function listen (row: AddressRow): Promise<Forwarder | undefined> {
-    const open = forwarders.get(row.application_id)
-    if (open !== undefined || isStopped) return open
-    try {
-      const forwarder = await openForwarder({ host: settings.bind, port: row.port }, row.is_running ? targetOf(row) : null)
-      forwarders.set(row.application_id, forwarder)
-      if (refused.delete(row.application_id)) log.info({ applicationId: row.application_id, port: row.port }, 'the direct address is open again')
-      return forwarder
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
-      if (refused.get(row.application_id) !== reason) {
-        log.warn({ applicationId: row.application_id, port: row.port, reason }, 'cannot listen for a direct address; trying again every two seconds')
-      }
-      refused.set(row.application_id, reason)
-      return undefined
-    }
+  constructor(private readonly parts: AddressServiceParts) {
+    this.#ports = new OpenPorts(parts)
   }
 
-  async function choosePort (applicationId: string): Promise<AddressRow> {
-    const taken = await store.takenPorts()
-    const free: number[] = []
-    for (let port = settings.firstPort; port <= settings.lastPort && free.length < maxTries; port += 1) if (!taken.has(port)) free.push(port)
-    let reason = settings.isRangeOnly ? `no port of ${settings.firstPort}-${settings.lastPort} is free` : 'no port is free'
-    for (const port of settings.isRangeOnly ? free : [...free, 0]) {
-      let forwarder: Forwarder
-      try {
-        forwarder = await openForwarder({ host: settings.bind, port }, null)
-      } catch (error) {
-        reason = error instanceof Error ? error.message : String(error)
-        if (isCodeOf(error, 'EADDRNOTAVAIL')) break
-        continue
-      }
-      const isOurs = await store.add(applicationId, forwarder.port, clock.now())
-      const row = await store.find(applicationId)
-      if (isOurs && row !== undefined) {
-        forwarders.set(applicationId, forwarder)
-        return row
-      }
-      await forwarder.close()
-      if (row !== undefined) return row
-    }
-    throw problems.noPort({ address: settings.bind, reason })
-  }
-
-  /** Makes this process's forwarder do what the row says, whoever wrote it. */
-  const follow = (applicationId: string): Promise<void> => turns.take(applicationId, async () => {
-    const row = await store.find(applicationId)
-    if (row === undefined) return shut(applicationId)
-    const forwarder = await listen(row)
-    forwarder?.retarget(row.is_running ? targetOf(row) : null)
-  })
-
-  async function shut (applicationId: string): Promise<void> {
-    const forwarder = forwarders.get(applicationId)
-    forwarders.delete(applicationId)
-    refused.delete(applicationId)
-    await forwarder?.close()
-  }
-
-  const addresses: DirectAddresses = {
-    open: applicationId => turns.take(applicationId, async () => {
-      const row = await store.find(applicationId) ?? await choosePort(applicationId)
-      if (await listen(row) === undefined) {
-        throw problems.noPort({ address: `${settings.bind}:${row.port}`, reason: refused.get(applicationId) ?? 'the platform is stopping' })
-      }
+  open(applicationId: string): ReturnType<DirectAddresses['open']> {
+    return this.#turns.take(applicationId, async () => {
+      const { store, settings } = this.parts
+      const row = (await store.find(applicationId)) ?? (await this.#ports.choose(applicationId))
+      if ((await this.#ports.listen(row)) === undefined)
+        throw problems.noPort({
+          address: `${settings.bind}:${row.port}`,
+          reason: this.#ports.refusalOf(applicationId) ?? 'the platform is stopping'
+        })
       return { url: urlOf(settings.host, row.port) }
-    }),
-
-    switchTo: (applicationId, target) => turns.take(applicationId, async () => {
-      const row = await store.setTarget(applicationId, target, clock.now())
-      if (row === undefined) throw problems.notOpen({ applicationId })
-      const switched = (await listen(row))?.switchTo(target)
-      await bus.signal(changedTopic, applicationId)
-      return { drain: timeoutMs => switched === undefined ? blindDrain(timeoutMs) : switched.drain(timeoutMs) }
-    }),
-
-    retarget: (applicationId, target) => turns.take(applicationId, async () => {
-      if (target === null) await store.setStopped(applicationId, clock.now())
-      else if (await store.setTarget(applicationId, target, clock.now()) === undefined) throw problems.notOpen({ applicationId })
-      forwarders.get(applicationId)?.retarget(target)
-      await bus.signal(changedTopic, applicationId)
-    }),
-
-    close: applicationId => turns.take(applicationId, async () => {
-      await store.remove(applicationId)
-      await shut(applicationId)
-      await bus.signal(changedTopic, applicationId)
     })
   }
 
-  async function blindDrain (timeoutMs: number): Promise<SwitchProof> {
-    const drainMs = Math.min(timeoutMs, blindDrainMs)
-    await clock.sleep(drainMs)
-    return { served: 0, failed: 0, longestGapMs: 0, drainMs, cut: 0 }
+  switchTo(applicationId: string, target: Target): ReturnType<DirectAddresses['switchTo']> {
+    return this.#turns.take(applicationId, async () => {
+      const { store, clock } = this.parts
+      const row = await store.setTarget(applicationId, target, clock.now())
+      if (row === undefined) throw problems.notOpen({ applicationId })
+      const switched = (await this.#ports.listen(row))?.switchTo(target)
+      await this.#tellOthers(applicationId)
+      return {
+        drain: timeoutMs => (switched === undefined ? this.#blindDrain(timeoutMs) : switched.drain(timeoutMs))
+      }
+    })
   }
 
-  return {
-    addresses,
+  retarget(applicationId: string, target: Target | null): Promise<void> {
+    return this.#turns.take(applicationId, async () => await this.#setTarget(applicationId, target))
+  }
 
-    /** What is known of a container now: where it listens, or null when it does not run. Ignored once requests go elsewhere. */
-    renew: (applicationId: string, containerId: string, at: { readonly host: string, readonly port: number } | null) =>
-      turns.take(applicationId, async () => {
-        const row = await store.find(applicationId)
-        const target = row === undefined ? null : targetOf(row)
-        if (row === undefined || target === null || target.containerId !== containerId) return
-        const renewed = at === null ? null : { ...target, ...at }
-        if (renewed === null) await store.setStopped(applicationId, clock.now())
-        else await store.setTarget(applicationId, renewed, clock.now())
-        forwarders.get(applicationId)?.retarget(renewed)
-        await bus.signal(changedTopic, applicationId)
+  close(applicationId: string): Promise<void> {
+    return this.#turns.take(applicationId, async () => {
+      await this.parts.store.remove(applicationId)
+      await this.#ports.shut(applicationId)
+      await this.#tellOthers(applicationId)
+    })
+  }
+
+  /** What is known of a container now: where it listens, or null when it does not run. Ignored once requests go elsewhere. */
+  renew(
+    applicationId: string,
+    containerId: string,
+    at: { readonly host: string; readonly port: number } | null
+  ): Promise<void> {
+    return this.#turns.take(applicationId, async () => {
+      const row = await this.parts.store.find(applicationId)
+      const target = row === undefined ? null : targetOf(row)
+      if (target === null || target.containerId !== containerId) return
+      await this.#setTarget(applicationId, at === null ? null : { ...target, ...at })
+    })
+  }
+
+  /** Forwards again, as the database says, before anything else is looked at. */
+  async resume(): Promise<void> {
+    const { store } = this.parts
+    await store.removeOrphans()
+    const rows = await store.all()
+    await Promise.all(rows.map(row => this.#turns.take(row.application_id, () => this.#ports.listen(row))))
+  }
+
+  /** Follows what other processes write, and tries the ports that were taken. */
+  watch(): () => void {
+    const { bus, clock, log } = this.parts
+    const stops = [
+      bus.onSignal(changedTopic, applicationId => {
+        void this.#follow(applicationId).catch((error: unknown) =>
+          log.error({ err: error, applicationId }, 'could not follow a changed direct address')
+        )
       }),
-
-    /** Forwards again, as the database says, before anything else is looked at. */
-    async resume (): Promise<void> {
-      await store.removeOrphans()
-      await Promise.all((await store.all()).map(row => turns.take(row.application_id, () => listen(row))))
-    },
-
-    /** Follows what other processes write, and tries the ports that were taken. */
-    watch (): () => void {
-      const stops = [
-        bus.onSignal(changedTopic, applicationId => {
-          void follow(applicationId).catch((error: unknown) => log.error({ err: error, applicationId }, 'could not follow a changed direct address'))
-        }),
-        clock.every(retryMs, async () => {
-          for (const applicationId of [...refused.keys()]) await follow(applicationId)
-        })
-      ]
-      return () => { for (const stop of stops) stop() }
-    },
-
-    /** Null while the application does not run or its port is not open. */
-    directUrl (applicationId: string): string | null {
-      const forwarder = forwarders.get(applicationId)
-      return forwarder === undefined || forwarder.target === null ? null : urlOf(settings.host, forwarder.port)
-    },
-
-    refusedCount: (): number => refused.size,
-
-    async stop (): Promise<void> {
-      isStopped = true
-      await Promise.all([...forwarders.values()].map(forwarder => forwarder.close()))
-      forwarders.clear()
+      clock.every(retryMs, async () => {
+        for (const applicationId of this.#ports.refused()) await this.#follow(applicationId)
+      })
+    ]
+    return () => {
+      for (const stop of stops) stop()
     }
   }
-}
-export type AddressService = ReturnType<typeof createAddressService>
 
-const isCodeOf = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code
+  /** Null while the application does not run or its port is not open. */
+  directUrl(applicationId: string): string | null {
+    const forwarder = this.#ports.get(applicationId)
+    return forwarder === undefined || forwarder.target === null
+      ? null
+      : urlOf(this.parts.settings.host, forwarder.port)
+  }
+
+  refusedCount(): number {
+    return this.#ports.refused().length
+  }
+
+  async stop(): Promise<void> {
+    await this.#ports.close()
+  }
+
+  /** Makes this process's forwarder do what the row says, whoever wrote it. */
+  #follow(applicationId: string): Promise<void> {
+    return this.#turns.take(applicationId, async () => {
+      const row = await this.parts.store.find(applicationId)
+      if (row === undefined) return await this.#ports.shut(applicationId)
+      const forwarder = await this.#ports.listen(row)
+      forwarder?.retarget(row.is_running ? targetOf(row) : null)
+    })
+  }
+
+  async #setTarget(applicationId: string, target: Target | null): Promise<void> {
+    const { store, clock } = this.parts
+    if (target === null) await store.setStopped(applicationId, clock.now())
+    else if ((await store.setTarget(applicationId, target, clock.now())) === undefined)
+      throw problems.notOpen({ applicationId })
+    this.#ports.get(applicationId)?.retarget(target)
+    await this.#tellOthers(applicationId)
+  }
+
+  async #tellOthers(applicationId: string): Promise<void> {
+    await this.parts.bus.signal(changedTopic, applicationId)
+  }
+
+  async #blindDrain(timeoutMs: number): Promise<SwitchProof> {
+    const drainMs = Math.min(timeoutMs, blindDrainMs)
+    await this.parts.clock.sleep(drainMs)
+    return { served: 0, failed: 0, longestGapMs: 0, drainMs, cut: 0 }
+  }
+}

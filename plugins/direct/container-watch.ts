@@ -2,7 +2,7 @@ import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { ContainerEvent, ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
 import type { Clock, Log } from 'busbar/sdk'
 import type { AddressService } from './address-service.js'
-import { targetOf, type AddressStore } from './address-store.js'
+import { type AddressStore, targetOf } from './address-store.js'
 
 const retryMs = 5000
 const watched = new Set(['start', 'restart', 'stop', 'die', 'oom', 'destroy'])
@@ -11,7 +11,7 @@ const watched = new Set(['start', 'restart', 'stop', 'die', 'oom', 'destroy'])
 const defaultPort = 8080
 
 /** Containers that are restarted may come back at another address: their targets follow. */
-export function createContainerWatch (parts: {
+export function createContainerWatch(parts: {
   readonly store: AddressStore
   readonly service: AddressService
   readonly registry: ApplicationRegistry
@@ -22,8 +22,8 @@ export function createContainerWatch (parts: {
   const { store, service, registry, runtime, clock, log } = parts
 
   /** Renews the address of one container, if it is the one that requests go to. */
-  async function look (applicationId: string, containerId: string): Promise<void> {
-    const target = await store.find(applicationId).then(row => row === undefined ? null : targetOf(row))
+  async function look(applicationId: string, containerId: string): Promise<void> {
+    const target = await store.find(applicationId).then(row => (row === undefined ? null : targetOf(row)))
     const engine = runtime.get()
     if (target === null || engine === undefined || target.containerId !== containerId) return
     const isRunning = (await engine.inspect(containerId))?.status === 'running'
@@ -32,30 +32,41 @@ export function createContainerWatch (parts: {
   }
 
   /** Gives an address to what was deployed while this plugin was off. A target that runs is never taken over. */
-  async function adopt (container: ContainerState): Promise<void> {
+  async function adopt(container: ContainerState): Promise<void> {
     const { applicationId, deploymentId } = container.owner
     const engine = runtime.get()
-    if (engine === undefined || applicationId === undefined || deploymentId === undefined || container.status !== 'running') return
-    const known = await store.find(applicationId).then(row => row === undefined ? null : targetOf(row))
+    if (
+      engine === undefined ||
+      applicationId === undefined ||
+      deploymentId === undefined ||
+      container.status !== 'running'
+    )
+      return
+    const known = await store.find(applicationId).then(row => (row === undefined ? null : targetOf(row)))
     if (known !== null && (await engine.inspect(known.containerId))?.status === 'running') return
     const application = await registry.deployable(applicationId)
     if (application?.containerDeploymentId !== deploymentId) return
-    const port = application.containerPort ?? (await engine.image(container.image))?.exposedPorts[0] ?? defaultPort
+    const port =
+      application.containerPort ?? (await engine.image(container.image))?.exposedPorts[0] ?? defaultPort
     const at = await engine.dial(container.id, port)
-    await service.addresses.open(applicationId)
-    await service.addresses.retarget(applicationId, { deploymentId, containerId: container.id, ...at })
+    await service.open(applicationId)
+    await service.retarget(applicationId, { deploymentId, containerId: container.id, ...at })
   }
 
   const attempt = async (applicationId: string, work: () => Promise<void>): Promise<void> => {
-    await work().catch((error: unknown) => log.warn({ err: error, applicationId }, 'could not renew a direct address'))
+    await work().catch((error: unknown) =>
+      log.warn({ err: error, applicationId }, 'could not renew a direct address')
+    )
   }
 
-  async function heed (event: ContainerEvent): Promise<void> {
+  async function heed(event: ContainerEvent): Promise<void> {
     if (event.kind === 'resync') {
       for (const { application_id: applicationId, container_id: containerId } of await store.all()) {
-        if (containerId !== null) await attempt(applicationId, async () => await look(applicationId, containerId))
+        if (containerId !== null)
+          await attempt(applicationId, async () => await look(applicationId, containerId))
       }
-      for (const container of await runtime.get()?.list({}) ?? []) await attempt(container.owner.applicationId ?? '', async () => await adopt(container))
+      for (const container of (await runtime.get()?.list({})) ?? [])
+        await attempt(container.owner.applicationId ?? '', async () => await adopt(container))
     } else if (watched.has(event.action) && event.owner.applicationId !== undefined) {
       const { applicationId } = event.owner
       await attempt(applicationId, async () => await look(applicationId, event.containerId))
@@ -65,19 +76,18 @@ export function createContainerWatch (parts: {
   return {
     started: look,
 
-    stopped: (applicationId: string): Promise<void> => service.addresses.retarget(applicationId, null),
+    stopped: (applicationId: string): Promise<void> => service.retarget(applicationId, null),
 
     /** Follows the engine's events until `signal` aborts. */
-    async run (signal: AbortSignal): Promise<void> {
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         try {
           for await (const event of runtime.get()?.events(signal) ?? []) await heed(event)
         } catch (error) {
-          if (!signal.aborted) log.warn({ err: error }, 'lost the engine\'s events; trying again')
+          if (!signal.aborted) log.warn({ err: error }, "lost the engine's events; trying again")
         }
         await clock.sleep(retryMs, signal).catch(() => {})
       }
     }
   }
 }
-export type ContainerWatch = ReturnType<typeof createContainerWatch>

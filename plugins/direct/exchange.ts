@@ -1,23 +1,29 @@
-import { request as openRequest, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
-import { framingOf, requestHeaders, responseHeaders, type Framing } from './header-rules.js'
-import { refusalOf, refuse, type Refusal } from './refusal.js'
-import { mayRetry, pathOf, type Route } from './route.js'
+import { type Head, readHead } from './head.js'
+import { requestHeaders, responseHeaders, responseTrailers } from './header-rules.js'
+import { openOutgoing, TimedOut } from './outgoing.js'
+import { isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
+import { mayRetry, type Route } from './route.js'
 import type { Upstream } from './upstream.js'
 
-class TimedOut extends Error {
-  constructor (readonly code: 'E_CONNECT_TIMEOUT' | 'E_ANSWER_TIMEOUT') { super(code) }
-}
+const bodiless = new Set([204, 205, 304])
 
 /** Forwards one request to the container that is current when it arrives, and its answer back. */
-export function forwardRequest (route: Route, request: IncomingMessage, response: ServerResponse, options: { expectsContinue: boolean }): void {
-  const path = pathOf(request.url ?? '')
-  const framing = framingOf(request)
+export function forwardRequest(
+  route: Route,
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: { expectsContinue: boolean }
+): void {
   // A client that goes away raises this; the response's `close` is where it is dealt with.
   request.on('error', () => {})
-  if (path === undefined) return refuse(response, 'badTarget')
-  if (framing === 'unknown') return refuse(response, 'badCoding')
-  new Exchange(route, request, response, path, framing, options.expectsContinue).begin()
+  const head = readHead(request)
+  if (typeof head === 'string') {
+    refuse(response, head)
+    return
+  }
+  new Exchange(route, request, response, head, options.expectsContinue).begin()
 }
 
 class Exchange {
@@ -28,37 +34,49 @@ class Exchange {
   private mayBodyFlow = false
   private isClosed = false
 
-  constructor (
+  constructor(
     private readonly route: Route,
     private readonly request: IncomingMessage,
     private readonly response: ServerResponse,
-    private readonly path: string,
-    private readonly framing: Framing,
+    private readonly head: Head,
     private readonly expectsContinue: boolean
   ) {}
 
-  begin (): void {
+  private get hasBody(): boolean {
+    return this.head.framing !== 'none'
+  }
+
+  begin(): void {
     this.route.meter.began()
-    this.response.on('close', () => this.closed())
+    this.response.once('close', this.closed)
     this.send()
   }
 
-  private send (): void {
+  private send(): void {
     const upstream = this.route.current()
-    if (upstream === null) return this.fail('noTarget')
+    if (upstream === null) {
+      this.fail('noTarget')
+      return
+    }
     this.attempt += 1
     this.upstream = upstream
     upstream.enter()
 
-    const outgoing = openRequest({
-      host: upstream.target.host,
-      port: upstream.target.port,
-      agent: upstream.agent,
-      method: this.request.method,
-      path: this.path,
-      headers: requestHeaders(this.request, this.framing),
-      setHost: false
-    })
+    const { method } = this.request
+    const outgoing = openOutgoing(
+      upstream,
+      {
+        agent: upstream.agent,
+        method,
+        path: this.head.path,
+        headers: requestHeaders(this.request, this.head)
+      },
+      this.hasBody
+    )
+    if (outgoing === undefined) {
+      this.fail('badHead')
+      return
+    }
     this.outgoing = outgoing
     let isConnected = false
     let connectTimer: NodeJS.Timeout | undefined
@@ -68,15 +86,18 @@ class Exchange {
       const connected = (): void => {
         isConnected = true
         clearTimeout(connectTimer)
-        this.sendBody(outgoing)
+        answerTimer = setTimeout(
+          () => outgoing.destroy(this.silence(outgoing)),
+          this.route.limits.answerTimeoutMs
+        )
+        this.sendBody(outgoing, answerTimer)
       }
       if (!socket.connecting) return connected()
       socket.once('connect', connected)
-      connectTimer = setTimeout(() => outgoing.destroy(new TimedOut('E_CONNECT_TIMEOUT')), this.route.limits.connectTimeoutMs)
-    })
-    outgoing.on('finish', () => {
-      if (!this.isWaiting) return
-      answerTimer = setTimeout(() => outgoing.destroy(new TimedOut('E_ANSWER_TIMEOUT')), this.route.limits.answerTimeoutMs)
+      connectTimer = setTimeout(
+        () => outgoing.destroy(new TimedOut('E_CONNECT_TIMEOUT')),
+        this.route.limits.connectTimeoutMs
+      )
     })
     outgoing.on('continue', () => {
       this.mayBodyFlow = true
@@ -91,7 +112,8 @@ class Exchange {
       const failed = {
         attempt: this.attempt,
         method: this.request.method ?? '',
-        hasBody: this.framing !== 'none',
+        hasBody: this.hasBody,
+        hasTimedOut: error instanceof TimedOut,
         wasConnected: isConnected,
         wasReused: outgoing.reusedSocket,
         hasMoved: this.route.current() !== null && this.route.current() !== upstream
@@ -106,37 +128,60 @@ class Exchange {
       // An unasked change of protocol (101) ends without an answer and without an error.
       if (this.outgoing === outgoing && this.isWaiting) this.fail('notHttp')
     })
-    if (this.framing === 'none') outgoing.end()
-    else outgoing.flushHeaders()
   }
 
   /** The body is taken from the client only once a container is there to take it. */
-  private sendBody (outgoing: ClientRequest): void {
-    if (this.framing !== 'none') this.request.pipe(outgoing)
+  private sendBody(outgoing: ClientRequest, answerTimer: NodeJS.Timeout): void {
+    if (!this.hasBody) return
+    this.request.pipe(outgoing)
+    this.request.on('data', () => {
+      if (this.isWaiting) answerTimer.refresh()
+    })
   }
 
-  private answer (answer: IncomingMessage, outgoing: ClientRequest): void {
+  /** Who is waited for: the client when the container would take more of the body. */
+  private silence(outgoing: ClientRequest): TimedOut {
+    const isClients =
+      this.hasBody &&
+      !this.request.complete &&
+      !outgoing.writableNeedDrain &&
+      !(this.expectsContinue && !this.mayBodyFlow)
+    return new TimedOut(isClients ? 'E_BODY_TIMEOUT' : 'E_ANSWER_TIMEOUT')
+  }
+
+  private answer(answer: IncomingMessage, outgoing: ClientRequest): void {
     this.isWaiting = false
     this.route.meter.answered()
     const { response } = this
     response.sendDate = false
-    const headers = responseHeaders(answer)
+    const hasTrailers =
+      this.request.method !== 'HEAD' &&
+      this.request.httpVersion === '1.1' &&
+      !bodiless.has(answer.statusCode ?? 0)
+    const headers = responseHeaders(answer, hasTrailers)
     // Without a `continue` the client may never send its body: the connection cannot be used again.
-    if (this.expectsContinue && !this.mayBodyFlow) headers['Connection'] = 'close'
+    if (this.expectsContinue && !this.mayBodyFlow) headers.Connection = 'close'
     try {
       response.writeHead(answer.statusCode ?? 502, answer.statusMessage, headers)
     } catch {
       outgoing.destroy()
-      return refuse(response, 'notHttp')
+      refuse(response, 'notHttp')
+      return
     }
     let hasBegun = false
-    answer.once('data', () => { hasBegun = true })
+    answer.once('data', () => {
+      hasBegun = true
+    })
     // A stream of events sends its head long before its first event.
-    setImmediate(() => { if (!hasBegun && !response.writableEnded && !response.destroyed) response.flushHeaders() })
-    answer.once('end', () => response.addTrailers(answer.trailers))
-    answer.once('error', () => { if (!this.isClosed) this.route.meter.cut() })
+    setImmediate(() => {
+      if (!hasBegun && !response.writableEnded && !response.destroyed) response.flushHeaders()
+    })
+    if (hasTrailers) answer.once('end', () => this.addTrailers(answer))
+    answer.once('error', () => {
+      if (!this.isClosed) this.route.meter.cut()
+    })
     pipeline(answer, response, () => {
-      if (this.framing === 'none' || outgoing.writableEnded) return
+      if (!this.hasBody || outgoing.writableEnded) return
       // The container answered without reading everything: the rest is nobody's, and the connection is of no more use.
       this.request.unpipe(outgoing)
       this.request.resume()
@@ -144,14 +189,24 @@ class Exchange {
     })
   }
 
-  private fail (refusal: Refusal): void {
-    if (this.isWaiting) this.route.meter.failed()
+  private addTrailers(answer: IncomingMessage): void {
+    try {
+      this.response.addTrailers(responseTrailers(answer))
+    } catch {
+      // Node's parser took what node will not write.
+      this.response.destroy()
+    }
+  }
+
+  private fail(refusal: Refusal): void {
+    if (this.isWaiting) this.route.meter[isClientsFault(refusal) ? 'abandoned' : 'failed']()
     this.isWaiting = false
     this.request.resume()
     refuse(this.response, refusal)
   }
 
-  private closed (): void {
+  private readonly closed = (): void => {
+    if (this.isClosed) return
     this.isClosed = true
     if (this.isWaiting) {
       this.isWaiting = false
@@ -159,9 +214,19 @@ class Exchange {
     }
     if (!this.response.writableFinished) this.outgoing?.destroy()
     this.leave()
+    if (!this.request.complete) this.linger()
   }
 
-  private leave (): void {
+  /** The rest of a body that nobody wants is read for a while, or the client would not see the answer. */
+  private linger(): void {
+    const { socket } = this.request
+    if (socket.destroyed) return
+    const timer = setTimeout(() => socket.destroy(), this.route.limits.lingerMs)
+    const stop = (): void => clearTimeout(timer)
+    this.request.once('end', stop).once('close', stop)
+  }
+
+  private leave(): void {
     this.upstream?.leave()
     this.upstream = undefined
   }

@@ -1,6 +1,13 @@
-import { Http1Request, isLastRequest } from 'busbar/sdk'
-import { createServer } from 'node:http'
-import { Socket, type AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, Socket } from 'node:net'
+import {
+  type ConnectionCaps,
+  capConnections,
+  endStalledReaders,
+  Http1Request,
+  inTurn,
+  isLastRequest
+} from 'busbar/sdk'
 import type { SwitchProof, Target } from './api.js'
 import { forwardRequest } from './exchange.js'
 import { defaultLimits, type ForwardingLimits, type Route } from './route.js'
@@ -10,6 +17,14 @@ import { createUpstream, type Upstream } from './upstream.js'
 
 /** Requests under way get this long when the port itself is closed. */
 const closeGraceMs = 3000
+
+/** Of all applications: what an attack on some of them may take of the process, and what it leaves to each of the others. */
+const ofAllApplications = { open: 0, max: 8192, each: 32 }
+const defaultCaps: ConnectionCaps = Object.freeze({
+  inAll: 1000,
+  perAddress: 500,
+  together: ofAllApplications
+})
 
 /** One application's port: an HTTP forwarder whose target can be changed between two requests. */
 export interface Forwarder {
@@ -23,22 +38,41 @@ export interface Forwarder {
 }
 
 /** Listens on `host:port` (0: any free port); rejects with the error of `listen` when it cannot. */
-export async function openForwarder (
-  at: { readonly host: string, readonly port: number },
+export async function openForwarder(
+  at: { readonly host: string; readonly port: number },
   target: Target | null,
-  limits: ForwardingLimits = defaultLimits
+  limits: Partial<ForwardingLimits> = {},
+  caps: ConnectionCaps = defaultCaps
 ): Promise<Forwarder> {
   let current: Upstream | null = target === null ? null : createUpstream(target)
   const meter = createSwitchMeter()
-  const route: Route = { current: () => current, meter, limits }
+  const route: Route = { current: () => current, meter, limits: { ...defaultLimits, ...limits } }
 
   // An upload may take as long as it takes; a client that does not even send a head may not.
-  const server = createServer({ IncomingMessage: Http1Request, requestTimeout: 0, headersTimeout: 60_000, keepAliveTimeout: 30_000, noDelay: true })
-  server.on('request', (request, response) => {
-    if (isLastRequest(request)) response.shouldKeepAlive = false
-    forwardRequest(route, request, response, { expectsContinue: false })
+  const server = createServer({
+    IncomingMessage: Http1Request,
+    requestTimeout: 0,
+    headersTimeout: 20_000,
+    connectionsCheckingInterval: 5_000,
+    keepAliveTimeout: 30_000,
+    noDelay: true,
+    // `readHead` asks for it: an answer of Node's own would take no turn.
+    requireHostHeader: false
   })
-  server.on('checkContinue', (request, response) => forwardRequest(route, request, response, { expectsContinue: true }))
+  capConnections(server, caps)
+  endStalledReaders(server, route.limits.readerMs)
+  // Node would hide what comes after the 2000th header from us, and obey it all the same; their size has a limit.
+  server.maxHeadersCount = 0
+  const forward =
+    (options: { expectsContinue: boolean }) => (request: IncomingMessage, response: ServerResponse) =>
+      inTurn(request, response, () => {
+        if (isLastRequest(request)) response.shouldKeepAlive = false
+        forwardRequest(route, request, response, options)
+      })
+  server.on('request', forward({ expectsContinue: false }))
+  server.on('checkContinue', forward({ expectsContinue: true }))
+  // An expectation of another kind is the container's to answer too.
+  server.on('checkExpectation', forward({ expectsContinue: false }))
   const sockets = new Set<Socket>()
   const upgraded = new Set<Socket>()
   server.on('upgrade', (request, client, head) => {
@@ -63,43 +97,52 @@ export async function openForwarder (
 
   return {
     port,
-    get target () { return current?.target ?? null },
+    get target() {
+      return current?.target ?? null
+    },
 
-    retarget (next) {
+    retarget(next) {
       if (next !== null && current !== null && isSame(next, current.target)) return
       const previous = current
       current = next === null ? null : createUpstream(next)
       previous?.retire()
     },
 
-    switchTo (next) {
+    switchTo(next) {
       const previous = current
       const watch = meter.watch()
       const switchedAt = performance.now()
       current = createUpstream(next)
       previous?.retire()
       return {
-        async drain (timeoutMs) {
-          const cut = await previous?.drained(timeoutMs) ?? 0
+        async drain(timeoutMs) {
+          const cut = (await previous?.drained(timeoutMs)) ?? 0
           const { served, failed, longestGapMs } = watch.end()
           return {
             served,
             failed,
             longestGapMs: Math.round(longestGapMs),
-            drainMs: Math.round((previous === null ? switchedAt : previous.emptyAt ?? performance.now()) - switchedAt),
+            drainMs: Math.round(
+              (previous === null ? switchedAt : (previous.emptyAt ?? performance.now())) - switchedAt
+            ),
             cut
           }
         }
       }
     },
 
-    async close () {
-      const closed = new Promise<void>(resolve => { server.close(() => resolve()) })
+    async close() {
+      const closed = new Promise<void>(resolve => {
+        server.close(() => resolve())
+      })
       server.closeIdleConnections()
-      const cutOff = setTimeout(() => { for (const socket of sockets) socket.destroy() }, closeGraceMs)
+      const cutOff = setTimeout(() => {
+        for (const socket of sockets) socket.destroy()
+      }, closeGraceMs)
       // A WebSocket ends when one of its sides wants it, and nobody can wait for that here.
       for (const socket of upgraded) socket.destroySoon()
-      if (current === null || current.open === upgraded.size) for (const socket of sockets) socket.destroySoon()
+      if (current === null || current.open === upgraded.size)
+        for (const socket of sockets) socket.destroySoon()
       await closed
       clearTimeout(cutOff)
       current?.retire()
@@ -108,4 +151,7 @@ export async function openForwarder (
 }
 
 const isSame = (a: Target, b: Target): boolean =>
-  a.host === b.host && a.port === b.port && a.containerId === b.containerId && a.deploymentId === b.deploymentId
+  a.host === b.host &&
+  a.port === b.port &&
+  a.containerId === b.containerId &&
+  a.deploymentId === b.deploymentId

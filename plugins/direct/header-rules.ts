@@ -1,78 +1,114 @@
 import type { IncomingMessage } from 'node:http'
+import type { Head } from './head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from './platform-cookies.js'
 
-/** RFC 9110, 7.6.1: these concern one connection and are never passed on. */
-const hopByHop = new Set([
-  'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization', 'te', 'transfer-encoding', 'upgrade'
+/** RFC 9110, 7.6.1: these concern one connection and are never passed on; of `proxy-…` none is. */
+const hopByHop = new Set(['connection', 'keep-alive', 'te', 'transfer-encoding', 'upgrade', 'http2-settings'])
+const isHopByHop = (name: string): boolean => hopByHop.has(name) || name.startsWith('proxy-')
+/**
+ * What a client says of its own origin is not believed: nobody stands between it and this port. `Proxy`
+ * is no header at all, but CGI makes `HTTP_PROXY` of it, through which programs then speak.
+ */
+const untrusted = new Set([
+  'forwarded',
+  'x-real-ip',
+  'x-forwarded-for',
+  'x-forwarded-proto',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'proxy'
 ])
-/** What a client says of its own origin is not believed: nobody stands between it and this port. */
-const origin = new Set(['forwarded', 'x-real-ip', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port'])
+/** Set anew for each request, so that never two of them are sent; trailers of requests are not passed on. */
+const framed = new Set(['host', 'content-length', 'trailer'])
+/** Meant for the other end: naming them in `Connection` does not take them out (RFC 9110, 7.6.1). */
+const endToEnd = new Set([
+  'host',
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'cookie',
+  'set-cookie',
+  'authorization',
+  'origin',
+  'expect',
+  'cache-control'
+])
 
-export type HeaderBag = Record<string, string | string[]>
+type HeaderBag = Record<string, string | string[]>
 
-/** How the body of a request is framed; `unknown` is a coding this forwarder does not speak. */
-export type Framing = 'none' | 'length' | 'chunked' | 'unknown'
-
-export function framingOf (request: IncomingMessage): Framing {
-  const coding = request.headers['transfer-encoding']
-  if (coding !== undefined) return coding.trim().toLowerCase() === 'chunked' ? 'chunked' : 'unknown'
-  const length = request.headers['content-length']
-  return length === undefined || Number(length) === 0 ? 'none' : 'length'
-}
-
-/** The headers for the container; the framing is set anew, so that never two of them are sent. */
-export function requestHeaders (request: IncomingMessage, framing: Framing): HeaderBag {
-  const headers = copied(request.rawHeaders, (name, value) => {
-    if (origin.has(name) || name === 'content-length') return undefined
-    return name === 'cookie' ? withoutPlatformCookies(value) : value
-  })
+/** The headers for the container. */
+export function requestHeaders(request: IncomingMessage, { host, framing }: Head): HeaderBag {
+  // First, where a server that reads a limited number of headers finds them.
+  const headers: HeaderBag = Object.assign(Object.create(null), { Host: host })
   if (framing === 'chunked') headers['Transfer-Encoding'] = 'chunked'
-  else if (framing === 'length' || request.headers['content-length'] !== undefined) headers['Content-Length'] = String(request.headers['content-length'])
+  else if (request.headers['content-length'] !== undefined)
+    headers['Content-Length'] = request.headers['content-length']
   else if (expectsBody(request.method)) headers['Content-Length'] = '0'
   headers['X-Forwarded-For'] = plainAddress(request.socket.remoteAddress)
   headers['X-Forwarded-Proto'] = 'http'
-  if (request.headers.host !== undefined) headers['X-Forwarded-Host'] = request.headers.host
-  return headers
+  headers['X-Forwarded-Host'] = host
+  return Object.assign(
+    headers,
+    copied(request.rawHeaders, (name, value) => {
+      if (untrusted.has(name) || framed.has(name)) return undefined
+      return name === 'cookie' ? withoutPlatformCookies(value) : value
+    })
+  )
 }
 
-/** The answer's headers, ready for `writeHead`, which frames the body anew. */
-export function responseHeaders (answer: IncomingMessage): HeaderBag {
+/** The answer's headers, ready for `writeHead`, which frames the body anew; `hasTrailers` when some can follow. */
+export function responseHeaders(answer: IncomingMessage, hasTrailers: boolean): HeaderBag {
   const isCoded = answer.headers['transfer-encoding'] !== undefined
   return copied(answer.rawHeaders, (name, value) => {
     if (name === 'set-cookie' && setsPlatformCookie(value)) return undefined
+    if (name === 'trailer' && !(isCoded && hasTrailers)) return undefined
     return name === 'content-length' && isCoded ? undefined : value
   })
 }
 
-function copied (rawHeaders: readonly string[], keep: (name: string, value: string) => string | undefined): HeaderBag {
+/** What may follow a body: neither framing nor cookies. */
+export const responseTrailers = (answer: IncomingMessage): HeaderBag =>
+  copied(answer.rawTrailers, (name, value) => (framed.has(name) || name === 'set-cookie' ? undefined : value))
+
+function copied(
+  rawHeaders: readonly string[],
+  keep: (name: string, value: string) => string | undefined
+): HeaderBag {
   const dropped = namedByConnection(rawHeaders)
   const spelling = new Map<string, string>()
   const headers: HeaderBag = Object.create(null)
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const written = rawHeaders[index] ?? ''
     const name = written.toLowerCase()
-    if (hopByHop.has(name) || dropped?.has(name) === true) continue
+    if (isHopByHop(name) || dropped?.has(name) === true) continue
     const value = keep(name, rawHeaders[index + 1] ?? '')
     if (value === undefined) continue
-    const key = spelling.get(name) ?? written
-    spelling.set(name, key)
+    const key = spelling.get(name)
+    if (key === undefined) {
+      spelling.set(name, written)
+      headers[written] = value
+      continue
+    }
     const before = headers[key]
-    headers[key] = before === undefined ? value : typeof before === 'string' ? [before, value] : [...before, value]
+    // In place: many of one name would otherwise be copied for each of them.
+    if (Array.isArray(before)) before.push(value)
+    else headers[key] = [before ?? '', value]
   }
   return headers
 }
 
-function namedByConnection (rawHeaders: readonly string[]): Set<string> | undefined {
+function namedByConnection(rawHeaders: readonly string[]): Set<string> | undefined {
   let names: Set<string> | undefined
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     if (rawHeaders[index]?.toLowerCase() !== 'connection') continue
-    for (const token of (rawHeaders[index + 1] ?? '').split(',')) (names ??= new Set()).add(token.trim().toLowerCase())
+    names ??= new Set()
+    for (const token of (rawHeaders[index + 1] ?? '').split(',')) names.add(token.trim().toLowerCase())
   }
-  // A client cannot have these dropped by naming them: the container needs them.
-  for (const kept of ['host', 'content-length', 'cookie', 'authorization']) names?.delete(kept)
+  for (const name of endToEnd) names?.delete(name)
   return names
 }
 
-const expectsBody = (method: string | undefined): boolean => method === 'POST' || method === 'PUT' || method === 'PATCH'
+const expectsBody = (method: string | undefined): boolean =>
+  method === 'POST' || method === 'PUT' || method === 'PATCH'
 
 const plainAddress = (address: string | undefined): string => (address ?? 'unknown').replace(/^::ffff:/, '')

@@ -4,26 +4,31 @@
  */
 
 /** What the platform's secrets begin with; an application's own cookie `token` passes. */
-const secretPrefixes = ['busbar_ses_', 'busbar_ref_']
-const ownNames = new Set(['token', 'refresh_token', 'csrf_token'])
+const secretPrefixes = ['busbar_ses_', 'busbar_ref_', 'busbar_dev_']
+const ownNames = new Set(['token', 'refresh_token', 'csrf_token', 'known_device'])
 
 /** A `Cookie` header without the platform's cookies; undefined when nothing is left. */
-export function withoutPlatformCookies (header: string): string | undefined {
+export function withoutPlatformCookies(header: string): string | undefined {
   if (!header.includes('busbar_') && !header.includes('csrf_token') && !header.includes('%')) return header
   const kept = header.split(';').filter(pair => !isPlatformCookie(pair))
   return kept.length === 0 ? undefined : kept.join(';').trim()
 }
 
-function isPlatformCookie (pair: string): boolean {
+function isPlatformCookie(pair: string): boolean {
   const separator = pair.indexOf('=')
   if (separator < 0) return false
   if (pair.slice(0, separator).trim() === 'csrf_token') return true
-  const value = decoded(pair.slice(separator + 1).trim().replace(/^"/, ''))
+  const value = decoded(
+    pair
+      .slice(separator + 1)
+      .trim()
+      .replace(/^"/, '')
+  )
   return secretPrefixes.some(prefix => value.startsWith(prefix))
 }
 
 /** A reader may percent-decode a value, so a decoded secret is a secret too. */
-function decoded (value: string): string {
+function decoded(value: string): string {
   try {
     return value.includes('%') ? decodeURIComponent(value) : value
   } catch {
@@ -32,7 +37,7 @@ function decoded (value: string): string {
 }
 
 /** True for a `Set-Cookie` that would overwrite one of the platform's cookies. */
-export function setsPlatformCookie (header: string): boolean {
+export function setsPlatformCookie(header: string): boolean {
   // A browser takes `=token=x` for a cookie without a name, and sends it back as `token=x`.
   const named = header.replace(/^[=\s]+/, '')
   const end = named.search(/[=;]/)

@@ -12,17 +12,26 @@ export interface Route {
 export interface ForwardingLimits {
   /** Until the container accepts the connection. */
   readonly connectTimeoutMs: number
-  /** From the end of the request to the first byte of the answer. */
+  /** From the last that was heard of the request to the first byte of the answer. */
   readonly answerTimeoutMs: number
+  /** How long a body that the container did not wait for may still arrive. */
+  readonly lingerMs: number
+  /** How long a client may take nothing of an answer that waits for it. */
+  readonly readerMs: number
 }
-export const defaultLimits: ForwardingLimits = Object.freeze({ connectTimeoutMs: 5000, answerTimeoutMs: 300_000 })
+export const defaultLimits: ForwardingLimits = Object.freeze({
+  connectTimeoutMs: 5000,
+  answerTimeoutMs: 300_000,
+  lingerMs: 30_000,
+  readerMs: 300_000
+})
 
 /** How often a request that reached nobody is given to another container (or connection) at most. */
-export const maxAttempts = 3
+const maxAttempts = 3
 
 const safeToRepeat = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
 
-export interface FailedAttempt {
+interface FailedAttempt {
   readonly attempt: number
   readonly method: string
   readonly hasBody: boolean
@@ -30,6 +39,8 @@ export interface FailedAttempt {
   readonly wasConnected: boolean
   /** The connection was a kept one. */
   readonly wasReused: boolean
+  /** Nothing was heard for too long: another try would take as long again. */
+  readonly hasTimedOut: boolean
   /** Requests go to another container by now. */
   readonly hasMoved: boolean
 }
@@ -38,17 +49,8 @@ export interface FailedAttempt {
  * Whether a request that failed without an answer may be sent again: always to a new container when
  * nothing was sent to the old one, and once more on a new connection when a kept one was closed under it.
  */
-export function mayRetry (failed: FailedAttempt): boolean {
+export function mayRetry(failed: FailedAttempt): boolean {
   if (failed.attempt >= maxAttempts) return false
   if (!failed.wasConnected) return failed.hasMoved
-  return failed.wasReused && !failed.hasBody && safeToRepeat.has(failed.method)
-}
-
-/** The path for the container from a request target in origin, absolute or asterisk form. */
-export function pathOf (target: string): string | undefined {
-  if (target.startsWith('/') || target === '*') return target
-  const absolute = /^http:\/\/[^/?#]+(.*)$/i.exec(target)
-  if (absolute === null) return undefined
-  const path = absolute[1] ?? ''
-  return path.startsWith('/') ? path : `/${path}`
+  return failed.wasReused && !failed.hasTimedOut && !failed.hasBody && safeToRepeat.has(failed.method)
 }

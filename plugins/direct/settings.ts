@@ -19,23 +19,36 @@ const platformHosts: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', ':
  * Reads BUSBAR_DIRECT_HOST, BUSBAR_DIRECT_BIND and BUSBAR_DIRECT_PORTS (`20000-24999`); throws with the
  * remedy. Cookies ignore ports: an application must not have the platform's host name.
  */
-export function readSettings (environment: (name: string) => string | undefined): DirectSettings {
+export function readSettings(environment: (name: string) => string | undefined): DirectSettings {
   const host = (environment('BUSBAR_DIRECT_HOST') ?? defaults.host).toLowerCase().replace(/^\[(.*)\]$/, '$1')
   const bind = environment('BUSBAR_DIRECT_BIND')
-  if (!/^[a-z0-9.:-]+$/.test(host)) throw new Error(`BUSBAR_DIRECT_HOST is "${host}": give a host name or an address without a port, like 127.0.0.2`)
+  if (!/^[a-z0-9.:-]+$/.test(host))
+    throw new Error(
+      `BUSBAR_DIRECT_HOST is "${host}": give a host name or an address without a port, like 127.0.0.2`
+    )
   if (platformHosts.has(host) || host === environment('HOST')?.toLowerCase()) {
-    throw new Error(`BUSBAR_DIRECT_HOST is "${host}", by which a browser asks for the platform: cookies ignore ports, so an application there would be sent the platform's; give another address of this machine, like 127.0.0.2, or a name of its own, and set BUSBAR_DIRECT_BIND to what to listen on`)
+    throw new Error(
+      `BUSBAR_DIRECT_HOST is "${host}", by which a browser asks for the platform: cookies ignore ports, so an application there would be sent the platform's; give another address of this machine, like 127.0.0.2, or a name of its own, and set BUSBAR_DIRECT_BIND to what to listen on`
+    )
   }
-  return { host, bind: bind ?? host, ...readRange(environment('BUSBAR_DIRECT_PORTS')), isRangeOnly: bind !== undefined }
+  return {
+    host,
+    bind: bind ?? host,
+    ...readRange(environment('BUSBAR_DIRECT_PORTS')),
+    isRangeOnly: bind !== undefined
+  }
 }
 
-function readRange (range: string | undefined): Pick<DirectSettings, 'firstPort' | 'lastPort'> {
+function readRange(range: string | undefined): Pick<DirectSettings, 'firstPort' | 'lastPort'> {
   if (range === undefined) return { firstPort: defaults.firstPort, lastPort: defaults.lastPort }
-  const [first, last] = range.split('-').map(part => /^\d{1,5}$/.test(part.trim()) ? Number(part) : NaN)
+  const [first, last] = range.split('-').map(part => (/^\d{1,5}$/.test(part.trim()) ? Number(part) : NaN))
   if (first === undefined || last === undefined || !(first >= 1 && first <= last && last <= 65_535)) {
-    throw new Error(`BUSBAR_DIRECT_PORTS is "${range}": give two ports from 1 to 65535, the lower first, like 20000-24999`)
+    throw new Error(
+      `BUSBAR_DIRECT_PORTS is "${range}": give two ports from 1 to 65535, the lower first, like 20000-24999`
+    )
   }
   return { firstPort: first, lastPort: last }
 }
 
-export const urlOf = (host: string, port: number): string => `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+export const urlOf = (host: string, port: number): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -1,5 +1,5 @@
 /** What a switch did to the traffic, counted while it is watched. */
-export interface TrafficWatch {
+interface TrafficWatch {
   served: number
   failed: number
   longestGapMs: number
@@ -11,7 +11,7 @@ export interface TrafficWatch {
  * A gap is the time between two answers while at least one request waits; the time when nobody waits
  * is nobody's gap.
  */
-export function createSwitchMeter (now: () => number = () => performance.now()) {
+export function createSwitchMeter(now: () => number = () => performance.now()) {
   const watches = new Set<TrafficWatch>()
   let waiting = 0
   let gapSince = 0
@@ -23,31 +23,35 @@ export function createSwitchMeter (now: () => number = () => performance.now()) 
   }
 
   return {
-    began (): void {
+    began(): void {
       if (waiting === 0) gapSince = now()
       waiting += 1
     },
-    answered (): void {
+    answered(): void {
       waiting -= 1
       closeGap()
       for (const watch of watches) watch.served += 1
     },
-    failed (): void {
+    failed(): void {
       waiting -= 1
       for (const watch of watches) watch.failed += 1
     },
     /** The client went away: nobody's failure. */
-    abandoned (): void { waiting -= 1 },
+    abandoned(): void {
+      waiting -= 1
+    },
     /** An answer that had begun was cut off. */
-    cut (): void { for (const watch of watches) watch.failed += 1 },
+    cut(): void {
+      for (const watch of watches) watch.failed += 1
+    },
 
     /** Counts from now on until `end`. */
-    watch (): { end(): TrafficWatch } {
+    watch(): { end(): TrafficWatch } {
       const watch: TrafficWatch = { served: 0, failed: 0, longestGapMs: 0 }
       if (waiting > 0) gapSince = now()
       watches.add(watch)
       return {
-        end () {
+        end() {
           if (waiting > 0) watch.longestGapMs = Math.max(watch.longestGapMs, now() - gapSince)
           watches.delete(watch)
           return watch

@@ -1,11 +1,18 @@
 /** Work on one key is done one after another; work on different keys does not wait. */
-export function createTurns () {
+export function createTurns() {
   const last = new Map<string, Promise<unknown>>()
   return {
-    take<T> (key: string, run: () => Promise<T>): Promise<T> {
+    take<T>(key: string, run: () => Promise<T>): Promise<T> {
       const before = last.get(key) ?? Promise.resolve()
       const mine = before.then(run, run)
-      const settled = mine.then(() => {}, () => {}).finally(() => { if (last.get(key) === settled) last.delete(key) })
+      const settled = mine
+        .then(
+          () => {},
+          () => {}
+        )
+        .finally(() => {
+          if (last.get(key) === settled) last.delete(key)
+        })
       last.set(key, settled)
       return mine
     }

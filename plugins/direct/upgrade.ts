@@ -1,27 +1,49 @@
-import { request as openRequest, ServerResponse, type IncomingMessage } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { framingOf, requestHeaders, responseHeaders } from './header-rules.js'
-import { refusalOf, refuse, type Refusal } from './refusal.js'
-import { mayRetry, pathOf, type Route } from './route.js'
+import { hasEarlierRequest } from 'busbar/sdk'
+import { type Head, readHead } from './head.js'
+import { requestHeaders, responseHeaders } from './header-rules.js'
+import { openOutgoing, TimedOut } from './outgoing.js'
+import { isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
+import { mayRetry, type Route } from './route.js'
+
+/** Finds out that the other machine is gone, where nobody speaks for long. */
+const probeAfterMs = 60_000
 
 /** Forwards a request that wants to become another protocol (WebSocket), then the bytes of both sides. */
-export function forwardUpgrade (route: Route, request: IncomingMessage, client: Socket, head: Buffer): void {
+export function forwardUpgrade(route: Route, request: IncomingMessage, client: Socket, head: Buffer): void {
   client.on('error', () => client.destroy())
+  // Two answers cannot be on their way at once, and Node no longer queues this one behind the other.
+  if (hasEarlierRequest(request, client)) {
+    client.destroy()
+    return
+  }
   client.setTimeout(0)
   client.setNoDelay(true)
-  const path = pathOf(request.url ?? '')
-  if (path === undefined) return refuse(plainResponse(request, client), 'badTarget')
-  if (framingOf(request) !== 'none') return refuse(plainResponse(request, client), 'badCoding')
+  client.setKeepAlive(true, probeAfterMs)
+  const asked = readHead(request)
+  if (typeof asked === 'string' || asked.framing !== 'none') {
+    refuse(plainResponse(route, request, client), typeof asked === 'string' ? asked : 'badUpgrade')
+    return
+  }
   route.meter.began()
-  send(route, request, client, head, path, 1)
+  send(route, request, client, head, asked, 1)
 }
 
-function send (route: Route, request: IncomingMessage, client: Socket, head: Buffer, path: string, attempt: number): void {
+function send(
+  route: Route,
+  request: IncomingMessage,
+  client: Socket,
+  head: Buffer,
+  asked: Head,
+  attempt: number
+): void {
   const upstream = route.current()
   if (upstream === null) {
     route.meter.failed()
-    return refuse(plainResponse(request, client), 'noTarget')
+    refuse(plainResponse(route, request, client), 'noTarget')
+    return
   }
   upstream.enter()
   let isWaiting = true
@@ -32,16 +54,27 @@ function send (route: Route, request: IncomingMessage, client: Socket, head: Buf
     hasLeft = true
   }
 
-  const outgoing = openRequest({
-    host: upstream.target.host,
-    port: upstream.target.port,
-    // A connection of its own: it will not come back to any pool.
-    agent: false,
-    method: request.method,
-    path,
-    headers: { ...requestHeaders(request, 'none'), Connection: 'Upgrade', Upgrade: request.headers.upgrade ?? '' },
-    setHost: false
-  })
+  const giveUp = (refusal: Refusal): void => {
+    isWaiting = false
+    route.meter[isClientsFault(refusal) ? 'abandoned' : 'failed']()
+    leave()
+    refuse(plainResponse(route, request, client), refusal)
+  }
+  const outgoing = openOutgoing(
+    upstream,
+    {
+      // A connection of its own: it will not come back to any pool.
+      agent: false,
+      method: request.method,
+      path: asked.path,
+      headers: { ...requestHeaders(request, asked), Connection: 'Upgrade', Upgrade: offers(request) }
+    },
+    false
+  )
+  if (outgoing === undefined) {
+    giveUp('badHead')
+    return
+  }
   const clientGone = (): void => {
     if (isWaiting) route.meter.abandoned()
     isWaiting = false
@@ -49,35 +82,46 @@ function send (route: Route, request: IncomingMessage, client: Socket, head: Buf
     leave()
   }
   client.once('close', clientGone)
-  const connectTimer = setTimeout(() => {
-    outgoing.destroy(Object.assign(new Error('connect timeout'), { code: 'E_CONNECT_TIMEOUT' }))
-  }, route.limits.connectTimeoutMs)
-  outgoing.on('close', () => clearTimeout(connectTimer))
-  outgoing.on('socket', socket => socket.once('connect', () => {
-    isConnected = true
-    clearTimeout(connectTimer)
-  }))
+  let timer = setTimeout(
+    () => outgoing.destroy(new TimedOut('E_CONNECT_TIMEOUT')),
+    route.limits.connectTimeoutMs
+  )
+  const stopTimer = (): void => clearTimeout(timer)
+  outgoing.once('close', stopTimer).once('response', stopTimer).once('upgrade', stopTimer)
+  outgoing.on('socket', socket =>
+    socket.once('connect', () => {
+      isConnected = true
+      stopTimer()
+      timer = setTimeout(
+        () => outgoing.destroy(new TimedOut('E_ANSWER_TIMEOUT')),
+        route.limits.answerTimeoutMs
+      )
+    })
+  )
 
-  const giveUp = (refusal: Refusal): void => {
-    isWaiting = false
-    route.meter.failed()
-    leave()
-    refuse(plainResponse(request, client), refusal)
-  }
   outgoing.on('error', (error: NodeJS.ErrnoException) => {
     if (!isWaiting) return
     const hasMoved = route.current() !== null && route.current() !== upstream
-    const failed = { attempt, method: 'GET', hasBody: false, wasConnected: isConnected, wasReused: false, hasMoved }
+    const failed = {
+      attempt,
+      method: 'GET',
+      hasBody: false,
+      wasConnected: isConnected,
+      wasReused: false,
+      hasTimedOut: error instanceof TimedOut,
+      hasMoved
+    }
     if (!mayRetry(failed)) return giveUp(refusalOf(error, isConnected))
     leave()
     client.removeListener('close', clientGone)
-    send(route, request, client, head, path, attempt + 1)
+    send(route, request, client, head, asked, attempt + 1)
   })
 
   outgoing.on('upgrade', (answer, container, firstBytes) => {
     isWaiting = false
     route.meter.answered()
-    client.write(switchingHead(answer))
+    container.on('error', () => container.destroy())
+    client.write(switchingHead(answer), 'latin1')
     if (firstBytes.length > 0) client.write(firstBytes)
     if (head.length > 0) container.write(head)
     join(client, container)
@@ -86,41 +130,55 @@ function send (route: Route, request: IncomingMessage, client: Socket, head: Buf
   outgoing.on('response', answer => {
     isWaiting = false
     route.meter.answered()
-    const response = plainResponse(request, client)
+    const response = plainResponse(route, request, client)
     answer.on('error', () => client.destroy())
     answer.once('close', leave)
     try {
-      response.writeHead(answer.statusCode ?? 502, answer.statusMessage, responseHeaders(answer))
+      response.writeHead(answer.statusCode ?? 502, answer.statusMessage, responseHeaders(answer, false))
     } catch {
       outgoing.destroy()
       return refuse(response, 'notHttp')
     }
     answer.pipe(response)
   })
-  outgoing.end()
 }
 
+/** The protocols that may follow; never HTTP/2, in which requests could come that were not looked at. */
+const offers = ({ headers: { upgrade = '' } }: IncomingMessage): string =>
+  upgrade
+    .split(',')
+    .map(offer => offer.trim())
+    .filter(offer => offer !== '' && offer.toLowerCase() !== 'h2c')
+    .join(', ')
+
 /** Bytes both ways; when one side ends, what is on its way is delivered before the other ends. */
-function join (client: Socket, container: Duplex): void {
-  container.on('error', () => container.destroy())
+function join(client: Socket, container: Duplex): void {
   client.pipe(container)
   container.pipe(client)
   client.once('close', () => container.destroy())
   container.once('close', () => client.destroySoon())
 }
 
-function switchingHead (answer: IncomingMessage): string {
-  const lines = [`HTTP/1.1 101 ${answer.statusMessage ?? 'Switching Protocols'}`, 'Connection: Upgrade', `Upgrade: ${answer.headers.upgrade ?? ''}`]
-  for (const [name, value] of Object.entries(responseHeaders(answer))) {
+function switchingHead(answer: IncomingMessage): string {
+  const lines = [
+    `HTTP/1.1 101 ${answer.statusMessage ?? 'Switching Protocols'}`,
+    'Connection: Upgrade',
+    `Upgrade: ${answer.headers.upgrade ?? ''}`
+  ]
+  for (const [name, value] of Object.entries(responseHeaders(answer, false))) {
     for (const one of typeof value === 'string' ? [value] : value) lines.push(`${name}: ${one}`)
   }
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
 /** An ordinary answer on a socket that had asked for another protocol; the connection ends with it. */
-function plainResponse (request: IncomingMessage, client: Socket): ServerResponse {
+function plainResponse(route: Route, request: IncomingMessage, client: Socket): ServerResponse {
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
+  // The server no longer looks after this socket: who takes nothing of the answer is disconnected here.
+  client.setTimeout(route.limits.readerMs, () => {
+    if (client.writableLength > 0) client.destroy()
+  })
   response.assignSocket(client)
   response.on('finish', () => client.destroySoon())
   return response

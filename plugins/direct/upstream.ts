@@ -23,8 +23,13 @@ export interface Upstream {
   readonly emptyAt: number | undefined
 }
 
-export function createUpstream (target: Target): Upstream {
-  const agent = new Agent({ keepAlive: true, timeout: idleConnectionMs, maxFreeSockets: 128, scheduling: 'lifo' })
+export function createUpstream(target: Target): Upstream {
+  const agent = new Agent({
+    keepAlive: true,
+    timeout: idleConnectionMs,
+    maxFreeSockets: 128,
+    scheduling: 'lifo'
+  })
   const waiters = new Set<() => void>()
   let open = 0
   let isRetired = false
@@ -38,15 +43,19 @@ export function createUpstream (target: Target): Upstream {
   return {
     target,
     agent,
-    get open () { return open },
-    enter () { open += 1 },
-    leave () {
+    get open() {
+      return open
+    },
+    enter() {
+      open += 1
+    },
+    leave() {
       open -= 1
       if (open > 0) return
       for (const wake of waiters) wake()
       if (isRetired) end()
     },
-    async drained (timeoutMs) {
+    async drained(timeoutMs) {
       if (open > 0) {
         await new Promise<void>(resolve => {
           const done = (): void => {
@@ -60,10 +69,12 @@ export function createUpstream (target: Target): Upstream {
       }
       return open
     },
-    retire () {
+    retire() {
       isRetired = true
       if (open === 0) end()
     },
-    get emptyAt () { return emptyAt }
+    get emptyAt() {
+      return emptyAt
+    }
   }
 }

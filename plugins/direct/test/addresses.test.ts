@@ -11,10 +11,15 @@ const environment = { BUSBAR_DIRECT_PORTS: '27000-27050', DOCKER_HOST: 'unix:///
 const body = async (url: string): Promise<string> => await (await fetch(url)).text()
 
 /** Applications must exist for their addresses to survive a start. */
-async function application (k: Awaited<ReturnType<typeof createTestKernel>>): Promise<string> {
+async function application(k: Awaited<ReturnType<typeof createTestKernel>>): Promise<string> {
   const admin = await k.as.session()
   const project = await admin.post('/api/projects', { name: 'P', slug: `p-${randomUUID().slice(0, 8)}` })
-  const answer = await admin.post(`/api/projects/${project.body.id}/applications`, { name: 'a', type: 'image', build_type: 'image', source_image: 'busybox:lab' })
+  const answer = await admin.post(`/api/projects/${project.body.id}/applications`, {
+    name: 'a',
+    type: 'image',
+    build_type: 'image',
+    source_image: 'busybox:lab'
+  })
   return answer.body.id
 }
 
@@ -65,16 +70,30 @@ test('a port that another program holds is tried again until it is free', async 
     await origin.close()
   })
   t.equal(await body(url), 'squatter')
-  t.ok(logged.some(line => line.includes('cannot listen for a direct address') && line.includes('EADDRINUSE')), 'the reason is logged')
-  await t.rejects(second.service(directAddresses).open(id), { code: 'E_DIRECT_PORT_UNAVAILABLE', message: /in use/ })
+  t.ok(
+    logged.some(line => line.includes('cannot listen for a direct address') && line.includes('EADDRINUSE')),
+    'the reason is logged'
+  )
+  await t.rejects(second.service(directAddresses).open(id), {
+    code: 'E_DIRECT_PORT_UNAVAILABLE',
+    message: /in use/
+  })
   squatter.closeAllConnections()
   await new Promise(resolve => squatter.close(resolve))
-  for (let tries = 0; tries < 100 && await body(url).catch(() => '') !== 'here'; tries += 1) await new Promise(resolve => setTimeout(resolve, 100))
+  for (let tries = 0; tries < 100 && (await body(url).catch(() => '')) !== 'here'; tries += 1)
+    await new Promise(resolve => setTimeout(resolve, 100))
   t.equal(await body(url), 'here')
 })
 
 test('an address names one host and listens on another, and only ports that are forwarded are taken', async t => {
-  const k = await createTestKernel({ environment: { ...environment, BUSBAR_DIRECT_HOST: 'apps.localhost', BUSBAR_DIRECT_BIND: '127.0.0.4', BUSBAR_DIRECT_PORTS: '27060-27061' } })
+  const k = await createTestKernel({
+    environment: {
+      ...environment,
+      BUSBAR_DIRECT_HOST: 'apps.localhost',
+      BUSBAR_DIRECT_BIND: '127.0.0.4',
+      BUSBAR_DIRECT_PORTS: '27060-27061'
+    }
+  })
   const origin = await startOrigin((_, response) => response.end('here'))
   t.teardown(async () => {
     await k.close()
@@ -88,7 +107,10 @@ test('an address names one host and listens on another, and only ports that are 
   t.equal(await body(url.replace('apps.localhost', '127.0.0.4')), 'here')
   await t.rejects(fetch(url.replace('apps.localhost', '127.0.0.2')))
   await addresses.open(two)
-  await t.rejects(addresses.open(three), { code: 'E_DIRECT_PORT_UNAVAILABLE', message: /no port of 27060-27061 is free.*BUSBAR_DIRECT_PORTS/ })
+  await t.rejects(addresses.open(three), {
+    code: 'E_DIRECT_PORT_UNAVAILABLE',
+    message: /no port of 27060-27061 is free.*BUSBAR_DIRECT_PORTS/
+  })
 })
 
 test('ports are not shared, and the address of a deleted application is given back', async t => {
@@ -100,16 +122,36 @@ test('ports are not shared, and the address of a deleted application is given ba
 })
 
 test('settings are read, and a mistake in them is named with its remedy', async t => {
-  t.same(readSettings(() => undefined), { host: '127.0.0.2', bind: '127.0.0.2', firstPort: 20000, lastPort: 24999, isRangeOnly: false })
+  t.same(
+    readSettings(() => undefined),
+    { host: '127.0.0.2', bind: '127.0.0.2', firstPort: 20000, lastPort: 24999, isRangeOnly: false }
+  )
   const read = (values: Record<string, string>) => readSettings(name => values[name])
-  t.match(read({ BUSBAR_DIRECT_PORTS: '1000-1001', BUSBAR_DIRECT_HOST: '127.0.0.9' }), { host: '127.0.0.9', bind: '127.0.0.9', firstPort: 1000, lastPort: 1001 })
-  t.match(read({ BUSBAR_DIRECT_HOST: 'Apps.example.com', BUSBAR_DIRECT_BIND: '0.0.0.0' }), { host: 'apps.example.com', bind: '0.0.0.0', isRangeOnly: true })
+  t.match(read({ BUSBAR_DIRECT_PORTS: '1000-1001', BUSBAR_DIRECT_HOST: '127.0.0.9' }), {
+    host: '127.0.0.9',
+    bind: '127.0.0.9',
+    firstPort: 1000,
+    lastPort: 1001
+  })
+  t.match(read({ BUSBAR_DIRECT_HOST: 'Apps.example.com', BUSBAR_DIRECT_BIND: '0.0.0.0' }), {
+    host: 'apps.example.com',
+    bind: '0.0.0.0',
+    isRangeOnly: true
+  })
   for (const host of ['127.0.0.1', 'localhost', '[::1]', '0.0.0.0', '10.0.0.5']) {
-    t.throws(() => read({ BUSBAR_DIRECT_HOST: host, HOST: '10.0.0.5' }), { message: /cookies ignore ports/ }, host)
+    t.throws(
+      () => read({ BUSBAR_DIRECT_HOST: host, HOST: '10.0.0.5' }),
+      { message: /cookies ignore ports/ },
+      host
+    )
   }
   t.throws(() => read({ BUSBAR_DIRECT_HOST: 'http://apps' }), { message: /without a port/ })
   for (const range of ['junk', '5-1', '0-10', '1-70000', '1000']) {
-    t.throws(() => readSettings(name => name === 'BUSBAR_DIRECT_PORTS' ? range : undefined), { message: /two ports from 1 to 65535/ }, range)
+    t.throws(
+      () => readSettings(name => (name === 'BUSBAR_DIRECT_PORTS' ? range : undefined)),
+      { message: /two ports from 1 to 65535/ },
+      range
+    )
   }
   t.equal(urlOf('::1', 80), 'http://[::1]:80')
 })

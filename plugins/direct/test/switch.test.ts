@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { Agent } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -7,12 +8,12 @@ import { WebSocket, WebSocketServer } from 'ws'
 import type { Target } from '../api.js'
 import { openForwarder } from '../forwarder.js'
 import { createSwitchMeter } from '../switch-meter.js'
-import { ask, startOrigin, type Origin } from './origin.js'
+import { ask, type Origin, speak, startOrigin } from './origin.js'
 
 const here = { host: '127.0.0.1', port: 0 }
 
 /** A server that names itself, takes a little time for it, and echoes over WebSocket. */
-async function version (name: string): Promise<Origin> {
+async function version(name: string): Promise<Origin> {
   const origin = await startOrigin((incoming, response) => {
     incoming.resume()
     incoming.on('end', () => setTimeout(() => response.end(name), Math.random() * 8))
@@ -42,9 +43,17 @@ test('twenty switches between two servers under load fail no request and no WebS
   const client = async (index: number): Promise<void> => {
     while (!isOver) {
       const isUpload = index % 3 === 0
-      await ask(forwarder.port, { agent, method: isUpload ? 'POST' : 'GET', body: isUpload ? 'x'.repeat(5000) : undefined }).then(
-        answer => answer.status === 200 && 'ab'.includes(answer.body) ? answered += 1 : failures.push(`${answer.status} ${answer.body}`),
-        (error: Error) => failures.push(error.message))
+      await ask(forwarder.port, {
+        agent,
+        method: isUpload ? 'POST' : 'GET',
+        body: isUpload ? 'x'.repeat(5000) : undefined
+      }).then(
+        answer => {
+          if (answer.status === 200 && 'ab'.includes(answer.body)) answered += 1
+          else failures.push(`${answer.status} ${answer.body}`)
+        },
+        (error: Error) => failures.push(error.message)
+      )
     }
   }
   const socketClient = async (): Promise<void> => {
@@ -52,7 +61,11 @@ test('twenty switches between two servers under load fail no request and no WebS
       await new Promise<void>((resolve, reject) => {
         const socket = new WebSocket(`ws://127.0.0.1:${forwarder.port}/`)
         socket.on('open', () => socket.send('hi'))
-        socket.on('message', message => { t.match(message.toString(), /^[ab]:hi$/); upgraded += 1; socket.close() })
+        socket.on('message', message => {
+          t.match(message.toString(), /^[ab]:hi$/)
+          upgraded += 1
+          socket.close()
+        })
         socket.on('close', () => resolve())
         socket.on('error', reject)
       }).catch((error: Error) => failures.push(`ws ${error.message}`))
@@ -68,7 +81,11 @@ test('twenty switches between two servers under load fail no request and no WebS
     t.match(proof, { failed: 0, cut: 0 })
     longestGapMs = Math.max(longestGapMs, proof.longestGapMs)
     served += proof.served
-    t.equal((await ask(forwarder.port)).body, round % 2 === 0 ? 'a' : 'b', 'a new request goes to the new version')
+    t.equal(
+      (await ask(forwarder.port)).body,
+      round % 2 === 0 ? 'a' : 'b',
+      'a new request goes to the new version'
+    )
   }
   isOver = true
   await Promise.all(clients)
@@ -89,22 +106,28 @@ test('a request that was given to a container which is gone is given to the new 
   const waiting = [ask(forwarder.port), ask(forwarder.port, { method: 'POST', body: 'kept' })]
   await sleep(50)
   const proof = await forwarder.switchTo(next.target).drain(3000)
-  t.same((await Promise.all(waiting)).map(answer => answer.body), ['new', 'new'])
+  t.same(
+    (await Promise.all(waiting)).map(answer => answer.body),
+    ['new', 'new']
+  )
   t.match(proof, { failed: 0, cut: 0 })
 })
 
 /** A process that is stopped and whose queue of connections is full: no new one is accepted. */
-async function startFrozen (): Promise<{ target: Target, close(): void }> {
-  const listen = 'require("net").createServer().listen({ port: 0, host: "127.0.0.1", backlog: 1 }, function () { console.log(this.address().port) })'
+async function startFrozen(): Promise<{ target: Target; close(): void }> {
+  const listen =
+    'require("net").createServer().listen({ port: 0, host: "127.0.0.1", backlog: 1 }, function () { console.log(this.address().port) })'
   const child = spawn(process.execPath, ['-e', listen], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const port = Number(await new Promise<string>(resolve => child.stdout.once('data', chunk => resolve(String(chunk)))))
+  const port = Number(
+    await new Promise<string>(resolve => child.stdout.once('data', chunk => resolve(String(chunk))))
+  )
   child.kill('SIGSTOP')
   await sleep(50)
   const fillers = Array.from({ length: 6 }, () => connect(port, '127.0.0.1').on('error', () => {}))
   await sleep(50)
   return {
     target: { deploymentId: 'd', containerId: 'c', host: '127.0.0.1', port },
-    close () {
+    close() {
       for (const filler of fillers) filler.destroy()
       child.kill('SIGKILL')
     }
@@ -126,7 +149,9 @@ test('a kept connection that the container closes under a request is no failure'
 })
 
 test('requests under way finish on the old version, and the proof says how long that took', async t => {
-  const slow = await startOrigin((_, response) => { setTimeout(() => response.end('slow'), 1500) })
+  const slow = await startOrigin((_, response) => {
+    setTimeout(() => response.end('slow'), 1500)
+  })
   const next = await version('new')
   const forwarder = await openForwarder(here, slow.target)
   t.teardown(async () => {
@@ -141,6 +166,18 @@ test('requests under way finish on the old version, and the proof says how long 
   t.equal((await underWay).body, 'slow')
   t.match(proof, { served: 2, failed: 0, cut: 0 })
   t.ok(proof.drainMs >= 200 && proof.drainMs < 5000, `${proof.drainMs} ms`)
+})
+
+test("a request that fails by its client's own fault is no failure of a switch", async t => {
+  const [one, two] = [await startOrigin(() => {}), await startOrigin(() => {})]
+  const forwarder = await openForwarder(here, one.target, { answerTimeoutMs: 200, lingerMs: 200 })
+  t.teardown(() => Promise.all([forwarder.close(), one.close(), two.close()]))
+  const reached = once(one.server, 'request')
+  const stalled = speak(forwarder.port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n1')
+  await reached
+  const proof = await forwarder.switchTo(two.target).drain(5000)
+  t.match((await stalled).said, /^HTTP\/1\.1 408 /)
+  t.match(proof, { served: 0, failed: 0, cut: 0 })
 })
 
 test('what is still open when the time is up is counted and left to the container', async t => {
@@ -162,7 +199,7 @@ test('what is still open when the time is up is counted and left to the containe
   await closed
 })
 
-test('an upgrade that the container refuses is answered with the container\'s words', async t => {
+test("an upgrade that the container refuses is answered with the container's words", async t => {
   const origin = await startOrigin((_, response) => {
     response.writeHead(403, { 'X-Why': 'no' })
     response.end('no sockets here')
@@ -172,7 +209,10 @@ test('an upgrade that the container refuses is answered with the container\'s wo
   const answer = await ask(forwarder.port, { headers: { Connection: 'Upgrade', Upgrade: 'websocket' } })
   t.match(answer, { status: 403, body: 'no sockets here', headers: { 'x-why': 'no' } })
   forwarder.retarget(null)
-  t.match(await ask(forwarder.port, { headers: { Connection: 'Upgrade', Upgrade: 'websocket' } }), { status: 503, body: /not running/ })
+  t.match(await ask(forwarder.port, { headers: { Connection: 'Upgrade', Upgrade: 'websocket' } }), {
+    status: 503,
+    body: /not running/
+  })
 })
 
 test('closing ends open sockets and frees the port', async t => {
