@@ -1,22 +1,29 @@
 import { allow, type RouteDeclarer } from 'busbar/sdk'
-import type { AccountService } from './account-service.js'
+import type { Account } from './account.js'
 import { alertPreferences, alertPreferencesBody } from './schemas.js'
 
 const group = 'Profile'
 const url = '/api/account/alert-preferences'
 
-export function alertRoutes (route: RouteDeclarer<AccountService>) {
+export function alertRoutes(route: RouteDeclarer<Account>) {
   route({
-    method: 'GET', url, group, summary: 'Get Alert Preferences',
+    method: 'GET',
+    url,
+    group,
+    summary: 'Get Alert Preferences',
     access: allow.token('read', { project: 'none' }),
     schema: { response: { 200: alertPreferences } },
     handler: async ({ caller }, { identity }) => await identity.alertPreferences(caller.user.id)
   })
   route({
-    method: 'PUT', url, group, summary: 'Update Alert Preferences',
+    method: 'PUT',
+    url,
+    group,
+    summary: 'Update Alert Preferences',
     access: allow.token('write', { project: 'none' }),
     schema: { body: alertPreferencesBody, response: { 200: alertPreferences } },
     audit: { action: 'update_alert_preferences', resource: 'user' },
-    handler: async ({ caller, body }, { identity }) => await identity.updateAlertPreferences(caller.user.id, body)
+    handler: async ({ caller, body }, { identity }) =>
+      await identity.updateAlertPreferences(caller.user.id, body)
   })
 }

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import type { Client, Identity } from 'busbar/api/identity'
 import type { Mail } from 'busbar/api/mail'
-import { publicLink, type Database, type Instance, type Jobs, type Log } from 'busbar/sdk'
+import { type Database, type Instance, type Jobs, type Log, publicLink } from 'busbar/sdk'
 import { resetLetter } from './letters.js'
 
-export interface PasswordRecoveryParts {
+interface PasswordRecoveryParts {
   readonly identity: Identity
-  readonly database: Database
+  readonly db: Database
   readonly jobs: Jobs
   readonly instance: Instance
   readonly mail: { get(): Mail | undefined }
@@ -14,7 +14,9 @@ export interface PasswordRecoveryParts {
 }
 
 export const recoveryJob = 'password-recovery'
-export interface RecoveryPayload { readonly email: string }
+export interface RecoveryPayload {
+  readonly email: string
+}
 
 const sent = { status: 'if an account with this email exists, a link to reset its password is on its way' }
 /** Depends on the platform alone: it tells nothing of the address. */
@@ -22,11 +24,9 @@ const notSent = { status: 'this platform sends no mail: ask an administrator to 
 
 /** A forgotten password: the link goes by mail, and only who reads that mail can use it. */
 export class PasswordRecovery {
-  readonly #parts: PasswordRecoveryParts
   readonly #page: string | undefined
 
-  constructor (parts: PasswordRecoveryParts) {
-    this.#parts = parts
+  constructor(private readonly parts: PasswordRecoveryParts) {
     this.#page = publicLink(parts.instance, '/reset-password')
   }
 
@@ -34,21 +34,23 @@ export class PasswordRecovery {
    * The same answer after the same work, whoever has the address: whether somebody does is looked up by a
    * job, when nobody waits any more.
    */
-  async request (email: string): Promise<{ status: string }> {
+  async request(email: string): Promise<{ status: string }> {
     const key = hash('sha256', email.trim().toLowerCase(), 'base64url')
-    await this.#parts.jobs.enqueue(recoveryJob, { email } satisfies RecoveryPayload, { key })
-    return await this.#poster() === undefined ? notSent : sent
+    await this.parts.jobs.enqueue(recoveryJob, { email } satisfies RecoveryPayload, { key })
+    return (await this.#poster()) === undefined ? notSent : sent
   }
 
   /** The link and the mail that carries it exist both or neither. */
-  async sendLink ({ email }: RecoveryPayload): Promise<void> {
-    const { identity, database, log } = this.#parts
+  async sendLink({ email }: RecoveryPayload): Promise<void> {
+    const { identity, db, log } = this.parts
     const post = await this.#poster()
     if (post === undefined) {
-      log.warn('somebody has forgotten a password, but no link can be mailed: set SMTP_HOST and PUBLIC_BASE_URL')
+      log.warn(
+        'somebody has forgotten a password, but no link can be mailed: set SMTP_HOST and PUBLIC_BASE_URL'
+      )
       return
     }
-    await database.transaction(async tx => {
+    await db.transaction(async tx => {
       const reset = await identity.openPasswordReset(email, tx)
       if (reset === undefined) return
       const url = `${post.page}?token=${reset.secret}`
@@ -56,13 +58,21 @@ export class PasswordRecovery {
     })
   }
 
-  async complete ({ token: secret, new_password: newPassword }: { token: string, new_password: string }, client: Client) {
-    const answer = { status: 'password updated', user_id: await this.#parts.identity.completePasswordReset({ secret, newPassword }, client) }
+  async complete(
+    { token: secret, new_password: newPassword }: { token: string; new_password: string },
+    client: Client
+  ) {
+    const answer = {
+      status: 'password updated',
+      user_id: await this.parts.identity.completePasswordReset({ secret, newPassword }, client)
+    }
     return answer
   }
 
-  async #poster (): Promise<{ readonly mail: Mail, readonly page: string } | undefined> {
-    const mail = this.#parts.mail.get()
-    return mail !== undefined && this.#page !== undefined && await mail.isOn() ? { mail, page: this.#page } : undefined
+  async #poster(): Promise<{ readonly mail: Mail; readonly page: string } | undefined> {
+    const mail = this.parts.mail.get()
+    return mail !== undefined && this.#page !== undefined && (await mail.isOn())
+      ? { mail, page: this.#page }
+      : undefined
   }
 }

@@ -1,30 +1,48 @@
-import { allow, reply, statusResponse, type RouteDeclarer } from 'busbar/sdk'
-import { clientOf, type AccountService } from './account-service.js'
+import { allow, type RouteDeclarer, reply, statusResponse } from 'busbar/sdk'
+import type { Account } from './account.js'
+import { clientOf } from './account-service.js'
 import { forgotBody, passwordBody, resetBody } from './schemas.js'
 
 const group = 'Profile'
 
-export function passwordRoutes (route: RouteDeclarer<AccountService>) {
+export function passwordRoutes(route: RouteDeclarer<Account>) {
   route({
-    method: 'PUT', url: '/api/auth/password', group, summary: 'Change Own Password',
+    method: 'PUT',
+    url: '/api/auth/password',
+    group,
+    summary: 'Change Own Password',
     access: allow.session({ project: 'none' }),
     schema: { body: passwordBody, response: { 200: statusResponse } },
     audit: { action: 'change_password', resource: 'user' },
     handler: async (request, { identity }) => {
       const { current_password: currentPassword, new_password: newPassword } = request.body
-      const { cookies } = await identity.changePassword(request.caller, { currentPassword, newPassword }, clientOf(request))
+      const { cookies } = await identity.changePassword(
+        request.caller,
+        { currentPassword, newPassword },
+        clientOf(request)
+      )
       return reply(200, { status: 'password updated' }, { cookies })
     }
   })
   route({
-    method: 'POST', url: '/api/auth/forgot-password', group: 'Public', summary: 'Forgot Password', limit: { max: 3, windowSeconds: 3600 },
-    access: allow.public('who has forgotten the password has no credential; every address gets the same answer'),
+    method: 'POST',
+    url: '/api/auth/forgot-password',
+    group: 'Public',
+    summary: 'Forgot Password',
+    limit: { max: 3, windowSeconds: 3600 },
+    access: allow.public(
+      'who has forgotten the password has no credential; every address gets the same answer'
+    ),
     schema: { body: forgotBody, response: { 200: statusResponse } },
     audit: { action: 'password_reset_requested', claims: 'email', resource: 'user' },
     handler: async ({ body }, { recovery }) => await recovery.request(body.email)
   })
   route({
-    method: 'POST', url: '/api/auth/reset-password', group: 'Public', summary: 'Reset Password', limit: { max: 10, windowSeconds: 60 },
+    method: 'POST',
+    url: '/api/auth/reset-password',
+    group: 'Public',
+    summary: 'Reset Password',
+    limit: { max: 10, windowSeconds: 60 },
     access: allow.public('the token of the link in the body is the credential'),
     schema: { body: resetBody, response: { 200: statusResponse } },
     audit: { action: 'password_reset_completed', resource: 'user', id: { result: 'user_id' } },

@@ -1,34 +1,46 @@
-import { allow, statusResponse, type RouteDeclarer } from 'busbar/sdk'
-import type { AccountService } from './account-service.js'
+import { allow, type RouteDeclarer, statusResponse } from 'busbar/sdk'
+import type { Account } from './account.js'
 import { profile, profileBody, sessions } from './schemas.js'
 
 const group = 'Profile'
 
-export function profileRoutes (route: RouteDeclarer<AccountService>) {
+export function profileRoutes(route: RouteDeclarer<Account>) {
   route({
-    method: 'GET', url: '/api/auth/me', group, summary: 'Get Profile',
+    method: 'GET',
+    url: '/api/auth/me',
+    group,
+    summary: 'Get Profile',
     access: allow.token('read', { project: 'none', whileEnrolling: true }),
     schema: { response: { 200: profile } },
-    handler: async ({ caller }, account) => await account.profile(caller)
+    handler: async ({ caller }, { account }) => await account.profile(caller)
   })
   route({
-    method: 'PUT', url: '/api/auth/profile', group, summary: 'Update Profile',
+    method: 'PUT',
+    url: '/api/auth/profile',
+    group,
+    summary: 'Update Profile',
     access: allow.session({ project: 'none' }),
     schema: { body: profileBody, response: { 200: profile } },
     audit: { action: 'update_profile', resource: 'user', id: { result: 'id' } },
-    handler: async ({ caller, body }, account) => await account.updateProfile(caller, body)
+    handler: async ({ caller, body }, { account }) => await account.updateProfile(caller, body)
   })
   route({
-    method: 'GET', url: '/api/auth/sessions', group, summary: 'List Own Sessions',
+    method: 'GET',
+    url: '/api/auth/sessions',
+    group,
+    summary: 'List Own Sessions',
     access: allow.session({ project: 'none' }),
     schema: { response: { 200: sessions } },
-    handler: async ({ caller }, account) => await account.sessions(caller)
+    handler: async ({ caller }, { account }) => await account.sessions(caller)
   })
   route({
-    method: 'DELETE', url: '/api/auth/sessions/:sessionId', group, summary: 'End Own Session',
+    method: 'DELETE',
+    url: '/api/auth/sessions/:sessionId',
+    group,
+    summary: 'End Own Session',
     access: allow.session({ project: 'none' }),
     schema: { response: { 200: statusResponse } },
     audit: { action: 'session_ended', resource: 'session', id: { param: 'sessionId' } },
-    handler: async ({ caller, params }, account) => await account.endSession(caller, params.sessionId)
+    handler: async ({ caller, params }, { account }) => await account.endSession(caller, params.sessionId)
   })
 }

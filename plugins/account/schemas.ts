@@ -1,5 +1,17 @@
 import { secondFactorMethods } from 'busbar/api/identity'
-import { list, maybe, nullable, object, oneOf, roles, text, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+import {
+  list,
+  maybe,
+  nullable,
+  object,
+  oneOf,
+  roles,
+  type Static,
+  Type,
+  text,
+  timestamp,
+  uuid
+} from 'busbar/sdk'
 
 const email = text({ max: 254 })
 const password = text({ max: 1024 })
@@ -7,15 +19,20 @@ const code = text({ max: 64 })
 /** Which of `totp` and `recovery_code`; the identity says so when it is neither. */
 const method = maybe(text({ max: 32 }))
 /** Something to read: no control characters. */
-const plain = (limits: { min?: number, max: number }) =>
+const plain = (limits: { min?: number; max: number }) =>
   Type.String({ minLength: limits.min ?? 0, maxLength: limits.max, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
 const personName = plain({ max: 64 })
 const role = oneOf(roles)
 
 export const setupBody = object({
-  email, password, username: maybe(personName), instance_name: maybe(plain({ max: 200 }))
+  email,
+  password,
+  username: maybe(personName),
+  instance_name: maybe(plain({ max: 200 })),
+  /** The one-time code of the log, where one is asked for. */
+  code: maybe(text({ max: 256 }))
 })
-export const setupRequired = object({ setup_required: Type.Boolean() })
+export const setupStatus = object({ setup_required: Type.Boolean(), code_required: Type.Boolean() })
 export const firstUser = object({ id: uuid(), email: Type.String(), role, username: Type.String() })
 
 export const loginBody = object({ email, password })
@@ -26,11 +43,18 @@ export const loginResult = object({
   refresh_token: Type.String(),
   expires_in: Type.Integer(),
   user: object({
-    id: uuid(), email: Type.String(), role, username: Type.String(), first_name: Type.String(), last_name: Type.String()
+    id: uuid(),
+    email: Type.String(),
+    role,
+    username: Type.String(),
+    first_name: Type.String(),
+    last_name: Type.String()
   })
 })
-export const loginChallenge = object({
-  challenge: Type.String(), methods: list(oneOf(secondFactorMethods)), expires_in: Type.Integer()
+const loginChallenge = object({
+  challenge: Type.String(),
+  methods: list(oneOf(secondFactorMethods)),
+  expires_in: Type.Integer()
 })
 export const loginAnswer = Type.Union([loginResult, loginChallenge])
 export type LoginAnswer = Static<typeof loginAnswer>
@@ -46,7 +70,9 @@ export const profile = object({
   created_at: timestamp()
 })
 export const profileBody = object({
-  username: maybe(plain({ min: 1, max: 64 })), first_name: maybe(personName), last_name: maybe(personName)
+  username: maybe(plain({ min: 1, max: 64 })),
+  first_name: maybe(personName),
+  last_name: maybe(personName)
 })
 export type ProfileChanges = Static<typeof profileBody>
 
@@ -57,7 +83,11 @@ export const resetBody = object({ token: linkSecret, new_password: password })
 export const invitationQuery = object({ token: linkSecret })
 export const invitation = object({ email: Type.String(), role })
 export const acceptBody = object({
-  token: linkSecret, password, username: maybe(personName), first_name: maybe(personName), last_name: maybe(personName)
+  token: linkSecret,
+  password,
+  username: maybe(personName),
+  first_name: maybe(personName),
+  last_name: maybe(personName)
 })
 export type Acceptance = Static<typeof acceptBody>
 
@@ -73,7 +103,7 @@ export const alertPreferencesBody = Type.Partial(alertPreferences)
 
 export const passwordBody = object({ current_password: password, new_password: password })
 
-export const session = object({
+const session = object({
   id: uuid(),
   /** Whether this is the session that asks. */
   current: Type.Boolean(),
@@ -86,7 +116,9 @@ export const session = object({
 export const sessions = list(session)
 
 export const totpStatus = object({
-  enabled: Type.Boolean(), enabled_at: nullable(timestamp()), recovery_codes_remaining: Type.Integer()
+  enabled: Type.Boolean(),
+  enabled_at: nullable(timestamp()),
+  recovery_codes_remaining: Type.Integer()
 })
 export const enrollBody = object({ password })
 export const enrollment = object({ secret: Type.String(), uri: Type.String(), qr_code: Type.String() })

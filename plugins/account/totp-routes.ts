@@ -1,34 +1,69 @@
-import { allow, reply, type RouteDeclarer } from 'busbar/sdk'
-import { clientOf, type AccountService } from './account-service.js'
-import { enrollBody, enrollment, enrollmentVerified, newRecoveryCodes, ownProofBody, totpDisabled, totpStatus, verifyEnrollmentBody } from './schemas.js'
+import { allow, type RouteDeclarer, reply } from 'busbar/sdk'
+import type { Account } from './account.js'
+import { clientOf } from './account-service.js'
+import {
+  enrollBody,
+  enrollment,
+  enrollmentVerified,
+  newRecoveryCodes,
+  ownProofBody,
+  totpDisabled,
+  totpStatus,
+  verifyEnrollmentBody
+} from './schemas.js'
 
 const group = 'Profile'
 /** Open to who still has to set up a second factor that the platform asks for. */
 const access = allow.session({ project: 'none', whileEnrolling: true })
 
-export function totpRoutes (route: RouteDeclarer<AccountService>) {
+export function totpRoutes(route: RouteDeclarer<Account>) {
   route({
-    method: 'GET', url: '/api/auth/totp', group, summary: 'Get TOTP Status', access,
+    method: 'GET',
+    url: '/api/auth/totp',
+    group,
+    summary: 'Get TOTP Status',
+    access,
     schema: { response: { 200: totpStatus } },
     handler: async ({ caller }, { identity }) => await identity.totpStatus(caller.user.id)
   })
   route({
-    method: 'POST', url: '/api/auth/totp/enroll', group, summary: 'Enroll TOTP', access,
+    method: 'POST',
+    url: '/api/auth/totp/enroll',
+    group,
+    summary: 'Enroll TOTP',
+    access,
     schema: { body: enrollBody, response: { 200: enrollment } },
     audit: { action: 'totp.enrollment_started', resource: 'user' },
-    handler: async (request, { identity }) => await identity.enrollTotp(request.caller, request.body.password, clientOf(request))
+    handler: async (request, { identity }) =>
+      await identity.enrollTotp(request.caller, request.body.password, clientOf(request))
   })
   route({
-    method: 'POST', url: '/api/auth/totp/enroll/verify', group, summary: 'Verify TOTP Enrollment', access,
+    method: 'POST',
+    url: '/api/auth/totp/enroll/verify',
+    group,
+    summary: 'Verify TOTP Enrollment',
+    access,
     schema: { body: verifyEnrollmentBody, response: { 200: enrollmentVerified } },
     audit: { action: 'totp.enabled', resource: 'user' },
     handler: async (request, { identity }) => {
-      const { recoveryCodes, grant } = await identity.verifyTotp(request.caller, request.body.code, clientOf(request))
-      return reply(200, { recovery_codes: [...recoveryCodes], session: grant.result }, { cookies: grant.cookies })
+      const { recoveryCodes, grant } = await identity.verifyTotp(
+        request.caller,
+        request.body.code,
+        clientOf(request)
+      )
+      return reply(
+        200,
+        { recovery_codes: [...recoveryCodes], session: grant.result },
+        { cookies: grant.cookies }
+      )
     }
   })
   route({
-    method: 'POST', url: '/api/auth/totp/disable', group, summary: 'Disable TOTP', access,
+    method: 'POST',
+    url: '/api/auth/totp/disable',
+    group,
+    summary: 'Disable TOTP',
+    access,
     schema: { body: ownProofBody, response: { 200: totpDisabled } },
     audit: { action: 'totp.disabled', resource: 'user' },
     handler: async (request, { identity }) => {
@@ -37,7 +72,11 @@ export function totpRoutes (route: RouteDeclarer<AccountService>) {
     }
   })
   route({
-    method: 'POST', url: '/api/auth/totp/recovery-codes', group, summary: 'Regenerate Recovery Codes', access,
+    method: 'POST',
+    url: '/api/auth/totp/recovery-codes',
+    group,
+    summary: 'Regenerate Recovery Codes',
+    access,
     schema: { body: ownProofBody, response: { 200: newRecoveryCodes } },
     audit: { action: 'totp.recovery_codes_regenerated', resource: 'user' },
     handler: async (request, { identity }) => {

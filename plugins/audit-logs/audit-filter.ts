@@ -1,3 +1,4 @@
+import { isUuid } from 'busbar/sdk'
 import { problems } from './problems.js'
 import type { FilterQuery } from './schemas.js'
 
@@ -13,12 +14,10 @@ export interface AuditFilter {
   readonly to?: Date
 }
 
-const uuidShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-export const isUuid = (text: string | null): text is string => text !== null && uuidShape.test(text)
 const timeShape = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/
 
 /** An empty value is no filter; a malformed user or time is refused by name. */
-export function readFilter (query: FilterQuery): AuditFilter {
+export function readFilter(query: FilterQuery): AuditFilter {
   const userId = given(query.user_id)
   if (userId !== undefined && !isUuid(userId)) throw problems.badUser()
   return {
@@ -31,9 +30,9 @@ export function readFilter (query: FilterQuery): AuditFilter {
   }
 }
 
-const given = (text: string | undefined): string | undefined => text === '' ? undefined : text
+const given = (text: string | undefined): string | undefined => (text === '' ? undefined : text)
 
-function timeOf (field: string, query: string | undefined): Date | undefined {
+function timeOf(field: string, query: string | undefined): Date | undefined {
   // In a query a plus sign that was not escaped arrives as a space.
   const text = given(query)?.replace(/ (\d\d:\d\d)$/, '+$1')
   if (text === undefined) return undefined

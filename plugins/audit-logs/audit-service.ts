@@ -1,31 +1,39 @@
 import { Readable } from 'node:stream'
-import type { Clock, Contributions, Page } from 'busbar/sdk'
+import { type Clock, type Contributions, isUuid, type Page } from 'busbar/sdk'
 import type { ResourceNames } from './api.js'
-import { isUuid, type AuditFilter } from './audit-filter.js'
+import type { AuditFilter } from './audit-filter.js'
 import type { AuditRow, AuditStore, Cursor } from './audit-store.js'
 import { csvLine } from './csv.js'
 import type { AuditRecord } from './schemas.js'
 
 /** The most that one export holds. */
-export const exportLimit = 10_000
+const exportLimit = 10_000
 /** Records read at a time: an export keeps no more than that in memory. */
 const exportPage = 500
 
-export interface AuditExport { readonly source: Readable, readonly filename: string, readonly isTruncated: boolean }
+interface AuditExport {
+  readonly source: Readable
+  readonly filename: string
+  readonly isTruncated: boolean
+}
 
 export class AuditService {
-  constructor (readonly store: AuditStore, readonly names: Contributions<ResourceNames>, readonly clock: Clock) {}
+  constructor(
+    private readonly store: AuditStore,
+    private readonly names: Contributions<ResourceNames>,
+    private readonly clock: Clock
+  ) {}
 
-  async list (filter: AuditFilter, page: Page): Promise<{ items: AuditRecord[], total: number }> {
+  async list(filter: AuditFilter, page: Page): Promise<{ items: AuditRecord[]; total: number }> {
     const [rows, total] = await Promise.all([this.store.page(filter, page), this.store.count(filter)])
     return { items: await this.#named(rows), total }
   }
 
-  async actions (): Promise<string[]> {
+  async actions(): Promise<string[]> {
     return await this.store.actions()
   }
 
-  async export (filter: AuditFilter): Promise<AuditExport> {
+  async export(filter: AuditFilter): Promise<AuditExport> {
     return {
       source: Readable.from(this.#lines(filter)),
       filename: `audit-log-${this.clock.now().toISOString().slice(0, 10)}.csv`,
@@ -33,7 +41,7 @@ export class AuditService {
     }
   }
 
-  async * #lines (filter: AuditFilter): AsyncGenerator<string> {
+  async *#lines(filter: AuditFilter): AsyncGenerator<string> {
     yield csvLine(['time', 'action', 'actor', 'resource_type', 'resource', 'ip'])
     let last: Cursor | undefined
     for (let read = 0; read < exportLimit; read += exportPage) {
@@ -45,25 +53,37 @@ export class AuditService {
   }
 
   /** One question per kind of resource on the page. */
-  async #named (rows: readonly AuditRow[]): Promise<AuditRecord[]> {
+  async #named(rows: readonly AuditRow[]): Promise<AuditRecord[]> {
     const known = new Map<string, string>()
     const kinds = [...new Set(rows.map(row => row.resource_type))]
-    await Promise.all(kinds.map(async kind => {
-      const ids = new Set(rows.flatMap(row => row.resource_type === kind && isUuid(row.resource_id) ? row.resource_id : []))
-      for (const { id, name } of await this.names.get(kind)?.namesOf([...ids]) ?? []) known.set(`${kind} ${id}`, name)
+    await Promise.all(
+      kinds.map(async kind => {
+        const ids = new Set(
+          rows.flatMap(row =>
+            row.resource_type === kind && row.resource_id !== null && isUuid(row.resource_id)
+              ? row.resource_id
+              : []
+          )
+        )
+        for (const { id, name } of (await this.names.get(kind)?.namesOf([...ids])) ?? [])
+          known.set(`${kind} ${id}`, name)
+      })
+    )
+    return rows.map(row => ({
+      ...row,
+      resource_name: known.get(`${row.resource_type} ${row.resource_id ?? ''}`) ?? ''
     }))
-    return rows.map(row => ({ ...row, resource_name: known.get(`${row.resource_type} ${row.resource_id ?? ''}`) ?? '' }))
   }
 }
 
-function lineOf (record: AuditRecord): string {
+function lineOf(record: AuditRecord): string {
   const actor = record.user_email ?? record.user_id ?? ''
   return csvLine([
     new Date(record.created_at).toISOString(),
     record.action,
     record.token_name === '' ? actor : `${actor} (token ${record.token_name})`,
     record.resource_type,
-    record.resource_name === '' ? record.resource_id ?? '' : record.resource_name,
+    record.resource_name === '' ? (record.resource_id ?? '') : record.resource_name,
     record.ip_address ?? ''
   ])
 }

@@ -13,36 +13,55 @@ const columns = `id, user_id, user_email, user_username, token_id, token_name, a
 
 /** Reads the kernel's records, newest first. */
 export class AuditStore {
-  constructor (readonly db: Database, readonly table: string) {}
+  constructor(
+    private readonly db: Database,
+    private readonly table: string
+  ) {}
 
-  async page (filter: AuditFilter, page: Page): Promise<AuditRow[]> {
+  async page(filter: AuditFilter, page: Page): Promise<AuditRow[]> {
     const { where, values } = conditions(filter)
-    return await this.db.sql<AuditRow>(`
+    return await this.db.sql<AuditRow>(
+      `
       select ${columns} from ${this.table} ${where}
-      order by created_at desc, id desc limit :limit offset :offset`, { ...values, ...page })
+      order by created_at desc, id desc limit :limit offset :offset`,
+      { ...values, ...page }
+    )
   }
 
   /** The next `limit` records after the cursor: each page costs the same, however far down it is. */
-  async after (filter: AuditFilter, cursor: Cursor | undefined, limit: number): Promise<AuditRow[]> {
+  async after(filter: AuditFilter, cursor: Cursor | undefined, limit: number): Promise<AuditRow[]> {
     const { where, values } = conditions(filter, cursor)
-    return await this.db.sql<AuditRow>(`
+    return await this.db.sql<AuditRow>(
+      `
       select ${columns} from ${this.table} ${where}
-      order by created_at desc, id desc limit :limit`, { ...values, limit })
+      order by created_at desc, id desc limit :limit`,
+      { ...values, limit }
+    )
   }
 
-  async count (filter: AuditFilter): Promise<number> {
+  async count(filter: AuditFilter): Promise<number> {
     const { where, values } = conditions(filter)
-    const [row] = await this.db.sql<{ total: number }>(`select count(*) as total from ${this.table} ${where}`, values)
+    const [row] = await this.db.sql<{ total: number }>(
+      `select count(*) as total from ${this.table} ${where}`,
+      values
+    )
     return row?.total ?? 0
   }
 
-  async isMoreThan (filter: AuditFilter, rows: number): Promise<boolean> {
+  async isMoreThan(filter: AuditFilter, rows: number): Promise<boolean> {
     const { where, values } = conditions(filter)
-    return (await this.db.sql(`select 1 from ${this.table} ${where} order by created_at desc, id desc offset :rows limit 1`, { ...values, rows })).length > 0
+    return (
+      (
+        await this.db.sql(
+          `select 1 from ${this.table} ${where} order by created_at desc, id desc offset :rows limit 1`,
+          { ...values, rows }
+        )
+      ).length > 0
+    )
   }
 
   /** Sorted and distinct. Hops from one to the next in the index instead of reading every record. */
-  async actions (): Promise<string[]> {
+  async actions(): Promise<string[]> {
     const rows = await this.db.sql<{ action: string }>(`
       with recursive found (action) as (
         (select action from ${this.table} order by action limit 1)
@@ -65,9 +84,15 @@ const tests: ReadonlyArray<readonly [keyof AuditFilter, sql: string]> = [
 ]
 
 /** Only what is asked for stands in the statement, so that the planner sees which index serves it. */
-function conditions (filter: AuditFilter, cursor?: Cursor): { where: string, values: Record<string, unknown> } {
+function conditions(
+  filter: AuditFilter,
+  cursor?: Cursor
+): { where: string; values: Record<string, unknown> } {
   const asked = tests.filter(([name]) => filter[name] !== undefined)
-  const all = [...asked.map(([, sql]) => sql), ...(cursor === undefined ? [] : ['(created_at, id) < (:cursorTime, :cursorId)'])]
+  const all = [
+    ...asked.map(([, sql]) => sql),
+    ...(cursor === undefined ? [] : ['(created_at, id) < (:cursorTime, :cursorId)'])
+  ]
   return {
     where: all.length === 0 ? '' : `where ${all.join(' and ')}`,
     values: {

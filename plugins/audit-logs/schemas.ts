@@ -1,6 +1,6 @@
-import { list, maybe, nullable, object, pagingQuery, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+import { list, maybe, nullable, object, pagingQuery, type Static, Type, timestamp, uuid } from 'busbar/sdk'
 
-export const record = object({
+const record = object({
   id: uuid(),
   user_id: nullable(uuid()),
   user_email: nullable(Type.String()),

@@ -1,10 +1,22 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { service, type Cookie, type Role, type Scope, type SessionCaller, type TokenCaller, type Tx } from 'busbar/sdk'
+import {
+  type Cookie,
+  type Page,
+  type Role,
+  type Rows,
+  type Scope,
+  type SessionCaller,
+  service,
+  type TokenCaller,
+  type Tx
+} from 'busbar/sdk'
 
-/** Where a request came from: lock-out counts by address, a session remembers both. */
+/** Where a request came from: lock-out counts by known device or else by address, a session remembers address and user agent. */
 export interface Client {
   readonly ip: string
   readonly userAgent: string | undefined
+  /** The `Cookie` header: it tells a device that has signed in before. */
+  readonly cookies?: string | undefined
 }
 
 /** A user, without what proves to be one. `email` is in lower case; names that are not set are empty. */
@@ -20,24 +32,40 @@ export interface UserRow {
   readonly last_active_at: Date
 }
 
-export interface Counted<Row> { readonly rows: readonly Row[], readonly total: number }
-export interface ListRange { readonly limit: number, readonly offset: number }
-
 /** Users and the rules about them. Every method that changes one throws a `Problem` when a rule forbids it. */
 export interface Users {
   /** True until the first user exists. */
   isSetupRequired(): Promise<boolean>
-  /** Makes the first user, an admin; 409 when there is one already. Signs nobody in. */
-  setUp(input: { readonly email: string, readonly password: string, readonly username?: string, readonly instanceName?: string }): Promise<UserRow>
+  /** True when whoever sets the platform up over the network has to know the one-time code. */
+  isSetupCodeRequired(): Promise<boolean>
+  /** For a request that has not been read: 409 when there is a user already, 403 when set-up is not open to where it comes from. */
+  checkSetupRequest(headers: IncomingHttpHeaders): Promise<void>
+  /** 403 for a missing or wrong one-time code, where one is required. */
+  checkSetupCode(code: string | undefined): Promise<void>
+  /** Makes the first user, an admin; 409 when there is one already. Signs nobody in, and asks for no code. */
+  setUp(input: {
+    readonly email: string
+    readonly password: string
+    readonly username?: string
+    readonly instanceName?: string
+  }): Promise<UserRow>
   /** What was given as the instance's name at setup. */
   instanceName(): Promise<string | undefined>
   findUser(userId: string): Promise<UserRow | undefined>
   /** Oldest first. */
-  listUsers(range: ListRange): Promise<Counted<UserRow>>
+  listUsers(page: Page): Promise<Rows<UserRow>>
   /** 409 when the address is taken. */
-  createUser(input: { readonly email: string, readonly password: string, readonly role: Role, readonly username?: string }): Promise<UserRow>
+  createUser(input: {
+    readonly email: string
+    readonly password: string
+    readonly role: Role
+    readonly username?: string
+  }): Promise<UserRow>
   /** What is absent stays as it is. */
-  updateProfile(userId: string, changes: { readonly username?: string, readonly firstName?: string, readonly lastName?: string }): Promise<UserRow>
+  updateProfile(
+    userId: string,
+    changes: { readonly username?: string; readonly firstName?: string; readonly lastName?: string }
+  ): Promise<UserRow>
   /** Ends the user's sessions when the role changes; 400 for the last admin, 404 for an unknown user. */
   changeRole(userId: string, role: Role): Promise<UserRow>
   /** 400 for oneself and for the last admin, 409 while the user owns something. */
@@ -76,8 +104,8 @@ export interface SessionGrant {
 }
 
 export type LoginOutcome =
-  | { readonly kind: 'signedIn', readonly grant: SessionGrant }
-  | { readonly kind: 'challenged', readonly challenge: LoginChallenge }
+  | { readonly kind: 'signedIn'; readonly grant: SessionGrant }
+  | { readonly kind: 'challenged'; readonly challenge: LoginChallenge }
 
 /** One browser that is signed in. */
 export interface SessionRow {
@@ -93,11 +121,14 @@ export interface SessionRow {
 export interface Sessions {
   /**
    * 401 for a wrong address or password, in the same time and words; 429 with `retry_after` after five
-   * failures for this account from this address within fifteen minutes.
+   * failures for this account within fifteen minutes from this address, or from this device when it has signed in before.
    */
-  login(input: { readonly email: string, readonly password: string }, client: Client): Promise<LoginOutcome>
+  login(input: { readonly email: string; readonly password: string }, client: Client): Promise<LoginOutcome>
   /** The second step of a login with a second factor. */
-  verifyLogin(input: { readonly challenge: string, readonly code: string, readonly method?: string }, client: Client): Promise<SessionGrant>
+  verifyLogin(
+    input: { readonly challenge: string; readonly code: string; readonly method?: string },
+    client: Client
+  ): Promise<SessionGrant>
   /**
    * Spends the refresh cookie of `headers` for a new session secret. Checks the CSRF token first (403).
    * Undefined when the refresh secret is unknown, expired or already spent; spent ones end their session.
@@ -113,9 +144,18 @@ export interface Sessions {
 
 export interface Passwords {
   /** Ends the other sessions and renews this one; 401 for a wrong current password, which counts towards lock-out. */
-  changePassword(caller: SessionCaller, input: { readonly currentPassword: string, readonly newPassword: string }, client: Client): Promise<SessionGrant>
+  changePassword(
+    caller: SessionCaller,
+    input: { readonly currentPassword: string; readonly newPassword: string },
+    client: Client
+  ): Promise<SessionGrant>
   /** An admin sets another's password: all sessions and tokens of that user end. `currentPassword` is the admin's own. */
-  resetPassword(caller: SessionCaller, userId: string, input: { readonly currentPassword: string, readonly newPassword: string }, client: Client): Promise<void>
+  resetPassword(
+    caller: SessionCaller,
+    userId: string,
+    input: { readonly currentPassword: string; readonly newPassword: string },
+    client: Client
+  ): Promise<void>
 }
 
 /** Passwords that were forgotten. The link is the caller's to make and to send. */
@@ -125,12 +165,18 @@ export interface PasswordResets {
    * they were given three within the hour. For a job, which takes as long as it takes: a request that waited
    * for it would tell who has an account.
    */
-  openPasswordReset(email: string, tx: Tx): Promise<{ readonly email: string, readonly secret: string, readonly expiresAt: Date } | undefined>
+  openPasswordReset(
+    email: string,
+    tx: Tx
+  ): Promise<{ readonly email: string; readonly secret: string; readonly expiresAt: Date } | undefined>
   /**
    * Spends the secret of a link: all sessions and tokens of the user end. 400 when it is unknown, was used or
    * has expired. Returns the user's id; signs nobody in.
    */
-  completePasswordReset(input: { readonly secret: string, readonly newPassword: string }, client: Client): Promise<string>
+  completePasswordReset(
+    input: { readonly secret: string; readonly newPassword: string },
+    client: Client
+  ): Promise<string>
 }
 
 /** Somebody an admin asked to become a user. */
@@ -150,21 +196,28 @@ export interface Invitations {
    * `secret` is for the link; it is told once. One that waits for the same address is replaced. 409 when the
    * address belongs to a user.
    */
-  invite(caller: SessionCaller, input: { readonly email: string, readonly role: Role }, tx: Tx): Promise<{ readonly row: InvitationRow, readonly secret: string }>
+  invite(
+    caller: SessionCaller,
+    input: { readonly email: string; readonly role: Role },
+    tx: Tx
+  ): Promise<{ readonly row: InvitationRow; readonly secret: string }>
   /** Newest first, those that can still be accepted. */
-  listInvitations(range: ListRange): Promise<Counted<InvitationRow>>
+  listInvitations(page: Page): Promise<Rows<InvitationRow>>
   /** 404 when none waits under this id. */
   revokeInvitation(invitationId: string): Promise<void>
   /** 404 for an unknown secret, 410 when it was accepted or has expired. */
-  findInvitation(secret: string): Promise<{ readonly email: string, readonly role: Role }>
+  findInvitation(secret: string): Promise<{ readonly email: string; readonly role: Role }>
   /** Makes the user and signs them in. The same errors, and 409 when the address has been taken meanwhile. */
-  acceptInvitation(input: {
-    readonly secret: string
-    readonly password: string
-    readonly username?: string
-    readonly firstName?: string
-    readonly lastName?: string
-  }, client: Client): Promise<SessionGrant>
+  acceptInvitation(
+    input: {
+      readonly secret: string
+      readonly password: string
+      readonly username?: string
+      readonly firstName?: string
+      readonly lastName?: string
+    },
+    client: Client
+  ): Promise<SessionGrant>
 }
 
 /** What a user wants to be told of, in wire names. */
@@ -221,9 +274,12 @@ export interface InspectedToken {
 
 export interface AccessTokens {
   /** Newest first. */
-  listTokens(userId: string, range: ListRange): Promise<Counted<AccessTokenRow>>
+  listTokens(userId: string, page: Page): Promise<Rows<AccessTokenRow>>
   /** `value` is what the client sends; it is told once and cannot be recovered. */
-  createToken(caller: SessionCaller, token: NewAccessToken): Promise<{ readonly row: AccessTokenRow, readonly value: string }>
+  createToken(
+    caller: SessionCaller,
+    token: NewAccessToken
+  ): Promise<{ readonly row: AccessTokenRow; readonly value: string }>
   /** What the guard knows of a token, and what it was used for. Undefined when the user has no such token. */
   inspectToken(userId: string, tokenId: string): Promise<InspectedToken | undefined>
   /** False when the user has no such token. It stops working at once. */
@@ -245,14 +301,31 @@ export interface TotpStatus {
 export interface TwoFactor {
   totpStatus(userId: string): Promise<TotpStatus>
   /** Stores a new secret that counts only after `verifyTotp`; 409 while a factor is on. `qr_code` is `uri` as a PNG, in a data URL. */
-  enrollTotp(caller: SessionCaller, password: string, client: Client): Promise<{ readonly secret: string, readonly uri: string, readonly qr_code: string }>
+  enrollTotp(
+    caller: SessionCaller,
+    password: string,
+    client: Client
+  ): Promise<{ readonly secret: string; readonly uri: string; readonly qr_code: string }>
   /** Turns the factor on: the other sessions end, this one is renewed. 409 when nothing was enrolled. */
-  verifyTotp(caller: SessionCaller, code: string, client: Client): Promise<{ readonly recoveryCodes: readonly string[], readonly grant: SessionGrant }>
+  verifyTotp(
+    caller: SessionCaller,
+    code: string,
+    client: Client
+  ): Promise<{ readonly recoveryCodes: readonly string[]; readonly grant: SessionGrant }>
   disableTotp(caller: SessionCaller, proof: TwoFactorProof, client: Client): Promise<SessionGrant>
   /** The codes before these die. */
-  regenerateRecoveryCodes(caller: SessionCaller, proof: TwoFactorProof, client: Client): Promise<readonly string[]>
+  regenerateRecoveryCodes(
+    caller: SessionCaller,
+    proof: TwoFactorProof,
+    client: Client
+  ): Promise<readonly string[]>
   /** An admin takes another's factor away and ends that user's sessions; 409 when there is none. */
-  resetTotp(caller: SessionCaller, userId: string, proof: Partial<TwoFactorProof>, client: Client): Promise<void>
+  resetTotp(
+    caller: SessionCaller,
+    userId: string,
+    proof: Partial<TwoFactorProof>,
+    client: Client
+  ): Promise<void>
 }
 export interface TwoFactorProof {
   readonly password: string
@@ -266,6 +339,14 @@ export interface TwoFactorProof {
  * them. Rows come in wire names. The table `identity.user (id)` may be referenced by foreign keys
  * (RESTRICT, or CASCADE for what is nothing without the user), and joined for reading: `id, email, username, first_name, last_name, role`.
  */
-export interface Identity extends Users, Sessions, Passwords, PasswordResets, Invitations, AccessTokens, TwoFactor, AlertSettings {}
+export interface Identity
+  extends Users,
+    Sessions,
+    Passwords,
+    PasswordResets,
+    Invitations,
+    AccessTokens,
+    TwoFactor,
+    AlertSettings {}
 /** For built-in plugins only. */
 export const identity = service<Identity>('identity.accounts', { builtInOnly: true })

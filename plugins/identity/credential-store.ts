@@ -1,8 +1,13 @@
-import type { CallerUser, CredentialSource, Database, FoundCredential, Role, Scope, SignedInCaller } from 'busbar/sdk'
-import { effectiveRole } from './users/effective-role.js'
+import type { CallerUser, Database, FoundCredential, Role, Scope, SignedInCaller } from 'busbar/sdk'
 import { mustEnroll, type TwoFactorPolicy } from './policy.js'
+import { effectiveRole } from './users/effective-role.js'
 
-interface UserColumns { readonly user_id: string, readonly email: string, readonly username: string, readonly role: Role }
+interface UserColumns {
+  readonly user_id: string
+  readonly email: string
+  readonly username: string
+  readonly role: Role
+}
 interface SessionColumns extends UserColumns {
   readonly id: string
   readonly secret_expires_at: Date
@@ -21,40 +26,81 @@ interface TokenColumns extends UserColumns {
 }
 
 /** What the guard asks when it meets a credential. Every statement is prepared, by a digest or an id. */
-export function createCredentialStore (database: Database, twoFactor: TwoFactorPolicy = 'optional'): CredentialSource {
-  const { schema } = database
-  const selectSession = database.statement<SessionColumns, [string]>('session', `
-    select s.id, s.secret_expires_at, s.last_used_at, u.id as user_id, u.email, u.username, u.role,
-      exists(select 1 from ${schema}.totp f where f.user_id = u.id and f.enabled_at is not null) as has_factor
-    from ${schema}.session s join ${schema}.user u on u.id = s.user_id
-    where s.secret_hash = $1`)
-  const selectToken = database.statement<TokenColumns, [string]>('token', `
-    select t.id, t.name, t.scope, t.role_at_issue, t.pinned, t.expires_at, t.last_used_at,
-      u.id as user_id, u.email, u.username, u.role,
-      array(select p.project_id::text from ${schema}.access_token_pin p where p.token_id = t.id) as project_ids
-    from ${schema}.access_token t join ${schema}.user u on u.id = t.user_id
-    where t.hash = $1`)
-  const touchToken = database.statement<never, [string, Date, Date]>('touch_token', `
-    update ${schema}.access_token set last_used_at = $2
-    where id = $1 and (last_used_at is null or last_used_at <= $3)`)
-  const touchSession = database.statement<{ user_id: string }, [string, Date, Date]>('touch_session', `
-    update ${schema}.session set last_used_at = $2
-    where id = $1 and last_used_at <= $3 returning user_id`)
-  const touchUser = database.statement<never, [string, Date]>('touch_user', `
-    update ${schema}.user set last_active_at = $2 where id = $1 and last_active_at < $2`)
+export class CredentialStore {
+  readonly #selectSession
+  readonly #selectToken
+  readonly #touchToken
+  readonly #touchSession
+  readonly #touchUser
 
-  async function findSession (digest: string): Promise<FoundCredential | undefined> {
-    const [row] = await selectSession([digest])
+  constructor(
+    db: Database,
+    private readonly twoFactor: TwoFactorPolicy = 'optional'
+  ) {
+    this.#selectSession = db.statement<SessionColumns, [string]>(
+      'session',
+      `
+      select s.id, s.secret_expires_at, s.last_used_at, u.id as user_id, u.email, u.username, u.role,
+        exists(select 1 from ${db.schema}.totp f where f.user_id = u.id and f.enabled_at is not null) as has_factor
+      from ${db.schema}.session s join ${db.schema}.user u on u.id = s.user_id
+      where s.secret_hash = $1`
+    )
+    this.#selectToken = db.statement<TokenColumns, [string]>(
+      'token',
+      `
+      select t.id, t.name, t.scope, t.role_at_issue, t.pinned, t.expires_at, t.last_used_at,
+        u.id as user_id, u.email, u.username, u.role,
+        array(select p.project_id::text from ${db.schema}.access_token_pin p where p.token_id = t.id) as project_ids
+      from ${db.schema}.access_token t join ${db.schema}.user u on u.id = t.user_id
+      where t.hash = $1`
+    )
+    this.#touchToken = db.statement<never, [string, Date, Date]>(
+      'touch_token',
+      `
+      update ${db.schema}.access_token set last_used_at = $2
+      where id = $1 and (last_used_at is null or last_used_at <= $3)`
+    )
+    this.#touchSession = db.statement<{ user_id: string }, [string, Date, Date]>(
+      'touch_session',
+      `
+      update ${db.schema}.session set last_used_at = $2
+      where id = $1 and last_used_at <= $3 returning user_id`
+    )
+    this.#touchUser = db.statement<never, [string, Date]>(
+      'touch_user',
+      `
+      update ${db.schema}.user set last_active_at = $2 where id = $1 and last_active_at < $2`
+    )
+  }
+
+  async find(kind: 'session' | 'token', digest: string): Promise<FoundCredential | undefined> {
+    return await (kind === 'token' ? this.#findToken(digest) : this.#findSession(digest))
+  }
+
+  async used(caller: SignedInCaller, at: Date, recent: Date): Promise<void> {
+    if (caller.kind === 'token') {
+      await this.#touchToken([caller.tokenId, at, recent])
+      return
+    }
+    // Two statements, not one: a password change locks the user first and then the sessions.
+    const [touched] = await this.#touchSession([caller.sessionId, at, recent])
+    if (touched !== undefined) await this.#touchUser([touched.user_id, at])
+  }
+
+  async #findSession(digest: string): Promise<FoundCredential | undefined> {
+    const [row] = await this.#selectSession([digest])
     if (row === undefined) return undefined
     const caller: SignedInCaller = Object.freeze({
-      kind: 'session', sessionId: row.id, user: userOf(row, row.role),
-      ...(mustEnroll(twoFactor, row.role, row.has_factor) ? { mustEnroll: true } : {})
+      kind: 'session',
+      sessionId: row.id,
+      user: userOf(row, row.role),
+      ...(mustEnroll(this.twoFactor, row.role, row.has_factor) ? { mustEnroll: true } : {})
     })
     return { caller, expiresAt: row.secret_expires_at, lastUsedAt: row.last_used_at }
   }
 
-  async function findToken (digest: string): Promise<FoundCredential | undefined> {
-    const [row] = await selectToken([digest])
+  async #findToken(digest: string): Promise<FoundCredential | undefined> {
+    const [row] = await this.#selectToken([digest])
     if (row === undefined) return undefined
     const caller: SignedInCaller = Object.freeze({
       kind: 'token',
@@ -66,19 +112,6 @@ export function createCredentialStore (database: Database, twoFactor: TwoFactorP
     })
     return { caller, expiresAt: row.expires_at, lastUsedAt: row.last_used_at }
   }
-
-  return Object.freeze<CredentialSource>({
-    find: async (kind, digest) => await (kind === 'token' ? findToken : findSession)(digest),
-    async used (caller, at, recent) {
-      if (caller.kind === 'token') {
-        await touchToken([caller.tokenId, at, recent])
-        return
-      }
-      // Two statements, not one: a password change locks the user first and then the sessions.
-      const [touched] = await touchSession([caller.sessionId, at, recent])
-      if (touched !== undefined) await touchUser([touched.user_id, at])
-    }
-  })
 }
 
 const userOf = (row: UserColumns, role: Role): CallerUser =>

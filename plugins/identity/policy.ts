@@ -4,6 +4,8 @@ const minuteMs = 60_000
 const hourMs = 60 * minuteMs
 
 export const lockOutPolicy = { attempts: 5, windowMs: 15 * minuteMs } as const
+/** Wrong codes for one account from all devices that have not signed in to it before. */
+export const unknownDevicesPolicy = { attempts: 20, windowMs: 24 * hourMs } as const
 export const challengePolicy = { attempts: 5, lifetimeMs: 5 * minuteMs } as const
 export const passwordPolicy = { minCharacters: 8, maxBytes: 1024 } as const
 export const recoveryCodes = 10
@@ -19,17 +21,20 @@ export const mustEnroll = (policy: TwoFactorPolicy, role: Role, hasFactor: boole
   !hasFactor && (policy === 'everyone' || (policy === 'admins' && role === 'admin'))
 
 /** How long a session secret works, and how long the session can be refreshed. */
-export interface SessionPolicy { readonly secretMs: number, readonly refreshMs: number }
+export interface SessionPolicy {
+  readonly secretMs: number
+  readonly refreshMs: number
+}
 
 /** `JWT_EXPIRY_HOURS` (1) and `JWT_REFRESH_HOURS` (168); fractions are allowed. */
-export function readSessionPolicy (environment: (name: string) => string | undefined): SessionPolicy {
+export function readSessionPolicy(environment: (name: string) => string | undefined): SessionPolicy {
   return {
     secretMs: hours(environment, 'JWT_EXPIRY_HOURS', 1),
     refreshMs: hours(environment, 'JWT_REFRESH_HOURS', 168)
   }
 }
 
-function hours (environment: (name: string) => string | undefined, name: string, fallback: number): number {
+function hours(environment: (name: string) => string | undefined, name: string, fallback: number): number {
   const text = environment(name)
   const value = text === undefined ? fallback : Number(text)
   if (!(value > 0 && value <= 24 * 365)) {

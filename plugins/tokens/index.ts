@@ -1,12 +1,10 @@
-import { identity } from 'busbar/api/identity'
-import { projectDirectory } from 'busbar/api/projects'
-import { definePlugin, kernel } from 'busbar/sdk'
+import { definePlugin } from 'busbar/sdk'
 import { routes } from './routes.js'
-import { TokenService } from './token-service.js'
+import { needs, startTokens } from './tokens.js'
 
 export default definePlugin({
   id: 'tokens',
-  needs: { identity, projects: projectDirectory, operations: kernel.operations },
-  start: ({ use }) => new TokenService(use),
+  needs,
+  start: startTokens,
   routes
 })

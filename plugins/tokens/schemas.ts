@@ -1,4 +1,18 @@
-import { list, maybe, nullable, object, oneOf, pagingQuery, projectRoles, roles, scopes, text, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+import {
+  list,
+  maybe,
+  nullable,
+  object,
+  oneOf,
+  projectRoles,
+  roles,
+  type Static,
+  scopes,
+  Type,
+  text,
+  timestamp,
+  uuid
+} from 'busbar/sdk'
 
 const fields = {
   id: uuid(),
@@ -20,15 +34,25 @@ export const tokenReach = object({
   ...fields,
   last_used_at: nullable(timestamp()),
   role: oneOf(roles),
-  projects: list(object({ id: uuid(), name: Type.String(), slug: Type.String(), role: oneOf(projectRoles), last_used_at: nullable(timestamp()) })),
-  operations: list(object({
-    method: Type.String(),
-    path: Type.String(),
-    summary: Type.String(),
-    group: Type.String(),
-    concerns: oneOf(concerns),
-    last_used_at: nullable(timestamp())
-  }))
+  projects: list(
+    object({
+      id: uuid(),
+      name: Type.String(),
+      slug: Type.String(),
+      role: oneOf(projectRoles),
+      last_used_at: nullable(timestamp())
+    })
+  ),
+  operations: list(
+    object({
+      method: Type.String(),
+      path: Type.String(),
+      summary: Type.String(),
+      group: Type.String(),
+      concerns: oneOf(concerns),
+      last_used_at: nullable(timestamp())
+    })
+  )
 })
 
 /** `token` is the value, shown this once. */
@@ -42,5 +66,3 @@ export const createBody = object({
   project_ids: maybe(nullable(Type.Array(uuid(), { maxItems: 200 })))
 })
 export type NewToken = Static<typeof createBody>
-
-export const listQuery = object(pagingQuery)

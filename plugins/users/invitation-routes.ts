@@ -1,28 +1,34 @@
-import { allow, list, readPage, reply, type RouteDeclarer, wholeList } from 'busbar/sdk'
-import { createdInvitation, invitation, inviteBody, listQuery } from './schemas.js'
-import type { UserService } from './user-service.js'
+import { allow, type RouteDeclarer, reply } from 'busbar/sdk'
+import { createdInvitation, invitation, inviteBody } from './schemas.js'
+import type { Users } from './users.js'
 
 const group = 'Users (Admin)'
 
-export function invitationRoutes (route: RouteDeclarer<UserService>) {
+export function invitationRoutes(route: RouteDeclarer<Users>) {
   route({
-    method: 'POST', url: '/api/users/invite', group, summary: 'Invite User', limit: { max: 10, windowSeconds: 60 },
+    method: 'POST',
+    url: '/api/users/invite',
+    group,
+    summary: 'Invite User',
+    limit: { max: 10, windowSeconds: 60 },
     access: allow.session({ role: 'admin', project: 'none' }),
     schema: { body: inviteBody, response: { 201: createdInvitation } },
     audit: { action: 'invitation_sent', resource: 'invitation', id: { result: 'id' } },
     handler: async ({ caller, body }, { invitations }) => await invitations.invite(caller, body)
   })
-  route({
-    method: 'GET', url: '/api/users/invitations', group, summary: 'Get Invitations',
+  route.list({
+    url: '/api/users/invitations',
+    group,
+    summary: 'Get Invitations',
+    items: invitation,
     access: allow.token('read', { role: 'admin', project: 'none' }),
-    schema: { query: listQuery, response: { 200: list(invitation) } },
-    handler: async ({ query }, { invitations }) => {
-      const { rows, total } = await invitations.list(readPage(query, wholeList))
-      return reply(200, [...rows], { headers: { 'X-Total-Count': String(total) } })
-    }
+    handler: async ({ page }, { invitations }) => await invitations.list(page)
   })
   route({
-    method: 'DELETE', url: '/api/users/invitations/:invitationId', group, summary: 'Revoke Invitation',
+    method: 'DELETE',
+    url: '/api/users/invitations/:invitationId',
+    group,
+    summary: 'Revoke Invitation',
     access: allow.token('write', { role: 'admin', project: 'none' }),
     schema: { response: { 204: null } },
     audit: { action: 'invitation_revoked', resource: 'invitation', id: { param: 'invitationId' } },

@@ -1,6 +1,9 @@
 import type { Letter } from 'busbar/api/mail'
 
-export const invitationLetter = (url: string, { role, inviter }: { readonly role: string, readonly inviter: string }): Letter => ({
+export const invitationLetter = (
+  url: string,
+  { role, inviter }: { readonly role: string; readonly inviter: string }
+): Letter => ({
   subject: 'You are invited to Busbar',
   paragraphs: [
     `${inviter} has invited you to Busbar, the platform that runs their applications, as ${role === 'admin' ? 'an administrator' : 'a member'}.`,

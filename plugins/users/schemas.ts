@@ -1,4 +1,4 @@
-import { maybe, nullable, object, oneOf, pagingQuery, roles, text, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+import { maybe, nullable, object, oneOf, roles, type Static, Type, text, timestamp, uuid } from 'busbar/sdk'
 
 const role = oneOf(roles)
 const password = text({ max: 1024 })
@@ -43,6 +43,7 @@ export const roleBody = object({ role })
 /** `current_password` is the acting admin's own. */
 export const passwordBody = object({ password, current_password: password })
 export const totpResetBody = object({
-  current_password: password, code: maybe(text({ max: 64 })), method: maybe(text({ max: 32 }))
+  current_password: password,
+  code: maybe(text({ max: 64 })),
+  method: maybe(text({ max: 32 }))
 })
-export const listQuery = object(pagingQuery)

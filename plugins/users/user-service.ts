@@ -1,25 +1,39 @@
-import type { Client, Identity, ListRange } from 'busbar/api/identity'
-import { Problem, type Contributions, type SessionCaller } from 'busbar/sdk'
+import type { Client, Identity } from 'busbar/api/identity'
+import { bounded, type Contributions, type Page, Problem, type SessionCaller } from 'busbar/sdk'
 import type { UserRemovalCheck } from './api.js'
-import type { InvitationService } from './invitation-service.js'
 import type { NewUser } from './schemas.js'
+
+const removalLimitMs = 20_000
 
 /** Users as an admin manages them. The rules about accounts are the identity's. */
 export class UserService {
-  constructor (
-    readonly identity: Identity,
-    readonly removal: Contributions<UserRemovalCheck>,
-    readonly invitations: InvitationService
+  constructor(
+    private readonly identity: Identity,
+    private readonly removal: Contributions<UserRemovalCheck>
   ) {}
 
-  list = async (range: ListRange) => await this.identity.listUsers(range)
+  async list(page: Page) {
+    return await this.identity.listUsers(page)
+  }
 
-  create = async ({ role = 'member', ...account }: NewUser) => await this.identity.createUser({ ...account, role })
+  async create({ role = 'member', ...account }: NewUser) {
+    return await this.identity.createUser({ ...account, role })
+  }
 
-  changeRole = async (userId: string, role: 'member' | 'admin') => await this.identity.changeRole(userId, role)
+  async changeRole(userId: string, role: 'member' | 'admin') {
+    return await this.identity.changeRole(userId, role)
+  }
 
-  async delete (caller: SessionCaller, userId: string) {
-    const reasons = await Promise.all(this.removal.entries().map(async ({ value }) => await value.refusal(userId)))
+  async delete(caller: SessionCaller, userId: string) {
+    const reasons = await Promise.all(
+      this.removal.entries().map(
+        async ({ value, plugin }) =>
+          await bounded(() => value.refusal(userId), {
+            ms: removalLimitMs,
+            what: `the removal check of the plugin "${plugin}"`
+          })
+      )
+    )
     const reason = reasons.find(sentence => sentence !== undefined)
     // Not for oneself: that answer is the identity's.
     if (reason !== undefined && userId !== caller.user.id) throw new Problem(409, 'E_USER_IN_USE', reason)
@@ -27,12 +41,27 @@ export class UserService {
     return { status: 'deleted' }
   }
 
-  async resetPassword (caller: SessionCaller, userId: string, body: { password: string, current_password: string }, client: Client) {
-    await this.identity.resetPassword(caller, userId, { currentPassword: body.current_password, newPassword: body.password }, client)
+  async resetPassword(
+    caller: SessionCaller,
+    userId: string,
+    body: { password: string; current_password: string },
+    client: Client
+  ) {
+    await this.identity.resetPassword(
+      caller,
+      userId,
+      { currentPassword: body.current_password, newPassword: body.password },
+      client
+    )
     return { status: 'password updated' }
   }
 
-  async resetTotp (caller: SessionCaller, userId: string, body: { current_password: string, code?: string, method?: string }, client: Client) {
+  async resetTotp(
+    caller: SessionCaller,
+    userId: string,
+    body: { current_password: string; code?: string; method?: string },
+    client: Client
+  ) {
     const { current_password: password, ...proof } = body
     await this.identity.resetTotp(caller, userId, { ...proof, password }, client)
     return { status: 'reset' }

@@ -1,9 +1,15 @@
 import { identity } from 'busbar/api/identity'
-import { test } from 'tap'
 import { createTestKernel } from 'busbar/sdk/testing'
+import { test } from 'tap'
 
 const url = '/api/account/alert-preferences'
-const defaults = { deploy_failures: true, deploy_success: true, build_failures: true, quota_threshold: true, quota_threshold_percent: 80 }
+const defaults = {
+  deploy_failures: true,
+  deploy_success: true,
+  build_failures: true,
+  quota_threshold: true,
+  quota_threshold_percent: 80
+}
 
 test('alert preferences are the defaults until they are changed, each by itself', async t => {
   const k = await createTestKernel()
@@ -13,10 +19,18 @@ test('alert preferences are the defaults until they are changed, each by itself'
   t.same((await ann.get(url)).body, defaults)
   t.same((await ann.put(url, {})).body, defaults)
   t.same((await ann.put(url, { deploy_success: false })).body, { ...defaults, deploy_success: false })
-  t.same((await ann.put(url, { quota_threshold_percent: 95 })).body, { ...defaults, deploy_success: false, quota_threshold_percent: 95 })
+  t.same((await ann.put(url, { quota_threshold_percent: 95 })).body, {
+    ...defaults,
+    deploy_success: false,
+    quota_threshold_percent: 95
+  })
   t.same((await ann.put(url, {})).body, { ...defaults, deploy_success: false, quota_threshold_percent: 95 })
   t.same((await ann.get(url)).body, { ...defaults, deploy_success: false, quota_threshold_percent: 95 })
-  t.same(await k.service(identity).alertPreferences(ann.userId ?? ''), { ...defaults, deploy_success: false, quota_threshold_percent: 95 })
+  t.same(await k.service(identity).alertPreferences(ann.userId ?? ''), {
+    ...defaults,
+    deploy_success: false,
+    quota_threshold_percent: 95
+  })
   t.same((await admin.get(url)).body, defaults, 'everybody has their own')
 })
 
@@ -25,19 +39,35 @@ test('a percentage out of range and a wrong type are refused, and nothing is sto
   t.teardown(() => k.close())
   const ann = await k.as.session('ann')
   for (const percent of [0, 101, -1]) {
-    t.match(await ann.put(url, { quota_threshold_percent: percent, deploy_success: false }), { status: 400, body: { error: 'quota_threshold_percent must be between 1 and 100' } })
+    t.match(await ann.put(url, { quota_threshold_percent: percent, deploy_success: false }), {
+      status: 400,
+      body: { error: 'quota_threshold_percent must be between 1 and 100' }
+    })
   }
-  for (const body of [{ deploy_success: 'no' }, { deploy_success: null }, { quota_threshold_percent: '80' }, { quota_threshold_percent: 80.5 }]) {
-    t.match(await ann.put(url, body), { status: 400, body: { error: new RegExp(Object.keys(body)[0] ?? '') } }, JSON.stringify(body))
+  for (const body of [
+    { deploy_success: 'no' },
+    { deploy_success: null },
+    { quota_threshold_percent: '80' },
+    { quota_threshold_percent: 80.5 }
+  ]) {
+    t.match(
+      await ann.put(url, body),
+      { status: 400, body: { error: new RegExp(Object.keys(body)[0] ?? '') } },
+      JSON.stringify(body)
+    )
   }
   t.same((await ann.get(url)).body, defaults)
-  for (const percent of [1, 100]) t.equal((await ann.put(url, { quota_threshold_percent: percent })).status, 200)
+  for (const percent of [1, 100])
+    t.equal((await ann.put(url, { quota_threshold_percent: percent })).status, 200)
 })
 
 test('a token reads them with read and changes them with write', async t => {
   const k = await createTestKernel()
   t.teardown(() => k.close())
-  const [read, write] = [await k.as.token('read', { user: 'ann' }), await k.as.token('write', { user: 'ann' })]
+  const [read, write] = [
+    await k.as.token('read', { user: 'ann' }),
+    await k.as.token('write', { user: 'ann' })
+  ]
   t.equal((await read.get(url)).status, 200)
   t.match(await read.put(url, {}), { status: 403, body: { error: 'token lacks required scope: write' } })
   t.match(await (await k.as.token('metrics', { user: 'ann' })).get(url), { status: 403 })

@@ -1,11 +1,19 @@
+import { createTestKernel, type TestKernel, testClock } from 'busbar/sdk/testing'
 import { generateSync } from 'otplib'
 import { test } from 'tap'
-import { createTestKernel, testClock, type TestKernel } from 'busbar/sdk/testing'
 import { follow } from './browser.js'
 
-interface Record { action: string, resource_type: string, resource_id: string | null, user_id: string | null, user_email: string | null, outcome: string }
+interface Record {
+  action: string
+  resource_type: string
+  resource_id: string | null
+  user_id: string | null
+  user_email: string | null
+  outcome: string
+}
 
-const recorded = async (k: TestKernel): Promise<Record[]> => await k.kernel.postgres.query<Record>(`
+const recorded = async (k: TestKernel): Promise<Record[]> =>
+  await k.kernel.postgres.query<Record>(`
   select action, resource_type, resource_id, user_id, user_email, details->>'outcome' as outcome
   from kernel.audit_log order by created_at, ctid`)
 
@@ -27,10 +35,17 @@ test('everything a user does to the own account is recorded under its name, with
   await login('not it at all')
   let browser = follow(k, await login())
   await browser.put('/api/auth/profile', { username: 'ann' })
-  await browser.put('/api/auth/password', { current_password: 'not it at all', new_password: 'another good one' })
-  const { body: { secret } } = await browser.post('/api/auth/totp/enroll', { password })
+  await browser.put('/api/auth/password', {
+    current_password: 'not it at all',
+    new_password: 'another good one'
+  })
+  const {
+    body: { secret }
+  } = await browser.post('/api/auth/totp/enroll', { password })
   browser = follow(k, await browser.post('/api/auth/totp/enroll/verify', { code: await codeOf(secret) }))
-  const { body: { challenge } } = await login()
+  const {
+    body: { challenge }
+  } = await login()
   await anyone.post('/api/auth/login/verify', { challenge, code: '000000' })
   browser = follow(k, await anyone.post('/api/auth/login/verify', { challenge, code: await codeOf(secret) }))
   await browser.post('/api/auth/totp/recovery-codes', { password, code: await codeOf(secret) })
@@ -43,15 +58,35 @@ test('everything a user does to the own account is recorded under its name, with
   await browser.post('/api/auth/logout')
 
   const own = { resource_type: 'user', resource_id: id, user_id: id, user_email: email, outcome: 'success' }
-  const asked = { action: 'password_reset_requested', resource_type: 'user', resource_id: null, user_id: null, outcome: 'success' }
+  const asked = {
+    action: 'password_reset_requested',
+    resource_type: 'user',
+    resource_id: null,
+    user_id: null,
+    outcome: 'success'
+  }
   t.match(await recorded(k), [
-    { action: 'login_failed', resource_type: 'user', resource_id: null, user_id: null, user_email: email, outcome: 'failure' },
+    {
+      action: 'login_failed',
+      resource_type: 'user',
+      resource_id: null,
+      user_id: null,
+      user_email: email,
+      outcome: 'failure'
+    },
     { action: 'login', ...own },
     { action: 'update_profile', ...own },
     { action: 'change_password', ...own, outcome: 'failure' },
     { action: 'totp.enrollment_started', ...own },
     { action: 'totp.enabled', ...own },
-    { action: 'login_2fa_failed', resource_type: 'user', resource_id: null, user_id: id, user_email: email, outcome: 'failure' },
+    {
+      action: 'login_2fa_failed',
+      resource_type: 'user',
+      resource_id: null,
+      user_id: id,
+      user_email: email,
+      outcome: 'failure'
+    },
     { action: 'login', ...own },
     { action: 'totp.recovery_codes_regenerated', ...own },
     { action: 'totp.disabled', ...own },
@@ -63,7 +98,8 @@ test('everything a user does to the own account is recorded under its name, with
     { action: 'logout', ...own }
   ])
   const stored = JSON.stringify(await k.kernel.postgres.query('select * from kernel.audit_log'))
-  for (const secretValue of [password, secret, token.token as string, challenge as string]) t.notMatch(stored, secretValue)
+  for (const secretValue of [password, secret, token.token as string, challenge as string])
+    t.notMatch(stored, secretValue)
 })
 
 test('everything an admin does to users is recorded under its name', async t => {
@@ -72,15 +108,25 @@ test('everything an admin does to users is recorded under its name', async t => 
   const admin = await k.as.session()
   const { password } = await k.user('admin')
   const ann = await k.as.session('ann')
-  const { body: { secret } } = await ann.post('/api/auth/totp/enroll', { password })
+  const {
+    body: { secret }
+  } = await ann.post('/api/auth/totp/enroll', { password })
   await ann.post('/api/auth/totp/enroll/verify', { code: generateSync({ secret }) })
-  const { body: { id } } = await admin.post('/api/users', { email: 'bob@example.com', password, role: 'member' })
+  const {
+    body: { id }
+  } = await admin.post('/api/users', { email: 'bob@example.com', password, role: 'member' })
   const before = (await recorded(k)).length
   await admin.put(`/api/users/${id as string}/role`, { role: 'admin' })
-  await admin.put(`/api/users/${id as string}/password`, { password: 'another good one', current_password: password })
+  await admin.put(`/api/users/${id as string}/password`, {
+    password: 'another good one',
+    current_password: password
+  })
   await admin.post(`/api/users/${ann.userId ?? ''}/totp/reset`, { current_password: password })
   await admin.delete(`/api/users/${id as string}`)
-  const { body: invitation } = await admin.post('/api/users/invite', { email: 'eve@example.com', role: 'member' })
+  const { body: invitation } = await admin.post('/api/users/invite', {
+    email: 'eve@example.com',
+    role: 'member'
+  })
   await admin.delete(`/api/users/invitations/${invitation.id as string}`)
   const { body: second } = await admin.post('/api/users/invite', { email: 'eve@example.com', role: 'member' })
   const [, link = ''] = (second.link as string).split('?token=')
@@ -97,6 +143,13 @@ test('everything an admin does to users is recorded under its name', async t => 
     { action: 'invitation_sent', resource_type: 'invitation', resource_id: invitation.id, ...by },
     { action: 'invitation_revoked', resource_type: 'invitation', resource_id: invitation.id, ...by },
     { action: 'invitation_sent', resource_type: 'invitation', resource_id: second.id, ...by },
-    { action: 'invitation_accepted', resource_type: 'user', resource_id: eve, user_id: eve, user_email: 'eve@example.com', outcome: 'success' }
+    {
+      action: 'invitation_accepted',
+      resource_type: 'user',
+      resource_id: eve,
+      user_id: eve,
+      user_email: 'eve@example.com',
+      outcome: 'success'
+    }
   ])
 })

@@ -1,12 +1,17 @@
+import { createTestKernel, type TestClient } from 'busbar/sdk/testing'
 import { generateSync } from 'otplib'
 import { test } from 'tap'
-import { createTestKernel, type TestClient } from 'busbar/sdk/testing'
 import { follow } from './browser.js'
 
-const refused = { status: 403, body: { code: 'E_SECOND_FACTOR_REQUIRED', error: /asks for two-factor authentication: set it up/ } }
+const refused = {
+  status: 403,
+  body: { code: 'E_SECOND_FACTOR_REQUIRED', error: /asks for two-factor authentication: set it up/ }
+}
 
-async function enroll (client: TestClient, password: string) {
-  const { body: { secret } } = await client.post('/api/auth/totp/enroll', { password })
+async function enroll(client: TestClient, password: string) {
+  const {
+    body: { secret }
+  } = await client.post('/api/auth/totp/enroll', { password })
   return await client.post('/api/auth/totp/enroll/verify', { code: generateSync({ secret }) })
 }
 
@@ -18,10 +23,20 @@ test('a platform that asks everyone for a second factor opens nothing else befor
   const token = await k.as.token('read')
   t.match(await admin.put('/api/plugins/identity/config', { two_factor: 'sometimes' }), { status: 400 })
   t.equal((await admin.get('/api/projects')).status, 200)
-  t.match(await admin.put('/api/plugins/identity/config', { two_factor: 'everyone' }), { status: 200, body: { state: 'running' } })
+  t.match(await admin.put('/api/plugins/identity/config', { two_factor: 'everyone' }), {
+    status: 200,
+    body: { state: 'running' }
+  })
 
   t.match(await admin.get('/api/projects'), refused, 'at once, for sessions that were there before')
-  for (const [method, path] of [['GET', 'projects'], ['GET', 'auth/sessions'], ['PUT', 'auth/password'], ['POST', 'tokens'], ['GET', 'users'], ['PUT', 'plugins/identity/config']] as const) {
+  for (const [method, path] of [
+    ['GET', 'projects'],
+    ['GET', 'auth/sessions'],
+    ['PUT', 'auth/password'],
+    ['POST', 'tokens'],
+    ['GET', 'users'],
+    ['PUT', 'plugins/identity/config']
+  ] as const) {
     t.match(await admin.send(method, `/api/${path}`, { body: {} }), refused, `${method} ${path}`)
   }
   for (const path of ['auth/me', 'auth/totp']) t.equal((await admin.get(`/api/${path}`)).status, 200, path)
@@ -34,7 +49,10 @@ test('a platform that asks everyone for a second factor opens nothing else befor
   const browser = follow(k, verified)
   t.equal((await browser.get('/api/projects')).status, 200)
   const [code] = verified.body.recovery_codes as string[]
-  const without = follow(k, await browser.post('/api/auth/totp/disable', { password, code, method: 'recovery_code' }))
+  const without = follow(
+    k,
+    await browser.post('/api/auth/totp/disable', { password, code, method: 'recovery_code' })
+  )
   t.match(await without.get('/api/projects'), refused)
   t.equal((await without.post('/api/auth/logout')).status, 200)
 })

@@ -8,7 +8,7 @@ const log = pino({ level: 'silent' })
 const day = 86_400_000
 
 /** A log with so many old records each time it is asked; what it was asked is kept. */
-function oldRecords (...left: number[]): AuditLog & { readonly asked: Date[] } {
+function oldRecords(...left: number[]): AuditLog & { readonly asked: Date[] } {
   const asked: Date[] = []
   return {
     table: 'nothing',
@@ -29,11 +29,18 @@ test('old records go at the start and once a day from then on, in batches', asyn
   const stop = new AbortController()
   const ended = keepForDays(30, { audit, clock, log, signal: stop.signal }).catch(() => 'stopped')
   await clock.advance(0)
-  t.same(audit.asked.map(date => date.toISOString()), Array(3).fill('2026-01-30T10:00:00.000Z'), 'three batches of 5 000')
+  t.same(
+    audit.asked.map(date => date.toISOString()),
+    Array(3).fill('2026-01-30T10:00:00.000Z'),
+    'three batches of 5 000'
+  )
   await clock.advance(day - 1)
   t.equal(audit.asked.length, 3)
   await clock.advance(1)
-  t.same(audit.asked.slice(3).map(date => date.toISOString()), ['2026-01-31T10:00:00.000Z'])
+  t.same(
+    audit.asked.slice(3).map(date => date.toISOString()),
+    ['2026-01-31T10:00:00.000Z']
+  )
   stop.abort()
   t.equal(await ended, 'stopped')
 })

@@ -1,6 +1,6 @@
 import type { Migration } from 'busbar/sdk'
 
-export const m002: Migration = {
+export const createTwoFactor: Migration = {
   name: '002-create-two-factor',
   phase: 'expand',
   sql: `

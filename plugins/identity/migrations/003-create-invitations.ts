@@ -1,6 +1,6 @@
 import type { Migration } from 'busbar/sdk'
 
-export const m003: Migration = {
+export const createInvitations: Migration = {
   name: '003-create-invitations',
   phase: 'expand',
   sql: `

@@ -10,50 +10,50 @@ const maxRunning = 2
 /** A second of work. Whoever comes later is told to come back. */
 const maxWaiting = 200
 
-export interface PasswordHasher {
-  hash(password: string): Promise<string>
-  /** False without a stored hash, after the same time as with one. */
-  verify(stored: string | undefined, password: string): Promise<boolean>
-}
-
 /** What computes: the library, unless somebody wants to count. */
-export type Argon2 = Pick<typeof argon2, 'hash' | 'verify'>
+type Argon2 = Pick<typeof argon2, 'hash' | 'verify'>
 
-export function createPasswordHasher ({ hash, verify }: Argon2 = argon2): PasswordHasher {
-  const inTurn = createTurns(maxRunning, maxWaiting)
-  let decoy: Promise<string> | undefined
+export class PasswordHasher {
+  readonly #inTurn = createTurns(maxRunning, maxWaiting)
+  #decoy: Promise<string> | undefined
 
-  /** Made once, for all who ask at the same time. */
-  async function decoyHash (): Promise<string> {
-    decoy ??= inTurn(() => hash('there is no such user', cost)).catch((error: unknown) => {
-      decoy = undefined
-      throw error
-    })
-    return await decoy
+  constructor(private readonly argon: Argon2 = argon2) {}
+
+  async hash(password: string): Promise<string> {
+    return await this.#inTurn(() => this.argon.hash(password, cost))
   }
 
-  return Object.freeze<PasswordHasher>({
-    hash: password => inTurn(() => hash(password, cost)),
-    async verify (stored, password) {
-      // Asked for in either case: the first login after a start must not tell one from the other.
-      const other = await decoyHash()
-      const against = stored ?? other
-      const isTooLong = Buffer.byteLength(password) > passwordPolicy.maxBytes
-      const isRight = await inTurn(() => verify(against, isTooLong ? '' : password))
-      return isRight && !isTooLong && stored !== undefined
-    }
-  })
+  /** False without a stored hash, after the same time as with one. */
+  async verify(stored: string | undefined, password: string): Promise<boolean> {
+    // Asked for in either case: the first login after a start must not tell one from the other.
+    const other = await this.#decoyHash()
+    const against = stored ?? other
+    const isTooLong = Buffer.byteLength(password) > passwordPolicy.maxBytes
+    const isRight = await this.#inTurn(() => this.argon.verify(against, isTooLong ? '' : password))
+    return isRight && !isTooLong && stored !== undefined
+  }
+
+  /** Made once, for all who ask at the same time. */
+  async #decoyHash(): Promise<string> {
+    this.#decoy ??= this.#inTurn(() => this.argon.hash('there is no such user', cost)).catch(
+      (error: unknown) => {
+        this.#decoy = undefined
+        throw error
+      }
+    )
+    return await this.#decoy
+  }
 }
 
 /** 400 when the password is too short or too long to be one. */
-export function checkPassword (password: string): void {
+export function checkPassword(password: string): void {
   const { minCharacters, maxBytes } = passwordPolicy
   // Counted in characters as people see them, not in UTF-16 units.
   if ([...password].length < minCharacters) throw problems.passwordShort({ min: minCharacters })
   if (Buffer.byteLength(password) > maxBytes) throw problems.passwordLong({ max: maxBytes })
 }
 
-function createTurns (maxRunning: number, maxWaiting: number) {
+function createTurns(maxRunning: number, maxWaiting: number) {
   const waiting: Array<() => void> = []
   let running = 0
   return async <T>(work: () => Promise<T>): Promise<T> => {

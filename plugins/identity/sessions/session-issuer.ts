@@ -1,29 +1,69 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock, Credentials, Tx } from 'busbar/sdk'
 import type { Client, LoginResult, SessionGrant, UserRow } from '../api.js'
-import { sessionCookies } from './session-cookies.js'
 import type { SessionPolicy } from '../policy.js'
+import { sessionCookies } from './session-cookies.js'
 import type { SessionSecrets, SessionStore } from './session-store.js'
 
-/** Makes and renews sessions inside the transaction of whoever decided that the user may have one. */
-export interface SessionIssuer {
-  start(user: UserRow, client: Client, tx: Tx): Promise<SessionGrant>
-  /** Ends every session of the user and starts a new one. */
-  replaceAll(user: UserRow, client: Client, tx: Tx): Promise<SessionGrant>
-  endAll(userId: string, tx: Tx): Promise<void>
-  /** New secrets for a session; undefined when it has ended or its user has gone. */
-  renew(sessionId: string, findUser: (userId: string) => Promise<UserRow | undefined>, tx: Tx): Promise<SessionGrant | undefined>
-}
-
-export function createSessionIssuer (parts: {
+interface SessionIssuerParts {
   readonly store: SessionStore
   readonly credentials: Credentials
   readonly policy: SessionPolicy
   readonly clock: Clock
-}): SessionIssuer {
-  const { store, credentials, policy, clock } = parts
+}
 
-  function makeSecrets (now: Date): { readonly stored: SessionSecrets, readonly grant: (sessionId: string, user: UserRow) => SessionGrant } {
+/** Makes and renews sessions inside the transaction of whoever decided that the user may have one. */
+export class SessionIssuer {
+  constructor(private readonly parts: SessionIssuerParts) {}
+
+  async start(user: UserRow, client: Client, tx: Tx): Promise<SessionGrant> {
+    const { store, clock } = this.parts
+    const now = clock.now()
+    const { stored, grant } = this.#makeSecrets(now)
+    const id = randomUUID()
+    await store.deleteExpired(user.id, now, tx)
+    await store.insert(
+      { id, user_id: user.id, ip_address: client.ip, user_agent: (client.userAgent ?? '').slice(0, 512) },
+      stored,
+      now,
+      tx
+    )
+    return grant(id, user)
+  }
+
+  /** Ends every session of the user and starts a new one. */
+  async replaceAll(user: UserRow, client: Client, tx: Tx): Promise<SessionGrant> {
+    await this.endAll(user.id, tx)
+    return await this.start(user, client, tx)
+  }
+
+  async endAll(userId: string, tx: Tx): Promise<void> {
+    const { store, credentials } = this.parts
+    await store.deleteOfUser(userId, tx)
+    await credentials.forget('user', userId, tx)
+  }
+
+  /** New secrets for a session; undefined when it has ended or its user has gone. */
+  async renew(
+    sessionId: string,
+    findUser: (userId: string) => Promise<UserRow | undefined>,
+    tx: Tx
+  ): Promise<SessionGrant | undefined> {
+    const { store, credentials, clock } = this.parts
+    const now = clock.now()
+    const { stored, grant } = this.#makeSecrets(now)
+    const renewed = await store.renew(sessionId, stored, now, tx)
+    const user = renewed === undefined ? undefined : await findUser(renewed.user_id)
+    if (user === undefined) return undefined
+    await credentials.forget('session', sessionId, tx)
+    return grant(sessionId, user)
+  }
+
+  #makeSecrets(now: Date): {
+    readonly stored: SessionSecrets
+    readonly grant: (sessionId: string, user: UserRow) => SessionGrant
+  } {
+    const { credentials, policy } = this.parts
     const secret = credentials.issue('session')
     const refresh = credentials.issue('refresh')
     return {
@@ -35,44 +75,23 @@ export function createSessionIssuer (parts: {
       },
       grant: (sessionId, user) => ({
         sessionId,
-        result: { token: secret.value, refresh_token: refresh.value, expires_in: Math.floor(policy.secretMs / 1000), user: publicUser(user) },
+        result: {
+          token: secret.value,
+          refresh_token: refresh.value,
+          expires_in: Math.floor(policy.secretMs / 1000),
+          user: publicUser(user)
+        },
         cookies: sessionCookies(secret.value, refresh.value, policy)
       })
     }
   }
-
-  async function start (user: UserRow, client: Client, tx: Tx): Promise<SessionGrant> {
-    const now = clock.now()
-    const { stored, grant } = makeSecrets(now)
-    const id = randomUUID()
-    await store.deleteExpired(user.id, now, tx)
-    await store.insert({ id, user_id: user.id, ip_address: client.ip, user_agent: (client.userAgent ?? '').slice(0, 512) }, stored, now, tx)
-    return grant(id, user)
-  }
-
-  async function endAll (userId: string, tx: Tx): Promise<void> {
-    await store.deleteOfUser(userId, tx)
-    await credentials.forget('user', userId, tx)
-  }
-
-  return Object.freeze<SessionIssuer>({
-    start,
-    endAll,
-    async replaceAll (user, client, tx) {
-      await endAll(user.id, tx)
-      return await start(user, client, tx)
-    },
-    async renew (sessionId, findUser, tx) {
-      const now = clock.now()
-      const { stored, grant } = makeSecrets(now)
-      const renewed = await store.renew(sessionId, stored, now, tx)
-      const user = renewed === undefined ? undefined : await findUser(renewed.user_id)
-      if (user === undefined) return undefined
-      await credentials.forget('session', sessionId, tx)
-      return grant(sessionId, user)
-    }
-  })
 }
 
-const publicUser = ({ id, email, role, username, first_name, last_name }: UserRow): LoginResult['user'] =>
-  ({ id, email, role, username, first_name, last_name })
+const publicUser = ({ id, email, role, username, first_name, last_name }: UserRow): LoginResult['user'] => ({
+  id,
+  email,
+  role,
+  username,
+  first_name,
+  last_name
+})

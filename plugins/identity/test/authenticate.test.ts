@@ -1,5 +1,14 @@
 import { test } from 'tap'
-import { admin, elsewhere, home, identityKit, showSession, showToken, signedInAdmin, signIn } from './identity-kit.js'
+import {
+  admin,
+  elsewhere,
+  home,
+  identityKit,
+  showSession,
+  showToken,
+  signedInAdmin,
+  signIn
+} from './identity-kit.js'
 
 const token = { name: 'ci', scope: 'read', expiresInDays: null, projectIds: [] } as const
 
@@ -14,7 +23,7 @@ test('a credential is looked up once, and the same frozen caller is returned fro
   for (let i = 0; i < 1000; i++) await showToken(other, value)
   t.equal(queries.hot, 1, 'fifty at the same time and a thousand in a row are one query')
   if (first.kind !== 'caller') throw new Error(first.kind)
-  t.equal((await showToken(other, value)), first)
+  t.equal(await showToken(other, value), first)
   t.ok(Object.isFrozen(first.caller) && Object.isFrozen(first.caller.user))
   for (let i = 0; i < 100; i++) await showSession(other, grant)
   t.equal(queries.hot, 2)
@@ -25,10 +34,11 @@ test('a Bearer header decides alone', async t => {
   const { grant, caller } = await signedInAdmin(identity)
   const { value } = await identity.createToken(caller, token)
   const cookie = `token=${grant.result.token}`
-  const kindOf = async (authorization: string | undefined, cookie?: string) => (await identity.authenticate({ authorization, cookie })).kind
+  const kindOf = async (authorization: string | undefined, cookie?: string) =>
+    (await identity.authenticate({ authorization, cookie })).kind
   t.equal(await kindOf(`Bearer ${value}`, cookie), 'caller')
   t.equal(await kindOf(`bearer ${value}`), 'caller')
-  t.equal(await kindOf('Bearer busbar_pat_' + 'a'.repeat(43), cookie), 'invalid')
+  t.equal(await kindOf(`Bearer busbar_pat_${'a'.repeat(43)}`, cookie), 'invalid')
   t.equal(await kindOf(`Bearer ${grant.result.token}`, cookie), 'invalid', 'a session is no token')
   t.equal(await kindOf('Bearer', cookie), 'invalid')
   t.equal(await kindOf('Bearer ', cookie), 'invalid')
@@ -41,7 +51,7 @@ test('a Bearer header decides alone', async t => {
 
 test('nothing keeps what nobody knows', async t => {
   const { identity, queries, clock } = await identityKit(t)
-  const bad = 'busbar_pat_' + 'x'.repeat(43)
+  const bad = `busbar_pat_${'x'.repeat(43)}`
   for (let i = 0; i < 100; i++) t.equal((await showToken(identity, bad)).kind, 'invalid')
   t.equal(queries.hot, 1, 'a client that repeats a dead token costs one query in ten seconds')
   await clock.advance(10_000)
@@ -112,7 +122,9 @@ test('the last use is written at most every five minutes', async t => {
   const { value } = await identity.createToken(caller, token)
   const lastUse = async () => {
     await new Promise(resolve => setTimeout(resolve, 100))
-    return (await identity.listTokens(caller.user.id, { limit: 1, offset: 0 })).rows[0]?.last_used_at?.getTime()
+    return (
+      await identity.listTokens(caller.user.id, { limit: 1, offset: 0 })
+    ).rows[0]?.last_used_at?.getTime()
   }
   t.equal(await lastUse(), undefined)
   const first = clock.now().getTime()

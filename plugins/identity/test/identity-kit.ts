@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import * as argon2 from '@node-rs/argon2'
-import { cookieNames, isProblem, type Database, type Problem, type SessionCaller, type Tx } from 'busbar/sdk'
+import { cookieNames, type Database, isProblem, type Problem, type SessionCaller, type Tx } from 'busbar/sdk'
 import { createDatabase, testClock } from 'busbar/sdk/testing'
 import { pino } from 'pino'
 import type { Test } from 'tap'
@@ -14,11 +14,14 @@ import { openPostgres } from '../../../core/database/postgres.js'
 import { createRedactor } from '../../../core/log/redactor.js'
 import { keyringOf } from '../../../core/secrets/keyring.js'
 import { secretsFor } from '../../../core/secrets/secrets.js'
+import { accountsOf } from '../accounts.js'
 import type { Client, Identity, SessionGrant } from '../api.js'
-import { createCredentialStore } from '../credential-store.js'
-import { createIdentity } from '../identity.js'
+import { CredentialStore } from '../credential-store.js'
 import identityPlugin from '../index.js'
-import { createPasswordHasher } from '../passwords/password-hasher.js'
+import { InstanceStore } from '../instance-store.js'
+import { PasswordHasher } from '../passwords/password-hasher.js'
+import { SetupAccess } from '../users/setup-access.js'
+import { UserStore } from '../users/user-store.js'
 
 const log = pino({ level: 'silent' })
 export const home: Client = { ip: '203.0.113.1', userAgent: 'Firefox' }
@@ -28,16 +31,21 @@ export const admin = { email: 'ada@example.com', password: 'correct horse' }
 const { migrations = [] } = identityPlugin
 
 /** Identity as one process has it, with the guard that asks it. */
-export interface Process extends Identity { readonly authenticate: Authenticate }
+interface Process extends Identity {
+  readonly authenticate: Authenticate
+}
 
 /** Identity over a database of the test's own, on a clock that the test moves. */
-export async function identityKit (t: Test, environment: Record<string, string> = {}) {
+export async function identityKit(t: Test, environment: Record<string, string> = {}) {
   const { url, drop } = await createDatabase({
     template: {
-      key: 'identity' + JSON.stringify(migrations),
-      async prepare (template) {
+      key: `identity${JSON.stringify(migrations)}`,
+      async prepare(template) {
         const postgres = await openPostgres({ url: template, log })
-        const { failed } = await migrate(postgres, [{ plugin: 'identity', schema: 'identity', migrations }], { version: '0.0.0', log })
+        const { failed } = await migrate(postgres, [{ plugin: 'identity', schema: 'identity', migrations }], {
+          version: '0.0.0',
+          log
+        })
         await postgres.close()
         for (const error of failed.values()) throw error
       }
@@ -53,30 +61,55 @@ export async function identityKit (t: Test, environment: Record<string, string> 
   const queries: Queries = { hot: 0, touches: 0, fail: undefined }
   const argon = { hashes: 0, verifications: 0 }
   const database = watched(pluginDatabase(postgres, 'identity'), queries)
-  const secrets = secretsFor(keyringOf(new Map([['k', Buffer.alloc(32, 1)]]), 'k'), createRedactor(), 'identity')
+  const secrets = secretsFor(
+    keyringOf(new Map([['k', Buffer.alloc(32, 1)]]), 'k'),
+    createRedactor(),
+    'identity'
+  )
 
   /** One more process on the same database. What it signals reaches the others while `wire` is joined. */
   const start = (): Process => {
     const cache = new CredentialCache(10_000)
     const signals = {
-      async signal (topic: string, data: string, tx?: Tx) {
+      async signal(topic: string, data: string, tx?: Tx) {
         if (tx === undefined) wire.emit(topic, data)
         else database.afterCommit(tx, () => wire.emit(topic, data))
       },
-      onSignal (topic: string, listener: (data: string) => void) {
+      onSignal(topic: string, listener: (data: string) => void) {
         wire.on(topic, listener)
-        return () => { wire.off(topic, listener) }
+        return () => {
+          wire.off(topic, listener)
+        }
       },
-      onReconnect (listener: () => void) {
+      onReconnect(listener: () => void) {
         wire.on('reconnect', listener)
-        return () => { wire.off('reconnect', listener) }
+        return () => {
+          wire.off('reconnect', listener)
+        }
       }
     }
     const credentials = createCredentials({ cache, signals, afterCommit: database.afterCommit })
-    const source = createCredentialStore(database)
-    const sources = { get: (key: string) => key === 'identity' ? source : undefined, keys: () => ['identity'], entries: () => [] }
+    const source = new CredentialStore(database)
+    const setup = new SetupAccess({
+      users: new UserStore(database),
+      instance: new InstanceStore(database),
+      policy: { kind: 'open' }
+    })
+    const sources = {
+      get: (key: string) => (key === 'identity' ? source : undefined),
+      keys: () => ['identity'],
+      entries: () => []
+    }
     return {
-      ...createIdentity({ database, secrets, clock, credentials, environment: name => environment[name], hasher: counted(argon) }),
+      ...accountsOf({
+        db: database,
+        secrets,
+        clock,
+        credentials,
+        setup,
+        environment: name => environment[name],
+        hasher: counted(argon)
+      }),
       authenticate: createAuthenticator({ cache, sources, clock, log })
     }
   }
@@ -84,24 +117,29 @@ export async function identityKit (t: Test, environment: Record<string, string> 
 }
 
 /** Counts what is computed, which is what takes the time of a login. */
-const counted = (argon: { hashes: number, verifications: number }) => createPasswordHasher({
-  async hash (...given) {
-    argon.hashes++
-    return await argon2.hash(...given)
-  },
-  async verify (...given) {
-    argon.verifications++
-    return await argon2.verify(...given)
-  }
-})
+const counted = (argon: { hashes: number; verifications: number }) =>
+  new PasswordHasher({
+    async hash(...given) {
+      argon.hashes++
+      return await argon2.hash(...given)
+    },
+    async verify(...given) {
+      argon.verifications++
+      return await argon2.verify(...given)
+    }
+  })
 
 /** Counts what the hot path asks the database and what it writes; `fail` makes it fail. */
-interface Queries { hot: number, touches: number, fail: Error | undefined }
+interface Queries {
+  hot: number
+  touches: number
+  fail: Error | undefined
+}
 
-function watched (database: Database, queries: Queries): Database {
+function watched(database: Database, queries: Queries): Database {
   return {
     ...database,
-    statement (name, text) {
+    statement(name, text) {
       const run = database.statement<any>(name, text)
       return async (args, tx) => {
         if (queries.fail !== undefined) throw queries.fail
@@ -117,57 +155,79 @@ function watched (database: Database, queries: Queries): Database {
  * Runs all of `race` up to the rows or tables that `lock` takes, and lets them go on together once as
  * many as `waiting` stand there: what they checked before is as old as it can be.
  */
-export async function raceAt<T> (database: Database, lock: string, waiting: number, race: () => Array<Promise<T>>): Promise<Array<PromiseSettledResult<T>>> {
-  return await database.transaction(async tx => {
-    await database.sql(lock, [], tx)
-    const results = Promise.allSettled(race())
-    const blocked = async () => (await database.sql(
-      'select 1 from pg_stat_activity where datname = current_database() and wait_event_type = ?', ['Lock'])).length
-    for (let tries = 0; await blocked() < waiting; tries++) {
-      if (tries > 500) throw new Error(`${await blocked()} wait instead of ${waiting}`)
-      await new Promise(resolve => setTimeout(resolve, 10))
-    }
-    return { results }
-  }).then(async ({ results }) => await results)
+export async function raceAt<T>(
+  database: Database,
+  lock: string,
+  waiting: number,
+  race: () => Array<Promise<T>>
+): Promise<Array<PromiseSettledResult<T>>> {
+  return await database
+    .transaction(async tx => {
+      await database.sql(lock, [], tx)
+      const results = Promise.allSettled(race())
+      const blocked = async () =>
+        (
+          await database.sql(
+            'select 1 from pg_stat_activity where datname = current_database() and wait_event_type = ?',
+            ['Lock']
+          )
+        ).length
+      for (let tries = 0; (await blocked()) < waiting; tries++) {
+        if (tries > 500) throw new Error(`${await blocked()} wait instead of ${waiting}`)
+        await new Promise(resolve => setTimeout(resolve, 10))
+      }
+      return { results }
+    })
+    .then(async ({ results }) => await results)
 }
 
 /** Sets up the first admin and signs in. */
-export async function signedInAdmin (identity: Process, client = home): Promise<{ grant: SessionGrant, caller: SessionCaller }> {
+export async function signedInAdmin(
+  identity: Process,
+  client = home
+): Promise<{ grant: SessionGrant; caller: SessionCaller }> {
   await identity.setUp(admin)
   return await signIn(identity, admin, client)
 }
 
-export async function signIn (identity: Process, account: { email: string, password: string }, client = home): Promise<{ grant: SessionGrant, caller: SessionCaller }> {
+export async function signIn(
+  identity: Process,
+  account: { email: string; password: string },
+  client = home
+): Promise<{ grant: SessionGrant; caller: SessionCaller }> {
   const outcome = await identity.login(account, client)
   if (outcome.kind !== 'signedIn') throw new Error('a second factor was asked for')
   return { grant: outcome.grant, caller: await sessionOf(identity, outcome.grant) }
 }
 
-export async function sessionOf (identity: Process, grant: SessionGrant): Promise<SessionCaller> {
+export async function sessionOf(identity: Process, grant: SessionGrant): Promise<SessionCaller> {
   const found = await showSession(identity, grant)
   if (found.kind !== 'caller' || found.caller.kind !== 'session') throw new Error(`no session: ${found.kind}`)
   return found.caller
 }
 
 export const showSession = async (identity: Process, { result }: SessionGrant): Promise<Authentication> =>
-  await identity.authenticate({ authorization: undefined, cookie: `theme=dark; ${cookieNames.session}=${result.token}` })
+  await identity.authenticate({
+    authorization: undefined,
+    cookie: `theme=dark; ${cookieNames.session}=${result.token}`
+  })
 
 export const showToken = async (identity: Process, value: string): Promise<Authentication> =>
   await identity.authenticate({ authorization: `Bearer ${value}`, cookie: undefined })
 
 /** The headers a browser with this session sends to the refresh route. */
-export function refreshHeaders ({ cookies }: SessionGrant) {
+export function refreshHeaders({ cookies }: SessionGrant) {
   const csrf = cookies.find(cookie => cookie.name === cookieNames.csrf)?.value ?? ''
   return { cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; '), 'x-csrf-token': csrf }
 }
 
 /** `status: message` of the problem that `run` ends with. */
-export async function refusal (run: Promise<unknown>): Promise<string> {
+export async function refusal(run: Promise<unknown>): Promise<string> {
   const problem = await problemOf(run)
   return `${problem.status}: ${problem.message}`
 }
 
-export async function problemOf (run: Promise<unknown>): Promise<Problem> {
+export async function problemOf(run: Promise<unknown>): Promise<Problem> {
   try {
     await run
   } catch (error) {

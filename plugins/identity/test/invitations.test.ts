@@ -8,7 +8,8 @@ const weekMs = 7 * 86_400_000
 test('an invitation works for seven days', async t => {
   const { identity, clock, database } = await identityKit(t)
   const { caller } = await signedInAdmin(identity)
-  const invite = async () => await database.transaction(async tx => await identity.invite(caller, { email: bob, role: 'member' }, tx))
+  const invite = async () =>
+    await database.transaction(async tx => await identity.invite(caller, { email: bob, role: 'member' }, tx))
   const { row, secret } = await invite()
   t.equal(row.expires_at.getTime() - clock.now().getTime(), weekMs)
   await clock.advance(weekMs - 1)
@@ -21,14 +22,25 @@ test('an invitation works for seven days', async t => {
   const again = await invite()
   t.match(await refusal(identity.findInvitation(secret)), /^404/, 'one that has expired is replaced as well')
   await clock.advance(weekMs - 1)
-  t.match(await identity.acceptInvitation({ ...account, secret: again.secret }, home), { result: { user: { email: bob, role: 'member' } } })
+  t.match(await identity.acceptInvitation({ ...account, secret: again.secret }, home), {
+    result: { user: { email: bob, role: 'member' } }
+  })
 })
 
 test('who is no admin any more invites nobody, whatever the session says', async t => {
   const { identity, database } = await identityKit(t)
   const { caller } = await signedInAdmin(identity)
-  const other = await identity.createUser({ email: 'ann@example.com', password: 'anns password', role: 'admin' })
+  const other = await identity.createUser({
+    email: 'ann@example.com',
+    password: 'anns password',
+    role: 'admin'
+  })
   await identity.changeRole(caller.user.id, 'member')
-  t.match(await refusal(database.transaction(async tx => await identity.invite(caller, { email: bob, role: 'admin' }, tx))), /^401/)
+  t.match(
+    await refusal(
+      database.transaction(async tx => await identity.invite(caller, { email: bob, role: 'admin' }, tx))
+    ),
+    /^401/
+  )
   t.equal((await identity.findUser(other.id))?.role, 'admin')
 })

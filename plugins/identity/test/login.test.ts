@@ -1,9 +1,20 @@
 import { test } from 'tap'
 import { statementsOf } from '../../../test/lab/statements.js'
-import { lockOutPolicy } from '../policy.js'
 import { addressKey } from '../passwords/lock-out.js'
-import { createPasswordHasher } from '../passwords/password-hasher.js'
-import { admin, elsewhere, home, identityKit, problemOf, raceAt, refusal, showSession, signedInAdmin, signIn } from './identity-kit.js'
+import { PasswordHasher } from '../passwords/password-hasher.js'
+import { lockOutPolicy } from '../policy.js'
+import {
+  admin,
+  elsewhere,
+  home,
+  identityKit,
+  problemOf,
+  raceAt,
+  refusal,
+  showSession,
+  signedInAdmin,
+  signIn
+} from './identity-kit.js'
 
 const wrong = { email: admin.email, password: 'not the password' }
 
@@ -14,10 +25,32 @@ test('a login gives a session with three cookies', async t => {
   t.match(grant.result.token, /^busbar_ses_[\w-]{43}$/)
   t.match(grant.result.refresh_token, /^busbar_ref_[\w-]{43}$/)
   const [session, refresh, csrf] = grant.cookies
-  t.same(session, { name: 'token', value: grant.result.token, path: '/', httpOnly: true, maxAgeSeconds: 3600 })
-  t.same(refresh, { name: 'refresh_token', value: grant.result.refresh_token, path: '/api/auth', httpOnly: true, maxAgeSeconds: 604_800 })
-  t.match(csrf, { name: 'csrf_token', value: /^[0-9a-f]{64}$/, path: '/', httpOnly: false, maxAgeSeconds: 604_800 })
-  t.match(caller, { kind: 'session', sessionId: grant.sessionId, user: { email: admin.email, role: 'admin' } })
+  t.same(session, {
+    name: 'token',
+    value: grant.result.token,
+    path: '/',
+    httpOnly: true,
+    maxAgeSeconds: 3600
+  })
+  t.same(refresh, {
+    name: 'refresh_token',
+    value: grant.result.refresh_token,
+    path: '/api/auth',
+    httpOnly: true,
+    maxAgeSeconds: 604_800
+  })
+  t.match(csrf, {
+    name: 'csrf_token',
+    value: /^[0-9a-f]{64}$/,
+    path: '/',
+    httpOnly: false,
+    maxAgeSeconds: 604_800
+  })
+  t.match(caller, {
+    kind: 'session',
+    sessionId: grant.sessionId,
+    user: { email: admin.email, role: 'admin' }
+  })
 })
 
 test('the address is compared without regard to case', async t => {
@@ -29,33 +62,56 @@ test('the address is compared without regard to case', async t => {
 test('an unknown address and a wrong password get the same words', async t => {
   const { identity } = await identityKit(t)
   await identity.setUp(admin)
-  const unknown = await problemOf(identity.login({ email: 'bob@example.com', password: 'whatever it is' }, home))
+  const unknown = await problemOf(
+    identity.login({ email: 'bob@example.com', password: 'whatever it is' }, home)
+  )
   const known = await problemOf(identity.login(wrong, home))
   t.same([unknown.status, unknown.code, unknown.message], [known.status, known.code, known.message])
   t.equal(known.status, 401)
-  t.equal(await refusal(identity.login({ email: admin.email, password: 'x'.repeat(4000) }, home)), `401: ${known.message}`)
+  t.equal(
+    await refusal(identity.login({ email: admin.email, password: 'x'.repeat(4000) }, home)),
+    `401: ${known.message}`
+  )
 })
 
 test('an unknown address makes the same work as a wrong password', async t => {
   const { identity, argon } = await identityKit(t)
   await identity.setUp(admin)
   const works: Record<string, unknown[]> = { known: [], unknown: [] }
-  for (const [kind, email, i] of [['known', admin.email, 0], ['unknown', 'bob@example.com', 1], ['unknown', 'bob@example.com', 2], ['known', admin.email, 3]] as const) {
+  for (const [kind, email, i] of [
+    ['known', admin.email, 0],
+    ['unknown', 'bob@example.com', 1],
+    ['unknown', 'bob@example.com', 2],
+    ['known', admin.email, 3]
+  ] as const) {
     const before = { ...argon }
-    const statements = await statementsOf(async () => { await problemOf(identity.login({ email, password: wrong.password }, { ...home, ip: `192.0.2.${i}` })) })
-    works[kind]?.push({ hashes: argon.hashes - before.hashes, verifications: argon.verifications - before.verifications, statements })
+    const statements = await statementsOf(async () => {
+      await problemOf(identity.login({ email, password: wrong.password }, { ...home, ip: `192.0.2.${i}` }))
+    })
+    works[kind]?.push({
+      hashes: argon.hashes - before.hashes,
+      verifications: argon.verifications - before.verifications,
+      statements
+    })
   }
-  const [first, later] = works['known'] ?? []
+  const [first, later] = works.known ?? []
   t.match(later, { hashes: 0, verifications: 1 })
   t.ok((later as { statements: string[] }).statements.length >= 2, JSON.stringify(later))
-  t.same(works['unknown'], [later, later], 'one verification and the same statements')
-  t.match(first, { hashes: 1, verifications: 1 }, 'and the first login after a start makes what the unknown ones need')
+  t.same(works.unknown, [later, later], 'one verification and the same statements')
+  t.match(
+    first,
+    { hashes: 1, verifications: 1 },
+    'and the first login after a start makes what the unknown ones need'
+  )
 })
 
 test('the decoy costs what a password costs', async t => {
   const seen: unknown[] = []
-  const hasher = createPasswordHasher({
-    hash: async (_password, cost) => { seen.push(cost); return '' },
+  const hasher = new PasswordHasher({
+    hash: async (_password, cost) => {
+      seen.push(cost)
+      return ''
+    },
     verify: async () => true
   })
   await hasher.hash('a password')
@@ -67,10 +123,21 @@ test('the decoy costs what a password costs', async t => {
 test('nothing of a secret is stored in clear', async t => {
   const { identity, database } = await identityKit(t)
   const { grant, caller } = await signedInAdmin(identity)
-  const { value } = await identity.createToken(caller, { name: 'ci', scope: 'read', expiresInDays: null, projectIds: [] })
-  const stored = JSON.stringify(await Promise.all(['user', 'session', 'refresh_secret', 'access_token']
-    .map(table => database.sql(`select * from $schema.${table}`))))
-  for (const secret of [admin.password, grant.result.token, grant.result.refresh_token, value]) t.notOk(stored.includes(secret))
+  const { value } = await identity.createToken(caller, {
+    name: 'ci',
+    scope: 'read',
+    expiresInDays: null,
+    projectIds: []
+  })
+  const stored = JSON.stringify(
+    await Promise.all(
+      ['user', 'session', 'refresh_secret', 'access_token'].map(table =>
+        database.sql(`select * from $schema.${table}`)
+      )
+    )
+  )
+  for (const secret of [admin.password, grant.result.token, grant.result.refresh_token, value])
+    t.notOk(stored.includes(secret))
   t.ok(stored.includes('$argon2id$v=19$m=19456,t=2,p=1$'))
 })
 
@@ -79,7 +146,12 @@ test('five failures lock the account for the address they come from, and for no 
   await identity.setUp(admin)
   for (let i = 0; i < 4; i++) t.equal((await problemOf(identity.login(wrong, home))).status, 401)
   const fifth = await problemOf(identity.login(wrong, home))
-  t.match(fifth, { status: 429, code: 'E_AUTH_LOCKED', details: { retry_after: 900 }, headers: { 'retry-after': '900' } })
+  t.match(fifth, {
+    status: 429,
+    code: 'E_AUTH_LOCKED',
+    details: { retry_after: 900 },
+    headers: { 'retry-after': '900' }
+  })
   await clock.advance(60_000)
   const sixth = await problemOf(identity.login(admin, home))
   t.match(sixth, { status: 429, details: { retry_after: 840 } }, 'the right password does not help')
@@ -112,7 +184,9 @@ test('attempts at the same time get five tries together', async t => {
   const { identity, start } = await identityKit(t)
   await identity.setUp(admin)
   const other = start()
-  const problems = await Promise.all(Array.from({ length: 30 }, async (_, i) => await problemOf((i % 2 ? identity : other).login(wrong, home))))
+  const problems = await Promise.all(
+    Array.from({ length: 30 }, async (_, i) => await problemOf((i % 2 ? identity : other).login(wrong, home)))
+  )
   t.equal(problems.filter(({ status }) => status === 401).length, 4)
   t.equal(problems.filter(({ status }) => status === 429).length, 26)
 })
@@ -129,7 +203,9 @@ test('a failure of the database is no failed attempt', async t => {
 test('a password that is changed while it is checked signs nobody in', async t => {
   const { identity, database } = await identityKit(t)
   await identity.setUp(admin)
-  const [result] = await raceAt(database, 'update $schema.user set password_hash = \'changed\'', 1, () => [identity.login(admin, home)])
+  const [result] = await raceAt(database, "update $schema.user set password_hash = 'changed'", 1, () => [
+    identity.login(admin, home)
+  ])
   t.match(result, { status: 'rejected', reason: { status: 401 } })
 })
 

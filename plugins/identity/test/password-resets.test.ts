@@ -4,11 +4,13 @@ import { admin, home, identityKit, refusal, signedInAdmin, signIn } from './iden
 const next = 'a new password'
 const minuteMs = 60_000
 
-async function kit (t: Parameters<typeof identityKit>[0]) {
+async function kit(t: Parameters<typeof identityKit>[0]) {
   const { identity, database, clock } = await identityKit(t)
   const { caller } = await signedInAdmin(identity)
-  const open = async (email: string = admin.email) => await database.transaction(async tx => await identity.openPasswordReset(email, tx))
-  const complete = async (secret: string | undefined) => await identity.completePasswordReset({ secret: secret ?? '', newPassword: next }, home)
+  const open = async (email: string = admin.email) =>
+    await database.transaction(async tx => await identity.openPasswordReset(email, tx))
+  const complete = async (secret: string | undefined) =>
+    await identity.completePasswordReset({ secret: secret ?? '', newPassword: next }, home)
   return { identity, clock, caller, open, complete }
 }
 
@@ -48,7 +50,9 @@ test('nobody is given a link for an address that nobody has', async t => {
 
 test('many who ask at the same time are given three links together, of which one works', async t => {
   const { open, complete } = await kit(t)
-  const links = (await Promise.all(Array.from({ length: 8 }, async () => await open()))).filter(link => link !== undefined)
+  const links = (await Promise.all(Array.from({ length: 8 }, async () => await open()))).filter(
+    link => link !== undefined
+  )
   t.equal(links.length, 3)
   const outcomes = await Promise.allSettled(links.map(async ({ secret }) => await complete(secret)))
   t.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)

@@ -1,5 +1,15 @@
 import { test } from 'tap'
-import { elsewhere, home, identityKit, refreshHeaders, refusal, showSession, signedInAdmin, signIn, admin } from './identity-kit.js'
+import {
+  admin,
+  elsewhere,
+  home,
+  identityKit,
+  refreshHeaders,
+  refusal,
+  showSession,
+  signedInAdmin,
+  signIn
+} from './identity-kit.js'
 
 test('a refresh gives new secrets, and the old ones stop working', async t => {
   const { identity, clock } = await identityKit(t)
@@ -33,7 +43,9 @@ test('of two refreshes at the same time one is served, and the session has ended
   const { identity, start } = await identityKit(t)
   const { grant } = await signedInAdmin(identity)
   const other = start()
-  const results = await Promise.all([identity, other, identity, other].map(async one => await one.refresh(refreshHeaders(grant), home)))
+  const results = await Promise.all(
+    [identity, other, identity, other].map(async one => await one.refresh(refreshHeaders(grant), home))
+  )
   const served = results.filter(result => result !== undefined)
   t.equal(served.length, 1)
   for (const result of served) t.equal((await showSession(identity, result)).kind, 'invalid')
@@ -44,7 +56,10 @@ test('a refresh needs the CSRF token', async t => {
   const { grant } = await signedInAdmin(identity)
   const { cookie } = refreshHeaders(grant)
   t.equal(await refusal(identity.refresh({ cookie }, home)), '403: missing csrf token')
-  t.equal(await refusal(identity.refresh({ cookie, 'x-csrf-token': 'f'.repeat(64) }, home)), '403: invalid csrf token')
+  t.equal(
+    await refusal(identity.refresh({ cookie, 'x-csrf-token': 'f'.repeat(64) }, home)),
+    '403: invalid csrf token'
+  )
   t.equal(await refusal(identity.refresh({ cookie, 'x-csrf-token': 'f' }, home)), '403: invalid csrf token')
   t.ok(await identity.refresh(refreshHeaders(grant), home), 'the refused tries have spent nothing')
 })
@@ -57,7 +72,13 @@ test('a refresh secret works for a week', async t => {
   if (renewed === undefined) throw new Error('refused')
   await clock.advance(168 * 3_600_000)
   t.equal(await identity.refresh(refreshHeaders(renewed), home), undefined)
-  t.equal(await identity.refresh({ cookie: 'csrf_token=a; refresh_token=busbar_ref_nonsense', 'x-csrf-token': 'a' }, home), undefined)
+  t.equal(
+    await identity.refresh(
+      { cookie: 'csrf_token=a; refresh_token=busbar_ref_nonsense', 'x-csrf-token': 'a' },
+      home
+    ),
+    undefined
+  )
 })
 
 test('sessions are listed and ended by their owner', async t => {
@@ -70,7 +91,11 @@ test('sessions are listed and ended by their owner', async t => {
     { id: second.sessionId, ip_address: elsewhere.ip, user_agent: 'curl' },
     { id: grant.sessionId, ip_address: home.ip, user_agent: 'Firefox' }
   ])
-  t.equal(await identity.endSession('00000000-0000-4000-8000-000000000000', second.sessionId), false, 'not by somebody else')
+  t.equal(
+    await identity.endSession('00000000-0000-4000-8000-000000000000', second.sessionId),
+    false,
+    'not by somebody else'
+  )
   t.equal(await identity.endSession(caller.user.id, second.sessionId), true)
   t.equal((await showSession(identity, second)).kind, 'invalid')
   t.equal((await showSession(identity, grant)).kind, 'caller')
@@ -78,5 +103,9 @@ test('sessions are listed and ended by their owner', async t => {
   await clock.advance(169 * 3_600_000)
   t.same(await identity.listSessions(caller.user.id), [])
   await signIn(identity, admin)
-  t.equal((await database.sql('select id from $schema.session')).length, 1, 'expired ones are swept at the next sign-in')
+  t.equal(
+    (await database.sql('select id from $schema.session')).length,
+    1,
+    'expired ones are swept at the next sign-in'
+  )
 })

@@ -3,24 +3,44 @@ import { testClock } from 'busbar/sdk/testing'
 import { pino } from 'pino'
 import { test } from 'tap'
 import type { TokenUse } from '../api.js'
-import { createTokenUses } from '../tokens/token-uses.js'
+import { TokenUses } from '../tokens/token-uses.js'
 
-const operation = (method: string, url: string): Operation =>
-  ({ method, url, summary: '', group: '', access: allow.token('read', { project: 'none' }) })
+const operation = (method: string, url: string): Operation => ({
+  method,
+  url,
+  summary: '',
+  group: '',
+  access: allow.token('read', { project: 'none' })
+})
 const token = (tokenId: string): TokenCaller => ({
-  kind: 'token', tokenId, tokenName: tokenId, scope: 'read', pins: null, user: { id: 'u', email: 'ada@example.com', username: '', role: 'member' }
+  kind: 'token',
+  tokenId,
+  tokenName: tokenId,
+  scope: 'read',
+  pins: null,
+  user: { id: 'u', email: 'ada@example.com', username: '', role: 'member' }
 })
 
-function kit (put?: () => Promise<void>) {
+function kit(put?: () => Promise<void>) {
   const clock = testClock()
   const written: string[] = []
   const lines: string[] = []
-  const uses = createTokenUses({
+  const uses = new TokenUses({
     clock,
-    log: pino({}, { write: line => { lines.push(line) } }),
+    log: pino(
+      {},
+      {
+        write: line => {
+          lines.push(line)
+        }
+      }
+    ),
     store: {
-      list: async () => [],
-      put: put ?? (async (tokenId: string, use: TokenUse) => { written.push(`${tokenId} ${use.operation} ${use.project_id ?? '-'}`) })
+      put:
+        put ??
+        (async (tokenId: string, use: TokenUse) => {
+          written.push(`${tokenId} ${use.operation} ${use.project_id ?? '-'}`)
+        })
     }
   })
   return { clock, uses, written, lines }
@@ -38,7 +58,14 @@ test('a use is written at most every five minutes for each token, operation and 
     }
   }
   all()
-  t.same(written.splice(0).sort(), ['a', 'b'].flatMap(id => [`${id} GET /api/projects -`, `${id} GET /api/projects/{projectId} p`, `${id} GET /api/projects/{projectId} q`]))
+  t.same(
+    written.splice(0).sort(),
+    ['a', 'b'].flatMap(id => [
+      `${id} GET /api/projects -`,
+      `${id} GET /api/projects/{projectId} p`,
+      `${id} GET /api/projects/{projectId} q`
+    ])
+  )
   await clock.advance(299_999)
   all()
   t.same(written, [])
@@ -52,7 +79,9 @@ test('a use is written at most every five minutes for each token, operation and 
 })
 
 test('a use that cannot be written disturbs nobody', async t => {
-  const { uses, lines } = kit(async () => { throw new Error('no connection') })
+  const { uses, lines } = kit(async () => {
+    throw new Error('no connection')
+  })
   uses.admitted(token('a'), operation('GET', '/api/projects'), undefined)
   await new Promise(resolve => setImmediate(resolve))
   t.match(lines.join(''), /the use of a token could not be written/)

@@ -1,53 +1,66 @@
-import type { Clock, CredentialSource, Log, Operation } from 'busbar/sdk'
+import type { Clock, Log, Operation, TokenCaller } from 'busbar/sdk'
 import type { TokenUseStore } from './token-use-store.js'
 
 const useEveryMs = 5 * 60_000
 
-/** Notes what tokens are used for: each operation of each token in each project at most every five minutes. */
-export interface TokenUses {
-  readonly admitted: NonNullable<CredentialSource['admitted']>
-  close(): void
-}
-
-export function createTokenUses ({ store, clock, log }: {
-  readonly store: TokenUseStore
+interface TokenUsesParts {
+  readonly store: Pick<TokenUseStore, 'put'>
   readonly clock: Clock
   readonly log: Log
-}): TokenUses {
+}
+
+/** Notes what tokens are used for: each operation of each token in each project at most every five minutes. */
+export class TokenUses {
   // When each was last written, by token, operation and project. The guard tells of every request: most of
   // them cost three look-ups, of keys whose hashes are known, and allocate nothing.
-  const noted = new Map<string, Map<Operation, Map<string, number>>>()
-  const close = clock.every(useEveryMs, () => { sweep(noted, clock.now().getTime() - useEveryMs) })
+  readonly #noted = new Map<string, Map<Operation, Map<string, number>>>()
+  readonly #stopSweeping: () => void
 
-  async function write (tokenId: string, operation: string, projectId: string | null, atMs: number): Promise<void> {
+  constructor(private readonly parts: TokenUsesParts) {
+    const { clock } = parts
+    this.#stopSweeping = clock.every(useEveryMs, () => {
+      sweep(this.#noted, clock.now().getTime() - useEveryMs)
+    })
+  }
+
+  admitted({ tokenId }: TokenCaller, operation: Operation, projectId = ''): void {
+    const uses = within(within(this.#noted, tokenId), operation)
+    const atMs = this.parts.clock.now().getTime()
+    const before = uses.get(projectId)
+    if (before !== undefined && atMs - before < useEveryMs) return
+    uses.set(projectId, atMs)
+    void this.#write(tokenId, operationName(operation), projectId === '' ? null : projectId, atMs)
+  }
+
+  close(): void {
+    this.#stopSweeping()
+  }
+
+  async #write(tokenId: string, operation: string, projectId: string | null, atMs: number): Promise<void> {
+    const { store, log } = this.parts
     try {
-      await store.put(tokenId, { operation, project_id: projectId, last_used_at: new Date(atMs) }, new Date(atMs - useEveryMs))
+      await store.put(
+        tokenId,
+        { operation, project_id: projectId, last_used_at: new Date(atMs) },
+        new Date(atMs - useEveryMs)
+      )
     } catch (error) {
       log.warn({ err: error }, 'the use of a token could not be written')
     }
   }
-
-  return Object.freeze<TokenUses>({
-    admitted ({ tokenId }, operation, projectId = '') {
-      const uses = within(within(noted, tokenId), operation)
-      const atMs = clock.now().getTime()
-      const before = uses.get(projectId)
-      if (before !== undefined && atMs - before < useEveryMs) return
-      uses.set(projectId, atMs)
-      void write(tokenId, operationName(operation), projectId === '' ? null : projectId, atMs)
-    },
-    close
-  })
 }
 
-function within<K, L, V> (maps: Map<K, Map<L, V>>, key: K): Map<L, V> {
+function within<K, L, V>(maps: Map<K, Map<L, V>>, key: K): Map<L, V> {
   let found = maps.get(key)
-  if (found === undefined) maps.set(key, found = new Map())
+  if (found === undefined) {
+    found = new Map()
+    maps.set(key, found)
+  }
   return found
 }
 
 /** Forgets what would be written again anyhow, and with it operations that are served no more. */
-function sweep (noted: Map<string, Map<Operation, Map<string, number>>>, old: number): void {
+function sweep(noted: Map<string, Map<Operation, Map<string, number>>>, old: number): void {
   for (const [token, operations] of noted) {
     for (const [operation, projects] of operations) {
       for (const [project, at] of projects) if (at <= old) projects.delete(project)

@@ -1,5 +1,5 @@
-import { test } from 'tap'
 import { createTestKernel, TestClient } from 'busbar/sdk/testing'
+import { test } from 'tap'
 
 test('a revoked token and an ended session stop working in another process within a second', async t => {
   const one = await createTestKernel()
@@ -8,7 +8,9 @@ test('a revoked token and an ended session stop working in another process withi
   t.teardown(() => two.stop())
   const admin = await one.as.session()
   const member = await one.as.session('member')
-  const { body: { id, token } } = await admin.post('/api/tokens', { name: 'ci', scopes: ['read'] })
+  const {
+    body: { id, token }
+  } = await admin.post('/api/tokens', { name: 'ci', scopes: ['read'] })
   const there = new TestClient(two.url, { authorization: `Bearer ${token as string}` })
   const memberThere = new TestClient(two.url, member.credential)
   t.equal((await there.get('/api/auth/me')).status, 200)
@@ -19,7 +21,8 @@ test('a revoked token and an ended session stop working in another process withi
   const ended = performance.now()
   for (const client of [there, memberThere]) {
     let status = 0
-    while (status !== 401 && performance.now() - ended < 10_000) status = (await client.get('/api/auth/me')).status
+    while (status !== 401 && performance.now() - ended < 10_000)
+      status = (await client.get('/api/auth/me')).status
     t.equal(status, 401)
   }
   t.comment(`${Math.round(performance.now() - ended)} ms until both were refused`)

@@ -1,24 +1,44 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  type TestClient as Client,
+  createTestKernel,
+  TestClient,
+  type TestKernel,
+  testClock
+} from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { createTestKernel, TestClient, testClock, type TestClient as Client, type TestKernel } from 'busbar/sdk/testing'
 import { listenToStatements } from '../../../test/lab/statements.js'
 
-interface Reached { method: string, path: string, concerns: string, last_used_at: string | null }
+interface Reached {
+  method: string
+  path: string
+  concerns: string
+  last_used_at: string | null
+}
 
-const made = async (client: Client, slug: string): Promise<string> => (await client.post('/api/projects', { name: slug, slug })).body.id as string
+const made = async (client: Client, slug: string): Promise<string> =>
+  (await client.post('/api/projects', { name: slug, slug })).body.id as string
 
-async function tokenOf (k: TestKernel, owner: Client, more: object = {}): Promise<{ id: string, client: Client }> {
+async function tokenOf(
+  k: TestKernel,
+  owner: Client,
+  more: object = {}
+): Promise<{ id: string; client: Client }> {
   const { status, body } = await owner.post('/api/tokens', { name: 'ci', scopes: ['read'], ...more })
   if (status !== 201) throw new Error(JSON.stringify(body))
-  return { id: body.id as string, client: new TestClient(k.url, { authorization: `Bearer ${body.token as string}` }) }
+  return {
+    id: body.id as string,
+    client: new TestClient(k.url, { authorization: `Bearer ${body.token as string}` })
+  }
 }
 
 const reachOf = async (owner: Client, id: string) => (await owner.get(`/api/tokens/${id}/reach`)).body
-const names = ({ operations }: { operations: Reached[] }): string[] => operations.map(({ method, path }) => `${method} ${path}`)
+const names = ({ operations }: { operations: Reached[] }): string[] =>
+  operations.map(({ method, path }) => `${method} ${path}`)
 
 /** A use is written beside the request that it is of. */
-async function until (what: string, isSo: () => Promise<boolean>): Promise<void> {
+async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   for (let n = 0; n < 600; n++) {
     if (await isSo()) return
     await sleep(50)
@@ -32,7 +52,10 @@ test('a token reaches the operations that its scope and role let it in to, as th
   const ann = await k.as.session('ann')
   const admin = await k.as.session()
   await made(ann, 'mine')
-  for (const [owner, role, scopes] of [[ann, 'member', ['metrics', 'read', 'write']], [admin, 'admin', ['deploy']]] as const) {
+  for (const [owner, role, scopes] of [
+    [ann, 'member', ['metrics', 'read', 'write']],
+    [admin, 'admin', ['deploy']]
+  ] as const) {
     for (const scope of scopes) {
       const { id, client } = await tokenOf(k, owner, { scopes: [scope] })
       const reach = await reachOf(owner, id)
@@ -40,11 +63,15 @@ test('a token reaches the operations that its scope and role let it in to, as th
       if (scope !== 'metrics') t.ok(reach.operations.length > 0)
       const reached = new Set(names(reach))
       const wrong: string[] = []
-      for (const { record: { method, url, access } } of k.kernel.edge.table.entries.filter(({ instance }) => instance !== undefined)) {
+      for (const {
+        record: { method, url, access }
+      } of k.kernel.edge.table.entries.filter(({ instance }) => instance !== undefined)) {
         if (access.kind === 'public' || method !== 'GET') continue
         k.kernel.edge.options.guard.limiter.reset()
         const { body } = await client.get(url.replace(/:\w+/g, 'x'))
-        const isRefused = ['E_SESSION_REQUIRED', 'E_SCOPE', 'E_FORBIDDEN', 'E_PROJECT_PINNED'].includes(body?.code as string)
+        const isRefused = ['E_SESSION_REQUIRED', 'E_SCOPE', 'E_FORBIDDEN', 'E_PROJECT_PINNED'].includes(
+          body?.code as string
+        )
         const name = `${method} ${url.replace(/:(\w+)/g, '{$1}')}`
         if (isRefused === reached.has(name)) wrong.push(name)
       }
@@ -59,14 +86,23 @@ test('a token reaches the projects of its owner, narrowed by its pins', async t 
   const ann = await k.as.session('ann')
   const bob = await k.as.session('bob')
   const admin = await k.as.session()
-  const [mine, other, hidden, shared] = [await made(ann, 'mine'), await made(ann, 'other'), await made(bob, 'hidden'), await made(bob, 'shared')]
+  const [mine, other, , shared] = [
+    await made(ann, 'mine'),
+    await made(ann, 'other'),
+    await made(bob, 'hidden'),
+    await made(bob, 'shared')
+  ]
   await bob.put(`/api/projects/${shared}/sharing`, { shared: true })
-  const slugs = async (owner: Client, id: string) => (await reachOf(owner, id)).projects.map(({ slug }: { slug: string }) => slug)
+  const slugs = async (owner: Client, id: string) =>
+    (await reachOf(owner, id)).projects.map(({ slug }: { slug: string }) => slug)
   const open = await tokenOf(k, ann)
   t.same(await slugs(ann, open.id), ['shared', 'other', 'mine'])
   const pinned = await tokenOf(k, ann, { project_ids: [mine, shared] })
   t.same(await slugs(ann, pinned.id), ['shared', 'mine'])
-  t.match((await reachOf(ann, pinned.id)), { pinned: true, projects: [{ name: 'shared', last_used_at: null }, {}] })
+  t.match(await reachOf(ann, pinned.id), {
+    pinned: true,
+    projects: [{ name: 'shared', last_used_at: null }, {}]
+  })
   await bob.put(`/api/projects/${shared}/sharing`, { shared: false })
   t.same(await slugs(ann, pinned.id), ['mine'], 'what is no longer shared is out of reach')
   t.same(await slugs(admin, (await tokenOf(k, admin)).id), ['shared', 'hidden', 'other', 'mine'])
@@ -76,7 +112,11 @@ test('a token reaches the projects of its owner, narrowed by its pins', async t 
   const empty = await reachOf(ann, pinned.id)
   t.match(empty, { pinned: true, project_ids: [shared], projects: [] })
   t.ok(names(empty).includes('GET /api/auth/me'))
-  t.same(empty.operations.filter(({ concerns }: Reached) => concerns === 'project'), [], 'without a project there is nothing to do in one')
+  t.same(
+    empty.operations.filter(({ concerns }: Reached) => concerns === 'project'),
+    [],
+    'without a project there is nothing to do in one'
+  )
   t.equal((await ann.get(`/api/projects/${other}`)).status, 200)
 })
 
@@ -90,7 +130,10 @@ test('a role is narrowed to the lower of then and now, and an expired token reac
     const { body, headers } = await k.as.anonymous().post('/api/auth/login', { email, password })
     const cookies = (headers['set-cookie'] ?? []).map(line => line.split(';')[0] ?? '')
     t.ok(body.token)
-    return new TestClient(k.url, { cookie: cookies.join('; '), 'x-csrf-token': cookies.find(one => one.startsWith('csrf_token='))?.slice(11) ?? '' })
+    return new TestClient(k.url, {
+      cookie: cookies.join('; '),
+      'x-csrf-token': cookies.find(one => one.startsWith('csrf_token='))?.slice(11) ?? ''
+    })
   }
   const asMember = await tokenOf(k, await session())
   await admin.put(`/api/users/${annId}/role`, { role: 'admin' })
@@ -103,7 +146,9 @@ test('a role is narrowed to the lower of then and now, and an expired token reac
   await admin.put(`/api/users/${annId}/role`, { role: 'member' })
   ann = await session()
   t.match(await reachOf(ann, asAdmin.id), { role: 'member', role_at_issue: 'admin' })
-  await k.kernel.postgres.query('update identity.access_token set expires_at = created_at where id = $1', [asAdmin.id])
+  await k.kernel.postgres.query('update identity.access_token set expires_at = created_at where id = $1', [
+    asAdmin.id
+  ])
   t.match(await reachOf(ann, asAdmin.id), { projects: [], operations: [] })
 })
 
@@ -117,8 +162,16 @@ test('each operation and project tells when the token last used it', async t => 
   const usesOf = async () => {
     const { operations, projects } = await reachOf(ann, id)
     return {
-      operations: Object.fromEntries((operations as Reached[]).flatMap(({ method, path, last_used_at: at }) => at === null ? [] : [[`${method} ${path}`, at]])),
-      projects: Object.fromEntries((projects as Array<{ slug: string, last_used_at: string | null }>).map(({ slug, last_used_at: at }) => [slug, at]))
+      operations: Object.fromEntries(
+        (operations as Reached[]).flatMap(({ method, path, last_used_at: at }) =>
+          at === null ? [] : [[`${method} ${path}`, at]]
+        )
+      ),
+      projects: Object.fromEntries(
+        (projects as Array<{ slug: string; last_used_at: string | null }>).map(
+          ({ slug, last_used_at: at }) => [slug, at]
+        )
+      )
     }
   }
   t.same(await usesOf(), { operations: {}, projects: { mine: null, other: null } })
@@ -127,22 +180,36 @@ test('each operation and project tells when the token last used it', async t => 
   await client.get('/api/auth/me')
   await client.get('/api/users')
   await until('both are written', async () => Object.keys((await usesOf()).operations).length === 2)
-  t.same(await usesOf(), {
-    operations: { 'GET /api/projects/{projectId}': first, 'GET /api/auth/me': first }, projects: { mine: first, other: null }
-  }, 'what was refused was not used')
+  t.same(
+    await usesOf(),
+    {
+      operations: { 'GET /api/projects/{projectId}': first, 'GET /api/auth/me': first },
+      projects: { mine: first, other: null }
+    },
+    'what was refused was not used'
+  )
   await clock.advance(60_000)
   const second = clock.now().toISOString()
   await client.get(`/api/projects/${other}`)
   await client.get(`/api/projects/${mine}`)
-  await until('it is written', async () => (await usesOf()).projects['other'] === second)
-  t.same(await usesOf(), {
-    operations: { 'GET /api/projects/{projectId}': second, 'GET /api/auth/me': first }, projects: { mine: first, other: second }
-  }, 'each at most every five minutes, in each project')
+  await until('it is written', async () => (await usesOf()).projects.other === second)
+  t.same(
+    await usesOf(),
+    {
+      operations: { 'GET /api/projects/{projectId}': second, 'GET /api/auth/me': first },
+      projects: { mine: first, other: second }
+    },
+    'each at most every five minutes, in each project'
+  )
   await clock.advance(5 * 60_000)
   await client.get(`/api/projects/${mine}`)
-  await until('it is written again', async () => (await usesOf()).projects['mine'] === clock.now().toISOString())
+  await until('it is written again', async () => (await usesOf()).projects.mine === clock.now().toISOString())
   t.equal((await ann.delete(`/api/tokens/${id}`)).status, 200)
-  t.same(await k.kernel.postgres.query('select 1 from identity.access_token_use'), [], 'uses go with the token')
+  t.same(
+    await k.kernel.postgres.query('select 1 from identity.access_token_use'),
+    [],
+    'uses go with the token'
+  )
 })
 
 test('a hundred uses are one statement', async t => {
@@ -150,13 +217,22 @@ test('a hundred uses are one statement', async t => {
   t.teardown(() => k.close())
   const { id, client } = await tokenOf(k, await k.as.session('ann'))
   let writes = 0
-  t.teardown(listenToStatements(({ text }) => { if (/insert into identity\.access_token_use/.test(text)) writes++ }))
+  t.teardown(
+    listenToStatements(({ text }) => {
+      if (/insert into identity\.access_token_use/.test(text)) writes++
+    })
+  )
   await Promise.all(Array.from({ length: 100 }, async () => await client.get('/api/auth/me')))
-  await until('it is written', async () => (await k.kernel.postgres.query('select 1 from identity.access_token_use where token_id = $1', [id])).length === 1)
+  await until(
+    'it is written',
+    async () =>
+      (await k.kernel.postgres.query('select 1 from identity.access_token_use where token_id = $1', [id]))
+        .length === 1
+  )
   t.equal(writes, 1)
 })
 
-test('nobody looks into another\'s token, and no token looks into any', async t => {
+test("nobody looks into another's token, and no token looks into any", async t => {
   const k = await createTestKernel()
   t.teardown(() => k.close())
   const ann = await k.as.session('ann')
@@ -165,5 +241,8 @@ test('nobody looks into another\'s token, and no token looks into any', async t 
   t.match(await admin.get(`/api/tokens/${id}/reach`), { status: 404, body: { error: 'token not found' } })
   t.match(await ann.get(`/api/tokens/${randomUUID()}/reach`), { status: 404 })
   t.match(await ann.get('/api/tokens/x/reach'), { status: 400 })
-  t.match(await client.get(`/api/tokens/${id}/reach`), { status: 403, body: { error: 'this action requires a session, not a personal access token' } })
+  t.match(await client.get(`/api/tokens/${id}/reach`), {
+    status: 403,
+    body: { error: 'this action requires a session, not a personal access token' }
+  })
 })

@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { test } from 'tap'
 import { createTestKernel, TestClient } from 'busbar/sdk/testing'
+import { test } from 'tap'
 
 test('a token is told once, listed without its value, and deleted', async t => {
   const k = await createTestKernel()
   t.teardown(() => k.close())
   const admin = await k.as.session()
-  const created = await admin.post('/api/tokens', { name: ' ci ', scopes: ['metrics', 'deploy'], expires_in_days: 7 })
+  const created = await admin.post('/api/tokens', {
+    name: ' ci ',
+    scopes: ['metrics', 'deploy'],
+    expires_in_days: 7
+  })
   t.equal(created.status, 201)
   const { token, ...row } = created.body
   t.match(token, /^busbar_pat_[\w-]{43}$/)
@@ -18,12 +22,25 @@ test('a token is told once, listed without its value, and deleted', async t => {
   t.equal((await client.get('/api/auth/me')).status, 200)
   const listed = await admin.get('/api/tokens')
   t.equal(listed.headers['x-total-count'], '1')
-  t.same(Object.keys(listed.body[0]).sort(), ['created_at', 'expires_at', 'id', 'last_used_at', 'name', 'pinned', 'project_ids', 'role_at_issue', 'scopes'])
+  t.same(Object.keys(listed.body[0]).sort(), [
+    'created_at',
+    'expires_at',
+    'id',
+    'last_used_at',
+    'name',
+    'pinned',
+    'project_ids',
+    'role_at_issue',
+    'scopes'
+  ])
   t.match(listed.body, [{ ...row, expires_at: row.expires_at }])
 
   const member = await k.as.session('member')
-  t.same((await member.get('/api/tokens')).body, [], 'nobody sees another\'s')
-  t.match(await member.delete(`/api/tokens/${row.id as string}`), { status: 404, body: { error: 'token not found' } })
+  t.same((await member.get('/api/tokens')).body, [], "nobody sees another's")
+  t.match(await member.delete(`/api/tokens/${row.id as string}`), {
+    status: 404,
+    body: { error: 'token not found' }
+  })
   t.match(await admin.delete('/api/tokens/nonsense'), { status: 400 })
   t.match(await admin.delete(`/api/tokens/${row.id as string}`), { status: 200, body: { status: 'deleted' } })
   t.match(await admin.delete(`/api/tokens/${row.id as string}`), { status: 404 })
@@ -47,7 +64,11 @@ test('what cannot be is refused with its own sentence', async t => {
     t.match(await admin.post('/api/tokens', body), { status: 400, body: { error } }, JSON.stringify(body))
   }
   t.same((await admin.get('/api/tokens')).body, [])
-  for (const body of [good, { ...good, project_ids: null, expires_in_days: null }, { ...good, project_ids: [] }]) {
+  for (const body of [
+    good,
+    { ...good, project_ids: null, expires_in_days: null },
+    { ...good, project_ids: [] }
+  ]) {
     t.match(await admin.post('/api/tokens', body), { status: 201, body: { pinned: false, expires_at: null } })
   }
 })
@@ -70,13 +91,21 @@ test('a pinned token reaches its projects only, and only reachable ones can be p
   const mine = (await member.post('/api/projects', { name: 'Mine', slug: 'mine' })).body.id as string
   const other = (await member.post('/api/projects', { name: 'Other', slug: 'other' })).body.id as string
   const admins = (await admin.post('/api/projects', { name: 'Admins', slug: 'admins' })).body.id as string
-  t.match(await member.post('/api/tokens', { name: 'x', scopes: ['read'], project_ids: [mine, admins] }),
-    { status: 400, body: { error: `project ${admins} in project_ids does not exist or is not yours to reach` } })
+  t.match(await member.post('/api/tokens', { name: 'x', scopes: ['read'], project_ids: [mine, admins] }), {
+    status: 400,
+    body: { error: `project ${admins} in project_ids does not exist or is not yours to reach` }
+  })
   const pinned = await k.as.token('read', { user: 'member', pins: [mine, mine] })
   t.match((await member.get('/api/tokens')).body, [{ pinned: true, project_ids: [mine] }])
   t.equal((await pinned.get(`/api/projects/${mine}`)).status, 200)
-  t.match(await pinned.get(`/api/projects/${other}`), { status: 403, body: { error: 'token is pinned to a different project' } })
-  t.match((await pinned.get('/api/projects')).body.map(({ id }: { id: string }) => id), [mine])
+  t.match(await pinned.get(`/api/projects/${other}`), {
+    status: 403,
+    body: { error: 'token is pinned to a different project' }
+  })
+  t.match(
+    (await pinned.get('/api/projects')).body.map(({ id }: { id: string }) => id),
+    [mine]
+  )
   t.equal((await pinned.get('/api/auth/me')).status, 200)
 })
 
@@ -99,10 +128,12 @@ test('a revoked token stops working at once while it is in use', async t => {
   const k = await createTestKernel()
   t.teardown(() => k.close())
   const admin = await k.as.session()
-  const { body: { id, token } } = await admin.post('/api/tokens', { name: 'ci', scopes: ['read'] })
+  const {
+    body: { id, token }
+  } = await admin.post('/api/tokens', { name: 'ci', scopes: ['read'] })
   const client = new TestClient(k.url, { authorization: `Bearer ${token as string}` })
   let deletedAt = Infinity
-  const seen: Array<{ startedAt: number, status: number }> = []
+  const seen: Array<{ startedAt: number; status: number }> = []
   const load = Array.from({ length: 4 }, async () => {
     for (let i = 0; i < 15; i++) {
       const startedAt = performance.now()
@@ -116,5 +147,8 @@ test('a revoked token stops working at once while it is in use', async t => {
   await Promise.all(load)
   t.ok(seen.some(({ status }) => status === 200))
   t.equal((await client.get('/api/auth/me')).status, 401)
-  t.same(seen.filter(({ startedAt, status }) => startedAt > deletedAt && status !== 401), [])
+  t.same(
+    seen.filter(({ startedAt, status }) => startedAt > deletedAt && status !== 401),
+    []
+  )
 })

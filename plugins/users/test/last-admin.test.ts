@@ -1,6 +1,6 @@
 import { identity } from 'busbar/api/identity'
-import { test } from 'tap'
 import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
+import { test } from 'tap'
 import { follow } from '../../account/test/browser.js'
 
 test('two admins who demote or delete each other at the same time, in two processes, leave one', async t => {
@@ -10,7 +10,7 @@ test('two admins who demote or delete each other at the same time, in two proces
   t.teardown(() => two.stop())
   const ada = await one.user('admin')
   const users = one.service(identity)
-  const browserOf = async (k: TestKernel, account: { email: string, password: string }) => {
+  const browserOf = async (k: TestKernel, account: { email: string; password: string }) => {
     k.kernel.edge.options.guard.limiter.reset()
     return follow(k, await k.as.anonymous().post('/api/auth/login', account))
   }
@@ -19,13 +19,20 @@ test('two admins who demote or delete each other at the same time, in two proces
     const bob = await users.createUser({ ...account, role: 'admin' })
     const [asAda, asBob] = [await browserOf(one, ada), await browserOf(two, account)]
     const answers = await Promise.all([
-      round % 2 === 0 ? asAda.put(`/api/users/${bob.id}/role`, { role: 'member' }) : asAda.delete(`/api/users/${bob.id}`),
+      round % 2 === 0
+        ? asAda.put(`/api/users/${bob.id}/role`, { role: 'member' })
+        : asAda.delete(`/api/users/${bob.id}`),
       asBob.put(`/api/users/${ada.id}/role`, { role: 'member' })
     ])
     const statuses = answers.map(({ status }) => status)
     t.equal(statuses.filter(status => status === 200).length, 1, `one of them: ${statuses.join(', ')}`)
-    t.ok(statuses.every(status => [200, 400, 401, 404].includes(status)), statuses.join(', '))
-    const admins = (await users.listUsers({ limit: 99, offset: 0 })).rows.filter(({ role }) => role === 'admin')
+    t.ok(
+      statuses.every(status => [200, 400, 401, 404].includes(status)),
+      statuses.join(', ')
+    )
+    const admins = (await users.listUsers({ limit: 99, offset: 0 })).rows.filter(
+      ({ role }) => role === 'admin'
+    )
     t.equal(admins.length, 1)
     // Ada again, for the next round.
     await users.changeRole(ada.id, 'admin')

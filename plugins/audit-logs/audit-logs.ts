@@ -1,0 +1,29 @@
+import { kernel, type StartContext } from 'busbar/sdk'
+import { resourceNames } from './api.js'
+import { AuditService } from './audit-service.js'
+import { AuditStore } from './audit-store.js'
+import { keepForDays } from './retention.js'
+import type { Settings } from './settings.js'
+
+export const needs = {
+  audit: kernel.audit,
+  db: kernel.database,
+  clock: kernel.clock,
+  names: resourceNames
+}
+
+/** The running plugin. */
+export interface AuditLogs {
+  readonly logs: AuditService
+  /** Deletes what is too old, until it is told to stop. */
+  readonly retain: (signal: AbortSignal) => Promise<void>
+}
+
+export function startAuditLogs({ use, config, log }: StartContext<typeof needs, Settings>): AuditLogs {
+  return {
+    logs: new AuditService(new AuditStore(use.db, use.audit.table), use.names, use.clock),
+    retain: async signal => {
+      await keepForDays(config.retention_days, { ...use, log, signal })
+    }
+  }
+}
