@@ -1,9 +1,9 @@
 import { definePlugin } from 'busbar/sdk'
-import { readPage } from './page-files.js'
+import { startApiReference } from './api-reference.js'
 import { routes } from './routes.js'
 
 export default definePlugin({
   id: 'api-reference',
-  start: async () => await readPage(),
+  start: startApiReference,
   routes
 })

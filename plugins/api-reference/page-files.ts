@@ -12,10 +12,10 @@ export const pageFiles = {
 export type PageFile = keyof typeof pageFiles
 
 /** What they hold, read once: together they are smaller than a photograph. */
-export interface Page { readonly texts: ReadonlyMap<PageFile, string> }
-
-export async function readPage (): Promise<Page> {
+export async function readPage(): Promise<ReadonlyMap<PageFile, string>> {
   const names = Object.keys(pageFiles) as PageFile[]
-  const texts = await Promise.all(names.map(async name => [name, await readFile(new URL(`page/${name}`, import.meta.url), 'utf8')] as const))
-  return { texts: new Map(texts) }
+  const texts = await Promise.all(
+    names.map(async name => [name, await readFile(new URL(`page/${name}`, import.meta.url), 'utf8')] as const)
+  )
+  return new Map(texts)
 }

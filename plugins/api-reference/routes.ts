@@ -1,23 +1,40 @@
-import { allow, reply, type RouteDeclarer } from 'busbar/sdk'
-import { pageFiles, type Page, type PageFile } from './page-files.js'
+import { allow, type RouteDeclarer, reply } from 'busbar/sdk'
+import type { ApiReference } from './api-reference.js'
+import { type PageFile, pageFiles } from './page-files.js'
 
 const group = 'Public'
 const access = allow.public('the page shows nothing but the public description of the API')
 
 /** Everything comes from this server, nothing is inline, and the page goes nowhere. */
 const contentSecurityPolicy = [
-  "default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", 'img-src data:',
-  "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'"
 ].join('; ')
 
-export function routes (route: RouteDeclarer<Page>): void {
+export function routes(route: RouteDeclarer<ApiReference>): void {
   const file = (url: `/api/docs${string}`, name: PageFile, summary: string): void => {
     const type = pageFiles[name]
     route({
-      method: 'GET', url, group, summary, access, produces: type.replace(/;.*/, ''),
-      handler: (_request, { texts }) => reply(200, texts.get(name), {
-        headers: { 'content-type': type, 'content-security-policy': contentSecurityPolicy, 'cache-control': 'no-cache' }
-      })
+      method: 'GET',
+      url,
+      group,
+      summary,
+      access,
+      produces: type.replace(/;.*/, ''),
+      handler: (_request, { texts }) =>
+        reply(200, texts.get(name), {
+          headers: {
+            'content-type': type,
+            'content-security-policy': contentSecurityPolicy,
+            'cache-control': 'no-cache'
+          }
+        })
     })
   }
   file('/api/docs', 'index.html', 'API Reference')

@@ -1,6 +1,7 @@
 import { allow, type RouteDeclarer } from 'busbar/sdk'
+import { inApplication } from './api.js'
+import type { Applications } from './applications.js'
 import { stopGraceSeconds } from './container-control.js'
-import type { Applications } from './index.js'
 import { application } from './schemas.js'
 
 const one = '/api/projects/:projectId/applications/:applicationId'
@@ -11,11 +12,14 @@ const actions = [
 ] as const
 
 /** The verbs that act on the container that exists. */
-export function actionRoutes (route: RouteDeclarer<Applications>) {
+export function actionRoutes(route: RouteDeclarer<Applications>) {
   for (const [action, summary] of actions) {
     route({
-      method: 'POST', url: `${one}/${action}`, group: 'Application Actions', summary,
-      access: allow.token('deploy', { project: { param: 'projectId', chain: { applicationId: 'application' } } }),
+      method: 'POST',
+      url: `${one}/${action}`,
+      group: 'Application Actions',
+      summary,
+      access: allow.token('deploy', { project: inApplication }),
       schema: { response: { 200: application } },
       timeoutMs: (stopGraceSeconds + 30) * 1000,
       audit: { action: `${action}_application`, resource: 'application', id: { param: 'applicationId' } },

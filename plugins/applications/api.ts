@@ -1,29 +1,49 @@
 import { event, extensionPoint, service, type Tx } from 'busbar/sdk'
 
+/** The project rule of routes below `/api/projects/:projectId/applications/:applicationId`: that application, in that project. */
+export const inApplication = { param: 'projectId', chain: { applicationId: 'application' } } as const
+
 export type ApplicationStatus = 'inactive' | 'running' | 'stopped' | 'error' | 'unhealthy'
 export type ContainerCaps = 'minimal' | 'standard'
 
 export type ApplicationSource =
-  | { readonly type: 'git', readonly repo: string, readonly branch: string | null, readonly token: string | null
-    /** The git integration to clone with, where no token is stored. */
-    readonly integrationId?: string
-    /** Relative to the repository's root; '' is the root. */
-    readonly rootDirectory: string
-    /** Relative to the root directory. */
-    readonly dockerfilePath: string }
-  | { readonly type: 'image', readonly image: string
-    /** The account to pull with; absent: anonymously. It belongs to the registry that `image` names. */
-    readonly registry?: { readonly username: string, readonly password: string } }
+  | {
+      readonly type: 'git'
+      readonly repo: string
+      readonly branch: string | null
+      readonly token: string | null
+      /** The git integration to clone with, where no token is stored. */
+      readonly integrationId?: string
+      /** Relative to the repository's root; '' is the root. */
+      readonly rootDirectory: string
+      /** Relative to the root directory. */
+      readonly dockerfilePath: string
+    }
+  | {
+      readonly type: 'image'
+      readonly image: string
+      /** The account to pull with; absent: anonymously. It belongs to the registry that `image` names. */
+      readonly registry?: { readonly username: string; readonly password: string }
+    }
 
 export type HealthCheck =
   | { readonly type: 'none' }
-  | { readonly type: 'http', readonly path: string
-    /** 0 means any 2xx. */
-    readonly expectStatus: number
-    /** The whole window. */
-    readonly windowSeconds: number }
-  | { readonly type: 'command', readonly command: string, readonly intervalSeconds: number, readonly retries: number
-    readonly startPeriodSeconds: number, readonly timeoutSeconds: number }
+  | {
+      readonly type: 'http'
+      readonly path: string
+      /** 0 means any 2xx. */
+      readonly expectStatus: number
+      /** The whole window. */
+      readonly windowSeconds: number
+    }
+  | {
+      readonly type: 'command'
+      readonly command: string
+      readonly intervalSeconds: number
+      readonly retries: number
+      readonly startPeriodSeconds: number
+      readonly timeoutSeconds: number
+    }
 
 /** Everything a deploy needs to know of an application, read in one statement, secrets in clear. */
 export interface DeployableApplication {
@@ -87,15 +107,24 @@ export interface DeployRecord {
   readonly rebuilt: boolean
 }
 
+/** How long an operation waits for what another plugin contributes to it; then it fails and names the plugin. */
+export const contributionLimitMs = 20_000
+
 /** Says why an application must not be started, stopped, restarted or get another source now (a deploy is active); null when it may. */
-export const applicationGates = extensionPoint<{ refuses(applicationId: string): Promise<string | null> }>('applications.gates')
+export const applicationGates = extensionPoint<{ refuses(applicationId: string): Promise<string | null> }>(
+  'applications.gates'
+)
 
 /** Who builds says what a git application's `build_type` may be; `image` is left out. Without any, the contract's own are taken. */
-export interface BuildTypeSource { buildTypes(): readonly string[] }
+export interface BuildTypeSource {
+  buildTypes(): readonly string[]
+}
 export const applicationBuildTypes = extensionPoint<BuildTypeSource>('applications.buildTypes')
 
 /** Adds the `direct_url` to an application's answer; asked once per row, so it answers from memory. */
-export const applicationAddresses = extensionPoint<{ directUrl(applicationId: string): string | null }>('applications.addresses')
+export const applicationAddresses = extensionPoint<{ directUrl(applicationId: string): string | null }>(
+  'applications.addresses'
+)
 
 /**
  * Told after a person started or stopped the application's container, so that what points at it can
@@ -115,15 +144,20 @@ export interface DeployHealth {
   readonly message: string | null
   readonly checked_at: Date | string | null
 }
-export const applicationDeployHealth =
-  extensionPoint<{ latest(applicationId: string): Promise<DeployHealth | null> }>('applications.deployHealth')
+export const applicationDeployHealth = extensionPoint<{
+  latest(applicationId: string): Promise<DeployHealth | null>
+}>('applications.deployHealth')
 
 /** Whether a user may clone with a git integration; asked before its id is stored. None: no id is accepted. */
-export const applicationGitIntegrations =
-  extensionPoint<{ mayUse(integrationId: string, userId: string): Promise<boolean> }>('applications.gitIntegrations')
+export const applicationGitIntegrations = extensionPoint<{
+  mayUse(integrationId: string, userId: string): Promise<boolean>
+}>('applications.gitIntegrations')
 
 /** As `projects.teardown`, for one application. Runs for each application of a deleted project too. */
-export const applicationTeardown =
-  extensionPoint<{ teardown(applicationId: string, context: { readonly signal: AbortSignal }): Promise<void> }>('applications.teardown')
+export const applicationTeardown = extensionPoint<{
+  teardown(applicationId: string, context: { readonly signal: AbortSignal }): Promise<void>
+}>('applications.teardown')
 
-export const applicationDeleted = event<{ readonly applicationId: string, readonly projectId: string }>('applications.deleted')
+export const applicationDeleted = event<{ readonly applicationId: string; readonly projectId: string }>(
+  'applications.deleted'
+)

@@ -1,5 +1,5 @@
 import type { ProjectDirectory } from 'busbar/api/projects'
-import type { Bus, Clock, Database } from 'busbar/sdk'
+import type { Bus, Clock, Database, Tx } from 'busbar/sdk'
 import type { ApplicationRegistry, ApplicationSource, DeployableApplication } from './api.js'
 import { statusAfterCheck } from './container-status.js'
 import type { DeployableRow, DeployStore } from './deploy-store.js'
@@ -9,7 +9,7 @@ import { wordsOf } from './start-command.js'
 import type { StatusBoard } from './status-board.js'
 import { lookAgain } from './status-follower.js'
 
-export interface ApplicationRegistryParts {
+interface ApplicationRegistryParts {
   readonly deploys: DeployStore
   readonly board: StatusBoard
   readonly sealed: SealedFields
@@ -20,33 +20,55 @@ export interface ApplicationRegistryParts {
 }
 
 /** What other plugins read and write of applications. */
-export function applicationRegistryOf ({ deploys, board, sealed, projects, db, bus, clock }: ApplicationRegistryParts): ApplicationRegistry {
-  return {
-    deployable: async id => {
-      const row = await deploys.deployable(id)
-      return row === undefined ? undefined : deployableOf(row, sealed)
-    },
-    recordDeployed: async (id, deploy, tx) => {
-      const before = await deploys.recordDeployed(id, deploy, tx)
-      if (before === undefined) return
-      await projects.recordActivity(before.project_id, deploy.finishedAt, tx)
-      if (before.was !== 'running') db.afterCommit(tx, () => { board.announce(id, 'running') })
-      // Its container counts from now on: what it did before was not followed.
-      await bus.signal(lookAgain, id, tx)
-    },
-    setStatus: async (id, status) => { await board.set(id, status) },
-    followHealth: async (id, deploymentId, health) => {
-      const row = await deploys.followed(id)
-      if (row?.container_deployment_id !== deploymentId) return
-      const status = statusAfterCheck(row.status, health)
-      if (status !== row.status) await board.follow([{ ...row, was: row.status, status }])
-    },
-    markConfigChanged: async (id, tx) => { await deploys.markConfigChanged(id, clock.now(), tx) },
-    setDeployHookEnabled: async (id, enabled, tx) => { await deploys.setDeployHookEnabled(id, enabled, tx) }
+export class ApplicationRegistryService implements ApplicationRegistry {
+  constructor(private readonly parts: ApplicationRegistryParts) {}
+
+  async deployable(id: string): Promise<DeployableApplication | undefined> {
+    const { deploys, sealed } = this.parts
+    const row = await deploys.deployable(id)
+    return row === undefined ? undefined : deployableOf(row, sealed)
+  }
+
+  async recordDeployed(
+    ...[id, deploy, tx]: Parameters<ApplicationRegistry['recordDeployed']>
+  ): Promise<void> {
+    const { deploys, board, projects, db, bus } = this.parts
+    const before = await deploys.recordDeployed(id, deploy, tx)
+    if (before === undefined) return
+    await projects.recordActivity(before.project_id, deploy.finishedAt, tx)
+    if (before.was !== 'running')
+      db.afterCommit(tx, () => {
+        board.announce(id, 'running')
+      })
+    // Its container counts from now on: what it did before was not followed.
+    await bus.signal(lookAgain, id, tx)
+  }
+
+  async setStatus(...[id, status]: Parameters<ApplicationRegistry['setStatus']>): Promise<void> {
+    await this.parts.board.set(id, status)
+  }
+
+  async followHealth(
+    ...[id, deploymentId, health]: Parameters<ApplicationRegistry['followHealth']>
+  ): Promise<void> {
+    const { deploys, board } = this.parts
+    const row = await deploys.followed(id)
+    if (row?.container_deployment_id !== deploymentId) return
+    const status = statusAfterCheck(row.status, health)
+    if (status !== row.status) await board.follow([{ ...row, was: row.status, status }])
+  }
+
+  async markConfigChanged(id: string, tx: Tx): Promise<void> {
+    const { deploys, clock } = this.parts
+    await deploys.markConfigChanged(id, clock.now(), tx)
+  }
+
+  async setDeployHookEnabled(id: string, enabled: boolean, tx: Tx): Promise<void> {
+    await this.parts.deploys.setDeployHookEnabled(id, enabled, tx)
   }
 }
 
-function deployableOf (row: DeployableRow, sealed: SealedFields): DeployableApplication {
+function deployableOf(row: DeployableRow, sealed: SealedFields): DeployableApplication {
   return {
     id: row.id,
     projectId: row.project_id,
@@ -69,8 +91,9 @@ function deployableOf (row: DeployableRow, sealed: SealedFields): DeployableAppl
   }
 }
 
-function sourceOf (row: DeployableRow, sealed: SealedFields): ApplicationSource {
-  if (row.type === 'image') return { type: 'image', image: row.source_image ?? '', ...registryAccount(row, sealed) }
+function sourceOf(row: DeployableRow, sealed: SealedFields): ApplicationSource {
+  if (row.type === 'image')
+    return { type: 'image', image: row.source_image ?? '', ...registryAccount(row, sealed) }
   return {
     type: 'git',
     repo: row.source_repo ?? '',
@@ -82,7 +105,11 @@ function sourceOf (row: DeployableRow, sealed: SealedFields): ApplicationSource 
   }
 }
 
-function registryAccount ({ id, registry_username: username, registry_password: password }: DeployableRow, sealed: SealedFields) {
-  return username === null || password === null ? {} : { registry: { username, password: sealed.open('registry_password', id, password) } }
+function registryAccount(
+  { id, registry_username: username, registry_password: password }: DeployableRow,
+  sealed: SealedFields
+) {
+  return username === null || password === null
+    ? {}
+    : { registry: { username, password: sealed.open('registry_password', id, password) } }
 }
-

@@ -1,20 +1,46 @@
 import { randomUUID } from 'node:crypto'
 import type { ProjectDirectory } from 'busbar/api/projects'
-import type { Clock, Contributions, Database, Page, ProjectId } from 'busbar/sdk'
-import type { BuildTypeSource, DeployHealth } from './api.js'
+import {
+  bounded,
+  type Clock,
+  type Contributions,
+  type Database,
+  isUuid,
+  type Page,
+  type ProjectId,
+  type Rows
+} from 'busbar/sdk'
+import { type BuildTypeSource, contributionLimitMs, type DeployHealth } from './api.js'
 import type { ApplicationChanges, ApplicationStore, NewApplication } from './application-store.js'
 import { buildTypesOf } from './build-types.js'
 import { changeMarkers } from './change-markers.js'
-import { passGates, type Gates } from './gates.js'
+import { type Gates, passGates } from './gates.js'
 import { decideHealthCheck, initialHealthCheck } from './health-check.js'
 import { invalid, problems } from './problems.js'
-import type { ApplicationAnswer, ApplicationRow, ChangeSourceBody, CreateBody, HealthCheckBody, ResourcesBody, RuntimeBody, UpdateBody, WebhookBody } from './schemas.js'
+import type {
+  ApplicationAnswer,
+  ApplicationRow,
+  ChangeSourceBody,
+  CreateBody,
+  HealthCheckBody,
+  ResourcesBody,
+  RuntimeBody,
+  UpdateBody,
+  WebhookBody
+} from './schemas.js'
 import type { SealedFields } from './sealed-fields.js'
 import { applicationSlug } from './slug.js'
+import {
+  decideRegistry,
+  decideSource,
+  decideSourceUpdate,
+  decideToken,
+  type RegistryChange,
+  type TokenChange
+} from './source.js'
 import { parseBranch } from './source-text.js'
-import { decideRegistry, decideSource, decideSourceUpdate, decideToken, type RegistryChange, type TokenChange } from './source.js'
 
-export interface ApplicationServiceParts {
+interface ApplicationServiceParts {
   readonly store: ApplicationStore
   readonly db: Database
   readonly clock: Clock
@@ -28,32 +54,39 @@ export interface ApplicationServiceParts {
 }
 
 const defaultPushBranch = 'main'
-const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 /** Of an application that has stored no secret yet, or none of its new source. */
-const noSecrets = { source_repo: null, has_git_credentials: false, source_image: null, registry_username: null, has_registry_credentials: false } as const
-const neverDeployed = { deployment_id: null, deploy_status: null, status: 'pending', message: 'not deployed yet', checked_at: null } as const
+const noSecrets = {
+  source_repo: null,
+  has_git_credentials: false,
+  source_image: null,
+  registry_username: null,
+  has_registry_credentials: false
+} as const
+const neverDeployed = {
+  deployment_id: null,
+  deploy_status: null,
+  status: 'pending',
+  message: 'not deployed yet',
+  checked_at: null
+} as const
 
 /** The rules about applications as records: what they are built from and how their containers are made. */
 export class ApplicationService {
-  readonly #parts: ApplicationServiceParts
+  constructor(private readonly parts: ApplicationServiceParts) {}
 
-  constructor (parts: ApplicationServiceParts) {
-    this.#parts = parts
-  }
-
-  async list (projectId: ProjectId, page: Page): Promise<{ rows: ApplicationAnswer[], total: number }> {
-    const { rows, total } = await this.#parts.store.list(projectId, page)
+  async list(projectId: ProjectId, page: Page): Promise<Rows<ApplicationAnswer>> {
+    const { rows, total } = await this.parts.store.list(projectId, page)
     return { rows: rows.map(row => this.#answer(row)), total }
   }
 
-  async get (projectId: ProjectId, id: string): Promise<ApplicationAnswer> {
-    return this.#answer(await this.#parts.store.get(projectId, id) ?? missing(id))
+  async get(projectId: ProjectId, id: string): Promise<ApplicationAnswer> {
+    return this.#answer((await this.parts.store.get(projectId, id)) ?? missing(id))
   }
 
-  async create (projectId: ProjectId, body: CreateBody, userId: string): Promise<ApplicationAnswer> {
-    const { store, db, clock, sealed, projects } = this.#parts
+  async create(projectId: ProjectId, body: CreateBody, userId: string): Promise<ApplicationAnswer> {
+    const { store, db, clock, sealed, projects } = this.parts
     const id = randomUUID()
-    const source = decideSource(body, buildTypesOf(this.#parts.buildTypes))
+    const source = decideSource(body, buildTypesOf(this.parts.buildTypes))
     const now = clock.now()
     const isGit = source.type === 'git'
     const fields: ApplicationChanges = {
@@ -71,28 +104,50 @@ export class ApplicationService {
       const project = await projects.find(projectId, tx)
       if (project === undefined) throw problems.projectGone({ projectId })
       const slug = applicationSlug(project.slug, body.slug?.trim() || body.name, id)
-      const application: NewApplication = { ...fields, id, project_id: projectId, slug, created_at: now, updated_at: now }
+      const application: NewApplication = {
+        ...fields,
+        id,
+        project_id: projectId,
+        slug,
+        created_at: now,
+        updated_at: now
+      }
       await store.insert(application, tx)
-      return this.#answer(await store.get(projectId, id, tx) ?? missing(id))
+      return this.#answer((await store.get(projectId, id, tx)) ?? missing(id))
     })
   }
 
-  async update (projectId: ProjectId, id: string, body: UpdateBody, userId: string): Promise<ApplicationAnswer> {
-    const integration = body.git_integration_id === undefined
-      ? {}
-      : { git_integration_id: await this.#integration(body.git_integration_id, userId) }
+  async update(
+    projectId: ProjectId,
+    id: string,
+    body: UpdateBody,
+    userId: string
+  ): Promise<ApplicationAnswer> {
+    const integration =
+      body.git_integration_id === undefined
+        ? {}
+        : { git_integration_id: await this.#integration(body.git_integration_id, userId) }
     return await this.#change(projectId, id, current => ({
       ...(body.name !== undefined && { name: body.name }),
-      ...decideSourceUpdate(current, body, buildTypesOf(this.#parts.buildTypes)),
-      ...(current.type === 'git' && { ...integration, ...this.#tokenColumn(id, decideToken(current, body.source_repo?.trim(), body.git_token)) }),
-      ...(current.type === 'image' && this.#registryColumns(id, decideRegistry(current, body.source_image?.trim(), body))),
+      ...decideSourceUpdate(current, body, buildTypesOf(this.parts.buildTypes)),
+      ...(current.type === 'git' && {
+        ...integration,
+        ...this.#tokenColumn(id, decideToken(current, body.source_repo?.trim(), body.git_token))
+      }),
+      ...(current.type === 'image' &&
+        this.#registryColumns(id, decideRegistry(current, body.source_image?.trim(), body))),
       ...(body.container_port !== undefined && { container_port: body.container_port })
     }))
   }
 
   /** From git to image or back. Domains, volumes, variables, limits, deploy hook and history stay. */
-  async changeSource (projectId: ProjectId, id: string, body: ChangeSourceBody, userId: string): Promise<ApplicationAnswer> {
-    const { store, sealed, gates, buildTypes } = this.#parts
+  async changeSource(
+    projectId: ProjectId,
+    id: string,
+    body: ChangeSourceBody,
+    userId: string
+  ): Promise<ApplicationAnswer> {
+    const { store, sealed, gates, buildTypes } = this.parts
     const isGit = body.type === 'git'
     const integrationId = isGit ? await this.#integration(body.git_integration_id ?? null, userId) : null
     const decide = (current: ApplicationRow): ApplicationChanges => {
@@ -104,106 +159,143 @@ export class ApplicationService {
         registry_username: null,
         registry_password: null,
         ...this.#newSecrets(id, body),
-        ...(isGit ? !current.has_webhook_secret && { webhook_secret: sealed.newWebhookSecret(id) } : { webhook_secret: null })
+        ...(isGit
+          ? !current.has_webhook_secret && { webhook_secret: sealed.newWebhookSecret(id) }
+          : { webhook_secret: null })
       }
     }
     // What is wrong with the request is said before what stands in its way.
-    decide(await store.get(projectId, id) ?? missing(id))
+    decide((await store.get(projectId, id)) ?? missing(id))
     await passGates(gates, id)
     if (await store.hasPreviews(projectId, id)) throw problems.hasPreviews()
     return await this.#change(projectId, id, decide)
   }
 
-  async setHealthCheck (projectId: ProjectId, id: string, body: HealthCheckBody): Promise<ApplicationAnswer> {
+  async setHealthCheck(projectId: ProjectId, id: string, body: HealthCheckBody): Promise<ApplicationAnswer> {
     return await this.#change(projectId, id, () => decideHealthCheck(body))
   }
 
-  async setResources (projectId: ProjectId, id: string, body: ResourcesBody): Promise<ApplicationAnswer> {
+  async setResources(projectId: ProjectId, id: string, body: ResourcesBody): Promise<ApplicationAnswer> {
     return await this.#change(projectId, id, () => ({ ...body }))
   }
 
-  async setRuntime (projectId: ProjectId, id: string, body: RuntimeBody): Promise<ApplicationAnswer> {
+  async setRuntime(projectId: ProjectId, id: string, body: RuntimeBody): Promise<ApplicationAnswer> {
     return await this.#change(projectId, id, () => ({ ...body }))
   }
 
-  async setWebhook (projectId: ProjectId, id: string, body: WebhookBody): Promise<ApplicationAnswer> {
+  async setWebhook(projectId: ProjectId, id: string, body: WebhookBody): Promise<ApplicationAnswer> {
     const { webhook_secret: secret, auto_deploy_branch: branch } = body
     return await this.#change(projectId, id, () => ({
-      ...(typeof secret === 'string' && { webhook_secret: secret === '' ? null : this.#parts.sealed.seal('webhook_secret', id, secret) }),
-      ...(branch !== undefined && { auto_deploy_branch: branch === null ? null : parseBranch(branch, 'auto_deploy_branch') ?? defaultPushBranch })
+      ...(typeof secret === 'string' && {
+        webhook_secret: secret === '' ? null : this.parts.sealed.seal('webhook_secret', id, secret)
+      }),
+      ...(branch !== undefined && {
+        auto_deploy_branch:
+          branch === null ? null : (parseBranch(branch, 'auto_deploy_branch') ?? defaultPushBranch)
+      })
     }))
   }
 
-  async revealWebhookSecret (projectId: ProjectId, id: string): Promise<{ webhook_secret: string }> {
-    const { store, sealed } = this.#parts
-    const { webhook_secret: secret } = await store.secrets(projectId, id) ?? missing(id)
+  async revealWebhookSecret(projectId: ProjectId, id: string): Promise<{ webhook_secret: string }> {
+    const { store, sealed } = this.parts
+    const { webhook_secret: secret } = (await store.secrets(projectId, id)) ?? missing(id)
     if (secret === null) throw problems.noWebhookSecret()
     return { webhook_secret: sealed.open('webhook_secret', id, secret) }
   }
 
   /** The health check of the latest deployment. */
-  async health (projectId: ProjectId, id: string): Promise<DeployHealth | typeof neverDeployed> {
+  async health(projectId: ProjectId, id: string): Promise<DeployHealth | typeof neverDeployed> {
     await this.get(projectId, id)
-    for (const { value } of this.#parts.deployHealth.entries()) {
-      const latest = await value.latest(id)
+    for (const { value, plugin } of this.parts.deployHealth.entries()) {
+      const latest = await bounded(() => value.latest(id), {
+        ms: contributionLimitMs,
+        what: `the health of the plugin "${plugin}"`
+      })
       if (latest !== null) return latest
     }
     return neverDeployed
   }
 
   /** Decides from the row as nobody else can change it any more, and writes only what is to change. */
-  async #change (projectId: ProjectId, id: string, decide: (current: ApplicationRow) => ApplicationChanges): Promise<ApplicationAnswer> {
-    const { store, db, clock } = this.#parts
+  async #change(
+    projectId: ProjectId,
+    id: string,
+    decide: (current: ApplicationRow) => ApplicationChanges
+  ): Promise<ApplicationAnswer> {
+    const { store, db, clock } = this.parts
     return await db.transaction(async tx => {
-      const current = await store.hold(projectId, id, tx) ?? missing(id)
+      const current = (await store.hold(projectId, id, tx)) ?? missing(id)
       const changes = decide(current)
       if (Object.keys(changes).length === 0) return this.#answer(current)
       const now = clock.now()
-      await store.update(projectId, id, { ...changes, ...changeMarkers(current, changes, now), updated_at: now }, tx)
-      return this.#answer(await store.get(projectId, id, tx) ?? missing(id))
+      await store.update(
+        projectId,
+        id,
+        { ...changes, ...changeMarkers(current, changes, now), updated_at: now },
+        tx
+      )
+      return this.#answer((await store.get(projectId, id, tx)) ?? missing(id))
     })
   }
 
   /** The secrets of a source that replaces another, or none. */
-  #newSecrets (id: string, body: CreateBody | ChangeSourceBody): ApplicationChanges {
+  #newSecrets(id: string, body: CreateBody | ChangeSourceBody): ApplicationChanges {
     return body.type === 'git'
       ? this.#tokenColumn(id, decideToken(noSecrets, undefined, body.git_token))
       : this.#registryColumns(id, decideRegistry(noSecrets, undefined, body))
   }
 
-  #registryColumns (id: string, change: RegistryChange): ApplicationChanges {
+  #registryColumns(id: string, change: RegistryChange): ApplicationChanges {
     switch (change.kind) {
-      case 'keep': return {}
-      case 'drop': return { registry_username: null, registry_password: null }
-      case 'rename': return { registry_username: change.username }
-      case 'set': return { registry_username: change.username, registry_password: this.#parts.sealed.seal('registry_password', id, change.password) }
+      case 'keep':
+        return {}
+      case 'drop':
+        return { registry_username: null, registry_password: null }
+      case 'rename':
+        return { registry_username: change.username }
+      case 'set':
+        return {
+          registry_username: change.username,
+          registry_password: this.parts.sealed.seal('registry_password', id, change.password)
+        }
     }
   }
 
-  #tokenColumn (id: string, change: TokenChange): ApplicationChanges {
+  #tokenColumn(id: string, change: TokenChange): ApplicationChanges {
     switch (change.kind) {
-      case 'keep': return {}
-      case 'drop': return { git_token: null }
-      case 'set': return { git_token: this.#parts.sealed.seal('git_token', id, change.token) }
+      case 'keep':
+        return {}
+      case 'drop':
+        return { git_token: null }
+      case 'set':
+        return { git_token: this.parts.sealed.seal('git_token', id, change.token) }
     }
   }
 
   /** An id in a body must be one the caller may use: otherwise it would reach past a pin. */
-  async #integration (id: string | null, userId: string): Promise<string | null> {
+  async #integration(id: string | null, userId: string): Promise<string | null> {
     if (id === null || id === '') return null
-    const integrations = uuidForm.test(id) ? this.#parts.gitIntegrations.entries() : []
-    for (const { value } of integrations) if (await value.mayUse(id, userId)) return id
+    const integrations = isUuid(id) ? this.parts.gitIntegrations.entries() : []
+    for (const { value, plugin } of integrations) {
+      if (
+        await bounded(() => value.mayUse(id, userId), {
+          ms: contributionLimitMs,
+          what: `the git integrations of the plugin "${plugin}"`
+        })
+      )
+        return id
+    }
     throw invalid('git_integration_id', 'names no git integration that you may use')
   }
 
   /** Adds to the row itself: a list has many, of many fields. */
-  #answer (row: ApplicationRow): ApplicationAnswer {
+  #answer(row: ApplicationRow): ApplicationAnswer {
     let url: string | null = null
-    for (const { value } of this.#parts.addresses.entries()) url ??= value.directUrl(row.id)
+    for (const { value } of this.parts.addresses.entries()) url ??= value.directUrl(row.id)
     return Object.assign(row, { direct_url: url })
   }
 }
 
-function missing (applicationId: string): never {
+function missing(applicationId: string): never {
   throw problems.notFound({ applicationId })
 }

@@ -1,4 +1,4 @@
-import type { Database, Page, ProjectId, Tx } from 'busbar/sdk'
+import { countedRows, type Database, type Page, type ProjectId, type Rows, type Tx } from 'busbar/sdk'
 import type { ApplicationRow } from './schemas.js'
 
 /** As api.ts promises: what a deploy adds to `pending_change` is empty until there has been one. */
@@ -15,90 +15,116 @@ const columns = `id, project_id, parent_application_id, name, slug, type, status
   ${pendingChange}, config_changed_at, source_changed_at, last_activity_at, last_deployed_at, created_at, updated_at`
 
 /** The sealed secrets of an application. */
-export interface SealedSecrets {
+interface SealedSecrets {
   readonly git_token: string | null
   readonly webhook_secret: string | null
   readonly registry_password: string | null
 }
-export type ApplicationRecord = ApplicationRow & { readonly container_deployment_id: string | null }
+type ApplicationRecord = ApplicationRow & { readonly container_deployment_id: string | null }
 
 type Derived = 'has_git_credentials' | 'has_registry_credentials' | 'has_webhook_secret' | 'pending_change'
 /** What a write may set. */
-export type ApplicationChanges = Partial<Omit<ApplicationRow, Derived | 'id' | 'project_id' | 'slug' | 'created_at'> & SealedSecrets>
-export type NewApplication = ApplicationChanges & Pick<ApplicationRow, 'id' | 'project_id' | 'slug' | 'created_at' | 'updated_at'>
+export type ApplicationChanges = Partial<
+  Omit<ApplicationRow, Derived | 'id' | 'project_id' | 'slug' | 'created_at'> & SealedSecrets
+>
+export type NewApplication = ApplicationChanges &
+  Pick<ApplicationRow, 'id' | 'project_id' | 'slug' | 'created_at' | 'updated_at'>
 
 const alive = 'where project_id = $1 and id = $2 and deleting_at is null'
 
 export class ApplicationStore {
-  readonly #db: Database
   readonly #get
   readonly #record
   readonly #owner
   readonly #list
   readonly #count
 
-  constructor (db: Database) {
-    this.#db = db
-    this.#get = db.statement<ApplicationRow, [string, string]>('application-get', `select ${columns} from $schema.application ${alive}`)
-    this.#record = db.statement<ApplicationRecord, [string, string]>('application-record',
-      `select ${columns}, container_deployment_id from $schema.application ${alive}`)
-    this.#owner = db.statement<{ projectId: string }, [string]>('application-owner',
-      'select project_id as "projectId" from $schema.application where id = $1 and deleting_at is null')
-    const listed = 'from $schema.application where project_id = $1 and deleting_at is null and parent_application_id is null'
-    this.#list = db.statement<ApplicationRow, [string, number, number]>('application-list',
-      `select ${columns} ${listed} order by created_at desc, id desc limit $2 offset $3`)
-    this.#count = db.statement<{ total: number }, [string]>('application-count', `select count(*) as total ${listed}`)
+  constructor(private readonly db: Database) {
+    this.#get = db.statement<ApplicationRow, [string, string]>(
+      'application-get',
+      `select ${columns} from $schema.application ${alive}`
+    )
+    this.#record = db.statement<ApplicationRecord, [string, string]>(
+      'application-record',
+      `select ${columns}, container_deployment_id from $schema.application ${alive}`
+    )
+    this.#owner = db.statement<{ projectId: string }, [string]>(
+      'application-owner',
+      'select project_id as "projectId" from $schema.application where id = $1 and deleting_at is null'
+    )
+    const listed =
+      'from $schema.application where project_id = $1 and deleting_at is null and parent_application_id is null'
+    this.#list = db.statement<ApplicationRow, [string, number, number]>(
+      'application-list',
+      `select ${columns} ${listed} order by created_at desc, id desc limit $2 offset $3`
+    )
+    this.#count = db.statement<{ total: number }, [string]>(
+      'application-count',
+      `select count(*) as total ${listed}`
+    )
   }
 
-  async get (projectId: ProjectId, id: string, tx?: Tx): Promise<ApplicationRow | undefined> {
+  async get(projectId: ProjectId, id: string, tx?: Tx): Promise<ApplicationRow | undefined> {
     return (await this.#get([projectId, id], tx))[0]
   }
 
   /** As `get`, with the deployment whose container is the running one. */
-  async record (projectId: ProjectId, id: string): Promise<ApplicationRecord | undefined> {
+  async record(projectId: ProjectId, id: string): Promise<ApplicationRecord | undefined> {
     return (await this.#record([projectId, id]))[0]
   }
 
-  async ownerOf (id: string): Promise<{ projectId: string } | undefined> {
+  async ownerOf(id: string): Promise<{ projectId: string } | undefined> {
     return (await this.#owner([id]))[0]
   }
 
   /** As `get`, and nobody else changes it until `tx` ends. */
-  async hold (projectId: ProjectId, id: string, tx: Tx): Promise<ApplicationRow | undefined> {
-    const [row] = await this.#db.sql<ApplicationRow>(
-      `select ${columns} from $schema.application where project_id = ? and id = ? and deleting_at is null for no key update`, [projectId, id], tx)
+  async hold(projectId: ProjectId, id: string, tx: Tx): Promise<ApplicationRow | undefined> {
+    const [row] = await this.db.sql<ApplicationRow>(
+      `select ${columns} from $schema.application where project_id = ? and id = ? and deleting_at is null for no key update`,
+      [projectId, id],
+      tx
+    )
     return row
   }
 
-  async secrets (projectId: ProjectId, id: string): Promise<SealedSecrets | undefined> {
-    const [row] = await this.#db.sql<SealedSecrets>(
-      'select git_token, webhook_secret, registry_password from $schema.application where project_id = ? and id = ? and deleting_at is null', [projectId, id])
+  async secrets(projectId: ProjectId, id: string): Promise<SealedSecrets | undefined> {
+    const [row] = await this.db.sql<SealedSecrets>(
+      'select git_token, webhook_secret, registry_password from $schema.application where project_id = ? and id = ? and deleting_at is null',
+      [projectId, id]
+    )
     return row
   }
 
   /** Newest first, without previews, with the count of all. */
-  async list (projectId: ProjectId, page: Page): Promise<{ rows: ApplicationRow[], total: number }> {
+  async list(projectId: ProjectId, page: Page): Promise<Rows<ApplicationRow>> {
     const rows = await this.#list([projectId, page.limit, page.offset])
-    if (page.offset === 0 && rows.length < page.limit) return { rows, total: rows.length }
-    const [counted] = await this.#count([projectId])
-    return { rows, total: counted?.total ?? 0 }
+    return await countedRows(page, rows, async () => (await this.#count([projectId]))[0]?.total ?? 0)
   }
 
-  async namesOf (ids: readonly string[]): Promise<Array<{ id: string, name: string }>> {
-    return await this.#db.table<ApplicationRow>('application').select('id', 'name').whereIn('id', [...ids])
+  async namesOf(ids: readonly string[]): Promise<Array<{ id: string; name: string }>> {
+    return await this.db
+      .table<ApplicationRow>('application')
+      .select('id', 'name')
+      .whereIn('id', [...ids])
   }
 
-  async insert (application: NewApplication, tx: Tx): Promise<void> {
-    await this.#db.table<NewApplication>('application', tx).insert(application)
+  async insert(application: NewApplication, tx: Tx): Promise<void> {
+    await this.db.table<NewApplication>('application', tx).insert(application)
   }
 
-  async update (projectId: ProjectId, id: string, changes: ApplicationChanges, tx: Tx): Promise<void> {
-    await this.#db.table('application', tx).where({ project_id: projectId, id }).whereNull('deleting_at').update(changes)
+  async update(projectId: ProjectId, id: string, changes: ApplicationChanges, tx: Tx): Promise<void> {
+    await this.db
+      .table('application', tx)
+      .where({ project_id: projectId, id })
+      .whereNull('deleting_at')
+      .update(changes)
   }
 
-  async hasPreviews (projectId: ProjectId, id: string): Promise<boolean> {
-    const rows = await this.#db.sql(
-      'select 1 from $schema.application where project_id = ? and parent_application_id = ? and deleting_at is null limit 1', [projectId, id])
+  async hasPreviews(projectId: ProjectId, id: string): Promise<boolean> {
+    const rows = await this.db.sql(
+      'select 1 from $schema.application where project_id = ? and parent_application_id = ? and deleting_at is null limit 1',
+      [projectId, id]
+    )
     return rows.length > 0
   }
 }

@@ -1,7 +1,7 @@
 import { allow, type ChannelDeclarer } from 'busbar/sdk'
-import type { Applications } from './index.js'
+import type { Applications } from './applications.js'
 
-export function channels (channel: ChannelDeclarer<Applications>) {
+export function channels(channel: ChannelDeclarer<Applications>) {
   channel({
     name: 'container-status:{applicationId}',
     summary: 'The status of one application, whenever it changes',

@@ -1,53 +1,86 @@
 import { allow, type RouteDeclarer } from 'busbar/sdk'
-import type { Applications } from './index.js'
-import { application, healthAnswer, healthCheckBody, resourcesBody, runtimeAnswer, runtimeBody, webhookBody, webhookSecretAnswer } from './schemas.js'
+import { inApplication } from './api.js'
+import type { Applications } from './applications.js'
+import {
+  application,
+  healthAnswer,
+  healthCheckBody,
+  resourcesBody,
+  runtimeAnswer,
+  runtimeBody,
+  webhookBody,
+  webhookSecretAnswer
+} from './schemas.js'
 
 const group = 'Application Resources'
 const one = '/api/projects/:projectId/applications/:applicationId'
-const chained = { param: 'projectId', chain: { applicationId: 'application' } } as const
 const id = { param: 'applicationId' } as const
 
 /** How the container is made and checked, and what may trigger its deploys. */
-export function configurationRoutes (route: RouteDeclarer<Applications>) {
+export function configurationRoutes(route: RouteDeclarer<Applications>) {
   route({
-    method: 'GET', url: `${one}/health`, group, summary: 'Get Health',
-    access: allow.token('read', { project: chained }),
+    method: 'GET',
+    url: `${one}/health`,
+    group,
+    summary: 'Get Health',
+    access: allow.token('read', { project: inApplication }),
     schema: { response: { 200: healthAnswer } },
-    handler: async ({ project, params }, { applications }) => await applications.health(project, params.applicationId)
+    handler: async ({ project, params }, { applications }) =>
+      await applications.health(project, params.applicationId)
   })
   route({
-    method: 'PUT', url: `${one}/health-check`, group, summary: 'Set Health Check',
-    access: allow.token('write', { project: chained }),
+    method: 'PUT',
+    url: `${one}/health-check`,
+    group,
+    summary: 'Set Health Check',
+    access: allow.token('write', { project: inApplication }),
     schema: { body: healthCheckBody, response: { 200: application } },
     audit: { action: 'set_health_check', resource: 'application', id },
-    handler: async ({ project, params, body }, { applications }) => await applications.setHealthCheck(project, params.applicationId, body)
+    handler: async ({ project, params, body }, { applications }) =>
+      await applications.setHealthCheck(project, params.applicationId, body)
   })
   route({
-    method: 'PUT', url: `${one}/resources`, group, summary: 'Set Resources',
-    access: allow.token('write', { project: chained }),
+    method: 'PUT',
+    url: `${one}/resources`,
+    group,
+    summary: 'Set Resources',
+    access: allow.token('write', { project: inApplication }),
     schema: { body: resourcesBody, response: { 200: application } },
     audit: { action: 'set_resources', resource: 'application', id },
-    handler: async ({ project, params, body }, { applications }) => await applications.setResources(project, params.applicationId, body)
+    handler: async ({ project, params, body }, { applications }) =>
+      await applications.setResources(project, params.applicationId, body)
   })
   route({
-    method: 'PUT', url: `${one}/runtime`, group, summary: 'Update Runtime',
-    access: allow.token('write', { project: chained }),
+    method: 'PUT',
+    url: `${one}/runtime`,
+    group,
+    summary: 'Update Runtime',
+    access: allow.token('write', { project: inApplication }),
     schema: { body: runtimeBody, response: { 200: runtimeAnswer } },
     audit: { action: 'update_application_runtime', resource: 'application', id },
-    handler: async ({ project, params, body }, { applications }) => await applications.setRuntime(project, params.applicationId, body)
+    handler: async ({ project, params, body }, { applications }) =>
+      await applications.setRuntime(project, params.applicationId, body)
   })
   route({
-    method: 'PUT', url: `${one}/webhook`, group: 'Application Deployments', summary: 'Update Webhook',
-    access: allow.token('write', { project: chained }),
+    method: 'PUT',
+    url: `${one}/webhook`,
+    group: 'Application Deployments',
+    summary: 'Update Webhook',
+    access: allow.token('write', { project: inApplication }),
     schema: { body: webhookBody, response: { 200: application } },
     audit: { action: 'update_application_webhook', resource: 'application', id },
-    handler: async ({ project, params, body }, { applications }) => await applications.setWebhook(project, params.applicationId, body)
+    handler: async ({ project, params, body }, { applications }) =>
+      await applications.setWebhook(project, params.applicationId, body)
   })
   route({
-    method: 'GET', url: `${one}/webhook/reveal`, group: 'Application Deployments', summary: 'Reveal Webhook Secret',
-    access: allow.session({ project: chained }),
+    method: 'GET',
+    url: `${one}/webhook/reveal`,
+    group: 'Application Deployments',
+    summary: 'Reveal Webhook Secret',
+    access: allow.session({ project: inApplication }),
     schema: { response: { 200: webhookSecretAnswer } },
     audit: { action: 'reveal_webhook_secret', resource: 'application', id },
-    handler: async ({ project, params }, { applications }) => await applications.revealWebhookSecret(project, params.applicationId)
+    handler: async ({ project, params }, { applications }) =>
+      await applications.revealWebhookSecret(project, params.applicationId)
   })
 }

@@ -1,16 +1,16 @@
 import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
-import type { Bus, Clock, Contributions, ProjectId } from 'busbar/sdk'
-import type { ApplicationLifecycle } from './api.js'
+import { type Bus, bounded, type Clock, type Contributions, type ProjectId } from 'busbar/sdk'
+import { type ApplicationLifecycle, contributionLimitMs } from './api.js'
 import type { ApplicationStore } from './application-store.js'
 import type { DeployStore } from './deploy-store.js'
-import { passGates, type Gates } from './gates.js'
+import { type Gates, passGates } from './gates.js'
 import { problems } from './problems.js'
 import type { StatusBoard } from './status-board.js'
 import { lookAgain } from './status-follower.js'
 
 export const stopGraceSeconds = 30
 
-export interface ContainerControlParts {
+interface ContainerControlParts {
   readonly store: ApplicationStore
   readonly deploys: DeployStore
   readonly board: StatusBoard
@@ -23,25 +23,21 @@ export interface ContainerControlParts {
 
 /** Start, stop and restart: they act on the container that exists and read no configuration. */
 export class ContainerControl {
-  readonly #parts: ContainerControlParts
+  constructor(private readonly parts: ContainerControlParts) {}
 
-  constructor (parts: ContainerControlParts) {
-    this.#parts = parts
-  }
-
-  async start (projectId: ProjectId, id: string): Promise<void> {
+  async start(projectId: ProjectId, id: string): Promise<void> {
     const { runtime, container } = await this.#locate(projectId, id)
     if (container.status !== 'running') await runtime.start(container.id)
     await this.#started(id, container.id)
   }
 
-  async stop (projectId: ProjectId, id: string): Promise<void> {
+  async stop(projectId: ProjectId, id: string): Promise<void> {
     const { runtime, container } = await this.#locate(projectId, id)
     await runtime.stop(container.id, stopGraceSeconds)
     await this.#stopped(id)
   }
 
-  async restart (projectId: ProjectId, id: string): Promise<void> {
+  async restart(projectId: ProjectId, id: string): Promise<void> {
     const { runtime, container } = await this.#locate(projectId, id)
     await runtime.stop(container.id, stopGraceSeconds)
     await this.#stopped(id)
@@ -49,8 +45,11 @@ export class ContainerControl {
     await this.#started(id, container.id)
   }
 
-  async #locate (projectId: ProjectId, id: string): Promise<{ runtime: ContainerRuntime, container: ContainerState }> {
-    const { store, gates, runtime: engine } = this.#parts
+  async #locate(
+    projectId: ProjectId,
+    id: string
+  ): Promise<{ runtime: ContainerRuntime; container: ContainerState }> {
+    const { store, gates, runtime: engine } = this.parts
     const application = await store.record(projectId, id)
     if (application === undefined) throw problems.notFound({ applicationId: id })
     const runtime = engine.get()
@@ -59,27 +58,36 @@ export class ContainerControl {
     const containers = await runtime.list({ applicationId: id })
     // The record decides; the name only speaks where there is none yet.
     const current = application.container_deployment_id
-    const container = containers.find(({ owner }) => current !== null && owner.deploymentId === current) ??
+    const container =
+      containers.find(({ owner }) => current !== null && owner.deploymentId === current) ??
       containers.find(({ name }) => name === application.slug)
     if (container === undefined) throw problems.noContainer({ slug: application.slug })
     return { runtime, container }
   }
 
-  async #started (id: string, containerId: string): Promise<void> {
-    const { lifecycle, bus } = this.#parts
-    for (const { value } of lifecycle.entries()) await value.started(id, containerId)
+  async #started(id: string, containerId: string): Promise<void> {
+    const { lifecycle, bus } = this.parts
+    for (const { value, plugin } of lifecycle.entries())
+      await bounded(() => value.started(id, containerId), {
+        ms: contributionLimitMs,
+        what: `the plugin "${plugin}", told of a start,`
+      })
     await this.#set(id, 'running')
     // It may have ended again before the row said that it runs.
     await bus.signal(lookAgain, id)
   }
 
-  async #stopped (id: string): Promise<void> {
-    for (const { value } of this.#parts.lifecycle.entries()) await value.stopped(id)
+  async #stopped(id: string): Promise<void> {
+    for (const { value, plugin } of this.parts.lifecycle.entries())
+      await bounded(() => value.stopped(id), {
+        ms: contributionLimitMs,
+        what: `the plugin "${plugin}", told of a stop,`
+      })
     await this.#set(id, 'stopped')
   }
 
-  async #set (id: string, status: 'running' | 'stopped'): Promise<void> {
-    const { board, deploys, clock } = this.#parts
+  async #set(id: string, status: 'running' | 'stopped'): Promise<void> {
+    const { board, deploys, clock } = this.parts
     await board.set(id, status)
     await deploys.markActive(id, clock.now())
   }

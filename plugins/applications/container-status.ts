@@ -2,28 +2,44 @@ import type { ContainerState } from 'busbar/api/runtime-docker'
 import type { ApplicationStatus } from './api.js'
 
 /** What an event of the engine says about the one container that counts. */
-export interface StatusEvent {
+interface StatusEvent {
   readonly action: 'start' | 'restart' | 'stop' | 'die' | 'oom' | 'healthy' | 'unhealthy' | 'destroy'
   readonly exitCode: number | null
 }
 
 /** The application's status after an event of its current container. */
-export function statusAfter (current: ApplicationStatus, { action, exitCode }: StatusEvent): ApplicationStatus {
+export function statusAfter(
+  current: ApplicationStatus,
+  { action, exitCode }: StatusEvent
+): ApplicationStatus {
   switch (action) {
     case 'start':
     case 'restart':
-    case 'healthy': return 'running'
-    case 'stop': return 'stopped'
-    case 'oom': return 'error'
-    case 'unhealthy': return current === 'running' ? 'unhealthy' : current
-    case 'die': return current === 'stopped' || current === 'error' ? current : statusOfExit(exitCode)
-    case 'destroy': return current
+    case 'healthy':
+      return 'running'
+    case 'stop':
+      return 'stopped'
+    case 'oom':
+      return 'error'
+    case 'unhealthy':
+      return current === 'running' ? 'unhealthy' : current
+    case 'die':
+      return current === 'stopped' || current === 'error' ? current : statusOfExit(exitCode)
+    case 'destroy':
+      return current
   }
 }
 
 /** The application's status after a check of its container that is not the engine's. */
-export const statusAfterCheck = (current: ApplicationStatus, health: 'healthy' | 'unhealthy'): ApplicationStatus =>
-  health === 'unhealthy' && current === 'running' ? 'unhealthy' : health === 'healthy' && current === 'unhealthy' ? 'running' : current
+export const statusAfterCheck = (
+  current: ApplicationStatus,
+  health: 'healthy' | 'unhealthy'
+): ApplicationStatus =>
+  health === 'unhealthy' && current === 'running'
+    ? 'unhealthy'
+    : health === 'healthy' && current === 'unhealthy'
+      ? 'running'
+      : current
 
 /** 129 to 192 are deaths by a signal: somebody wanted the end. */
 const statusOfExit = (code: number | null): ApplicationStatus =>
@@ -34,16 +50,25 @@ const healthOf = (current: ApplicationStatus, health: ContainerState['health']):
   health === 'unhealthy' || (health === null && current === 'unhealthy') ? 'unhealthy' : 'running'
 
 /** The status that fits what the engine holds; undefined: the container is gone. */
-export function statusOf (current: ApplicationStatus, container: Pick<ContainerState, 'status' | 'exitCode' | 'oomKilled' | 'health'> | undefined): ApplicationStatus {
+export function statusOf(
+  current: ApplicationStatus,
+  container: Pick<ContainerState, 'status' | 'exitCode' | 'oomKilled' | 'health'> | undefined
+): ApplicationStatus {
   switch (container?.status) {
-    case undefined: return statusAfter(current, { action: 'die', exitCode: null })
-    case 'running': return healthOf(current, container?.health ?? null)
+    case undefined:
+      return statusAfter(current, { action: 'die', exitCode: null })
+    case 'running':
+      return healthOf(current, container?.health ?? null)
     case 'exited':
-    case 'dead': return container?.oomKilled === true && current !== 'stopped' ? 'error' : statusAfter(current, { action: 'die', exitCode: container?.exitCode ?? null })
+    case 'dead':
+      return container?.oomKilled === true && current !== 'stopped'
+        ? 'error'
+        : statusAfter(current, { action: 'die', exitCode: container?.exitCode ?? null })
     // On its way somewhere: an event will tell.
     case 'created':
     case 'paused':
     case 'restarting':
-    case 'removing': return current
+    case 'removing':
+      return current
   }
 }

@@ -1,12 +1,16 @@
-import type { Contributions } from 'busbar/sdk'
+import { bounded, type Contributions } from 'busbar/sdk'
+import { contributionLimitMs } from './api.js'
 import { problems } from './problems.js'
 
 export type Gates = Contributions<{ refuses(applicationId: string): Promise<string | null> }>
 
 /** Throws a 409 with the reason when somebody is at work on the application. */
-export async function passGates (gates: Gates, applicationId: string): Promise<void> {
-  for (const { value } of gates.entries()) {
-    const reason = await value.refuses(applicationId)
+export async function passGates(gates: Gates, applicationId: string): Promise<void> {
+  for (const { value, plugin } of gates.entries()) {
+    const reason = await bounded(() => value.refuses(applicationId), {
+      ms: contributionLimitMs,
+      what: `the gate of the plugin "${plugin}"`
+    })
     if (reason !== null) throw problems.busy({ reason })
   }
 }

@@ -5,16 +5,30 @@ export const problems = problemTable({
   projectGone: [404, 'E_APPLICATION_PROJECT_GONE', 'project {projectId} does not exist'],
   invalid: [400, 'E_APPLICATION_INVALID', '{field} {reason}'],
   invalidBranch: [400, 'E_APPLICATION_BRANCH', 'invalid branch name'],
-  tokenNeeded: [400, 'E_APPLICATION_TOKEN_NEEDED',
-    'git_token must be sent again: source_repo moves from {from} to {to}, and a stored token is never sent to another host (null drops it)'],
-  credentialsNeeded: [400, 'E_APPLICATION_CREDENTIALS_NEEDED',
-    'registry_password must be sent again: source_image moves from the registry {from} to {to}, and a stored password is never sent to another host (null drops it)'],
+  tokenNeeded: [
+    400,
+    'E_APPLICATION_TOKEN_NEEDED',
+    'git_token must be sent again: source_repo moves from {from} to {to}, and a stored token is never sent to another host (null drops it)'
+  ],
+  credentialsNeeded: [
+    400,
+    'E_APPLICATION_CREDENTIALS_NEEDED',
+    'registry_password must be sent again: source_image moves from the registry {from} to {to}, and a stored password is never sent to another host (null drops it)'
+  ],
   sameType: [400, 'E_APPLICATION_SAME_TYPE', 'type is {type} already; change-source takes the other one'],
-  hasPreviews: [409, 'E_APPLICATION_HAS_PREVIEWS', 'the application has preview environments; delete them before its source is changed'],
+  hasPreviews: [
+    409,
+    'E_APPLICATION_HAS_PREVIEWS',
+    'the application has preview environments; delete them before its source is changed'
+  ],
   busy: [409, 'E_APPLICATION_BUSY', '{reason}'],
   noContainer: [409, 'E_APPLICATION_NO_CONTAINER', 'application {slug} has no container; deploy it first'],
   runtimeOff: [503, 'E_PLUGIN_OFF', 'the plugin "runtime-docker" is off; turn it on to work with containers'],
-  noWebhookSecret: [404, 'E_APPLICATION_NO_WEBHOOK_SECRET', 'the application has no webhook secret; set one with PUT …/webhook']
+  noWebhookSecret: [
+    404,
+    'E_APPLICATION_NO_WEBHOOK_SECRET',
+    'the application has no webhook secret; set one with PUT …/webhook'
+  ]
 })
 
 /** A 400 about one field, which its details name too. */

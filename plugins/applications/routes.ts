@@ -1,58 +1,75 @@
-import { allow, list, readPage, reply, type RouteDeclarer, wholeList } from 'busbar/sdk'
+import { allow, type RouteDeclarer } from 'busbar/sdk'
 import { actionRoutes } from './action-routes.js'
+import { inApplication } from './api.js'
+import type { Applications } from './applications.js'
 import { configurationRoutes } from './configuration-routes.js'
-import type { Applications } from './index.js'
-import { application, changeSourceBody, createBody, deletedAnswer, listQuery, updateBody } from './schemas.js'
+import { application, changeSourceBody, createBody, deletedAnswer, updateBody } from './schemas.js'
 
 const group = 'Applications'
 const all = '/api/projects/:projectId/applications'
 const one = `${all}/:applicationId` as const
 const inProject = { param: 'projectId' } as const
-const chained = { param: 'projectId', chain: { applicationId: 'application' } } as const
-const ownersOnly = { ...chained, owner: true } as const
+const ownersOnly = { ...inApplication, owner: true } as const
 const id = { param: 'applicationId' } as const
 
-export function routes (route: RouteDeclarer<Applications>) {
-  route({
-    method: 'GET', url: all, group, summary: 'Get Applications',
+export function routes(route: RouteDeclarer<Applications>) {
+  route.list({
+    url: all,
+    group,
+    summary: 'Get Applications',
+    items: application,
     access: allow.token('read', { project: inProject }),
-    schema: { query: listQuery, response: { 200: list(application) } },
-    handler: async ({ project, query }, { applications }) => {
-      const { rows, total } = await applications.list(project, readPage(query, wholeList))
-      return reply(200, rows, { headers: { 'X-Total-Count': String(total) } })
-    }
+    handler: async ({ project, page }, { applications }) => await applications.list(project, page)
   })
   route({
-    method: 'POST', url: all, group, summary: 'Create Application', idempotent: true,
+    method: 'POST',
+    url: all,
+    group,
+    summary: 'Create Application',
+    idempotent: true,
     access: allow.token('write', { project: inProject }),
     schema: { body: createBody, response: { 201: application } },
     audit: { action: 'create_application', resource: 'application', id: { result: 'id' } },
-    handler: async ({ project, body, caller }, { applications }) => await applications.create(project, body, caller.user.id)
+    handler: async ({ project, body, caller }, { applications }) =>
+      await applications.create(project, body, caller.user.id)
   })
   route({
-    method: 'GET', url: one, group, summary: 'Get Application',
-    access: allow.token('read', { project: chained }),
+    method: 'GET',
+    url: one,
+    group,
+    summary: 'Get Application',
+    access: allow.token('read', { project: inApplication }),
     schema: { response: { 200: application } },
-    handler: async ({ project, params }, { applications }) => await applications.get(project, params.applicationId)
+    handler: async ({ project, params }, { applications }) =>
+      await applications.get(project, params.applicationId)
   })
   route({
-    method: 'PUT', url: one, group, summary: 'Update Application',
-    access: allow.token('write', { project: chained }),
+    method: 'PUT',
+    url: one,
+    group,
+    summary: 'Update Application',
+    access: allow.token('write', { project: inApplication }),
     schema: { body: updateBody, response: { 200: application } },
     audit: { action: 'update_application', resource: 'application', id },
     handler: async ({ project, params, body, caller }, { applications }) =>
       await applications.update(project, params.applicationId, body, caller.user.id)
   })
   route({
-    method: 'DELETE', url: one, group, summary: 'Delete Application',
+    method: 'DELETE',
+    url: one,
+    group,
+    summary: 'Delete Application',
     access: allow.session({ project: ownersOnly }),
     schema: { response: { 200: deletedAnswer } },
     audit: { action: 'delete_application', resource: 'application', id },
     handler: async ({ project, params }, { removal }) => await removal.delete(project, params.applicationId)
   })
   route({
-    method: 'POST', url: `${one}/change-source`, group, summary: 'Change Application Source',
-    access: allow.token('write', { project: chained }),
+    method: 'POST',
+    url: `${one}/change-source`,
+    group,
+    summary: 'Change Application Source',
+    access: allow.token('write', { project: inApplication }),
     schema: { body: changeSourceBody, response: { 200: application } },
     audit: { action: 'change_application_source', resource: 'application', id },
     handler: async ({ project, params, body, caller }, { applications }) =>

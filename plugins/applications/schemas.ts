@@ -1,4 +1,15 @@
-import { maybe, nullable, object, oneOf, pagingQuery, statusResponse, text, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+import {
+  maybe,
+  nullable,
+  object,
+  oneOf,
+  type Static,
+  statusResponse,
+  Type,
+  text,
+  timestamp,
+  uuid
+} from 'busbar/sdk'
 
 const string = Type.String()
 const integer = Type.Integer()
@@ -69,7 +80,9 @@ const cores = Type.Number({ minimum: 0, maximum: 1024 })
 const bytes = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 /** The password may be a key file of several lines, or a token of some thousand characters. */
 const registry = {
-  registry_username: maybe(nullable(Type.String({ maxLength: 255, pattern: '^[^\\u0000-\\u001f\\u007f:]*$' }))),
+  registry_username: maybe(
+    nullable(Type.String({ maxLength: 255, pattern: '^[^\\u0000-\\u001f\\u007f:]*$' }))
+  ),
   registry_password: maybe(nullable(text({ max: 16_384 })))
 }
 const startCommand = maybe(nullable(text({ max: 4000 })))
@@ -150,7 +163,10 @@ export type HealthCheckBody = Static<typeof healthCheckBody>
 export const resourcesBody = object({ cpu_limit: maybe(cores), memory_limit: maybe(bytes) })
 export type ResourcesBody = Static<typeof resourcesBody>
 
-export const runtimeBody = object({ container_caps: maybe(oneOf(['minimal', 'standard'])), readonly_rootfs: maybe(Type.Boolean()) })
+export const runtimeBody = object({
+  container_caps: maybe(oneOf(['minimal', 'standard'])),
+  readonly_rootfs: maybe(Type.Boolean())
+})
 export type RuntimeBody = Static<typeof runtimeBody>
 export const runtimeAnswer = object({ container_caps: string, readonly_rootfs: Type.Boolean() })
 
@@ -169,5 +185,4 @@ export const healthAnswer = object({
   checked_at: nullable(timestamp())
 })
 
-export const listQuery = object(pagingQuery)
 export const deletedAnswer = statusResponse

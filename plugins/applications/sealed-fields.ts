@@ -5,22 +5,18 @@ type Column = 'git_token' | 'webhook_secret' | 'registry_password'
 
 /** The secrets of an application, each bound to its column and row. */
 export class SealedFields {
-  readonly #secrets: Secrets
+  constructor(private readonly secrets: Secrets) {}
 
-  constructor (secrets: Secrets) {
-    this.#secrets = secrets
+  seal(column: Column, applicationId: string, plaintext: string): string {
+    return this.secrets.seal(plaintext, { table: 'application', column, row: applicationId })
   }
 
-  seal (column: Column, applicationId: string, plaintext: string): string {
-    return this.#secrets.seal(plaintext, { table: 'application', column, row: applicationId })
-  }
-
-  open (column: Column, applicationId: string, sealed: string): string {
-    return this.#secrets.open(sealed, { table: 'application', column, row: applicationId })
+  open(column: Column, applicationId: string, sealed: string): string {
+    return this.secrets.open(sealed, { table: 'application', column, row: applicationId })
   }
 
   /** A new push secret: 32 random bytes in hex. */
-  newWebhookSecret (applicationId: string): string {
+  newWebhookSecret(applicationId: string): string {
     return this.seal('webhook_secret', applicationId, randomBytes(32).toString('hex'))
   }
 }

@@ -10,7 +10,7 @@ export const lookAgain = 'look-again'
 const offPollMs = 1_000
 const longestBackOffMs = 30_000
 
-export interface StatusFollowerParts {
+interface StatusFollowerParts {
   readonly store: DeployStore
   readonly board: StatusBoard
   readonly bus: Bus
@@ -21,24 +21,28 @@ export interface StatusFollowerParts {
 
 /** Keeps every application's status true to its current container, for as long as one process lives. */
 export class StatusFollower {
-  readonly #parts: StatusFollowerParts
+  constructor(private readonly parts: StatusFollowerParts) {}
 
-  constructor (parts: StatusFollowerParts) {
-    this.#parts = parts
-  }
-
-  async run (signal: AbortSignal): Promise<void> {
-    const { bus, clock, log, runtime } = this.#parts
+  async run(signal: AbortSignal): Promise<void> {
+    const { bus, clock, log, runtime } = this.parts
     const stopListening = bus.onSignal(lookAgain, id => {
-      this.#look(id).catch((error: unknown) => log.warn({ err: error, applicationId: id }, 'the container could not be looked at'))
+      this.#look(id).catch((error: unknown) =>
+        log.warn({ err: error, applicationId: id }, 'the container could not be looked at')
+      )
     })
     try {
-      for (let failures = 0; !signal.aborted;) {
+      for (let failures = 0; !signal.aborted; ) {
         const engine = runtime.get()
         if (engine === undefined) failures = 0
         else {
-          await this.#follow(engine, signal, () => { failures = 0 }).catch((error: unknown) => {
-            if (!signal.aborted) log.warn({ err: error }, 'the events of the engine ended; statuses are compared again when it answers')
+          await this.#follow(engine, signal, () => {
+            failures = 0
+          }).catch((error: unknown) => {
+            if (!signal.aborted)
+              log.warn(
+                { err: error },
+                'the events of the engine ended; statuses are compared again when it answers'
+              )
           })
           failures++
         }
@@ -51,7 +55,7 @@ export class StatusFollower {
     }
   }
 
-  async #follow (engine: ContainerRuntime, signal: AbortSignal, onAnswer: () => void): Promise<void> {
+  async #follow(engine: ContainerRuntime, signal: AbortSignal, onAnswer: () => void): Promise<void> {
     // Every connection begins with a `resync`, so nothing that happened before it is missed.
     for await (const event of engine.events(signal)) {
       if (event.kind === 'resync') await this.#compareAll(engine)
@@ -60,30 +64,38 @@ export class StatusFollower {
     }
   }
 
-  async #apply (event: Extract<ContainerEvent, { kind: 'container' }>): Promise<void> {
+  async #apply(event: Extract<ContainerEvent, { kind: 'container' }>): Promise<void> {
     const { applicationId, deploymentId } = event.owner
     if (applicationId === undefined || deploymentId === undefined) return
     for (let attempt = 0; attempt < 3; attempt++) {
-      const row = await this.#parts.store.followed(applicationId)
+      const row = await this.parts.store.followed(applicationId)
       // A container that is draining, or not proven yet, says nothing about the application.
       if (row?.container_deployment_id !== deploymentId) return
       const status = statusAfter(row.status, event)
-      if (status === row.status || await this.#parts.board.follow([{ ...row, was: row.status, status }])) return
+      if (status === row.status || (await this.parts.board.follow([{ ...row, was: row.status, status }])))
+        return
     }
   }
 
-  async #compareAll (engine: ContainerRuntime): Promise<void> {
-    const { store, board } = this.#parts
+  async #compareAll(engine: ContainerRuntime): Promise<void> {
+    const { store, board } = this.parts
     const rows = await store.allFollowed()
-    const containers = new Map((await engine.list({})).map(one => [`${one.owner.applicationId ?? ''}/${one.owner.deploymentId ?? ''}`, one]))
-    await board.follow(rows.flatMap(row => {
-      const status = statusOf(row.status, containers.get(`${row.id}/${row.container_deployment_id}`))
-      return status === row.status ? [] : [{ ...row, was: row.status, status }]
-    }))
+    const containers = new Map(
+      (await engine.list({})).map(one => [
+        `${one.owner.applicationId ?? ''}/${one.owner.deploymentId ?? ''}`,
+        one
+      ])
+    )
+    await board.follow(
+      rows.flatMap(row => {
+        const status = statusOf(row.status, containers.get(`${row.id}/${row.container_deployment_id}`))
+        return status === row.status ? [] : [{ ...row, was: row.status, status }]
+      })
+    )
   }
 
-  async #look (applicationId: string): Promise<void> {
-    const { store, board, runtime } = this.#parts
+  async #look(applicationId: string): Promise<void> {
+    const { store, board, runtime } = this.parts
     const engine = runtime.get()
     const row = await store.followed(applicationId)
     if (engine === undefined || row === undefined) return

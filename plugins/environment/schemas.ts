@@ -1,7 +1,7 @@
-import { maybe, object, nullable, pagingQuery, statusResponse, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+import { maybe, nullable, object, type Static, statusResponse, Type, timestamp, uuid } from 'busbar/sdk'
 
 /** How many variables one project or one application may have. */
-export const mostVariables = 500
+const mostVariables = 500
 /** Of one value, in UTF-8. */
 export const mostValueBytes = 64 * 1024
 /** Of the whole set: no process can be started with more than about 2 MiB of environment anyway. */
@@ -29,4 +29,3 @@ export type VariableInput = Static<typeof input>
 export const updateBody = object({ vars: Type.Array(input, { maxItems: mostVariables }) })
 export const updatedAnswer = statusResponse
 export const revealAnswer = object({ value: Type.String() })
-export const listQuery = object(pagingQuery)

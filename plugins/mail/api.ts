@@ -8,7 +8,7 @@ export interface Letter {
   readonly subject: string
   readonly paragraphs: readonly string[]
   /** A button in HTML, an address on a line of its own in text. `http:` or `https:`. */
-  readonly link?: { readonly label: string, readonly url: string }
+  readonly link?: { readonly label: string; readonly url: string }
   /** Small print below the link. */
   readonly note?: string
 }

@@ -1,6 +1,6 @@
 import type { Instance } from 'busbar/sdk'
 
-export const tlsModes = ['none', 'starttls', 'tls'] as const
+const tlsModes = ['none', 'starttls', 'tls'] as const
 export type TlsMode = (typeof tlsModes)[number]
 
 /** How mail leaves the platform. */
@@ -10,14 +10,14 @@ export interface MailSettings {
   /** `starttls` sends nothing over a connection that could not be encrypted. */
   readonly tlsMode: TlsMode
   /** Undefined: the server asks for no login. */
-  readonly login: { readonly user: string, readonly password: string } | undefined
-  readonly from: { readonly name: string, readonly address: string }
+  readonly login: { readonly user: string; readonly password: string } | undefined
+  readonly from: { readonly name: string; readonly address: string }
 }
 
 const productName = 'Busbar'
 
 /** `SMTP_*`; undefined without a host. What cannot be used is an error that names the variable. */
-export function readMailSettings (environment: Instance['environment']): MailSettings | undefined {
+export function readMailSettings(environment: Instance['environment']): MailSettings | undefined {
   const host = environment('SMTP_HOST')
   if (host === undefined) return undefined
   const user = environment('SMTP_USER')
@@ -34,13 +34,14 @@ export function readMailSettings (environment: Instance['environment']): MailSet
   })
 }
 
-function readPort (text = '587'): number {
+function readPort(text = '587'): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  if (port < 1 || port > 65_535) throw new Error(`SMTP_PORT is "${text}"; it takes a whole number from 1 to 65535`)
+  if (port < 1 || port > 65_535)
+    throw new Error(`SMTP_PORT is "${text}"; it takes a whole number from 1 to 65535`)
   return port
 }
 
-function readTlsMode (text = 'starttls'): TlsMode {
+function readTlsMode(text = 'starttls'): TlsMode {
   const mode = tlsModes.find(one => one === text)
   if (mode === undefined) throw new Error(`SMTP_TLS_MODE is "${text}"; it takes ${tlsModes.join(', ')}`)
   return mode

@@ -8,21 +8,22 @@ export interface StoredMessage {
   readonly created_at: Date
 }
 
-export interface MailStore {
-  insert(message: StoredMessage, tx: Tx): Promise<void>
-  find(id: string): Promise<StoredMessage | undefined>
-  delete(id: string): Promise<void>
-}
+export class MailStore {
+  constructor(private readonly db: Database) {}
 
-export function createMailStore (database: Database): MailStore {
-  const messages = (tx?: Tx) => database.table<StoredMessage>('message', tx)
-  return Object.freeze<MailStore>({
-    async insert (message, tx) {
-      await messages(tx).insert(message)
-    },
-    find: async id => await messages().where({ id }).first('id', 'content', 'expires_at', 'created_at'),
-    async delete (id) {
-      await messages().where({ id }).delete()
-    }
-  })
+  async insert(message: StoredMessage, tx: Tx): Promise<void> {
+    await this.#messages(tx).insert(message)
+  }
+
+  async find(id: string): Promise<StoredMessage | undefined> {
+    return await this.#messages().where({ id }).first('id', 'content', 'expires_at', 'created_at')
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.#messages().where({ id }).delete()
+  }
+
+  #messages(tx?: Tx) {
+    return this.db.table<StoredMessage>('message', tx)
+  }
 }

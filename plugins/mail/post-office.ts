@@ -5,10 +5,10 @@ import { render } from './letter.js'
 import type { MailSettings } from './mail-settings.js'
 import type { MailStore, StoredMessage } from './mail-store.js'
 import { problems } from './problems.js'
-import { MailRefused, type Envelope, type Smtp } from './smtp.js'
+import { type Envelope, MailRefused, type Smtp } from './smtp.js'
 
-export interface PostOfficeParts {
-  readonly database: Database
+interface PostOfficeParts {
+  readonly db: Database
   readonly store: MailStore
   readonly jobs: Jobs
   readonly secrets: Secrets
@@ -22,47 +22,49 @@ export interface PostOfficeParts {
 export const deliverJob = 'deliver'
 /** The last one is tried about half an hour after the first. */
 export const deliveryAttempts = 8
-export interface DeliverPayload { readonly messageId: string }
+export interface DeliverPayload {
+  readonly messageId: string
+}
 
 const addressShape = /^[^\s@<>(),:;"\\\p{Cc}]+@[^\s@<>(),:;"\\\p{Cc}]+$/u
 
 /** Takes messages in, keeps them encrypted, and sends them. */
 export class PostOffice implements Mail {
-  readonly #parts: PostOfficeParts
   /** Why the newest attempt failed; undefined after one that did not. */
   #trouble: string | undefined
 
-  constructor (parts: PostOfficeParts) {
-    this.#parts = parts
+  constructor(private readonly parts: PostOfficeParts) {}
+
+  async isOn(): Promise<boolean> {
+    return (await this.parts.settings()) !== undefined
   }
 
-  async isOn (): Promise<boolean> {
-    return await this.#parts.settings() !== undefined
-  }
-
-  async send ({ to, expiresAt, ...letter }: MailMessage, tx?: Parameters<Mail['send']>[1]): Promise<void> {
-    const { database, store, jobs, clock, secrets } = this.#parts
-    if (!await this.isOn()) throw problems.off()
+  async send({ to, expiresAt, ...letter }: MailMessage, tx?: Parameters<Mail['send']>[1]): Promise<void> {
+    const { db, store, jobs, clock, secrets } = this.parts
+    if (!(await this.isOn())) throw problems.off()
     if (to.length > 254 || !addressShape.test(to)) throw problems.recipient()
     const id = randomUUID()
     const envelope: Envelope = { id, to, ...render(letter) }
     const content = secrets.seal(JSON.stringify(envelope), placeOf(id))
-    if (tx === undefined) await database.transaction(write)
+    if (tx === undefined) await db.transaction(write)
     else await write(tx)
 
-    async function write (within: NonNullable<typeof tx>): Promise<void> {
+    async function write(within: NonNullable<typeof tx>): Promise<void> {
       await store.insert({ id, content, expires_at: expiresAt ?? null, created_at: clock.now() }, within)
       await jobs.enqueue(deliverJob, { messageId: id } satisfies DeliverPayload, {}, within)
     }
   }
 
   /** One attempt to send a message; throws when it is to be tried again. */
-  async deliver ({ messageId }: DeliverPayload, { attempt }: Pick<JobContext, 'attempt'>): Promise<void> {
-    const { store, log, clock } = this.#parts
+  async deliver({ messageId }: DeliverPayload, { attempt }: Pick<JobContext, 'attempt'>): Promise<void> {
+    const { store, log, clock } = this.parts
     const message = await store.find(messageId)
     if (message === undefined) return
     if (message.expires_at !== null && message.expires_at <= clock.now()) {
-      log.warn({ messageId, trouble: this.#trouble }, 'a mail was not sent in time: what it says counts no more')
+      log.warn(
+        { messageId, trouble: this.#trouble },
+        'a mail was not sent in time: what it says counts no more'
+      )
       await store.delete(messageId)
       return
     }
@@ -81,12 +83,12 @@ export class PostOffice implements Mail {
     await store.delete(messageId)
   }
 
-  health (): Health {
+  health(): Health {
     return this.#trouble === undefined ? { status: 'ok' } : { status: 'degraded', reason: this.#trouble }
   }
 
-  async #hand ({ id, content }: StoredMessage): Promise<void> {
-    const { settings, secrets, smtp } = this.#parts
+  async #hand({ id, content }: StoredMessage): Promise<void> {
+    const { settings, secrets, smtp } = this.parts
     const current = await settings()
     if (current === undefined) throw problems.off()
     await smtp(current, JSON.parse(secrets.open(content, placeOf(id))) as Envelope)

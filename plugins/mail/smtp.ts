@@ -10,7 +10,10 @@ export interface Envelope extends Rendered {
 
 /** Why a message was not taken. `isFinal`: this recipient will never be. */
 export class MailRefused extends Error {
-  constructor (message: string, readonly isFinal: boolean) {
+  constructor(
+    message: string,
+    readonly isFinal: boolean
+  ) {
     super(message)
     this.name = 'MailRefused'
   }
@@ -22,14 +25,17 @@ export type Smtp = (settings: MailSettings, envelope: Envelope) => Promise<void>
 const connectMs = 10_000
 const silenceMs = 30_000
 
-const security: Readonly<Record<TlsMode, { secure: boolean, ignoreTLS?: boolean, requireTLS?: boolean }>> = {
+const security: Readonly<Record<TlsMode, { secure: boolean; ignoreTLS?: boolean; requireTLS?: boolean }>> = {
   none: { secure: false, ignoreTLS: true },
   starttls: { secure: false, requireTLS: true },
   tls: { secure: true }
 }
 
 /** Over a connection of its own: mail is rare, and a connection that is kept may be dead when it is needed. */
-export const sendBySmtp: Smtp = async ({ host, port, tlsMode, login, from }, { id, to, subject, text, html }) => {
+export const sendBySmtp: Smtp = async (
+  { host, port, tlsMode, login, from },
+  { id, to, subject, text, html }
+) => {
   const transport = createTransport({
     host,
     port,
@@ -62,8 +68,15 @@ export const sendBySmtp: Smtp = async ({ host, port, tlsMode, login, from }, { i
 }
 
 /** Without the error it came from: that one may quote what was sent. */
-function explain (error: unknown, server: string): MailRefused {
-  const { code = '', responseCode = 0, message = String(error) } = error as { code?: string, responseCode?: number, message?: string }
+function explain(error: unknown, server: string): MailRefused {
+  const {
+    code = '',
+    responseCode = 0,
+    message = String(error)
+  } = error as { code?: string; responseCode?: number; message?: string }
   const isFinal = code === 'EENVELOPE' && responseCode >= 500 && responseCode < 600
-  return new MailRefused(`the mail server ${server} did not take a message: ${message.split('\n')[0] ?? ''}`, isFinal)
+  return new MailRefused(
+    `the mail server ${server} did not take a message: ${message.split('\n')[0] ?? ''}`,
+    isFinal
+  )
 }

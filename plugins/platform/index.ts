@@ -1,14 +1,12 @@
-import { builders } from 'busbar/api/builds'
-import { identity } from 'busbar/api/identity'
 import { definePlugin } from 'busbar/sdk'
 import { channels } from './channels.js'
-import { createPlatformService } from './platform-service.js'
+import { needs, startPlatform } from './platform.js'
 import { routes } from './routes.js'
 
 export default definePlugin({
   id: 'platform',
-  needs: { identity, builders },
-  start: ({ use }) => createPlatformService(use),
+  needs,
+  start: startPlatform,
   routes,
   channels
 })

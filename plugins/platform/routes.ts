@@ -1,13 +1,16 @@
-import { allow, object, Type, type RouteDeclarer } from 'busbar/sdk'
-import type { PlatformService } from './platform-service.js'
+import { allow, object, type RouteDeclarer, Type } from 'busbar/sdk'
+import type { Platform } from './platform.js'
 
 const features = object({ buildkit_available: Type.Boolean(), instance_name: Type.String() })
 
-export function routes (route: RouteDeclarer<PlatformService>): void {
+export function routes(route: RouteDeclarer<Platform>): void {
   route({
-    method: 'GET', url: '/api/features', summary: 'Get Features', group: 'Public',
+    method: 'GET',
+    url: '/api/features',
+    summary: 'Get Features',
+    group: 'Public',
     access: allow.public('the sign-in page shows the name of the instance'),
     schema: { response: { 200: features } },
-    handler: async (_request, platform) => await platform.features()
+    handler: async (_request, { platform }) => await platform.features()
   })
 }

@@ -1,11 +1,13 @@
 import type { JobDeclarer } from 'busbar/sdk'
-import type { Projects } from './index.js'
-import { teardownJob, type TeardownPayload } from './project-removal.js'
+import { type TeardownPayload, teardownJob } from './project-removal.js'
+import type { Projects } from './projects.js'
 
-export function jobs (job: JobDeclarer<Projects>) {
+export function jobs(job: JobDeclarer<Projects>) {
   job<TeardownPayload>({
     name: teardownJob,
     timeoutMs: 15 * 60_000,
-    run: async (payload, { signal }, { removal }) => { await removal.run(payload, signal) }
+    run: async (payload, { signal }, { removal }) => {
+      await removal.run(payload, signal)
+    }
   })
 }

@@ -6,7 +6,7 @@ import type { MemberRole, MemberRow } from './schemas.js'
 /** The guard remembers the members of every project that is in use. */
 const mostMembers = 200
 
-export interface MemberServiceParts {
+interface MemberServiceParts {
   readonly members: MemberStore
   readonly db: Database
   readonly clock: Clock
@@ -15,19 +15,18 @@ export interface MemberServiceParts {
 
 /** Who beside the owner has been let in to a project, and as what. */
 export class MemberService {
-  readonly #parts: MemberServiceParts
+  constructor(private readonly parts: MemberServiceParts) {}
 
-  constructor (parts: MemberServiceParts) {
-    this.#parts = parts
-  }
-
-  async list (projectId: ProjectId): Promise<MemberRow[]> {
-    return await this.#parts.members.list(projectId)
+  async list(projectId: ProjectId): Promise<MemberRow[]> {
+    return await this.parts.members.list(projectId)
   }
 
   /** An admin may be made a member too, and is one when they are no admin any more. */
-  async put (projectId: ProjectId, wanted: { readonly email: string, readonly role: MemberRole }): Promise<MemberRow> {
-    const { members, db, clock, facts } = this.#parts
+  async put(
+    projectId: ProjectId,
+    wanted: { readonly email: string; readonly role: MemberRole }
+  ): Promise<MemberRow> {
+    const { members, db, clock, facts } = this.parts
     const { role } = wanted
     return await db.transaction(async tx => {
       const ownerId = await members.hold(projectId, tx)
@@ -35,7 +34,8 @@ export class MemberService {
       const user = await members.findUser(wanted.email.trim().toLowerCase(), tx)
       if (user === undefined) throw problems.noSuchAddress()
       if (user.id === ownerId) throw problems.ownsIt()
-      if (await members.countOthers(projectId, user.id, tx) >= mostMembers) throw problems.tooMany({ most: mostMembers })
+      if ((await members.countOthers(projectId, user.id, tx)) >= mostMembers)
+        throw problems.tooMany({ most: mostMembers })
       const row = await members.put({ projectId, userId: user.id, role }, clock.now(), tx)
       if (row === undefined) throw new Error('a member was written and is not there')
       await facts.invalidate(projectId, tx)
@@ -44,8 +44,8 @@ export class MemberService {
   }
 
   /** Nothing changes for who is no member. */
-  async remove (projectId: ProjectId, userId: string): Promise<{ status: string }> {
-    const { members, db, facts } = this.#parts
+  async remove(projectId: ProjectId, userId: string): Promise<{ status: string }> {
+    const { members, db, facts } = this.parts
     await db.transaction(async tx => {
       const ownerId = await members.hold(projectId, tx)
       if (ownerId === undefined) throw problems.notFound({ projectId })

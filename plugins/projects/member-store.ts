@@ -1,56 +1,79 @@
 import type { Database, ProjectId, Tx } from 'busbar/sdk'
 import type { MemberRole, MemberRow } from './schemas.js'
 
-export interface KnownUser {
+interface KnownUser {
   readonly id: string
   readonly email: string
   readonly username: string
 }
 
 export class MemberStore {
-  readonly #db: Database
-
-  constructor (db: Database) {
-    this.#db = db
-  }
+  constructor(private readonly db: Database) {}
 
   /** The owner first, then by e-mail address. */
-  async list (projectId: ProjectId): Promise<MemberRow[]> {
-    return await this.#db.sql<MemberRow>(`
+  async list(projectId: ProjectId): Promise<MemberRow[]> {
+    return await this.db.sql<MemberRow>(
+      `
       select u.id as user_id, u.email, u.username, m.role, m.created_at from (
         select user_id, 'owner' as role, created_at from $schema.project where id = :projectId and deleting_at is null
         union all select user_id, role, created_at from $schema.member where project_id = :projectId
       ) m join identity.user u on u.id = m.user_id
-      order by m.role <> 'owner', u.email`, { projectId })
+      order by m.role <> 'owner', u.email`,
+      { projectId }
+    )
   }
 
   /** `email` as identity keeps it: in lower case. Whoever is found stays until `tx` ends. */
-  async findUser (email: string, tx: Tx): Promise<KnownUser | undefined> {
-    const [row] = await this.#db.sql<KnownUser>('select id, email, username from identity.user where email = ? for key share', [email], tx)
+  async findUser(email: string, tx: Tx): Promise<KnownUser | undefined> {
+    const [row] = await this.db.sql<KnownUser>(
+      'select id, email, username from identity.user where email = ? for key share',
+      [email],
+      tx
+    )
     return row
   }
 
   /** Who owns the project; undefined when there is none. Nobody else changes who belongs to it before `tx` ends. */
-  async hold (projectId: ProjectId, tx: Tx): Promise<string | undefined> {
-    const [row] = await this.#db.sql<{ user_id: string }>('select user_id from $schema.project where id = ? and deleting_at is null for no key update', [projectId], tx)
+  async hold(projectId: ProjectId, tx: Tx): Promise<string | undefined> {
+    const [row] = await this.db.sql<{ user_id: string }>(
+      'select user_id from $schema.project where id = ? and deleting_at is null for no key update',
+      [projectId],
+      tx
+    )
     return row?.user_id
   }
 
   /** How many members there are beside this one. */
-  async countOthers (projectId: ProjectId, userId: string, tx: Tx): Promise<number> {
-    const [row] = await this.#db.sql<{ total: number }>('select count(*) as total from $schema.member where project_id = ? and user_id <> ?', [projectId, userId], tx)
+  async countOthers(projectId: ProjectId, userId: string, tx: Tx): Promise<number> {
+    const [row] = await this.db.sql<{ total: number }>(
+      'select count(*) as total from $schema.member where project_id = ? and user_id <> ?',
+      [projectId, userId],
+      tx
+    )
     return row?.total ?? 0
   }
 
   /** Adds, or changes the role; when they became a member stays. */
-  async put (member: { readonly projectId: ProjectId, readonly userId: string, readonly role: MemberRole }, now: Date, tx: Tx): Promise<Pick<MemberRow, 'role' | 'created_at'> | undefined> {
-    const [row] = await this.#db.sql<Pick<MemberRow, 'role' | 'created_at'>>(`
+  async put(
+    member: { readonly projectId: ProjectId; readonly userId: string; readonly role: MemberRole },
+    now: Date,
+    tx: Tx
+  ): Promise<Pick<MemberRow, 'role' | 'created_at'> | undefined> {
+    const [row] = await this.db.sql<Pick<MemberRow, 'role' | 'created_at'>>(
+      `
       insert into $schema.member (project_id, user_id, role, created_at) values (:projectId, :userId, :role, :now)
-      on conflict (project_id, user_id) do update set role = excluded.role returning role, created_at`, { ...member, now }, tx)
+      on conflict (project_id, user_id) do update set role = excluded.role returning role, created_at`,
+      { ...member, now },
+      tx
+    )
     return row
   }
 
-  async remove (projectId: ProjectId, userId: string, tx: Tx): Promise<void> {
-    await this.#db.sql('delete from $schema.member where project_id = ? and user_id = ?', [projectId, userId], tx)
+  async remove(projectId: ProjectId, userId: string, tx: Tx): Promise<void> {
+    await this.db.sql(
+      'delete from $schema.member where project_id = ? and user_id = ?',
+      [projectId, userId],
+      tx
+    )
   }
 }

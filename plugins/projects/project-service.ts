@@ -1,13 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import type { Identity } from 'busbar/api/identity'
-import type { Clock, Database, Jobs, Page, Problem, ProjectFactsCache, ProjectId, Reach, Tx } from 'busbar/sdk'
+import type {
+  Clock,
+  Database,
+  Jobs,
+  Page,
+  Problem,
+  ProjectFactsCache,
+  ProjectId,
+  Reach,
+  Rows,
+  Tx
+} from 'busbar/sdk'
 import type { MemberStore } from './member-store.js'
 import { problems } from './problems.js'
-import { teardownJob } from './project-removal.js'
+import { enqueueTeardown } from './project-removal.js'
 import type { ProjectChanges, ProjectStore } from './project-store.js'
 import type { ProjectListRow, ProjectRow } from './schemas.js'
 
-export interface ProjectServiceParts {
+interface ProjectServiceParts {
   readonly store: ProjectStore
   readonly members: MemberStore
   readonly db: Database
@@ -22,43 +33,46 @@ const ownerOrAdmin = null
 
 /** The rules about projects. Who may do what has been decided by the kernel before. */
 export class ProjectService {
-  readonly #parts: ProjectServiceParts
+  constructor(private readonly parts: ProjectServiceParts) {}
 
-  constructor (parts: ProjectServiceParts) {
-    this.#parts = parts
-  }
-
-  async list (reach: Reach, page: Page): Promise<{ rows: ProjectListRow[], total: number }> {
-    const { rows, total } = await this.#parts.store.list(reach, page)
+  async list(reach: Reach, page: Page): Promise<Rows<ProjectListRow>> {
+    const { rows, total } = await this.parts.store.list(reach, page)
     return { rows: rows.map(withoutUnset), total }
   }
 
-  async get (projectId: ProjectId, { userId }: Reach): Promise<ProjectRow> {
-    return await this.#parts.store.get(projectId, userId) ?? missing(projectId)
+  async get(projectId: ProjectId, { userId }: Reach): Promise<ProjectRow> {
+    return (await this.parts.store.get(projectId, userId)) ?? missing(projectId)
   }
 
-  async create (userId: string, { name, slug }: { name: string, slug: string }): Promise<ProjectRow> {
-    const { store, clock, db } = this.#parts
+  async create(userId: string, { name, slug }: { name: string; slug: string }): Promise<ProjectRow> {
+    const { store, clock, db } = this.parts
     const id = randomUUID()
     return await db.transaction(async tx => {
-      const row = await store.insert({ id, name, slug, userId }, clock.now(), tx).catch(whenUserIsGone(problems.ownerGone))
+      const row = await store
+        .insert({ id, name, slug, userId }, clock.now(), tx)
+        .catch(whenUserIsGone(problems.ownerGone))
       if (row === undefined) throw problems.slugTaken({ slug })
       return row
     })
   }
 
-  async rename (projectId: ProjectId, { name }: { name?: string }, reach: Reach): Promise<ProjectRow> {
-    return name === undefined ? await this.get(projectId, reach) : await this.#parts.db.transaction(async tx => await this.#update(projectId, { name }, reach.userId, tx))
+  async rename(projectId: ProjectId, { name }: { name?: string }, reach: Reach): Promise<ProjectRow> {
+    return name === undefined
+      ? await this.get(projectId, reach)
+      : await this.parts.db.transaction(async tx => await this.#update(projectId, { name }, reach.userId, tx))
   }
 
-  async share (projectId: ProjectId, { shared }: { shared: boolean }): Promise<ProjectRow> {
-    return await this.#write(projectId, async tx => await this.#update(projectId, { shared }, ownerOrAdmin, tx))
+  async share(projectId: ProjectId, { shared }: { shared: boolean }): Promise<ProjectRow> {
+    return await this.#write(
+      projectId,
+      async tx => await this.#update(projectId, { shared }, ownerOrAdmin, tx)
+    )
   }
 
   /** Whoever owned it keeps nothing; a membership of the new owner has no meaning any more. */
-  async transfer (projectId: ProjectId, { user_id: userId }: { user_id: string }): Promise<ProjectRow> {
-    const { identity, members } = this.#parts
-    if (await identity.findUser(userId) === undefined) throw problems.noSuchUser({ userId })
+  async transfer(projectId: ProjectId, { user_id: userId }: { user_id: string }): Promise<ProjectRow> {
+    const { identity, members } = this.parts
+    if ((await identity.findUser(userId)) === undefined) throw problems.noSuchUser({ userId })
     // Deleted since they were found: the foreign key knows.
     return await this.#write(projectId, async tx => {
       const row = await this.#update(projectId, { user_id: userId }, ownerOrAdmin, tx)
@@ -68,29 +82,34 @@ export class ProjectService {
   }
 
   /** Why a user cannot be deleted, in a sentence; undefined when no project stands in the way. */
-  async refuseRemovalOf (userId: string): Promise<string | undefined> {
-    return sayOwned(await this.#parts.store.countOf(userId))
+  async refuseRemovalOf(userId: string): Promise<string | undefined> {
+    return sayOwned(await this.parts.store.countOf(userId))
   }
 
   /** Invisible from now on; a durable job takes everything apart. */
-  async delete (projectId: ProjectId): Promise<{ status: string }> {
-    const { store, clock, identity, jobs } = this.#parts
+  async delete(projectId: ProjectId): Promise<{ status: string }> {
+    const { store, clock, identity, jobs } = this.parts
     await this.#write(projectId, async tx => {
-      if (!await store.markDeleting(projectId, clock.now(), tx)) missing(projectId)
+      if (!(await store.markDeleting(projectId, clock.now(), tx))) missing(projectId)
       await identity.removePins(projectId, tx)
-      await jobs.enqueue(teardownJob, { projectId, round: 0 }, { key: projectId }, tx)
+      await enqueueTeardown({ jobs, store }, { projectId, round: 0 }, { tx })
     })
     return { status: 'deleted' }
   }
 
-  async #update (projectId: ProjectId, changes: ProjectChanges, caller: Reach['userId'], tx: Tx): Promise<ProjectRow> {
-    const { store, clock } = this.#parts
-    return await store.update(projectId, changes, { now: clock.now(), caller }, tx) ?? missing(projectId)
+  async #update(
+    projectId: ProjectId,
+    changes: ProjectChanges,
+    caller: Reach['userId'],
+    tx: Tx
+  ): Promise<ProjectRow> {
+    const { store, clock } = this.parts
+    return (await store.update(projectId, changes, { now: clock.now(), caller }, tx)) ?? missing(projectId)
   }
 
   /** A write of what the guard goes by: the kernel forgets what it remembers of the project, once it has committed. */
-  async #write<T> (projectId: string, run: (tx: Tx) => Promise<T>): Promise<T> {
-    const { db, facts } = this.#parts
+  async #write<T>(projectId: string, run: (tx: Tx) => Promise<T>): Promise<T> {
+    const { db, facts } = this.parts
     return await db.transaction(async tx => {
       const result = await run(tx)
       await facts.invalidate(projectId, tx)
@@ -100,18 +119,30 @@ export class ProjectService {
 }
 
 /** A project that is being deleted keeps its owner until its clean-up is done. */
-export function sayOwned ({ owned, deleting }: { readonly owned: number, readonly deleting: number }): string | undefined {
+export function sayOwned({
+  owned,
+  deleting
+}: {
+  readonly owned: number
+  readonly deleting: number
+}): string | undefined {
   if (owned === 1) return 'this user still owns 1 project: transfer or delete it first'
   if (owned > 1) return `this user still owns ${owned} projects: transfer or delete them first`
-  return deleting === 0 ? undefined : `the clean-up of ${deleting} deleted ${deleting === 1 ? 'project' : 'projects'} of this user is not done yet: try again later`
+  return deleting === 0
+    ? undefined
+    : `the clean-up of ${deleting} deleted ${deleting === 1 ? 'project' : 'projects'} of this user is not done yet: try again later`
 }
 
 /** A user who is deleted at the same moment can own nothing any more. */
-const whenUserIsGone = (problem: () => Problem) => (error: unknown): never => {
-  throw typeof error === 'object' && error !== null && 'code' in error && error.code === '23503' ? problem() : error
-}
+const whenUserIsGone =
+  (problem: () => Problem) =>
+  (error: unknown): never => {
+    throw typeof error === 'object' && error !== null && 'code' in error && error.code === '23503'
+      ? problem()
+      : error
+  }
 
-function missing (projectId: string): never {
+function missing(projectId: string): never {
   throw problems.notFound({ projectId })
 }
 

@@ -1,4 +1,13 @@
-import type { Database, Page, ProjectFacts, ProjectId, Reach, Tx } from 'busbar/sdk'
+import {
+  countedRows,
+  type Database,
+  type Page,
+  type ProjectFacts,
+  type ProjectId,
+  type Reach,
+  type Rows,
+  type Tx
+} from 'busbar/sdk'
 import type { ProjectSummary } from './api.js'
 import type { ProjectListRow, ProjectRow } from './schemas.js'
 
@@ -8,7 +17,7 @@ const roleOf = (caller: string, schema = '$schema'): string => `
   case when ${caller} is null or user_id = ${caller} then 'owner' when shared then 'editor'
   else (select role from ${schema}.member where project_id = project.id and user_id = ${caller}) end as my_role`
 
-export interface NewProject {
+interface NewProject {
   readonly id: string
   readonly name: string
   readonly slug: string
@@ -19,7 +28,6 @@ export interface NewProject {
 export type ProjectChanges = Partial<Pick<ProjectRow, 'name' | 'shared' | 'user_id'>>
 
 export class ProjectStore {
-  readonly #db: Database
   readonly #get
   readonly #facts
   readonly #find
@@ -27,15 +35,19 @@ export class ProjectStore {
   readonly #list
   readonly #count
 
-  constructor (db: Database) {
-    this.#db = db
+  constructor(private readonly db: Database) {
     const project = `${db.schema}.project`
     const seen = `${columns}, ${roleOf('$2::uuid', db.schema)}`
-    this.#get = db.statement<ProjectRow, [string, Reach['userId']]>('project-get', `select ${seen} from ${project} where id = $1 and deleting_at is null`)
-    this.#facts = db.statement<ProjectFacts, [string]>('project-facts',
+    this.#get = db.statement<ProjectRow, [string, Reach['userId']]>(
+      'project-get',
+      `select ${seen} from ${project} where id = $1 and deleting_at is null`
+    )
+    this.#facts = db.statement<ProjectFacts, [string]>(
+      'project-facts',
       `select id, user_id as "ownerId", shared, deleting_at is not null as deleting,
         coalesce((select json_object_agg(user_id, role) from ${db.schema}.member where project_id = $1), '{}') as members
-      from ${project} where id = $1`)
+      from ${project} where id = $1`
+    )
     const summary = `select id, name, slug, user_id from ${project} where id = $1 and deleting_at is null`
     this.#find = db.statement<ProjectSummary, [string]>('project-find', summary)
     // Marking for deletion updates the row: a share lock makes it wait, and lets other writers share.
@@ -43,84 +55,124 @@ export class ProjectStore {
     // `whereReachable` as one text, so that it is compiled and planned once.
     const reachable = `from ${project} where deleting_at is null
       and ($1::uuid[] is null or id = any($1)) and ($2::uuid is null or user_id = $2 or shared or id in (select project_id from ${db.schema}.member where user_id = $2))`
-    this.#list = db.statement<ProjectListRow, [Reach['pins'], Reach['userId'], number, number]>('project-list',
-      `select ${seen}, last_deployed_at ${reachable} order by created_at desc, id desc limit $3 offset $4`)
-    this.#count = db.statement<{ total: number }, [Reach['pins'], Reach['userId']]>('project-count', `select count(*) as total ${reachable}`)
+    this.#list = db.statement<ProjectListRow, [Reach['pins'], Reach['userId'], number, number]>(
+      'project-list',
+      `select ${seen}, last_deployed_at ${reachable} order by created_at desc, id desc limit $3 offset $4`
+    )
+    this.#count = db.statement<{ total: number }, [Reach['pins'], Reach['userId']]>(
+      'project-count',
+      `select count(*) as total ${reachable}`
+    )
   }
 
-  async get (projectId: ProjectId, userId: Reach['userId']): Promise<ProjectRow | undefined> {
+  async get(projectId: ProjectId, userId: Reach['userId']): Promise<ProjectRow | undefined> {
     return (await this.#get([projectId, userId]))[0]
   }
 
-  async facts (projectId: string): Promise<ProjectFacts | undefined> {
+  async facts(projectId: string): Promise<ProjectFacts | undefined> {
     return (await this.#facts([projectId]))[0]
   }
 
-  async find (projectId: string, tx?: Tx): Promise<ProjectSummary | undefined> {
+  async find(projectId: string, tx?: Tx): Promise<ProjectSummary | undefined> {
     return (await (tx === undefined ? this.#find([projectId]) : this.#findAndHold([projectId], tx)))[0]
   }
 
-  async namesOf (ids: readonly string[]): Promise<Array<{ id: string, name: string }>> {
-    return await this.#db.table<ProjectRow>('project').select('id', 'name').whereIn('id', [...ids])
+  async namesOf(ids: readonly string[]): Promise<Array<{ id: string; name: string }>> {
+    return await this.db
+      .table<ProjectRow>('project')
+      .select('id', 'name')
+      .whereIn('id', [...ids])
   }
 
   /** Newest first, with the count of all that the caller may see. */
-  async list (reach: Reach, page: Page): Promise<{ rows: ProjectListRow[], total: number }> {
+  async list(reach: Reach, page: Page): Promise<Rows<ProjectListRow>> {
     const rows = await this.#list([reach.pins, reach.userId, page.limit, page.offset])
-    if (page.offset === 0 && rows.length < page.limit) return { rows, total: rows.length }
-    const [counted] = await this.#count([reach.pins, reach.userId])
-    return { rows, total: counted?.total ?? 0 }
+    return await countedRows(
+      page,
+      rows,
+      async () => (await this.#count([reach.pins, reach.userId]))[0]?.total ?? 0
+    )
   }
 
   /** How many projects a user owns, those that are being deleted apart. */
-  async countOf (userId: string): Promise<{ readonly owned: number, readonly deleting: number }> {
-    const [row] = await this.#db.sql<{ owned: number, deleting: number }>(`
+  async countOf(userId: string): Promise<{ readonly owned: number; readonly deleting: number }> {
+    const [row] = await this.db.sql<{ owned: number; deleting: number }>(
+      `
       select cast(count(*) filter (where deleting_at is null) as int) as owned,
         cast(count(*) filter (where deleting_at is not null) as int) as deleting
-      from $schema.project where user_id = ?`, [userId])
+      from $schema.project where user_id = ?`,
+      [userId]
+    )
     return row ?? { owned: 0, deleting: 0 }
   }
 
   /** Undefined when the slug is taken. */
-  async insert (project: NewProject, now: Date, tx: Tx): Promise<ProjectRow | undefined> {
-    const [row] = await this.#db.sql<ProjectRow>(`
+  async insert(project: NewProject, now: Date, tx: Tx): Promise<ProjectRow | undefined> {
+    const [row] = await this.db.sql<ProjectRow>(
+      `
       insert into $schema.project (id, name, slug, user_id, created_at, updated_at)
       values (:id, :name, :slug, :userId, :now, :now)
-      on conflict (slug) do nothing returning ${columns}, 'owner' as my_role`, { ...project, now }, tx)
+      on conflict (slug) do nothing returning ${columns}, 'owner' as my_role`,
+      { ...project, now },
+      tx
+    )
     return row
   }
 
-  async update (projectId: ProjectId, changes: ProjectChanges, { now, caller }: { readonly now: Date, readonly caller: Reach['userId'] }, tx: Tx): Promise<ProjectRow | undefined> {
+  async update(
+    projectId: ProjectId,
+    changes: ProjectChanges,
+    { now, caller }: { readonly now: Date; readonly caller: Reach['userId'] },
+    tx: Tx
+  ): Promise<ProjectRow | undefined> {
     const { name = null, shared = null, user_id: userId = null } = changes
-    const [row] = await this.#db.sql<ProjectRow>(`
+    const [row] = await this.db.sql<ProjectRow>(
+      `
       update $schema.project set name = coalesce(:name, name), shared = coalesce(:shared, shared),
         user_id = coalesce(:userId, user_id), updated_at = :now
-      where id = :projectId and deleting_at is null returning ${columns}, ${roleOf('cast(:caller as uuid)')}`, { projectId, name, shared, userId, now, caller }, tx)
+      where id = :projectId and deleting_at is null returning ${columns}, ${roleOf('cast(:caller as uuid)')}`,
+      { projectId, name, shared, userId, now, caller },
+      tx
+    )
     return row
   }
 
-  async recordActivity (projectId: string, at: Date, tx: Tx): Promise<void> {
-    await this.#db.sql('update $schema.project set last_deployed_at = greatest(last_deployed_at, ?) where id = ?', [at, projectId], tx)
+  async recordActivity(projectId: string, at: Date, tx: Tx): Promise<void> {
+    await this.db.sql(
+      'update $schema.project set last_deployed_at = greatest(last_deployed_at, ?) where id = ?',
+      [at, projectId],
+      tx
+    )
   }
 
   /** False when it does not exist or is being deleted already. */
-  async markDeleting (projectId: ProjectId, now: Date, tx: Tx): Promise<boolean> {
-    const rows = await this.#db.sql('update $schema.project set deleting_at = ? where id = ? and deleting_at is null returning id', [now, projectId], tx)
+  async markDeleting(projectId: ProjectId, now: Date, tx: Tx): Promise<boolean> {
+    const rows = await this.db.sql(
+      'update $schema.project set deleting_at = ? where id = ? and deleting_at is null returning id',
+      [now, projectId],
+      tx
+    )
     return rows.length > 0
   }
 
-  async deleting (): Promise<string[]> {
-    const rows = await this.#db.sql<{ id: string }>('select id from $schema.project where deleting_at is not null')
+  async deleting(): Promise<string[]> {
+    const rows = await this.db.sql<{ id: string }>(
+      'select id from $schema.project where deleting_at is not null'
+    )
     return rows.map(({ id }) => id)
   }
 
-  async isDeleting (projectId: string): Promise<boolean> {
+  async isDeleting(projectId: string): Promise<boolean> {
     return (await this.facts(projectId))?.deleting ?? false
   }
 
   /** Refused by PostgreSQL while any plugin's row refers to the project. */
-  async remove (projectId: string, tx: Tx): Promise<boolean> {
-    const rows = await this.#db.sql('delete from $schema.project where id = ? and deleting_at is not null returning id', [projectId], tx)
+  async remove(projectId: string, tx: Tx): Promise<boolean> {
+    const rows = await this.db.sql(
+      'delete from $schema.project where id = ? and deleting_at is not null returning id',
+      [projectId],
+      tx
+    )
     return rows.length > 0
   }
 }

@@ -1,59 +1,86 @@
-import { allow, list, readPage, reply, type RouteDeclarer, wholeList } from 'busbar/sdk'
-import type { Projects } from './index.js'
+import { allow, type RouteDeclarer } from 'busbar/sdk'
 import { memberRoutes } from './member-routes.js'
-import { createBody, deletedAnswer, listQuery, project, projectListItem, sharingBody, transferBody, updateBody } from './schemas.js'
+import type { Projects } from './projects.js'
+import {
+  createBody,
+  deletedAnswer,
+  project,
+  projectListItem,
+  sharingBody,
+  transferBody,
+  updateBody
+} from './schemas.js'
 
 const group = 'Projects'
 const one = '/api/projects/:projectId'
 const projectRule = { param: 'projectId' } as const
 const ownersOnly = { param: 'projectId', owner: true } as const
 
-export function routes (route: RouteDeclarer<Projects>) {
-  route({
-    method: 'GET', url: '/api/projects', group, summary: 'Get Projects',
+export function routes(route: RouteDeclarer<Projects>) {
+  route.list({
+    url: '/api/projects',
+    group,
+    summary: 'Get Projects',
+    items: projectListItem,
     access: allow.token('read', { project: 'filtered' }),
-    schema: { query: listQuery, response: { 200: list(projectListItem) } },
-    handler: async ({ reach, query }, { projects }) => {
-      const { rows, total } = await projects.list(reach, readPage(query, wholeList))
-      return reply(200, rows, { headers: { 'X-Total-Count': String(total) } })
-    }
+    handler: async ({ reach, page }, { projects }) => await projects.list(reach, page)
   })
   route({
-    method: 'POST', url: '/api/projects', group, summary: 'Create Project', idempotent: true,
+    method: 'POST',
+    url: '/api/projects',
+    group,
+    summary: 'Create Project',
+    idempotent: true,
     access: allow.token('write', { project: 'never-pinned' }),
     schema: { body: createBody, response: { 201: project } },
     audit: { action: 'create_project', resource: 'project', id: { result: 'id' } },
     handler: async ({ caller, body }, { projects }) => await projects.create(caller.user.id, body)
   })
   route({
-    method: 'GET', url: one, group, summary: 'Get Project',
+    method: 'GET',
+    url: one,
+    group,
+    summary: 'Get Project',
     access: allow.token('read', { project: projectRule }),
     schema: { response: { 200: project } },
     handler: async (request, { projects }) => await projects.get(request.project, request.reach)
   })
   route({
-    method: 'PUT', url: one, group, summary: 'Update Project',
+    method: 'PUT',
+    url: one,
+    group,
+    summary: 'Update Project',
     access: allow.token('write', { project: projectRule }),
     schema: { body: updateBody, response: { 200: project } },
     audit: { action: 'update_project', resource: 'project', id: projectRule },
-    handler: async (request, { projects }) => await projects.rename(request.project, request.body, request.reach)
+    handler: async (request, { projects }) =>
+      await projects.rename(request.project, request.body, request.reach)
   })
   route({
-    method: 'DELETE', url: one, group, summary: 'Delete Project',
+    method: 'DELETE',
+    url: one,
+    group,
+    summary: 'Delete Project',
     access: allow.session({ project: ownersOnly }),
     schema: { response: { 200: deletedAnswer } },
     audit: { action: 'delete_project', resource: 'project', id: projectRule },
     handler: async (request, { projects }) => await projects.delete(request.project)
   })
   route({
-    method: 'PUT', url: `${one}/sharing`, group, summary: 'Update Project Sharing',
+    method: 'PUT',
+    url: `${one}/sharing`,
+    group,
+    summary: 'Update Project Sharing',
     access: allow.session({ project: ownersOnly }),
     schema: { body: sharingBody, response: { 200: project } },
     audit: { action: 'update_project_sharing', resource: 'project', id: projectRule },
     handler: async (request, { projects }) => await projects.share(request.project, request.body)
   })
   route({
-    method: 'PUT', url: `${one}/transfer`, group, summary: 'Transfer Project',
+    method: 'PUT',
+    url: `${one}/transfer`,
+    group,
+    summary: 'Transfer Project',
     access: allow.session({ role: 'admin', project: projectRule }),
     schema: { body: transferBody, response: { 200: project } },
     audit: { action: 'transfer_project', resource: 'project', id: projectRule },

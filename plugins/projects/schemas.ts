@@ -1,4 +1,16 @@
-import { maybe, nullable, object, oneOf, pagingQuery, projectRoles, statusResponse, text, timestamp, Type, uuid, type Static } from 'busbar/sdk'
+import {
+  maybe,
+  nullable,
+  object,
+  oneOf,
+  projectRoles,
+  type Static,
+  statusResponse,
+  Type,
+  text,
+  timestamp,
+  uuid
+} from 'busbar/sdk'
 
 /** Something to read: not blank, no control characters. */
 const name = Type.String({ minLength: 1, maxLength: 100, pattern: '^(?=.*\\S)[^\\u0000-\\u001f\\u007f]*$' })
@@ -45,5 +57,4 @@ export const member = object({
 export type MemberRow = Static<typeof member>
 export const memberBody = object({ email: text({ max: 254 }), role: oneOf(memberRoles) })
 
-export const listQuery = object(pagingQuery)
 export const deletedAnswer = statusResponse

@@ -4,7 +4,7 @@
  * @param {Record<string, string>} attributes
  * @param {...(Node | string | null | undefined)} children
  */
-export function element (name, attributes = {}, ...children) {
+export function element(name, attributes = {}, ...children) {
   const [tag, ...classes] = name.split('.')
   const made = document.createElement(tag)
   if (classes.length > 0) made.className = classes.join(' ')
@@ -14,16 +14,27 @@ export function element (name, attributes = {}, ...children) {
 }
 
 /** Text in which `words between backticks` are code. */
-export function prose (text) {
-  return text.split(/(`[^`]+`)/).map(part => part.startsWith('`') ? element('code', {}, part.slice(1, -1)) : part)
+export function prose(text) {
+  return text
+    .split(/(`[^`]+`)/)
+    .map(part => (part.startsWith('`') ? element('code', {}, part.slice(1, -1)) : part))
 }
 
 /** A block of code with a button that copies it. */
-export function codeBlock (text) {
+export function codeBlock(text) {
   const button = element('button.copy', { type: 'button' }, 'Copy')
   button.addEventListener('click', () => {
-    navigator.clipboard?.writeText(text).then(() => { button.textContent = 'Copied' }, () => { button.textContent = 'Select and copy' })
-    setTimeout(() => { button.textContent = 'Copy' }, 2000)
+    navigator.clipboard?.writeText(text).then(
+      () => {
+        button.textContent = 'Copied'
+      },
+      () => {
+        button.textContent = 'Select and copy'
+      }
+    )
+    setTimeout(() => {
+      button.textContent = 'Copy'
+    }, 2000)
   })
   return element('div.block', {}, element('pre', {}, element('code', {}, text)), button)
 }

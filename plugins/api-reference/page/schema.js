@@ -5,21 +5,23 @@ const zeroUuid = '3f0c9a52-7d5e-4b1e-8a64-1f0f3b1c9d11'
 export const requiredOf = schema => schema?.['x-required'] ?? schema?.required ?? []
 
 /** `string (uuid) or null`, `list of object`. */
-export function typeText (schema) {
+export function typeText(schema) {
   if (schema === undefined || schema === null || schema === true) return 'anything'
   if (schema.const !== undefined) return JSON.stringify(schema.const)
   if (schema.enum !== undefined) return schema.enum.map(value => JSON.stringify(value)).join(' | ')
   const options = schema.anyOf ?? schema.oneOf
   if (options !== undefined) return [...new Set(options.map(typeText))].join(' or ')
   const types = [schema.type ?? 'anything'].flat()
-  return types.map(type => {
-    if (type === 'array') return `list of ${typeText(schema.items)}`
-    return type === 'string' && schema.format !== undefined ? `string (${schema.format})` : type
-  }).join(' or ')
+  return types
+    .map(type => {
+      if (type === 'array') return `list of ${typeText(schema.items)}`
+      return type === 'string' && schema.format !== undefined ? `string (${schema.format})` : type
+    })
+    .join(' or ')
 }
 
 /** What a value must keep to beyond its type. */
-export function limitsText (schema) {
+export function limitsText(schema) {
   const limits = []
   const between = (low, high, unit) => {
     if (low > 0 && high !== undefined) limits.push(`${low} to ${high}${unit}`)
@@ -39,11 +41,17 @@ export function limitsText (schema) {
 }
 
 /** The fields of an object and of what lies in it, as `{ name: 'vars[].key', schema, isRequired }`. */
-export function fieldsOf (schema, prefix = '', depth = 0) {
+export function fieldsOf(schema, prefix = '', depth = 0) {
   if (schema === undefined || schema === null || depth > 6) return []
   const options = schema.anyOf ?? schema.oneOf
-  if (options !== undefined) return [...new Map(options.flatMap(option => fieldsOf(option, prefix, depth + 1)).map(field => [field.name, field])).values()]
-  if (schema.items !== undefined && !Array.isArray(schema.items)) return fieldsOf(schema.items, `${prefix}[]`, depth + 1)
+  if (options !== undefined)
+    return [
+      ...new Map(
+        options.flatMap(option => fieldsOf(option, prefix, depth + 1)).map(field => [field.name, field])
+      ).values()
+    ]
+  if (schema.items !== undefined && !Array.isArray(schema.items))
+    return fieldsOf(schema.items, `${prefix}[]`, depth + 1)
   const required = new Set(requiredOf(schema))
   return Object.entries(schema.properties ?? {}).flatMap(([key, value]) => {
     const name = prefix === '' ? key : `${prefix}.${key}`
@@ -52,7 +60,7 @@ export function fieldsOf (schema, prefix = '', depth = 0) {
 }
 
 /** A value the schema allows, as small as it can be and still tell something. */
-export function exampleOf (schema, name = '', onlyRequired = false, depth = 0) {
+export function exampleOf(schema, name = '', onlyRequired = false, depth = 0) {
   if (schema === undefined || schema === null || schema === true || depth > 6) return null
   if (schema.default !== undefined) return schema.default
   if (schema.const !== undefined) return schema.const
@@ -63,19 +71,28 @@ export function exampleOf (schema, name = '', onlyRequired = false, depth = 0) {
   switch (type) {
     case 'object': {
       const required = new Set(requiredOf(schema))
-      const entries = Object.entries(schema.properties ?? {}).filter(([key]) => !onlyRequired || required.size === 0 || required.has(key))
-      return Object.fromEntries(entries.map(([key, value]) => [key, exampleOf(value, key, onlyRequired, depth + 1)]))
+      const entries = Object.entries(schema.properties ?? {}).filter(
+        ([key]) => !onlyRequired || required.size === 0 || required.has(key)
+      )
+      return Object.fromEntries(
+        entries.map(([key, value]) => [key, exampleOf(value, key, onlyRequired, depth + 1)])
+      )
     }
-    case 'array': return [exampleOf(schema.items, name, onlyRequired, depth + 1)]
+    case 'array':
+      return [exampleOf(schema.items, name, onlyRequired, depth + 1)]
     case 'integer':
-    case 'number': return Math.max(schema.minimum ?? 0, name.endsWith('port') ? 8080 : 1)
-    case 'boolean': return true
-    case 'string': return textExample(schema, name)
-    default: return null
+    case 'number':
+      return Math.max(schema.minimum ?? 0, name.endsWith('port') ? 8080 : 1)
+    case 'boolean':
+      return true
+    case 'string':
+      return textExample(schema, name)
+    default:
+      return null
   }
 }
 
-function textExample (schema, name) {
+function textExample(schema, name) {
   if (schema.format === 'uuid' || /(^|_)ids?$/.test(name)) return zeroUuid
   if (schema.format === 'date-time' || name.endsWith('_at')) return '2026-01-31T12:00:00.000Z'
   if (name.includes('email')) return 'ada@example.com'

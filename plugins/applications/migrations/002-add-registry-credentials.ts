@@ -1,6 +1,6 @@
 import type { Migration } from 'busbar/sdk'
 
-export const m002: Migration = {
+export const addRegistryCredentials: Migration = {
   name: '002-add-registry-credentials',
   phase: 'expand',
   sql: `

@@ -1,6 +1,6 @@
 import type { Migration } from 'busbar/sdk'
 
-export const m003: Migration = {
+export const addStartCommand: Migration = {
   name: '003-add-start-command',
   phase: 'expand',
   sql: 'alter table $schema.application add column start_command text'

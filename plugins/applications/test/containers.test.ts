@@ -4,7 +4,7 @@ import { containerRuntime, type Owner } from 'busbar/api/runtime-docker'
 import { definePlugin } from 'busbar/sdk'
 import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
-import { test, type Test } from 'tap'
+import { type Test, test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
 import { until } from '../../runtime-docker/test/lab.js'
 
@@ -19,45 +19,86 @@ const watcher = (seen: string[], gate: { refusal: string | null }) => ({
     contributes: contribute => {
       contribute(applicationGates, 'watcher', { refuses: async () => gate.refusal })
       contribute(applicationLifecycle, 'watcher', {
-        started: async (_, containerId) => { seen.push(`started ${containerId}`) },
-        stopped: async () => { seen.push('stopped') }
+        started: async (_, containerId) => {
+          seen.push(`started ${containerId}`)
+        },
+        stopped: async () => {
+          seen.push('stopped')
+        }
       })
     }
   })
 })
 
-interface Deployed { readonly projectId: string, readonly id: string, readonly slug: string, readonly path: string, readonly containerId: string, readonly deploymentId: string }
+interface Deployed {
+  readonly projectId: string
+  readonly id: string
+  readonly slug: string
+  readonly path: string
+  readonly containerId: string
+  readonly deploymentId: string
+}
 
 /** An application with a running container, as a deploy leaves it. */
-async function deploy (t: Test, k: TestKernel): Promise<Deployed> {
+async function deploy(t: Test, k: TestKernel): Promise<Deployed> {
   const ann = await k.as.session('ann')
   const slug = `t-${randomUUID().slice(0, 8)}`
   const { body: project } = await ann.post('/api/projects', { name: 'x', slug })
-  const { body: application } = await ann.post(`/api/projects/${project.id}/applications`, { name: 'web', type: 'image', build_type: 'image', source_image: 'busybox:lab' })
+  const { body: application } = await ann.post(`/api/projects/${project.id}/applications`, {
+    name: 'web',
+    type: 'image',
+    build_type: 'image',
+    source_image: 'busybox:lab'
+  })
   const deploymentId = randomUUID()
   const owner = { projectId: project.id, applicationId: application.id, deploymentId }
   const containerId = await run(t, k, application.slug, owner)
   await record(k, application.id, deploymentId)
-  return { projectId: project.id, id: application.id, slug: application.slug, path: `/api/projects/${project.id}/applications/${application.id}`, containerId, deploymentId }
+  return {
+    projectId: project.id,
+    id: application.id,
+    slug: application.slug,
+    path: `/api/projects/${project.id}/applications/${application.id}`,
+    containerId,
+    deploymentId
+  }
 }
 
-async function run (t: Test, k: TestKernel, name: string, owner: Owner): Promise<string> {
+async function run(t: Test, k: TestKernel, name: string, owner: Owner): Promise<string> {
   const runtime = k.service(containerRuntime)
-  const id = await runtime.create({ name, image: 'busybox:lab', owner, network: 'bridge', env: {}, command, cpuLimit: 0, memoryLimit: 0, caps: 'minimal', readonlyRootfs: true })
-  t.teardown(async () => { await docker.getContainer(id).remove({ force: true, v: true }).catch(() => undefined) })
+  const id = await runtime.create({
+    name,
+    image: 'busybox:lab',
+    owner,
+    network: 'bridge',
+    env: {},
+    command,
+    cpuLimit: 0,
+    memoryLimit: 0,
+    caps: 'minimal',
+    readonlyRootfs: true
+  })
+  t.teardown(async () => {
+    await docker
+      .getContainer(id)
+      .remove({ force: true, v: true })
+      .catch(() => undefined)
+  })
   await runtime.start(id)
   return id
 }
 
-async function record (k: TestKernel, id: string, deploymentId: string): Promise<void> {
+async function record(k: TestKernel, id: string, deploymentId: string): Promise<void> {
   const now = new Date()
   await k.kernel.postgres.transaction(async tx => {
-    await k.service(applicationRegistry).recordDeployed(id, { deploymentId, startedAt: now, finishedAt: now, rebuilt: true }, tx)
+    await k
+      .service(applicationRegistry)
+      .recordDeployed(id, { deploymentId, startedAt: now, finishedAt: now, rebuilt: true }, tx)
   })
 }
 
 test('containers of applications', async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   const seen: string[] = []
   const gate = { refusal: null as string | null }
   const log: string[] = []
@@ -65,41 +106,66 @@ test('containers of applications', async t => {
   t.teardown(() => k.close())
   const ann = await k.as.session('ann')
   const statusOf = async (path: string) => (await ann.get(path)).body.status
-  const untilStatus = async (path: string, status: string) => { await until(`the status ${status}`, async () => await statusOf(path) === status || undefined) }
+  const untilStatus = async (path: string, status: string) => {
+    await until(`the status ${status}`, async () => (await statusOf(path)) === status || undefined)
+  }
 
   await t.test('without a container there is nothing to start, stop or restart', async t => {
     const { body: project } = await ann.post('/api/projects', { name: 'x', slug: 'never' })
-    const { body } = await ann.post(`/api/projects/${project.id}/applications`, { name: 'web', type: 'image', build_type: 'image', source_image: 'busybox:lab' })
+    const { body } = await ann.post(`/api/projects/${project.id}/applications`, {
+      name: 'web',
+      type: 'image',
+      build_type: 'image',
+      source_image: 'busybox:lab'
+    })
     for (const action of ['start', 'stop', 'restart']) {
-      t.match(await ann.post(`/api/projects/${project.id}/applications/${body.id}/${action}`), { status: 409, body: { code: 'E_APPLICATION_NO_CONTAINER', error: body.slug } })
+      t.match(await ann.post(`/api/projects/${project.id}/applications/${body.id}/${action}`), {
+        status: 409,
+        body: { code: 'E_APPLICATION_NO_CONTAINER', error: body.slug }
+      })
     }
   })
 
-  await t.test('stop, start and restart act on the container, tell who points at it, and show on the channel', async t => {
-    const { path, containerId, id } = await deploy(t, k)
-    const socket = await k.socket(ann)
-    t.teardown(() => socket.close())
-    socket.subscribe(`container-status:${id}`)
-    await until('the subscription', () => k.kernel.hub.hasSubscribers(`container-status:${id}`) || undefined)
-    t.equal(await statusOf(path), 'running')
+  await t.test(
+    'stop, start and restart act on the container, tell who points at it, and show on the channel',
+    async t => {
+      const { path, containerId, id } = await deploy(t, k)
+      const socket = await k.socket(ann)
+      t.teardown(() => socket.close())
+      socket.subscribe(`container-status:${id}`)
+      await until(
+        'the subscription',
+        () => k.kernel.hub.hasSubscribers(`container-status:${id}`) || undefined
+      )
+      t.equal(await statusOf(path), 'running')
 
-    t.match(await ann.post(`${path}/stop`), { status: 200, body: { status: 'stopped', id } })
-    t.match(await k.service(containerRuntime).inspect(containerId), { status: 'exited' })
-    t.match(await socket.next(frame => frame.data.status === 'stopped'), { event: 'status', data: { application_id: id, status: 'stopped' } })
-    t.match(await ann.post(`${path}/start`), { status: 200, body: { status: 'running' } })
-    t.match(await k.service(containerRuntime).inspect(containerId), { status: 'running' })
-    await socket.next(frame => frame.data.status === 'running')
-    const { startedAt } = await k.service(containerRuntime).inspect(containerId) ?? {}
-    t.match(await ann.post(`${path}/restart`), { status: 200, body: { status: 'running', last_activity_at: /^20/ } })
-    t.not((await k.service(containerRuntime).inspect(containerId))?.startedAt, startedAt)
-    t.same(seen, ['stopped', `started ${containerId}`, 'stopped', `started ${containerId}`])
-  })
+      t.match(await ann.post(`${path}/stop`), { status: 200, body: { status: 'stopped', id } })
+      t.match(await k.service(containerRuntime).inspect(containerId), { status: 'exited' })
+      t.match(await socket.next(frame => frame.data.status === 'stopped'), {
+        event: 'status',
+        data: { application_id: id, status: 'stopped' }
+      })
+      t.match(await ann.post(`${path}/start`), { status: 200, body: { status: 'running' } })
+      t.match(await k.service(containerRuntime).inspect(containerId), { status: 'running' })
+      await socket.next(frame => frame.data.status === 'running')
+      const { startedAt } = (await k.service(containerRuntime).inspect(containerId)) ?? {}
+      t.match(await ann.post(`${path}/restart`), {
+        status: 200,
+        body: { status: 'running', last_activity_at: /^20/ }
+      })
+      t.not((await k.service(containerRuntime).inspect(containerId))?.startedAt, startedAt)
+      t.same(seen, ['stopped', `started ${containerId}`, 'stopped', `started ${containerId}`])
+    }
+  )
 
   await t.test('a token needs the deploy scope, and a gate refuses with its reason', async t => {
     const { path } = await deploy(t, k)
     t.equal((await (await k.as.token('read', { user: 'ann' })).post(`${path}/restart`)).status, 403)
     gate.refusal = 'a deployment is already in progress for this application'
-    t.match(await ann.post(`${path}/restart`), { status: 409, body: { code: 'E_APPLICATION_BUSY', error: gate.refusal } })
+    t.match(await ann.post(`${path}/restart`), {
+      status: 409,
+      body: { code: 'E_APPLICATION_BUSY', error: gate.refusal }
+    })
     gate.refusal = null
     t.equal((await (await k.as.token('deploy', { user: 'ann' })).post(`${path}/restart`)).status, 200)
   })
@@ -123,30 +189,37 @@ test('containers of applications', async t => {
     await untilStatus(path, 'running')
   })
 
-  await t.test('neither a container that is not proven yet nor one that drains changes the status', async t => {
-    const { path, id, projectId, slug, containerId } = await deploy(t, k)
-    const other = await deploy(t, k)
-    /** Events come in order: when another application's has been followed, so have those before. */
-    const eventsSeen = async () => {
-      await docker.getContainer(other.containerId).stop({ t: 5 })
-      await untilStatus(other.path, 'stopped')
-      await docker.getContainer(other.containerId).start()
-      await untilStatus(other.path, 'running')
-    }
-    const deploymentId = randomUUID()
-    const next = await run(t, k, `${slug}-${deploymentId.slice(0, 8)}`, { projectId, applicationId: id, deploymentId })
-    await docker.getContainer(next).stop({ t: 5 })
-    await eventsSeen()
-    t.equal(await statusOf(path), 'running')
+  await t.test(
+    'neither a container that is not proven yet nor one that drains changes the status',
+    async t => {
+      const { path, id, projectId, slug, containerId } = await deploy(t, k)
+      const other = await deploy(t, k)
+      /** Events come in order: when another application's has been followed, so have those before. */
+      const eventsSeen = async () => {
+        await docker.getContainer(other.containerId).stop({ t: 5 })
+        await untilStatus(other.path, 'stopped')
+        await docker.getContainer(other.containerId).start()
+        await untilStatus(other.path, 'running')
+      }
+      const deploymentId = randomUUID()
+      const next = await run(t, k, `${slug}-${deploymentId.slice(0, 8)}`, {
+        projectId,
+        applicationId: id,
+        deploymentId
+      })
+      await docker.getContainer(next).stop({ t: 5 })
+      await eventsSeen()
+      t.equal(await statusOf(path), 'running')
 
-    await docker.getContainer(next).start()
-    await record(k, id, deploymentId)
-    await docker.getContainer(containerId).stop({ t: 5 })
-    await eventsSeen()
-    t.equal(await statusOf(path), 'running', 'the old one no longer counts')
-    await docker.getContainer(next).stop({ t: 5 })
-    await untilStatus(path, 'stopped')
-  })
+      await docker.getContainer(next).start()
+      await record(k, id, deploymentId)
+      await docker.getContainer(containerId).stop({ t: 5 })
+      await eventsSeen()
+      t.equal(await statusOf(path), 'running', 'the old one no longer counts')
+      await docker.getContainer(next).stop({ t: 5 })
+      await untilStatus(path, 'stopped')
+    }
+  )
 
   await t.test('a container that ended before its deploy was recorded is noticed', async t => {
     const { path, id, containerId } = await deploy(t, k)
@@ -157,52 +230,80 @@ test('containers of applications', async t => {
     await untilStatus(path, 'stopped')
   })
 
-  await t.test('while the runtime is off the actions say so, and statuses are compared when it is back', async t => {
-    const { path, containerId } = await deploy(t, k)
-    await k.kernel.reconciler.disable('runtime-docker', { force: true })
-    t.match(await ann.post(`${path}/restart`), { status: 503, body: { code: 'E_PLUGIN_OFF', plugin: 'runtime-docker' } })
-    t.equal((await ann.get(path)).status, 200)
-    await k.kernel.reconciler.enable('runtime-docker')
-    t.equal((await ann.post(`${path}/restart`)).status, 200)
-    await docker.getContainer(containerId).stop({ t: 5 })
-    await untilStatus(path, 'stopped')
-  })
+  await t.test(
+    'while the runtime is off the actions say so, and statuses are compared when it is back',
+    async t => {
+      const { path, containerId } = await deploy(t, k)
+      await k.kernel.reconciler.disable('runtime-docker', { force: true })
+      t.match(await ann.post(`${path}/restart`), {
+        status: 503,
+        body: { code: 'E_PLUGIN_OFF', plugin: 'runtime-docker' }
+      })
+      t.equal((await ann.get(path)).status, 200)
+      await k.kernel.reconciler.enable('runtime-docker')
+      t.equal((await ann.post(`${path}/restart`)).status, 200)
+      await docker.getContainer(containerId).stop({ t: 5 })
+      await untilStatus(path, 'stopped')
+    }
+  )
 
   await t.test('a deleted application leaves no container behind', async t => {
     const { path, containerId, id } = await deploy(t, k)
     t.match(await ann.delete(path), { status: 200, body: { status: 'deleted' } })
-    await until('the row to be gone', async () => (await k.kernel.postgres.query('select 1 from applications.application where id = $1', [id])).length === 0 || undefined)
+    await until(
+      'the row to be gone',
+      async () =>
+        (await k.kernel.postgres.query('select 1 from applications.application where id = $1', [id]))
+          .length === 0 || undefined
+    )
     await t.rejects(docker.getContainer(containerId).inspect(), { statusCode: 404 } as never)
   })
 
-  await t.test('an application that ran is kept while the runtime is off, and leaves nothing behind when it is back', async t => {
-    const { path, containerId, id } = await deploy(t, k)
-    const isThere = async () => (await k.kernel.postgres.query('select 1 from applications.application where id = $1', [id])).length === 1
-    await k.kernel.reconciler.disable('runtime-docker', { force: true })
-    const lines = log.length
-    t.equal((await ann.delete(path)).status, 200)
-    t.equal((await ann.get(path)).status, 404)
-    await until('the first round', () => log.slice(lines).some(line => line.includes(id) && line.includes('not removed yet')) || undefined)
-    t.ok(await isThere())
-    await k.kernel.reconciler.enable('runtime-docker')
-    await until('the row to be gone', async () => !await isThere() || undefined)
-    await t.rejects(docker.getContainer(containerId).inspect(), { statusCode: 404 } as never)
-  })
-
-  await t.test('a deleted project takes its applications, their containers and their variables with it', async t => {
-    const { projectId, containerId } = await deploy(t, k)
-    await ann.put(`/api/projects/${projectId}/env`, { vars: [{ key: 'A', value: '1' }] })
-    await ann.delete(`/api/projects/${projectId}`)
-    await until('the row to be gone', async () => (await k.kernel.postgres.query('select 1 from projects.project where id = $1', [projectId])).length === 0 || undefined)
-    await t.rejects(docker.getContainer(containerId).inspect(), { statusCode: 404 } as never)
-    for (const table of ['applications.application', 'environment.variable']) {
-      t.same(await k.kernel.postgres.query(`select 1 from ${table} where project_id = $1`, [projectId]), [])
+  await t.test(
+    'an application that ran is kept while the runtime is off, and leaves nothing behind when it is back',
+    async t => {
+      const { path, containerId, id } = await deploy(t, k)
+      const isThere = async () =>
+        (await k.kernel.postgres.query('select 1 from applications.application where id = $1', [id]))
+          .length === 1
+      await k.kernel.reconciler.disable('runtime-docker', { force: true })
+      const lines = log.length
+      t.equal((await ann.delete(path)).status, 200)
+      t.equal((await ann.get(path)).status, 404)
+      await until(
+        'the first round',
+        () =>
+          log.slice(lines).some(line => line.includes(id) && line.includes('not removed yet')) || undefined
+      )
+      t.ok(await isThere())
+      await k.kernel.reconciler.enable('runtime-docker')
+      await until('the row to be gone', async () => !(await isThere()) || undefined)
+      await t.rejects(docker.getContainer(containerId).inspect(), { statusCode: 404 } as never)
     }
-  })
+  )
+
+  await t.test(
+    'a deleted project takes its applications, their containers and their variables with it',
+    async t => {
+      const { projectId, containerId } = await deploy(t, k)
+      await ann.put(`/api/projects/${projectId}/env`, { vars: [{ key: 'A', value: '1' }] })
+      await ann.delete(`/api/projects/${projectId}`)
+      await until(
+        'the row to be gone',
+        async () =>
+          (await k.kernel.postgres.query('select 1 from projects.project where id = $1', [projectId]))
+            .length === 0 || undefined
+      )
+      await t.rejects(docker.getContainer(containerId).inspect(), { statusCode: 404 } as never)
+      for (const table of ['applications.application', 'environment.variable']) {
+        t.same(await k.kernel.postgres.query(`select 1 from ${table} where project_id = $1`, [projectId]), [])
+      }
+    }
+  )
 })
 
 test('what happened to containers while the platform was down is seen when it starts', async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   const first = await createTestKernel()
   const { path, containerId } = await deploy(t, first)
   await first.stop()
@@ -210,5 +311,10 @@ test('what happened to containers while the platform was down is seen when it st
   const second = await createTestKernel({ state: first.state })
   t.teardown(() => second.close())
   const ann = await second.as.session('ann')
-  t.equal(await until('the status', async () => (await ann.get(path)).body.status === 'stopped' ? 'stopped' : undefined), 'stopped')
+  t.equal(
+    await until('the status', async () =>
+      (await ann.get(path)).body.status === 'stopped' ? 'stopped' : undefined
+    ),
+    'stopped'
+  )
 })

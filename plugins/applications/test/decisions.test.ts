@@ -1,13 +1,16 @@
 import { test } from 'tap'
+import type { ApplicationStatus } from '../api.js'
 import { changeMarkers } from '../change-markers.js'
 import { statusAfter, statusOf } from '../container-status.js'
 import { decideHealthCheck, healthCheckOf, initialHealthCheck } from '../health-check.js'
-import type { ApplicationStatus } from '../api.js'
 
 const fault = (field: string) => ({ status: 400, code: 'E_APPLICATION_INVALID', details: { field } })
 
 const now = new Date('2030-01-01T00:00:00Z')
-const event = (action: Parameters<typeof statusAfter>[1]['action'], exitCode: number | null = null) => ({ action, exitCode })
+const event = (action: Parameters<typeof statusAfter>[1]['action'], exitCode: number | null = null) => ({
+  action,
+  exitCode
+})
 
 test('a change of the source and one of the configuration set their own markers, and no change sets none', async t => {
   const current = { branch: 'main', cpu_limit: 1, name: 'a' } as never
@@ -36,14 +39,25 @@ test('each event of the engine has its status', async t => {
     ['stopped', event('unhealthy'), 'stopped'],
     ['running', event('destroy'), 'running']
   ]
-  for (const [before, what, after] of rows) t.equal(statusAfter(before, what), after, `${before} ${what.action} ${String(what.exitCode)}`)
+  for (const [before, what, after] of rows)
+    t.equal(statusAfter(before, what), after, `${before} ${what.action} ${String(what.exitCode)}`)
 })
 
 test('a comparison takes the status from the container, and leaves those alone that are on their way', async t => {
-  const container = (status: 'running' | 'exited' | 'restarting' | 'dead', more = {}) => ({ status, exitCode: 0, oomKilled: false, health: null, ...more })
+  const container = (status: 'running' | 'exited' | 'restarting' | 'dead', more = {}) => ({
+    status,
+    exitCode: 0,
+    oomKilled: false,
+    health: null,
+    ...more
+  })
   t.equal(statusOf('error', container('running')), 'running')
   t.equal(statusOf('running', container('running', { health: 'unhealthy' })), 'unhealthy')
-  t.equal(statusOf('unhealthy', container('running')), 'unhealthy', 'without a check of the engine, what another has found stands')
+  t.equal(
+    statusOf('unhealthy', container('running')),
+    'unhealthy',
+    'without a check of the engine, what another has found stands'
+  )
   t.equal(statusOf('unhealthy', container('running', { health: 'healthy' })), 'running')
   t.equal(statusOf('running', container('exited', { exitCode: 1 })), 'error')
   t.equal(statusOf('stopped', container('exited', { exitCode: 1 })), 'stopped')
@@ -54,13 +68,37 @@ test('a comparison takes the status from the container, and leaves those alone t
 })
 
 test('a health check is replaced as a whole: what belongs to another type is cleared', async t => {
-  t.match(decideHealthCheck({ type: 'http', path: '/up', expect_status: 204, timeout_seconds: 30, command: 'x', retries: 9 }), {
-    health_check_type: 'http', health_check_path: '/up', health_check_expect_status: 204, health_check_timeout_seconds: 30, health_check_command: null, health_check_retries: null
+  t.match(
+    decideHealthCheck({
+      type: 'http',
+      path: '/up',
+      expect_status: 204,
+      timeout_seconds: 30,
+      command: 'x',
+      retries: 9
+    }),
+    {
+      health_check_type: 'http',
+      health_check_path: '/up',
+      health_check_expect_status: 204,
+      health_check_timeout_seconds: 30,
+      health_check_command: null,
+      health_check_retries: null
+    }
+  )
+  t.match(
+    decideHealthCheck({ type: 'command', command: 'true', interval_seconds: 0, retries: -1, path: '/up' }),
+    {
+      health_check_command: 'true',
+      health_check_interval_seconds: null,
+      health_check_retries: null,
+      health_check_path: null
+    }
+  )
+  t.match(decideHealthCheck({ type: 'none', path: 'nonsense' }), {
+    health_check_type: 'none',
+    health_check_path: null
   })
-  t.match(decideHealthCheck({ type: 'command', command: 'true', interval_seconds: 0, retries: -1, path: '/up' }), {
-    health_check_command: 'true', health_check_interval_seconds: null, health_check_retries: null, health_check_path: null
-  })
-  t.match(decideHealthCheck({ type: 'none', path: 'nonsense' }), { health_check_type: 'none', health_check_path: null })
 })
 
 test('a health check that cannot work is refused by the name of the field', async t => {
@@ -73,8 +111,18 @@ test('a health check that cannot work is refused by the name of the field', asyn
 
 test('a deploy gets the check with its defaults, and none when http has no path', async t => {
   t.same(healthCheckOf(initialHealthCheck(undefined)), { type: 'none' })
-  t.same(healthCheckOf(initialHealthCheck('/up')), { type: 'http', path: '/up', expectStatus: 0, windowSeconds: 120 })
+  t.same(healthCheckOf(initialHealthCheck('/up')), {
+    type: 'http',
+    path: '/up',
+    expectStatus: 0,
+    windowSeconds: 120
+  })
   t.same(healthCheckOf(decideHealthCheck({ type: 'command', command: 'true' })), {
-    type: 'command', command: 'true', intervalSeconds: 30, retries: 3, startPeriodSeconds: 0, timeoutSeconds: 30
+    type: 'command',
+    command: 'true',
+    intervalSeconds: 30,
+    retries: 3,
+    startPeriodSeconds: 0,
+    timeoutSeconds: 30
   })
 })

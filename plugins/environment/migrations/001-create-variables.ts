@@ -1,6 +1,6 @@
 import type { Migration } from 'busbar/sdk'
 
-export const m001: Migration = {
+export const createVariables: Migration = {
   name: '001-create-variables',
   phase: 'expand',
   sql: `

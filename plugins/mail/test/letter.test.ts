@@ -7,10 +7,13 @@ test('text and HTML say the same, and nothing in a letter is markup', async t =>
     subject: 'Hello <b>',
     paragraphs: ['One & <script>alert(1)</script>'],
     link: { label: 'Go "there"', url: 'https://busbar.example.com/a?token=x&y=<z>' },
-    note: 'It\'s small'
+    note: "It's small"
   })
   t.equal(subject, 'Hello <b>')
-  t.equal(text, 'One & <script>alert(1)</script>\n\nGo "there":\nhttps://busbar.example.com/a?token=x&y=%3Cz%3E\n\nIt\'s small\n')
+  t.equal(
+    text,
+    'One & <script>alert(1)</script>\n\nGo "there":\nhttps://busbar.example.com/a?token=x&y=%3Cz%3E\n\nIt\'s small\n'
+  )
   t.notMatch(html, /<script|<b>|y=<z>/)
   t.match(html, '<p>One &amp; &lt;script&gt;alert(1)&lt;/script&gt;</p>')
   t.match(html, '<a href="https://busbar.example.com/a?token=x&amp;y=%3Cz%3E"')
@@ -19,12 +22,19 @@ test('text and HTML say the same, and nothing in a letter is markup', async t =>
 })
 
 test('a subject is one line', async t => {
-  t.equal(render({ subject: 'Hi\r\nBcc: eve@example.com\u2028\u0000 there', paragraphs: [] }).subject, 'Hi Bcc: eve@example.com there')
+  t.equal(
+    render({ subject: 'Hi\r\nBcc: eve@example.com\u2028\u0000 there', paragraphs: [] }).subject,
+    'Hi Bcc: eve@example.com there'
+  )
 })
 
 test('a link leads to the web', async t => {
   for (const url of ['javascript:alert(1)', 'file:///etc/passwd', '/relative', '']) {
-    t.throws(() => render({ subject: '', paragraphs: [], link: { label: 'x', url } }), { code: 'E_MAIL_LINK' }, url)
+    t.throws(
+      () => render({ subject: '', paragraphs: [], link: { label: 'x', url } }),
+      { code: 'E_MAIL_LINK' },
+      url
+    )
   }
 })
 
@@ -37,17 +47,37 @@ test('without a host mail is off', async t => {
 
 test('what is not given has the defaults of the documentation', async t => {
   t.same(read({ SMTP_HOST: 'mx', SMTP_FROM_EMAIL: 'a@b.example' }), {
-    host: 'mx', port: 587, tlsMode: 'starttls', login: undefined, from: { name: 'Busbar', address: 'a@b.example' }
+    host: 'mx',
+    port: 587,
+    tlsMode: 'starttls',
+    login: undefined,
+    from: { name: 'Busbar', address: 'a@b.example' }
   })
-  t.match(read({ SMTP_HOST: 'mx', SMTP_USER: 'a@b.example', SMTP_PASSWORD: 'p', SMTP_PORT: '465', SMTP_TLS_MODE: 'tls', SMTP_FROM_NAME: 'Mill' }), {
-    port: 465, tlsMode: 'tls', login: { user: 'a@b.example', password: 'p' }, from: { name: 'Mill', address: 'a@b.example' }
-  })
+  t.match(
+    read({
+      SMTP_HOST: 'mx',
+      SMTP_USER: 'a@b.example',
+      SMTP_PASSWORD: 'p',
+      SMTP_PORT: '465',
+      SMTP_TLS_MODE: 'tls',
+      SMTP_FROM_NAME: 'Mill'
+    }),
+    {
+      port: 465,
+      tlsMode: 'tls',
+      login: { user: 'a@b.example', password: 'p' },
+      from: { name: 'Mill', address: 'a@b.example' }
+    }
+  )
 })
 
 test('a setting that cannot be used is named', async t => {
   const good = { SMTP_HOST: 'mx', SMTP_FROM_EMAIL: 'a@b.example' }
   t.throws(() => read({ SMTP_HOST: 'mx' }), { message: /SMTP_FROM_EMAIL/ })
   t.throws(() => read({ SMTP_HOST: 'mx', SMTP_USER: 'no-address' }), { message: /SMTP_FROM_EMAIL/ })
-  for (const SMTP_PORT of ['0', '65536', 'x', '-1', '1.5']) t.throws(() => read({ ...good, SMTP_PORT }), { message: /^SMTP_PORT is / }, SMTP_PORT)
-  t.throws(() => read({ ...good, SMTP_TLS_MODE: 'ssl' }), { message: 'SMTP_TLS_MODE is "ssl"; it takes none, starttls, tls' })
+  for (const SMTP_PORT of ['0', '65536', 'x', '-1', '1.5'])
+    t.throws(() => read({ ...good, SMTP_PORT }), { message: /^SMTP_PORT is / }, SMTP_PORT)
+  t.throws(() => read({ ...good, SMTP_TLS_MODE: 'ssl' }), {
+    message: 'SMTP_TLS_MODE is "ssl"; it takes none, starttls, tls'
+  })
 })

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { test, type Test } from 'tap'
-import { mailPost, type MailMessage } from 'busbar/api/mail'
+import { type MailMessage, mailPost } from 'busbar/api/mail'
 import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
-import { mailSink, type MailSink } from './mail-sink.js'
+import { type Test, test } from 'tap'
+import { type MailSink, mailSink } from './mail-sink.js'
 
 const message: MailMessage = {
   to: 'ann@example.com',
@@ -12,15 +12,26 @@ const message: MailMessage = {
   note: 'Do not answer.'
 }
 
-async function platform (t: Test, sink: MailSink | undefined, more: Record<string, string> = {}, lines: string[] = []): Promise<TestKernel> {
-  const k = await createTestKernel({ environment: { ...sink?.environment, ...more }, onLog: line => { lines.push(line) } })
+async function platform(
+  t: Test,
+  sink: MailSink | undefined,
+  more: Record<string, string> = {},
+  lines: string[] = []
+): Promise<TestKernel> {
+  const k = await createTestKernel({
+    environment: { ...sink?.environment, ...more },
+    onLog: line => {
+      lines.push(line)
+    }
+  })
   t.teardown(() => k.close())
   return k
 }
 
-const waiting = async (k: TestKernel): Promise<Array<{ id: string, content: string }>> => await k.kernel.postgres.query('select id, content from mail.message')
+const waiting = async (k: TestKernel): Promise<Array<{ id: string; content: string }>> =>
+  await k.kernel.postgres.query('select id, content from mail.message')
 
-async function until (what: string, isSo: () => Promise<boolean>): Promise<void> {
+async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   for (let n = 0; n < 600; n++) {
     if (await isSo()) return
     await sleep(50)
@@ -31,7 +42,12 @@ async function until (what: string, isSo: () => Promise<boolean>): Promise<void>
 test('a message is sent as text and HTML, and nothing of it is kept', async t => {
   const sink = await mailSink(t, { login: { user: 'busbar', password: 'the-smtp-password' } })
   const lines: string[] = []
-  const k = await platform(t, sink, { SMTP_USER: 'busbar', SMTP_PASSWORD: 'the-smtp-password', LOG_LEVEL: 'debug' }, lines)
+  const k = await platform(
+    t,
+    sink,
+    { SMTP_USER: 'busbar', SMTP_PASSWORD: 'the-smtp-password', LOG_LEVEL: 'debug' },
+    lines
+  )
   t.equal(await k.service(mailPost).isOn(), true)
   await k.service(mailPost).send(message)
   const received = await sink.next('ann@example.com')
@@ -39,7 +55,10 @@ test('a message is sent as text and HTML, and nothing of it is kept', async t =>
   t.match(received.headers, /^From: Busbar <platform@example\.com>$/m)
   t.match(received.headers, /^To: ann@example\.com$/m)
   t.match(received.headers, /^Content-Type: multipart\/alternative/m)
-  t.equal(received.text.replaceAll('\r\n', '\n').trim(), 'A first paragraph.\n\nÜnd a second.\n\nOpen it:\nhttps://busbar.example.com/reset-password?token=s3cret-value\n\nDo not answer.')
+  t.equal(
+    received.text.replaceAll('\r\n', '\n').trim(),
+    'A first paragraph.\n\nÜnd a second.\n\nOpen it:\nhttps://busbar.example.com/reset-password?token=s3cret-value\n\nDo not answer.'
+  )
   t.match(received.raw, /text\/html/)
   await until('the message is deleted', async () => (await waiting(k)).length === 0)
   t.notMatch(lines.join('\n'), /s3cret-value|the-smtp-password/)
@@ -49,14 +68,22 @@ test('a message exists exactly when its transaction commits, and is encrypted un
   const sink = await mailSink(t)
   const k = await platform(t, sink)
   const post = k.service(mailPost)
-  await t.rejects(k.kernel.postgres.transaction(async tx => {
-    await post.send({ ...message, to: 'nobody@example.com' }, tx)
-    throw new Error('no')
-  }), { message: 'no' })
+  await t.rejects(
+    k.kernel.postgres.transaction(async tx => {
+      await post.send({ ...message, to: 'nobody@example.com' }, tx)
+      throw new Error('no')
+    }),
+    { message: 'no' }
+  )
   let kept: string[] = []
   await k.kernel.postgres.transaction(async tx => {
     await post.send(message, tx)
-    const rows = await k.kernel.postgres.sql<object>('mail', 'select m.content, j.payload from mail.message m, graphile_worker._private_jobs j', [], tx)
+    const rows = await k.kernel.postgres.sql<object>(
+      'mail',
+      'select m.content, j.payload from mail.message m, graphile_worker._private_jobs j',
+      [],
+      tx
+    )
     kept = rows.map(row => JSON.stringify(row))
   })
   t.equal(kept.length, 1)
@@ -69,8 +96,20 @@ test('nobody writes a header or a second recipient into a message', async t => {
   const sink = await mailSink(t)
   const k = await platform(t, sink)
   const post = k.service(mailPost)
-  for (const to of ['ann@example.com\r\nBcc: eve@example.com', 'ann@example.com, eve@example.com', 'Eve <eve@example.com>', 'ann', '', '"a@b"@example.com', `${'a'.repeat(250)}@example.com`]) {
-    await t.rejects(post.send({ ...message, to }), { status: 400, code: 'E_MAIL_RECIPIENT' }, JSON.stringify(to))
+  for (const to of [
+    'ann@example.com\r\nBcc: eve@example.com',
+    'ann@example.com, eve@example.com',
+    'Eve <eve@example.com>',
+    'ann',
+    '',
+    '"a@b"@example.com',
+    `${'a'.repeat(250)}@example.com`
+  ]) {
+    await t.rejects(
+      post.send({ ...message, to }),
+      { status: 400, code: 'E_MAIL_RECIPIENT' },
+      JSON.stringify(to)
+    )
   }
   await post.send({ ...message, subject: 'Hi\r\nBcc: eve@example.com\r\n\r\nbody' })
   const received = await sink.next('ann@example.com')
@@ -84,8 +123,14 @@ test('a server that is away gets the message when it is back, and until then the
   const k = await platform(t, undefined, { ...first.environment, SMTP_PORT: '9' })
   await k.service(mailPost).send(message)
   const admin = await k.as.session()
-  await until('the plugin is degraded', async () => (await admin.get('/api/plugins/mail')).body.state === 'degraded')
-  t.match((await admin.get('/api/plugins/mail')).body.reason, /^the mail server 127\.0\.0\.1:9 did not take a message: .*ECONNREFUSED/)
+  await until(
+    'the plugin is degraded',
+    async () => (await admin.get('/api/plugins/mail')).body.state === 'degraded'
+  )
+  t.match(
+    (await admin.get('/api/plugins/mail')).body.reason,
+    /^the mail server 127\.0\.0\.1:9 did not take a message: .*ECONNREFUSED/
+  )
   t.equal((await waiting(k)).length, 1)
   await k.stop()
 
@@ -97,7 +142,9 @@ test('a server that is away gets the message when it is back, and until then the
 
 test('a recipient that is refused for good is not tried again, one that is refused for now is', async t => {
   let isBusy = true
-  const sink = await mailSink(t, { refuse: address => address.startsWith('gone') ? 550 : isBusy ? 450 : undefined })
+  const sink = await mailSink(t, {
+    refuse: address => (address.startsWith('gone') ? 550 : isBusy ? 450 : undefined)
+  })
   const k = await platform(t, sink)
   await k.service(mailPost).send({ ...message, to: 'gone@example.com' })
   await until('it was offered', async () => sink.offered === 1)
@@ -119,21 +166,35 @@ test('what came too late is not sent', async t => {
 
 test('a password goes over no connection that could not be encrypted', async t => {
   const sink = await mailSink(t, { login: { user: 'busbar', password: 'the-smtp-password' } })
-  const k = await platform(t, sink, { SMTP_TLS_MODE: 'starttls', SMTP_USER: 'busbar', SMTP_PASSWORD: 'the-smtp-password' })
+  const k = await platform(t, sink, {
+    SMTP_TLS_MODE: 'starttls',
+    SMTP_USER: 'busbar',
+    SMTP_PASSWORD: 'the-smtp-password'
+  })
   await k.service(mailPost).send(message)
   const admin = await k.as.session()
-  await until('the plugin is degraded', async () => (await admin.get('/api/plugins/mail')).body.state === 'degraded')
+  await until(
+    'the plugin is degraded',
+    async () => (await admin.get('/api/plugins/mail')).body.state === 'degraded'
+  )
   t.equal(sink.offered, 0)
 })
 
 test('without a mail server sending is refused with the remedy', async t => {
   const k = await platform(t, undefined)
   t.equal(await k.service(mailPost).isOn(), false)
-  await t.rejects(k.service(mailPost).send(message), { status: 503, code: 'E_MAIL_OFF', message: /set SMTP_HOST/ })
+  await t.rejects(k.service(mailPost).send(message), {
+    status: 503,
+    code: 'E_MAIL_OFF',
+    message: /set SMTP_HOST/
+  })
 })
 
 test('settings that cannot be used stop this plugin only, and are named', async t => {
   const k = await platform(t, undefined, { SMTP_HOST: 'mx', SMTP_FROM_EMAIL: 'a@b.example', SMTP_PORT: 'x' })
   const admin = await k.as.session()
-  t.match((await admin.get('/api/plugins/mail')).body, { state: /^(retrying|failed)$/, reason: /SMTP_PORT is "x"/ })
+  t.match((await admin.get('/api/plugins/mail')).body, {
+    state: /^(retrying|failed)$/,
+    reason: /SMTP_PORT is "x"/
+  })
 })

@@ -1,6 +1,6 @@
 import type { Migration } from 'busbar/sdk'
 
-export const m002: Migration = {
+export const createMembers: Migration = {
   name: '002-create-members',
   phase: 'expand',
   sql: `

@@ -2,12 +2,24 @@ import { identity } from 'busbar/api/identity'
 import { createTestKernel, TestClient, type TestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 
-const readsOnly = { status: 403, body: { code: 'E_PROJECT_VIEWER', error: 'you are a viewer of this project and may only read: ask its owner to make you an editor' } }
+const readsOnly = {
+  status: 403,
+  body: {
+    code: 'E_PROJECT_VIEWER',
+    error: 'you are a viewer of this project and may only read: ask its owner to make you an editor'
+  }
+}
 const hidden = { status: 404, body: { code: 'E_NOT_FOUND' } }
 
 /** `ann` owns a project with an application; `vic` views it, `ed` edits it; `sue` is a stranger. */
-async function cast (k: TestKernel) {
-  const [admin, ann, vic, ed, sue] = [await k.as.session(), await k.as.session('ann'), await k.as.session('vic'), await k.as.session('ed'), await k.as.session('sue')]
+async function cast(k: TestKernel) {
+  const [admin, ann, vic, ed, sue] = [
+    await k.as.session(),
+    await k.as.session('ann'),
+    await k.as.session('vic'),
+    await k.as.session('ed'),
+    await k.as.session('sue')
+  ]
   const project = (await ann.post('/api/projects', { name: 'Shop', slug: 'shop' })).body.id as string
   const path = `/api/projects/${project}`
   const addressOf = async (name: string): Promise<string> => (await k.user(name)).email
@@ -17,12 +29,23 @@ async function cast (k: TestKernel) {
   }
   await set('vic', 'viewer')
   await set('ed', 'editor')
-  const application = (await ann.post(`${path}/applications`, { name: 'web', type: 'image', build_type: 'image', source_image: 'busybox:lab' })).body.id as string
+  const application = (
+    await ann.post(`${path}/applications`, {
+      name: 'web',
+      type: 'image',
+      build_type: 'image',
+      source_image: 'busybox:lab'
+    })
+  ).body.id as string
   return { admin, ann, vic, ed, sue, project, path, application, set, addressOf }
 }
 
 const rolesIn = async (client: TestClient, path: string): Promise<Record<string, string>> =>
-  Object.fromEntries((await client.get(`${path}/members`)).body.map(({ username, role }: { username: string, role: string }) => [username, role]))
+  Object.fromEntries(
+    (await client.get(`${path}/members`)).body.map(
+      ({ username, role }: { username: string; role: string }) => [username, role]
+    )
+  )
 
 test('the owner of a project lets others in by their e-mail address, each with a role', async t => {
   const k = await createTestKernel()
@@ -30,14 +53,31 @@ test('the owner of a project lets others in by their e-mail address, each with a
   const { admin, ann, vic, ed, sue, path, set, addressOf } = await cast(k)
 
   await t.test('everybody who sees it sees who else does, the owner first', async t => {
-    for (const client of [admin, ann, vic, ed]) t.same(Object.entries(await rolesIn(client, path)), [['ann', 'owner'], ['ed', 'editor'], ['vic', 'viewer']])
-    t.match((await vic.get(`${path}/members`)).body[1], { user_id: ed.userId, email: await addressOf('ed'), username: 'ed', role: 'editor', created_at: String })
+    for (const client of [admin, ann, vic, ed])
+      t.same(Object.entries(await rolesIn(client, path)), [
+        ['ann', 'owner'],
+        ['ed', 'editor'],
+        ['vic', 'viewer']
+      ])
+    t.match((await vic.get(`${path}/members`)).body[1], {
+      user_id: ed.userId,
+      email: await addressOf('ed'),
+      username: 'ed',
+      role: 'editor',
+      created_at: String
+    })
     t.match(await sue.get(`${path}/members`), hidden)
   })
 
   await t.test('to add again changes the role and nothing else', async t => {
     const before = (await ann.get(`${path}/members`)).body[1]
-    t.match(await ann.put(`${path}/members`, { email: ` ${(await addressOf('ed')).toUpperCase()} `, role: 'viewer' }), { status: 200, body: { ...before, role: 'viewer' } })
+    t.match(
+      await ann.put(`${path}/members`, {
+        email: ` ${(await addressOf('ed')).toUpperCase()} `,
+        role: 'viewer'
+      }),
+      { status: 200, body: { ...before, role: 'viewer' } }
+    )
     t.match(await ed.put(path, { name: 'x' }), readsOnly)
     t.match(await set('ed', 'editor', admin), { status: 200, body: before })
     t.equal((await ed.put(path, { name: 'Shop' })).status, 200, 'at once, although it was remembered')
@@ -46,48 +86,85 @@ test('the owner of a project lets others in by their e-mail address, each with a
   await t.test('nobody else changes who belongs to it', async t => {
     for (const client of [vic, ed]) {
       t.match(await set('sue', 'viewer', client), { status: 403, body: { code: 'E_FORBIDDEN' } })
-      t.match(await client.delete(`${path}/members/${ann.userId}`), { status: 403, body: { code: 'E_FORBIDDEN' } })
+      t.match(await client.delete(`${path}/members/${ann.userId}`), {
+        status: 403,
+        body: { code: 'E_FORBIDDEN' }
+      })
     }
     t.match(await vic.delete(`${path}/members/${ed.userId}`), { status: 403, body: { code: 'E_FORBIDDEN' } })
     t.match(await set('sue', 'editor', sue), hidden)
     t.match(await sue.delete(`${path}/members/${sue.userId}`), hidden)
     const token = await k.as.token('write', { user: 'ann' })
     t.match(await set('sue', 'editor', token), { status: 403, body: { code: 'E_SESSION_REQUIRED' } })
-    t.match(await token.delete(`${path}/members/${vic.userId}`), { status: 403, body: { code: 'E_SESSION_REQUIRED' } })
+    t.match(await token.delete(`${path}/members/${vic.userId}`), {
+      status: 403,
+      body: { code: 'E_SESSION_REQUIRED' }
+    })
     t.same(await rolesIn(ann, path), { ann: 'owner', ed: 'editor', vic: 'viewer' })
   })
 
-  await t.test('an address of nobody, the owner\'s own, and a role there is not are refused with the reason', async t => {
-    const put = async (body: object) => await ann.put(`${path}/members`, body)
-    t.match(await put({ email: 'nobody@example.com', role: 'viewer' }), { status: 400, body: { code: 'E_PROJECT_NO_SUCH_ADDRESS', error: 'email: nobody on this platform has this address; an administrator can invite them' } })
-    t.match(await set('ann', 'viewer'), { status: 400, body: { code: 'E_PROJECT_OWNER', error: /owns the project/ } })
-    t.match(await ann.delete(`${path}/members/${ann.userId}`), { status: 400, body: { code: 'E_PROJECT_OWNER' } })
-    for (const role of ['owner', 'admin', '', 5]) t.match(await put({ email: await addressOf('sue'), role }), { status: 400, body: { error: /role/ } })
-    t.match(await put({ role: 'viewer' }), { status: 400, body: { error: /email/ } })
-    t.match(await put({ email: 'e'.repeat(300), role: 'viewer' }), { status: 400, body: { error: /email/ } })
-  })
+  await t.test(
+    "an address of nobody, the owner's own, and a role there is not are refused with the reason",
+    async t => {
+      const put = async (body: object) => await ann.put(`${path}/members`, body)
+      t.match(await put({ email: 'nobody@example.com', role: 'viewer' }), {
+        status: 400,
+        body: {
+          code: 'E_PROJECT_NO_SUCH_ADDRESS',
+          error: 'email: nobody on this platform has this address; an administrator can invite them'
+        }
+      })
+      t.match(await set('ann', 'viewer'), {
+        status: 400,
+        body: { code: 'E_PROJECT_OWNER', error: /owns the project/ }
+      })
+      t.match(await ann.delete(`${path}/members/${ann.userId}`), {
+        status: 400,
+        body: { code: 'E_PROJECT_OWNER' }
+      })
+      for (const role of ['owner', 'admin', '', 5])
+        t.match(await put({ email: await addressOf('sue'), role }), { status: 400, body: { error: /role/ } })
+      t.match(await put({ role: 'viewer' }), { status: 400, body: { error: /email/ } })
+      t.match(await put({ email: 'e'.repeat(300), role: 'viewer' }), {
+        status: 400,
+        body: { error: /email/ }
+      })
+    }
+  )
 
   await t.test('who tries many addresses is stopped', async t => {
     k.kernel.edge.options.guard.limiter.reset()
     let answer = 0
-    for (let n = 0; n < 31; n++) answer = (await ann.put(`${path}/members`, { email: `guess-${n}@example.com`, role: 'viewer' })).status
+    for (let n = 0; n < 31; n++)
+      answer = (await ann.put(`${path}/members`, { email: `guess-${n}@example.com`, role: 'viewer' })).status
     t.equal(answer, 429)
     k.kernel.edge.options.guard.limiter.reset()
   })
 
   await t.test('a member leaves, and is let in again', async t => {
-    for (const client of [vic, ed]) t.match(await client.delete(`${path}/members/${client.userId}`), { status: 200, body: { status: 'removed' } })
+    for (const client of [vic, ed])
+      t.match(await client.delete(`${path}/members/${client.userId}`), {
+        status: 200,
+        body: { status: 'removed' }
+      })
     for (const client of [vic, ed]) t.match(await client.get(path), hidden)
     t.same(await rolesIn(ann, path), { ann: 'owner' })
     await set('vic', 'viewer')
     t.equal((await vic.get(path)).status, 200)
-    for (let n = 0; n < 2; n++) t.equal((await ann.delete(`${path}/members/${vic.userId}`)).status, 200, 'once or twice')
+    for (let n = 0; n < 2; n++)
+      t.equal((await ann.delete(`${path}/members/${vic.userId}`)).status, 200, 'once or twice')
     t.match(await vic.get(path), hidden)
   })
 
   await t.test('each change is in the audit log', async t => {
-    const rows = await k.kernel.postgres.query('select distinct action, resource_type from kernel.audit_log where project_id = $1 and resource_id = $2 order by action', [path.slice(14), vic.userId])
-    t.same(rows, [{ action: 'remove_project_member', resource_type: 'user' }, { action: 'set_project_member', resource_type: 'user' }])
+    const rows = await k.kernel.postgres.query(
+      'select distinct action, resource_type from kernel.audit_log where project_id = $1 and resource_id = $2 order by action',
+      [path.slice(14), vic.userId]
+    )
+    t.same(rows, [
+      { action: 'remove_project_member', resource_type: 'user' },
+      { action: 'set_project_member', resource_type: 'user' }
+    ])
   })
 })
 
@@ -97,25 +174,48 @@ test('a viewer reads, an editor works, and each is told which they are', async t
   const { admin, ann, vic, ed, sue, project, path, application } = await cast(k)
   const app = `${path}/applications/${application}`
 
-  for (const url of [path, `${path}/applications`, app, `${app}/deployments`, `${path}/env`, `${app}/env`, `${app}/deploy-hook`, `${path}/members`]) {
+  for (const url of [
+    path,
+    `${path}/applications`,
+    app,
+    `${app}/deployments`,
+    `${path}/env`,
+    `${app}/env`,
+    `${app}/deploy-hook`,
+    `${path}/members`
+  ]) {
     for (const client of [vic, ed]) t.equal((await client.get(url)).status, 200, url)
     t.match(await sue.get(url), hidden)
   }
   const changes = [
-    ['PUT', path, { name: 'X' }], ['POST', `${path}/applications`, {}], ['PUT', `${path}/env`, { vars: [] }], ['PUT', `${app}/env`, { vars: [] }],
-    ['POST', `${app}/deploy`, {}], ['POST', `${app}/stop`, {}], ['POST', `${app}/deploy-hook`, {}], ['GET', `${app}/deploy-hook/reveal`, undefined], ['GET', `${app}/webhook/reveal`, undefined]
+    ['PUT', path, { name: 'X' }],
+    ['POST', `${path}/applications`, {}],
+    ['PUT', `${path}/env`, { vars: [] }],
+    ['PUT', `${app}/env`, { vars: [] }],
+    ['POST', `${app}/deploy`, {}],
+    ['POST', `${app}/stop`, {}],
+    ['POST', `${app}/deploy-hook`, {}],
+    ['GET', `${app}/deploy-hook/reveal`, undefined],
+    ['GET', `${app}/webhook/reveal`, undefined]
   ] as const
-  for (const [method, url, body] of changes) t.match(await vic.send(method, url, { body }), readsOnly, `${method} ${url}`)
+  for (const [method, url, body] of changes)
+    t.match(await vic.send(method, url, { body }), readsOnly, `${method} ${url}`)
   t.equal((await ed.put(path, { name: 'By ed' })).status, 200)
   t.equal((await ed.post(`${app}/deploy-hook`)).status, 200)
   t.equal((await ed.get(`${app}/deploy-hook/reveal`)).status, 200)
   for (const client of [vic, ed]) {
-    for (const url of [path, app]) t.match(await client.delete(url), { status: 403, body: { code: 'E_FORBIDDEN' } })
+    for (const url of [path, app])
+      t.match(await client.delete(url), { status: 403, body: { code: 'E_FORBIDDEN' } })
     t.equal((await client.put(`${path}/sharing`, { shared: true })).status, 403)
   }
 
   await t.test('my_role says so wherever a project is answered', async t => {
-    for (const [client, role] of [[admin, 'owner'], [ann, 'owner'], [ed, 'editor'], [vic, 'viewer']] as const) {
+    for (const [client, role] of [
+      [admin, 'owner'],
+      [ann, 'owner'],
+      [ed, 'editor'],
+      [vic, 'viewer']
+    ] as const) {
       t.match((await client.get(path)).body, { my_role: role })
       t.match((await client.get('/api/projects')).body, [{ id: project, my_role: role }])
     }
@@ -150,12 +250,27 @@ test('a token does what both its scope and the role of its user allow', async t 
   t.teardown(() => k.close())
   const { ann, vic, ed, project, path, application, set } = await cast(k)
   const app = `${path}/applications/${application}`
-  const make = async (owner: TestClient, scope: string, projectIds?: string[]): Promise<{ id: string, client: TestClient }> => {
-    const { status, body } = await owner.post('/api/tokens', { name: 'ci', scopes: [scope], project_ids: projectIds })
+  const make = async (
+    owner: TestClient,
+    scope: string,
+    projectIds?: string[]
+  ): Promise<{ id: string; client: TestClient }> => {
+    const { status, body } = await owner.post('/api/tokens', {
+      name: 'ci',
+      scopes: [scope],
+      project_ids: projectIds
+    })
     t.equal(status, 201)
-    return { id: body.id as string, client: new TestClient(k.url, { authorization: `Bearer ${body.token as string}` }) }
+    return {
+      id: body.id as string,
+      client: new TestClient(k.url, { authorization: `Bearer ${body.token as string}` })
+    }
   }
-  const [ofViewer, ofEditor, pinned] = [await make(vic, 'write'), await make(ed, 'read'), await make(vic, 'write', [project])]
+  const [ofViewer, ofEditor, pinned] = [
+    await make(vic, 'write'),
+    await make(ed, 'read'),
+    await make(vic, 'write', [project])
+  ]
   for (const { client } of [ofViewer, pinned]) {
     t.match((await client.get(path)).body, { my_role: 'viewer' })
     t.match(await client.put(path, { name: 'x' }), readsOnly)
@@ -165,10 +280,13 @@ test('a token does what both its scope and the role of its user allow', async t 
   t.match(await ofEditor.client.get(app), { status: 200 })
 
   const reachOf = async (owner: TestClient, id: string) => (await owner.get(`/api/tokens/${id}/reach`)).body
-  const names = ({ operations }: { operations: Array<{ method: string, path: string }> }) => operations.map(one => `${one.method} ${one.path}`)
+  const names = ({ operations }: { operations: Array<{ method: string; path: string }> }) =>
+    operations.map(one => `${one.method} ${one.path}`)
   const viewed = await reachOf(vic, ofViewer.id)
   t.match(viewed.projects, [{ id: project, role: 'viewer' }])
-  t.ok(names(viewed).includes('GET /api/projects/{projectId}') && names(viewed).includes('POST /api/projects'))
+  t.ok(
+    names(viewed).includes('GET /api/projects/{projectId}') && names(viewed).includes('POST /api/projects')
+  )
   t.notOk(names(viewed).includes('PUT /api/projects/{projectId}'), 'no project lets it do that')
   await vic.post('/api/projects', { name: 'own', slug: 'own' })
   t.ok(names(await reachOf(vic, ofViewer.id)).includes('PUT /api/projects/{projectId}'), 'its own does')
@@ -181,7 +299,9 @@ test('a token does what both its scope and the role of its user allow', async t 
   for (const { client } of [ofViewer, pinned]) t.match(await client.get(path), hidden, 'at once')
   t.same((await pinned.client.get('/api/projects')).body, [])
   t.match(await reachOf(vic, pinned.id), { projects: [] })
-  t.match(await vic.post('/api/tokens', { name: 'ci', scopes: ['read'], project_ids: [project] }), { status: 400 })
+  t.match(await vic.post('/api/tokens', { name: 'ci', scopes: ['read'], project_ids: [project] }), {
+    status: 400
+  })
 })
 
 test('members come and go with users, owners and projects', async t => {
@@ -206,7 +326,10 @@ test('members come and go with users, owners and projects', async t => {
   })
 
   await t.test('the new owner is no member any more, and the old one keeps nothing', async t => {
-    t.match(await admin.put(`${path}/transfer`, { user_id: ed.userId }), { status: 200, body: { user_id: ed.userId, my_role: 'owner' } })
+    t.match(await admin.put(`${path}/transfer`, { user_id: ed.userId }), {
+      status: 200,
+      body: { user_id: ed.userId, my_role: 'owner' }
+    })
     t.same(await rolesIn(ed, path), { ed: 'owner', vic: 'viewer' })
     t.match(await ann.get(path), hidden)
     await admin.put(`${path}/transfer`, { user_id: ann.userId })
@@ -214,27 +337,46 @@ test('members come and go with users, owners and projects', async t => {
     t.match((await vic.get(path)).body, { my_role: 'viewer' })
   })
 
-  await t.test('a project that is being deleted is hidden from its members, and takes them along', async t => {
-    t.equal((await ann.delete(path)).status, 200)
-    t.match(await vic.get(path), hidden)
-    t.match(await vic.delete(`${path}/members/${vic.userId}`), hidden)
-    t.match(await set('sue', 'viewer'), hidden)
-    t.same((await vic.get('/api/projects')).body, [])
-    for (let n = 0; n < 600 && (await k.kernel.postgres.query('select 1 from projects.member where project_id = $1', [project])).length > 0; n++) await new Promise(resolve => setTimeout(resolve, 50))
-    t.same(await k.kernel.postgres.query('select 1 from projects.member where project_id = $1', [project]), [])
-  })
+  await t.test(
+    'a project that is being deleted is hidden from its members, and takes them along',
+    async t => {
+      t.equal((await ann.delete(path)).status, 200)
+      t.match(await vic.get(path), hidden)
+      t.match(await vic.delete(`${path}/members/${vic.userId}`), hidden)
+      t.match(await set('sue', 'viewer'), hidden)
+      t.same((await vic.get('/api/projects')).body, [])
+      for (
+        let n = 0;
+        n < 600 &&
+        (await k.kernel.postgres.query('select 1 from projects.member where project_id = $1', [project]))
+          .length > 0;
+        n++
+      )
+        await new Promise(resolve => setTimeout(resolve, 50))
+      t.same(
+        await k.kernel.postgres.query('select 1 from projects.member where project_id = $1', [project]),
+        []
+      )
+    }
+  )
 })
 
 test('a project has a limited number of members, and whoever is one may still be changed', async t => {
   const k = await createTestKernel()
   t.teardown(() => k.close())
   const { project, set, ann, path } = await cast(k)
-  await k.kernel.postgres.query(`
+  await k.kernel.postgres.query(
+    `
     with made as (
       insert into identity.user (id, email, username, first_name, last_name, role, password_hash, created_at, updated_at, last_active_at)
       select gen_random_uuid(), 'many-' || n || '@example.com', '', '', '', 'member', '', now(), now(), now() from generate_series(1, 198) n returning id
-    ) insert into projects.member select cast($1 as uuid), id, 'viewer', now() from made`, [project])
-  t.match(await set('sue', 'viewer'), { status: 409, body: { code: 'E_PROJECT_MEMBERS_FULL', error: /at most 200 members/ } })
+    ) insert into projects.member select cast($1 as uuid), id, 'viewer', now() from made`,
+    [project]
+  )
+  t.match(await set('sue', 'viewer'), {
+    status: 409,
+    body: { code: 'E_PROJECT_MEMBERS_FULL', error: /at most 200 members/ }
+  })
   t.equal((await set('ed', 'viewer')).status, 200)
   t.equal((await ann.get(`${path}/members`)).body.length, 201)
 })
@@ -244,11 +386,20 @@ test('a member who is added while the owner is being deleted is no deadlock', as
   t.teardown(() => k.close())
   const { admin, ann, path, set } = await cast(k)
   const { postgres } = k.kernel
-  const waiting = async () => await postgres.query("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")
+  const waiting = async () =>
+    await postgres.query(
+      "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    )
   // Both wait for the owner's row, in this order; then the deletion asks who refers to it.
   const both = await postgres.transaction(async tx => {
     await postgres.query('select from identity.user where id = $1 for update', [ann.userId], tx)
-    const deletion = k.service(identity).deleteUser(ann.userId ?? '', admin.userId ?? '').then(() => 'deleted', (error: unknown) => error)
+    const deletion = k
+      .service(identity)
+      .deleteUser(ann.userId ?? '', admin.userId ?? '')
+      .then(
+        () => 'deleted',
+        (error: unknown) => error
+      )
     while ((await waiting()).length < 1) await new Promise(resolve => setTimeout(resolve, 10))
     const added = set('ann', 'viewer', admin)
     while ((await waiting()).length < 2) await new Promise(resolve => setTimeout(resolve, 10))

@@ -1,5 +1,5 @@
-import { test } from 'tap'
 import { createTestKernel } from 'busbar/sdk/testing'
+import { test } from 'tap'
 
 test('a project that is made by, or given to, a user who is deleted at the same moment is refused', async t => {
   const k = await createTestKernel()
@@ -15,7 +15,9 @@ test('a project that is made by, or given to, a user who is deleted at the same 
       await k.kernel.postgres.sql('identity', 'delete from identity.user where id = ?', [userId], tx)
       answer = write()
       for (let n = 0; n < 600; n++) {
-        const waiting = await k.kernel.postgres.query('select 1 from pg_stat_activity where wait_event_type = \'Lock\' and datname = current_database()')
+        const waiting = await k.kernel.postgres.query(
+          "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+        )
         if (waiting.length > 0) return
         await new Promise(resolve => setTimeout(resolve, 20))
       }
@@ -24,7 +26,9 @@ test('a project that is made by, or given to, a user who is deleted at the same 
     return await (answer as Promise<T>)
   }
   await t.test('given to', async t => {
-    const answer = await raceAgainstDeletion(async () => await admin.put(`/api/projects/${project.id}/transfer`, { user_id: userId }))
+    const answer = await raceAgainstDeletion(
+      async () => await admin.put(`/api/projects/${project.id}/transfer`, { user_id: userId })
+    )
     t.match(answer, { status: 400, body: { code: 'E_PROJECT_NO_SUCH_USER' } })
   })
   await t.test('made by', async t => {
@@ -32,6 +36,9 @@ test('a project that is made by, or given to, a user who is deleted at the same 
     t.equal((await eve.get('/api/projects')).status, 200)
     // Deleted behind the guard's back, as by another process a moment ago.
     await k.kernel.postgres.query('delete from identity.user where id = $1', [eve.userId])
-    t.match(await eve.post('/api/projects', { name: 'y', slug: 'y' }), { status: 401, body: { code: 'E_ACCOUNT_GONE' } })
+    t.match(await eve.post('/api/projects', { name: 'y', slug: 'y' }), {
+      status: 401,
+      body: { code: 'E_ACCOUNT_GONE' }
+    })
   })
 })

@@ -11,15 +11,27 @@ const holder = (id: string, requires: string, seen: string[], isTidy: () => bool
   definition: definePlugin({
     id,
     needs: { db: kernel.database },
-    migrations: [{ name: '001-create', phase: 'expand', sql: 'create table $schema.thing (project_id uuid not null references projects.project (id) on delete restrict)' }],
+    migrations: [
+      {
+        name: '001-create',
+        phase: 'expand',
+        sql: 'create table $schema.thing (project_id uuid not null references projects.project (id) on delete restrict)'
+      }
+    ],
     start: ({ use }) => ({
       teardown: async (projectId: string) => {
         seen.push(id)
         if (isTidy()) await use.db.sql('delete from $schema.thing where project_id = ?', [projectId])
       }
     }),
-    contributes (contribute, self) { contribute(projectTeardown, id, self) },
-    events (on) { on(projectDeleted, ({ projectId }) => { seen.push(`deleted ${projectId}`) }) }
+    contributes(contribute, self) {
+      contribute(projectTeardown, id, self)
+    },
+    events(on) {
+      on(projectDeleted, ({ projectId }) => {
+        seen.push(`deleted ${projectId}`)
+      })
+    }
   })
 })
 
@@ -30,26 +42,35 @@ const until = async (what: string, isTrue: () => Promise<boolean> | boolean, ms 
 
 test('a deleted project is invisible at once and taken apart, dependants first, the row last', async t => {
   const seen: string[] = []
-  const k = await createTestKernel({ inline: [holder('first', 'projects', seen, () => true), holder('second', 'first', seen, () => true)] })
+  const k = await createTestKernel({
+    inline: [holder('first', 'projects', seen, () => true), holder('second', 'first', seen, () => true)]
+  })
   t.teardown(() => k.close())
   const ann = await k.as.session('ann')
   const { body: project } = await ann.post('/api/projects', { name: 'x', slug: 'x' })
   const { body: other } = await ann.post('/api/projects', { name: 'y', slug: 'y' })
   const token = await k.as.token('read', { user: 'ann', pins: [project.id] })
   const path = `/api/projects/${project.id}`
-  for (const schema of ['first', 'second']) await k.kernel.postgres.query(`insert into ${schema}.thing values ($1)`, [project.id])
+  for (const schema of ['first', 'second'])
+    await k.kernel.postgres.query(`insert into ${schema}.thing values ($1)`, [project.id])
 
   t.match(await ann.delete(path), { status: 200, body: { status: 'deleted' } })
   t.equal((await ann.get(path)).status, 404)
   t.equal((await ann.put(path, { name: 'z' })).status, 404)
   t.equal((await ann.delete(path)).status, 404)
-  t.same((await ann.get('/api/projects')).body.map((row: { id: string }) => row.id), [other.id])
+  t.same(
+    (await ann.get('/api/projects')).body.map((row: { id: string }) => row.id),
+    [other.id]
+  )
   t.equal(await k.service(projectDirectory).find(project.id), undefined)
   t.same((await token.get('/api/projects')).body, [], 'the pin is gone and nothing took its place')
   t.equal((await token.get(`/api/projects/${other.id}`)).status, 403)
 
   await until('the event', () => seen.includes(`deleted ${project.id}`))
-  t.same(seen.filter(one => !one.startsWith('deleted')), ['second', 'first'])
+  t.same(
+    seen.filter(one => !one.startsWith('deleted')),
+    ['second', 'first']
+  )
   t.same(await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id]), [])
   t.equal((await ann.post('/api/projects', { name: 'x', slug: 'x' })).status, 201, 'the slug is free again')
 })
@@ -58,51 +79,100 @@ test('a teardown waits while another plugin holds rows, says which table, and en
   const seen: string[] = []
   const lines: string[] = []
   let tidy = false
-  const k = await createTestKernel({ inline: [holder('keeper', 'projects', seen, () => tidy)], onLog: line => lines.push(line) })
+  const k = await createTestKernel({
+    inline: [holder('keeper', 'projects', seen, () => tidy)],
+    onLog: line => lines.push(line)
+  })
   t.teardown(() => k.close())
   const ann = await k.as.session('ann')
   const { body: project } = await ann.post('/api/projects', { name: 'x', slug: 'x' })
   await k.kernel.postgres.query('insert into keeper.thing values ($1)', [project.id])
   await ann.delete(`/api/projects/${project.id}`)
-  await until('the log line', () => lines.some(line => line.includes('keeper.thing') && line.includes('turn the plugin')))
-  t.equal((await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id])).length, 1)
-  t.match(await ann.post('/api/projects', { name: 'x', slug: 'x' }), { status: 409, body: { error: /clean-up/ } })
+  await until('the log line', () =>
+    lines.some(line => line.includes('keeper.thing') && line.includes('enable the plugin \\"keeper\\"'))
+  )
+  t.equal(
+    (await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id])).length,
+    1
+  )
+  t.match(await ann.post('/api/projects', { name: 'x', slug: 'x' }), {
+    status: 409,
+    body: { error: /clean-up/ }
+  })
   tidy = true
-  await until('the row to be gone', async () => (await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id])).length === 0)
+  await until(
+    'the row to be gone',
+    async () =>
+      (await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id]))
+        .length === 0
+  )
   t.ok(seen.length >= 2)
 })
 
 test('a plugin that is off but holds rows is started for its step alone', async t => {
   const seen: string[] = []
   const lines: string[] = []
-  const k = await createTestKernel({ inline: [holder('keeper', 'projects', seen, () => true)], onLog: line => lines.push(line) })
+  const k = await createTestKernel({
+    inline: [holder('keeper', 'projects', seen, () => true)],
+    onLog: line => lines.push(line)
+  })
   t.teardown(() => k.close())
   const ann = await k.as.session('ann')
   const { body: project } = await ann.post('/api/projects', { name: 'x', slug: 'x' })
-  const application = await ann.post(`/api/projects/${project.id}/applications`, { name: 'web', type: 'image', build_type: 'image', source_image: 'busybox:lab' })
-  t.equal((await ann.put(`/api/projects/${project.id}/applications/${application.body.id}/env`, { vars: [{ key: 'A', value: '1' }] })).status, 200)
+  const application = await ann.post(`/api/projects/${project.id}/applications`, {
+    name: 'web',
+    type: 'image',
+    build_type: 'image',
+    source_image: 'busybox:lab'
+  })
+  t.equal(
+    (
+      await ann.put(`/api/projects/${project.id}/applications/${application.body.id}/env`, {
+        vars: [{ key: 'A', value: '1' }]
+      })
+    ).status,
+    200
+  )
   await k.kernel.postgres.query('insert into keeper.thing values ($1)', [project.id])
   const admin = await k.as.session()
-  for (const id of ['keeper', 'environment']) t.equal((await admin.post(`/api/plugins/${id}/disable`, { cascade: true })).status, 200)
+  for (const id of ['keeper', 'environment'])
+    t.equal((await admin.post(`/api/plugins/${id}/disable`, { cascade: true })).status, 200)
   t.equal((await ann.delete(`/api/projects/${project.id}`)).status, 200)
-  await until('the row to be gone', async () => (await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id])).length === 0)
+  await until(
+    'the row to be gone',
+    async () =>
+      (await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id]))
+        .length === 0
+  )
   t.same(seen, ['keeper'])
   t.same(await k.kernel.postgres.query('select 1 from environment.variable'), [])
   t.match((await admin.get('/api/plugins/keeper')).body, { state: 'stopped' })
-  t.notOk(lines.some(line => line.includes('is not removed yet')), 'in the first round')
+  t.notOk(
+    lines.some(line => line.includes('is not removed yet')),
+    'in the first round'
+  )
 })
 
 test('a step that fails does not keep the others from their work, and all run again', async t => {
   const seen: string[] = []
   let isBroken = true
   const k = await createTestKernel({
-    inline: [holder('sound', 'projects', seen, () => true), {
-      manifest: { id: 'broken', requires: { sound: '^0.1.0' } },
-      definition: definePlugin({
-        id: 'broken',
-        contributes: contribute => { contribute(projectTeardown, 'broken', { teardown: async () => { if (isBroken) throw new Error('not now') } }) }
-      })
-    }]
+    inline: [
+      holder('sound', 'projects', seen, () => true),
+      {
+        manifest: { id: 'broken', requires: { sound: '^0.1.0' } },
+        definition: definePlugin({
+          id: 'broken',
+          contributes: contribute => {
+            contribute(projectTeardown, 'broken', {
+              teardown: async () => {
+                if (isBroken) throw new Error('not now')
+              }
+            })
+          }
+        })
+      }
+    ]
   })
   t.teardown(() => k.close())
   const ann = await k.as.session('ann')
@@ -110,8 +180,14 @@ test('a step that fails does not keep the others from their work, and all run ag
   await k.kernel.postgres.query('insert into sound.thing values ($1)', [project.id])
   await ann.delete(`/api/projects/${project.id}`)
   await until('the other step', () => seen.includes('sound'))
-  await until('its work', async () => (await k.kernel.postgres.query('select 1 from sound.thing')).length === 0)
-  t.equal((await k.kernel.postgres.query('select 1 from projects.project where id = $1', [project.id])).length, 1)
+  await until(
+    'its work',
+    async () => (await k.kernel.postgres.query('select 1 from sound.thing')).length === 0
+  )
+  t.equal(
+    (await k.kernel.postgres.query('select 1 from projects.project where id = $1', [project.id])).length,
+    1
+  )
   isBroken = false
   await until('the end', () => seen.includes(`deleted ${project.id}`))
 })
@@ -122,14 +198,22 @@ test('rounds of a teardown are 5 seconds apart at first and 5 minutes at most', 
 
 test('a platform that was stopped during a deletion starts again and finishes it', async t => {
   const k = await createTestKernel()
-  const project = (await (await k.as.session()).post('/api/projects', { name: 'Left', slug: 'left' })).body.id as string
+  const project = (await (await k.as.session()).post('/api/projects', { name: 'Left', slug: 'left' })).body
+    .id as string
   await k.stop()
   const marking = new pg.Client({ connectionString: k.state.database.url })
   await marking.connect()
   await marking.query('update projects.project set deleting_at = $1 where id = $2', [new Date(), project])
   await marking.end()
   const next = await createTestKernel({ state: k.state })
-  t.teardown(async () => { await next.close() })
-  for (let n = 0; n < 100 && (await next.kernel.postgres.query('select 1 from projects.project')).length > 0; n++) await new Promise(resolve => setTimeout(resolve, 50))
+  t.teardown(async () => {
+    await next.close()
+  })
+  for (
+    let n = 0;
+    n < 100 && (await next.kernel.postgres.query('select 1 from projects.project')).length > 0;
+    n++
+  )
+    await new Promise(resolve => setTimeout(resolve, 50))
   t.same(await next.kernel.postgres.query('select id from projects.project'), [])
 })
