@@ -3,79 +3,134 @@ import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allow, definePlugin, sse } from 'busbar/sdk'
 import { createTestKernel, TestClient, type TestKernel, type TestSocket } from 'busbar/sdk/testing'
-import { test, type Test } from 'tap'
+import { type Test, test } from 'tap'
 
-const live = { manifest: { id: 'live' }, definition: definePlugin({
-  id: 'live',
-  routes (route) {
-    route({
-      method: 'GET', url: '/api/projects/:projectId/live', summary: 'Stream', produces: 'text/event-stream', access: allow.token('read', { project: { param: 'projectId' } }),
-      handler: ({ signal }) => sse((async function * () {
-        for (let n = 0; !signal.aborted; n++) {
-          yield { data: String(n) }
-          await sleep(10)
+const live = {
+  manifest: { id: 'live' },
+  definition: definePlugin({
+    id: 'live',
+    routes(route) {
+      route({
+        method: 'GET',
+        url: '/api/projects/:projectId/live',
+        summary: 'Stream',
+        produces: 'text/event-stream',
+        access: allow.token('read', { project: { param: 'projectId' } }),
+        handler: ({ signal }) =>
+          sse(
+            (async function* () {
+              for (let n = 0; !signal.aborted; n++) {
+                yield { data: String(n) }
+                await sleep(10)
+              }
+            })()
+          )
+      })
+    },
+    sockets(socket) {
+      socket({
+        url: '/api/ws/live/:projectId',
+        summary: 'Socket',
+        access: allow.token('read', { project: { param: 'projectId' } }),
+        handler: async duplex => {
+          for await (const message of duplex.messages)
+            await duplex.send(JSON.stringify({ channel: 'live', event: 'said', data: String(message) }))
         }
-      })())
-    })
-  },
-  sockets (socket) {
-    socket({
-      url: '/api/ws/live/:projectId', summary: 'Socket', access: allow.token('read', { project: { param: 'projectId' } }),
-      handler: async duplex => { for await (const message of duplex.messages) await duplex.send(JSON.stringify({ channel: 'live', event: 'said', data: String(message) })) }
-    })
-  }
-}) }
+      })
+    }
+  })
+}
 
 const limitMs = 30_000
 
 /** Everything that stays open, held by one person. */
-interface Held { readonly channel: TestSocket, readonly socket: TestSocket, readonly streamEnded: Promise<unknown> }
+interface Held {
+  readonly channel: TestSocket
+  readonly socket: TestSocket
+  readonly streamEnded: Promise<unknown>
+}
 
-async function hold (k: TestKernel, client: TestClient, project: string, channel: string): Promise<Held> {
+async function hold(k: TestKernel, client: TestClient, project: string, channel: string): Promise<Held> {
   const stream = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
-    const call = request(`${k.url}/api/projects/${project}/live`, { headers: client.credential, agent: false }, resolve)
+    const call = request(
+      `${k.url}/api/projects/${project}/live`,
+      { headers: client.credential, agent: false },
+      resolve
+    )
     call.on('error', reject)
     call.end()
   })
   if (stream.statusCode !== 200) throw new Error(`the stream was answered ${String(stream.statusCode)}`)
   await once(stream, 'data')
   stream.resume()
-  const held = { channel: await k.socket(client), socket: await k.socket(client, `/api/ws/live/${project}`), streamEnded: once(stream, 'end') }
+  const held = {
+    channel: await k.socket(client),
+    socket: await k.socket(client, `/api/ws/live/${project}`),
+    streamEnded: once(stream, 'end')
+  }
   held.channel.subscribe(channel)
   await hears(k, held.channel, channel, 'first')
   return held
 }
 
 /** Says it until it is heard: a subscription is not acknowledged. */
-async function hears (k: TestKernel, socket: TestSocket, channel: string, word: string): Promise<void> {
-  const speaking = setInterval(() => { k.kernel.hub.publish(channel, 'status', { status: word }) }, 20)
+async function hears(k: TestKernel, socket: TestSocket, channel: string, word: string): Promise<void> {
+  const speaking = setInterval(() => {
+    k.kernel.hub.publish(channel, 'status', { status: word })
+  }, 20)
   try {
-    await socket.next(({ channel: name, event, data }) => name === channel && event === 'status' && data.status === word, limitMs)
+    await socket.next(
+      ({ channel: name, event, data }) => name === channel && event === 'status' && data.status === word,
+      limitMs
+    )
   } finally {
     clearInterval(speaking)
   }
 }
 
-async function isLost (t: Test, held: Held, channel: string): Promise<void> {
-  t.match(await held.channel.next(({ channel: name, event }) => name === channel && event === 'error', limitMs), { data: { error: 'access denied' } }, 'the subscription')
+async function isLost(t: Test, held: Held, channel: string): Promise<void> {
+  t.match(
+    await held.channel.next(({ channel: name, event }) => name === channel && event === 'error', limitMs),
+    { data: { error: 'access denied' } },
+    'the subscription'
+  )
   t.equal(await held.socket.closed(limitMs), 1008, 'the socket of a plugin')
   await t.resolves(held.streamEnded, 'the stream')
 }
 
 test('whoever loses a project hears nothing more of it, in any process, and others go on', async t => {
   const k = await createTestKernel({ inline: [live] })
-  t.teardown(async () => { await k.close() })
+  t.teardown(async () => {
+    await k.close()
+  })
   const two = await createTestKernel({ state: k.state, inline: [live] })
-  t.teardown(async () => { await two.stop() })
+  t.teardown(async () => {
+    await two.stop()
+  })
   const [ann, vic, ed] = [await k.as.session('ann'), await k.as.session('vic'), await k.as.session('ed')]
   const project = (await ann.post('/api/projects', { name: 'Shop', slug: 'shop' })).body.id as string
   const path = `/api/projects/${project}`
-  const application = (await ann.post(`${path}/applications`, { name: 'web', type: 'image', build_type: 'image', source_image: 'busybox:lab' })).body.id as string
+  const application = (
+    await ann.post(`${path}/applications`, {
+      name: 'web',
+      type: 'image',
+      build_type: 'image',
+      source_image: 'busybox:lab'
+    })
+  ).body.id as string
   const channel = `container-status:${application}`
-  for (const name of ['vic', 'ed']) t.equal((await ann.put(`${path}/members`, { email: (await k.user(name)).email, role: 'viewer' })).status, 200)
+  for (const name of ['vic', 'ed'])
+    t.equal(
+      (await ann.put(`${path}/members`, { email: (await k.user(name)).email, role: 'viewer' })).status,
+      200
+    )
   const there = (client: TestClient): TestClient => new TestClient(two.url, client.credential)
 
-  const [here, elsewhere, remains] = [await hold(k, vic, project, channel), await hold(two, there(vic), project, channel), await hold(two, there(ed), project, channel)]
+  const [here, elsewhere, remains] = [
+    await hold(k, vic, project, channel),
+    await hold(two, there(vic), project, channel),
+    await hold(two, there(ed), project, channel)
+  ]
   t.equal((await ann.delete(`${path}/members/${vic.userId}`)).status, 200)
   for (const held of [here, elsewhere]) await isLost(t, held, channel)
   here.channel.subscribe(channel)
@@ -103,13 +158,28 @@ test('whoever loses a project hears nothing more of it, in any process, and othe
 
 test('a subscription that sleeps while its plugin is off does not wake up for whoever has lost the project', async t => {
   const k = await createTestKernel()
-  t.teardown(async () => { await k.close() })
-  const [admin, ann, vic, ed] = [await k.as.session(), await k.as.session('ann'), await k.as.session('vic'), await k.as.session('ed')]
+  t.teardown(async () => {
+    await k.close()
+  })
+  const [admin, ann, vic, ed] = [
+    await k.as.session(),
+    await k.as.session('ann'),
+    await k.as.session('vic'),
+    await k.as.session('ed')
+  ]
   const project = (await ann.post('/api/projects', { name: 'Shop', slug: 'shop' })).body.id as string
   const path = `/api/projects/${project}`
-  const application = (await ann.post(`${path}/applications`, { name: 'web', type: 'image', build_type: 'image', source_image: 'busybox:lab' })).body.id as string
+  const application = (
+    await ann.post(`${path}/applications`, {
+      name: 'web',
+      type: 'image',
+      build_type: 'image',
+      source_image: 'busybox:lab'
+    })
+  ).body.id as string
   const channel = `container-status:${application}`
-  for (const name of ['vic', 'ed']) await ann.put(`${path}/members`, { email: (await k.user(name)).email, role: 'viewer' })
+  for (const name of ['vic', 'ed'])
+    await ann.put(`${path}/members`, { email: (await k.user(name)).email, role: 'viewer' })
   const [lost, remains] = [await k.socket(vic), await k.socket(ed)]
   for (const socket of [lost, remains]) {
     socket.subscribe(channel)
@@ -118,7 +188,10 @@ test('a subscription that sleeps while its plugin is off does not wake up for wh
   t.equal((await admin.post('/api/plugins/applications/disable', { cascade: true })).status, 200)
   await ann.delete(`${path}/members/${vic.userId}`)
   t.equal((await admin.post('/api/plugins/applications/enable')).status, 200)
-  t.match(await lost.next(({ event }) => event === 'error', limitMs), { channel, data: { error: 'access denied' } })
+  t.match(await lost.next(({ event }) => event === 'error', limitMs), {
+    channel,
+    data: { error: 'access denied' }
+  })
   await hears(k, remains, channel, 'second')
   t.notOk(remains.frames.some(({ event }) => event === 'error'))
 })

@@ -15,10 +15,11 @@ test('a Bearer header decides alone', async t => {
   const { authenticate, issue } = authKit()
   const { authorization: bearer = '' } = issue(tokenOf('t'))
   const { cookie = '' } = issue(sessionOf('s'))
-  const kindOf = async (authorization: string | undefined, cookie?: string) => (await authenticate({ authorization, cookie })).kind
+  const kindOf = async (authorization: string | undefined, cookie?: string) =>
+    (await authenticate({ authorization, cookie })).kind
   t.equal(await kindOf(bearer, cookie), 'caller')
   t.equal(await kindOf(bearer.replace('Bearer', 'bearer')), 'caller')
-  t.equal(await kindOf('Bearer busbar_pat_' + 'a'.repeat(43), cookie), 'invalid')
+  t.equal(await kindOf(`Bearer busbar_pat_${'a'.repeat(43)}`, cookie), 'invalid')
   t.equal(await kindOf(cookie.replace('theme=dark; token=', 'Bearer ')), 'invalid', 'a session is no token')
   t.equal(await kindOf('Bearer ', cookie), 'invalid')
   t.equal(await kindOf('Basic YTpi', cookie), 'caller')
@@ -29,7 +30,7 @@ test('a Bearer header decides alone', async t => {
 
 test('what nobody knows is asked for once in ten seconds, and what has not the form never', async t => {
   const { authenticate, clock, asked } = authKit()
-  const bad = { authorization: 'Bearer busbar_pat_' + 'x'.repeat(43), cookie: undefined }
+  const bad = { authorization: `Bearer busbar_pat_${'x'.repeat(43)}`, cookie: undefined }
   for (let i = 0; i < 100; i++) t.equal((await authenticate(bad)).kind, 'invalid')
   t.equal(asked.length, 1)
   await clock.advance(10_000)
@@ -49,7 +50,7 @@ test('a credential expires by the clock while it is remembered', async t => {
   t.equal((await authenticate(shown)).kind, 'invalid')
 })
 
-test('a use is passed on at most every five minutes, and a failure of that is nobody\'s problem', async t => {
+test("a use is passed on at most every five minutes, and a failure of that is nobody's problem", async t => {
   const { authenticate, clock, issue, uses, plugged } = authKit()
   const shown = issue(tokenOf('t'))
   const first = clock.now().getTime()
@@ -61,7 +62,15 @@ test('a use is passed on at most every five minutes, and a failure of that is no
   await authenticate(shown)
   t.equal(uses.length, 2)
   const { source } = plugged
-  plugged.source = source === undefined ? undefined : { ...source, used: async () => { throw new Error('no database') } }
+  plugged.source =
+    source === undefined
+      ? undefined
+      : {
+          ...source,
+          used: async () => {
+            throw new Error('no database')
+          }
+        }
   await clock.advance(300_000)
   t.equal((await authenticate(shown)).kind, 'caller')
 })
@@ -72,8 +81,16 @@ test('while nobody can say, a credential is not bad, and what is known goes on',
   await authenticate(known)
   const { source } = plugged
   plugged.source = undefined
-  await t.rejects(async () => await authenticate(fresh), { status: 503, code: 'E_AUTH_UNAVAILABLE', message: /the plugin "identity" is off/ })
-  plugged.source = { find: async () => { throw new Error('connection refused') } }
+  await t.rejects(async () => await authenticate(fresh), {
+    status: 503,
+    code: 'E_AUTH_UNAVAILABLE',
+    message: /the plugin "identity" is off/
+  })
+  plugged.source = {
+    find: async () => {
+      throw new Error('connection refused')
+    }
+  }
   await t.rejects(async () => await authenticate(fresh), { message: 'connection refused' })
   t.equal((await authenticate(known)).kind, 'caller')
   plugged.source = source

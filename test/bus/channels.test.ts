@@ -1,11 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { isProblem, type ChannelContext } from 'busbar/sdk'
+import { type ChannelContext, isProblem } from 'busbar/sdk'
 import { test } from 'tap'
 import { channel, knownId, startHub } from './hub-kit.js'
 
 const name = `metrics:${knownId}`
 
-function sourceOf (events: string[]) {
+function sourceOf(events: string[]) {
   const contexts: ChannelContext[] = []
   const source = (context: ChannelContext) => {
     contexts.push(context)
@@ -47,15 +47,34 @@ test('a source that fails is logged, and the channel goes on', async t => {
   const kit = await startHub()
   t.teardown(() => kit.close())
   kit.hub.addChannels('demo', [
-    channel('sync', { source: () => { throw new Error('at once') } }),
-    channel('async', { source: async () => { await wait(1); throw new Error('later') } }),
-    channel('aborted', { source: async ({ signal }) => { await wait(10_000, undefined, { signal }) } })
+    channel('sync', {
+      source: () => {
+        throw new Error('at once')
+      }
+    }),
+    channel('async', {
+      source: async () => {
+        await wait(1)
+        throw new Error('later')
+      }
+    }),
+    channel('aborted', {
+      source: async ({ signal }) => {
+        await wait(10_000, undefined, { signal })
+      }
+    })
   ])
   const client = await kit.connect()
   await client.subscribe('sync', 'async', 'aborted')
   await wait(10)
   await client.send({ action: 'unsubscribe', channel: 'aborted' })
-  t.same(kit.logged.map(line => [line['channel'], line['plugin']]), [['sync', 'demo'], ['async', 'demo']])
+  t.same(
+    kit.logged.map(line => [line.channel, line.plugin]),
+    [
+      ['sync', 'demo'],
+      ['async', 'demo']
+    ]
+  )
   kit.hub.publish('sync', 'log', 1)
   await client.received(1)
   t.same(client.data, [1])
@@ -120,7 +139,13 @@ test('a reload hands the channels over to the new run', async t => {
 test('a plugin that is reloaded while access is being decided is asked again', async t => {
   const asked: string[] = []
   let answer: (isGranted: boolean) => void = () => {}
-  const kit = await startHub({ authorize: record => new Promise(resolve => { asked.push(record.events.join()); answer = resolve }) })
+  const kit = await startHub({
+    authorize: record =>
+      new Promise(resolve => {
+        asked.push(record.events.join())
+        answer = resolve
+      })
+  })
   t.teardown(() => kit.close())
   kit.hub.addChannels('demo', [channel('platform', { events: ['old'] })])
   const client = await kit.connect()
@@ -140,7 +165,10 @@ test('a name that another plugin has is refused, naming both, and nothing change
   t.teardown(() => kit.close())
   kit.hub.addChannels('demo', [channel('platform')])
   try {
-    kit.hub.addChannels('other', [channel('fresh', { plugin: 'other' }), channel('platform', { plugin: 'other' })])
+    kit.hub.addChannels('other', [
+      channel('fresh', { plugin: 'other' }),
+      channel('platform', { plugin: 'other' })
+    ])
     t.fail('accepted')
   } catch (error) {
     t.ok(isProblem(error) && error.code === 'E_BUS_CHANNEL_TAKEN')

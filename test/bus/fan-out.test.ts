@@ -1,12 +1,12 @@
-import { createConnection, type Socket } from 'node:net'
 import { once } from 'node:events'
-import { setTimeout as wait } from 'node:timers/promises'
-import { test, type Test } from 'tap'
 import type { Socket as NetSocket } from 'node:net'
+import { createConnection, type Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Test, test } from 'tap'
 import { inSlices } from '../../core/bus/slices.js'
-import { channel, startHub, type HubKit } from './hub-kit.js'
+import { channel, type HubKit, startHub } from './hub-kit.js'
 
-async function start (t: Test) {
+async function start(t: Test) {
   const kit = await startHub({ maxConnectionsPerUser: 10_000 })
   t.teardown(() => kit.close())
   kit.hub.addChannels('demo', [channel('platform', { endsWith: 'done' }), channel('second')])
@@ -14,10 +14,15 @@ async function start (t: Test) {
 }
 
 /** A client below the WebSocket: it counts frames by their last byte and may stop reading. */
-async function rawClient (kit: HubKit): Promise<Socket> {
+async function rawClient(kit: HubKit): Promise<Socket> {
   const address = kit.server.address()
-  const socket = createConnection(typeof address === 'object' && address !== null ? address.port : 0, '127.0.0.1')
-  socket.write('GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nx-user: raw\r\n\r\n')
+  const socket = createConnection(
+    typeof address === 'object' && address !== null ? address.port : 0,
+    '127.0.0.1'
+  )
+  socket.write(
+    'GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nx-user: raw\r\n\r\n'
+  )
   const [head] = await once(socket, 'data')
   if (!String(head).startsWith('HTTP/1.1 101')) throw new Error(String(head))
   const text = Buffer.from('{"action":"subscribe","channel":"platform"}')
@@ -35,7 +40,10 @@ test('events of one tick reach a socket in one write, in order, across channels'
   const handle = (raw as unknown as { _handle: Record<string, (...args: unknown[]) => unknown> })._handle
   for (const method of ['writeBuffer', 'writev']) {
     const original = handle[method]!.bind(handle)
-    handle[method] = (...args) => { writes.push(1); return original(...args) }
+    handle[method] = (...args) => {
+      writes.push(1)
+      return original(...args)
+    }
   }
   for (let n = 0; n < 8; n++) kit.hub.publish('platform', 'log', n)
   await client.received(8)
@@ -46,8 +54,20 @@ test('events of one tick reach a socket in one write, in order, across channels'
   }
   await client.received(16)
   t.equal(writes.length, 2)
-  t.same(client.frames.slice(8).filter(frame => frame.channel === 'second').map(frame => frame.data), [0, 1, 2, 3])
-  t.same(client.frames.slice(8).filter(frame => frame.channel === 'platform').map(frame => frame.data), [0, 1, 2, 3])
+  t.same(
+    client.frames
+      .slice(8)
+      .filter(frame => frame.channel === 'second')
+      .map(frame => frame.data),
+    [0, 1, 2, 3]
+  )
+  t.same(
+    client.frames
+      .slice(8)
+      .filter(frame => frame.channel === 'platform')
+      .map(frame => frame.data),
+    [0, 1, 2, 3]
+  )
 })
 
 test('messages of every length are framed as clients expect', async t => {
@@ -57,7 +77,10 @@ test('messages of every length are framed as clients expect', async t => {
   const lengths = [0, 80, 85, 90, 126, 1000, 65_400, 65_536, 70_000, 300_000]
   for (const length of lengths) kit.hub.publish('platform', 'log', 'ü'.repeat(length))
   await client.received(lengths.length)
-  t.same(client.data.map(text => String(text).length), lengths)
+  t.same(
+    client.data.map(text => String(text).length),
+    lengths
+  )
 })
 
 test('a client that stops reading is given up after ten messages dropped in a row; the others notice nothing', async t => {
@@ -65,7 +88,7 @@ test('a client that stops reading is given up after ten messages dropped in a ro
   const stopped = await rawClient(kit)
   const reader = await kit.connect()
   await reader.subscribe('platform')
-  while (kit.hub.connections() < 2 || !kit.hub.hasSubscribers('platform')) await wait(1)
+  while (kit.hub.connections < 2 || !kit.hub.hasSubscribers('platform')) await wait(1)
   await wait(10)
   stopped.pause()
   const server = kit.sockets[0]!
@@ -79,7 +102,10 @@ test('a client that stops reading is given up after ten messages dropped in a ro
     await wait(0)
   }
   const beforeBlocked = published
-  t.ok(beforeBlocked * text.length > 1024 * 1024, `${beforeBlocked} messages of 64 KiB before the first write was refused`)
+  t.ok(
+    beforeBlocked * text.length > 1024 * 1024,
+    `${beforeBlocked} messages of 64 KiB before the first write was refused`
+  )
   const publishSmall = async (count: number) => {
     for (let n = 0; n < count; n++) {
       kit.hub.publish('platform', 'log', n)
@@ -92,7 +118,7 @@ test('a client that stops reading is given up after ten messages dropped in a ro
   await publishSmall(1)
   await wait(10)
   t.equal(server.readyState, 3, 'the tenth drop ends it')
-  t.equal(kit.hub.connections(), 1)
+  t.equal(kit.hub.connections, 1)
   t.equal(reader.frames.length, published)
   stopped.destroy()
 })
@@ -102,7 +128,10 @@ test('a client that reads again in time gets what was kept, and the count starts
   const slow = await rawClient(kit)
   let bytes = 0
   let tail = ''
-  slow.on('data', data => { bytes += data.length; tail = (tail + String(data)).slice(-200) })
+  slow.on('data', data => {
+    bytes += data.length
+    tail = (tail + String(data)).slice(-200)
+  })
   while (!kit.hub.hasSubscribers('platform')) await wait(1)
   const server = kit.sockets[0]!
   for (let round = 0; round < 3; round++) {
@@ -137,7 +166,10 @@ test('a ping between messages never lands inside one', async t => {
     if (n % 10 === 0) await wait(0)
   }
   await client.received(200)
-  t.same(client.data.map(text => String(text).length), Array.from({ length: 200 }, (_, n) => n * 97))
+  t.same(
+    client.data.map(text => String(text).length),
+    Array.from({ length: 200 }, (_, n) => n * 97)
+  )
 })
 
 test('thousands of subscribers: each gets every message in order, and the work is sliced', async t => {
@@ -146,12 +178,14 @@ test('thousands of subscribers: each gets every message in order, and the work i
   const received = new Map<Socket, number[]>()
   const sockets: Socket[] = []
   for (let n = 0; n < count; n += 100) {
-    sockets.push(...await Promise.all(Array.from({ length: 100 }, () => rawClient(kit))))
+    sockets.push(...(await Promise.all(Array.from({ length: 100 }, () => rawClient(kit)))))
   }
   for (const socket of sockets) {
     const numbers: number[] = []
     received.set(socket, numbers)
-    socket.on('data', data => { for (const match of String(data).matchAll(/"data":(\d+)/g)) numbers.push(Number(match[1])) })
+    socket.on('data', data => {
+      for (const match of String(data).matchAll(/"data":(\d+)/g)) numbers.push(Number(match[1]))
+    })
   }
   await wait(100)
   for (let n = 0; n < 20; n++) {
@@ -163,7 +197,8 @@ test('thousands of subscribers: each gets every message in order, and the work i
   t.equal([...received.values()].filter(numbers => numbers.join() === expected).length, count)
 
   const before = kit.sockets.map(socket => socket._socket?.bytesWritten)
-  const reached = () => kit.sockets.filter((socket, index) => socket._socket?.bytesWritten !== before[index]).length
+  const reached = () =>
+    kit.sockets.filter((socket, index) => socket._socket?.bytesWritten !== before[index]).length
   kit.hub.publish('platform', 'log', 'x'.repeat(64 * 1024))
   kit.hub.publish('platform', 'log', 20)
   const progress = new Set<number>()
@@ -180,16 +215,27 @@ test('thousands of subscribers: each gets every message in order, and the work i
 test('a long work lets the loop turn every few milliseconds, and ends with its error', async t => {
   let isDone = false
   let turns = 0
-  const count = () => { turns++; if (!isDone) setImmediate(count) }
+  const count = () => {
+    turns++
+    if (!isDone) setImmediate(count)
+  }
   setImmediate(count)
-  function * work () {
+  function* work() {
     for (let n = 0; n < 40; n++) {
-      for (const end = performance.now() + 1; performance.now() < end;);
+      for (const end = performance.now() + 1; performance.now() < end; );
       yield
     }
   }
   await inSlices(work())
   isDone = true
   t.ok(turns >= 7, `${turns} turns in 40 ms`)
-  await t.rejects(inSlices((function * () { yield; throw new Error('broken') })()), { message: 'broken' })
+  await t.rejects(
+    inSlices(
+      (function* () {
+        yield
+        throw new Error('broken')
+      })()
+    ),
+    { message: 'broken' }
+  )
 })

@@ -3,17 +3,17 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { allow, type SignedInCaller } from 'busbar/sdk'
+import { type TestClock, testClock } from 'busbar/sdk/testing'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { ChannelRecord } from '../../core/bus/channel-table.js'
-import { createHub, type Hub, type HubOptions } from '../../core/bus/hub.js'
-import { testClock, type TestClock } from 'busbar/sdk/testing'
+import { Hub, type HubOptions } from '../../core/bus/hub.js'
 import { createLog } from '../../core/log/log.js'
 import { createRedactor } from '../../core/log/redactor.js'
 
 export const knownId = '0b0e7a52-1c3d-4a5b-8c7d-9e0f1a2b3c4d'
 export const foreignId = '1b0e7a52-1c3d-4a5b-8c7d-9e0f1a2b3c4d'
 
-export function channel (name: string, more: Partial<ChannelRecord> = {}): ChannelRecord {
+export function channel(name: string, more: Partial<ChannelRecord> = {}): ChannelRecord {
   return {
     plugin: 'demo',
     name,
@@ -25,44 +25,57 @@ export function channel (name: string, more: Partial<ChannelRecord> = {}): Chann
   }
 }
 
-export const callerNamed = (id: string): SignedInCaller =>
-  ({ kind: 'session', sessionId: id, user: { id, email: `${id}@example.com`, username: id, role: 'member' } })
+const callerNamed = (id: string): SignedInCaller => ({
+  kind: 'session',
+  sessionId: id,
+  user: { id, email: `${id}@example.com`, username: id, role: 'member' }
+})
 
-export interface Frame { readonly channel: string, readonly event: string, readonly data: unknown }
+interface Frame {
+  readonly channel: string
+  readonly event: string
+  readonly data: unknown
+}
 
 /** A client that keeps all it receives. */
 export class Client {
   readonly frames: Frame[] = []
-  readonly closed: Promise<{ code: number, reason: string }>
+  readonly closed: Promise<{ code: number; reason: string }>
 
-  constructor (readonly socket: WebSocket) {
-    socket.on('message', data => { this.frames.push(JSON.parse(String(data))) })
+  constructor(readonly socket: WebSocket) {
+    socket.on('message', data => {
+      this.frames.push(JSON.parse(String(data)))
+    })
     socket.on('error', () => {})
-    this.closed = new Promise(resolve => { socket.on('close', (code, reason) => resolve({ code, reason: String(reason) })) })
+    this.closed = new Promise(resolve => {
+      socket.on('close', (code, reason) => resolve({ code, reason: String(reason) }))
+    })
   }
 
-  async send (...frames: ReadonlyArray<object | string>): Promise<void> {
+  async send(...frames: ReadonlyArray<object | string>): Promise<void> {
     for (const frame of frames) this.socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
     await this.settled()
   }
 
-  subscribe (...channels: readonly string[]): Promise<void> {
+  subscribe(...channels: readonly string[]): Promise<void> {
     return this.send(...channels.map(name => ({ action: 'subscribe', channel: name })))
   }
 
   /** All that was sent before has been handled, and its answers are here. */
-  async settled (): Promise<void> {
+  async settled(): Promise<void> {
     this.socket.ping()
     await once(this.socket, 'pong')
     await wait(5)
   }
 
-  async received (count: number): Promise<readonly Frame[]> {
+  async received(count: number): Promise<readonly Frame[]> {
     while (this.frames.length < count && this.socket.readyState === WebSocket.OPEN) await wait(2)
     return this.frames
   }
 
-  get data (): unknown[] { return this.frames.map(frame => frame.data) }
+  get data(): unknown[] {
+    return this.frames.map(frame => frame.data)
+  }
 }
 
 export interface HubKit {
@@ -72,18 +85,34 @@ export interface HubKit {
   readonly logged: Array<Record<string, unknown>>
   /** The server's end of each socket, in order. */
   readonly sockets: WebSocket[]
-  connect (user?: string): Promise<Client>
-  close (): Promise<void>
+  connect(user?: string): Promise<Client>
+  close(): Promise<void>
 }
 
 /** A hub behind a real server; everybody may hear everything but the channel of `foreignId`. */
-export async function startHub (options: Partial<HubOptions> = {}): Promise<HubKit> {
+export async function startHub(options: Partial<HubOptions> = {}): Promise<HubKit> {
   const clock = testClock()
   const logged: Array<Record<string, unknown>> = []
-  const log = createLog({ level: 'debug', format: 'json', redactor: createRedactor(), destination: { write: line => logged.push(JSON.parse(line)) } })
-  const hub = createHub({ log, clock, maxConnectionsPerUser: 20, authorize: async (_, id) => id !== foreignId, ...options })
+  const log = createLog({
+    level: 'debug',
+    format: 'json',
+    redactor: createRedactor(),
+    destination: { write: line => logged.push(JSON.parse(line)) }
+  })
+  const hub = new Hub({
+    log,
+    clock,
+    maxConnectionsPerUser: 20,
+    authorize: async (_, id) => id !== foreignId,
+    ...options
+  })
   const server = createServer()
-  const webSockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, clientTracking: false, maxPayload: 64 * 1024 })
+  const webSockets = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    clientTracking: false,
+    maxPayload: 64 * 1024
+  })
   const sockets: WebSocket[] = []
   server.on('upgrade', (request, socket, head) => {
     webSockets.handleUpgrade(request, socket, head, webSocket => {
@@ -99,12 +128,14 @@ export async function startHub (options: Partial<HubOptions> = {}): Promise<HubK
     server,
     logged,
     sockets,
-    async connect (user = 'anna') {
-      const client = new Client(new WebSocket(`ws://127.0.0.1:${port}`, { headers: { 'x-user': user }, perMessageDeflate: false }))
+    async connect(user = 'anna') {
+      const client = new Client(
+        new WebSocket(`ws://127.0.0.1:${port}`, { headers: { 'x-user': user }, perMessageDeflate: false })
+      )
       await once(client.socket, 'open')
       return client
     },
-    async close () {
+    async close() {
       await hub.close()
       server.close()
     }

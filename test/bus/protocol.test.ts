@@ -1,15 +1,20 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { test, type Test } from 'tap'
+import { type Test, test } from 'tap'
 import type { HubOptions } from '../../core/bus/hub.js'
 import { createRedactor } from '../../core/log/redactor.js'
 import { channel, foreignId, knownId, startHub } from './hub-kit.js'
 
 const logs = `build-logs:${knownId}`
 
-async function start (t: Test, options: Partial<HubOptions> = {}) {
+async function start(t: Test, options: Partial<HubOptions> = {}) {
   const kit = await startHub(options)
   t.teardown(() => kit.close())
-  kit.hub.addChannels('demo', [channel('platform'), channel('build-logs:{deploymentId}', { endsWith: 'done' }), channel('requests:{applicationId}'), channel('requests:all')])
+  kit.hub.addChannels('demo', [
+    channel('platform'),
+    channel('build-logs:{deploymentId}', { endsWith: 'done' }),
+    channel('requests:{applicationId}'),
+    channel('requests:all')
+  ])
   return kit
 }
 
@@ -22,12 +27,20 @@ test('a subscribe is not acknowledged; messages start, with what was published b
   hub.publish('platform', 'log', { n: 1, none: undefined, nil: null })
   hub.publish('platform', 'log', undefined)
   await client.received(2)
-  t.same(client.frames, [{ channel: 'platform', event: 'log', data: { n: 1, nil: null } }, { channel: 'platform', event: 'log', data: null }])
+  t.same(client.frames, [
+    { channel: 'platform', event: 'log', data: { n: 1, nil: null } },
+    { channel: 'platform', event: 'log', data: null }
+  ])
 })
 
 test('who is admitted in the tick of a message does not get it, and who was there does', async t => {
   let admit: (isGranted: boolean) => void = () => {}
-  const { hub, connect } = await start(t, { authorize: () => new Promise(resolve => { admit = resolve }) })
+  const { hub, connect } = await start(t, {
+    authorize: () =>
+      new Promise(resolve => {
+        admit = resolve
+      })
+  })
   const [early, late] = [await connect(), await connect()]
   await early.subscribe('platform')
   admit(true)
@@ -44,7 +57,12 @@ test('who is admitted in the tick of a message does not get it, and who was ther
 
 test('who unsubscribes in the tick of a message does not get it, whoever comes meanwhile', async t => {
   let admit: (isGranted: boolean) => void = () => {}
-  const { hub, connect, sockets } = await start(t, { authorize: () => new Promise(resolve => { admit = resolve }) })
+  const { hub, connect, sockets } = await start(t, {
+    authorize: () =>
+      new Promise(resolve => {
+        admit = resolve
+      })
+  })
   const [leaving, coming] = [await connect(), await connect()]
   await leaving.subscribe('platform')
   admit(true)
@@ -75,20 +93,34 @@ test('every refusal is the same, on the channel that was asked for, and hurts no
   const { hub, connect } = await start(t)
   const client = await connect()
   const refused = [
-    `build-logs:${foreignId}`, 'unlisted', 'build-logs:', 'build-logs:1', `build-logs:${knownId.toUpperCase()}`,
-    `build-logs:${knownId.replaceAll('-', '')}`, `${logs} `, `platform:${knownId}`, 'build-logs:{deploymentId}', '__proto__', 'constructor'
+    `build-logs:${foreignId}`,
+    'unlisted',
+    'build-logs:',
+    'build-logs:1',
+    `build-logs:${knownId.toUpperCase()}`,
+    `build-logs:${knownId.replaceAll('-', '')}`,
+    `${logs} `,
+    `platform:${knownId}`,
+    'build-logs:{deploymentId}',
+    '__proto__',
+    'constructor'
   ]
   await client.subscribe('platform', ...refused)
   await client.received(refused.length)
   t.same(client.frames.map(frame => frame.channel).sort(), [...refused].sort())
-  for (const frame of client.frames) t.same({ event: frame.event, data: frame.data }, { event: 'error', data: { error: 'access denied' } })
+  for (const frame of client.frames)
+    t.same({ event: frame.event, data: frame.data }, { event: 'error', data: { error: 'access denied' } })
   hub.publish('platform', 'log', 'still here')
   await client.received(refused.length + 1)
   t.equal(client.data.at(-1), 'still here')
 })
 
 test('an access check that fails is a refusal', async t => {
-  const { connect, logged } = await start(t, { authorize: async () => { throw new Error('database away') } })
+  const { connect, logged } = await start(t, {
+    authorize: async () => {
+      throw new Error('database away')
+    }
+  })
   const client = await connect()
   await client.subscribe('platform')
   t.same(client.frames, [{ channel: 'platform', event: 'error', data: { error: 'access denied' } }])
@@ -97,10 +129,18 @@ test('an access check that fails is a refusal', async t => {
 
 test('the identity of the handshake is asked with the record and the id', async t => {
   const asked: unknown[] = []
-  const { connect } = await start(t, { authorize: async (record, id, caller) => { asked.push([record.name, id, caller.user.id]); return true } })
+  const { connect } = await start(t, {
+    authorize: async (record, id, caller) => {
+      asked.push([record.name, id, caller.user.id])
+      return true
+    }
+  })
   const client = await connect('berta')
   await client.subscribe(logs, 'platform')
-  t.same(asked, [['build-logs:{deploymentId}', knownId, 'berta'], ['platform', undefined, 'berta']])
+  t.same(asked, [
+    ['build-logs:{deploymentId}', knownId, 'berta'],
+    ['platform', undefined, 'berta']
+  ])
 })
 
 test('what asks for nothing is ignored in silence', async t => {
@@ -108,9 +148,19 @@ test('what asks for nothing is ignored in silence', async t => {
   const client = await connect()
   await client.subscribe('platform')
   await client.send(
-    { action: 'publish', channel: 'platform' }, { action: 'subscribe', channel: '' }, { action: 'subscribe' }, { channel: 'platform' },
-    { action: 'subscribe', channel: 7 }, { action: ['subscribe'], channel: 'platform' }, { action: 'unsubscribe', channel: 'unknown' },
-    '[]', '"subscribe"', 'null', '7', '{}')
+    { action: 'publish', channel: 'platform' },
+    { action: 'subscribe', channel: '' },
+    { action: 'subscribe' },
+    { channel: 'platform' },
+    { action: 'subscribe', channel: 7 },
+    { action: ['subscribe'], channel: 'platform' },
+    { action: 'unsubscribe', channel: 'unknown' },
+    '[]',
+    '"subscribe"',
+    'null',
+    '7',
+    '{}'
+  )
   t.same(client.frames, [])
   hub.publish('platform', 'log', 1)
   await client.received(1)
@@ -178,13 +228,13 @@ test('one connection too many of a user is accepted, then closed with 1013', asy
   const third = await connect()
   t.same(await third.closed, { code: 1013, reason: 'too many connections' })
   await connect('berta')
-  t.equal(hub.connections(), 3)
+  t.equal(hub.connections, 3)
   first.socket.close()
   await first.closed
   await wait(10)
   const again = await connect()
   await again.subscribe('platform')
-  t.equal(hub.connections(), 3)
+  t.equal(hub.connections, 3)
 })
 
 test('the last event of a channel is sent, then everybody is unsubscribed', async t => {
@@ -199,7 +249,14 @@ test('the last event of a channel is sent, then everybody is unsubscribed', asyn
   await one.received(2)
   await two.received(2)
   await one.settled()
-  for (const client of [one, two]) t.same(client.frames.map(frame => [frame.event, frame.data]), [['log', 'line'], ['done', null]])
+  for (const client of [one, two])
+    t.same(
+      client.frames.map(frame => [frame.event, frame.data]),
+      [
+        ['log', 'line'],
+        ['done', null]
+      ]
+    )
   await one.subscribe(logs)
   hub.publish(logs, 'log', 'a new beginning')
   await one.received(3)
@@ -208,7 +265,12 @@ test('the last event of a channel is sent, then everybody is unsubscribed', asyn
 
 test('an unsubscribe that overtakes the access check wins, and the next subscribe counts again', async t => {
   const answers: Array<(isGranted: boolean) => void> = []
-  const { hub, connect } = await start(t, { authorize: () => new Promise(resolve => { answers.push(resolve) }) })
+  const { hub, connect } = await start(t, {
+    authorize: () =>
+      new Promise(resolve => {
+        answers.push(resolve)
+      })
+  })
   const client = await connect()
   const unsubscribe = { action: 'unsubscribe', channel: 'platform' }
   await client.subscribe('platform')
@@ -231,7 +293,12 @@ test('an unsubscribe that overtakes the access check wins, and the next subscrib
 
 test('a socket that closes during the access check is forgotten', async t => {
   const answers: Array<(isGranted: boolean) => void> = []
-  const { hub, connect } = await start(t, { authorize: () => new Promise(resolve => { answers.push(resolve) }) })
+  const { hub, connect } = await start(t, {
+    authorize: () =>
+      new Promise(resolve => {
+        answers.push(resolve)
+      })
+  })
   const client = await connect()
   await client.subscribe('platform')
   client.socket.terminate()
@@ -239,7 +306,7 @@ test('a socket that closes during the access check is forgotten', async t => {
   answers[0]?.(true)
   await wait(5)
   t.notOk(hub.hasSubscribers('platform'))
-  t.equal(hub.connections(), 0)
+  t.equal(hub.connections, 0)
 })
 
 test('a flood of subscribes waits in the socket, eight questions run at a time, and all are answered', async t => {
@@ -255,9 +322,12 @@ test('a flood of subscribes waits in the socket, eight questions run at a time, 
   })
   const client = await connect()
   let isEverPaused = false
-  const watch = setInterval(() => { isEverPaused ||= sockets[0]?.isPaused === true }, 1)
+  const watch = setInterval(() => {
+    isEverPaused ||= sockets[0]?.isPaused === true
+  }, 1)
   const id = (n: number) => `${String(n).padStart(8, '0')}${knownId.slice(8)}`
-  for (let n = 0; n < 400; n++) client.socket.send(JSON.stringify({ action: 'subscribe', channel: `build-logs:${id(n)}` }))
+  for (let n = 0; n < 400; n++)
+    client.socket.send(JSON.stringify({ action: 'subscribe', channel: `build-logs:${id(n)}` }))
   await client.received(400)
   clearInterval(watch)
   t.equal(client.frames.length, 400)
@@ -270,9 +340,13 @@ test('one socket holds a thousand subscriptions, and no more', async t => {
   const { hub, connect } = await start(t)
   const client = await connect()
   const name = (n: number) => `build-logs:${String(n).padStart(8, '0')}${knownId.slice(8)}`
-  for (let n = 0; n <= 1000; n++) client.socket.send(JSON.stringify({ action: 'subscribe', channel: name(n) }))
+  for (let n = 0; n <= 1000; n++)
+    client.socket.send(JSON.stringify({ action: 'subscribe', channel: name(n) }))
   await client.received(1)
-  t.same(client.frames.map(frame => [frame.channel, frame.event]), [[name(1000), 'error']])
+  t.same(
+    client.frames.map(frame => [frame.channel, frame.event]),
+    [[name(1000), 'error']]
+  )
   t.ok(hub.hasSubscribers(name(999)))
   await client.send({ action: 'unsubscribe', channel: name(0) })
   await client.subscribe(name(1000))
@@ -294,10 +368,10 @@ test('a ping goes out every 30 seconds, and who has not answered 10 seconds late
   await alive.settled()
   t.equal(pings, 1)
   await clock.advance(9_000)
-  t.equal(hub.connections(), 2)
+  t.equal(hub.connections, 2)
   await clock.advance(1_000)
   t.match(await dead.closed, { code: 1006 })
-  t.equal(hub.connections(), 1)
+  t.equal(hub.connections, 1)
   await clock.advance(50_000)
   t.equal(sockets[0]?.readyState, 1)
 })
@@ -307,7 +381,7 @@ test('an event that the channel does not declare, or data that is not JSON, is l
   const client = await connect()
   await client.subscribe('platform')
   const cycle: Record<string, unknown> = {}
-  cycle['self'] = cycle
+  cycle.self = cycle
   hub.publish('platform', 'surprise', 1)
   hub.publish('platform', 'log', cycle)
   hub.publish('platform', 'log', 1n)
@@ -345,6 +419,6 @@ test('closing the hub closes every socket with 1000, even of a client that does 
   rude.socket.pause()
   await kit.close()
   t.match(await polite.closed, { code: 1000, reason: '' })
-  t.equal(kit.hub.connections(), 0)
+  t.equal(kit.hub.connections, 0)
   rude.socket.terminate()
 })

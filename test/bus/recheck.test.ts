@@ -1,5 +1,5 @@
-import { test } from 'tap'
 import { setTimeout as wait } from 'node:timers/promises'
+import { test } from 'tap'
 import { channel, foreignId, knownId, startHub } from './hub-kit.js'
 
 const logs = channel('logs:{applicationId}')
@@ -17,7 +17,10 @@ test('a subscription ends with the words of a refusal when its channel may not b
   t.same(await ann.received(1), [{ channel: mine, event: 'error', data: { error: 'access denied' } }])
   kit.hub.publish(mine, 'log', 1)
   kit.hub.publish(other, 'log', 2)
-  t.same((await bob.received(2)).map(({ data }) => data), [1, 2])
+  t.same(
+    (await bob.received(2)).map(({ data }) => data),
+    [1, 2]
+  )
   t.same((await ann.received(2)).slice(1), [{ channel: other, event: 'log', data: 2 }])
   kit.hub.recheck()
   await ann.settled()
@@ -31,7 +34,10 @@ test('a subscribe that was decided on what is no longer so is decided again', as
   const kit = await startHub({
     authorize: async () => {
       const answer = isAllowed
-      if (++asked === 1) await new Promise<void>(resolve => { go = resolve })
+      if (++asked === 1)
+        await new Promise<void>(resolve => {
+          go = resolve
+        })
       return answer
     }
   })
@@ -49,7 +55,12 @@ test('a subscribe that was decided on what is no longer so is decided again', as
 
 test('where it cannot be decided the socket is closed: a client that comes back asks for everything again', async t => {
   let isBroken = false
-  const kit = await startHub({ authorize: async () => { if (isBroken) throw new Error('no database'); return true } })
+  const kit = await startHub({
+    authorize: async () => {
+      if (isBroken) throw new Error('no database')
+      return true
+    }
+  })
   t.teardown(() => kit.close())
   kit.hub.addChannels('demo', [logs])
   const client = await kit.connect()
@@ -75,7 +86,10 @@ test('subscriptions of a plugin that is off are kept, and asked for when it is b
   kit.hub.addChannels('demo', [logs])
   await client.settled()
   kit.hub.publish(mine, 'log', 1)
-  t.same((await client.received(1)).map(({ data }) => data), [1])
+  t.same(
+    (await client.received(1)).map(({ data }) => data),
+    [1]
+  )
   kit.hub.removeChannels('demo')
   isAllowed = false
   kit.hub.addChannels('demo', [logs])

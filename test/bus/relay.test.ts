@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { test, type Test } from 'tap'
+import { testClock } from 'busbar/sdk/testing'
 import pg from 'pg'
+import { type Test, test } from 'tap'
 import { createRelay } from '../../core/bus/relay.js'
 import { frameBytes } from '../../core/bus/relay-frame.js'
-import { testClock } from 'busbar/sdk/testing'
 import { openListener, type Signals } from '../../core/database/listener.js'
 import { openPostgres } from '../../core/database/postgres.js'
 import { createLog } from '../../core/log/log.js'
@@ -14,7 +14,7 @@ import { channel, startHub } from './hub-kit.js'
 const log = createLog({ level: 'silent', format: 'json', redactor: createRedactor() })
 const records = [channel('platform', { endsWith: 'done' }), channel('second')]
 
-async function until (isTrue: () => boolean): Promise<void> {
+async function until(isTrue: () => boolean): Promise<void> {
   for (let n = 0; n < 1000 && !isTrue(); n++) await wait(3)
 }
 
@@ -24,7 +24,7 @@ class Line {
   readonly sent: string[] = []
   isDown = false
 
-  signals (): Signals & { reconnect (): void, leave (): void } {
+  signals(): Signals & { reconnect(): void; leave(): void } {
     const reconnects = new Set<() => void>()
     const own = new Set<(data: string) => void>()
     return {
@@ -39,21 +39,31 @@ class Line {
       onSignal: (_, listener) => {
         own.add(listener)
         this.#listeners.add(listener)
-        return () => { this.#listeners.delete(listener) }
+        return () => {
+          this.#listeners.delete(listener)
+        }
       },
       onReconnect: listener => {
         reconnects.add(listener)
-        return () => { reconnects.delete(listener) }
+        return () => {
+          reconnects.delete(listener)
+        }
       },
-      reconnect: () => { for (const listener of reconnects) listener() },
-      leave: () => { for (const listener of own) this.#listeners.delete(listener) }
+      reconnect: () => {
+        for (const listener of reconnects) listener()
+      },
+      leave: () => {
+        for (const listener of own) this.#listeners.delete(listener)
+      }
     }
   }
 
-  kinds (): string[] { return this.sent.map(text => String(JSON.parse(text).kind)) }
+  kinds(): string[] {
+    return this.sent.map(text => String(JSON.parse(text).kind))
+  }
 }
 
-async function hubOn (t: Test, signals: Signals) {
+async function hubOn(t: Test, signals: Signals) {
   const kit = await startHub({ relay: createRelay({ signals, log }) })
   kit.hub.addChannels('demo', records)
   t.teardown(() => kit.close())
@@ -76,7 +86,10 @@ test('a message reaches subscribers of another process, once, and only what some
   await here.received(50)
   await there.received(50)
   await there.settled()
-  t.same(there.data, Array.from({ length: 50 }, (_, n) => ({ n })))
+  t.same(
+    there.data,
+    Array.from({ length: 50 }, (_, n) => ({ n }))
+  )
   t.same(here.data, there.data)
   t.equal(line.sent.length - before, 1, 'one tick, one signal')
 
@@ -85,7 +98,10 @@ test('a message reaches subscribers of another process, once, and only what some
   await until(() => !a.hub.hasSubscribers('platform'))
   t.notOk(a.hub.hasSubscribers('platform'))
   // Each hub tells the other that it wants nothing any more.
-  for (let before = -1; before !== line.sent.length;) { before = line.sent.length; await wait(50) }
+  for (let before = -1; before !== line.sent.length; ) {
+    before = line.sent.length
+    await wait(50)
+  }
   const after = line.sent.length
   a.hub.publish('platform', 'log', 'unheard')
   await wait(10)
@@ -129,7 +145,10 @@ test('the last event of a channel ends it in every process', async t => {
   a.hub.publish('platform', 'log', 1)
   a.hub.publish('platform', 'done', null)
   await there.received(2)
-  t.same(there.frames.map(frame => frame.event), ['log', 'done'])
+  t.same(
+    there.frames.map(frame => frame.event),
+    ['log', 'done']
+  )
   t.notOk(b.hub.hasSubscribers('platform'))
   await until(() => !a.hub.hasSubscribers('platform'))
   t.notOk(a.hub.hasSubscribers('platform'))
@@ -140,15 +159,29 @@ test('messages and lists of any length cross in frames that NOTIFY carries, in o
   const received: unknown[] = []
   const sender = createRelay({ signals: line.signals(), log })
   const receiver = createRelay({ signals: line.signals(), log })
-  receiver.onMessage((name, event, data) => { received.push([name, event, JSON.parse(data)]) })
+  receiver.onMessage((name, event, data) => {
+    received.push([name, event, JSON.parse(data)])
+  })
   for (let n = 0; n < 1000; n++) receiver.watch(`list:${n}:${'i'.repeat(30)}`)
   receiver.watch('c')
   await until(() => sender.isWanted('c'))
   for (let n = 0; n < 1000; n += 100) t.ok(sender.isWanted(`list:${n}:${'i'.repeat(30)}`))
-  const texts = ['a', 'é"\n'.repeat(800), 'x'.repeat(7300), 'ü'.repeat(3700), '😀'.repeat(15_000), 'b', '\u0000'.repeat(5000), 'last']
+  const texts = [
+    'a',
+    'é"\n'.repeat(800),
+    'x'.repeat(7300),
+    'ü'.repeat(3700),
+    '😀'.repeat(15_000),
+    'b',
+    '\u0000'.repeat(5000),
+    'last'
+  ]
   for (const text of texts) sender.send('c', 'log', JSON.stringify(text))
   await until(() => received.length === texts.length)
-  t.same(received, texts.map(text => ['c', 'log', text]))
+  t.same(
+    received,
+    texts.map(text => ['c', 'log', text])
+  )
   t.ok(line.sent.every(text => Buffer.byteLength(text) <= frameBytes))
   await sender.close()
   await receiver.close()
@@ -157,11 +190,18 @@ test('messages and lists of any length cross in frames that NOTIFY carries, in o
 test('what is too large for the line is dropped and counted, and the rest goes on', async t => {
   const line = new Line()
   const warnings: Array<Record<string, unknown>> = []
-  const loud = createLog({ level: 'warn', format: 'json', redactor: createRedactor(), destination: { write: text => warnings.push(JSON.parse(text)) } })
+  const loud = createLog({
+    level: 'warn',
+    format: 'json',
+    redactor: createRedactor(),
+    destination: { write: text => warnings.push(JSON.parse(text)) }
+  })
   const received: string[] = []
   const sender = createRelay({ signals: line.signals(), log: loud })
   const receiver = createRelay({ signals: line.signals(), log })
-  receiver.onMessage((_name, _event, data) => { received.push(data) })
+  receiver.onMessage((_name, _event, data) => {
+    received.push(data)
+  })
   receiver.watch('c')
   await until(() => sender.isWanted('c'))
   sender.send('c', 'log', JSON.stringify('x'.repeat(70_000)))
@@ -179,7 +219,9 @@ test('an outage loses messages, not the connection between processes', async t =
   const received: string[] = []
   const sender = createRelay({ signals: ends[0], log })
   const receiver = createRelay({ signals: ends[1], log })
-  receiver.onMessage((_name, _event, data) => { received.push(data) })
+  receiver.onMessage((_name, _event, data) => {
+    received.push(data)
+  })
   receiver.watch('c')
   await until(() => sender.isWanted('c'))
   line.isDown = true
@@ -253,7 +295,9 @@ test('two processes on PostgreSQL: messages cross, and again after the connectio
 
   const admin = new pg.Client({ connectionString: database.url })
   await admin.connect()
-  await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()')
+  await admin.query(
+    'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
+  )
   await admin.end()
   await there.subscribe('second')
   await until(() => a.hub.hasSubscribers('second'))

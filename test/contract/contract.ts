@@ -37,7 +37,10 @@ interface Contract {
 
 const contract = JSON.parse(readFileSync(new URL('./api.json', import.meta.url), 'utf8')) as Contract
 
-export const operations: ReadonlyMap<string, ContractOperation> =
-  new Map(contract.operations.map(operation => [`${operation.method} ${operation.path}`, operation]))
-export const channels: ReadonlyMap<string, ContractChannel> = new Map(contract.channels.map(channel => [`channel ${channel.name}`, channel]))
+export const operations: ReadonlyMap<string, ContractOperation> = new Map(
+  contract.operations.map(operation => [`${operation.method} ${operation.path}`, operation])
+)
+export const channels: ReadonlyMap<string, ContractChannel> = new Map(
+  contract.channels.map(channel => [`channel ${channel.name}`, channel])
+)
 export const schemas = contract.schemas

@@ -4,19 +4,93 @@ type Extension = Omit<ContractOperation, 'method' | 'path' | 'group'> & { readon
 
 /** Operations and channels that the contract does not name, and what they should demand, each with the reason why it exists. */
 export const extensions: Readonly<Record<string, Extension>> = {
-  'GET /api/builders': { scope: 'read', session: true, admin: false, reason: 'which build types there are, and what a build type that cannot be used here is missing' },
-  'GET /api/auth/sessions': { scope: null, session: true, admin: false, reason: 'users see where they are signed in' },
-  'GET /api/docs': { public: true, scope: null, session: false, admin: false, reason: 'people read what programs read in /api/openapi.json' },
-  'GET /api/docs/style.css': { public: true, scope: null, session: false, admin: false, reason: 'a file of that page' },
-  'GET /api/docs/page.js': { public: true, scope: null, session: false, admin: false, reason: 'a file of that page' },
-  'GET /api/docs/operation.js': { public: true, scope: null, session: false, admin: false, reason: 'a file of that page' },
-  'GET /api/docs/schema.js': { public: true, scope: null, session: false, admin: false, reason: 'a file of that page' },
-  'GET /api/docs/dom.js': { public: true, scope: null, session: false, admin: false, reason: 'a file of that page' },
-  'DELETE /api/auth/sessions/{sessionId}': { scope: null, session: true, admin: false, reason: 'and end a session that is not theirs any more' },
-  'GET /api/projects/{projectId}/members': { scope: 'read', session: true, admin: false, pinned: true, reason: 'a project is shared with single people too, to read or to work in it' },
-  'PUT /api/projects/{projectId}/members': { scope: null, session: true, admin: false, pinned: true, reason: 'its owner lets one in, or changes what they may do there' },
-  'DELETE /api/projects/{projectId}/members/{userId}': { scope: null, session: true, admin: false, pinned: true, reason: 'and takes it back; a member leaves' },
-  'GET /api/tokens/{tokenId}/reach': { scope: null, session: true, admin: false, reason: 'the owner of a token sees what it could do, and what it did' }
+  'GET /api/builders': {
+    scope: 'read',
+    session: true,
+    admin: false,
+    reason: 'which build types there are, and what a build type that cannot be used here is missing'
+  },
+  'GET /api/auth/sessions': {
+    scope: null,
+    session: true,
+    admin: false,
+    reason: 'users see where they are signed in'
+  },
+  'GET /api/docs': {
+    public: true,
+    scope: null,
+    session: false,
+    admin: false,
+    reason: 'people read what programs read in /api/openapi.json'
+  },
+  'GET /api/docs/style.css': {
+    public: true,
+    scope: null,
+    session: false,
+    admin: false,
+    reason: 'a file of that page'
+  },
+  'GET /api/docs/page.js': {
+    public: true,
+    scope: null,
+    session: false,
+    admin: false,
+    reason: 'a file of that page'
+  },
+  'GET /api/docs/operation.js': {
+    public: true,
+    scope: null,
+    session: false,
+    admin: false,
+    reason: 'a file of that page'
+  },
+  'GET /api/docs/schema.js': {
+    public: true,
+    scope: null,
+    session: false,
+    admin: false,
+    reason: 'a file of that page'
+  },
+  'GET /api/docs/dom.js': {
+    public: true,
+    scope: null,
+    session: false,
+    admin: false,
+    reason: 'a file of that page'
+  },
+  'DELETE /api/auth/sessions/{sessionId}': {
+    scope: null,
+    session: true,
+    admin: false,
+    reason: 'and end a session that is not theirs any more'
+  },
+  'GET /api/projects/{projectId}/members': {
+    scope: 'read',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'a project is shared with single people too, to read or to work in it'
+  },
+  'PUT /api/projects/{projectId}/members': {
+    scope: null,
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'its owner lets one in, or changes what they may do there'
+  },
+  'DELETE /api/projects/{projectId}/members/{userId}': {
+    scope: null,
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'and takes it back; a member leaves'
+  },
+  'GET /api/tokens/{tokenId}/reach': {
+    scope: null,
+    session: true,
+    admin: false,
+    reason: 'the owner of a token sees what it could do, and what it did'
+  }
 }
 
 const registryAccount = {
@@ -30,6 +104,8 @@ const myRole = { my_role: 'what the caller may do in the project: viewer, editor
 
 /** Fields that the contract does not name: by its schema, or by the operation where it has none; each with the reason why it exists. */
 export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  setupRequest: { code: 'the one-time code that a platform open to the network asks for' },
+  'GET /api/auth/setup': { code_required: 'whether set-up takes that code' },
   Project: myRole,
   ListProjectsByUserRow: myRole,
   createApplicationRequest: { ...registryAccount, ...startCommand },

@@ -4,7 +4,8 @@ import { test } from 'tap'
 import { happyCalls as account } from '../../plugins/account/test/happy-calls.js'
 import { happyCalls as tokens } from '../../plugins/tokens/test/happy-calls.js'
 import { happyCalls as users } from '../../plugins/users/test/happy-calls.js'
-import { described, faultsOf, resolved, type Described } from './shape.js'
+import { fields } from './extensions.js'
+import { type Described, described, faultsOf, resolved } from './shape.js'
 
 const groups = ['Profile', 'Personal Access Tokens', 'Users (Admin)']
 const ours = described.filter(({ group, path }) => groups.includes(group) || path.startsWith('/api/auth/'))
@@ -22,12 +23,18 @@ const otherwise: Readonly<Record<string, number>> = {
   'POST /api/auth/setup': 409
 }
 
-const recordOf = (k: TestKernel, { method, path }: Described) => k.kernel.edge.table.entries
-  .find(({ record }) => record.method === method && record.url.replace(/:(\w+)/g, '{$1}') === path)?.record
+const recordOf = (k: TestKernel, { method, path }: Described) =>
+  k.kernel.edge.table.entries.find(
+    ({ record }) => record.method === method && record.url.replace(/:(\w+)/g, '{$1}') === path
+  )?.record
 
 test('a shape is told from another', async t => {
   t.same(faultsOf({ a: 1, b: [null, 'x'] }, { a: 'integer', b: '[string|null]' }), [])
-  t.same(faultsOf({ a: '1', c: 2 }, { a: 'integer', b: 'string' }), ['body.a is "1", not integer', 'body.b is missing', 'body.c is not in the contract'])
+  t.same(faultsOf({ a: '1', c: 2 }, { a: 'integer', b: 'string' }), [
+    'body.a is "1", not integer',
+    'body.b is missing',
+    'body.c is not in the contract'
+  ])
   t.same(faultsOf(null, '@LoginResult|null'), [])
   t.same(faultsOf('2026-01-01', 'date-time'), ['body is "2026-01-01", not date-time'])
   t.same(faultsOf([{ status: 1 }], [{ status: 'string' }] as never), ['body is no object'])
@@ -42,20 +49,40 @@ test('every operation of the identity groups is served and answers in the shape 
   const fixture: HappyFixture = { k, admin, unique, ids: { projectId: project.body.id as string } }
   const calls: HappyCalls = { ...account, ...tokens, ...users }
   // So that no list is empty.
-  await admin.post('/api/tokens', { name: 'ci', scopes: ['read'], expires_in_days: 7, project_ids: [project.body.id] })
+  await admin.post('/api/tokens', {
+    name: 'ci',
+    scopes: ['read'],
+    expires_in_days: 7,
+    project_ids: [project.body.id]
+  })
   await admin.post('/api/users/invite', { email: 'eve@example.com', role: 'member' })
 
   t.ok(ours.length >= 25, `${ours.length} operations`)
   for (const operation of ours) {
     const name = nameOf(operation)
     k.kernel.edge.options.guard.limiter.reset()
-    const made = await calls[name]?.(fixture) ?? {}
+    const made = (await calls[name]?.(fixture)) ?? {}
     const ids = { ...fixture.ids, ...made.ids }
-    const path = operation.path.replace(/\{(\w+)\}/g, (_, param: string) => ids[param as keyof typeof ids] ?? `no-${param}`)
-    const answer = await (made.as ?? admin).send(operation.method, path + (made.query ?? ''), { body: made.body, headers: made.headers })
+    const path = operation.path.replace(
+      /\{(\w+)\}/g,
+      (_, param: string) => ids[param as keyof typeof ids] ?? `no-${param}`
+    )
+    const answer = await (made.as ?? admin).send(operation.method, path + (made.query ?? ''), {
+      body: made.body,
+      headers: made.headers
+    })
     const [status = '', shape = 'empty'] = Object.entries(operation.responses)[0] ?? []
-    t.equal(answer.status, otherwise[name] ?? Number(status), `${name} answers ${status}: ${JSON.stringify(answer.body)}`)
-    if (answer.status === Number(status)) t.same(faultsOf(answer.body, shape, more[name]), [], name)
+    t.equal(
+      answer.status,
+      otherwise[name] ?? Number(status),
+      `${name} answers ${status}: ${JSON.stringify(answer.body)}`
+    )
+    if (answer.status === Number(status))
+      t.same(
+        faultsOf(answer.body, shape, [...(more[name] ?? []), ...Object.keys(fields[name] ?? {})]),
+        [],
+        name
+      )
   }
 })
 
@@ -65,11 +92,19 @@ test('every operation of the identity groups takes the fields of the contract, a
   for (const operation of ours) {
     const record = recordOf(k, operation)
     t.ok(record, nameOf(operation))
-    const taken = Object.keys((record?.schema.body?.['properties'] ?? {}) as object).sort()
-    const wanted = operation.body === undefined ? [] : Object.keys(resolved(operation.body)).sort()
+    const taken = Object.keys((record?.schema.body?.properties ?? {}) as object).sort()
+    const named = typeof operation.body === 'string' ? fields[operation.body.replace('@', '')] : undefined
+    const wanted =
+      operation.body === undefined
+        ? []
+        : [...Object.keys(resolved(operation.body)), ...Object.keys(named ?? {})].sort()
     t.same(taken, wanted, `the body of ${nameOf(operation)}`)
-    const query = Object.keys((record?.schema.query?.['properties'] ?? {}) as object)
-    t.same(Object.keys(operation.query ?? {}).filter(name => !query.includes(name)), [], `the query of ${nameOf(operation)}`)
+    const query = Object.keys((record?.schema.query?.properties ?? {}) as object)
+    t.same(
+      Object.keys(operation.query ?? {}).filter(name => !query.includes(name)),
+      [],
+      `the query of ${nameOf(operation)}`
+    )
   }
 })
 
@@ -78,6 +113,7 @@ test('an answer declares what it holds: nothing beyond the contract can slip out
   t.teardown(() => k.close())
   for (const operation of ours) {
     const responses = recordOf(k, operation)?.schema.response ?? {}
-    for (const status of Object.keys(operation.responses)) t.ok(status in responses, `${nameOf(operation)} declares ${status}`)
+    for (const status of Object.keys(operation.responses))
+      t.ok(status in responses, `${nameOf(operation)} declares ${status}`)
   }
 })

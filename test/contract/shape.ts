@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 
 /** A shape in the contract's notation: `uuid|null`, `[@Project]`, `{ status: 'string' }`. */
-export type Notation = string | { readonly [field: string]: Notation }
+type Notation = string | { readonly [field: string]: Notation }
 
 export interface Described {
   readonly method: string
@@ -32,45 +32,66 @@ const simple: Readonly<Record<string, (value: unknown) => boolean>> = {
 
 /** The named shape behind a reference, or the notation itself. */
 export const resolved = (notation: Notation): Notation =>
-  typeof notation === 'string' && /^@\w+$/.test(notation) ? contract.schemas[notation.slice(1)] ?? notation : notation
+  typeof notation === 'string' && /^@\w+$/.test(notation)
+    ? (contract.schemas[notation.slice(1)] ?? notation)
+    : notation
 
 /**
  * Where a value is not of the shape that the contract gives; empty when it is. `more` names fields that an
  * answer holds beyond the contract, on purpose.
  */
-export function faultsOf (value: unknown, notation: Notation, more: readonly string[] = [], where = 'body'): string[] {
+export function faultsOf(
+  value: unknown,
+  notation: Notation,
+  more: readonly string[] = [],
+  where = 'body'
+): string[] {
   if (typeof notation === 'object') return objectFaults(value, notation, more, where)
   const choices = splitChoices(notation)
   if (choices.length > 1) {
     const faults = choices.map(choice => faultsOf(value, choice, more, where))
-    return faults.some(list => list.length === 0) ? [] : faults[0] ?? []
+    return faults.some(list => list.length === 0) ? [] : (faults[0] ?? [])
   }
   if (notation === 'empty') return value === null ? [] : [`${where} is not empty`]
   const item = /^\[(.*)\]$/.exec(notation)?.[1]
   if (item !== undefined) {
-    return Array.isArray(value) ? value.flatMap((one, index) => faultsOf(one, item, more, `${where}[${index}]`)) : [`${where} is no array`]
+    return Array.isArray(value)
+      ? value.flatMap((one, index) => faultsOf(one, item, more, `${where}[${index}]`))
+      : [`${where} is no array`]
   }
   if (notation.startsWith('@')) {
     const schema = contract.schemas[notation.slice(1)]
-    return schema === undefined ? [`${where}: the contract has no ${notation}`] : faultsOf(value, schema, more, where)
+    return schema === undefined
+      ? [`${where}: the contract has no ${notation}`]
+      : faultsOf(value, schema, more, where)
   }
   const fits = simple[notation]
   if (fits === undefined) return [`${where}: the notation ${notation} is unknown`]
   return fits(value) ? [] : [`${where} is ${JSON.stringify(value)}, not ${notation}`]
 }
 
-function objectFaults (value: unknown, shape: { readonly [field: string]: Notation }, more: readonly string[], where: string): string[] {
+function objectFaults(
+  value: unknown,
+  shape: { readonly [field: string]: Notation },
+  more: readonly string[],
+  where: string
+): string[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [`${where} is no object`]
   const given = value as Record<string, unknown>
   return [
     ...Object.entries(shape).flatMap(([field, notation]) =>
-      field in given ? faultsOf(given[field], notation, more, `${where}.${field}`) : [`${where}.${field} is missing`]),
-    ...Object.keys(given).filter(field => !(field in shape) && !more.includes(field)).map(field => `${where}.${field} is not in the contract`)
+      field in given
+        ? faultsOf(given[field], notation, more, `${where}.${field}`)
+        : [`${where}.${field} is missing`]
+    ),
+    ...Object.keys(given)
+      .filter(field => !(field in shape) && !more.includes(field))
+      .map(field => `${where}.${field} is not in the contract`)
   ]
 }
 
 /** `a|[b|c]` → `a` and `[b|c]`. */
-function splitChoices (notation: string): string[] {
+function splitChoices(notation: string): string[] {
   const choices: string[] = ['']
   let depth = 0
   for (const character of notation) {

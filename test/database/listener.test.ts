@@ -1,15 +1,21 @@
-import { once, EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'tap'
-import { openListener, type Listener } from '../../core/database/listener.js'
+import { type Listener, openListener } from '../../core/database/listener.js'
 import type { Postgres } from '../../core/database/postgres.js'
 import { another, freshPostgres, log } from './database-kit.js'
 
 /** What arrives on a topic, and a way to wait for it. */
-function collect (listener: Listener, topic: string): { received: string[], until(count: number): Promise<string[]> } {
+function collect(
+  listener: Listener,
+  topic: string
+): { received: string[]; until(count: number): Promise<string[]> } {
   const received: string[] = []
   const arrivals = new EventEmitter()
-  listener.onSignal(topic, data => { received.push(data); arrivals.emit('one') })
+  listener.onSignal(topic, data => {
+    received.push(data)
+    arrivals.emit('one')
+  })
   return {
     received,
     until: async count => {
@@ -20,7 +26,9 @@ function collect (listener: Listener, topic: string): { received: string[], unti
 }
 
 const breakSession = async (postgres: Postgres): Promise<void> => {
-  await postgres.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'busbar session'")
+  await postgres.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'busbar session'"
+  )
 }
 
 test('a signal reaches this process at once and once, and the other processes in order', async t => {
@@ -47,10 +55,12 @@ test('a signal in a transaction is delivered everywhere when it has committed, a
   const there = await openListener({ postgres: await another(t, postgres), log })
   const atHome = collect(here, 'row')
   const away = collect(there, 'row')
-  await t.rejects(postgres.transaction(async tx => {
-    await here.signal('row', 'never', tx)
-    throw new Error('rolled back')
-  }))
+  await t.rejects(
+    postgres.transaction(async tx => {
+      await here.signal('row', 'never', tx)
+      throw new Error('rolled back')
+    })
+  )
   await postgres.transaction(async tx => {
     await here.signal('row', 'committed', tx)
     await sleep(50)
@@ -61,7 +71,9 @@ test('a signal in a transaction is delivered everywhere when it has committed, a
 
 test('a signal too long for NOTIFY, or on a topic with white space, is refused', async t => {
   const listener = await openListener({ postgres: await freshPostgres(t), log })
-  await t.rejects(listener.signal('long', 'é'.repeat(4000)), { message: /a signal on long is 80\d\d bytes long and may be 7999/ })
+  await t.rejects(listener.signal('long', 'é'.repeat(4000)), {
+    message: /a signal on long is 80\d\d bytes long and may be 7999/
+  })
   await t.rejects(listener.signal('two words', ''), { message: /white space/ })
   await listener.signal('long', 'x'.repeat(7900))
 })
@@ -73,7 +85,9 @@ test('a lost connection is made again: signals arrive again and whoever asked is
   const there = await openListener({ postgres: other, log })
   const away = collect(there, 'topic')
   const reconnects = new EventEmitter()
-  there.onReconnect(() => { reconnects.emit('one') })
+  there.onReconnect(() => {
+    reconnects.emit('one')
+  })
   const told = once(reconnects, 'one', { signal: AbortSignal.timeout(10_000) })
   await breakSession(postgres)
   await told
@@ -86,8 +100,12 @@ test('a lost connection is made again: signals arrive again and whoever asked is
 
 test('a listener that throws or has been removed does not disturb the others', async t => {
   const listener = await openListener({ postgres: await freshPostgres(t), log })
-  listener.onSignal('x', () => { throw new Error('broken') })
-  const stop = listener.onSignal('x', () => { t.fail('removed') })
+  listener.onSignal('x', () => {
+    throw new Error('broken')
+  })
+  const stop = listener.onSignal('x', () => {
+    t.fail('removed')
+  })
   const { received } = collect(listener, 'x')
   stop()
   await listener.signal('x', 'data')
@@ -104,10 +122,13 @@ test('a lock of the session is held by one holder at a time and freed when its c
   await one?.release()
   const held = await other.session.tryLock('name')
   t.ok(held)
-  await other.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'busbar session'")
+  await other.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'busbar session'"
+  )
   if (held?.lost.aborted === false) await once(held.lost, 'abort', { signal: AbortSignal.timeout(5000) })
   t.ok(held?.lost.aborted)
-  let again
-  for (let n = 0; n < 100 && again === undefined; n++) again = await session.tryLock('name').catch(() => undefined) ?? await sleep(50)
+  let again: Awaited<ReturnType<typeof session.tryLock>> | undefined
+  for (let n = 0; n < 100 && again === undefined; n++)
+    again = (await session.tryLock('name').catch(() => undefined)) ?? (await sleep(50, undefined))
   t.ok(again, 'it is free again')
 })

@@ -1,20 +1,26 @@
-import { test } from 'tap'
-import { migrate, pendingMigrations, checksumOf, type MigrationPlan } from '../../core/database/migrations.js'
 import type { Migration } from 'busbar/sdk'
+import { test } from 'tap'
+import { checksumOf, type MigrationPlan, migrate, pendingMigrations } from '../../core/database/migrations.js'
 import { another, freshPostgres, log } from './database-kit.js'
 
 const expand = (name: string, sql: string): Migration => ({ name, phase: 'expand', sql })
 const contract = (name: string, sql: string): Migration => ({ name, phase: 'contract', sql })
-const plan = (plugin: string, ...migrations: Migration[]): MigrationPlan => ({ plugin, schema: plugin, migrations })
+const plan = (plugin: string, ...migrations: Migration[]): MigrationPlan => ({
+  plugin,
+  schema: plugin,
+  migrations
+})
 const options = { version: '1.0.0', log }
 
 test('migrations run once, in the order of the plans and of their names, in the schema of their plugin', async t => {
   const postgres = await freshPostgres(t)
   const plans = [
     plan('parents', expand('001-create', 'create table $schema.parent (id int primary key)')),
-    plan('children',
+    plan(
+      'children',
       expand('002-fill', 'insert into $schema.child values (1); insert into $schema.child values (2)'),
-      expand('001-create', 'create table $schema.child (id int, parent_id int references parents.parent)'))
+      expand('001-create', 'create table $schema.child (id int, parent_id int references parents.parent)')
+    )
   ]
   for (let n = 0; n < 2; n++) t.equal((await migrate(postgres, plans, options)).failed.size, 0)
   t.same(await postgres.query('select id from children.child order by 1'), [{ id: 1 }, { id: 2 }])
@@ -27,12 +33,19 @@ test('migrations run once, in the order of the plans and of their names, in the 
 
 test('a start with nothing to do takes one lock and reads once', async t => {
   const postgres = await freshPostgres(t)
-  const plans = Array.from({ length: 34 }, (_, n) => plan(`plugin_${n}`, expand('001-create', 'create table $schema.thing (id int)')))
+  const plans = Array.from({ length: 34 }, (_, n) =>
+    plan(`plugin_${n}`, expand('001-create', 'create table $schema.thing (id int)'))
+  )
   await migrate(postgres, plans, options)
   const statements: unknown[] = []
   postgres.pool.once('acquire', client => {
     const query: (...args: unknown[]) => unknown = client.query.bind(client)
-    Object.assign(client, { query: (...args: unknown[]) => { statements.push(args[0]); return query(...args) } })
+    Object.assign(client, {
+      query: (...args: unknown[]) => {
+        statements.push(args[0])
+        return query(...args)
+      }
+    })
   })
   await migrate(postgres, plans, options)
   t.equal(statements.length, 3, 'lock, read, unlock')
@@ -41,46 +54,112 @@ test('a start with nothing to do takes one lock and reads once', async t => {
 test('several processes that start at once migrate once', async t => {
   const postgres = await freshPostgres(t)
   const others = await Promise.all([another(t, postgres), another(t, postgres), another(t, postgres)])
-  const plans = [plan('once', expand('001-create', 'create table $schema.thing (id int)'), expand('002-fill', 'insert into $schema.thing values (1)'))]
-  const results = await Promise.all([postgres, ...others].map(async one => await migrate(one, plans, options)))
+  const plans = [
+    plan(
+      'once',
+      expand('001-create', 'create table $schema.thing (id int)'),
+      expand('002-fill', 'insert into $schema.thing values (1)')
+    )
+  ]
+  const results = await Promise.all(
+    [postgres, ...others].map(async one => await migrate(one, plans, options))
+  )
   for (const { failed } of results) t.equal(failed.size, 0)
   t.same(await postgres.query('select count(*) from once.thing'), [{ count: 1 }])
 })
 
 test('a migration that fails leaves nothing of itself, names its place, and does not stop the other plugins', async t => {
   const postgres = await freshPostgres(t)
-  const { failed } = await migrate(postgres, [
-    plan('broken', expand('001-good', 'create table $schema.good (id int)'), expand('002-bad', 'create table $schema.half (id int);\n  insert into $schema.nowhere values (1)'), expand('003-later', 'create table $schema.later (id int)')),
-    plan('fine', expand('001-create', 'create table $schema.thing (id int)'))
-  ], options)
+  const { failed } = await migrate(
+    postgres,
+    [
+      plan(
+        'broken',
+        expand('001-good', 'create table $schema.good (id int)'),
+        expand('002-bad', 'create table $schema.half (id int);\n  insert into $schema.nowhere values (1)'),
+        expand('003-later', 'create table $schema.later (id int)')
+      ),
+      plan('fine', expand('001-create', 'create table $schema.thing (id int)'))
+    ],
+    options
+  )
   t.same([...failed.keys()], ['broken'])
-  t.equal(failed.get('broken')?.message, 'migration 002-bad of broken failed in line 2, column 15: relation "broken.nowhere" does not exist')
-  t.same(await postgres.query("select schemaname || '.' || tablename as name from pg_tables where schemaname in ('broken', 'fine') order by 1"), [{ name: 'broken.good' }, { name: 'fine.thing' }])
+  t.equal(
+    failed.get('broken')?.message,
+    'migration 002-bad of broken failed in line 2, column 15: relation "broken.nowhere" does not exist'
+  )
+  t.same(
+    await postgres.query(
+      "select schemaname || '.' || tablename as name from pg_tables where schemaname in ('broken', 'fine') order by 1"
+    ),
+    [{ name: 'broken.good' }, { name: 'fine.thing' }]
+  )
 
   t.comment('the corrected text runs at the next start')
-  const { failed: none } = await migrate(postgres, [plan('broken', expand('001-good', 'create table $schema.good (id int)'), expand('002-bad', 'select 1'))], options)
+  const { failed: none } = await migrate(
+    postgres,
+    [plan('broken', expand('001-good', 'create table $schema.good (id int)'), expand('002-bad', 'select 1'))],
+    options
+  )
   t.equal(none.size, 0)
 })
 
 test('a migration that was edited after it had run fails its plugin alone', async t => {
   const postgres = await freshPostgres(t)
-  await migrate(postgres, [plan('edited', expand('001-create', 'create table $schema.thing (id int)'))], options)
-  const { failed } = await migrate(postgres, [
-    plan('edited', expand('001-create', 'create table $schema.thing (id bigint)'), expand('002-more', 'create table $schema.more (id int)')),
-    plan('fine', expand('001-create', 'create table $schema.thing (id int)'))
-  ], options)
-  t.match(failed.get('edited')?.message, 'migration 001-create of edited was changed after it had run: restore its text and add a new migration instead')
-  t.same(await postgres.query("select to_regclass('edited.more')::text as more, to_regclass('fine.thing')::text as thing"), [{ more: null, thing: 'fine.thing' }])
+  await migrate(
+    postgres,
+    [plan('edited', expand('001-create', 'create table $schema.thing (id int)'))],
+    options
+  )
+  const { failed } = await migrate(
+    postgres,
+    [
+      plan(
+        'edited',
+        expand('001-create', 'create table $schema.thing (id bigint)'),
+        expand('002-more', 'create table $schema.more (id int)')
+      ),
+      plan('fine', expand('001-create', 'create table $schema.thing (id int)'))
+    ],
+    options
+  )
+  t.match(
+    failed.get('edited')?.message,
+    'migration 001-create of edited was changed after it had run: restore its text and add a new migration instead'
+  )
+  t.same(
+    await postgres.query(
+      "select to_regclass('edited.more')::text as more, to_regclass('fine.thing')::text as thing"
+    ),
+    [{ more: null, thing: 'fine.thing' }]
+  )
 })
 
 test('a database that is ahead stops the start and names both releases', async t => {
   const postgres = await freshPostgres(t)
   const first = expand('001-create', 'create table $schema.thing (id int)')
-  await migrate(postgres, [plan('ahead', first, expand('002-new', 'alter table $schema.thing add column name text'))], { ...options, version: '2.1.0' })
-  await t.rejects(migrate(postgres, [plan('ahead', first), plan('new', first)], { ...options, version: '2.0.3' }),
-    { message: /^this is release 2\.0\.3, and the database has been migrated by release 2\.1\.0 \(ahead: 002-new\): start release 2\.1\.0 or later/ })
-  t.same(await postgres.query("select to_regclass('new.thing') as thing"), [{ thing: null }], 'nothing else was migrated')
-  t.equal((await migrate(postgres, [plan('other', first)], { ...options, version: '2.0.3' })).failed.size, 0, 'a plugin that is not installed any more does not matter')
+  await migrate(
+    postgres,
+    [plan('ahead', first, expand('002-new', 'alter table $schema.thing add column name text'))],
+    { ...options, version: '2.1.0' }
+  )
+  await t.rejects(
+    migrate(postgres, [plan('ahead', first), plan('new', first)], { ...options, version: '2.0.3' }),
+    {
+      message:
+        /^this is release 2\.0\.3, and the database has been migrated by release 2\.1\.0 \(ahead: 002-new\): start release 2\.1\.0 or later/
+    }
+  )
+  t.same(
+    await postgres.query("select to_regclass('new.thing') as thing"),
+    [{ thing: null }],
+    'nothing else was migrated'
+  )
+  t.equal(
+    (await migrate(postgres, [plan('other', first)], { ...options, version: '2.0.3' })).failed.size,
+    0,
+    'a plugin that is not installed any more does not matter'
+  )
 })
 
 test('what removes something waits until it is allowed, except in a schema that nobody has used', async t => {
@@ -88,7 +167,8 @@ test('what removes something waits until it is allowed, except in a schema that 
   const drop = contract('002-drop', 'y')
   const later = expand('003-later', 'z')
   const applied = [{ plugin: 'p', name: '001-create', checksum: checksumOf(create), release: '1' }]
-  const names = (contractAllowed: boolean, done: typeof applied) => pendingMigrations(plan('p', later, drop, create), done, contractAllowed).map(({ name }) => name)
+  const names = (contractAllowed: boolean, done: typeof applied) =>
+    pendingMigrations(plan('p', later, drop, create), done, contractAllowed).map(({ name }) => name)
   t.same(names(false, applied), ['003-later'])
   t.same(names(true, applied), ['002-drop', '003-later'])
   t.same(names(false, []), ['001-create', '002-drop', '003-later'])

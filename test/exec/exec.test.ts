@@ -1,8 +1,8 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { spawn } from 'node:child_process'
-import { join } from 'node:path'
 import { readFile } from 'node:fs/promises'
-import { isProblem, type ExecOptions } from 'busbar/sdk'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type ExecOptions, isProblem } from 'busbar/sdk'
 import { test } from 'tap'
 import { createExec } from '../../core/exec/exec.js'
 import { createLog } from '../../core/log/log.js'
@@ -10,28 +10,47 @@ import { createRedactor } from '../../core/log/redactor.js'
 
 const log = createLog({ level: 'silent', format: 'json', redactor: createRedactor() })
 const exec = createExec({ log })
-const node = (program: string, options: Partial<ExecOptions> = {}) =>
-  exec.run([process.execPath, '-e', program], { timeoutMs: 10_000, ...options })
-const sh = (script: string, options: Partial<ExecOptions> = {}) => exec.run(['/bin/sh', '-c', script], { timeoutMs: 10_000, ...options })
+const sh = (script: string, options: Partial<ExecOptions> = {}) =>
+  exec.run(['/bin/sh', '-c', script], { timeoutMs: 10_000, ...options })
 
-const isAlive = (pid: number) => { try { process.kill(pid, 0); return true } catch { return false } }
-async function isGone (pid: number): Promise<boolean> {
+const isAlive = (pid: number) => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+async function isGone(pid: number): Promise<boolean> {
   for (let n = 0; n < 50; n++) {
     if (!isAlive(pid)) return true
     // A container without an init never reaps orphans: a zombie is as good as gone.
-    const state = await readFile(`/proc/${pid}/stat`, 'utf8').then(text => text.split(') ')[1]?.[0], () => 'X')
+    const state = await readFile(`/proc/${pid}/stat`, 'utf8').then(
+      text => text.split(') ')[1]?.[0],
+      () => 'X'
+    )
     if (state === 'Z' || state === 'X') return true
     await wait(20)
   }
   return false
 }
-async function problemOf (run: Promise<unknown>): Promise<string> {
-  return await run.then(() => 'none', error => isProblem(error) ? `${error.code} ${error.message}` : String(error))
+async function problemOf(run: Promise<unknown>): Promise<string> {
+  return await run.then(
+    () => 'none',
+    error => (isProblem(error) ? `${error.code} ${error.message}` : String(error))
+  )
 }
 
 test('output, exit code and input pass through', async t => {
   const result = await sh('cat; echo err >&2; exit 3', { input: 'in' })
-  t.same(result, { exitCode: 3, signal: null, stdout: 'in', stderr: 'err\n', truncated: false, timedOut: false })
+  t.same(result, {
+    exitCode: 3,
+    signal: null,
+    stdout: 'in',
+    stderr: 'err\n',
+    truncated: false,
+    timedOut: false
+  })
 })
 
 test('a program that does not read its input does no harm', async t => {
@@ -39,34 +58,56 @@ test('a program that does not read its input does no harm', async t => {
 })
 
 test('the environment is not inherited', async t => {
-  process.env['BUSBAR_TEST_SECRET'] = 'leak'
-  t.teardown(() => { delete process.env['BUSBAR_TEST_SECRET'] })
+  process.env.BUSBAR_TEST_SECRET = 'leak'
+  t.teardown(() => {
+    delete process.env.BUSBAR_TEST_SECRET
+  })
   const { stdout } = await exec.run(['env'], { timeoutMs: 5000, env: { OWN: 'yes' } })
   t.match(stdout, /^OWN=yes$/m)
   t.match(stdout, /^PATH=/m)
   // The test runner adds its own to every process.
-  const inherited = Object.keys(process.env).filter(name => !/^(PATH|HOME|LANG|NODE_OPTIONS|_TAPJS_.*)$/.test(name))
+  const inherited = Object.keys(process.env).filter(
+    name => !/^(PATH|HOME|LANG|NODE_OPTIONS|_TAPJS_.*)$/.test(name)
+  )
   t.ok(inherited.includes('BUSBAR_TEST_SECRET'))
-  t.same(inherited.filter(name => stdout.split('\n').some(line => line.startsWith(`${name}=`))), [])
+  t.same(
+    inherited.filter(name => stdout.split('\n').some(line => line.startsWith(`${name}=`))),
+    []
+  )
 })
 
 test('arguments reach the program as they are', async t => {
   const odd = ['$(id)', '; ls', '"\'', 'a b']
-  const { stdout } = await exec.run([process.execPath, '-p', 'JSON.stringify(process.argv.slice(1))', ...odd], { timeoutMs: 5000 })
+  const { stdout } = await exec.run(
+    [process.execPath, '-p', 'JSON.stringify(process.argv.slice(1))', ...odd],
+    { timeoutMs: 5000 }
+  )
   t.same(JSON.parse(stdout), odd)
   t.match(await problemOf(exec.run(['echo', 'a\0b'], { timeoutMs: 1000 })), 'E_EXEC_ARGUMENT')
 })
 
 test('a missing program is named with the remedy, and told from a missing directory', async t => {
-  t.match(await problemOf(exec.run(['no-such-program'], { timeoutMs: 1000 })), /E_EXEC_NOT_FOUND no-such-program .*install/)
-  t.match(await problemOf(exec.run(['git'], { timeoutMs: 1000, env: { PATH: '/nowhere' } })), /E_EXEC_NOT_FOUND git .*apt-get install git/)
-  t.match(await problemOf(exec.run(['git'], { timeoutMs: 1000, cwd: '/nowhere' })), /E_EXEC_DIRECTORY git .*\/nowhere/)
+  t.match(
+    await problemOf(exec.run(['no-such-program'], { timeoutMs: 1000 })),
+    /E_EXEC_NOT_FOUND no-such-program .*install/
+  )
+  t.match(
+    await problemOf(exec.run(['git'], { timeoutMs: 1000, env: { PATH: '/nowhere' } })),
+    /E_EXEC_NOT_FOUND git .*apt-get install git/
+  )
+  t.match(
+    await problemOf(exec.run(['git'], { timeoutMs: 1000, cwd: '/nowhere' })),
+    /E_EXEC_DIRECTORY git .*\/nowhere/
+  )
   t.match(await problemOf(exec.run(['/etc/passwd'], { timeoutMs: 1000 })), 'E_EXEC_DENIED')
 })
 
 test('a gigabyte of output is read to the end and kept to the cap', async t => {
   const before = process.memoryUsage().rss
-  const result = await sh('head -c 1073741824 /dev/zero; printf é >&2', { timeoutMs: 60_000, maxOutputBytes: 1000 })
+  const result = await sh('head -c 1073741824 /dev/zero; printf é >&2', {
+    timeoutMs: 60_000,
+    maxOutputBytes: 1000
+  })
   t.match(result, { exitCode: 0, truncated: true, stderr: 'é' })
   t.equal(result.stdout.length, 1000)
   t.ok(process.memoryUsage().rss - before < 300 * 1024 * 1024)
@@ -79,8 +120,13 @@ test('a cut never leaves half a character', async t => {
 
 test('lines arrive while the program runs, whole and in order', async t => {
   const lines: string[] = []
-  const result = await sh('printf "one\\r\\ntw"; sleep 0.1; printf "o\\n10%%\\r20%%\\n\\nlast"; echo e >&2', { onLine: (line, stream) => lines.push(`${stream} ${line}`) })
-  t.same(lines.filter(line => line.startsWith('stdout')), ['stdout one', 'stdout two', 'stdout 20%', 'stdout ', 'stdout last'])
+  const result = await sh('printf "one\\r\\ntw"; sleep 0.1; printf "o\\n10%%\\r20%%\\n\\nlast"; echo e >&2', {
+    onLine: (line, stream) => lines.push(`${stream} ${line}`)
+  })
+  t.same(
+    lines.filter(line => line.startsWith('stdout')),
+    ['stdout one', 'stdout two', 'stdout 20%', 'stdout ', 'stdout last']
+  )
   t.ok(lines.includes('stderr e'))
   t.match(result.stdout, 'one\r\ntwo\n')
 })
@@ -93,12 +139,22 @@ test('a line without end comes in pieces', async t => {
 })
 
 test('an error of the listener ends the program and is handed on', async t => {
-  await t.rejects(sh('echo a; sleep 60', { onLine: () => { throw new Error('stop') } }), { message: 'stop' })
+  await t.rejects(
+    sh('echo a; sleep 60', {
+      onLine: () => {
+        throw new Error('stop')
+      }
+    }),
+    { message: 'stop' }
+  )
 })
 
 test('on time-out the whole group dies, whatever it ignores', async t => {
   const startedAt = performance.now()
-  const result = await sh(`trap '' TERM; (trap '' TERM; (trap '' TERM; sleep 60 & echo $!; wait) & echo $!; wait) & echo $!; while :; do sleep 1; done`, { timeoutMs: 300 })
+  const result = await sh(
+    `trap '' TERM; (trap '' TERM; (trap '' TERM; sleep 60 & echo $!; wait) & echo $!; wait) & echo $!; while :; do sleep 1; done`,
+    { timeoutMs: 300 }
+  )
   t.match(result, { timedOut: true, exitCode: null, signal: 'SIGKILL' })
   t.ok(performance.now() - startedAt < 30_000)
   const pids = result.stdout.trim().split('\n').map(Number)
@@ -119,7 +175,13 @@ test('what a program leaves behind when it ends dies too, and does not hold the 
 test('an abort ends it with the reason of the signal', async t => {
   const controller = new AbortController()
   let pid = 0
-  const running = sh('echo $$; sleep 60', { signal: controller.signal, onLine: line => { pid = Number(line); controller.abort(new Error('cancelled')) } })
+  const running = sh('echo $$; sleep 60', {
+    signal: controller.signal,
+    onLine: line => {
+      pid = Number(line)
+      controller.abort(new Error('cancelled'))
+    }
+  })
   await t.rejects(running, { message: 'cancelled' })
   t.ok(await isGone(pid))
   await t.rejects(sh('exit 0', { signal: controller.signal }), { message: 'cancelled' })
@@ -128,7 +190,12 @@ test('an abort ends it with the reason of the signal', async t => {
 test('closing ends what runs and refuses what comes after', async t => {
   const own = createExec({ log })
   let pid = 0
-  const running = own.run(['/bin/sh', '-c', 'echo $$; sleep 60'], { timeoutMs: 60_000, onLine: line => { pid = Number(line) } })
+  const running = own.run(['/bin/sh', '-c', 'echo $$; sleep 60'], {
+    timeoutMs: 60_000,
+    onLine: line => {
+      pid = Number(line)
+    }
+  })
   const ended = problemOf(running)
   while (pid === 0) await wait(5)
   await own.close()
@@ -142,9 +209,14 @@ test('when the platform exits its processes die with it', async t => {
     const exec = e.createExec({ log: l.createLog({ level: 'silent', format: 'json', redactor: r.createRedactor() }) })
     exec.run(['/bin/sh', '-c', "trap '' TERM; echo $$; while :; do sleep 1; done"], { timeoutMs: 60000, onLine: line => { process.stdout.write(line, () => process.exit(0)) } })
   })`
-  const child = spawn(process.execPath, ['--import=tsx', '--conditions=busbar-source', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'], cwd: join(import.meta.dirname, '../..') })
+  const child = spawn(process.execPath, ['--import=tsx', '--conditions=busbar-source', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    cwd: join(import.meta.dirname, '../..')
+  })
   let output = ''
-  child.stdout.on('data', data => { output += data })
+  child.stdout.on('data', data => {
+    output += data
+  })
   await new Promise(resolve => child.on('close', resolve))
   t.match(output, /^\d+$/)
   t.ok(await isGone(Number(output)))

@@ -7,10 +7,19 @@ test('a key whose first request was answered 503 for its time does not run the w
   let runs = 0
   const slow = definePlugin({
     id: 'slow',
-    routes (route) {
+    routes(route) {
       route({
-        method: 'POST', url: '/api/slow', summary: 'Work Slowly', access: allow.session({ project: 'none' }), idempotent: true, timeoutMs: 200,
-        handler: async () => { runs++; await sleep(1000); return { runs } }
+        method: 'POST',
+        url: '/api/slow',
+        summary: 'Work Slowly',
+        access: allow.session({ project: 'none' }),
+        idempotent: true,
+        timeoutMs: 200,
+        handler: async () => {
+          runs++
+          await sleep(1000)
+          return { runs }
+        }
       })
     }
   })
@@ -19,6 +28,9 @@ test('a key whose first request was answered 503 for its time does not run the w
   const admin = await k.as.session()
   const headers = { 'idempotency-key': 'one' }
   t.match(await admin.post('/api/slow', {}, { headers }), { status: 503, body: { code: 'E_TIMEOUT' } })
-  t.match(await admin.post('/api/slow', {}, { headers }), { status: 409, body: { code: 'E_IDEMPOTENCY_IN_PROGRESS' } })
+  t.match(await admin.post('/api/slow', {}, { headers }), {
+    status: 409,
+    body: { code: 'E_IDEMPOTENCY_IN_PROGRESS' }
+  })
   t.equal(runs, 1)
 })

@@ -1,19 +1,44 @@
+import { Readable } from 'node:stream'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { allow, definePlugin, download, sse } from 'busbar/sdk'
 import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
-import { Readable } from 'node:stream'
 import { test } from 'tap'
 import { probe, probeManifest } from '../kernel/probe.js'
 
 /** A plugin with what is no JSON: a socket, a stream, a file; and a route with a budget. */
 const teller = definePlugin({
   id: 'teller',
-  routes (route) {
-    route({ method: 'GET', url: '/api/teller/tail', summary: 'Tail', access: allow.token('read', { project: 'none' }), produces: 'text/event-stream', handler: () => sse((async function * () { yield { data: 'x' } })()) })
-    route({ method: 'GET', url: '/api/teller/file', summary: 'File', access: allow.public('a test'), produces: 'text/csv', limit: { max: 7, windowSeconds: 60 }, handler: () => download(Readable.from(['a,b']), { type: 'text/csv', filename: 'a.csv' }) })
+  routes(route) {
+    route({
+      method: 'GET',
+      url: '/api/teller/tail',
+      summary: 'Tail',
+      access: allow.token('read', { project: 'none' }),
+      produces: 'text/event-stream',
+      handler: () =>
+        sse(
+          (async function* () {
+            yield { data: 'x' }
+          })()
+        )
+    })
+    route({
+      method: 'GET',
+      url: '/api/teller/file',
+      summary: 'File',
+      access: allow.public('a test'),
+      produces: 'text/csv',
+      limit: { max: 7, windowSeconds: 60 },
+      handler: () => download(Readable.from(['a,b']), { type: 'text/csv', filename: 'a.csv' })
+    })
   },
-  sockets (socket) {
-    socket({ url: '/api/ws/teller/:sessionId', summary: 'Talk', access: allow.session({ role: 'admin', project: 'never-pinned' }), handler: async () => {} })
+  sockets(socket) {
+    socket({
+      url: '/api/ws/teller/:sessionId',
+      summary: 'Talk',
+      access: allow.session({ role: 'admin', project: 'never-pinned' }),
+      handler: async () => {}
+    })
   }
 })
 
@@ -21,7 +46,12 @@ let k: TestKernel
 const description = async (): Promise<any> => (await k.as.anonymous().get('/api/openapi.json')).body
 
 test('the description is public, of OpenAPI 3.1.0, and valid', async t => {
-  k = await createTestKernel({ inline: [{ manifest: probeManifest, definition: probe }, { manifest: { id: 'teller' }, definition: teller }] })
+  k = await createTestKernel({
+    inline: [
+      { manifest: probeManifest, definition: probe },
+      { manifest: { id: 'teller' }, definition: teller }
+    ]
+  })
   const api = await description()
   t.match(api, { openapi: '3.1.0', info: { title: 'Busbar API', version: '1.0.0' } })
   t.same(await new Validator().validate(api), { valid: true })
@@ -30,10 +60,17 @@ test('the description is public, of OpenAPI 3.1.0, and valid', async t => {
 test('every route that is served is described, with its security from the record the guard reads', async t => {
   const { paths } = await description()
   const served = k.kernel.edge.table.entries.filter(({ instance }) => instance !== undefined)
-  for (const { record: { method, url, access } } of served) {
+  for (const {
+    record: { method, url, access }
+  } of served) {
     const operation = paths[url.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
     t.ok(operation, `${method} ${url}`)
-    const wanted = access.kind === 'public' ? [] : access.kind === 'session' ? [{ session: [] }] : [{ token: [access.scope] }, { session: [] }]
+    const wanted =
+      access.kind === 'public'
+        ? []
+        : access.kind === 'session'
+          ? [{ session: [] }]
+          : [{ token: [access.scope] }, { session: [] }]
     t.same(operation?.security, wanted)
   }
   t.match(paths['/api/ws']?.get, { security: [{ token: ['read'] }, { session: [] }], responses: { 101: {} } })
@@ -42,18 +79,35 @@ test('every route that is served is described, with its security from the record
 test('sockets, streams and files are described as what they are', async t => {
   const { paths } = await description()
   t.match(paths['/api/ws/teller/{sessionId}'].get, {
-    security: [{ session: [] }], 'x-role': 'admin', parameters: [{ name: 'sessionId', in: 'path', required: true }], responses: { 101: {}, 401: {}, 403: {}, 404: {} }
+    security: [{ session: [] }],
+    'x-role': 'admin',
+    parameters: [{ name: 'sessionId', in: 'path', required: true }],
+    responses: { 101: {}, 401: {}, 403: {}, 404: {} }
   })
-  t.match(paths['/api/teller/tail'].get.responses['200'].content, { 'text/event-stream': { schema: { type: 'string' } } })
-  t.match(paths['/api/teller/file'].get, { responses: { 200: { content: { 'text/csv': {} } } }, 'x-rate-limit': { max: 7, windowSeconds: 60 } })
+  t.match(paths['/api/teller/tail'].get.responses['200'].content, {
+    'text/event-stream': { schema: { type: 'string' } }
+  })
+  t.match(paths['/api/teller/file'].get, {
+    responses: { 200: { content: { 'text/csv': {} } } },
+    'x-rate-limit': { max: 7, windowSeconds: 60 }
+  })
 })
 
 test('every refusal an operation can answer is told, the rate limit in plain text', async t => {
   const { paths } = await description()
   for (const [path, operations] of Object.entries<any>(paths)) {
     for (const [method, { security, responses, requestBody }] of Object.entries<any>(operations)) {
-      const wanted = [...security.length > 0 ? ['401', '403', '404'] : [], ...requestBody === undefined ? [] : ['413'], ...path.includes('{') ? ['400'] : []]
-      for (const status of wanted) t.match(responses[status]?.content, { 'application/json': { schema: {} } }, `${method} ${path} ${status}`)
+      const wanted = [
+        ...(security.length > 0 ? ['401', '403', '404'] : []),
+        ...(requestBody === undefined ? [] : ['413']),
+        ...(path.includes('{') ? ['400'] : [])
+      ]
+      for (const status of wanted)
+        t.match(
+          responses[status]?.content,
+          { 'application/json': { schema: {} } },
+          `${method} ${path} ${status}`
+        )
       t.match(responses['429'].content, { 'text/plain': {} })
     }
   }
@@ -66,7 +120,8 @@ test('no query and no body field is marked required; the truth is in x-required'
   const offenders: string[] = []
   for (const [path, operations] of Object.entries<any>(paths)) {
     for (const [method, { parameters = [], requestBody }] of Object.entries<any>(operations)) {
-      if (parameters.some((parameter: any) => parameter.in === 'query' && parameter.required === true)) offenders.push(`${method} ${path} query`)
+      if (parameters.some((parameter: any) => parameter.in === 'query' && parameter.required === true))
+        offenders.push(`${method} ${path} query`)
       if (JSON.stringify(requestBody ?? {}).includes('"required":')) offenders.push(`${method} ${path} body`)
     }
   }
@@ -76,7 +131,11 @@ test('no query and no body field is marked required; the truth is in x-required'
 test('pin rejection and the admin role are told in the description of an operation', async t => {
   const { paths } = await description()
   t.match(paths['/api/projects/{projectId}'].get.description, /pinned to other projects is refused \(403\)/)
-  t.notMatch(paths['/api/projects/{projectId}/sharing'].put.description, /pinned/, 'no token may do it at all')
+  t.notMatch(
+    paths['/api/projects/{projectId}/sharing'].put.description,
+    /pinned/,
+    'no token may do it at all'
+  )
   t.match(paths['/api/plugins'].get.description, /admin role is required/)
 })
 
@@ -87,4 +146,6 @@ test('a plugin that is off is not described', async t => {
   t.ok((await description()).paths['/api/probe/echo'])
 })
 
-test('the platform stops', async () => { await k.close() })
+test('the platform stops', async () => {
+  await k.close()
+})

@@ -1,32 +1,50 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, chmod } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { test, type Test } from 'tap'
-import { startEmbedded } from '../../embedded-postgres/index.js'
+import { type Test, test } from 'tap'
 import { openPostgres } from '../../core/database/postgres.js'
 import { JobRunner } from '../../core/jobs/job-runner.js'
 import { runSingleton } from '../../core/jobs/singleton.js'
+import { startEmbedded } from '../../embedded-postgres/index.js'
 import { freshPostgres, log } from '../database/database-kit.js'
 import { job, startJobs, until } from './job-kit.js'
 
-function startChild (t: Test, url: string): { child: ChildProcess, said: Set<string> } {
-  const child = spawn(process.execPath, ['--import=tsx', '--conditions=busbar-source', fileURLToPath(new URL('worker-child.ts', import.meta.url)), url],
-    { stdio: ['ignore', 'pipe', 'inherit'] })
-  t.teardown(() => { child.kill('SIGKILL') })
+function startChild(t: Test, url: string): { child: ChildProcess; said: Set<string> } {
+  const child = spawn(
+    process.execPath,
+    [
+      '--import=tsx',
+      '--conditions=busbar-source',
+      fileURLToPath(new URL('worker-child.ts', import.meta.url)),
+      url
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] }
+  )
+  t.teardown(() => {
+    child.kill('SIGKILL')
+  })
   const said = new Set<string>()
-  child.stdout.on('data', chunk => { for (const line of String(chunk).trim().split('\n')) said.add(line) })
+  child.stdout.on('data', chunk => {
+    for (const line of String(chunk).trim().split('\n')) said.add(line)
+  })
   return { child, said }
 }
 
 test('a job whose process is killed runs again as soon as another process starts, and says that it is not its first time', async t => {
   const postgres = await freshPostgres(t)
   const jobs = new JobRunner({ postgres, log })
-  t.teardown(async () => { await jobs.stop() })
+  t.teardown(async () => {
+    await jobs.stop()
+  })
   const attempts: number[] = []
-  await jobs.add('shop', [job('sell', async (payload, { attempt }) => { attempts.push(attempt) })])
+  await jobs.add('shop', [
+    job('sell', async (_payload, { attempt }) => {
+      attempts.push(attempt)
+    })
+  ])
   await jobs.for('shop').enqueue('sell', {}, { queue: 'till' })
   const { child, said } = startChild(t, postgres.url)
   t.ok(await until(() => said.has('job'), 20_000))
@@ -47,7 +65,11 @@ test('the jobs of a process that lives are left to it', async t => {
   const { said } = startChild(t, postgres.url)
   t.ok(await until(() => said.has('job'), 20_000))
   const jobs = await startJobs(t, postgres)
-  await jobs.add('shop', [job('sell', async () => { t.fail('it runs elsewhere') })])
+  await jobs.add('shop', [
+    job('sell', async () => {
+      t.fail('it runs elsewhere')
+    })
+  ])
   t.match(await jobs.status(), [{ lane: 'short', active: 1, pending: 0 }])
 })
 
@@ -57,7 +79,16 @@ test('a singleton runs in one process and moves within seconds when that one is 
   t.ok(await until(() => said.has('singleton'), 20_000))
   let runs = 0
   const stop = new AbortController()
-  const ended = runSingleton({ postgres, name: 'shop.clock', log, signal: stop.signal, run: async signal => { runs++; await once(signal, 'abort') } })
+  const ended = runSingleton({
+    postgres,
+    name: 'shop.clock',
+    log,
+    signal: stop.signal,
+    run: async signal => {
+      runs++
+      await once(signal, 'abort')
+    }
+  })
   await until(() => runs > 0, 500)
   t.equal(runs, 0, 'the other process has it')
   child.kill('SIGKILL')
@@ -71,24 +102,38 @@ test('a singleton runs in one process and moves within seconds when that one is 
 test('jobs survive a restart of the server, and stop without one', async t => {
   const directory = await mkdtemp(join(tmpdir(), 'busbar-jobs-'))
   await chmod(directory, 0o711)
-  t.teardown(async () => { await rm(directory, { recursive: true, force: true }) })
+  t.teardown(async () => {
+    await rm(directory, { recursive: true, force: true })
+  })
   let server = await startEmbedded({ directory, log, fsync: false })
   const postgres = await openPostgres({ url: server.url, log })
   const jobs = new JobRunner({ postgres, log })
   await jobs.start()
   const seen: unknown[] = []
   let isBusy = false
-  await jobs.add('shop', [job('sell', async payload => {
-    isBusy = true
-    await new Promise(resolve => setTimeout(resolve, 300))
-    seen.push(payload)
-  })])
+  await jobs.add('shop', [
+    job('sell', async payload => {
+      isBusy = true
+      await new Promise(resolve => setTimeout(resolve, 300))
+      seen.push(payload)
+    })
+  ])
   await jobs.for('shop').enqueue('sell', { n: 1 })
   await until(() => isBusy)
   await server.stop()
   await until(() => seen.length === 1)
   server = await startEmbedded({ directory, log, fsync: false })
-  t.ok(await until(async () => await jobs.status().then(([lane]) => lane?.active === 0, () => false), 20_000), 'the answer was recorded after the restart')
+  t.ok(
+    await until(
+      async () =>
+        await jobs.status().then(
+          ([lane]) => lane?.active === 0,
+          () => false
+        ),
+      20_000
+    ),
+    'the answer was recorded after the restart'
+  )
   await jobs.for('shop').enqueue('sell', { n: 2 })
   t.ok(await until(() => seen.length >= 2, 10_000))
   t.same(seen, [{ n: 1 }, { n: 2 }])

@@ -12,26 +12,47 @@ test('an event reaches every plugin that listens, once each, when the writer has
   const jobs = await startJobs(t, postgres)
   const events = new EventHub(jobs)
   const seen: unknown[] = []
-  const listen = (plugin: string) => events.subscribe(plugin, [{ eventId: 'shop.sold', handle: async data => { seen.push([plugin, data]) } }])
+  const listen = (plugin: string) =>
+    events.subscribe(plugin, [
+      {
+        eventId: 'shop.sold',
+        handle: async data => {
+          seen.push([plugin, data])
+        }
+      }
+    ])
   await jobs.add('bank', listen('bank'))
   await jobs.add('mail', listen('mail'))
-  await t.rejects(postgres.transaction(async tx => {
-    await events.for('shop').emit(sold, { n: 0 }, tx)
-    throw new Error('rolled back')
-  }))
-  await postgres.transaction(async tx => { await events.for('shop').emit(sold, { n: 1 }, tx) })
+  await t.rejects(
+    postgres.transaction(async tx => {
+      await events.for('shop').emit(sold, { n: 0 }, tx)
+      throw new Error('rolled back')
+    })
+  )
+  await postgres.transaction(async tx => {
+    await events.for('shop').emit(sold, { n: 1 }, tx)
+  })
   await until(() => seen.length === 2)
   await sleep(50)
-  t.same(seen.sort(), [['bank', { n: 1 }], ['mail', { n: 1 }]])
+  t.same(seen.sort(), [
+    ['bank', { n: 1 }],
+    ['mail', { n: 1 }]
+  ])
 })
 
 test('only the owner emits; an event without listeners stores nothing', async t => {
   const postgres = await freshPostgres(t)
   const jobs = await startJobs(t, postgres)
   const events = new EventHub(jobs)
-  await t.rejects(postgres.transaction(async tx => { await events.for('shopping').emit(sold, { n: 1 }, tx) }),
-    { message: 'the plugin "shopping" may not emit "shop.sold": only the plugin named before the dot may' })
-  await postgres.transaction(async tx => { await events.for('shop').emit(sold, { n: 1 }, tx) })
+  await t.rejects(
+    postgres.transaction(async tx => {
+      await events.for('shopping').emit(sold, { n: 1 }, tx)
+    }),
+    { message: 'the plugin "shopping" may not emit "shop.sold": only the plugin named before the dot may' }
+  )
+  await postgres.transaction(async tx => {
+    await events.for('shop').emit(sold, { n: 1 }, tx)
+  })
   t.same(await postgres.query('select from graphile_worker.jobs'), [])
 })
 
@@ -40,8 +61,24 @@ test('what happens while a plugin reloads is delivered afterwards; after it was 
   const jobs = await startJobs(t, postgres)
   const events = new EventHub(jobs)
   const seen: unknown[] = []
-  const start = async () => { await jobs.add('bank', events.subscribe('bank', [{ eventId: 'shop.sold', handle: async data => { seen.push(data) } }])) }
-  const sell = async (n: number) => { await postgres.transaction(async tx => { await events.for('shop').emit(sold, { n }, tx) }) }
+  const start = async () => {
+    await jobs.add(
+      'bank',
+      events.subscribe('bank', [
+        {
+          eventId: 'shop.sold',
+          handle: async data => {
+            seen.push(data)
+          }
+        }
+      ])
+    )
+  }
+  const sell = async (n: number) => {
+    await postgres.transaction(async tx => {
+      await events.for('shop').emit(sold, { n }, tx)
+    })
+  }
   await start()
   await jobs.remove('bank')
   await sell(1)
@@ -61,11 +98,27 @@ test('a handler that fails is tried again; the plugin may have two handlers for 
   const jobs = await startJobs(t, postgres)
   const events = new EventHub(jobs)
   const seen: string[] = []
-  await jobs.add('bank', events.subscribe('bank', [
-    { eventId: 'shop.sold', handle: async () => { seen.push('first') } },
-    { eventId: 'shop.sold', handle: async () => { seen.push('second'); if (seen.length === 2) throw new Error('once') } }
-  ]))
-  await postgres.transaction(async tx => { await events.for('shop').emit(sold, { n: 1 }, tx) })
+  await jobs.add(
+    'bank',
+    events.subscribe('bank', [
+      {
+        eventId: 'shop.sold',
+        handle: async () => {
+          seen.push('first')
+        }
+      },
+      {
+        eventId: 'shop.sold',
+        handle: async () => {
+          seen.push('second')
+          if (seen.length === 2) throw new Error('once')
+        }
+      }
+    ])
+  )
+  await postgres.transaction(async tx => {
+    await events.for('shop').emit(sold, { n: 1 }, tx)
+  })
   t.ok(await until(() => seen.length === 4))
   t.same(seen, ['first', 'second', 'first', 'second'])
 })

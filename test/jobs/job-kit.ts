@@ -6,17 +6,26 @@ import { JobRunner, type JobsOptions, type RecordedJob } from '../../core/jobs/j
 import { log } from '../database/database-kit.js'
 
 /** A started runner, stopped with the test. */
-export async function startJobs (t: Test, postgres: Postgres, lanes?: JobsOptions['lanes']): Promise<JobRunner> {
+export async function startJobs(
+  t: Test,
+  postgres: Postgres,
+  lanes?: JobsOptions['lanes']
+): Promise<JobRunner> {
   const jobs = new JobRunner({ postgres, log, lanes })
   await jobs.start()
-  t.teardown(async () => { await jobs.stop() })
+  t.teardown(async () => {
+    await jobs.stop()
+  })
   return jobs
 }
 
-export const job = (name: string, run: (payload: unknown, context: JobContext) => Promise<void>, settings: Partial<RecordedJob> = {}): RecordedJob =>
-  ({ name, lane: 'short', attempts: 3, timeoutMs: 10_000, run, ...settings })
+export const job = (
+  name: string,
+  run: (payload: unknown, context: JobContext) => Promise<void>,
+  settings: Partial<RecordedJob> = {}
+): RecordedJob => ({ name, lane: 'short', attempts: 3, timeoutMs: 10_000, run, ...settings })
 
-export async function until (condition: () => boolean | Promise<boolean>, limitMs = 10_000): Promise<boolean> {
+export async function until(condition: () => boolean | Promise<boolean>, limitMs = 10_000): Promise<boolean> {
   for (const end = Date.now() + limitMs; Date.now() < end; await sleep(5)) {
     if (await condition()) return true
   }

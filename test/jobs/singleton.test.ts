@@ -5,7 +5,9 @@ import { runSingleton, Singletons } from '../../core/jobs/singleton.js'
 import { another, freshPostgres, log } from '../database/database-kit.js'
 import { until } from './job-kit.js'
 
-const untilAborted = async (signal: AbortSignal): Promise<void> => { await once(signal, 'abort') }
+const untilAborted = async (signal: AbortSignal): Promise<void> => {
+  await once(signal, 'abort')
+}
 
 test('of several processes, and of several starts in one, exactly one does the work; the next takes over when it stops', async t => {
   const postgres = await freshPostgres(t)
@@ -42,7 +44,15 @@ test('work that throws begins again after a pause', async t => {
   const singletons = new Singletons(await freshPostgres(t))
   singletons.begin()
   let runs = 0
-  void singletons.run({ name: 'shop.clock', log, signal: new AbortController().signal, run: async signal => { if (++runs < 2) throw new Error('broken'); await untilAborted(signal) } })
+  void singletons.run({
+    name: 'shop.clock',
+    log,
+    signal: new AbortController().signal,
+    run: async signal => {
+      if (++runs < 2) throw new Error('broken')
+      await untilAborted(signal)
+    }
+  })
   await until(() => runs === 1)
   await sleep(300)
   t.equal(runs, 1, 'not at once')
@@ -69,7 +79,9 @@ test('work that loses its lock is told to stop and begins again only when it has
     }
   })
   await until(() => runs === 1)
-  await (await another(t, postgres)).query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'busbar session' and datname = current_database()")
+  await (await another(t, postgres)).query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'busbar session' and datname = current_database()"
+  )
   t.ok(await until(() => runs === 2))
   stop.abort()
   await ended

@@ -8,17 +8,21 @@ import { log } from '../database/database-kit.js'
 const [url = ''] = process.argv.slice(2)
 const postgres = await openPostgres({ url, log })
 const jobs = new JobRunner({ postgres, log })
-const forever = async (): Promise<void> => { await sleep(600_000) }
-await jobs.add('shop', [{
-  name: 'sell',
-  lane: 'short',
-  attempts: 3,
-  timeoutMs: 600_000,
-  run: async () => {
-    console.log('job')
-    await forever()
+const forever = async (): Promise<void> => {
+  await sleep(600_000)
+}
+await jobs.add('shop', [
+  {
+    name: 'sell',
+    lane: 'short',
+    attempts: 3,
+    timeoutMs: 600_000,
+    run: async () => {
+      console.log('job')
+      await forever()
+    }
   }
-}])
+])
 await jobs.start()
 void runSingleton({
   postgres,

@@ -1,7 +1,7 @@
-import { scopes, type Scope } from 'busbar/sdk'
+import { type Scope, scopes } from 'busbar/sdk'
 import { accessMatrix, createTestKernel, type MatrixRow } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { channels, operations, type ContractChannel, type ContractOperation } from '../contract/contract.js'
+import { type ContractChannel, type ContractOperation, channels, operations } from '../contract/contract.js'
 import { extensions } from '../contract/extensions.js'
 
 const rank = (scope: Scope): number => scopes.indexOf(scope)
@@ -17,28 +17,36 @@ const ownersOnly = new Set([
 ])
 
 /** What the contract alone says a caller must get. */
-function expected (who: string, operation: Omit<ContractOperation, 'group'>): MatrixRow['outcome'] {
+function expected(who: string, operation: Omit<ContractOperation, 'group'>): MatrixRow['outcome'] {
   const { public: isPublic, scope, admin, pinned, path, method } = operation
   if (isPublic === true) return allowed
   const inProject = path.includes('{projectId}')
   const token = /^token (\w+)/.exec(who)?.[1] as Scope | undefined
   const isReading = scope === 'read' || scope === 'metrics'
   switch (who) {
-    case 'nobody': return '401 E_UNAUTHORIZED'
-    case 'bad token': return '401 E_TOKEN_INVALID'
-    case 'session without CSRF': return method === 'GET' ? expected('session', operation) : '403 E_CSRF'
-    case 'admin session': return allowed
-    case 'admin session at a nested id of another project': return '404 E_NOT_FOUND'
-    case 'session': return admin ? '403 E_FORBIDDEN' : allowed
+    case 'nobody':
+      return '401 E_UNAUTHORIZED'
+    case 'bad token':
+      return '401 E_TOKEN_INVALID'
+    case 'session without CSRF':
+      return method === 'GET' ? expected('session', operation) : '403 E_CSRF'
+    case 'admin session':
+      return allowed
+    case 'admin session at a nested id of another project':
+      return '404 E_NOT_FOUND'
+    case 'session':
+      return admin ? '403 E_FORBIDDEN' : allowed
     case 'session of a viewer':
-      if (!admin && inProject && !isReading && !ownersOnly.has(`${method} ${path}`)) return '403 E_PROJECT_VIEWER'
+      if (!admin && inProject && !isReading && !ownersOnly.has(`${method} ${path}`))
+        return '403 E_PROJECT_VIEWER'
       return expected('session of an editor', operation)
     case 'session of an editor':
     case 'session of a member at a shared project':
       return admin || ownersOnly.has(`${method} ${path}`) ? '403 E_FORBIDDEN' : allowed
     case 'session of a stranger':
     case 'session at a foreign project':
-    case 'session of a viewer at a foreign project': return admin ? '403 E_FORBIDDEN' : inProject ? '404 E_NOT_FOUND' : allowed
+    case 'session of a viewer at a foreign project':
+      return admin ? '403 E_FORBIDDEN' : inProject ? '404 E_NOT_FOUND' : allowed
   }
   if (scope === null) return '403 E_SESSION_REQUIRED'
   if (token !== undefined && rank(token) < rank(scope)) return '403 E_SCOPE'
@@ -49,36 +57,61 @@ function expected (who: string, operation: Omit<ContractOperation, 'group'>): Ma
 }
 
 /** The same for a channel; a socket needs a credential with the scope `read`. */
-function expectedOnChannel (who: string, { who: forWhom, pinned, name }: ContractChannel): MatrixRow['outcome'] {
+function expectedOnChannel(
+  who: string,
+  { who: forWhom, pinned, name }: ContractChannel
+): MatrixRow['outcome'] {
   const refused = '403 access denied'
   if (who === 'nobody' || who === 'bad token') return '401 upgrade'
   if (who === 'token metrics') return '403 upgrade'
-  if (forWhom.startsWith('admin')) return !who.startsWith('admin') || (pinned === 'never' && who.includes('pinned')) ? refused : allowed
+  if (forWhom.startsWith('admin'))
+    return !who.startsWith('admin') || (pinned === 'never' && who.includes('pinned')) ? refused : allowed
   if (!name.includes('{')) return allowed
-  if (who === 'session of a stranger' || who.endsWith('at a foreign project') || who.includes('pinned outside')) return refused
+  if (
+    who === 'session of a stranger' ||
+    who.endsWith('at a foreign project') ||
+    who.includes('pinned outside')
+  )
+    return refused
   return allowed
 }
 
 test('every route and channel lets in exactly whom the contract says', async t => {
   const k = await createTestKernel()
-  t.teardown(async () => { await k.close() })
+  t.teardown(async () => {
+    await k.close()
+  })
   const made = async (name: string, slug = name) => {
     const client = await k.as.session(name)
     const project = (await client.post('/api/projects', { name, slug })).body.id as string
-    const application = (await client.post(`/api/projects/${project}/applications`, {
-      name: 'app', type: 'git', build_type: 'dockerfile', source_repo: 'http://127.0.0.1:9/nothing.git'
-    })).body.id as string
-    const deployment = (await client.post(`/api/projects/${project}/applications/${application}/deploy`)).body.id as string
+    const application = (
+      await client.post(`/api/projects/${project}/applications`, {
+        name: 'app',
+        type: 'git',
+        build_type: 'dockerfile',
+        source_repo: 'http://127.0.0.1:9/nothing.git'
+      })
+    ).body.id as string
+    const deployment = (await client.post(`/api/projects/${project}/applications/${application}/deploy`)).body
+      .id as string
     t.ok(project && application && deployment, `${name} has a project, an application and a deployment`)
     return { project, application, deployment }
   }
   const own = await made('owner')
   const foreign = await made('stranger')
   const shared = await made('owner', 'shared')
-  t.equal((await (await k.as.session('owner')).put(`/api/projects/${shared.project}/sharing`, { shared: true })).status, 200)
+  t.equal(
+    (await (await k.as.session('owner')).put(`/api/projects/${shared.project}/sharing`, { shared: true }))
+      .status,
+    200
+  )
   for (const role of ['viewer', 'editor']) {
     const { email } = await k.user(role)
-    t.equal((await (await k.as.session('owner')).put(`/api/projects/${own.project}/members`, { email, role })).status, 200)
+    t.equal(
+      (await (await k.as.session('owner')).put(`/api/projects/${own.project}/members`, { email, role }))
+        .status,
+      200
+    )
   }
   const rows = await accessMatrix(k, {
     project: own.project,
@@ -96,9 +129,18 @@ test('every route and channel lets in exactly whom the contract says', async t =
     const channel = channels.get(operation)
     const extension = extensions[operation]
     const [method = '', path = ''] = operation.split(' ')
-    const named = operations.get(operation) ?? (extension === undefined ? undefined : { method, path, ...extension })
-    if (named === undefined && channel === undefined) { unnamed.add(operation); continue }
-    const wanted = channel !== undefined ? expectedOnChannel(who, channel) : named === undefined ? '' : expected(who, named)
+    const named =
+      operations.get(operation) ?? (extension === undefined ? undefined : { method, path, ...extension })
+    if (named === undefined && channel === undefined) {
+      unnamed.add(operation)
+      continue
+    }
+    const wanted =
+      channel !== undefined
+        ? expectedOnChannel(who, channel)
+        : named === undefined
+          ? ''
+          : expected(who, named)
     if (outcome !== wanted) wrong.push(`${operation} as ${who}: ${outcome} instead of ${wanted}`)
   }
   t.same([...unnamed], [], 'each is in the contract or among the extensions')

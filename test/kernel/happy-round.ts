@@ -1,43 +1,85 @@
-import { existsSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { HappyCall, HappyCalls, HappyFixture, HappyFixtures, TestAnswer, TestKernel } from 'busbar/sdk/testing'
+import type {
+  HappyCall,
+  HappyCalls,
+  HappyFixture,
+  HappyFixtures,
+  TestAnswer,
+  TestKernel
+} from 'busbar/sdk/testing'
 import type { PluginEntry } from '../../core/plugins/plugin-entry.js'
 
-export interface Happy { readonly calls: HappyCalls, readonly fixtures: HappyFixtures | undefined }
+export interface Happy {
+  readonly calls: HappyCalls
+  readonly fixtures: HappyFixtures | undefined
+}
 
 /** Each plugin's own happy calls; a plugin with routes and without them fails when its calls are made. */
-export async function happyOf (id: string): Promise<Happy> {
+export async function happyOf(id: string): Promise<Happy> {
   const file = new URL(`../../plugins/${id}/test/happy-calls.ts`, import.meta.url)
   if (!existsSync(file)) return { calls: {}, fixtures: undefined }
-  const { happyCalls = {}, happyFixtures } = await import(file.href) as { happyCalls?: HappyCalls, happyFixtures?: HappyFixtures }
+  const { happyCalls = {}, happyFixtures } = (await import(file.href)) as {
+    happyCalls?: HappyCalls
+    happyFixtures?: HappyFixtures
+  }
   return { calls: happyCalls, fixtures: happyFixtures }
 }
 
 const unique = (word: string): string => `${word}-${randomBytes(4).toString('hex')}`
-export const running = (k: TestKernel): PluginEntry[] => [...k.kernel.reconciler.entries.values()].filter(({ run }) => run !== undefined)
+export const running = (k: TestKernel): PluginEntry[] =>
+  [...k.kernel.reconciler.entries.values()].filter(({ run }) => run !== undefined)
 
-export async function fixtureFor (k: TestKernel, happy: ReadonlyMap<string, Happy>): Promise<HappyFixture> {
+/** `plugins`: whose fixtures are made. */
+export async function fixtureFor(
+  k: TestKernel,
+  happy: ReadonlyMap<string, Happy>,
+  plugins: readonly string[] = order(k)
+): Promise<HappyFixture> {
   const admin = await k.as.session()
   const name = unique('round')
   const project = await admin.post('/api/projects', { name, slug: name })
-  let fixture: HappyFixture = { k, admin, unique, ids: { projectId: project.body.id as string, pluginId: 'projects' } }
+  let fixture: HappyFixture = {
+    k,
+    admin,
+    unique,
+    ids: { projectId: project.body.id as string, pluginId: 'projects' }
+  }
   // In start order, so that a plugin finds what those it needs have made.
-  for (const id of order(k)) {
+  for (const id of order(k).filter(id => plugins.includes(id))) {
     const more = await happy.get(id)?.fixtures?.(fixture)
     fixture = { ...fixture, ids: { ...fixture.ids, ...more } }
   }
   return fixture
 }
 
+/** The plugins that one uses, whether it must or may. */
+function usedBy(k: TestKernel, id: string): string[] {
+  const discovered = k.kernel.reconciler.entries.get(id)?.discovered
+  if (discovered === undefined || !('manifest' in discovered)) return []
+  return Object.keys({ ...discovered.manifest.requires, ...discovered.manifest.optional })
+}
+
+/** The plugins that run and use this one, or are used by it. */
+export const neighboursOf = (k: TestKernel, id: string): string[] =>
+  order(k).filter(other => other !== id && (usedBy(k, other).includes(id) || usedBy(k, id).includes(other)))
+
+/** These plugins with all that they use, directly or not. */
+export function neededBy(k: TestKernel, ids: readonly string[]): string[] {
+  const found = new Set(ids)
+  for (const id of found) for (const used of usedBy(k, id)) found.add(used)
+  return [...found]
+}
+
 /** The ids of the plugins that run, those that others need first. */
-export function order (k: TestKernel): string[] {
+export function order(k: TestKernel): string[] {
   const up = new Map(running(k).map(entry => [entry.id, entry]))
   const sorted: string[] = []
   const visit = (id: string): void => {
     const entry = up.get(id)
     if (entry === undefined || sorted.includes(id) || !('manifest' in entry.discovered)) return
-    Object.keys({ ...entry.discovered.manifest.requires, ...entry.discovered.manifest.optional }).forEach(visit)
+    usedBy(k, id).forEach(visit)
     sorted.push(id)
   }
   ;[...up.keys()].sort().forEach(visit)
@@ -45,26 +87,44 @@ export function order (k: TestKernel): string[] {
 }
 
 /** Makes one happy call and says what is wrong with the answer, if anything. */
-export async function call (fixture: HappyFixture, method: string, url: string, made: HappyCall): Promise<{ fault: string | null, answer: TestAnswer }> {
+export async function call(
+  fixture: HappyFixture,
+  method: string,
+  url: string,
+  made: HappyCall
+): Promise<{ fault: string | null; answer: TestAnswer }> {
   fixture.k.kernel.edge.options.guard.limiter.reset()
   const ids = { ...fixture.ids, ...made.ids }
   const path = url.replace(/:(\w+)/g, (_, param: string) => ids[param] ?? `no-${param}`)
-  const answer = await (made.as ?? fixture.admin).send(method, path + (made.query ?? ''), { body: made.body, headers: made.headers })
-  const isHappy = made.expect === undefined ? answer.status >= 200 && answer.status < 400 : answer.status === made.expect
-  return { fault: isHappy ? null : `${method} ${path}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 200)}`, answer }
+  const answer = await (made.as ?? fixture.admin).send(method, path + (made.query ?? ''), {
+    body: made.body,
+    headers: made.headers
+  })
+  const isHappy =
+    made.expect === undefined ? answer.status >= 200 && answer.status < 400 : answer.status === made.expect
+  return {
+    fault: isHappy
+      ? null
+      : `${method} ${path}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 200)}`,
+    answer
+  }
 }
 
 /** Deletes what the round has made, on the engine too; what is still there after a while. */
-export async function removeRound ({ k, admin, ids }: HappyFixture): Promise<unknown[]> {
+export async function removeRound({ k, admin, ids }: HappyFixture): Promise<unknown[]> {
   k.kernel.edge.options.guard.limiter.reset()
-  await admin.delete(`/api/projects/${ids['projectId'] ?? ''}`)
+  await admin.delete(`/api/projects/${ids.projectId ?? ''}`)
   return await leftovers(k)
 }
 
 /** What is left of the projects that were deleted, once there was time to tear them down. */
-export async function leftovers (k: TestKernel): Promise<unknown[]> {
+export async function leftovers(k: TestKernel): Promise<unknown[]> {
   for (let n = 0; n < 1_200; n++) {
-    if ((await k.kernel.postgres.query('select 1 from projects.project where deleting_at is not null')).length === 0) return []
+    if (
+      (await k.kernel.postgres.query('select 1 from projects.project where deleting_at is not null'))
+        .length === 0
+    )
+      return []
     await sleep(100)
   }
   return await k.kernel.postgres.query(`

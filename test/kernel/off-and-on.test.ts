@@ -1,43 +1,66 @@
 import { createTestKernel, type HappyFixture, type TestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../lab/engine.js'
-import { call, fixtureFor, happyOf, leftovers, order, running, type Happy } from './happy-round.js'
+import {
+  call,
+  fixtureFor,
+  type Happy,
+  happyOf,
+  leftovers,
+  neededBy,
+  neighboursOf,
+  order,
+  running
+} from './happy-round.js'
 
 const happy = new Map<string, Happy>()
 
-/** Calls every operation, and listens on every channel, of the plugins that run. */
-async function everythingWorks (k: TestKernel): Promise<string[]> {
-  const fixture = await fixtureFor(k, happy)
+/** Calls every operation, and listens on every channel, of those of `ids` that run. */
+async function everythingWorks(k: TestKernel, ids: readonly string[]): Promise<string[]> {
+  const fixture = await fixtureFor(k, happy, neededBy(k, ids))
   const faults: string[] = []
   for (const { id, run } of running(k)) {
+    if (!ids.includes(id)) continue
     for (const { method, url } of run?.records.routes ?? []) {
       const make = happy.get(id)?.calls[`${method} ${url.replace(/:(\w+)/g, '{$1}')}`]
-      if (make === undefined && method !== 'GET') { faults.push(`${method} ${url} has no happy call in plugins/${id}/test/happy-calls.ts`); continue }
-      const { fault } = await call(fixture, method, url, await make?.(fixture) ?? {})
+      if (make === undefined && method !== 'GET') {
+        faults.push(`${method} ${url} has no happy call in plugins/${id}/test/happy-calls.ts`)
+        continue
+      }
+      const { fault } = await call(fixture, method, url, (await make?.(fixture)) ?? {})
       if (fault !== null) faults.push(fault)
     }
   }
-  faults.push(...await silentChannels(fixture))
-  await fixture.admin.delete(`/api/projects/${fixture.ids['projectId'] ?? ''}`)
+  faults.push(...(await silentChannels(fixture, ids)))
+  await fixture.admin.delete(`/api/projects/${fixture.ids.projectId ?? ''}`)
   // Before the next plugin goes: one that is off keeps its rows, and the project waits for it.
-  for (const left of await leftovers(k)) faults.push(`a deleted project is still there: ${JSON.stringify(left)}`)
+  for (const left of await leftovers(k))
+    faults.push(`a deleted project is still there: ${JSON.stringify(left)}`)
   return faults
 }
 
-async function silentChannels ({ k, admin, ids }: HappyFixture): Promise<string[]> {
+async function silentChannels(
+  { k, admin, ids }: HappyFixture,
+  plugins: readonly string[]
+): Promise<string[]> {
   const socket = await k.socket(admin)
   const faults: string[] = []
-  for (const { run } of running(k)) {
+  for (const { id, run } of running(k)) {
+    if (!plugins.includes(id)) continue
     for (const { prefix, param, name, events, endsWith } of run?.records.channels ?? []) {
-      const channel = prefix + (param === null ? '' : ids[param] ?? '')
+      const channel = prefix + (param === null ? '' : (ids[param] ?? ''))
       socket.subscribe(channel)
       const event = events.find(one => one !== endsWith) ?? ''
       const marker = `nowhere:${name}`
       socket.subscribe(marker)
       await socket.next(frame => frame.channel === marker)
       // Said until it is heard: a subscription is not acknowledged, and deciding it may take a query.
-      const speaking = setInterval(() => { k.kernel.hub.publish(channel, event, 'happy') }, 20)
-      const heard = await socket.next(frame => frame.channel === channel && (frame.data === 'happy' || frame.event === 'error')).catch((error: Error) => error)
+      const speaking = setInterval(() => {
+        k.kernel.hub.publish(channel, event, 'happy')
+      }, 20)
+      const heard = await socket
+        .next(frame => frame.channel === channel && (frame.data === 'happy' || frame.event === 'error'))
+        .catch((error: Error) => error)
       clearInterval(speaking)
       if (heard instanceof Error || heard.event === 'error') faults.push(`channel ${channel} is silent`)
     }
@@ -47,13 +70,17 @@ async function silentChannels ({ k, admin, ids }: HappyFixture): Promise<string[
 }
 
 test('every non-essential plugin can be turned off and on again, and nobody else notices', async t => {
-  if (!await requireEngine(t)) return
+  if (!(await requireEngine(t))) return
   const k = await createTestKernel()
-  t.teardown(async () => { await k.close() })
+  t.teardown(async () => {
+    await k.close()
+  })
   for (const id of k.kernel.reconciler.entries.keys()) happy.set(id, await happyOf(id))
-  t.same(await everythingWorks(k), [], 'everything works to begin with')
+  t.same(await everythingWorks(k, order(k)), [], 'everything works to begin with')
 
-  const optional = running(k).filter(({ discovered }) => 'manifest' in discovered && !discovered.manifest.essential).map(({ id }) => id)
+  const optional = running(k)
+    .filter(({ discovered }) => 'manifest' in discovered && !discovered.manifest.essential)
+    .map(({ id }) => id)
   const admin = await k.as.session()
   for (const id of optional) {
     await t.test(`${id} is turned off and on`, async t => {
@@ -61,17 +88,34 @@ test('every non-essential plugin can be turned off and on again, and nobody else
       const before = order(k)
       const off = await admin.post(`/api/plugins/${id}/disable`, { cascade: true })
       t.equal(off.status, 200)
-      t.same(running(k).map(entry => entry.id).sort(), before.filter(other => !group.includes(other)).sort(), 'it and what needs it are off, nobody else')
+      t.same(
+        running(k)
+          .map(entry => entry.id)
+          .sort(),
+        before.filter(other => !group.includes(other)).sort(),
+        'it and what needs it are off, nobody else'
+      )
       for (const gone of group) {
         for (const { method, url } of k.kernel.reconciler.entries.get(gone)?.loaded?.records.routes ?? []) {
           const answer = await k.as.anonymous().send(method, url.replace(/:\w+/g, 'x'))
-          t.match(answer, { status: 404, body: { code: 'E_PLUGIN_OFF', plugin: gone } }, `${method} ${url} says that ${gone} is off`)
+          t.match(
+            answer,
+            { status: 404, body: { code: 'E_PLUGIN_OFF', plugin: gone } },
+            `${method} ${url} says that ${gone} is off`
+          )
         }
       }
-      t.same(await everythingWorks(k), [], 'everything of the others works')
-      for (const back of before.filter(one => group.includes(one))) t.equal((await admin.post(`/api/plugins/${back}/enable`)).status, 200, `${back} is on`)
-      t.same(running(k).map(entry => entry.id).sort(), [...before].sort())
+      // Those that may use it, and those that it uses: nobody else knows that it is there.
+      t.same(await everythingWorks(k, neighboursOf(k, id)), [], 'everything of its neighbours works')
+      for (const back of before.filter(one => group.includes(one)))
+        t.equal((await admin.post(`/api/plugins/${back}/enable`)).status, 200, `${back} is on`)
+      t.same(
+        running(k)
+          .map(entry => entry.id)
+          .sort(),
+        [...before].sort()
+      )
     })
   }
-  t.same(await everythingWorks(k), [], 'everything works in the end')
+  t.same(await everythingWorks(k, order(k)), [], 'everything works in the end')
 })

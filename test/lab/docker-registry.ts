@@ -9,19 +9,22 @@ import type { Test } from 'tap'
 
 const run = promisify(execFile)
 
-export interface Account { readonly username: string, readonly password: string }
+interface Account {
+  readonly username: string
+  readonly password: string
+}
 
 /** What `docker-registry` keeps, on 127.0.0.1: the engine takes plain HTTP there. */
-export interface DockerRegistry {
+interface DockerRegistry {
   /** `127.0.0.1:<port>`, the beginning of the names of its images. */
   readonly host: string
   /** Puts an image there without an engine; its digest. */
-  push (name: string, tag: string, image: PushedImage): Promise<string>
+  push(name: string, tag: string, image: PushedImage): Promise<string>
   /** Before the end of the test. */
-  close (): Promise<void>
+  close(): Promise<void>
 }
 
-export interface PushedImage {
+interface PushedImage {
   readonly architecture: string
   /** An uncompressed tar. */
   readonly layer: Buffer
@@ -32,21 +35,26 @@ export interface PushedImage {
  * Call it first in every test that needs the real registry, as `requireEngine`: without the programs
  * `docker-registry` and `htpasswd` the test is skipped, with `CI=true` it fails.
  */
-export async function requireDockerRegistry (t: Pick<Test, 'plan'>): Promise<boolean> {
+export async function requireDockerRegistry(t: Pick<Test, 'plan'>): Promise<boolean> {
   const missing: string[] = []
   for (const program of ['docker-registry', 'htpasswd']) {
-    await run('which', [program]).catch(() => { missing.push(program) })
+    await run('which', [program]).catch(() => {
+      missing.push(program)
+    })
   }
   if (missing.length === 0) return true
   const reason = `${missing.join(' and ')} not found (Debian: apt-get install docker-registry apache2-utils)`
-  if (process.env['CI'] === 'true') throw new Error(`CI must have a registry: ${reason}`)
+  if (process.env.CI === 'true') throw new Error(`CI must have a registry: ${reason}`)
   process.stderr.write(`\n!!! REGISTRY TESTS SKIPPED (${process.argv[1] ?? ''}): ${reason}\n\n`)
   t.plan(0, reason)
   return false
 }
 
 /** The real registry, for everybody or for one account alone; gone after the test. */
-export async function startDockerRegistry (t: Pick<Test, 'teardown'>, { account, directory }: { readonly account?: Account, readonly directory?: string } = {}): Promise<DockerRegistry> {
+export async function startDockerRegistry(
+  t: Pick<Test, 'teardown'>,
+  { account, directory }: { readonly account?: Account; readonly directory?: string } = {}
+): Promise<DockerRegistry> {
   const folder = await mkdtemp(join(tmpdir(), 'busbar-registry-'))
   const config = [
     'version: 0.1',
@@ -61,7 +69,9 @@ export async function startDockerRegistry (t: Pick<Test, 'teardown'>, { account,
     config.push(`auth: {htpasswd: {realm: lab, path: ${join(folder, 'htpasswd')}}}`)
   }
   await writeFile(join(folder, 'config.yml'), config.join('\n'))
-  const program = spawn('docker-registry', ['serve', join(folder, 'config.yml')], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const program = spawn('docker-registry', ['serve', join(folder, 'config.yml')], {
+    stdio: ['ignore', 'ignore', 'pipe']
+  })
   const ended = new Promise<void>(resolve => program.once('exit', () => resolve()))
   const close = async (): Promise<void> => {
     program.kill()
@@ -72,10 +82,14 @@ export async function startDockerRegistry (t: Pick<Test, 'teardown'>, { account,
     await rm(folder, { recursive: true, force: true })
   })
   const host = await listening(program.stderr)
-  return { host, close, push: async (name, tag, image) => await push(`http://${host}/v2/${name}`, tag, image, account) }
+  return {
+    host,
+    close,
+    push: async (name, tag, image) => await push(`http://${host}/v2/${name}`, tag, image, account)
+  }
 }
 
-async function listening (output: NodeJS.ReadableStream): Promise<string> {
+async function listening(output: NodeJS.ReadableStream): Promise<string> {
   const lines = createInterface({ input: output })
   const said: string[] = []
   for await (const line of lines) {
@@ -88,14 +102,29 @@ async function listening (output: NodeJS.ReadableStream): Promise<string> {
   throw new Error(`docker-registry did not start: ${said.join('\n')}`)
 }
 
-async function push (base: string, tag: string, { architecture, layer, command }: PushedImage, account: Account | undefined): Promise<string> {
-  const authorization: Record<string, string> = account === undefined ? {} : { authorization: `Basic ${Buffer.from(`${account.username}:${account.password}`).toString('base64')}` }
-  const call = async (method: string, url: string, body: Buffer | undefined, type: string): Promise<Response> => {
+async function push(
+  base: string,
+  tag: string,
+  { architecture, layer, command }: PushedImage,
+  account: Account | undefined
+): Promise<string> {
+  const authorization: Record<string, string> =
+    account === undefined
+      ? {}
+      : {
+          authorization: `Basic ${Buffer.from(`${account.username}:${account.password}`).toString('base64')}`
+        }
+  const call = async (
+    method: string,
+    url: string,
+    body: Buffer | undefined,
+    type: string
+  ): Promise<Response> => {
     const answer = await fetch(url, { method, body, headers: { ...authorization, 'content-type': type } })
     if (!answer.ok) throw new Error(`${method} ${url}: ${answer.status} ${await answer.text()}`)
     return answer
   }
-  const upload = async (bytes: Buffer): Promise<{ size: number, digest: string }> => {
+  const upload = async (bytes: Buffer): Promise<{ size: number; digest: string }> => {
     const digest = digestOf(bytes)
     const begun = await call('POST', `${base}/blobs/uploads/`, undefined, 'text/plain')
     const at = new URL(begun.headers.get('location') ?? '', base)
@@ -103,16 +132,29 @@ async function push (base: string, tag: string, { architecture, layer, command }
     await call('PUT', at.href, bytes, 'application/octet-stream')
     return { size: bytes.length, digest }
   }
-  const config = Buffer.from(JSON.stringify({
-    architecture, os: 'linux', config: { Cmd: command }, rootfs: { type: 'layers', diff_ids: [digestOf(layer)] }, history: [{ created_by: randomUUID() }]
-  }))
-  const manifest = Buffer.from(JSON.stringify({
-    schemaVersion: 2,
-    mediaType: 'application/vnd.docker.distribution.manifest.v2+json',
-    config: { mediaType: 'application/vnd.docker.container.image.v1+json', ...await upload(config) },
-    layers: [{ mediaType: 'application/vnd.docker.image.rootfs.diff.tar', ...await upload(layer) }]
-  }))
-  await call('PUT', `${base}/manifests/${tag}`, manifest, 'application/vnd.docker.distribution.manifest.v2+json')
+  const config = Buffer.from(
+    JSON.stringify({
+      architecture,
+      os: 'linux',
+      config: { Cmd: command },
+      rootfs: { type: 'layers', diff_ids: [digestOf(layer)] },
+      history: [{ created_by: randomUUID() }]
+    })
+  )
+  const manifest = Buffer.from(
+    JSON.stringify({
+      schemaVersion: 2,
+      mediaType: 'application/vnd.docker.distribution.manifest.v2+json',
+      config: { mediaType: 'application/vnd.docker.container.image.v1+json', ...(await upload(config)) },
+      layers: [{ mediaType: 'application/vnd.docker.image.rootfs.diff.tar', ...(await upload(layer)) }]
+    })
+  )
+  await call(
+    'PUT',
+    `${base}/manifests/${tag}`,
+    manifest,
+    'application/vnd.docker.distribution.manifest.v2+json'
+  )
   return digestOf(manifest)
 }
 

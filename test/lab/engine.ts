@@ -1,13 +1,17 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { closers } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
+import { removeInstallation } from './installation.js'
 
 /** The images that tests build on; `make-images.sh` makes or pulls what is missing. */
 const images = ['busybox:lab', 'node:20'] as const
 
 /** A test, as far as skipping it goes. */
-export interface Skippable { plan (count: number, comment?: string): void }
+export interface Skippable {
+  plan(count: number, comment?: string): void
+}
 
 let answer: Promise<string | null> | undefined
 let isAnnounced = false
@@ -20,11 +24,14 @@ let isAnnounced = false
  * Without an engine the test is skipped and stderr says so. With `CI=true` it fails: there an engine
  * is part of the machine.
  */
-export async function requireEngine (t: Skippable): Promise<boolean> {
+export async function requireEngine(t: Skippable): Promise<boolean> {
   answer ??= missing()
   const reason = await answer
-  if (reason === null) return true
-  if (process.env['CI'] === 'true') throw new Error(`CI must have a Docker Engine: ${reason}`)
+  if (reason === null) {
+    closers.add(removeInstallation)
+    return true
+  }
+  if (process.env.CI === 'true') throw new Error(`CI must have a Docker Engine: ${reason}`)
   if (!isAnnounced) {
     isAnnounced = true
     process.stderr.write(`\n!!! ENGINE TESTS SKIPPED (${process.argv[1] ?? ''}): ${reason}\n\n`)
@@ -34,7 +41,7 @@ export async function requireEngine (t: Skippable): Promise<boolean> {
 }
 
 /** Why engine tests cannot run here; null when they can. */
-async function missing (): Promise<string | null> {
+async function missing(): Promise<string | null> {
   const engine = new Docker()
   try {
     await engine.ping()
@@ -42,7 +49,17 @@ async function missing (): Promise<string | null> {
     return `${message(error)}. Start one (dockerd), or name one in DOCKER_HOST.`
   }
   try {
-    const there = await Promise.all(images.map(image => engine.getImage(image).inspect().then(() => true, () => false)))
+    const there = await Promise.all(
+      images.map(image =>
+        engine
+          .getImage(image)
+          .inspect()
+          .then(
+            () => true,
+            () => false
+          )
+      )
+    )
     if (there.includes(false)) await promisify(execFile)(join(import.meta.dirname, 'make-images.sh'))
     return null
   } catch (error) {
@@ -50,4 +67,4 @@ async function missing (): Promise<string | null> {
   }
 }
 
-const message = (error: unknown): string => error instanceof Error ? error.message : String(error)
+const message = (error: unknown): string => (error instanceof Error ? error.message : String(error))

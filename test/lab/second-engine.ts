@@ -1,4 +1,4 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
@@ -21,6 +21,13 @@ export interface SecondEngineOptions {
   readonly diskBytes?: number
   /** Copied from the machine's own engine. */
   readonly images?: readonly string[]
+  /**
+   * A machine of its own, as far as the network goes: interfaces, routes and a packet filter, which it sets as an
+   * engine usually does. Its containers are not reached from here.
+   */
+  readonly ownNetwork?: true
+  /** Programs of the machine that neither it nor its containers see; it does without a packet filter. */
+  readonly lacks?: readonly string[]
 }
 
 /** A Docker Engine of a test's own, which may be killed. */
@@ -30,38 +37,54 @@ export interface SecondEngine {
   readonly docker: Docker
   /** Where its disk is. */
   readonly dataRoot: string
+  /** With `ownNetwork`: runs a program in it, as on the engine's machine; its output. */
+  onMachine(program: string, ...args: readonly string[]): Promise<string>
+  /** With `ownNetwork`: the same for one that stays; it ends when this process does, or earlier. */
+  serveOnMachine(program: string, ...args: readonly string[]): ChildProcess
   /** kill -9 of the engine's process; containers live on or die as they do when that happens. */
-  kill (): Promise<void>
+  kill(): Promise<void>
   /** After `kill`: resolves when it answers. */
-  start (): Promise<void>
+  start(): Promise<void>
   /** Ends it with everything that it runs and has stored. */
-  close (): Promise<void>
+  close(): Promise<void>
 }
 
 /** As `requireEngine`, for tests that start an engine themselves: that takes root and a `dockerd`. */
-export async function requireSecondEngine (t: Skippable): Promise<boolean> {
-  if (!await requireEngine(t)) return false
-  const reason = process.getuid?.() !== 0 ? 'only root can start a second Docker Engine'
-    : await isInPath('dockerd') ? null : 'there is no dockerd in the PATH'
+export async function requireSecondEngine(t: Skippable): Promise<boolean> {
+  if (!(await requireEngine(t))) return false
+  const reason =
+    process.getuid?.() !== 0
+      ? 'only root can start a second Docker Engine'
+      : (await isInPath('dockerd'))
+        ? null
+        : 'there is no dockerd in the PATH'
   if (reason === null) return true
-  if (process.env['CI'] === 'true') throw new Error(`CI must be able to start a second Docker Engine: ${reason}`)
+  if (process.env.CI === 'true') throw new Error(`CI must be able to start a second Docker Engine: ${reason}`)
   process.stderr.write(`\n!!! TESTS OF A KILLED ENGINE SKIPPED (${process.argv[1] ?? ''}): ${reason}\n\n`)
   t.plan(0, reason)
   return false
 }
 
-async function isInPath (program: string): Promise<boolean> {
-  const folders = (process.env['PATH'] ?? '').split(':')
-  const found = await Promise.all(folders.map(async folder => await access(join(folder, program), constants.X_OK).then(() => true, () => false)))
+async function isInPath(program: string): Promise<boolean> {
+  const folders = (process.env.PATH ?? '').split(':')
+  const found = await Promise.all(
+    folders.map(
+      async folder =>
+        await access(join(folder, program), constants.X_OK).then(
+          () => true,
+          () => false
+        )
+    )
+  )
   return found.includes(true)
 }
 
 /**
- * Starts an engine beside the machine's own. The two share the network of the machine, so this one gets a default
+ * Starts an engine beside the machine's own. Without `ownNetwork` the two share the network of the machine, so this one gets a default
  * bridge of its own (one without any takes away the other's, docker0, when it starts) and leaves the packet
  * filter alone: its containers are reached from the machine, and that is all.
  */
-export async function startSecondEngine (options: SecondEngineOptions = {}): Promise<SecondEngine> {
+export async function startSecondEngine(options: SecondEngineOptions = {}): Promise<SecondEngine> {
   const root = await mkdtemp(join(tmpdir(), 'busbar-engine-'))
   const dataRoot = join(root, 'data')
   const socket = join(root, 'docker.sock')
@@ -69,26 +92,78 @@ export async function startSecondEngine (options: SecondEngineOptions = {}): Pro
   const docker = new Docker({ socketPath: socket })
   let running: ChildProcess | undefined
   await mkdir(dataRoot)
-  if (options.diskBytes !== undefined) await execute('mount', ['-t', 'tmpfs', '-o', `size=${options.diskBytes}`, 'tmpfs', dataRoot])
+  if (options.diskBytes !== undefined)
+    await execute('mount', ['-t', 'tmpfs', '-o', `size=${options.diskBytes}`, 'tmpfs', dataRoot])
 
-  await execute('ip', ['link', 'add', bridge, 'type', 'bridge'])
-  await execute('ip', ['address', 'add', `10.230.${randomInt(256)}.1/24`, 'dev', bridge])
-  await execute('ip', ['link', 'set', bridge, 'up'])
+  const namespace = options.ownNetwork === true ? bridge : undefined
+  if (namespace === undefined) {
+    await execute('ip', ['link', 'add', bridge, 'type', 'bridge'])
+    await execute('ip', ['address', 'add', `10.230.${randomInt(256)}.1/24`, 'dev', bridge])
+    await execute('ip', ['link', 'set', bridge, 'up'])
+  } else {
+    await execute('ip', ['netns', 'add', namespace])
+    await execute('ip', ['-n', namespace, 'link', 'set', 'lo', 'up'])
+  }
+  // Not `ip netns exec`, which mounts /sys anew and loses the control groups.
+  const enter = namespace === undefined ? [] : ['nsenter', `--net=/run/netns/${namespace}`]
+  const hidden = options.lacks ?? []
+  const hide =
+    hidden.length === 0
+      ? []
+      : [
+          'unshare',
+          '--mount',
+          'sh',
+          '-c',
+          'for path in $HIDDEN; do mount --bind /dev/null "$path"; done; exec "$@"',
+          'sh'
+        ]
+  const isOnMachine = (): void => {
+    if (namespace === undefined) throw new Error('this engine has no network of its own')
+  }
 
   const start = async (): Promise<void> => {
     // Told to end when this process dies, as nobody else knows of it.
-    const child = spawn('setpriv', ['--pdeathsig', 'TERM', 'dockerd',
-      '--data-root', dataRoot, '--exec-root', join(root, 'exec'), '--pidfile', join(root, 'pid'), '-H', `unix://${socket}`,
-      `--bridge=${bridge}`, '--iptables=false', '--ip-forward=false', '--ip-masq=false', '--shutdown-timeout=5',
-      ...options.liveRestore === true ? ['--live-restore'] : []], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(
+      'setpriv',
+      [
+        '--pdeathsig',
+        'TERM',
+        ...enter,
+        ...hide,
+        'dockerd',
+        '--data-root',
+        dataRoot,
+        '--exec-root',
+        join(root, 'exec'),
+        '--pidfile',
+        join(root, 'pid'),
+        '-H',
+        `unix://${socket}`,
+        ...(namespace === undefined
+          ? [`--bridge=${bridge}`, '--iptables=false', '--ip-forward=false', '--ip-masq=false']
+          : []),
+        '--shutdown-timeout=5',
+        ...(hidden.length > 0 && namespace !== undefined ? ['--iptables=false'] : []),
+        ...(options.liveRestore === true ? ['--live-restore'] : [])
+      ],
+      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, HIDDEN: hidden.join(' ') } }
+    )
     const output = createWriteStream(join(root, 'log'), { flags: 'a' })
     child.stdout.pipe(output, { end: false })
     child.stderr.pipe(output, { end: false })
     running = child
     const end = Date.now() + readyMs
-    while (!await docker.ping().then(() => true, () => false)) {
+    while (
+      !(await docker.ping().then(
+        () => true,
+        () => false
+      ))
+    ) {
       if (child.exitCode !== null || child.signalCode !== null || Date.now() > end) {
-        throw new Error(`the second engine does not answer: ${(await readFile(join(root, 'log'), 'utf8')).slice(-2000)}`)
+        throw new Error(
+          `the second engine does not answer: ${(await readFile(join(root, 'log'), 'utf8')).slice(-2000)}`
+        )
       }
       await sleep(20)
     }
@@ -108,14 +183,25 @@ export async function startSecondEngine (options: SecondEngineOptions = {}): Pro
   const close = async (): Promise<void> => {
     if (running === undefined) await start().catch(() => {})
     for (const { Id } of await docker.listContainers({ all: true }).catch(() => [])) {
-      await docker.getContainer(Id).remove({ force: true, v: true }).catch(() => {})
+      await docker
+        .getContainer(Id)
+        .remove({ force: true, v: true })
+        .catch(() => {})
     }
     // Their bridges are interfaces of the machine.
-    for (const { Id } of await docker.listNetworks({ filters: { type: ['custom'] } }).catch(() => [])) await docker.getNetwork(Id).remove().catch(() => {})
+    for (const { Id } of await docker.listNetworks({ filters: { type: ['custom'] } }).catch(() => []))
+      await docker
+        .getNetwork(Id)
+        .remove()
+        .catch(() => {})
     await end('SIGTERM')
     await endProcessesOf(root)
-    await execute('ip', ['link', 'delete', bridge]).catch(() => {})
-    for (const path of (await mountsBelow(root)).reverse()) await execute('umount', ['--lazy', path]).catch(() => {})
+    await execute(
+      'ip',
+      namespace === undefined ? ['link', 'delete', bridge] : ['netns', 'delete', namespace]
+    ).catch(() => {})
+    for (const path of (await mountsBelow(root)).reverse())
+      await execute('umount', ['--lazy', path]).catch(() => {})
     await rm(root, { recursive: true, force: true })
   }
 
@@ -130,26 +216,48 @@ export async function startSecondEngine (options: SecondEngineOptions = {}): Pro
     environment: { DOCKER_HOST: `unix://${socket}`, BUSBAR_SUBNETS: '10.231.0.0/16' },
     docker,
     dataRoot,
-    async kill () {
+    async onMachine(program, ...args) {
+      isOnMachine()
+      return (await execute('nsenter', [`--net=/run/netns/${namespace ?? ''}`, program, ...args])).stdout
+    },
+    serveOnMachine(program, ...args) {
+      isOnMachine()
+      return spawn('setpriv', ['--pdeathsig', 'TERM', ...enter, program, ...args], {
+        stdio: ['pipe', 'pipe', 'inherit']
+      })
+    },
+    async kill() {
       const part = await readFile(join(root, 'exec', 'containerd', 'containerd.pid'), 'utf8').catch(() => '')
       await end('SIGKILL')
       // It dies with the engine, which would take what is left of it for a living one.
-      while (part !== '' && await access(`/proc/${part.trim()}`).then(() => true, () => false)) await sleep(20)
+      while (
+        part !== '' &&
+        (await access(`/proc/${part.trim()}`).then(
+          () => true,
+          () => false
+        ))
+      )
+        await sleep(20)
     },
     start,
     close
   }
 }
 
-async function copyImage (name: string, to: Docker): Promise<void> {
+async function copyImage(name: string, to: Docker): Promise<void> {
   const loading = await to.loadImage(await new Docker().getImage(name).get())
   let last = ''
   for await (const chunk of loading) last = String(chunk)
-  await to.getImage(name).inspect().catch((error: unknown) => { throw new Error(`${name} was not copied: ${last}`, { cause: error }) })
+  await to
+    .getImage(name)
+    .inspect()
+    .catch((error: unknown) => {
+      throw new Error(`${name} was not copied: ${last}`, { cause: error })
+    })
 }
 
 /** What a killed engine has left running, told by its folder in their arguments. */
-async function endProcessesOf (root: string): Promise<void> {
+async function endProcessesOf(root: string): Promise<void> {
   for (const pid of (await readdir('/proc')).filter(name => /^\d+$/.test(name))) {
     const argv = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
     if (!argv.includes(`${root}/`) || Number(pid) === process.pid) continue
@@ -162,4 +270,7 @@ async function endProcessesOf (root: string): Promise<void> {
 }
 
 const mountsBelow = async (root: string): Promise<string[]> =>
-  (await readFile('/proc/self/mounts', 'utf8')).split('\n').flatMap(line => line.split(' ')[1] ?? []).filter(path => path.startsWith(`${root}/`))
+  (await readFile('/proc/self/mounts', 'utf8'))
+    .split('\n')
+    .flatMap(line => line.split(' ')[1] ?? [])
+    .filter(path => path.startsWith(`${root}/`))

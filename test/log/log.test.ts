@@ -2,17 +2,29 @@ import { test } from 'tap'
 import { createLog } from '../../core/log/log.js'
 import { createRedactor } from '../../core/log/redactor.js'
 
-function capture (format: 'json' | 'console', isColored = false) {
+function capture(format: 'json' | 'console', isColored = false) {
   const lines: string[] = []
   const redactor = createRedactor()
-  const log = createLog({ level: 'debug', format, redactor, isColored, destination: { write: line => lines.push(line) } })
+  const log = createLog({
+    level: 'debug',
+    format,
+    redactor,
+    isColored,
+    destination: { write: line => lines.push(line) }
+  })
   return { lines, log, redactor }
 }
 
 test('a JSON line has a time, a level by name and the message', async t => {
   const { lines, log } = capture('json')
   log.child({ plugin: 'projects' }).info({ count: 2 }, 'listed')
-  t.match(JSON.parse(lines[0] ?? ''), { level: 'info', plugin: 'projects', count: 2, msg: 'listed', time: /^\d{4}-/ })
+  t.match(JSON.parse(lines[0] ?? ''), {
+    level: 'info',
+    plugin: 'projects',
+    count: 2,
+    msg: 'listed',
+    time: /^\d{4}-/
+  })
 })
 
 test('a line below the level is not written', async t => {
@@ -26,7 +38,12 @@ test('a secret is taken out of messages, fields, errors and stacks, and the line
   redactor.add(['s3cr"et\nvalue', 'error'])
   log.error({ err: new Error('bad s3cr"et\nvalue'), nested: [{ a: 's3cr"et\nvalue' }] }, 'has s3cr"et\nvalue')
   t.notMatch(lines.join(), /s3cr/)
-  t.match(JSON.parse(lines[0] ?? ''), { level: 'error', msg: 'has [REDACTED]', err: { message: 'bad [REDACTED]' }, nested: [{ a: '[REDACTED]' }] })
+  t.match(JSON.parse(lines[0] ?? ''), {
+    level: 'error',
+    msg: 'has [REDACTED]',
+    err: { message: 'bad [REDACTED]' },
+    nested: [{ a: '[REDACTED]' }]
+  })
 })
 
 test('the console format is one line of plain text', async t => {

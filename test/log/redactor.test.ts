@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
 import { createRedactor } from '../../core/log/redactor.js'
 
@@ -14,8 +15,12 @@ test('a live secret is replaced wherever it stands, in every spelling', async t 
   const redactor = createRedactor()
   redactor.add([secret])
   const spellings = [
-    secret, encodeURIComponent(secret), encodeURIComponent(secret).toLowerCase(), new URLSearchParams({ a: secret }).toString().slice(2),
-    Buffer.from(secret).toString('base64'), Buffer.from(secret).toString('base64url')
+    secret,
+    encodeURIComponent(secret),
+    encodeURIComponent(secret).toLowerCase(),
+    new URLSearchParams({ a: secret }).toString().slice(2),
+    Buffer.from(secret).toString('base64'),
+    Buffer.from(secret).toString('base64url')
   ]
   for (const spelling of spellings) t.equal(redactor.clean(`a ${spelling} b`), 'a [REDACTED] b', spelling)
 })
@@ -53,6 +58,20 @@ test('overlapping secrets leave no part of either', async t => {
   t.equal(redactor.clean('-abcd-'), '-[REDACTED]-')
 })
 
+test('a long secret is hidden as one, and what a line shows of it too', async t => {
+  const redactor = createRedactor()
+  const long = Array.from({ length: 500 }, (_, n) => (n * 7919).toString(36)).join('')
+  redactor.add([long, `${long.slice(0, 40)}x`, long.slice(0, 8)])
+  t.equal(redactor.clean(`a ${long} b`), 'a [REDACTED] b')
+  t.equal(
+    redactor.clean(`a ${long.slice(0, 40)}x b`),
+    'a [REDACTED] b',
+    'the longest of those that begin alike'
+  )
+  t.equal(redactor.clean(`a ${long.slice(0, 39)}`), `a [REDACTED]${long.slice(8, 39)}`)
+  t.match(redactor.clean(`a ${long.slice(0, 300)}`), /^a \[REDACTED\].{0,63}$/, 'but for the rest of a piece')
+})
+
 test('a value added twice stays hidden until both have let go', async t => {
   const redactor = createRedactor()
   const first = redactor.add(['hunter22'])
@@ -70,6 +89,7 @@ test('known credentials are masked though nobody declared them', async t => {
     ['token busbar_pat_AbC-12_3.', 'token busbar_pat_[REDACTED].'],
     ['busbar_ses_xyz busbar_ref_xyz', 'busbar_ses_[REDACTED] busbar_ref_[REDACTED]'],
     ['POST /api/webhooks/deploy/busbar_hook_xyz', 'POST /api/webhooks/deploy/busbar_hook_[REDACTED]'],
+    ['known_device=busbar_dev_b1.k.n-o.c_t; path=/', 'known_device=busbar_dev_[REDACTED]; path=/'],
     ['Authorization: Bearer eyJ.abc-_~+/=', 'Authorization: Bearer [REDACTED]'],
     ['clone https://user:p@ss@host/x', 'clone https://[REDACTED]@host/x'],
     ['https://ghp_0123456789abcdef@github.com', 'https://[REDACTED]@github.com'],
@@ -93,8 +113,14 @@ test('JSON stays valid: numbers are left alone, escaped strings are searched', a
   redactor.add(['12345678', 'say "hi"\n', 'info'])
   t.equal(redactor.cleanJson('{"n":12345678,"s":"12345678"}'), '{"n":12345678,"s":"[REDACTED]"}')
   t.equal(redactor.cleanJson(JSON.stringify({ msg: 'now say "hi"\n!' })), '{"msg":"now [REDACTED]!"}')
-  t.equal(redactor.cleanJson(JSON.stringify({ msg: JSON.stringify({ a: 'say "hi"\n' }) })), JSON.stringify({ msg: '{"a":"[REDACTED]"}' }))
-  t.equal(redactor.cleanJson('{"level":"info","key info":[{"a":"info"}]}', ['level']), '{"level":"info","key [REDACTED]":[{"a":"[REDACTED]"}]}')
+  t.equal(
+    redactor.cleanJson(JSON.stringify({ msg: JSON.stringify({ a: 'say "hi"\n' }) })),
+    JSON.stringify({ msg: '{"a":"[REDACTED]"}' })
+  )
+  t.equal(
+    redactor.cleanJson('{"level":"info","key info":[{"a":"info"}]}', ['level']),
+    '{"level":"info","key [REDACTED]":[{"a":"[REDACTED]"}]}'
+  )
 })
 
 test('thousands of secrets cost a line little more than one', async t => {
@@ -109,4 +135,50 @@ test('thousands of secrets cost a line little more than one', async t => {
   }
   t.comment(`µs a line: none ${time(0).toFixed(2)}, one ${time(1).toFixed(2)}, 2000 ${time(2000).toFixed(2)}`)
   t.ok(time(2000) < 100)
+})
+
+test('a large value is found without the blanks around it, and line by line', async t => {
+  const redactor = createRedactor()
+  const lines = Array.from({ length: 3000 }, () => randomBytes(48).toString('base64'))
+  const token = randomBytes(150_000).toString('base64')
+  redactor.add([`-----BEGIN-----\n${lines.join('\r\n')}\n`, `  ${token}\n`])
+  for (const line of [lines[0], lines[1500], lines[2999], token])
+    t.equal(redactor.clean(`a ${line} b`), 'a [REDACTED] b')
+})
+
+test('megabytes of secrets are hidden, and neither they nor what is hidden beside them make anybody wait', async t => {
+  const redactor = createRedactor()
+  const texts = () => Array.from({ length: 120 }, () => randomBytes(48_000).toString('base64'))
+  const large = texts()
+  const lines = texts().map(text => text.replace(/.{15}/g, '$&\n'))
+  let longest = 0
+  const timed = <T>(work: () => T): T => {
+    const startedAt = performance.now()
+    const result = work()
+    longest = Math.max(longest, performance.now() - startedAt)
+    return result
+  }
+  for (const values of [large, lines]) {
+    const release = timed(() => redactor.add([...values, 'hunter2-of-the-same']))
+    timed(() => redactor.clean('a line of somebody else'))
+    for (let others = 0; others < 3; others++) {
+      const other = timed(() => redactor.add([`hunter2-of-another-${others}`]))
+      t.equal(
+        timed(() => redactor.clean(`x hunter2-of-another-${others} x`)),
+        'x [REDACTED] x'
+      )
+      timed(other)
+    }
+    for (const value of values.slice(0, 3))
+      t.equal(
+        timed(() => redactor.clean(`the value ${value} in a line`)),
+        'the value [REDACTED] in a line'
+      )
+    const encoded = Buffer.from('hunter2-of-the-same').toString('base64')
+    t.equal(redactor.clean(encoded), '[REDACTED]', 'a short one in every spelling')
+    timed(release)
+    t.equal(redactor.clean(encoded), encoded, 'nothing is left')
+  }
+  t.comment(`the longest took ${longest.toFixed(0)} ms`)
+  t.ok(longest < 3000)
 })

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { allow, definePlugin, service, type Scope } from 'busbar/sdk'
+import { allow, definePlugin, type Scope, service } from 'busbar/sdk'
 import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
-import { test, type Test } from 'tap'
+import { type Test, test } from 'tap'
 
 const forever = async (): Promise<never> => await new Promise<never>(() => {})
 const open = allow.public('a test')
@@ -11,8 +11,20 @@ let isSound = true
 
 /** Each hangs in another place; every other place of it is sound. */
 const hanging = {
-  start: { manifest: { id: 'hanging-start' }, definition: definePlugin({ id: 'hanging-start', start: async () => isSound ? {} : await forever() }) },
-  stop: { manifest: { id: 'hanging-stop' }, definition: definePlugin({ id: 'hanging-stop', start: ({ onStop }) => { onStop(forever); return {} } }) },
+  start: {
+    manifest: { id: 'hanging-start' },
+    definition: definePlugin({ id: 'hanging-start', start: async () => (isSound ? {} : await forever()) })
+  },
+  stop: {
+    manifest: { id: 'hanging-stop' },
+    definition: definePlugin({
+      id: 'hanging-stop',
+      start: ({ onStop }) => {
+        onStop(forever)
+        return {}
+      }
+    })
+  },
   health: {
     manifest: { id: 'hanging-health' },
     definition: definePlugin({ id: 'hanging-health', start: () => ({}), health: async () => await forever() })
@@ -22,9 +34,18 @@ const hanging = {
     definition: definePlugin({
       id: 'silent',
       start: () => ({ ask: async () => await forever() }),
-      provides (provide, self) { provide(answers, self) },
-      routes (route) {
-        route({ method: 'GET', url: '/api/silent', summary: 'Never', access: open, timeoutMs: 300, handler: async () => await forever() })
+      provides(provide, self) {
+        provide(answers, self)
+      },
+      routes(route) {
+        route({
+          method: 'GET',
+          url: '/api/silent',
+          summary: 'Never',
+          access: open,
+          timeoutMs: 300,
+          handler: async () => await forever()
+        })
       }
     })
   },
@@ -34,15 +55,22 @@ const hanging = {
       id: 'patient',
       needs: { answers },
       start: ({ use }) => ({ use }),
-      routes (route) {
-        route({ method: 'GET', url: '/api/patient', summary: 'Never either', access: open, timeoutMs: 300, handler: async (_request, { use }) => ({ answer: await use.answers.ask() }) })
+      routes(route) {
+        route({
+          method: 'GET',
+          url: '/api/patient',
+          summary: 'Never either',
+          access: open,
+          timeoutMs: 300,
+          handler: async (_request, { use }) => ({ answer: await use.answers.ask() })
+        })
       }
     })
   }
 }
 
 /** Runs `change` while somebody else asks all the time; every answer must be good. */
-async function unnoticed <T>(t: Test, k: TestKernel, change: () => Promise<T>): Promise<T> {
+async function unnoticed<T>(t: Test, k: TestKernel, change: () => Promise<T>): Promise<T> {
   const client = await k.as.token('read' satisfies Scope)
   const statuses = new Set<number>()
   let isOver = false
@@ -62,29 +90,48 @@ async function unnoticed <T>(t: Test, k: TestKernel, change: () => Promise<T>): 
 }
 
 test('a plugin that hangs', async t => {
-  const k = await createTestKernel({ inline: [hanging.stop, hanging.health, hanging.handler, hanging.caller] })
+  const k = await createTestKernel({
+    inline: [hanging.stop, hanging.health, hanging.handler, hanging.caller]
+  })
   t.teardown(() => k.close())
   const admin = await k.as.session()
 
-  await t.test('in a handler, or in a service that a handler waits for, is answered for with 503', async t => {
-    for (const path of ['/api/silent', '/api/patient']) {
-      t.match(await unnoticed(t, k, async () => await k.as.anonymous().get(path)), { status: 503, body: { code: 'E_TIMEOUT', error: /longer than 0\.3 s/ } })
+  await t.test(
+    'in a handler, or in a service that a handler waits for, is answered for with 503',
+    async t => {
+      for (const path of ['/api/silent', '/api/patient']) {
+        t.match(await unnoticed(t, k, async () => await k.as.anonymous().get(path)), {
+          status: 503,
+          body: { code: 'E_TIMEOUT', error: /longer than 0\.3 s/ }
+        })
+      }
     }
-  })
+  )
 
   await t.test('in its health check is degraded, and says why', async t => {
-    await unnoticed(t, k, async () => { await k.kernel.reconciler.checkHealth() })
-    t.match((await admin.get('/api/plugins/hanging-health')).body, { state: 'degraded', reason: /its health check/ })
+    await unnoticed(t, k, async () => {
+      await k.kernel.reconciler.checkHealth()
+    })
+    t.match((await admin.get('/api/plugins/hanging-health')).body, {
+      state: 'degraded',
+      reason: /its health check/
+    })
   })
 
   await t.test('while it stops is left behind, and can be turned on again', async t => {
-    t.match(await unnoticed(t, k, async () => await admin.post('/api/plugins/hanging-stop/disable')), { status: 200, body: { state: 'stopped' } })
+    t.match(await unnoticed(t, k, async () => await admin.post('/api/plugins/hanging-stop/disable')), {
+      status: 200,
+      body: { state: 'stopped' }
+    })
     t.match(await admin.post('/api/plugins/hanging-stop/enable'), { status: 200, body: { state: 'running' } })
   })
 
   await t.test('with requests under way is turned off all the same', async t => {
     const waiting = k.as.anonymous().get('/api/patient')
-    t.match(await admin.post('/api/plugins/silent/disable', { cascade: true }), { status: 200, body: { state: 'stopped' } })
+    t.match(await admin.post('/api/plugins/silent/disable', { cascade: true }), {
+      status: 200,
+      body: { state: 'stopped' }
+    })
     t.match(await waiting, { status: 503 })
   })
 })

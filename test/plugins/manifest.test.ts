@@ -5,7 +5,14 @@ const good = { id: 'hello', version: '1.0.0', sdk: '^0.1.0', name: 'Hello', desc
 const parse = (change: object): unknown => parseManifest(JSON.stringify({ ...good, ...change }), 'hello')
 
 test('a whole manifest is read with its defaults', async t => {
-  t.match(parseManifest(JSON.stringify(good), 'hello'), { ...good, requires: {}, optional: {}, grants: [], essential: false, main: 'index' })
+  t.match(parseManifest(JSON.stringify(good), 'hello'), {
+    ...good,
+    requires: {},
+    optional: {},
+    grants: [],
+    essential: false,
+    main: 'index'
+  })
 })
 
 test('every fault of a manifest is named', async t => {
@@ -17,6 +24,10 @@ test('every fault of a manifest is named', async t => {
     [{ colour: 'red' }, /must NOT have additional properties "colour"/],
     [{ name: undefined }, /must have required property 'name'/],
     [{ grants: 'all' }, /grants must be array/],
+    [
+      { grants: ['jobs', 'databse'] },
+      /the grant "databse" is unknown; did you mean "database"\? known are database, jobs/
+    ],
     [{ main: '../../etc/passwd' }, /main must match pattern/],
     [{ main: 'a/../../b' }, /main leaves the folder/]
   ]

@@ -3,20 +3,20 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { cp, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { test, type Test } from 'tap'
+import { type Test, test } from 'tap'
 
 const root = join(import.meta.dirname, '../..')
 const execute = promisify(execFile)
 
 interface Project {
   readonly directory: string
-  write (path: string, text: string): Promise<void>
-  build (): Promise<string>
-  output (path: string): string
+  write(path: string, text: string): Promise<void>
+  build(): Promise<string>
+  output(path: string): string
 }
 
 /** A project of its own with the real build script. */
-async function project (t: Test, files: Record<string, string>): Promise<Project> {
+async function project(t: Test, files: Record<string, string>): Promise<Project> {
   const directory = t.testdir()
   const write = async (path: string, text: string): Promise<void> => {
     await mkdir(dirname(join(directory, path)), { recursive: true })
@@ -46,7 +46,7 @@ const sources = {
 test('TypeScript is transpiled file by file, what else a plugin has is copied, and its tests stay out', async t => {
   const { build, output } = await project(t, sources)
   t.equal(await build(), 'built 3 files, removed 0\n')
-  const { default: answer } = await import(output('plugins/x/index.js')) as { default: number }
+  const { default: answer } = (await import(output('plugins/x/index.js'))) as { default: number }
   t.equal(answer, 42)
   t.ok(existsSync(output('core/main.js.map')))
   t.equal(readFileSync(output('plugins/x/plugin.json'), 'utf8'), sources['plugins/x/plugin.json'])
@@ -83,7 +83,9 @@ test('an output that was lost is made again', async t => {
 })
 
 test('builds at the same time do not disturb each other', async t => {
-  const many = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`core/part-${i}.ts`, `export const part: number = ${i}\n`]))
+  const many = Object.fromEntries(
+    Array.from({ length: 60 }, (_, i) => [`core/part-${i}.ts`, `export const part: number = ${i}\n`])
+  )
   const { build, output } = await project(t, { ...sources, ...many })
   await Promise.all([build(), build(), build()])
   for (let i = 0; i < 60; i++) t.match(readFileSync(output(`core/part-${i}.js`), 'utf8'), `part = ${i}`)

@@ -1,12 +1,18 @@
 import SerializerSelector from '@fastify/fast-json-stringify-compiler'
+import { list, maybe, nullable, object, oneOf, type TSchema, Type, timestamp, uuid } from 'busbar/sdk'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { list, maybe, nullable, object, oneOf, timestamp, Type, uuid, type TSchema } from 'busbar/sdk'
-import { declaredCopier, objectMaker } from '../../sdk/declared.js'
+import { declaredCopier, objectMaker } from '../../core/schemas/declared.js'
 
-const written = (schema: TSchema, value: unknown): unknown => JSON.parse(JSON.stringify(declaredCopier(schema)?.(value)))
+const written = (schema: TSchema, value: unknown): unknown =>
+  JSON.parse(JSON.stringify(declaredCopier(schema)?.(value)))
 const byLibrary = (schema: TSchema, value: unknown): unknown => {
-  const write = SerializerSelector()({}, undefined as never)({ schema, method: 'GET', url: '/', httpStatus: '200' } as never) as (value: unknown) => string
+  const write = SerializerSelector()({}, undefined as never)({
+    schema,
+    method: 'GET',
+    url: '/',
+    httpStatus: '200'
+  } as never) as (value: unknown) => string
   return JSON.parse(write(value))
 }
 
@@ -33,27 +39,45 @@ const anItem = fc.record({
   kind: fc.constantFrom('a', 'b'),
   size: fc.double({ noNaN: true, noDefaultInfinity: true }),
   count: fc.option(fc.integer()),
-  at: fc.oneof(date, date.map(at => at.toISOString())),
+  at: fc.oneof(
+    date,
+    date.map(at => at.toISOString())
+  ),
   ended: fc.option(date),
   extra: fc.option(fc.string(), { nil: undefined }),
   tags: fc.array(fc.string()),
-  owner: fc.record({ email: fc.string(), since: fc.constantFrom(undefined, null, new Date(0)), secret: fc.string() }),
+  owner: fc.record({
+    email: fc.string(),
+    since: fc.constantFrom(undefined, null, new Date(0)),
+    secret: fc.string()
+  }),
   secret: fc.string()
 })
 
 test('a copy holds what the schema declares, as fast-json-stringify writes it, and nothing else at any depth', async t => {
-  fc.assert(fc.property(fc.array(anItem, { maxLength: 5 }), items => {
-    t.same(written(list(item), items), byLibrary(list(item), items))
-    t.notMatch(JSON.stringify(written(list(item), items)), '"secret"')
-  }), { numRuns: 50 })
+  fc.assert(
+    fc.property(fc.array(anItem, { maxLength: 5 }), items => {
+      t.same(written(list(item), items), byLibrary(list(item), items))
+      t.notMatch(JSON.stringify(written(list(item), items)), '"secret"')
+    }),
+    { numRuns: 50 }
+  )
 })
 
 test('a moment is written as toISOString writes it, whatever was written before', async t => {
   const copy = declaredCopier(timestamp())
-  fc.assert(fc.property(fc.date({ noInvalidDate: true }), fc.integer({ min: -172_800_000, max: 172_800_000 }), (at, apart) => {
-    const other = new Date(at.getTime() + apart)
-    for (const one of Number.isNaN(other.getTime()) ? [at] : [at, other, at]) t.equal(copy?.(one), one.toISOString())
-  }), { numRuns: 200 })
+  fc.assert(
+    fc.property(
+      fc.date({ noInvalidDate: true }),
+      fc.integer({ min: -172_800_000, max: 172_800_000 }),
+      (at, apart) => {
+        const other = new Date(at.getTime() + apart)
+        for (const one of Number.isNaN(other.getTime()) ? [at] : [at, other, at])
+          t.equal(copy?.(one), one.toISOString())
+      }
+    ),
+    { numRuns: 200 }
+  )
   t.throws(() => copy?.(new Date(Number.NaN)), RangeError)
 })
 
@@ -61,7 +85,18 @@ test('a value that is not of the declared type is refused, so that nobody writes
   const good: Readonly<Record<string, unknown>> | undefined = fc.sample(anItem, 1)[0]
   const copy = declaredCopier(item)
   t.ok(copy?.(good))
-  for (const bad of [{ id: 7 }, { name: undefined }, { name: null }, { note: undefined }, { size: Infinity }, { count: 1.5 }, { at: 5 }, { tags: 'a' }, { tags: [1] }, { owner: null }]) {
+  for (const bad of [
+    { id: 7 },
+    { name: undefined },
+    { name: null },
+    { note: undefined },
+    { size: Infinity },
+    { count: 1.5 },
+    { at: 5 },
+    { tags: 'a' },
+    { tags: [1] },
+    { owner: null }
+  ]) {
     t.throws(() => copy?.({ ...good, ...bad }), TypeError, JSON.stringify(bad))
   }
   for (const bad of [null, undefined]) t.throws(() => copy?.(bad))
@@ -69,10 +104,23 @@ test('a value that is not of the declared type is refused, so that nobody writes
 
 test('there is no copy by a schema that says more than types', async t => {
   const more = [
-    Type.Union([Type.String(), Type.Integer()]), Type.Literal('a'), Type.Record(Type.String(), Type.String()), Type.Unknown(),
-    Type.String({ default: 'a' }), Type.Object({}, { additionalProperties: true }), object({ inner: Type.Unknown() }), list(Type.Unknown()),
+    Type.Union([Type.String(), Type.Integer()]),
+    Type.Literal('a'),
+    Type.Record(Type.String(), Type.String()),
+    Type.Unknown(),
+    Type.String({ default: 'a' }),
+    Type.Object({}, { additionalProperties: true }),
+    object({ inner: Type.Unknown() }),
+    list(Type.Unknown()),
     Type.Intersect([object({ a: Type.String() }), object({ b: Type.String() })]),
-    ...[{ nullable: true }, { anyOf: [] }, { oneOf: [] }, { if: {}, then: {} }, { $ref: '#/definitions/a' }].map(keyword => Type.Object({}, keyword))
+    ...[
+      { nullable: true },
+      { anyOf: [] },
+      { oneOf: [] },
+      // biome-ignore lint/suspicious/noThenProperty: the keyword of JSON Schema
+      { if: {}, then: {} },
+      { $ref: '#/definitions/a' }
+    ].map(keyword => Type.Object({}, keyword))
   ]
   for (const schema of more) t.equal(declaredCopier(schema), undefined, JSON.stringify(schema))
 })

@@ -5,9 +5,18 @@ const link = (environment: Record<string, string>, loopbackOnly = false): string
   publicLink({ environment: name => environment[name], loopbackOnly }, '/reset-password')
 
 test('a link lies below PUBLIC_BASE_URL', async t => {
-  t.equal(link({ PUBLIC_BASE_URL: 'https://busbar.example.com' }), 'https://busbar.example.com/reset-password')
-  t.equal(link({ PUBLIC_BASE_URL: 'https://busbar.example.com/' }), 'https://busbar.example.com/reset-password')
-  t.equal(link({ PUBLIC_BASE_URL: 'http://example.com:8080/ops//' }), 'http://example.com:8080/ops/reset-password')
+  t.equal(
+    link({ PUBLIC_BASE_URL: 'https://busbar.example.com' }),
+    'https://busbar.example.com/reset-password'
+  )
+  t.equal(
+    link({ PUBLIC_BASE_URL: 'https://busbar.example.com/' }),
+    'https://busbar.example.com/reset-password'
+  )
+  t.equal(
+    link({ PUBLIC_BASE_URL: 'http://example.com:8080/ops//' }),
+    'http://example.com:8080/ops/reset-password'
+  )
 })
 
 test('without it a platform knows its address only while it serves this machine alone', async t => {
@@ -17,7 +26,13 @@ test('without it a platform knows its address only while it serves this machine 
 })
 
 test('what is no address of the web is refused by name', async t => {
-  for (const PUBLIC_BASE_URL of ['busbar.example.com', 'javascript:alert(1)', 'ftp://example.com', 'https://example.com/?a=b', 'https://example.com/#a']) {
+  for (const PUBLIC_BASE_URL of [
+    'busbar.example.com',
+    'javascript:alert(1)',
+    'ftp://example.com',
+    'https://example.com/?a=b',
+    'https://example.com/#a'
+  ]) {
     t.throws(() => link({ PUBLIC_BASE_URL }), { message: /^PUBLIC_BASE_URL is / }, PUBLIC_BASE_URL)
   }
 })

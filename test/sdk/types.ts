@@ -1,6 +1,24 @@
-import { allow, definePlugin, extensionPoint, kernel, object, optional, reply, service, timestamp, Type, uuid, nullable } from 'busbar/sdk'
-interface Docker { list(): Promise<string[]> }
-interface Mail { send(text: string): Promise<void> }
+import {
+  allow,
+  definePlugin,
+  extensionPoint,
+  kernel,
+  nullable,
+  object,
+  optional,
+  reply,
+  service,
+  Type,
+  timestamp,
+  uuid
+} from 'busbar/sdk'
+
+interface Docker {
+  list(): Promise<string[]>
+}
+interface Mail {
+  send(text: string): Promise<void>
+}
 const docker = service<Docker>('runtime.docker')
 const mail = service<Mail>('notifications.mail')
 const panels = extensionPoint<{ title: string }>('dashboard.panels')
@@ -10,31 +28,48 @@ export default definePlugin({
   id: 'inspect',
   needs: { db: kernel.database, docker, mail: optional(mail), panels },
   config: object({ limit: Type.Integer({ default: 100 }) }),
-  start ({ use, config, onStop }) {
-    const timer = setInterval(() => { void use.mail.get()?.send(use.panels.get('x')?.title ?? '') }, 1000)
+  start({ use, config, onStop }) {
+    const timer = setInterval(() => {
+      void use.mail.get()?.send(use.panels.get('x')?.title ?? '')
+    }, 1000)
     onStop(() => clearInterval(timer))
     return { list: async () => (await use.docker.list()).slice(0, config.limit) }
   },
-  provides (provide, self) {
+  provides(provide, self) {
     provide(docker, self)
     // @ts-expect-error the implementation does not fit the contract
     provide(mail, self)
   },
-  contributes (contribute) {
+  contributes(contribute) {
     contribute(panels, 'inspect', { title: 'Inspect' })
     // @ts-expect-error the contribution does not fit the extension point
     contribute(panels, 'inspect', { title: 1 })
   },
-  routes (route) {
-    route({ method: 'GET', url: '/api/x/:a/y/:n', summary: 's', access: allow.token('read', { role: 'admin', project: 'none' }), handler: (request, self) => [request.params.a + request.params.n, self.list()] })
+  routes(route) {
     route({
-      method: 'POST', url: '/api/projects/:projectId/applications/:applicationId', summary: 's',
-      access: allow.token('read', { project: { param: 'projectId', chain: { applicationId: 'application' } } }),
-      schema: { body: object({ name: Type.String() }), response: { 200: row, 202: row } },
-      handler: request => reply(202, { id: request.project + request.body.name + request.params.applicationId, at: new Date() })
+      method: 'GET',
+      url: '/api/x/:a/y/:n',
+      summary: 's',
+      access: allow.token('read', { role: 'admin', project: 'none' }),
+      handler: (request, self) => [request.params.a + request.params.n, self.list()]
     })
     route({
-      method: 'GET', url: '/api/rows', summary: 's', access: allow.session({ project: 'none' }), schema: { response: { 200: row } },
+      method: 'POST',
+      url: '/api/projects/:projectId/applications/:applicationId',
+      summary: 's',
+      access: allow.token('read', {
+        project: { param: 'projectId', chain: { applicationId: 'application' } }
+      }),
+      schema: { body: object({ name: Type.String() }), response: { 200: row, 202: row } },
+      handler: request =>
+        reply(202, { id: request.project + request.body.name + request.params.applicationId, at: new Date() })
+    })
+    route({
+      method: 'GET',
+      url: '/api/rows',
+      summary: 's',
+      access: allow.session({ project: 'none' }),
+      schema: { response: { 200: row } },
       // @ts-expect-error the answer does not fit the response schema
       handler: request => ({ id: request.caller.sessionId })
     })
@@ -42,23 +77,89 @@ export default definePlugin({
     route({ method: 'GET', url: '/api/x', summary: 's', handler: () => 1 })
     // @ts-expect-error the project rule is required
     route({ method: 'GET', url: '/api/x', summary: 's', access: allow.token('read', {}), handler: () => 1 })
-    // @ts-expect-error no such scope
-    route({ method: 'GET', url: '/api/x', summary: 's', access: allow.token('raed', { project: 'none' }), handler: () => 1 })
-    // @ts-expect-error the project rule names a parameter this url does not have
-    route({ method: 'GET', url: '/api/projects/:projectId/apps', summary: 's', access: allow.token('read', { project: { param: 'projektId' } }), handler: () => 1 })
-    // @ts-expect-error no such parameter
-    route({ method: 'GET', url: '/api/x/:a', summary: 's', access: allow.session({ project: 'none' }), handler: request => request.params.b })
-    // @ts-expect-error a token may call this: there may be no session
-    route({ method: 'GET', url: '/api/x', summary: 's', access: allow.token('read', { project: 'none' }), handler: request => request.caller.sessionId })
-    // @ts-expect-error this route has no project
-    route({ method: 'GET', url: '/api/x', summary: 's', access: allow.session({ project: 'none' }), handler: request => request.project.length })
+    route({
+      method: 'GET',
+      url: '/api/x',
+      summary: 's',
+      // @ts-expect-error no such scope
+      access: allow.token('raed', { project: 'none' }),
+      handler: () => 1
+    })
+    route({
+      method: 'GET',
+      url: '/api/projects/:projectId/apps',
+      summary: 's',
+      // @ts-expect-error the project rule names a parameter this url does not have
+      access: allow.token('read', { project: { param: 'projektId' } }),
+      handler: () => 1
+    })
+    route({
+      method: 'GET',
+      url: '/api/x/:a',
+      summary: 's',
+      access: allow.session({ project: 'none' }),
+      // @ts-expect-error no such parameter
+      handler: request => request.params.b
+    })
+    route({
+      method: 'GET',
+      url: '/api/x',
+      summary: 's',
+      access: allow.token('read', { project: 'none' }),
+      // @ts-expect-error a token may call this: there may be no session
+      handler: request => request.caller.sessionId
+    })
+    route.list({
+      url: '/api/projects/:projectId/rows',
+      summary: 's',
+      items: row,
+      query: { q: Type.String() },
+      access: allow.token('read', { project: { param: 'projectId' } }),
+      handler: ({ project, query, page }) => ({
+        rows: [{ id: project + query.q, at: null }],
+        total: page.limit
+      })
+    })
+    route.list({
+      url: '/api/rows',
+      summary: 's',
+      items: row,
+      access: allow.token('read', { project: 'none' }),
+      // @ts-expect-error a row does not fit the schema of the items
+      handler: () => ({ rows: [{ id: 1, at: null }], total: 1 })
+    })
+    // @ts-expect-error access is required
+    route.list({ url: '/api/rows', summary: 's', items: row, handler: () => ({ rows: [], total: 0 }) })
+    route({
+      method: 'GET',
+      url: '/api/x',
+      summary: 's',
+      access: allow.session({ project: 'none' }),
+      // @ts-expect-error this route has no project
+      handler: request => request.project.length
+    })
   },
-  channels (channel) {
-    channel({ name: 'x:inspect:{applicationId}', summary: 's', events: ['a'], access: allow.token('read', { project: { of: 'application', param: 'applicationId' } }) })
-    // @ts-expect-error the channel has no such parameter
-    channel({ name: 'x:inspect:{applicationId}', summary: 's', events: ['a'], access: allow.token('read', { project: { of: 'application', param: 'appId' } }) })
+  channels(channel) {
+    channel({
+      name: 'x:inspect:{applicationId}',
+      summary: 's',
+      events: ['a'],
+      access: allow.token('read', { project: { of: 'application', param: 'applicationId' } })
+    })
+    channel({
+      name: 'x:inspect:{applicationId}',
+      summary: 's',
+      events: ['a'],
+      // @ts-expect-error the channel has no such parameter
+      access: allow.token('read', { project: { of: 'application', param: 'appId' } })
+    })
   },
-  jobs (job) {
-    job<{ id: string }>({ name: 'sweep', run: async ({ id }, { signal }, self) => { if (!signal.aborted && id) await self.list() } })
+  jobs(job) {
+    job<{ id: string }>({
+      name: 'sweep',
+      run: async ({ id }, { signal }, self) => {
+        if (!signal.aborted && id) await self.list()
+      }
+    })
   }
 })

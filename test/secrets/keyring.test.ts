@@ -10,7 +10,7 @@ import { secretsFor } from '../../core/secrets/secrets.js'
 const hex = (digit: string) => digit.repeat(64)
 const place = { table: 'account', column: 'password', row: '1' }
 
-async function codeOf (run: () => unknown): Promise<string | undefined> {
+async function codeOf(run: () => unknown): Promise<string | undefined> {
   try {
     await run()
     return undefined
@@ -35,7 +35,9 @@ test('a value opens in no other plugin, table, column or row', async t => {
   const sealed = secretsFor(keyring, redactor, 'projects').seal('hidden-value', place)
   const attempts = [
     () => secretsFor(keyring, redactor, 'other').open(sealed, place),
-    ...[{ table: 'x' }, { column: 'x' }, { row: '2' }].map(change => () => secretsFor(keyring, redactor, 'projects').open(sealed, { ...place, ...change }))
+    ...[{ table: 'x' }, { column: 'x' }, { row: '2' }].map(
+      change => () => secretsFor(keyring, redactor, 'projects').open(sealed, { ...place, ...change })
+    )
   ]
   for (const attempt of attempts) {
     const code = await codeOf(attempt)
@@ -50,18 +52,26 @@ test('a changed or foreign text is refused with words that say which', async t =
   const secrets = secretsFor(keyring, createRedactor(), 'projects')
   const sealed = secrets.seal('value', place)
   const last = sealed.at(-1) === 'A' ? 'B' : 'A'
-  t.match(await codeOf(() => secrets.open(sealed.slice(0, -2) + last + sealed.slice(-1), place)), 'E_SECRETS_CANNOT_OPEN')
+  t.match(
+    await codeOf(() => secrets.open(sealed.slice(0, -2) + last + sealed.slice(-1), place)),
+    'E_SECRETS_CANNOT_OPEN'
+  )
   for (const text of ['', 'plain', 'b1.v1', 'b2.v1.a.b', `${sealed}.x`, 'b1.v1.AAAAAAAAAAAAAAAA.AAAA']) {
     t.match(await codeOf(() => secrets.open(text, place)), 'E_SECRETS_MALFORMED', text)
   }
 })
 
 test('an unknown key is named, with the remedy', async t => {
-  const old = await createKeyring({ directory: t.testdir(), environment: { ENCRYPTION_KEYS: `old:${hex('b')}` } })
+  const old = await createKeyring({
+    directory: t.testdir(),
+    environment: { ENCRYPTION_KEYS: `old:${hex('b')}` }
+  })
   const now = await createKeyring({ directory: t.testdir(), environment: { ENCRYPTION_KEY: hex('a') } })
   const sealed = secretsFor(old, createRedactor(), 'projects').seal('value', place)
-  t.match(await codeOf(() => secretsFor(now, createRedactor(), 'projects').open(sealed, place)),
-    /E_SECRETS_UNKNOWN_KEY.*projects\/account\/password\/1.*key old.*ENCRYPTION_KEYS/)
+  t.match(
+    await codeOf(() => secretsFor(now, createRedactor(), 'projects').open(sealed, place)),
+    /E_SECRETS_UNKNOWN_KEY.*projects\/account\/password\/1.*key old.*ENCRYPTION_KEYS/
+  )
 })
 
 test('with several keys the last is used for new values, or the one that is named current', async t => {
@@ -74,7 +84,11 @@ test('with several keys the last is used for new values, or the one that is name
   t.equal(two.open(sealed, 'a/b/c/d'), 'value', 'the single key is v1')
   t.notOk(two.isCurrent(sealed))
   t.ok(two.isCurrent(two.seal('value', 'a/b/c/d')))
-  t.equal((await createKeyring({ directory, environment: { ENCRYPTION_KEYS: keys, ENCRYPTION_KEY_CURRENT: 'v1' } })).current, 'v1')
+  t.equal(
+    (await createKeyring({ directory, environment: { ENCRYPTION_KEYS: keys, ENCRYPTION_KEY_CURRENT: 'v1' } }))
+      .current,
+    'v1'
+  )
 })
 
 test('keys that cannot be used are refused without showing them', async t => {
@@ -107,7 +121,11 @@ test('without a key in the environment one is made once, readable by its owner o
 
   const given = await createKeyring({ directory, environment: { ENCRYPTION_KEY: hex('a') } })
   t.equal(given.current, 'v1')
-  t.equal(given.open(first.seal('value', 'a/b/c/d'), 'a/b/c/d'), 'value', 'the file goes on opening old values')
+  t.equal(
+    given.open(first.seal('value', 'a/b/c/d'), 'a/b/c/d'),
+    'value',
+    'the file goes on opening old values'
+  )
 })
 
 test('processes that start at once agree on the key', async t => {
@@ -116,17 +134,30 @@ test('processes that start at once agree on the key', async t => {
     const keyring = await m.createKeyring({ directory: ${JSON.stringify(directory)}, environment: {} })
     console.log(keyring.current)
   })`
-  const ids = await Promise.all([1, 2, 3].map(() => new Promise<string>((resolve, reject) => {
-    const child = spawn(process.execPath, ['--import=tsx', '--conditions=busbar-source', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
-    let output = ''
-    child.stdout.on('data', data => { output += data })
-    child.on('error', reject).on('close', () => resolve(output.trim()))
-  })))
+  const ids = await Promise.all(
+    [1, 2, 3].map(
+      () =>
+        new Promise<string>((resolve, reject) => {
+          const child = spawn(
+            process.execPath,
+            ['--import=tsx', '--conditions=busbar-source', '-e', program],
+            { stdio: ['ignore', 'pipe', 'inherit'] }
+          )
+          let output = ''
+          child.stdout.on('data', data => {
+            output += data
+          })
+          child.on('error', reject).on('close', () => resolve(output.trim()))
+        })
+    )
+  )
   t.match(ids[0], /^k[0-9a-f]{8}$/)
   t.equal(new Set(ids).size, 1)
 
   const racing = join(t.testdir(), 'race')
-  const rings = await Promise.all(Array.from({ length: 20 }, () => createKeyring({ directory: racing, environment: {} })))
+  const rings = await Promise.all(
+    Array.from({ length: 20 }, () => createKeyring({ directory: racing, environment: {} }))
+  )
   t.equal(new Set(rings.map(ring => ring.current)).size, 1)
 })
 
@@ -134,6 +165,56 @@ test('a damaged key file stops the start instead of being replaced', async t => 
   for (const text of ['', '{}', '{"current":"a","keys":{}}', '{"current":"a","keys":{"a":1}}']) {
     const directory = t.testdir()
     await writeFile(join(directory, 'keys.json'), text)
-    t.match(await codeOf(() => createKeyring({ directory, environment: {} })), /E_SECRETS_KEY_FILE.*keys\.json/)
+    t.match(
+      await codeOf(() => createKeyring({ directory, environment: {} })),
+      /E_SECRETS_KEY_FILE.*keys\.json/
+    )
   }
+})
+
+test('a signature proves one text of one plugin of one installation, and nothing else', async t => {
+  const redactor = createRedactor()
+  const keyring = await createKeyring({ directory: t.testdir(), environment: { ENCRYPTION_KEY: hex('a') } })
+  const secrets = secretsFor(keyring, redactor, 'runtime-docker')
+  const code = secrets.sign('mine')
+  t.match(code, /^v1\.[\w-]{43}$/)
+  t.equal(secrets.sign('mine'), code, 'the same text is signed the same way')
+  t.equal(secrets.verify('mine', code), true)
+  t.equal(secrets.verify('yours', code), false)
+  t.equal(
+    secretsFor(keyring, redactor, 'other').verify('mine', code),
+    false,
+    'another plugin did not write it'
+  )
+  const foreign = await createKeyring({ directory: t.testdir(), environment: { ENCRYPTION_KEY: hex('b') } })
+  t.equal(
+    secretsFor(foreign, redactor, 'runtime-docker').verify('mine', code),
+    false,
+    'nor did another installation, whose key has the same name'
+  )
+  for (const text of [
+    '',
+    '.',
+    'v1',
+    'v1.',
+    code.slice(0, -1),
+    `${code}.x`,
+    `${code}AAAA`,
+    code.replace('v1', 'v2'),
+    code.replace('v1', '__proto__'),
+    'v1.ü'
+  ]) {
+    t.equal(secrets.verify('mine', text), false, text)
+  }
+})
+
+test('what was signed by an earlier key is still known, until that key is taken away', async t => {
+  const redactor = createRedactor()
+  const at = async (environment: Record<string, string>) =>
+    secretsFor(await createKeyring({ directory: t.testdir(), environment }), redactor, 'runtime-docker')
+  const code = (await at({ ENCRYPTION_KEYS: `old:${hex('a')}` })).sign('mine')
+  const rotated = await at({ ENCRYPTION_KEYS: `old:${hex('a')},new:${hex('b')}` })
+  t.equal(rotated.verify('mine', code), true)
+  t.match(rotated.sign('mine'), /^new\./)
+  t.equal((await at({ ENCRYPTION_KEYS: `new:${hex('b')}` })).verify('mine', code), false)
 })

@@ -16,7 +16,9 @@ const page = `<!doctype html>
 
 const server = createServer((request, response) => {
   if (request.url === '/healthz') {
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ healthy: true, version }))
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ healthy: true, version }))
   } else if (request.url === '/') {
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page)
   } else {

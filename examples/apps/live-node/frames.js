@@ -5,7 +5,7 @@ export const opcodes = { text: 1, close: 8, ping: 9, pong: 10 }
 const maxPayload = 65535
 
 /** Cuts complete frames off the front of `buffer`; the rest waits for more bytes. */
-export function readFrames (buffer) {
+export function readFrames(buffer) {
   const frames = []
   let rest = buffer
   for (;;) {
@@ -29,10 +29,11 @@ export function readFrames (buffer) {
 }
 
 /** One frame as the server sends it. */
-export function writeFrame (opcode, payload) {
+export function writeFrame(opcode, payload) {
   if (payload.length > maxPayload) throw new RangeError(`a frame holds at most ${maxPayload} bytes`)
-  const head = payload.length < 126
-    ? Buffer.from([0x80 | opcode, payload.length])
-    : Buffer.from([0x80 | opcode, 126, payload.length >> 8, payload.length & 0xff])
+  const head =
+    payload.length < 126
+      ? Buffer.from([0x80 | opcode, payload.length])
+      : Buffer.from([0x80 | opcode, 126, payload.length >> 8, payload.length & 0xff])
   return Buffer.concat([head, payload])
 }

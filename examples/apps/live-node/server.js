@@ -26,7 +26,9 @@ const sockets = new Set()
 
 const server = createServer((request, response) => {
   if (request.url === '/healthz') {
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ healthy: true, version }))
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ healthy: true, version }))
   } else if (request.url === '/') {
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page)
   } else {
@@ -40,12 +42,16 @@ server.on('upgrade', (request, socket, head) => {
     socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
     return
   }
-  const accept = createHash('sha1').update(key + handshakeKey).digest('base64')
-  socket.write(`HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: ${accept}\r\n\r\n`)
+  const accept = createHash('sha1')
+    .update(key + handshakeKey)
+    .digest('base64')
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: ${accept}\r\n\r\n`
+  )
   echo(socket, head)
 })
 
-function echo (socket, head) {
+function echo(socket, head) {
   sockets.add(socket)
   socket.on('close', () => sockets.delete(socket))
   socket.on('error', () => socket.destroy())

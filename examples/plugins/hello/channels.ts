@@ -4,7 +4,7 @@ import type { GreetingService } from './greeting-service.js'
 /** The one name that the declaration and the publisher share. */
 export const greetingsChannel = 'x:hello:greetings'
 
-export function channels (channel: ChannelDeclarer<GreetingService>) {
+export function channels(channel: ChannelDeclarer<GreetingService>) {
   channel({
     name: greetingsChannel,
     summary: 'Every greeting, when it is made',

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { Bus, Clock, Page } from 'busbar/sdk'
+import type { Bus, Clock, Page, Rows } from 'busbar/sdk'
 import { greetingsChannel } from './channels.js'
 import type { GreetingStore } from './greeting-store.js'
 import type { Greeting } from './schemas.js'
 
 export interface GreetingService {
-  list(page: Page): Promise<Greeting[]>
+  list(page: Page): Promise<Rows<Greeting>>
   greet(name: string): Promise<Greeting>
 }
 
@@ -16,12 +16,16 @@ interface Parts {
   readonly config: { readonly salutation: string }
 }
 
-export function greetingService ({ store, bus, clock, config }: Parts): GreetingService {
+export function greetingService({ store, bus, clock, config }: Parts): GreetingService {
   return {
     list: page => store.list(page),
 
-    async greet (name) {
-      const greeting = { id: randomUUID(), message: `${config.salutation}, ${name}!`, created_at: clock.now() }
+    async greet(name) {
+      const greeting = {
+        id: randomUUID(),
+        message: `${config.salutation}, ${name}!`,
+        created_at: clock.now()
+      }
       await store.insert(greeting)
       // Told after it is stored: who hears of it can read it.
       bus.publish(greetingsChannel, 'greeted', greeting)

@@ -1,19 +1,25 @@
-import type { Database, Page } from 'busbar/sdk'
+import { countedRows, type Database, type Page, type Rows } from 'busbar/sdk'
 import type { Greeting } from './schemas.js'
 
 export interface GreetingStore {
-  list(page: Page): Promise<Greeting[]>
+  list(page: Page): Promise<Rows<Greeting>>
   insert(greeting: Greeting): Promise<void>
 }
 
-export function greetingStore (db: Database): GreetingStore {
+export function greetingStore(db: Database): GreetingStore {
   return {
-    list: ({ limit, offset }) => db.sql<Greeting>(
-      'select id, message, created_at from $schema.greeting order by created_at desc, id limit :limit offset :offset',
-      { limit, offset }
-    ),
+    async list(page) {
+      const rows = await db.sql<Greeting>(
+        'select id, message, created_at from $schema.greeting order by created_at desc, id limit :limit offset :offset',
+        { ...page }
+      )
+      return await countedRows(page, rows, async () => {
+        const [counted] = await db.sql<{ total: number }>('select count(*) as total from $schema.greeting')
+        return counted?.total ?? 0
+      })
+    },
 
-    async insert (greeting) {
+    async insert(greeting) {
       await db.table<Greeting>('greeting').insert(greeting)
     }
   }

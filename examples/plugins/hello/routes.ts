@@ -1,15 +1,15 @@
-import { allow, readPage, reply, type RouteDeclarer } from 'busbar/sdk'
+import { allow, pagedList, type RouteDeclarer, reply } from 'busbar/sdk'
 import type { GreetingService } from './greeting-service.js'
-import { createBody, greeting, greetings, listQuery } from './schemas.js'
+import { createBody, greeting } from './schemas.js'
 
-export function routes (route: RouteDeclarer<GreetingService>) {
-  route({
-    method: 'GET',
+export function routes(route: RouteDeclarer<GreetingService>) {
+  route.list({
     url: '/api/x/hello/greetings',
     summary: 'List greetings, newest first',
     access: allow.token('read', { project: 'none' }),
-    schema: { query: listQuery, response: { 200: greetings } },
-    handler: ({ query }, self) => self.list(readPage(query))
+    items: greeting,
+    page: pagedList,
+    handler: ({ page }, self) => self.list(page)
   })
   route({
     method: 'POST',

@@ -1,6 +1,6 @@
 import type { Migration } from 'busbar/sdk'
 
-export const m001: Migration = {
+export const createGreeting: Migration = {
   name: '001-create-greeting',
   phase: 'expand',
   sql: `

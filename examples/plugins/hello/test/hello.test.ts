@@ -12,7 +12,11 @@ test('the hello plugin', async t => {
     const writer = await k.as.token('write')
     const ada = await writer.post(path, { name: 'Ada' })
     t.equal(ada.status, 201)
-    t.match(ada.body, { id: /^[0-9a-f-]{36}$/, message: 'Hello, Ada!', created_at: '2026-01-01T12:00:00.000Z' })
+    t.match(ada.body, {
+      id: /^[0-9a-f-]{36}$/,
+      message: 'Hello, Ada!',
+      created_at: '2026-01-01T12:00:00.000Z'
+    })
 
     await clock.advance(1000)
     const grace = await writer.post(path, { name: 'Grace' })

@@ -1,0 +1,194 @@
+import { Readable } from 'node:stream'
+import { networkOf } from 'busbar/sdk'
+import { test } from 'tap'
+import { readClientFrame } from '../../core/bus/client-frame.js'
+import { lineSplitter } from '../../core/exec/line-splitter.js'
+import { frameText } from '../../core/http/streams.js'
+import { consoleLine } from '../../core/log/console-line.js'
+import { createRedactor } from '../../core/log/redactor.js'
+import { slugify } from '../../plugins/applications/slug.js'
+import {
+  parseBranch,
+  parseBuildpacks,
+  parseImage,
+  parsePath,
+  parseRepo
+} from '../../plugins/applications/source-text.js'
+import { parseStartCommand } from '../../plugins/applications/start-command.js'
+import { csvLine } from '../../plugins/audit-logs/csv.js'
+import { imageOfBuildpack } from '../../plugins/builds/builders/buildpack-reference.js'
+import { parseIgnoreFile } from '../../plugins/builds/context/ignore-patterns.js'
+import { gitProblem, isRedirect, isUnadvertised, localProblem } from '../../plugins/builds/git/git-failure.js'
+import { checkBranch, parseRepository } from '../../plugins/builds/git/repository-address.js'
+import { explainExit } from '../../plugins/deployments/rollout/exit-diagnosis.js'
+import { targetOf } from '../../plugins/direct/head.js'
+import { setsPlatformCookie, withoutPlatformCookies } from '../../plugins/direct/platform-cookies.js'
+import { checkedEmail } from '../../plugins/identity/users/email.js'
+import { buildProblem } from '../../plugins/runtime-docker/build-failure.js'
+import { readEngineError } from '../../plugins/runtime-docker/engine-failure.js'
+import { checkImage } from '../../plugins/runtime-docker/image-reference.js'
+import { containerLines, jsonLines, OutputLines } from '../../plugins/runtime-docker/output-lines.js'
+import { pullProblem } from '../../plugins/runtime-docker/pull-failure.js'
+import { StageEnds } from '../../plugins/runtime-docker/stage-ends.js'
+import { publicLink } from '../../sdk/public-link.js'
+import { growthFault } from '../lab/growth.js'
+
+const mebibyte = 2 ** 20
+
+const attempt = {
+  repo: 'https://example.com/a.git',
+  branch: null,
+  hasCredentials: false,
+  memoryMib: 64,
+  spaceMib: 64
+}
+const reference = { registry: 'docker.io', name: 'node', version: 'latest' }
+const exit = { exitCode: 1, oomKilled: false }
+const settings = {
+  memoryLimit: 0,
+  containerCaps: 'minimal',
+  readonlyRootfs: true,
+  startCommand: null
+} as const
+const redactor = createRedactor()
+redactor.add([`${'a'.repeat(60_000)}b`, 'correct horse'])
+
+function linesOut(text: string, pieceLength: number): number {
+  let lines = 0
+  const output = new OutputLines(() => {
+    lines++
+  })
+  for (let at = 0; at < text.length; at += pieceLength) output.write(text.slice(at, at + pieceLength))
+  output.end()
+  return lines
+}
+
+function split(text: string, pieceLength: number): number {
+  let lines = 0
+  const splitter = lineSplitter(() => {
+    lines++
+  })
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += pieceLength) splitter.push(bytes.subarray(at, at + pieceLength))
+  splitter.end()
+  return lines
+}
+
+async function eventsIn(text: string, pieceLength: number): Promise<number> {
+  let events = 0
+  const pieces = Array.from({ length: Math.ceil(text.length / pieceLength) }, (_, n) =>
+    Buffer.from(text.slice(n * pieceLength, (n + 1) * pieceLength))
+  )
+  for await (const event of jsonLines(Readable.from(pieces, { objectMode: false })))
+    events += Object.keys(event).length
+  return events
+}
+
+/** For what costs more per character, or is given no more. */
+const eighth = (text: string): string => text.slice(0, text.length / 8)
+
+/** What reads text that comes from outside; what it thinks of it does not matter here. */
+const readers: Readonly<Record<string, (text: string) => unknown>> = {
+  'the errors of git': text => gitProblem(text, attempt),
+  'the errors of git on files': text => localProblem(text, { repo: 'a', memoryMib: 1, spaceMib: 1 }, 'b'),
+  'what git says of redirects and commits': text => isRedirect(text) || isUnadvertised(text),
+  'the address of a repository': text => parseRepository(`https://example.com/${text}`),
+  'the address of a repository, whole': text => parseRepository(text),
+  'a branch for git': text => {
+    checkBranch(text)
+  },
+  'a repository that is sent': text => parseRepo(text),
+  'a branch that is sent': text => parseBranch(text),
+  'an image that is sent': text => parseImage(text, 'image'),
+  'a path that is sent': text => parsePath(text, 'path'),
+  'buildpacks that are sent': text => parseBuildpacks(JSON.stringify([text])),
+  'a start command': text => parseStartCommand(text),
+  'a name that becomes a slug': slugify,
+  'an image the engine is asked for': text => {
+    checkImage(text)
+  },
+  'a buildpack as an image': imageOfBuildpack,
+  'an ignore file': text => parseIgnoreFile(eighth(text)),
+  'a failed build': text =>
+    buildProblem(text, { dockerfile: 'Dockerfile', memoryBytes: 1, baseImage: 'node' }),
+  'a failed pull': text => pullProblem({ reference, image: 'node', as: 'nobody' }, text),
+  'an error of the engine': text => readEngineError(new Error(text)),
+  'steps of a build': text => {
+    new StageEnds().read(text)
+  },
+  'the last words of a container': text => explainExit({ ...exit, lines: [text] }, settings),
+  'cookies of a visitor': withoutPlatformCookies,
+  'a cookie that an application sets': setsPlatformCookie,
+  'the target of a request': text => targetOf('GET', `http://example.com${text}`),
+  'the address of a client': networkOf,
+  'an e-mail address': checkedEmail,
+  'a frame of a client': readClientFrame,
+  'a frame for a client': text => frameText({ data: text }),
+  'a cell of a table': text => csvLine([text]),
+  'a public address': text =>
+    publicLink(
+      {
+        environment: name => (name === 'PUBLIC_BASE_URL' ? `https://example.com/${text}` : undefined),
+        loopbackOnly: true
+      },
+      '/x'
+    ),
+  'a line of the log': text =>
+    consoleLine(
+      JSON.stringify({ level: 'info', time: '', msg: text, other: text, err: { stack: text } }),
+      false
+    ),
+  'secrets in a line': text => redactor.clean(text),
+  'secrets in JSON': text => redactor.cleanJson(JSON.stringify({ msg: text })),
+  'output in large pieces': text => linesOut(text, 64 * 1024),
+  'output in small pieces': text => linesOut(eighth(text), 7),
+  'output of a container': text => containerLines(Buffer.from(text), true),
+  'lines of a program in large pieces': text => split(text, 64 * 1024),
+  'lines of a program in small pieces': text => split(eighth(text), 7),
+  'events of the engine': async text => await eventsIn(`{"stream":${JSON.stringify(text)}}\n`, 64 * 1024),
+  'events of the engine in small pieces': async text =>
+    await eventsIn(`{"stream":${JSON.stringify(eighth(text))}}`, 7)
+}
+
+/** Repeated, each begins something that never ends. */
+const repeated = ['a', ' ', '"', '\\"', '\\', '[', 'pack ', '\n']
+const repeatedLess = [
+  "'",
+  '\r',
+  '-',
+  '/',
+  '@',
+  ':',
+  '://a:',
+  '%',
+  '.',
+  'bearer ',
+  'expected ',
+  'repository ',
+  'Remote branch ',
+  'base name ',
+  'the --',
+  'lookup ',
+  '**/',
+  'https://'
+]
+
+for (const [title, read] of Object.entries(readers)) {
+  test(`${title}: ten times the text takes about ten times as long`, async t => {
+    for (const part of [...repeated, ...repeatedLess]) {
+      const fault = await growthFault(repeated.includes(part) ? mebibyte : mebibyte / 8, async size => {
+        const text = part.repeat(Math.ceil(size / part.length))
+        // A refusal is as good an answer as any.
+        try {
+          await read(text)
+        } catch {}
+      })
+      if (fault !== null) t.fail(`${JSON.stringify(part)}: ${fault}`)
+    }
+    t.pass('all were read')
+  })
+}
+
+test('a reader that begins again everywhere is found', async t => {
+  t.type(await growthFault(60_000, size => /pack .*corrupt/.test('pack '.repeat(size / 5))), 'string')
+})

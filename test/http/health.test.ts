@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type AnyPlugin, definePlugin, healthChecks } from 'busbar/sdk'
+import { createTestKernel } from 'busbar/sdk/testing'
+import { test } from 'tap'
+import { Health } from '../../core/http/health.js'
+
+/** A plugin that counts how often it is asked how it is. */
+function counting() {
+  const asked = { times: 0 }
+  const definition = definePlugin({
+    id: 'counting',
+    start: () => ({}),
+    contributes(contribute) {
+      contribute(healthChecks, 'counting', {
+        check: async () => {
+          asked.times++
+          await sleep(50)
+          return 'ok'
+        }
+      })
+    }
+  }) as AnyPlugin
+  return { asked, plugin: { manifest: { id: 'counting' }, definition } }
+}
+
+test('four hundred who ask at once share one check, and all hear that the platform is well', async t => {
+  const { asked, plugin } = counting()
+  const k = await createTestKernel({ inline: [plugin] })
+  t.teardown(() => k.close())
+  const anyone = k.as.anonymous()
+  asked.times = 0
+  const startedAt = performance.now()
+  const answers = await Promise.all(Array.from({ length: 400 }, async () => await anyone.get('/healthz')))
+  const seconds = Math.ceil((performance.now() - startedAt) / 1000)
+  t.same([...new Set(answers.map(({ status }) => status))], [200])
+  t.match(answers[0]?.body, { healthy: true, checks: { database: 'ok', keyring: 'ok', counting: 'ok' } })
+  t.ok(asked.times <= seconds, `${asked.times} checks in ${seconds} s`)
+})
+
+test('a result is shared for a second and no longer, a failure too', async t => {
+  let runs = 0
+  const health = new Health({
+    vital: {
+      database: async () => {
+        if (++runs === 1) throw new Error('away')
+        return 'ok'
+      }
+    },
+    contributed: { get: () => undefined, keys: () => [], entries: () => [] }
+  })
+  const [one, two] = await Promise.all([health.report(), health.report()])
+  t.same(one, { healthy: false, checks: { database: 'unhealthy: away' } })
+  t.equal(one, two)
+  for (const end = performance.now() + 5_000; !(await health.report()).healthy && performance.now() < end; )
+    await sleep(20)
+  t.same(await health.report(), { healthy: true, checks: { database: 'ok' } })
+  t.equal(runs, 2)
+})

@@ -1,0 +1,175 @@
+import { once } from 'node:events'
+import { type ClientRequest, get, type IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
+import { allow, definePlugin, download, type Reply, type SseFrame, sse } from 'busbar/sdk'
+import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
+import { type Test, test } from 'tap'
+import { currentPlugin } from '../../core/frames/frames.js'
+import { until } from '../jobs/job-kit.js'
+
+const open = allow.public('a test')
+const frame: SseFrame = { data: 'x' }
+
+let produced = 0
+let returned = 0
+let owner: string | undefined
+
+/** Never waits for anything: as fast as a generator can be. It ends by itself, so that a test that fails ends too. */
+async function* endless(): AsyncGenerator<SseFrame> {
+  try {
+    for (const end = Date.now() + 6_000; Date.now() < end; produced++) yield frame
+  } finally {
+    returned++
+  }
+}
+
+async function* chunks(): AsyncGenerator<Buffer> {
+  try {
+    for (const end = Date.now() + 6_000; Date.now() < end; produced++) yield Buffer.alloc(1024, 'x')
+  } finally {
+    returned++
+  }
+}
+
+async function* owned(): AsyncGenerator<SseFrame> {
+  await turn()
+  owner = currentPlugin()
+  yield frame
+}
+
+const streams = {
+  manifest: { id: 'streams' },
+  definition: definePlugin({
+    id: 'streams',
+    routes(route) {
+      const get = (name: string, handler: () => Reply): void => {
+        route({ method: 'GET', url: `/api/streams/${name}`, summary: 's', access: open, handler })
+      }
+      get('endless', () => sse(endless()))
+      get('download', () => download(Readable.from(chunks()), { type: 'text/plain', filename: 'x' }))
+      get('owned', () => sse(owned()))
+      get('none', () => sse({} as AsyncIterable<SseFrame>, { heartbeatMs: 1 }))
+      get('nothing', () =>
+        sse(
+          (async function* () {
+            yield undefined as never
+          })()
+        )
+      )
+    },
+    sockets(socket) {
+      socket({
+        url: '/api/ws/streams',
+        summary: 's',
+        access: allow.token('read', { project: 'none' }),
+        handler: async duplex => {
+          const sendAll = async (): Promise<void> => {
+            for (const end = Date.now() + 6_000; Date.now() < end; produced++) await duplex.send('{}')
+          }
+          await sendAll().finally(() => {
+            returned++
+          })
+        }
+      })
+    }
+  })
+}
+
+async function startStreams(t: Test): Promise<{ k: TestKernel; lines: string[] }> {
+  const lines: string[] = []
+  const k = await createTestKernel({
+    inline: [streams],
+    onLog: line => {
+      lines.push(line)
+    }
+  })
+  t.teardown(() => k.close())
+  return { k, lines }
+}
+
+async function opened(
+  k: TestKernel,
+  path: string
+): Promise<{ call: ClientRequest; response: IncomingMessage }> {
+  const call = get(k.url + path, { agent: false })
+  call.on('error', () => {})
+  const [response] = (await once(call, 'response')) as [IncomingMessage]
+  response.on('error', () => {})
+  return { call, response }
+}
+
+for (const path of ['/api/streams/endless', '/api/streams/download']) {
+  test(`${path}: others are served while a source never waits, and it ends with its client`, async t => {
+    const { k } = await startStreams(t)
+    const before = returned
+    const { call, response } = await opened(k, path)
+    response.resume()
+    for (let n = 0; n < 5; n++) {
+      const startedAt = performance.now()
+      t.equal((await k.as.anonymous().get('/api/version')).status, 200)
+      t.ok(
+        performance.now() - startedAt < 1_000,
+        `answered after ${Math.round(performance.now() - startedAt)} ms`
+      )
+    }
+    call.destroy()
+    t.ok(await until(() => returned === before + 1, 2_000), 'the source was told to end')
+    const soFar = produced
+    await turn()
+    t.equal(produced, soFar, 'nothing is asked of it any more')
+  })
+
+  test(`${path}: a client that does not read holds the source up`, async t => {
+    const { k } = await startStreams(t)
+    const { call, response } = await opened(k, path)
+    response.pause()
+    let last = -1
+    t.ok(
+      await until(async () => {
+        const isStill = produced === last
+        last = produced
+        await sleep(100)
+        return isStill
+      }, 7_000),
+      'it stands still'
+    )
+    call.destroy()
+  })
+}
+
+test('what a source leaves behind has its plugin as its owner', async t => {
+  const { k } = await startStreams(t)
+  t.match(await k.as.anonymous().get('/api/streams/owned'), { status: 200, body: 'data: x\n\n' })
+  t.equal(owner, 'streams')
+})
+
+test('an event stream without a source is 500, and one that gives nothing ends; both are logged with the plugin', async t => {
+  const { k, lines } = await startStreams(t)
+  t.match(await k.as.anonymous().get('/api/streams/none'), { status: 500, body: { code: 'E_INTERNAL' } })
+  t.match(await k.as.anonymous().get('/api/streams/nothing'), { status: 200, body: null })
+  const faults = lines
+    .filter(line => line.includes('"level":"error"'))
+    .map(line => JSON.parse(line) as { plugin?: string })
+  t.same(
+    faults.map(({ plugin }) => plugin),
+    ['streams', 'streams']
+  )
+})
+
+test('others are served while a socket handler only sends, and it ends with its client', async t => {
+  const { k } = await startStreams(t)
+  const reader = await k.as.token('read')
+  const before = returned
+  const socket = await k.socket(reader, '/api/ws/streams')
+  for (let n = 0; n < 5; n++) {
+    const startedAt = performance.now()
+    t.equal((await k.as.anonymous().get('/api/version')).status, 200)
+    t.ok(
+      performance.now() - startedAt < 1_000,
+      `answered after ${Math.round(performance.now() - startedAt)} ms`
+    )
+  }
+  await socket.close()
+  t.ok(await until(() => returned === before + 1, 2_000), 'its next send was refused')
+})

@@ -1,0 +1,38 @@
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { TestState } from 'busbar/sdk/testing'
+import Docker from 'dockerode'
+import { EngineClient } from '../../plugins/runtime-docker/engine-client.js'
+import { liftLimits } from '../../plugins/runtime-docker/host/host-limits.js'
+import { installationTag } from '../../plugins/runtime-docker/host/installation-tag.js'
+
+const execute = promisify(execFile)
+
+/**
+ * Takes away what an installation keeps on the engine as long as it has projects: its networks, and its rules in the
+ * machine's packet filter. A test ends with projects, and nobody will ever delete them.
+ */
+export async function removeInstallation({ directory }: Pick<TestState, 'directory'>): Promise<void> {
+  const instanceId = (
+    await readFile(join(directory, 'data', 'runtime-docker', 'instance-id'), 'utf8').catch(() => '')
+  ).trim()
+  if (instanceId === '') return
+  const docker = new Docker()
+  for (const { Id } of await docker.listNetworks({ filters: { label: [`busbar-instance=${instanceId}`] } }))
+    await docker
+      .getNetwork(Id)
+      .remove()
+      .catch(() => undefined)
+  if (await mayHaveRules(instanceId))
+    await liftLimits(new EngineClient(name => process.env[name]), instanceId)
+}
+
+/** To look is cheap for root alone. */
+async function mayHaveRules(instanceId: string): Promise<boolean> {
+  return await execute('iptables-save', ['-t', 'filter']).then(
+    ({ stdout }) => stdout.includes(`BUSBAR-${installationTag(instanceId)}-`),
+    () => true
+  )
+}

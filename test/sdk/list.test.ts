@@ -1,0 +1,66 @@
+import { allow, countedRows, definePlugin, object, pagedList, Type } from 'busbar/sdk'
+import { createTestKernel } from 'busbar/sdk/testing'
+import { test } from 'tap'
+
+const numbers = Array.from({ length: 250 }, (_, n) => ({ n }))
+
+const plugin = {
+  manifest: { id: 'probe' },
+  definition: definePlugin({
+    id: 'probe',
+    routes(route) {
+      const common = {
+        summary: 'Numbers',
+        items: object({ n: Type.Integer() }),
+        access: allow.public('a test')
+      } as const
+      const rowsOf = (page: { limit: number; offset: number }, all = numbers) => ({
+        rows: all.slice(page.offset, page.offset + page.limit),
+        total: all.length
+      })
+      route.list({ ...common, url: '/api/whole', handler: ({ page }) => rowsOf(page) })
+      route.list({
+        ...common,
+        url: '/api/paged',
+        page: pagedList,
+        query: { odd: Type.Optional(Type.Boolean()) },
+        handler: ({ page, query }) =>
+          rowsOf(page, query.odd === true ? numbers.filter(({ n }) => n % 2 === 1) : numbers)
+      })
+    }
+  })
+}
+
+test('a declared list takes limit and offset, falls back where they are wrong, and says how many there are in all', async t => {
+  const k = await createTestKernel({ inline: [plugin] })
+  t.teardown(async () => {
+    await k.close()
+  })
+  const client = k.as.anonymous()
+  const ask = async (path: string): Promise<[length: number, first: unknown, total: unknown]> => {
+    const { body, headers } = await client.get(path)
+    return [body.length, body[0]?.n, headers['x-total-count']]
+  }
+  t.same(await ask('/api/whole'), [250, 0, '250'])
+  t.same(await ask('/api/whole?limit=10&offset=5'), [10, 5, '250'])
+  t.same(await ask('/api/whole?limit=-1&offset=x'), [250, 0, '250'])
+  t.same(await ask('/api/paged'), [50, 0, '250'])
+  t.same(await ask('/api/paged?limit=200'), [200, 0, '250'])
+  t.same(await ask('/api/paged?limit=201'), [50, 0, '250'])
+  t.same(await ask('/api/paged?odd=true&limit=2'), [2, 1, '125'])
+  t.same(await ask('/api/paged?offset=900'), [0, undefined, '250'])
+})
+
+test('the rows of a page are counted only where the page does not show the number', async t => {
+  let counts = 0
+  const count = async (): Promise<number> => {
+    counts += 1
+    return 7
+  }
+  t.same(await countedRows({ limit: 3, offset: 0 }, [1, 2], count), { rows: [1, 2], total: 2 })
+  t.same(await countedRows({ limit: 3, offset: 0 }, [], count), { rows: [], total: 0 })
+  t.equal(counts, 0)
+  t.same(await countedRows({ limit: 2, offset: 0 }, [1, 2], count), { rows: [1, 2], total: 7 })
+  t.same(await countedRows({ limit: 2, offset: 6 }, [1], count), { rows: [1], total: 7 })
+  t.equal(counts, 2)
+})
