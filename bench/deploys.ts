@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises'
-import { count, millis, oursAtMost, ratioAtMost, type Benchmark, type Row } from './benchmark.js'
+import { type Benchmark, count, millis, oursAtMost, type Row, ratioAtMost } from './benchmark.js'
 import { ByHand } from './rig/by-hand.js'
 import { Deployer, removeProject } from './rig/deployer.js'
-import { openPlatform, temporaryFolder, type Platform } from './rig/platform.js'
+import { openPlatform, type Platform, temporaryFolder } from './rig/platform.js'
 import { Repository } from './rig/repository.js'
-import { Visitors, type VisitorReport } from './rig/visitors.js'
+import { type VisitorReport, Visitors } from './rig/visitors.js'
 import { median, medianRatio } from './statistics.js'
 
 const rounds = 7
@@ -12,13 +12,13 @@ const switches = 5
 const visitorsEach = 4
 /** The first build with some dependencies, and the one after it. */
 const changes = ['cold', 'warm'] as const
-type Change = typeof changes[number]
+type Change = (typeof changes)[number]
 
 /** Goal 7: how long a deploy takes, and what visitors notice of it. It needs a Docker Engine with the image node:20. */
 export const deploys: Benchmark = {
   name: 'deploys',
   title: `Goal 7: git push → first HTTP 200 of the new version, behind an http health check, ${rounds} rounds; the reference is the same by the docker command`,
-  async run () {
+  async run() {
     const directory = await temporaryFolder()
     const repository = await Repository.create(directory)
     const platform = await openPlatform({ admins: 1 })
@@ -36,7 +36,7 @@ export const deploys: Benchmark = {
   }
 }
 
-async function measure (repository: Repository, hand: ByHand, platform: Platform): Promise<Row[]> {
+async function measure(repository: Repository, hand: ByHand, platform: Platform): Promise<Row[]> {
   const application = await Deployer.create(platform.admin, platform.projectId, repository.url)
   await application.finished(await application.start())
 
@@ -62,22 +62,37 @@ async function measure (repository: Repository, hand: ByHand, platform: Platform
   for (let round = 1; round <= rounds; round++) {
     for (const change of changes) {
       // In turn, as whoever comes second finds the base image's layers in the page cache.
-      for (const side of round % 2 === 0 ? [byHand, byPlatform] : [byPlatform, byHand]) await side(change, round)
+      for (const side of round % 2 === 0 ? [byHand, byPlatform] : [byPlatform, byHand])
+        await side(change, round)
     }
   }
-  const { requests, failedRequests, sockets, failedSockets, failures } = await deployUnderLoad(repository, application)
+  const { requests, failedRequests, sockets, failedSockets, failures } = await deployUnderLoad(
+    repository,
+    application
+  )
   for (const failure of failures.slice(0, 3)) console.error(`  ${failure}`)
   return [
     ...changes.map(change => ({
       measure: `${change}: ${change === 'cold' ? 'the layer of the dependencies is built anew' : 'a change of the source'}`,
-      ours: millis(median(ours[change])), reference: millis(median(reference[change])), ratio: medianRatio(ours[change], reference[change]), goal: ratioAtMost(1.15)
+      ours: millis(median(ours[change])),
+      reference: millis(median(reference[change])),
+      ratio: medianRatio(ours[change], reference[change]),
+      goal: ratioAtMost(1.15)
     })),
-    { measure: `failed requests of ${requests} during ${switches} deploys`, ours: count(failedRequests), goal: oursAtMost(0) },
-    { measure: `WebSockets of ${sockets} that were refused or broke`, ours: count(failedSockets), goal: oursAtMost(0) }
+    {
+      measure: `failed requests of ${requests} during ${switches} deploys`,
+      ours: count(failedRequests),
+      goal: oursAtMost(0)
+    },
+    {
+      measure: `WebSockets of ${sockets} that were refused or broke`,
+      ours: count(failedSockets),
+      goal: oursAtMost(0)
+    }
   ]
 }
 
-async function deployUnderLoad (repository: Repository, application: Deployer): Promise<VisitorReport> {
+async function deployUnderLoad(repository: Repository, application: Deployer): Promise<VisitorReport> {
   const visitors = new Visitors(`${application.url}/`, visitorsEach)
   for (let n = 0; n < switches; n++) {
     const version = await repository.commit(rounds)

@@ -1,9 +1,9 @@
 import pg from 'pg'
-import { micros, millis, oursAtMost, ratioAtMost, type Benchmark, type Row } from './benchmark.js'
+import { type Benchmark, micros, millis, oursAtMost, type Row, ratioAtMost } from './benchmark.js'
 import { Child } from './rig/child.js'
 import { expect } from './rig/expect.js'
 import type { ListReady } from './rig/list-server.js'
-import { costOf, startLoadGenerator, type Cost, type LoadGenerator } from './rig/load.js'
+import { type Cost, costOf, type LoadGenerator, startLoadGenerator } from './rig/load.js'
 import { openPlatform, type Platform } from './rig/platform.js'
 import { median, medianRatio } from './statistics.js'
 
@@ -21,7 +21,7 @@ const stallRounds = 5
 export const lists: Benchmark = {
   name: 'lists',
   title: `Goal 2: lists, ${rounds} rounds; the reference is fastify, one query by pg and JSON.stringify`,
-  async run () {
+  async run() {
     const platform = await openPlatform({ admins: 2, tokensEach: connections * (rounds + warmUps) })
     const generator = await startLoadGenerator()
     const database = new pg.Client({ connectionString: platform.process.ready.databaseUrl })
@@ -36,7 +36,7 @@ export const lists: Benchmark = {
   }
 }
 
-async function measure (platform: Platform, generator: LoadGenerator, database: pg.Client): Promise<Row[]> {
+async function measure(platform: Platform, generator: LoadGenerator, database: pg.Client): Promise<Row[]> {
   const path = `/api/projects/${platform.projectId}/applications`
   await fillApplications(platform, database, path, pageSize)
   const columns = Object.keys((expect(await platform.admin.get(path), 200) as object[])[0] ?? {}).length
@@ -50,49 +50,108 @@ async function measure (platform: Platform, generator: LoadGenerator, database: 
   ]
 }
 
-async function comparePages ({ process, projectId, tokens, url }: Platform, generator: LoadGenerator, path: string): Promise<Row> {
-  const reference = await Child.start<ListReady, {}>(new URL('./rig/list-server.js', import.meta.url), { args: [process.ready.databaseUrl, projectId] })
+async function comparePages(
+  { process, projectId, tokens, url }: Platform,
+  generator: LoadGenerator,
+  path: string
+): Promise<Row> {
+  const reference = await Child.start<ListReady, {}>(new URL('./rig/list-server.js', import.meta.url), {
+    args: [process.ready.databaseUrl, projectId]
+  })
   try {
     const runs = { ours: [] as Cost[], reference: [] as Cost[] }
     for (let round = -warmUps; round < rounds; round++) {
-      const ours = await costOf(process, generator, { url: url + path, connections, amount, tokens: await tokens.take(amount, connections) })
-      const theirs = await costOf(reference, generator, { url: `http://127.0.0.1:${reference.ready.port}/`, connections, amount, tokens: [] })
-      if (ours.failed + theirs.failed > 0) throw new Error(`${ours.failed} and ${theirs.failed} requests failed`)
+      const ours = await costOf(process, generator, {
+        url: url + path,
+        connections,
+        amount,
+        tokens: await tokens.take(amount, connections)
+      })
+      const theirs = await costOf(reference, generator, {
+        url: `http://127.0.0.1:${reference.ready.port}/`,
+        connections,
+        amount,
+        tokens: []
+      })
+      if (ours.failed + theirs.failed > 0)
+        throw new Error(`${ours.failed} and ${theirs.failed} requests failed`)
       if (round < 0) continue
       runs.ours.push(ours)
       runs.reference.push(theirs)
     }
-    const [ours, theirs] = [runs.ours, runs.reference].map(all => all.map(run => run.cpuMicros)) as [number[], number[]]
-    return { measure: '', ours: micros(median(ours)), reference: micros(median(theirs)), ratio: medianRatio(ours, theirs), goal: ratioAtMost(0.95) }
+    const [ours, theirs] = [runs.ours, runs.reference].map(all => all.map(run => run.cpuMicros)) as [
+      number[],
+      number[]
+    ]
+    return {
+      measure: '',
+      ours: micros(median(ours)),
+      reference: micros(median(theirs)),
+      ratio: medianRatio(ours, theirs),
+      goal: ratioAtMost(0.95)
+    }
   } finally {
     await reference.stop()
   }
 }
 
 /** How long the loop is held while a list is answered. The machine holds it as well, so the median of several counts. */
-async function longestStall ({ process, admin }: Platform, path: string, measure: string): Promise<Row> {
+async function longestStall({ process, admin }: Platform, path: string, measure: string): Promise<Row> {
   const stalls: number[] = []
   for (let round = 0; round < stallRounds; round++) {
     await process.ask('watchLoop')
     expect(await admin.get(path), 200)
     stalls.push(await process.ask('longestStallMs'))
   }
-  return { measure: `${measure}: longest stall of the event loop`, ours: millis(median(stalls)), goal: oursAtMost(10) }
+  return {
+    measure: `${measure}: longest stall of the event loop`,
+    ours: millis(median(stalls)),
+    goal: oursAtMost(10)
+  }
 }
 
 /** One is made through the API, the others are copies of it: what a list costs is in its rows. */
-async function fillApplications ({ admin, projectId }: Platform, database: pg.Client, path: string, wanted: number): Promise<void> {
+async function fillApplications(
+  { admin, projectId }: Platform,
+  database: pg.Client,
+  path: string,
+  wanted: number
+): Promise<void> {
   const list = expect(await admin.get(path), 200) as object[]
   if (list.length === 0) {
-    expect(await admin.post(path, { name: 'Web', type: 'git', build_type: 'dockerfile', source_repo: 'https://example.com/web.git', branch: 'main' }), 201)
+    expect(
+      await admin.post(path, {
+        name: 'Web',
+        type: 'git',
+        build_type: 'dockerfile',
+        source_repo: 'https://example.com/web.git',
+        branch: 'main'
+      }),
+      201
+    )
   }
-  await multiply(database, 'applications.application', 'project_id', projectId, wanted - Math.max(1, list.length))
+  await multiply(
+    database,
+    'applications.application',
+    'project_id',
+    projectId,
+    wanted - Math.max(1, list.length)
+  )
 }
 
 /** Copies one row, under names of their own. */
-async function multiply (database: pg.Client, table: string, key: string, value: string, times: number): Promise<void> {
-  await database.query(`
+async function multiply(
+  database: pg.Client,
+  table: string,
+  key: string,
+  value: string,
+  times: number
+): Promise<void> {
+  await database.query(
+    `
     insert into ${table} select (jsonb_populate_record(null::${table},
       to_jsonb(one) || jsonb_build_object('id', gen_random_uuid(), 'slug', gen_random_uuid()))).*
-    from (select * from ${table} where ${key} = $1 limit 1) as one, generate_series(1, $2::int)`, [value, times])
+    from (select * from ${table} where ${key} = $1 limit 1) as one, generate_series(1, $2::int)`,
+    [value, times]
+  )
 }

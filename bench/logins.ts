@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TestClient } from 'busbar/sdk/testing'
-import { millis, oursAtMost, percent, type Benchmark, type Row } from './benchmark.js'
+import { type Benchmark, millis, oursAtMost, percent, type Row } from './benchmark.js'
 import { expect } from './rig/expect.js'
 import { startPlatform, temporaryFolder } from './rig/platform.js'
 import { median, medianRatio } from './statistics.js'
@@ -14,10 +14,12 @@ const account = { email: 'ada@example.com', password: 'correct horse battery' }
 export const logins: Benchmark = {
   name: 'logins',
   title: `Logins: ${pairs} refused ones each, in turn, of an account that exists and of accounts that do not`,
-  async run () {
+  async run() {
     const directory = await temporaryFolder()
     const process = await startPlatform('folders', join(directory, 'platform.log'), {
-      BUSBAR_DIR: join(directory, 'data'), DATABASE_URL: '', TRUST_PROXY: '127.0.0.1'
+      BUSBAR_DIR: join(directory, 'data'),
+      DATABASE_URL: '',
+      TRUST_PROXY: '127.0.0.1'
     })
     try {
       return await measure(new TestClient(`http://127.0.0.1:${process.ready.port}`))
@@ -28,14 +30,18 @@ export const logins: Benchmark = {
   }
 }
 
-async function measure (client: TestClient): Promise<Row[]> {
+async function measure(client: TestClient): Promise<Row[]> {
   expect(await client.post('/api/auth/setup', account), 201)
   let addresses = 0
   /** From an address of its own each time: neither the limit nor the lock-out plays a part. */
   const timeOf = async (email: string): Promise<number> => {
-    const ip = `10.${addresses >> 16 & 255}.${addresses >> 8 & 255}.${addresses++ & 255}`
+    const ip = `10.${(addresses >> 16) & 255}.${(addresses >> 8) & 255}.${addresses++ & 255}`
     const startedAt = performance.now()
-    const answer = await client.post('/api/auth/login', { email, password: 'not the password' }, { headers: { 'x-forwarded-for': ip } })
+    const answer = await client.post(
+      '/api/auth/login',
+      { email, password: 'not the password' },
+      { headers: { 'x-forwarded-for': ip } }
+    )
     const took = performance.now() - startedAt
     expect(answer, 401)
     return took
@@ -43,7 +49,10 @@ async function measure (client: TestClient): Promise<Row[]> {
   const known: number[] = []
   const unknown: number[] = []
   for (let n = -warmUp; n < pairs; n++) {
-    const sides = [{ times: known, email: account.email }, { times: unknown, email: `nobody${n + warmUp}@example.com` }]
+    const sides = [
+      { times: known, email: account.email },
+      { times: unknown, email: `nobody${n + warmUp}@example.com` }
+    ]
     // Whoever goes first finds the caches as the other left them.
     for (const { times, email } of n % 2 === 0 ? sides : sides.reverse()) {
       const took = await timeOf(email)
@@ -52,7 +61,16 @@ async function measure (client: TestClient): Promise<Row[]> {
   }
   const [ours, reference] = [median(known), median(unknown)]
   return [
-    { measure: 'a known account, against an unknown one', ours: millis(ours), reference: millis(reference), ratio: medianRatio(known, unknown) },
-    { measure: 'difference of the medians', ours: percent(100 * Math.abs(ours - reference) / Math.max(ours, reference)), goal: oursAtMost(10) }
+    {
+      measure: 'a known account, against an unknown one',
+      ours: millis(ours),
+      reference: millis(reference),
+      ratio: medianRatio(known, unknown)
+    },
+    {
+      measure: 'difference of the medians',
+      ours: percent((100 * Math.abs(ours - reference)) / Math.max(ours, reference)),
+      goal: oursAtMost(10)
+    }
   ]
 }

@@ -16,8 +16,14 @@ import { toggles } from './toggles.js'
 const benchmarks = [requests, lists, bus, toggles, start, logins, deploys, disk]
 
 const wanted = process.argv.slice(2)
-console.log('The machine is noisy: only the ratios count. Each is the median of rounds in which both sides ran in turn.')
-console.log(`Load of the machine at the start: ${loadavg().map(value => value.toFixed(1)).join(' ')}`)
+console.log(
+  'The machine is noisy: only the ratios count. Each is the median of rounds in which both sides ran in turn.'
+)
+console.log(
+  `Load of the machine at the start: ${loadavg()
+    .map(value => value.toFixed(1))
+    .join(' ')}`
+)
 for (const { name, title, run } of benchmarks) {
   if (wanted.length > 0 && !wanted.includes(name)) continue
   const startedAt = performance.now()

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,25 +7,40 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import { startEmbedded } from '../embedded-postgres/index.js'
-import { mebibytes, millis, oursAtMost, ratioAtMost, type Benchmark, type Goal, type Row } from './benchmark.js'
-import { cpuMicros, memoryOf } from './rig/process-usage.js'
+import {
+  type Benchmark,
+  type Goal,
+  mebibytes,
+  millis,
+  oursAtMost,
+  type Row,
+  ratioAtMost
+} from './benchmark.js'
 import { quietly, startPlatform, temporaryFolder } from './rig/platform.js'
 import type { PlatformReady, Variant } from './rig/platform-server.js'
+import { cpuMicros, memoryOf } from './rig/process-usage.js'
 import { median, medianRatio } from './statistics.js'
 
 const rounds = 7
 const idleMs = 10_000
 /** As `npm start` runs it. */
-const program = ['--max-semi-space-size=4', '--no-allocation-site-pretenuring', '--enable-experimental-regexp-engine-on-excessive-backtracks', fileURLToPath(new URL('../core/main.js', import.meta.url))]
+const program = [
+  '--max-semi-space-size=4',
+  '--no-allocation-site-pretenuring',
+  fileURLToPath(new URL('../core/main.js', import.meta.url))
+]
 const bareProgram = fileURLToPath(new URL('./rig/bare-server.js', import.meta.url))
 
 /** Goal 6: how long the platform takes to listen, and what it keeps in memory. */
 export const start: Benchmark = {
   name: 'start',
   title: `Goal 6: start and memory, PostgreSQL is running, ${rounds} rounds`,
-  async run () {
+  async run() {
     const directory = await temporaryFolder()
-    const embedded = await startEmbedded({ directory: join(directory, 'database'), log: pino({ level: 'silent' }) })
+    const embedded = await startEmbedded({
+      directory: join(directory, 'database'),
+      log: pino({ level: 'silent' })
+    })
     try {
       return await measure(embedded.url, directory)
     } finally {
@@ -35,7 +50,7 @@ export const start: Benchmark = {
   }
 }
 
-async function measure (databaseUrl: string, directory: string): Promise<Row[]> {
+async function measure(databaseUrl: string, directory: string): Promise<Row[]> {
   const environment = { DATABASE_URL: databaseUrl, BUSBAR_DIR: join(directory, 'data') }
   const inKernel = async (variant: Variant): Promise<PlatformReady> => {
     const child = await startPlatform(variant, join(directory, 'platform.log'), environment)
@@ -46,7 +61,14 @@ async function measure (databaseUrl: string, directory: string): Promise<Row[]> 
   const { routes } = await inKernel('folders')
   const list = JSON.stringify(routes)
 
-  const starts = { schemas: [] as Start[], noSchemas: [] as Start[], kernel: [] as Start[], bareKernel: [] as Start[], process: [] as Start[], bareProcess: [] as Start[] }
+  const starts = {
+    schemas: [] as Start[],
+    noSchemas: [] as Start[],
+    kernel: [] as Start[],
+    bareKernel: [] as Start[],
+    process: [] as Start[],
+    bareProcess: [] as Start[]
+  }
   for (let round = 0; round < rounds; round++) {
     starts.schemas.push(kernelStart(await inKernel('loaded')))
     starts.noSchemas.push(kernelStart(await inKernel('noSchemas')))
@@ -56,7 +78,7 @@ async function measure (databaseUrl: string, directory: string): Promise<Row[]> 
     await ours.stop()
     const bare = await startProgram([bareProgram, databaseUrl, list], {})
     starts.bareProcess.push(bare.start)
-    starts.bareKernel.push(JSON.parse(/serves after (.*)$/.exec(bare.line)?.[1] ?? '{}') as Start)
+    starts.bareKernel.push(JSON.parse(/serves after (.*)/.exec(bare.line)?.[1] ?? '{}') as Start)
     await bare.stop()
   }
   const platform = await startProgram(program, environment)
@@ -64,32 +86,71 @@ async function measure (databaseUrl: string, directory: string): Promise<Row[]> 
   const memory = memoryOf(platform.process.pid ?? 0)
   await platform.stop()
 
-  const row = (measure: string, key: keyof Start, ours: readonly Start[], reference: readonly Start[]): Row => {
+  const row = (
+    measure: string,
+    key: keyof Start,
+    ours: readonly Start[],
+    reference: readonly Start[]
+  ): Row => {
     const [left, right] = [ours, reference].map(all => all.map(one => one[key]))
-    return { measure, ours: millis(median(left ?? [])), reference: millis(median(right ?? [])), ratio: medianRatio(left ?? [], right ?? []) }
+    return {
+      measure,
+      ours: millis(median(left ?? [])),
+      reference: millis(median(right ?? [])),
+      ratio: medianRatio(left ?? [], right ?? [])
+    }
   }
-  const both = (measure: string, ours: readonly Start[], reference: readonly Start[], goal?: Goal): Row[] =>
-    [{ ...row(measure, 'ms', ours, reference), goal }, row(`${measure}, CPU`, 'cpuMs', ours, reference)]
+  const both = (measure: string, ours: readonly Start[], reference: readonly Start[], goal?: Goal): Row[] => [
+    { ...row(measure, 'ms', ours, reference), goal },
+    row(`${measure}, CPU`, 'cpuMs', ours, reference)
+  ]
   return [
-    ...both(`modules loaded → listening; without the schemas of its ${routes.length} routes`, starts.schemas, starts.noSchemas, ratioAtMost(1.3)),
-    ...both(`kernel loaded → listening; a bare fastify with ${routes.length} routes and knex`, starts.kernel, starts.bareKernel),
+    ...both(
+      `modules loaded → listening; without the schemas of its ${routes.length} routes`,
+      starts.schemas,
+      starts.noSchemas,
+      ratioAtMost(1.3)
+    ),
+    ...both(
+      `kernel loaded → listening; a bare fastify with ${routes.length} routes and knex`,
+      starts.kernel,
+      starts.bareKernel
+    ),
     ...both('process started → listening; the same', starts.process, starts.bareProcess, ratioAtMost(1.3)),
-    { measure: `resident memory after ${idleMs / 1000} s, every plugin on`, ours: mebibytes(memory.residentMib), goal: oursAtMost(120) },
+    {
+      measure: `resident memory after ${idleMs / 1000} s, every plugin on`,
+      ours: mebibytes(memory.residentMib),
+      goal: oursAtMost(120)
+    },
     { measure: 'of that, its share when others use the same', ours: mebibytes(memory.proportionalMib) }
   ]
 }
 
 /** How long something took, and the CPU time of that, which says more on a machine that has other things to do. */
-interface Start { readonly ms: number, readonly cpuMs: number }
+interface Start {
+  readonly ms: number
+  readonly cpuMs: number
+}
 
 const kernelStart = ({ startMs, startCpuMs }: PlatformReady): Start => ({ ms: startMs, cpuMs: startCpuMs })
 
-interface Program { readonly process: ChildProcess, readonly start: Start, readonly line: string, stop(): Promise<void> }
+interface Program {
+  readonly process: ChildProcess
+  readonly start: Start
+  readonly line: string
+  stop(): Promise<void>
+}
 
 /** Starts a program and waits for the line that says that it serves. */
-async function startProgram (args: readonly string[], environment: Readonly<Record<string, string>>): Promise<Program> {
+async function startProgram(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>
+): Promise<Program> {
   const startedAt = performance.now()
-  const child = spawn(process.execPath, args, { env: { ...process.env, ...environment, ...quietly }, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, args, {
+    env: { ...process.env, ...environment, ...quietly },
+    stdio: ['ignore', 'pipe', 'inherit']
+  })
   for await (const line of createInterface({ input: child.stdout })) {
     if (!/\bserves\b/.test(line)) continue
     const start = { ms: performance.now() - startedAt, cpuMs: cpuMicros(child.pid ?? 0) / 1000 }

@@ -1,5 +1,5 @@
 /** The value below which `share` of the values lie; NaN when there are none. */
-export function quantile (values: readonly number[] | Float64Array, share: number): number {
+export function quantile(values: readonly number[] | Float64Array, share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }

@@ -15,4 +15,6 @@ await fastify.listen({ port: 0, host: '127.0.0.1' })
 const ms = performance.now() - startedAt
 const cpu = process.cpuUsage(cpuBefore)
 console.log(`serves after ${JSON.stringify({ ms, cpuMs: (cpu.user + cpu.system) / 1000 })}`)
-process.on('SIGTERM', () => { process.exit() })
+process.on('SIGTERM', () => {
+  process.exit()
+})

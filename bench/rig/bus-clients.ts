@@ -10,17 +10,20 @@ const count = Number(process.argv[3])
 
 const text = Buffer.from('{"action":"subscribe","channel":"bench"}')
 const subscribe = Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), text])
-const handshake = 'GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'
+const handshake =
+  'GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'
 
 for (let n = 0; n < count; n += atOnce) {
-  await Promise.all(Array.from({ length: atOnce }, async () => {
-    const socket = createConnection(port, '127.0.0.1')
-    socket.write(handshake)
-    await once(socket, 'data')
-    socket.write(subscribe)
-    socket.on('error', () => {})
-    socket.on('data', () => {})
-  }))
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      const socket = createConnection(port, '127.0.0.1')
+      socket.write(handshake)
+      await once(socket, 'data')
+      socket.write(subscribe)
+      socket.on('error', () => {})
+      socket.on('data', () => {})
+    })
+  )
 }
 await sleep(settleMs)
 process.send?.('ready')

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { allow } from 'busbar/sdk'
-import { WebSocketServer, type WebSocket } from 'ws'
-import { createHub } from '../../core/bus/hub.js'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { Hub } from '../../core/bus/hub.js'
 import { frameOf } from '../../core/bus/ws-internals.js'
 import { systemClock } from '../../core/clock/clock.js'
 import { createLog } from '../../core/log/log.js'
@@ -20,7 +20,9 @@ import { serveParent } from './child.js'
  */
 export type Mode = 'naive' | 'bare' | 'hub' | 'joined'
 
-export interface BusReady { readonly bytesPerClient: number }
+export interface BusReady {
+  readonly bytesPerClient: number
+}
 export interface Delivery {
   /** CPU of this process for one message to one client. */
   readonly micros: number
@@ -35,43 +37,79 @@ const messageBytes = 200
 const count = Number(process.argv[2])
 const sockets: WebSocket[] = []
 const redactor = createRedactor()
-const hub = createHub({ log: createLog({ level: 'error', format: 'json', redactor }), clock: systemClock(), maxConnectionsPerUser: count, authorize: async () => true, redactor })
-hub.addChannels('bench', [{ plugin: 'bench', name: 'bench', prefix: 'bench', param: null, access: allow.token('read', { project: 'none' }), events: ['message'] }])
+const hub = new Hub({
+  log: createLog({ level: 'error', format: 'json', redactor }),
+  clock: systemClock(),
+  maxConnectionsPerUser: count,
+  authorize: async () => true,
+  redactor
+})
+hub.addChannels('bench', [
+  {
+    plugin: 'bench',
+    name: 'bench',
+    prefix: 'bench',
+    param: null,
+    access: allow.token('read', { project: 'none' }),
+    events: ['message']
+  }
+])
 const server = createServer()
 const webSockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, clientTracking: false })
 server.on('upgrade', (request, socket, head) => {
   webSockets.handleUpgrade(request, socket, head, webSocket => {
     sockets.push(webSocket)
-    hub.accept(webSocket, { kind: 'session', sessionId: 'x', user: { id: 'x', email: 'x', username: 'x', role: 'member' } })
+    hub.accept(webSocket, {
+      kind: 'session',
+      sessionId: 'x',
+      user: { id: 'x', email: 'x', username: 'x', role: 'member' }
+    })
   })
 })
 await once(server.listen(0, '127.0.0.1', 1024), 'listening')
 const before = await memory()
-const clients = fork(fileURLToPath(new URL('./bus-clients.js', import.meta.url)), [String((server.address() as AddressInfo).port), String(count)])
+const clients = fork(fileURLToPath(new URL('./bus-clients.js', import.meta.url)), [
+  String((server.address() as AddressInfo).port),
+  String(count)
+])
 await once(clients, 'message')
-const bytesPerClient = Math.round((await memory() - before) / count)
-process.on('SIGTERM', () => { clients.kill(); process.exit() })
-process.on('exit', () => { clients.kill() })
+const bytesPerClient = Math.round(((await memory()) - before) / count)
+process.on('SIGTERM', () => {
+  clients.kill()
+  process.exit()
+})
+process.on('exit', () => {
+  clients.kill()
+})
 
 const payload = { channel: 'bench', event: 'message', data: '' }
 payload.data = 'x'.repeat(messageBytes - JSON.stringify(payload).length)
 /** Sends, and says how many messages each client gets. */
 const act: Readonly<Record<Mode, () => number>> = {
-  naive: () => { for (const socket of sockets) socket.send(JSON.stringify(payload)); return 1 },
+  naive: () => {
+    for (const socket of sockets) socket.send(JSON.stringify(payload))
+    return 1
+  },
   bare: () => {
     const frame = frameOf(JSON.stringify(payload))
     for (const socket of sockets) socket._socket?.write(frame)
     return 1
   },
-  hub: () => { hub.publish('bench', 'message', payload.data); return 1 },
-  joined: () => { for (let n = 0; n < joinedEvents; n++) hub.publish('bench', 'message', payload.data); return joinedEvents }
+  hub: () => {
+    hub.publish('bench', 'message', payload.data)
+    return 1
+  },
+  joined: () => {
+    for (let n = 0; n < joinedEvents; n++) hub.publish('bench', 'message', payload.data)
+    return joinedEvents
+  }
 }
 
 const commands = { measure }
 export type BusCommands = typeof commands
 serveParent({ bytesPerClient } satisfies BusReady, commands)
 
-async function measure (mode: Mode): Promise<Delivery> {
+async function measure(mode: Mode): Promise<Delivery> {
   await sleep(200)
   const turns: number[] = []
   const last = (): number => sockets.at(-1)?._socket?.bytesWritten ?? 0
@@ -96,12 +134,12 @@ async function measure (mode: Mode): Promise<Delivery> {
   return { micros: (user + system) / sent, longTurnMs: quantile(turns, 0.99) }
 }
 
-function cpuMs (): number {
+function cpuMs(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000
 }
 
-async function memory (): Promise<number> {
+async function memory(): Promise<number> {
   for (let n = 0; n < 3; n++) {
     globalThis.gc?.()
     await sleep(50)

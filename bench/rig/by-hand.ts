@@ -10,20 +10,39 @@ export class ByHand {
   #deploys = 0
   #running: string | undefined
 
-  constructor (private readonly repository: string, private readonly directory: string) {}
+  constructor(
+    private readonly repository: string,
+    private readonly directory: string
+  ) {}
 
-  async open (): Promise<void> {
+  async open(): Promise<void> {
     await docker('network', 'create', this.#name)
   }
 
   /** Clones, builds, runs, waits for the health check and for the first page of `version`; then removes the old one. */
-  async deploy (version: string): Promise<void> {
+  async deploy(version: string): Promise<void> {
     const name = `${this.#name}-${++this.#deploys}`
     const checkout = join(this.directory, name)
     await execute('git', ['clone', '--quiet', '--depth', '1', '--branch', 'main', this.repository, checkout])
     await docker('build', '--quiet', '--tag', name, checkout)
-    await docker('run', '--detach', '--init', '--name', name, '--network', this.#name, '--memory', '512m', name)
-    const address = await docker('inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', name)
+    await docker(
+      'run',
+      '--detach',
+      '--init',
+      '--name',
+      name,
+      '--network',
+      this.#name,
+      '--memory',
+      '512m',
+      name
+    )
+    const address = await docker(
+      'inspect',
+      '--format',
+      '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}',
+      name
+    )
     await untilAnswers(`http://${address}:3000/healthz`, version)
     await untilAnswers(`http://${address}:3000/`, version)
     this.#clearAway = async () => {
@@ -36,11 +55,11 @@ export class ByHand {
   #clearAway: () => Promise<void> = async () => {}
 
   /** Not part of the time: the platform does it when the new version serves, too. */
-  async clearAway (): Promise<void> {
+  async clearAway(): Promise<void> {
     await this.#clearAway()
   }
 
-  async close (): Promise<void> {
+  async close(): Promise<void> {
     if (this.#running !== undefined) await docker('rm', '--force', this.#running)
     await docker('network', 'rm', this.#name)
     const images = await docker('image', 'ls', '--quiet', '--filter', `reference=${this.#name}-*`)

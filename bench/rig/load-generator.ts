@@ -22,7 +22,7 @@ export interface LoadResult {
 let running: autocannon.Instance | undefined
 
 /** Sends requests over kept-alive connections, each as soon as the one before it is answered. */
-async function load ({ url, connections, amount, tokens }: LoadOptions): Promise<LoadResult> {
+async function load({ url, connections, amount, tokens }: LoadOptions): Promise<LoadResult> {
   const latencies = new Float64Array(amount)
   let requests = 0
   let failed = 0
@@ -30,24 +30,38 @@ async function load ({ url, connections, amount, tokens }: LoadOptions): Promise
   const setupClient = (client: autocannon.Client): void => {
     const first = connected++
     const own = tokens.filter((_, index) => index % connections === first)
-    if (own.length > 0) client.setRequests(own.map(token => ({ headers: { authorization: `Bearer ${token}` } })))
+    if (own.length > 0)
+      client.setRequests(own.map(token => ({ headers: { authorization: `Bearer ${token}` } })))
     client.on('response', (status, _bytes, ms) => {
       latencies[requests++] = ms
       if (status !== 200) failed++
     })
   }
   const result = await new Promise<autocannon.Result>((resolve, reject) => {
-    running = autocannon({ url, connections, amount, sampleInt: 20, setupClient }, (error: Error | null, done) => {
-      if (error === null) resolve(done)
-      else reject(error)
-    })
+    running = autocannon(
+      { url, connections, amount, sampleInt: 20, setupClient },
+      (error: Error | null, done) => {
+        if (error === null) resolve(done)
+        else reject(error)
+      }
+    )
   })
   running = undefined
   const measured = latencies.subarray(0, requests)
-  return { requests, failed: failed + result.errors, p50Ms: quantile(measured, 0.5), p99Ms: quantile(measured, 0.99) }
+  return {
+    requests,
+    failed: failed + result.errors,
+    p50Ms: quantile(measured, 0.5),
+    p99Ms: quantile(measured, 0.99)
+  }
 }
 
-const commands = { load, stop: () => { running?.stop?.() } }
+const commands = {
+  load,
+  stop: () => {
+    running?.stop?.()
+  }
+}
 export type LoadCommands = typeof commands
 
 serveParent(null, commands)

@@ -14,7 +14,11 @@ export interface Cost extends LoadResult {
 }
 
 /** Runs a load and looks at what the server used meanwhile. */
-export async function costOf (server: { readonly pid: number }, generator: LoadGenerator, options: LoadOptions): Promise<Cost> {
+export async function costOf(
+  server: { readonly pid: number },
+  generator: LoadGenerator,
+  options: LoadOptions
+): Promise<Cost> {
   const before = cpuMicros(server.pid)
   const result = await generator.ask('load', options)
   return { ...result, cpuMicros: (cpuMicros(server.pid) - before) / result.requests }

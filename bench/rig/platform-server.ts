@@ -2,14 +2,21 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import v8 from 'node:v8'
+import {
+  type Access,
+  type AnyPlugin,
+  listRoute,
+  type RouteDeclarer,
+  type RouteSchema,
+  type RouteSpec
+} from 'busbar/sdk'
 import pg from 'pg'
-import type { Access, AnyPlugin, RouteSchema, RouteSpec } from 'busbar/sdk'
 import { readSettings } from '../../core/config/environment.js'
 import { PluginInstance } from '../../core/http/plugin-instance.js'
-import { startKernel, type Kernel } from '../../core/kernel.js'
+import { type Kernel, startKernel } from '../../core/kernel.js'
 import { importDefinition } from '../../core/plugins/definition.js'
 import { discover } from '../../core/plugins/discovery.js'
-import { parseManifest, type Manifest } from '../../core/plugins/manifest.js'
+import { type Manifest, parseManifest } from '../../core/plugins/manifest.js'
 import { serveParent } from './child.js'
 import { streamingPlugin } from './streaming-plugin.js'
 
@@ -35,10 +42,13 @@ export interface PlatformReady {
 const folder = fileURLToPath(new URL('../../plugins', import.meta.url))
 const bench: Inline = { manifest: wholeManifest('bench', ['bus']), definition: streamingPlugin }
 
-interface Inline { readonly manifest: Manifest, readonly definition: AnyPlugin }
+interface Inline {
+  readonly manifest: Manifest
+  readonly definition: AnyPlugin
+}
 
 const variant = process.argv[2] as Variant
-const inline = variant === 'folders' ? [bench] : [bench, ...await loadPlugins(variant === 'noSchemas')]
+const inline = variant === 'folders' ? [bench] : [bench, ...(await loadPlugins(variant === 'noSchemas'))]
 const startedAt = performance.now()
 const cpuBefore = process.cpuUsage()
 const kernel = await startKernel({
@@ -48,7 +58,11 @@ const kernel = await startKernel({
 })
 const startMs = performance.now() - startedAt
 const cpu = process.cpuUsage(cpuBefore)
-process.on('SIGTERM', () => { void kernel.close().finally(() => { process.exit() }) })
+process.on('SIGTERM', () => {
+  void kernel.close().finally(() => {
+    process.exit()
+  })
+})
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
 const statements = new Map<string, number>()
@@ -56,68 +70,94 @@ const statements = new Map<string, number>()
 /** What the benchmark asks a platform that it runs in a process of its own. */
 const commands = {
   /** From now on, counts what is sent to PostgreSQL. */
-  countStatements () {
+  countStatements() {
     const { query } = pg.Client.prototype
     pg.Client.prototype.query = function (this: pg.Client, ...args: Parameters<typeof query>) {
-      const [config] = args as unknown as [string | { text: string, name?: string }]
-      const name = typeof config === 'string' ? config : config.name ?? config.text
+      const [config] = args as unknown as [string | { text: string; name?: string }]
+      const name = typeof config === 'string' ? config : (config.name ?? config.text)
       statements.set(name, (statements.get(name) ?? 0) + 1)
       return query.apply(this, args)
     } as typeof query
   },
   statements: () => Object.fromEntries(statements),
-  watchLoop () {
+  watchLoop() {
     delay.enable()
     delay.reset()
   },
   longestStallMs: () => delay.max / 1e6,
   /** The heap that is in use after a collection, in bytes. */
-  heap () {
+  heap() {
     for (let n = 0; n < 3; n++) globalThis.gc?.()
     return process.memoryUsage().heapUsed
   },
   /** Instances of plugins that are still in memory, and plugins that run. */
-  instances: () => ({ live: v8.queryObjects(PluginInstance, { format: 'count' }), running: runningPlugins(kernel) })
+  instances: () => ({
+    live: v8.queryObjects(PluginInstance, { format: 'count' }),
+    running: runningPlugins(kernel)
+  })
 }
 export type PlatformCommands = typeof commands
 
-serveParent({
-  port: kernel.address.port,
-  databaseUrl: kernel.postgres.url,
-  startMs,
-  startCpuMs: (cpu.user + cpu.system) / 1000,
-  routes: kernel.edge.table.entries.map(({ record: { method, url } }) => [method, url] as const)
-} satisfies PlatformReady, commands)
+serveParent(
+  {
+    port: kernel.address.port,
+    databaseUrl: kernel.postgres.url,
+    startMs,
+    startCpuMs: (cpu.user + cpu.system) / 1000,
+    routes: kernel.edge.table.entries.map(({ record: { method, url } }) => [method, url] as const)
+  } satisfies PlatformReady,
+  commands
+)
 
 /** The kernel's own routes are served by an instance like those of plugins. */
-function runningPlugins ({ reconciler }: Kernel): number {
+function runningPlugins({ reconciler }: Kernel): number {
   return [...reconciler.entries.values()].filter(({ run }) => run !== undefined).length + 1
 }
 
-async function loadPlugins (withoutSchemas: boolean): Promise<Inline[]> {
+async function loadPlugins(withoutSchemas: boolean): Promise<Inline[]> {
   const found = await discover([{ directory: folder, builtIn: true }])
-  return await Promise.all(found.map(async plugin => {
-    if ('fault' in plugin) throw new Error(`${plugin.id}: ${plugin.fault}`)
-    const definition = await importDefinition(pathToFileURL(join(plugin.directory, `${plugin.manifest.main}.js`)).href)
-    return { manifest: plugin.manifest, definition: withoutSchemas ? stripped(definition) : definition }
-  }))
+  return await Promise.all(
+    found.map(async plugin => {
+      if ('fault' in plugin) throw new Error(`${plugin.id}: ${plugin.fault}`)
+      const definition = await importDefinition(
+        pathToFileURL(join(plugin.directory, `${plugin.manifest.main}.js`)).href
+      )
+      return { manifest: plugin.manifest, definition: withoutSchemas ? stripped(definition) : definition }
+    })
+  )
 }
 
 /** The same plugin, whose routes say nothing of what they take and answer but that a body is JSON. */
-function stripped (definition: AnyPlugin): AnyPlugin {
+function stripped(definition: AnyPlugin): AnyPlugin {
   const { routes } = definition
   if (routes === undefined) return definition
   return {
     ...definition,
     routes: declare => {
-      routes(({ schema, ...spec }: RouteSpec<string, Access, RouteSchema, object>) => {
+      const route = ({ schema, ...spec }: RouteSpec<string, Access, RouteSchema, object>): void => {
         // The types of a declaration follow from its schema, which is gone.
-        Reflect.apply(declare, undefined, [{ ...spec, body: spec.body ?? (schema?.body === undefined ? 'none' : 'json') }])
-      })
+        Reflect.apply(declare, undefined, [
+          { ...spec, body: spec.body ?? (schema?.body === undefined ? 'none' : 'json') }
+        ])
+      }
+      const list = (spec: Parameters<typeof listRoute<object>>[0]): void => {
+        route(listRoute(spec))
+      }
+      routes(Object.assign(route, { list }) as RouteDeclarer<object>)
     }
   }
 }
 
-function wholeManifest (id: string, grants: readonly string[]): Manifest {
-  return parseManifest(JSON.stringify({ id, version: '0.1.0', sdk: '^0.1.0', name: id, description: 'For the benchmark', grants }), id)
+function wholeManifest(id: string, grants: readonly string[]): Manifest {
+  return parseManifest(
+    JSON.stringify({
+      id,
+      version: '0.1.0',
+      sdk: '^0.1.0',
+      name: id,
+      description: 'For the benchmark',
+      grants
+    }),
+    id
+  )
 }

@@ -8,7 +8,7 @@ import { expect } from './expect.js'
 import type { PlatformCommands, PlatformReady, Variant } from './platform-server.js'
 import { createTokens, mostTokens, type TokenPool } from './tokens.js'
 
-export type PlatformProcess = Child<PlatformReady, PlatformCommands>
+type PlatformProcess = Child<PlatformReady, PlatformCommands>
 
 const account = { password: 'correct horse battery', instance_name: 'Bench' }
 
@@ -27,9 +27,18 @@ export interface Platform {
 }
 
 /** Starts the platform as it is run for real: log lines as JSON to a file, limits as they are. All admins but the first lend their tokens. */
-export async function openPlatform ({ admins = 5, tokensEach = mostTokens }: { readonly admins?: number, readonly tokensEach?: number } = {}): Promise<Platform> {
+export async function openPlatform({
+  admins = 5,
+  tokensEach = mostTokens
+}: {
+  readonly admins?: number
+  readonly tokensEach?: number
+} = {}): Promise<Platform> {
   const directory = await temporaryFolder()
-  const process = await startPlatform('folders', join(directory, 'platform.log'), { BUSBAR_DIR: join(directory, 'data'), DATABASE_URL: '' })
+  const process = await startPlatform('folders', join(directory, 'platform.log'), {
+    BUSBAR_DIR: join(directory, 'data'),
+    DATABASE_URL: ''
+  })
   const close = async (): Promise<void> => {
     await process.stop()
     await rm(directory, { recursive: true, force: true })
@@ -40,7 +49,16 @@ export async function openPlatform ({ admins = 5, tokensEach = mostTokens }: { r
     const [admin, ...others] = await signInAdmins(url, admins)
     if (admin === undefined) throw new Error('there is no administrator')
     const { id } = expect(await admin.post('/api/projects', { name: 'Shop', slug }), 201) as { id: string }
-    return { process, url, directory: join(directory, 'data'), admin, projectId: id, projectSlug: slug, tokens: await createTokens(others, tokensEach), close }
+    return {
+      process,
+      url,
+      directory: join(directory, 'data'),
+      admin,
+      projectId: id,
+      projectSlug: slug,
+      tokens: await createTokens(others, tokensEach),
+      close
+    }
   } catch (error) {
     await close()
     throw error
@@ -48,11 +66,18 @@ export async function openPlatform ({ admins = 5, tokensEach = mostTokens }: { r
 }
 
 /** A process that is the platform and answers questions about itself. */
-export async function startPlatform (variant: Variant, logFile: string, environment: Readonly<Record<string, string>>): Promise<PlatformProcess> {
+export async function startPlatform(
+  variant: Variant,
+  logFile: string,
+  environment: Readonly<Record<string, string>>
+): Promise<PlatformProcess> {
   const log = await open(logFile, 'a')
   try {
     return await Child.start(new URL('./platform-server.js', import.meta.url), {
-      args: [variant], execArgv: ['--expose-gc', '--no-allocation-site-pretenuring'], output: log.fd, environment: { ...environment, ...quietly }
+      args: [variant],
+      execArgv: ['--expose-gc', '--no-allocation-site-pretenuring'],
+      output: log.fd,
+      environment: { ...environment, ...quietly }
     })
   } finally {
     await log.close()
@@ -60,17 +85,24 @@ export async function startPlatform (variant: Variant, logFile: string, environm
 }
 
 /** The settings of a platform under measurement, whatever the environment of the benchmark says. */
-export const quietly = { HOST: '127.0.0.1', PORT: '0', LOG_FORMAT: 'json', LOG_LEVEL: 'info', BUSBAR_ROLE: 'all', BUSBAR_PLUGINS: '' } as const
+export const quietly = {
+  HOST: '127.0.0.1',
+  PORT: '0',
+  LOG_FORMAT: 'json',
+  LOG_LEVEL: 'info',
+  BUSBAR_ROLE: 'all',
+  BUSBAR_PLUGINS: ''
+} as const
 
 /** An embedded PostgreSQL that was started by root runs as another user and must get at its data. */
-export async function temporaryFolder (): Promise<string> {
+export async function temporaryFolder(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'busbar-bench-'))
   await chmod(directory, 0o711)
   return directory
 }
 
 /** Several, because everybody has a budget of requests; no more than may sign in within a minute. */
-async function signInAdmins (url: string, count: number): Promise<TestClient[]> {
+async function signInAdmins(url: string, count: number): Promise<TestClient[]> {
   const anonymous = new TestClient(url)
   const admins: TestClient[] = []
   for (let n = 0; n < count; n++) {
@@ -78,17 +110,25 @@ async function signInAdmins (url: string, count: number): Promise<TestClient[]> 
     const user = { ...account, email, username: `admin${n}` }
     const [first] = admins
     if (first === undefined) expect(await anonymous.post('/api/auth/setup', user), 201)
-    else expect(await first.post('/api/users', { email, username: user.username, password: user.password, role: 'admin' }), 201)
+    else
+      expect(
+        await first.post('/api/users', {
+          email,
+          username: user.username,
+          password: user.password,
+          role: 'admin'
+        }),
+        201
+      )
     admins.push(await signIn(anonymous, email))
   }
   return admins
 }
 
-async function signIn (anonymous: TestClient, email: string): Promise<TestClient> {
+async function signIn(anonymous: TestClient, email: string): Promise<TestClient> {
   const answer = await anonymous.post('/api/auth/login', { email, password: account.password })
   expect(answer, 200)
   const cookies = (answer.headers['set-cookie'] ?? []).map(cookie => cookie.split(';')[0] ?? '')
   const csrf = cookies.find(cookie => cookie.startsWith('csrf_token='))?.slice('csrf_token='.length) ?? ''
   return new TestClient(anonymous.url, { cookie: cookies.join('; '), 'x-csrf-token': csrf })
 }
-

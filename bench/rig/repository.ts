@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { startGitServer, type GitServer } from '../../test/lab/git-server.js'
+import { type GitServer, startGitServer } from '../../test/lab/git-server.js'
 import { execute } from './commands.js'
 
 /** What can be deployed: a page, a health check and a WebSocket. npm runs scripts in the folder of package.json. */
@@ -21,13 +21,22 @@ CMD ["node", "server.js"]
 export class Repository {
   #version = 0
 
-  private constructor (readonly url: string, private readonly folder: string, private readonly server: GitServer) {}
+  private constructor(
+    readonly url: string,
+    private readonly folder: string,
+    private readonly server: GitServer
+  ) {}
 
-  static async create (directory: string): Promise<Repository> {
+  static async create(directory: string): Promise<Repository> {
     const server = await startGitServer({ root: join(directory, 'git') })
     const folder = join(directory, 'work')
-    const content = await Promise.all(files.map(async file => [file, await readFile(join(sample, file), 'utf8')] as const))
-    const { url } = await server.createRepository('live', { ...Object.fromEntries(content), 'Dockerfile': dockerfile })
+    const content = await Promise.all(
+      files.map(async file => [file, await readFile(join(sample, file), 'utf8')] as const)
+    )
+    const { url } = await server.createRepository('live', {
+      ...Object.fromEntries(content),
+      Dockerfile: dockerfile
+    })
     await execute('git', ['clone', '--quiet', url, folder])
     return new Repository(url, folder, server)
   }
@@ -36,28 +45,38 @@ export class Repository {
    * Commits a version that nobody has seen before, without pushing it. Whoever builds for the first time with
    * `dependencies` builds their layer anew.
    */
-  async commit (dependencies: number): Promise<string> {
+  async commit(dependencies: number): Promise<string> {
     const version = `v${++this.#version}`
     await this.#replace('server.js', /const version = '.*'/, `const version = '${version}'`)
     await this.#replace('package.json', /"version": ".*"/, `"version": "1.0.${dependencies}"`)
-    await this.#git('-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', 'commit', '--quiet', '--all', '-m', version)
+    await this.#git(
+      '-c',
+      'user.name=Ada',
+      '-c',
+      'user.email=ada@example.com',
+      'commit',
+      '--quiet',
+      '--all',
+      '-m',
+      version
+    )
     return version
   }
 
-  async push (): Promise<void> {
+  async push(): Promise<void> {
     await this.#git('push', '--quiet', 'origin', 'main')
   }
 
-  async close (): Promise<void> {
+  async close(): Promise<void> {
     await this.server.close()
   }
 
-  async #replace (file: string, what: RegExp, by: string): Promise<void> {
+  async #replace(file: string, what: RegExp, by: string): Promise<void> {
     const path = join(this.folder, file)
     await writeFile(path, (await readFile(path, 'utf8')).replace(what, by))
   }
 
-  async #git (...args: string[]): Promise<void> {
+  async #git(...args: string[]): Promise<void> {
     await execute('git', args, { cwd: this.folder })
   }
 }

@@ -7,23 +7,35 @@ export const tickMs = 100
 export const streamingPlugin = definePlugin({
   id: 'bench',
   needs: { bus: kernel.bus },
-  start ({ use, onStop }) {
-    const timer = setInterval(() => { use.bus.publish('bench', 'tick', 0) }, tickMs)
-    onStop(() => { clearInterval(timer) })
+  start({ use, onStop }) {
+    const timer = setInterval(() => {
+      use.bus.publish('bench', 'tick', 0)
+    }, tickMs)
+    onStop(() => {
+      clearInterval(timer)
+    })
     return {}
   },
-  routes (route) {
+  routes(route) {
     route({
-      method: 'GET', url: '/api/bench/ticks', summary: 'Ticks', access: allow.token('read', { project: 'none' }),
+      method: 'GET',
+      url: '/api/bench/ticks',
+      summary: 'Ticks',
+      access: allow.token('read', { project: 'none' }),
       handler: ({ signal }) => sse(ticks(signal))
     })
   },
-  channels (channel) {
-    channel({ name: 'bench', summary: 'Ticks', events: ['tick'], access: allow.token('read', { project: 'none' }) })
+  channels(channel) {
+    channel({
+      name: 'bench',
+      summary: 'Ticks',
+      events: ['tick'],
+      access: allow.token('read', { project: 'none' })
+    })
   }
 })
 
-async function * ticks (signal: AbortSignal): AsyncGenerator<{ event: string, data: string }> {
+async function* ticks(signal: AbortSignal): AsyncGenerator<{ event: string; data: string }> {
   while (!signal.aborted) {
     yield { event: 'tick', data: '0' }
     await sleep(tickMs)

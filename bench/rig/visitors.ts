@@ -12,7 +12,7 @@ const limitOfPageMs = 10_000
 const goingAway = 1001
 
 /** Resolves with the first page that shows `version`. */
-export async function untilAnswers (url: string, version: string): Promise<void> {
+export async function untilAnswers(url: string, version: string): Promise<void> {
   const end = performance.now() + limitMs
   for (;;) {
     const text = await page(url).catch(() => '')
@@ -41,18 +41,31 @@ export class Visitors {
   readonly #visits: ReadonlyArray<Promise<void>>
   readonly #kept = new Agent({ keepAlive: true })
 
-  constructor (private readonly url: string, each: number) {
-    this.#visits = Array.from({ length: each }, (_, index) => index).flatMap(() => [this.#ask(this.#kept), this.#ask(undefined), this.#talk()])
+  constructor(
+    private readonly url: string,
+    each: number
+  ) {
+    this.#visits = Array.from({ length: each }, (_, index) => index).flatMap(() => [
+      this.#ask(this.#kept),
+      this.#ask(undefined),
+      this.#talk()
+    ])
   }
 
-  async stop (): Promise<VisitorReport> {
+  async stop(): Promise<VisitorReport> {
     this.#isOver = true
     await Promise.all(this.#visits)
     this.#kept.destroy()
-    return { requests: this.#requests, failedRequests: this.#failedRequests, sockets: this.#sockets, failedSockets: this.#failedSockets, failures: this.#failures }
+    return {
+      requests: this.#requests,
+      failedRequests: this.#failedRequests,
+      sockets: this.#sockets,
+      failedSockets: this.#failedSockets,
+      failures: this.#failures
+    }
   }
 
-  async #ask (agent: Agent | undefined): Promise<void> {
+  async #ask(agent: Agent | undefined): Promise<void> {
     while (!this.#isOver) {
       this.#requests++
       await page(this.url, agent).catch((error: unknown) => {
@@ -64,7 +77,7 @@ export class Visitors {
   }
 
   /** Comes back when the server says that it is going away; any other end is a failure. */
-  async #talk (): Promise<void> {
+  async #talk(): Promise<void> {
     while (!this.#isOver) {
       this.#sockets++
       const socket = new WebSocket(`${this.url.replace(/^http/, 'ws')}echo`)
@@ -79,7 +92,7 @@ export class Visitors {
     }
   }
 
-  async #echo (socket: WebSocket, closed: Promise<[number]>): Promise<void> {
+  async #echo(socket: WebSocket, closed: Promise<[number]>): Promise<void> {
     const ended = closed.then(([code]) => {
       if (code !== goingAway && !this.#isOver) throw new Error(`a WebSocket was closed with ${code}`)
     })
@@ -95,16 +108,26 @@ export class Visitors {
   }
 }
 
-async function page (url: string, agent?: Agent): Promise<string> {
+async function page(url: string, agent?: Agent): Promise<string> {
   return await new Promise<string>((resolve, reject) => {
     const call = request(url, { agent: agent ?? false, timeout: limitOfPageMs }, response => {
       let text = ''
-      response.setEncoding('utf8').on('data', (part: string) => { text += part }).on('error', reject)
+      response
+        .setEncoding('utf8')
+        .on('data', (part: string) => {
+          text += part
+        })
+        .on('error', reject)
       response.on('end', () => {
         if (response.statusCode === 200) resolve(text)
         else reject(new Error(`${url} answered ${response.statusCode ?? 0}: ${text.slice(0, 200)}`))
       })
     })
-    call.on('error', reject).on('timeout', () => { call.destroy(new Error(`${url} did not answer`)) }).end()
+    call
+      .on('error', reject)
+      .on('timeout', () => {
+        call.destroy(new Error(`${url} did not answer`))
+      })
+      .end()
   })
 }
