@@ -16,8 +16,8 @@ COPY scripts scripts
 RUN node scripts/build.mjs && find dist -name '*.map' -exec rm {} +
 
 FROM ${BASE}
-# git fetches the sources of applications
-RUN command -v git >/dev/null || { apt-get update && apt-get install -y --no-install-recommends git ca-certificates && rm -rf /var/lib/apt/lists/*; }
+# git fetches the sources of applications, the others look into archives that are ADDed
+RUN { command -v git && command -v bzip2 && command -v xz && command -v zstd; } >/dev/null || { apt-get update && apt-get install -y --no-install-recommends git ca-certificates bzip2 xz-utils zstd && rm -rf /var/lib/apt/lists/*; }
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
@@ -31,5 +31,4 @@ USER node
 # where it listens is told by HOST, which may be a name
 HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://${process.env.HOST}:${process.env.PORT}/healthz`).then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# An expression that a stranger's text makes backtrack for ever goes on in linear time instead.
-CMD ["node", "--max-semi-space-size=4", "--no-allocation-site-pretenuring", "--enable-experimental-regexp-engine-on-excessive-backtracks", "dist/core/main.js"]
+CMD ["node", "--max-semi-space-size=4", "--no-allocation-site-pretenuring", "dist/core/main.js"]
