@@ -3,6 +3,7 @@ import type Docker from 'dockerode'
 import type { EngineClient } from '../engine-client.js'
 import { imageInstanceLabel } from '../labels.js'
 import { asReadable } from '../output-lines.js'
+import { lifeSeconds, removeTools, ToolLeftovers, toolsLabel } from './tool-leftovers.js'
 
 /** What became of a program: 126 and 127 when there is none of that name, as shells say it. */
 export interface Outcome {
@@ -21,12 +22,6 @@ export interface HostTools {
 const programFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc/alternatives']
 /** By which programs of the older kind take turns with dockerd. */
 const lockFile = '/run/xtables.lock'
-/** The container ends by itself when nobody ends it. */
-const lifeSeconds = 30
-/** It is started right after it was made. */
-const startSeconds = 2
-/** Tells the container and its image from steps of builds. */
-const toolsLabel = 'busbar-system=host-tools'
 /** More than any packet filter or routing table that a person could read. */
 const maxOutputBytes = 32 * 2 ** 20
 const missingSource = /bind source path does not exist: (\S+)/
@@ -42,7 +37,8 @@ export async function withHostTools<T>(
   instanceId: string,
   use: (tools: HostTools) => Promise<T>
 ): Promise<T> {
-  await removeLeftovers(engine, instanceId)
+  const leftovers = new ToolLeftovers(engine, instanceId)
+  const mayHaveLeft = await leftovers.remove()
   const image = await importEmptyImage(engine, instanceId)
   try {
     const container = await createContainer(engine, image)
@@ -52,13 +48,7 @@ export async function withHostTools<T>(
       })
       return await use(toolsIn(engine, container))
     } finally {
-      await engine.call(
-        'remove the container for the packet filter',
-        async docker => {
-          await docker.getContainer(container).remove({ force: true })
-        },
-        { absent: [404, 409] }
-      )
+      await removeTools(engine, container)
     }
   } finally {
     await engine.call(
@@ -68,26 +58,7 @@ export async function withHostTools<T>(
       },
       { absent: [404, 409] }
     )
-  }
-}
-
-/** What a platform that was killed has left: a container that never started ends neither by itself nor is it removed. */
-async function removeLeftovers(engine: EngineClient, instanceId: string): Promise<void> {
-  const label = [`${imageInstanceLabel}=${instanceId}`, toolsLabel]
-  const found = await engine.call(
-    'list containers',
-    async docker => await docker.listContainers({ all: true, filters: { label } })
-  )
-  for (const { Id: id, Created: created, State: state } of found) {
-    // Another process of this installation may be using one that is younger.
-    if (Date.now() / 1000 - created < (state === 'created' ? startSeconds : lifeSeconds)) continue
-    await engine.call(
-      'remove a container for the packet filter',
-      async docker => {
-        await docker.getContainer(id).remove({ force: true })
-      },
-      { absent: [404, 409] }
-    )
+    if (mayHaveLeft) await leftovers.removeLater()
   }
 }
 

@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { EngineClient } from '../engine-client.js'
+import { withHostTools } from '../host/host-tools.js'
+import { toolsLabel } from '../host/tool-leftovers.js'
+import { imageInstanceLabel } from '../labels.js'
+import { engineTest, startLab } from './lab.js'
+
+engineTest(
+  'what a platform killed a moment ago has left of its host tools is removed with the next ones',
+  async t => {
+    const { docker, instanceId } = startLab(t)
+    const [key = '', value = ''] = toolsLabel.split('=')
+    const label = [`${imageInstanceLabel}=${instanceId}`, toolsLabel]
+    const left = async () =>
+      (await docker.listContainers({ all: true, filters: { label } })).map(({ Id: id }) => id)
+    const { id } = await docker.createContainer({
+      Image: 'busybox:lab',
+      Labels: { [imageInstanceLabel]: instanceId, [key]: value }
+    })
+    t.teardown(
+      async () =>
+        await docker
+          .getContainer(id)
+          .remove({ force: true })
+          .catch(() => {})
+    )
+    const seen = await withHostTools(new EngineClient(name => process.env[name]), instanceId, async tools => {
+      t.ok((await left()).includes(id), 'another process may be about to start it')
+      return await tools.run(['echo', 'here'])
+    })
+    t.match(seen, { code: 0, output: 'here\n' })
+    await sleep(100)
+    t.same(await left(), [])
+  }
+)
