@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto'
-import type { Clock, JobSchedule, Log, Schedules, ScheduleTimes, Tx } from 'busbar/sdk'
+import {
+  type Clock,
+  isProblem,
+  type JobSchedule,
+  type Log,
+  type Schedules,
+  type ScheduleTimes,
+  type Tx
+} from 'busbar/sdk'
 import type { Signals } from '../database/listener.js'
-import { isConnectionError } from '../database/problems.js'
+import { errorCode } from '../database/problems.js'
 import { defaultTimeZone, nextTime, nextTimes } from '../declarations/recurrence.js'
 import type { Submission } from '../jobs/recorded-job.js'
 import { decideFiring } from './due.js'
@@ -136,7 +144,7 @@ export class Scheduler {
         at = first
       })
     } catch (error) {
-      if (passed === undefined || at === undefined || isConnectionError(error)) throw error
+      if (passed === undefined || at === undefined || !isOfTheJob(error)) throw error
       const { plugin, key, nextAt } = at
       const name = `${plugin} ${key}`
       if (passed.has(name)) throw error
@@ -205,6 +213,19 @@ export class Scheduler {
   async #tell(tx?: Tx): Promise<void> {
     await this.parts.signals.signal(changedTopic, '', tx)
   }
+}
+
+/** Data that does not fit, a constraint, a limit of a program: they fail the same way every time. */
+const lastingClasses = new Set(['22', '23', '54', 'GW'])
+
+/**
+ * Whether what keeps a job from being enqueued lies in the job, and not in the database: that one is away, out of
+ * connections or of room, gave up a statement or met a deadlock, and the next look enqueues what was due.
+ */
+function isOfTheJob(error: unknown): boolean {
+  if (isProblem(error)) return error.status < 500
+  const code = errorCode(error)
+  return code === undefined || lastingClasses.has(code.slice(0, 2))
 }
 
 /** The queue's library takes names of 128 characters at most, the plugin's included. */
