@@ -3,8 +3,13 @@ import { faultOf } from '../frames/fault.js'
 import { workerEntry } from '../threads/worker-entry.js'
 import { LoadError } from './definition.js'
 
-const timeLimitMs = 5_000
-const workerLimitMs = 30_000
+/** What the thread does, and how long it may. From `ready` on it is the plugin that takes the time, not a busy machine. */
+const stages = {
+  start: { ms: 30_000, what: 'its thread did not start' },
+  ready: { ms: 5_000, what: 'it did not finish loading' },
+  loaded: { ms: 20_000, what: 'its schemas were not compiled' }
+} as const
+export type RehearsalMessage = { readonly fault: string | null } | { readonly stage: 'ready' | 'loaded' }
 const memoryLimitMb = 128
 
 /**
@@ -26,16 +31,16 @@ export async function rehearse(id: string, file: string): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   try {
     const fault = await new Promise<string | null>(resolve => {
-      const limit = (ms: number): void => {
+      const enter = (stage: keyof typeof stages): void => {
+        const { ms, what } = stages[stage]
         clearTimeout(timer)
         timer = setTimeout(() => {
-          resolve(`it did not finish loading within ${timeLimitMs / 1000} s`)
+          resolve(`${what} within ${ms / 1000} s`)
         }, ms)
       }
-      limit(workerLimitMs)
-      port1.on('message', (message: { fault: string | null } | 'ready') => {
-        // From here on it is the plugin that takes the time, and not a busy machine that starts a thread.
-        if (message === 'ready') limit(timeLimitMs)
+      enter('start')
+      port1.on('message', (message: RehearsalMessage) => {
+        if ('stage' in message) enter(message.stage)
         else resolve(message.fault)
       })
       worker.on('error', (error: unknown) => {

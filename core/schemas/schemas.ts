@@ -17,21 +17,23 @@ const options = {
   addUsedSchema: false
 } as const
 
+type SchemaUse = 'body' | 'text'
+
 /** Bodies are taken as they are; path parameters and queries arrive as text and are coerced. */
-const bodies = addFormats(new Ajv({ ...options, coerceTypes: false }))
-const texts = addFormats(new Ajv({ ...options, coerceTypes: true }))
-for (const ajv of [bodies, texts]) ajv.addVocabulary(['x-required', 'x-unit'])
+const compilers: Readonly<Record<SchemaUse, Ajv>> = { body: compiler(false), text: compiler(true) }
+
+function compiler(coerceTypes: boolean): Ajv {
+  return addFormats(new Ajv({ ...options, coerceTypes })).addVocabulary(['x-required', 'x-unit'])
+}
 
 // Schemas are module constants, so identity is the key: a reload finds what was compiled before.
 const compiled = new WeakMap<object, ValidateFunction>()
-
-type SchemaUse = 'body' | 'text'
 
 /** The validator of a schema, compiled when it is first used. */
 export function validatorOf(schema: object, use: SchemaUse): ValidateFunction {
   const known = compiled.get(schema)
   if (known !== undefined) return known
-  const fresh = (use === 'body' ? bodies : texts).compile(schema)
+  const fresh = compilers[use].compile(schema)
   compiled.set(schema, fresh)
   return fresh
 }
@@ -45,21 +47,23 @@ export function checkSchema(schema: unknown): string | null {
   } catch (error) {
     return `it cannot be written as JSON: ${error instanceof Error ? error.message : String(error)}`
   }
-  return bodies.validateSchema(schema) === true ? null : bodies.errorsText(bodies.errors)
+  const { body } = compilers
+  return body.validateSchema(schema) === true ? null : body.errorsText(body.errors)
 }
 
 /**
- * What keeps a schema from being used: an unknown keyword or format, a pattern that is none, a reference to nowhere. By
- * compilers of its own, as what they make is never used; null when nothing does.
+ * What keeps a schema from being used: an unknown keyword or format, a pattern that is none, a reference to nowhere;
+ * null when nothing does. What it compiles is not kept.
  */
 export function compileFault(schema: object, use: SchemaUse): string | null {
+  const compiler = compilers[use]
   try {
-    const ajv = addFormats(new Ajv({ ...options, coerceTypes: use === 'text' }))
-    ajv.addVocabulary(['x-required', 'x-unit'])
-    ajv.compile(schema)
+    compiler.compile(schema)
     return null
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
+  } finally {
+    compiler.removeSchema(schema)
   }
 }
 
