@@ -30,13 +30,17 @@ export class OwnerTurnStore {
     return rows.length === 1
   }
 
-  /** How many others are under way in projects of the same owner. */
-  async countBeside(id: string, tx: Tx): Promise<number> {
+  /** How many others of the same owner's projects come first: under way, or asked for earlier and waiting. */
+  async countBefore(id: string, tx: Tx): Promise<number> {
     const [row] = await this.db.sql<{ total: number }>(
       `
-      select cast(count(*) as int) as total from $schema.deployment d join projects.project p on p.id = d.project_id
-      where d.id <> :id and ${isUnderWay} and p.user_id = (
-        select own.user_id from $schema.deployment o join projects.project own on own.id = o.project_id where o.id = :id)`,
+      with mine as (
+        select o.id, o.started_at, own.user_id
+        from $schema.deployment o join projects.project own on own.id = o.project_id where o.id = :id)
+      select cast(count(*) as int) as total
+      from mine join projects.project p on p.user_id = mine.user_id join $schema.deployment d on d.project_id = p.id
+      where d.id <> mine.id
+        and ((${isUnderWay}) or (${waits} and (d.started_at, d.id) < (mine.started_at, mine.id)))`,
       { id },
       tx
     )

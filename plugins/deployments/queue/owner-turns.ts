@@ -32,7 +32,7 @@ export class OwnerTurns {
     return await db.transaction(async tx => {
       await turns.lock(tx)
       if (await turns.hasTurn(deploymentId, tx)) return true
-      if ((await turns.countBeside(deploymentId, tx)) >= mostOfOneOwner) {
+      if ((await turns.countBefore(deploymentId, tx)) >= mostOfOneOwner) {
         await turns.note(deploymentId, reasonOfOwner, tx)
         return false
       }

@@ -60,12 +60,12 @@ test('builds that wait hold no turn of their owner, and none begins beyond them'
   const state = async (id: string) =>
     await database.transaction(async tx => ({
       has: await turns.hasTurn(id, tx),
-      beside: await turns.countBeside(id, tx)
+      before: await turns.countBefore(id, tx)
     }))
 
   const waiting = await add('pending', { waits: true })
   for (let count = 0; count < 5; count++) await add('pending', { begun: true, queued: true, waits: true })
-  t.same(await state(waiting), { has: false, beside: 0 }, 'builds that wait are not under way')
+  t.same(await state(waiting), { has: false, before: 0 }, 'builds that wait are not under way')
   t.same(
     (await turns.due(6)).map(({ id }) => id),
     [waiting]
@@ -74,7 +74,7 @@ test('builds that wait hold no turn of their owner, and none begins beyond them'
   const older = await add('pending', { queued: true, waits: true })
   t.same(
     await state(older),
-    { has: true, beside: 0 },
+    { has: true, before: 1 },
     'one that an earlier release has put into the queue of builds'
   )
   t.same(
@@ -90,10 +90,18 @@ test('builds that wait hold no turn of their owner, and none begins beyond them'
   await add('building', { begun: true, queued: true, admitted: true })
   await add('deploying', { begun: true })
   await add('deploying', { begun: true })
-  t.same(await state(waiting), { has: false, beside: 4 })
+  t.same(await state(waiting), { has: false, before: 4 })
   t.same(await rooms(), [true, true, false, false, false, false], 'as many as the owner may have under way')
   await add('deploying', { begun: true })
   await add('deploying', { begun: true })
   t.same(await turns.due(6), [])
   t.same(await rooms(), [false, false, false, false, false, false])
+
+  const later = await add('pending', {})
+  t.same(
+    await state(later),
+    { has: false, before: 7 },
+    'one that waits and was asked for earlier comes before it'
+  )
+  t.same(await state(waiting), { has: false, before: 6 })
 })
