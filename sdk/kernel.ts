@@ -77,12 +77,15 @@ export interface Secrets {
   seal(plaintext: string, place: SecretPlace): string
   open(sealed: string, place: SecretPlace): string
   /**
-   * Makes every log line, error and event leave out these values (and their base64 and URL-encoded
-   * forms) until the returned function is called.
+   * Makes every log line, event and cleaned text leave out these values (and their base64 and URL-encoded
+   * forms) until the returned function is called. For secrets of the installation: what a tenant has chosen, such as
+   * "success", would be taken out of what others read, and goes into a `scope()`.
    */
   redact(values: readonly string[]): () => void
-  /** A copy of `text` with all values that are now being redacted replaced by `[REDACTED]`. */
+  /** A copy of `text` with all values that `redact` hides now replaced by `[REDACTED]`. */
   clean(text: string): string
+  /** For the secrets of one tenant. */
+  scope(): SecretScope
   /**
    * A code that proves that this plugin of this installation wrote `text`: for what is kept where others can write
    * too. `<key id>.<HMAC-SHA256 as base64url>`, the same for the same text until the key of the installation changes.
@@ -91,6 +94,18 @@ export interface Secrets {
   sign(text: string): string
   /** Whether `code` is from `sign(text)`, by any key that the installation still has. False for whatever else it may be. */
   verify(text: string, code: string): boolean
+}
+/**
+ * Values that are left out of the platform's log, and of the texts that are cleaned here. Other texts and events do not
+ * change: clean here what is written or published for the one whose secrets they are.
+ */
+export interface SecretScope {
+  /** Hides these values too, in the same forms as `Secrets.redact`. */
+  redact(values: readonly string[]): void
+  /** A copy of `text` with these values, and all that `Secrets.redact` hides, replaced by `[REDACTED]`. */
+  clean(text: string): string
+  /** Hides none of them any more. */
+  release(): void
 }
 export interface SecretPlace {
   readonly table: string

@@ -32,7 +32,7 @@ export function createLog({
 }: LogOptions): Log {
   const sink = destination ?? gatheredOutput()
   const write = (line: string): unknown => {
-    const clean = redactor.cleanJson(line, ownMembers)
+    const clean = redactor.cleanLogLine(line, ownMembers)
     return sink.write(format === 'json' ? clean : consoleLine(clean, isColored))
   }
   return pino(

@@ -1,91 +1,86 @@
+import type { SecretScope } from 'busbar/sdk'
 import { credentialSpans, mayHoldCredential } from './credential-shapes.js'
-import { longestNeedle, NeedleSet, type Span } from './needle-set.js'
-import { PieceSet } from './piece-set.js'
-import { formsOfAll } from './secret-forms.js'
+import type { Span } from './needle-set.js'
+import { SecretSet } from './secret-set.js'
 
 const redacted = '[REDACTED]'
 
 export type Redactor = ReturnType<typeof createRedactor>
 
-type Search = (text: string, from: number) => Span | undefined
-
-/** The set of secret values that no output may show, and the one place that takes them out. */
+/**
+ * The secret values that no output may show, and the one place that takes them out. Those of the installation are taken
+ * out everywhere; those of a scope from what is cleaned in that scope, and from the log, which only operators read.
+ */
 export function createRedactor() {
-  const groups = new Set<{ readonly needles: () => NeedleSet }>()
-  const pieces = new PieceSet()
+  const shared = new SecretSet()
+  const scopes = new Set<SecretSet>()
 
-  /** Each addition hides its values by itself until the function it returned was called: what others add and take back costs it nothing. */
-  function add(values: readonly string[]): () => void {
-    const forms = [...new Set(formsOfAll(values))]
-    const short = forms.filter(({ length }) => length <= longestNeedle)
-    const long = forms.filter(({ length }) => length > longestNeedle)
-    let compiled: NeedleSet | undefined
-    const group = { needles: () => (compiled ??= new NeedleSet(short)) }
-    if (short.length > 0) groups.add(group)
-    for (const needle of long) pieces.add(needle)
-    return () => {
-      groups.delete(group)
-      for (const needle of long.splice(0)) pieces.remove(needle)
-    }
-  }
+  const clean = (text: string, sets: readonly SecretSet[] = [shared]): string =>
+    isClean(text, sets) ? text : mask(text, secretSpans(text, sets))
 
-  function* finds(find: Search, text: string): Generator<Span> {
-    for (let match = find(text, 0); match !== undefined; match = find(text, match.start + 1)) yield match
-  }
-
-  const searches = (): Search[] => [
-    (text, from) => pieces.find(text, from),
-    ...[...groups].map(
-      ({ needles }): Search =>
-        (text, from) =>
-          needles().find(text, from)
-    )
-  ]
-
-  /** Overlapping and touching finds are one, so that no part of the second shows. */
-  function secretSpans(text: string): Span[] {
-    const found = credentialSpans(text)
-    for (const search of searches()) found.push(...finds(search, text))
-    found.sort((a, b) => a.start - b.start)
-    const merged: Span[] = []
-    for (const span of found) {
-      const last = merged.at(-1)
-      if (last === undefined || span.start > last.end) merged.push(span)
-      else merged[merged.length - 1] = { start: last.start, end: Math.max(last.end, span.end) }
-    }
-    return merged
-  }
-
-  function isClean(text: string): boolean {
-    if (mayHoldCredential(text) || pieces.find(text) !== undefined) return false
-    for (const { needles } of groups) if (needles().find(text) !== undefined) return false
-    return true
-  }
-
-  const clean = (text: string): string => (isClean(text) ? text : mask(text, secretSpans(text)))
-
-  function cleanValue(value: unknown, keep: readonly string[] = []): unknown {
-    if (typeof value === 'string') return clean(value)
-    if (Array.isArray(value)) return value.map(item => cleanValue(item))
+  function cleanValue(value: unknown, sets: readonly SecretSet[], keep: readonly string[] = []): unknown {
+    if (typeof value === 'string') return clean(value, sets)
+    if (Array.isArray(value)) return value.map(item => cleanValue(item, sets))
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(
       Object.entries(value).map(([key, item]) =>
-        keep.includes(key) ? [key, item] : [clean(key), cleanValue(item)]
+        keep.includes(key) ? [key, item] : [clean(key, sets), cleanValue(item, sets)]
       )
     )
   }
 
-  /**
-   * The same inside the strings and keys of a JSON text, which stays valid; numbers are left alone, and
-   * so are the top-level members named in `keep`.
-   */
-  function cleanJson(json: string, keep?: readonly string[]): string {
+  function cleanWithin(json: string, sets: readonly SecretSet[], keep?: readonly string[]): string {
     // A backslash may hide a secret from the search in the encoded text.
-    const mayHide = (groups.size > 0 || !pieces.isEmpty) && json.includes('\\')
-    return !mayHide && isClean(json) ? json : JSON.stringify(cleanValue(JSON.parse(json), keep))
+    const mayHide = sets.some(({ isEmpty }) => !isEmpty) && json.includes('\\')
+    return !mayHide && isClean(json, sets) ? json : JSON.stringify(cleanValue(JSON.parse(json), sets, keep))
   }
 
-  return { add, clean, cleanJson }
+  return {
+    /** Hidden until the function that it returns was called, whatever others add and take back meanwhile. */
+    add: (values: readonly string[]): (() => void) => shared.add(values),
+    clean: (text: string): string => clean(text),
+    /**
+     * The same inside the strings and keys of a JSON text, which stays valid; numbers are left alone, and
+     * so are the top-level members named in `keep`.
+     */
+    cleanJson: (json: string, keep?: readonly string[]): string => cleanWithin(json, [shared], keep),
+    /** The same, of the secrets of every scope too. */
+    cleanLogLine: (json: string, keep?: readonly string[]): string =>
+      cleanWithin(json, [shared, ...scopes], keep),
+    /** See `Secrets.scope`. */
+    scope(): SecretScope {
+      const own = new SecretSet()
+      return {
+        redact(values) {
+          own.add(values)
+          scopes.add(own)
+        },
+        clean: text => clean(text, [shared, own]),
+        release() {
+          own.clear()
+          scopes.delete(own)
+        }
+      }
+    }
+  }
+}
+
+function isClean(text: string, sets: readonly SecretSet[]): boolean {
+  return !mayHoldCredential(text) && !sets.some(set => set.isIn(text))
+}
+
+/** Overlapping and touching finds are one, so that no part of the second shows. */
+function secretSpans(text: string, sets: readonly SecretSet[]): Span[] {
+  const found = credentialSpans(text)
+  for (const set of sets) for (const span of set.spans(text)) found.push(span)
+  found.sort((a, b) => a.start - b.start)
+  const merged: Span[] = []
+  for (const span of found) {
+    const last = merged.at(-1)
+    if (last === undefined || span.start > last.end) merged.push(span)
+    else merged[merged.length - 1] = { start: last.start, end: Math.max(last.end, span.end) }
+  }
+  return merged
 }
 
 function mask(text: string, spans: readonly Span[]): string {

@@ -1,4 +1,5 @@
 import type { Clock } from 'busbar/sdk'
+import semver from 'semver'
 import { sdkVersion } from '../release.js'
 import { type Discovered, discover, type PluginRoot } from './discovery.js'
 import { dependentsOf, type Graph, resolveGraph } from './graph.js'
@@ -169,6 +170,21 @@ export class PluginCatalog {
     const problem =
       this.#graph.problems.get(entry.id) ?? (entry.loaded === undefined ? null : this.missing(entry))
     return problem === null ? null : ['blocked', problem]
+  }
+
+  /** Those that run and may use this plugin, but not its version: with it on they could not. */
+  unfitFor(entry: PluginEntry): string[] {
+    const { id } = entry
+    const version = offeredManifest(entry)?.version
+    return [...this.entries.values()].flatMap(user => {
+      const range = manifestOf(user)?.optional[id]
+      return user.run === undefined ||
+        version === undefined ||
+        range === undefined ||
+        semver.satisfies(version, range)
+        ? []
+        : [`"${user.id}", which uses it in ${range} (this is ${version})`]
+    })
   }
 
   #nodes(): Manifest[] {

@@ -14,6 +14,11 @@ export const pluginProblems = problemTable({
     'the plugin "{id}" is needed by {dependents}; send "cascade": true to turn those off too, or "force": true to let them wait for it'
   ],
   dependencies: [409, 'E_PLUGIN_BLOCKED', 'the plugin "{id}" cannot run: {reason}'],
+  unfit: [
+    409,
+    'E_PLUGIN_UNFIT',
+    'turning on "{id}" would stop {users}: install a version that fits, or turn those off first'
+  ],
   failed: [409, 'E_PLUGIN_FAILED', 'the plugin "{id}" did not start: {reason}'],
   notRunning: [409, 'E_PLUGIN_OFF', 'the plugin "{id}" is off; enable it instead'],
   reloadFailed: [

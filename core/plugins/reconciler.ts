@@ -123,6 +123,8 @@ export class Reconciler {
     return await this.#change('', async () => {
       await this.catalog.discover()
       const found = this.catalog.known(id)
+      const unfit = found.run === undefined ? this.catalog.unfitFor(found) : []
+      if (unfit.length > 0) throw pluginProblems.unfit({ id, users: unfit.join(', ') })
       await this.catalog.choose([id], {
         desired: 'on',
         grants: manifestOf(found)?.grants ?? [],

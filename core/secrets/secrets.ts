@@ -10,6 +10,7 @@ export function secretsFor(keyring: Keyring, redactor: Redactor, pluginId: strin
     open: (sealed, place) => keyring.open(sealed, placeText(pluginId, place)),
     redact: values => redactor.add(values),
     clean: text => redactor.clean(text),
+    scope: () => redactor.scope(),
     sign: text => keyring.sign(text, pluginId),
     verify: (text, code) => keyring.verify(text, code, pluginId)
   }

@@ -15,7 +15,7 @@ import type { CacheClearings } from './cache/cache-clearings.js'
 import type { LatestBuilds } from './cache/latest-builds.js'
 import { openRoot } from './context/source-tree.js'
 import type { Workspaces } from './context/workspace.js'
-import type { GitSource } from './git/git-source.js'
+import type { GitContext, GitSource } from './git/git-source.js'
 import { credentialsFor, parseRepository } from './git/repository-address.js'
 import { problems } from './problems.js'
 import { type ImageNames, imageTag } from './registry/image-names.js'
@@ -28,7 +28,7 @@ interface PreparationDependencies {
   readonly builders: Contributions<Builder>
   readonly git: GitSource
   readonly workspaces: Workspaces
-  readonly secrets: Pick<Secrets, 'redact' | 'clean'>
+  readonly secrets: Pick<Secrets, 'scope'>
   readonly clock: Clock
   readonly clearings: CacheClearings
   readonly latest: LatestBuilds
@@ -47,8 +47,10 @@ export class SourceToImage implements ImagePreparation {
 
   async prepare(request: ImageRequest, context: PreparationContext): Promise<PreparedImage> {
     const { secrets } = this.dependencies
-    const forget = secrets.redact(secretsOf(request))
-    const log = (line: BuildLogLine): void => context.log({ ...line, msg: secrets.clean(line.msg) })
+    const hidden = secrets.scope()
+    hidden.redact(secretsOf(request))
+    const { clean } = hidden
+    const log = (line: BuildLogLine): void => context.log({ ...line, msg: clean(line.msg) })
     try {
       context.signal.throwIfAborted()
       const { source } = request
@@ -59,10 +61,10 @@ export class SourceToImage implements ImagePreparation {
           )
         : await this.#build(
             { ...request, source },
-            { ...context, log, onCommit: async commit => await context.onCommit(commit) }
+            { ...context, log, clean, onCommit: async commit => await context.onCommit(commit) }
           )
     } finally {
-      forget()
+      hidden.release()
     }
   }
 
@@ -75,7 +77,7 @@ export class SourceToImage implements ImagePreparation {
     )
   }
 
-  async #build(request: GitRequest, context: PreparationContext): Promise<PreparedImage> {
+  async #build(request: GitRequest, context: PreparationContext & GitContext): Promise<PreparedImage> {
     const { git, workspaces, clock, clearings, latest, names, buildMinutes } = this.dependencies
     const builder = this.#builderFor(request.buildType)
     return await workspaces.with(request.deploymentId, async folder => {

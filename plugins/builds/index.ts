@@ -78,7 +78,6 @@ export default definePlugin({
       exec,
       clock,
       ...hosts,
-      clean: text => secrets.clean(text),
       limits: gitLimits
     })
     const limits = buildLimits(config)

@@ -83,6 +83,35 @@ test('a value added twice stays hidden until both have let go', async t => {
   t.equal(redactor.clean('hunter22'), 'hunter22')
 })
 
+test('what one scope hides is left in the texts of another, and in no line of the log', async t => {
+  const redactor = createRedactor()
+  const mine = redactor.scope()
+  const other = redactor.scope()
+  const shared = redactor.add(['of-the-installation'])
+  mine.redact(['success', 'k'.repeat(200)])
+  mine.redact(['running'])
+  other.redact(['hunter22'])
+  const text = `success running hunter22 of-the-installation ${'k'.repeat(200)}`
+  t.equal(mine.clean(text), '[REDACTED] [REDACTED] hunter22 [REDACTED] [REDACTED]')
+  t.equal(other.clean(text), `success running [REDACTED] [REDACTED] ${'k'.repeat(200)}`)
+  t.equal(redactor.clean(text), text.replace('of-the-installation', '[REDACTED]'))
+  const line = (value: string): string => JSON.stringify({ level: 'info', msg: value })
+  t.equal(redactor.cleanJson(line(text)), line(redactor.clean(text)))
+  t.equal(
+    redactor.cleanLogLine(line(text), ['level']),
+    line('[REDACTED] [REDACTED] [REDACTED] [REDACTED] [REDACTED]')
+  )
+  mine.release()
+  t.equal(mine.clean('success running'), 'success running')
+  t.equal(
+    redactor.cleanLogLine(line(text)),
+    line(text.replace('hunter22 of-the-installation', '[REDACTED] [REDACTED]'))
+  )
+  shared()
+  other.release()
+  t.equal(redactor.cleanLogLine(line(text)), line(text))
+})
+
 test('known credentials are masked though nobody declared them', async t => {
   const redactor = createRedactor()
   const cases = [

@@ -107,6 +107,20 @@ test('what is wrong with a third-party plugin', async t => {
     await write('used', '', { manifest: { requires: { user: '*' } } })
     t.match(await change('good', 'reload'), { status: 200 })
     t.match((await admin.get('/api/plugins/user')).body, { state: 'running' })
+    await write('used', '')
+    t.match(await change('used', 'enable'), {
+      status: 409,
+      body: {
+        code: 'E_PLUGIN_UNFIT',
+        error: /would stop "user", which uses it in \^2\.0\.0 \(this is 1\.0\.0\)/
+      }
+    })
+    t.match(
+      (await admin.get('/api/plugins')).body.items.find((item: any) => item.id === 'used'),
+      {
+        state: 'installed'
+      }
+    )
     await write('used', '', { manifest: { version: '2.0.0', requires: { user: '*' } } })
     t.match(await change('used', 'enable'), { status: 200, body: { state: 'running' } })
     t.match((await admin.get('/api/plugins/user')).body, { state: 'running' })

@@ -45,7 +45,9 @@ const neighbours = () => {
 
 test('applications over HTTP', async t => {
   const { said, plugin } = neighbours()
-  const k = await createTestKernel({ inline: [plugin] })
+  // No engine answers: one that did would find that what was "deployed" here has no container.
+  const environment = { DOCKER_HOST: 'unix:///nowhere/docker.sock' }
+  const k = await createTestKernel({ inline: [plugin], environment })
   t.teardown(() => k.close())
   const admin = await k.as.session()
   const ann = await k.as.session('ann')

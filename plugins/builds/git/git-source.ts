@@ -28,9 +28,12 @@ import {
 interface GitSourceDependencies extends HostRules {
   readonly exec: Exec
   readonly clock: Clock
-  /** Takes secrets out of what git says. */
-  readonly clean: (text: string) => string
   readonly limits: GitLimits
+}
+
+export interface GitContext extends BuildContext {
+  /** Takes secrets out of what git says. */
+  clean(text: string): string
 }
 
 export interface CloneRequest {
@@ -62,7 +65,7 @@ export class GitSource {
   constructor(private readonly dependencies: GitSourceDependencies) {}
 
   /** The tree is in `directory` then, without `.git`. */
-  async clone(request: CloneRequest, context: BuildContext): Promise<Commit> {
+  async clone(request: CloneRequest, context: GitContext): Promise<Commit> {
     const address = parseRepository(request.repo)
     if (request.branch !== null && request.branch !== '') checkBranch(request.branch)
     if (request.commit !== undefined) checkCommit(request.commit)
@@ -105,7 +108,7 @@ class Clone {
   constructor(
     private readonly dependencies: GitSourceDependencies,
     private readonly request: CloneRequest,
-    private readonly context: BuildContext
+    private readonly context: GitContext
   ) {
     this.#repo = parseRepository(request.repo).url
     this.#signal = AbortSignal.any([context.signal, this.#over.signal])
@@ -179,7 +182,7 @@ class Clone {
   }
 
   async #runFetch(connection: Connection, args: readonly string[]): Promise<string | undefined> {
-    const { exec, clean, limits } = this.dependencies
+    const { exec, limits } = this.dependencies
     const result = await runGit(
       exec,
       ['fetch', '--no-tags', '--no-recurse-submodules', '--progress', ...args],
@@ -198,7 +201,7 @@ class Clone {
     if (result.exitCode === 0) return undefined
     if (result.timedOut)
       throw problems.timeout({ repo: this.#repo, minutes: Math.ceil(limits.fetchMs / 60_000) })
-    return clean(result.stderr)
+    return this.context.clean(result.stderr)
   }
 
   #remoteLine(msg: string): void {

@@ -10,7 +10,7 @@ import { startGitServer } from '../../../test/lab/git-server.js'
 import type { GitLimits } from '../git/git-command.js'
 import { type CloneRequest, GitSource } from '../git/git-source.js'
 import { parseHostPolicy } from '../network/host-policy.js'
-import { folder, gitServer, processes, clock as realClock, recorder, redactor } from './kit.js'
+import { folder, gitServer, processes, clock as realClock, recorder } from './kit.js'
 
 interface Setup {
   readonly policy?: string
@@ -34,7 +34,6 @@ async function setUp(
     clock,
     lookup,
     limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60, ...limits },
-    clean: text => redactor.clean(text),
     hostPolicy: () => parseHostPolicy(policy, false)
   })
   const root = await folder(t)

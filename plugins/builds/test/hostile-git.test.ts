@@ -7,7 +7,7 @@ import { startGitServer } from '../../../test/lab/git-server.js'
 import type { GitLimits } from '../git/git-command.js'
 import { GitSource } from '../git/git-source.js'
 import { parseHostPolicy } from '../network/host-policy.js'
-import { clock, folder, gitServer, processes, rawRepository, recorder, redactor } from './kit.js'
+import { clock, folder, gitServer, processes, rawRepository, recorder } from './kit.js'
 
 async function setUp(t: Test, limits: Partial<GitLimits> = {}) {
   const root = await folder(t)
@@ -16,7 +16,6 @@ async function setUp(t: Test, limits: Partial<GitLimits> = {}) {
     exec: processes(t),
     clock,
     lookup: async () => [],
-    clean: text => redactor.clean(text),
     hostPolicy: () => parseHostPolicy('allow', false),
     limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60, ...limits }
   })

@@ -8,7 +8,8 @@ import { systemClock } from '../../../core/clock/clock.js'
 import { createExec } from '../../../core/exec/exec.js'
 import { createRedactor } from '../../../core/log/redactor.js'
 import { type GitServer, type GitServerOptions, startGitServer } from '../../../test/lab/git-server.js'
-import type { BuildContext, BuildLogLine } from '../api.js'
+import type { BuildLogLine } from '../api.js'
+import type { GitContext } from '../git/git-source.js'
 
 export const clock = systemClock()
 export const log = pino({ level: 'silent' })
@@ -27,6 +28,7 @@ export function processes(t: Test) {
 }
 
 export const redactor = createRedactor()
+const hidden = redactor.scope()
 
 export async function gitServer(t: Test, options: Omit<GitServerOptions, 'root'> = {}): Promise<GitServer> {
   const server = await startGitServer({ root: join(await folder(t), 'repositories'), ...options })
@@ -37,11 +39,12 @@ export async function gitServer(t: Test, options: Omit<GitServerOptions, 'root'>
 /** A build context that keeps its log. */
 export function recorder(
   signal: AbortSignal = new AbortController().signal
-): BuildContext & { readonly lines: BuildLogLine[]; text(): string } {
+): GitContext & { readonly lines: BuildLogLine[]; text(): string } {
   const lines: BuildLogLine[] = []
   return {
     lines,
     signal,
+    clean: hidden.clean,
     log: line => {
       lines.push(line)
     },

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import type { Clock, Contributions, Secrets } from 'busbar/sdk'
+import type { Clock, Contributions } from 'busbar/sdk'
 import type { Test } from 'tap'
 import { startLab } from '../../runtime-docker/test/lab.js'
 import type { Builder, Commit, ImageRequest } from '../api.js'
@@ -45,14 +45,9 @@ export async function setUp(t: Test, changes: Setup = {}) {
   const lab = startLab(t)
   const directory = await folder(t)
   const workspaces = new Workspaces({ directory: async () => directory }, log)
-  const secrets: Pick<Secrets, 'redact' | 'clean'> = {
-    redact: values => redactor.add(values),
-    clean: text => redactor.clean(text)
-  }
   const git = new GitSource({
     exec: processes(t),
     clock,
-    clean: secrets.clean,
     hostPolicy: () => parseHostPolicy('allow', true),
     lookup: async () => [{ address: '127.0.0.1', family: 4 }],
     limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60, ...changes.limits }
@@ -76,7 +71,7 @@ export async function setUp(t: Test, changes: Setup = {}) {
     ),
     git,
     workspaces,
-    secrets,
+    secrets: redactor,
     clock: changes.clock ?? clock,
     clearings: changes.clearings ?? neverCleared,
     latest: { find: async () => undefined, save: async () => {} },

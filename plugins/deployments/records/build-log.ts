@@ -1,5 +1,5 @@
 import type { BuildLogLine } from 'busbar/api/builds'
-import type { Bus, Clock, Log, Secrets } from 'busbar/sdk'
+import type { Bus, Clock, Log, SecretScope } from 'busbar/sdk'
 import type { DeploymentLogStore, LogChunk } from './deployment-log-store.js'
 
 /** A build log keeps this much of its beginning, and as much of its end. */
@@ -23,7 +23,8 @@ export interface LogEntry {
 interface BuildLogParts {
   readonly store: DeploymentLogStore
   readonly bus: Bus
-  readonly secrets: Secrets
+  /** The secrets of whoever reads it. */
+  readonly secrets: Pick<SecretScope, 'clean'>
   readonly clock: Clock
   readonly log: Log
 }

@@ -153,14 +153,16 @@ export class RolloutEngine {
   }
 
   #open(deployment: DeploymentRow, signal: AbortSignal, prepared: Partial<Rollout>): Rollout {
-    const buildLog = openBuildLog(deployment.id, { ...this.#parts, store: this.#parts.logs })
+    const secrets = this.#parts.secrets.scope()
+    const buildLog = openBuildLog(deployment.id, { ...this.#parts, secrets, store: this.#parts.logs })
     if (deployment.status === 'deploying') buildLog.endChannel()
-    return { deployment, buildLog, signal, releases: [], ...prepared }
+    return { deployment, buildLog, secrets, signal, releases: [], ...prepared }
   }
 
   /** The log is written before its secrets may be shown again. */
-  async #close({ buildLog, releases }: Rollout): Promise<void> {
+  async #close({ buildLog, secrets, releases }: Rollout): Promise<void> {
     await buildLog.close()
+    secrets.release()
     for (const release of releases) release()
   }
 
@@ -224,8 +226,8 @@ export class RolloutEngine {
     failure: DeployFailure,
     signal: AbortSignal
   ): Promise<void> {
-    const { records, secrets, jobs, log, clock } = this.#parts
-    const { deployment, buildLog } = rollout
+    const { records, jobs, log, clock } = this.#parts
+    const { deployment, buildLog, secrets } = rollout
     // What an application has said is quoted, and PostgreSQL cannot hold NUL.
     const clean = (text: string): string => secrets.clean(text).replaceAll('\0', '\u{fffd}')
     let isTakenBack = true

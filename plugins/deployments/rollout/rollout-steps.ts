@@ -23,7 +23,7 @@ const evidenceLines = 40
 
 /** What a deployment does, in order. `record` makes it a success; what comes after it cleans up. */
 export function rolloutSteps(tools: RolloutTools): readonly RolloutStep[] {
-  const { registry, variables, runtime, gates, parts, records, store, db, clock, jobs, secrets } = tools
+  const { registry, variables, runtime, gates, parts, records, store, db, clock, jobs } = tools
 
   const load: RolloutStep = {
     name: 'load',
@@ -43,7 +43,7 @@ export function rolloutSteps(tools: RolloutTools): readonly RolloutStep[] {
       rollout.application = application
       rollout.variables = await variables.merged(projectId, applicationId)
       const hidden = rollout.variables.filter(({ isSecret }) => isSecret).map(({ value }) => value)
-      rollout.releases.push(secrets.redact([...hidden, ...secretsOf(application.source)]))
+      rollout.secrets.redact([...hidden, ...secretsOf(application.source)])
     }
   }
 

@@ -3,7 +3,7 @@ import type { ImagePreparation, PreparedImage } from 'busbar/api/builds'
 import type { DirectAddresses, SwitchProof } from 'busbar/api/direct'
 import type { EnvironmentVariables, Variable } from 'busbar/api/environment'
 import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
-import type { Clock, Contributions, Database, Jobs, Log, Secrets } from 'busbar/sdk'
+import type { Clock, Contributions, Database, Jobs, Log, SecretScope, Secrets } from 'busbar/sdk'
 import type { ContainerPartsSource, DeployGate, RolloutHook, RolloutStepName } from '../api.js'
 import type { BuildQueue } from '../queue/build-queue.js'
 import type { OwnerTurns } from '../queue/owner-turns.js'
@@ -39,6 +39,8 @@ export interface Rollout {
   readonly deployment: DeploymentRow
   readonly buildLog: BuildLog
   readonly signal: AbortSignal
+  /** What its texts do not show. */
+  readonly secrets: SecretScope
   /** Everything that must be let go of when it ends, whatever its end. */
   readonly releases: Array<() => void>
 

@@ -40,6 +40,38 @@ test('what is done to an application while it is being deployed', async t => {
     t.equal(await served(), 'one')
   })
 
+  await t.test('the words that one project hides are left in the logs and events of another', async t => {
+    const other = await lab.otherProject('other', sample('theirs'))
+    const hide = async (values: readonly string[]) =>
+      await admin.put(`${web.path}/env`, {
+        vars: values.map((value, index) => ({ key: `HIDDEN_${index}`, value, is_secret: true }))
+      })
+    t.equal((await hide(['Cloning', 'success', 'info', 'Healthy'])).status, 200)
+    await web.push(sample('never', 'silent'))
+    const { id } = await web.deploy()
+    const isProven = async (): Promise<boolean> =>
+      (await admin.get(`${web.path}/deployments/${id}`)).body.status === 'deploying'
+    await until(isProven, 'it waits for its health', 60_000)
+    const socket = await lab.k.socket(admin)
+    const { id: otherId } = await other.deploy()
+    const channel = `build-logs:${otherId}`
+    socket.subscribe(channel)
+    const ended = await other.ended(otherId)
+    t.match(ended, { status: 'success', build_logs: /Cloning .*[\s\S]*Healthy: / })
+    t.notMatch(ended.build_logs, /REDACTED/)
+    const frames = socket.frames.filter(frame => frame.channel === channel)
+    t.ok(frames.length > 0)
+    t.notMatch(JSON.stringify(frames), /REDACTED/)
+    await socket.close()
+    const { body } = await admin.get(`${web.path}/deployments/${id}`)
+    t.match(body.build_logs, /\[REDACTED\] http/, 'its own log hides them')
+    t.notMatch(body.build_logs, /Cloning/)
+    t.equal((await admin.post(`${web.path}/deployments/${id}/cancel`)).status, 202)
+    await web.ended(id)
+    await hide([])
+    t.ok((await admin.delete(other.path.replace(/\/applications\/.*/, ''))).status < 300)
+  })
+
   for (const plugin of ['deployments', 'builds', 'runtime-docker']) {
     await t.test(
       `turning ${plugin} off ends the deploy with a reason, and the old version serves on`,
