@@ -108,14 +108,18 @@ const isFailure = result => !result.ok && !result.skip && !result.todo
 /** What helps a reader most, in this order; the rest of tap's diagnostics is noise. */
 function describe(diag) {
   if (diag === null || typeof diag !== 'object') return ''
-  const { at, diff, found, wanted, stack, error, message, exitCode, signal, timeout } = diag
+  const { at, diff, found, wanted, stack, error, message, code, cmd, stderr, exitCode, signal, timeout } = diag
   const place = at?.fileName === undefined ? undefined : `at ${at.fileName}:${at.lineNumber}`
   const facts = {
     exitCode,
     signal,
     timeout,
+    code,
     error,
     message,
+    cmd,
+    // a program that a test ran says last why it failed
+    stderr: typeof stderr === 'string' ? stderr.slice(-1000) : undefined,
     ...(diff === undefined ? { found, wanted } : {})
   }
   const told = Object.entries(facts)

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -99,8 +99,6 @@ export async function openLab({
   })
   if (project.status !== 201) throw new Error(`no project: ${JSON.stringify(project.body)}`)
   const projectId: string = project.body.id
-  const made: string[] = []
-  const networks = [`busbar-${project.body.slug as string}`]
   const make = async (
     inProject: string,
     name: string,
@@ -119,7 +117,6 @@ export async function openLab({
     })
     if (answer.status !== 201)
       throw new Error(`no application: ${answer.status} ${JSON.stringify(answer.body)}`)
-    made.push(answer.body.id)
     return labApplication(() => k, git, docker, name, answer.body)
   }
   return {
@@ -134,7 +131,6 @@ export async function openLab({
         name,
         slug: `lab-${Math.random().toString(36).slice(2, 8)}`
       })
-      networks.push(`busbar-${body.slug as string}`)
       return await make(body.id, name, files, fields)
     },
     async restart() {
@@ -142,14 +138,10 @@ export async function openLab({
       k = await createTestKernel({ ...options, state: k.state })
     },
     async close() {
-      for (const id of made) await removeEverythingOf(id, docker)
+      const instanceId = await readFile(join(k.state.directory, 'data/runtime-docker/instance-id'), 'utf8')
+      await removeEverythingOf(instanceId.trim(), docker)
       await k.close()
-      for (const id of made) await removeEverythingOf(id, docker)
-      for (const network of networks)
-        await docker
-          .getNetwork(network)
-          .remove()
-          .catch(() => {})
+      await removeEverythingOf(instanceId.trim(), docker)
       await git.close()
       await rm(root, { recursive: true, force: true })
     }
@@ -199,29 +191,22 @@ function labApplication(
 export const containersOf = async (applicationId: string, docker = engine): Promise<Docker.ContainerInfo[]> =>
   await docker.listContainers({ all: true, filters: { label: [`application-id=${applicationId}`] } })
 
-async function removeEverythingOf(applicationId: string, docker: Docker): Promise<void> {
-  for (const { Id } of await containersOf(applicationId, docker).catch(() => []))
-    await docker
-      .getContainer(Id)
-      .remove({ force: true, v: true })
-      .catch(() => {})
-  for (const image of await docker
-    .listImages({ filters: { label: [`application-id=${applicationId}`] } })
-    .catch(() => [])) {
-    for (const tag of image.RepoTags ?? [image.Id])
-      await docker
-        .getImage(tag)
-        .remove({ force: true })
-        .catch(() => {})
-  }
-  const { Volumes: volumes } = await engine.listVolumes({
-    filters: { label: [`application-id=${applicationId}`] }
-  })
-  for (const { Name } of volumes ?? [])
-    await engine
-      .getVolume(Name)
-      .remove()
-      .catch(() => {})
+/** Whatever an installation has on the engine, whoever of it made it. */
+async function removeEverythingOf(instanceId: string, docker: Docker): Promise<void> {
+  const owned = { filters: { label: [`busbar-instance=${instanceId}`] } }
+  const built = { filters: { label: [`busbar-image-instance=${instanceId}`] } }
+  const ignore = (): void => {}
+  const containers = await Promise.all(
+    [owned, built].map(async by => await docker.listContainers({ all: true, ...by }).catch(() => []))
+  )
+  for (const { Id: id } of containers.flat())
+    await docker.getContainer(id).remove({ force: true, v: true }).catch(ignore)
+  for (const { Id: id, RepoTags: tags } of await docker.listImages(built).catch(() => []))
+    for (const name of tags ?? [id]) await docker.getImage(name).remove({ force: true }).catch(ignore)
+  const { Volumes: volumes } = await docker.listVolumes(owned)
+  for (const { Name: name } of volumes ?? []) await docker.getVolume(name).remove().catch(ignore)
+  for (const { Id: id } of await docker.listNetworks(owned).catch(() => []))
+    await docker.getNetwork(id).remove().catch(ignore)
 }
 
 export async function until(
