@@ -108,7 +108,8 @@ const isFailure = result => !result.ok && !result.skip && !result.todo
 /** What helps a reader most, in this order; the rest of tap's diagnostics is noise. */
 function describe(diag) {
   if (diag === null || typeof diag !== 'object') return ''
-  const { at, diff, found, wanted, stack, error, message, code, cmd, stderr, exitCode, signal, timeout } = diag
+  const { at, diff, found, wanted, stack, error, message, code, cmd, stderr, exitCode, signal, timeout } =
+    diag
   const place = at?.fileName === undefined ? undefined : `at ${at.fileName}:${at.lineNumber}`
   const facts = {
     exitCode,
