@@ -8,13 +8,21 @@ import { enqueueTidy } from '../tidying.js'
 import { watchCancel } from './cancel-watch.js'
 import { outlast } from './database-outage.js'
 import { Cancelled, DeployFailure, failureOf, isExpected } from './deploy-failure.js'
-import { type Rollout, type RolloutStep, type RolloutTools, uncancellable } from './rollout.js'
-import { rolloutSteps, stepsOfBuild } from './rollout-steps.js'
+import {
+  type Created,
+  type Rollout,
+  type RolloutTools,
+  type Switched,
+  uncancellable,
+  type WithImage
+} from './rollout.js'
+import { type RolloutSteps, rolloutSteps } from './rollout-steps.js'
 import { enqueueSettle } from './settling.js'
+import type { Boundaries } from './step-sequence.js'
+import { removeContainers } from './steps/container.js'
+import { switchTrafficBack } from './steps/switch.js'
 
 const maxMessage = 4000
-/** What comes after the record: no success depends on it. */
-const clearing: ReadonlySet<string> = new Set<RolloutStepName>(['drain', 'clean-up'])
 
 interface EngineParts extends RolloutTools {
   readonly bus: Bus
@@ -26,7 +34,7 @@ interface EngineParts extends RolloutTools {
 /** Runs deployments: step by step, taken back when a step fails, taken up again after a crash. */
 export class RolloutEngine {
   readonly #parts: EngineParts
-  readonly #steps: readonly RolloutStep[]
+  readonly #steps: RolloutSteps
   readonly #stopping = new AbortController()
   readonly #clearings = new Set<Promise<void>>()
   readonly #running = new Map<string, Promise<void>>()
@@ -60,35 +68,39 @@ export class RolloutEngine {
     // While it is pending nothing has been made, however many processes have died over it.
     if (deployment.runs > 1 && deployment.status !== 'pending') return await this.#takeUp(deployment, signal)
     if (!(await outlast(async () => await turns.take(deploymentId), { clock, signal }))) return
+    const { deploy, build } = this.#steps
+    const steps = deployment.kind === 'build' ? build : deploy
     await this.#rollOut(
       deployment,
       signal,
-      this.#steps.filter(({ name }) => deployment.kind !== 'build' || stepsOfBuild.has(name))
+      async (rollout, boundaries) => await steps.run(rollout, boundaries)
     )
   }
 
+  /** `steps` come before the record. */
   async #rollOut(
     deployment: DeploymentRow,
     jobSignal: AbortSignal,
-    steps: readonly RolloutStep[],
-    prepared: Partial<Rollout> = {}
+    steps: (rollout: Rollout, boundaries: Boundaries) => Promise<WithImage | Switched>
   ): Promise<void> {
     const cancel = watchCancel(deployment.id, this.#parts)
     const timeLimit = AbortSignal.timeout(this.#parts.timeoutMs)
-    const rollout = this.#open(deployment, AbortSignal.any([jobSignal, cancel.signal, timeLimit]), prepared)
-    const begun: RolloutStep[] = []
-    try {
-      for (const step of steps.filter(({ name }) => !clearing.has(name))) {
-        await this.#enter(rollout, step, jobSignal)
-        begun.push(step)
-        await step.run(rollout)
-        if (step.name !== 'record')
-          await this.#pass(
-            `after ${step.name}`,
-            rollout,
-            uncancellable.includes(step.name) ? jobSignal : rollout.signal
-          )
+    const rollout = this.#open(deployment, AbortSignal.any([jobSignal, cancel.signal, timeLimit]))
+    let reached: RolloutStepName | undefined
+    let done: WithImage | Switched | undefined
+    const boundaries: Boundaries = {
+      before: async (step, state) => {
+        await this.#enter(state, step, jobSignal)
+        reached = step
+      },
+      after: async (step, state) => {
+        const signal = uncancellable.includes(step) ? jobSignal : rollout.signal
+        if (step !== 'record') await this.#pass(`after ${step}`, state, signal)
       }
+    }
+    try {
+      done = await steps(rollout, boundaries)
+      await this.#steps.record.run(done, boundaries)
     } catch (error) {
       // Nothing has been made yet; it begins anew when its turn has come.
       if (error instanceof Parked) return
@@ -96,35 +108,35 @@ export class RolloutEngine {
       // Nothing can be taken back without the record, and where the answer to a commit was lost, it knows more.
       const { clock, store } = this.#parts
       const row = await outlast(async () => await store.row(deployment.id), { clock, signal: jobSignal })
-      const isRecorded = begun.at(-1)?.name === 'record' && row?.status === 'success'
-      if (!isRecorded) return await this.#giveUp(rollout, begun, reason, jobSignal)
+      const isRecorded = reached === 'record' && row?.status === 'success'
+      if (!isRecorded) return await this.#giveUp(rollout, reached, reason, jobSignal)
     } finally {
       cancel.stop()
       await this.#close(rollout)
     }
-    if (deployment.kind !== 'build')
-      this.#clearAway(
-        rollout,
-        steps.filter(({ name }) => clearing.has(name))
-      )
+    if (done !== undefined && 'drain' in done) this.#clearAway(done)
   }
 
   /**
    * Drains and clears away beside whatever comes next: the deployment is a success already, and the
    * next one need not wait. What is missed, at a shutdown for example, is found at the next start.
    */
-  #clearAway(rollout: Rollout, steps: readonly RolloutStep[]): void {
+  #clearAway(rollout: Switched): void {
     const { log } = this.#parts
-    const later: Rollout = { ...rollout, signal: this.#stopping.signal }
+    const later: Switched = { ...rollout, signal: this.#stopping.signal }
+    const boundaries: Boundaries = {
+      before: async (step, state) => {
+        later.signal.throwIfAborted()
+        await this.#pass(`before ${step}`, state, later.signal)
+      },
+      after: async (step, state) => {
+        await this.#pass(`after ${step}`, state, later.signal)
+      }
+    }
     const work = (async () => {
       try {
         await this.#pass('after record', later, later.signal)
-        for (const step of steps) {
-          later.signal.throwIfAborted()
-          await this.#pass(`before ${step.name}`, later, later.signal)
-          await step.run(later)
-          await this.#pass(`after ${step.name}`, later, later.signal)
-        }
+        await this.#steps.clearAway.run(later, boundaries)
       } catch (error) {
         if (later.signal.aborted) return
         log.warn(
@@ -152,11 +164,11 @@ export class RolloutEngine {
     await Promise.all(this.#clearings)
   }
 
-  #open(deployment: DeploymentRow, signal: AbortSignal, prepared: Partial<Rollout>): Rollout {
+  #open(deployment: DeploymentRow, signal: AbortSignal): Rollout {
     const secrets = this.#parts.secrets.scope()
     const buildLog = openBuildLog(deployment.id, { ...this.#parts, secrets, store: this.#parts.logs })
     if (deployment.status === 'deploying') buildLog.endChannel()
-    return { deployment, buildLog, secrets, signal, releases: [], ...prepared }
+    return { deployment, buildLog, secrets, signal, releases: [], undos: [] }
   }
 
   /** The log is written before its secrets may be shown again. */
@@ -166,7 +178,7 @@ export class RolloutEngine {
     for (const release of releases) release()
   }
 
-  async #enter(rollout: Rollout, { name }: RolloutStep, jobSignal: AbortSignal): Promise<void> {
+  async #enter(rollout: Rollout, name: RolloutStepName, jobSignal: AbortSignal): Promise<void> {
     const { store, clock } = this.#parts
     // Once the switch has begun it is carried through: stopping half-way would help nobody.
     const signal = uncancellable.includes(name) ? jobSignal : rollout.signal
@@ -184,9 +196,10 @@ export class RolloutEngine {
 
   async #pass(
     boundary: RolloutBoundary,
-    { deployment, containerId }: Rollout,
+    rollout: Rollout & Partial<Pick<Created, 'containerId'>>,
     signal: AbortSignal
   ): Promise<void> {
+    const { deployment, containerId } = rollout
     const progress = {
       deploymentId: deployment.id,
       applicationId: deployment.application_id,
@@ -222,7 +235,7 @@ export class RolloutEngine {
   /** The old container has not been touched, or gets everything back; the new one goes. */
   async #giveUp(
     rollout: Rollout,
-    begun: readonly RolloutStep[],
+    reached: RolloutStepName | undefined,
     failure: DeployFailure,
     signal: AbortSignal
   ): Promise<void> {
@@ -231,13 +244,13 @@ export class RolloutEngine {
     // What an application has said is quoted, and PostgreSQL cannot hold NUL.
     const clean = (text: string): string => secrets.clean(text).replaceAll('\0', '\u{fffd}')
     let isTakenBack = true
-    for (const step of begun.toReversed()) {
+    for (const undo of rollout.undos.toReversed()) {
       try {
-        await step.undo?.(rollout)
+        await undo.run()
       } catch (error) {
         isTakenBack = false
         log.error(
-          { err: error, deploymentId: deployment.id, step: step.name },
+          { err: error, deploymentId: deployment.id, step: undo.step },
           'a step of a failed deployment could not be taken back; it is tried again soon, and whenever the engine is back'
         )
       }
@@ -247,7 +260,7 @@ export class RolloutEngine {
     buildLog.endChannel()
     await this.#markApplication(rollout, failure)
     const failedProof: DeploymentChanges =
-      begun.at(-1)?.name === 'prove-healthy' && !(failure instanceof Cancelled)
+      reached === 'prove-healthy' && !(failure instanceof Cancelled)
         ? {
             health_status: 'failing',
             health_message: clean(failure.reason).slice(0, maxMessage),
@@ -288,30 +301,40 @@ export class RolloutEngine {
    */
   async #takeUp(deployment: DeploymentRow, signal: AbortSignal): Promise<void> {
     const { registry, runtime, tidying } = this.#parts
-    const { id, application_id: applicationId, step, container_port: port } = deployment
+    const { id, application_id: applicationId, step, container_port: port, started_at: loadedAt } = deployment
     const application = await registry.deployable(applicationId)
     const hasSwitched = uncancellable.some(name => name === step)
     const mine = (await runtime.list({ deploymentId: id }))[0]
-    const prepared: Partial<Rollout> = {
-      application,
-      containerId: mine?.id,
-      port: port ?? undefined,
-      loadedAt: deployment.started_at
-    }
-    if (application !== undefined && hasSwitched && mine?.status === 'running' && port !== null) {
+    if (
+      application !== undefined &&
+      hasSwitched &&
+      mine?.status === 'running' &&
+      port !== null &&
+      loadedAt !== null
+    ) {
+      const proven = { application, containerId: mine.id, port, loadedAt }
       return await this.#rollOut(
         deployment,
         signal,
-        this.#steps.filter(({ name }) => uncancellable.includes(name)),
-        prepared
+        async (rollout, boundaries) => await this.#steps.resume.run({ ...rollout, ...proven }, boundaries)
       )
     }
     const survey = await tidying.survey(applicationId)
     const old = survey.find(({ fate }) => fate === 'serves')?.container
-    const rollout = this.#open(deployment, signal, { ...prepared, old, isDirectTouched: hasSwitched })
-    const begun = this.#steps.filter(
-      ({ name }) => name === 'create' || (name === 'switch' && hasSwitched && application !== undefined)
-    )
+    const rollout = this.#open(deployment, signal)
+    rollout.undos.push({ step: 'create', run: async () => await removeContainers(id, runtime) })
+    if (application !== undefined && hasSwitched) {
+      const { slug } = application
+      const containerId = mine?.id
+      rollout.undos.push({
+        step: 'switch',
+        run: async () =>
+          await switchTrafficBack(
+            { applicationId, slug, deploymentId: id, containerId, old, isDirectTouched: true },
+            this.#parts
+          )
+      })
+    }
     const why =
       deployment.cancel_requested_at === null
         ? new DeployFailure(
@@ -319,7 +342,7 @@ export class RolloutEngine {
             'deploy again'
           )
         : new Cancelled()
-    await this.#giveUp(rollout, begun, why, signal)
+    await this.#giveUp(rollout, undefined, why, signal)
     await this.#close(rollout)
   }
 }

@@ -34,47 +34,61 @@ export interface RolloutTools {
   readonly clock: Clock
   readonly log: Log
 }
-/** One rollout under way: what its steps have found out and made so far. */
+
+/** How what a step has done is taken back, in whole or in part; runs again harmlessly. */
+export interface Undo {
+  readonly step: RolloutStepName
+  run(): Promise<void>
+}
+
+/** One rollout under way. What follows is the same with what its steps have found out and made so far. */
 export interface Rollout {
   readonly deployment: DeploymentRow
   readonly buildLog: BuildLog
-  readonly signal: AbortSignal
   /** What its texts do not show. */
   readonly secrets: SecretScope
+  readonly signal: AbortSignal
   /** Everything that must be let go of when it ends, whatever its end. */
   readonly releases: Array<() => void>
+  /** When it fails, the last comes first. A step adds its own before it does anything. */
+  readonly undos: Undo[]
+}
 
-  application?: DeployableApplication
+export interface Loaded extends Rollout {
+  readonly application: DeployableApplication
   /** When the settings were read: changes made after that are not part of it. */
-  loadedAt?: Date
-  variables?: readonly Variable[]
-  image?: PreparedImage
-  network?: string
-  containerId?: string
-  exitWatch?: ExitWatch
-  port?: number
-  isPortKnown?: boolean
+  readonly loadedAt: Date
+  readonly variables: readonly Variable[]
+}
+
+export interface WithImage extends Loaded {
+  readonly image: PreparedImage
+}
+
+export interface WithNetwork extends WithImage {
+  readonly network: string
+}
+
+export interface Created extends WithNetwork {
+  readonly containerId: string
+  readonly port: number
+  /** False when neither the application nor its image names a port. */
+  readonly isPortKnown: boolean
+}
+
+export interface Started extends Created {
+  readonly exitWatch: ExitWatch
+}
+
+/** Its container was proven healthy, here or by a process that has died since. */
+export type Proven = Pick<Created, keyof Rollout | 'application' | 'loadedAt' | 'containerId' | 'port'>
+
+export interface Switched extends Proven {
   /** The container that has served until now. */
-  old?: ContainerState
-  /** The direct address may go to the new container. */
-  isDirectTouched?: boolean
-  drain?: (timeoutMs: number) => Promise<SwitchProof>
+  readonly old: ContainerState | undefined
+  /** Undefined where there is no direct address. */
+  readonly drain: ((timeoutMs: number) => Promise<SwitchProof>) | undefined
 }
 
 /** From here on the new version serves: a cancel comes too late, and a crash is answered by going on. */
 export const uncancellable: readonly RolloutStepName[] = ['switch', 'record', 'drain', 'clean-up']
-
-/** One named step of a rollout. */
-export interface RolloutStep {
-  readonly name: RolloutStepName
-  run(rollout: Rollout): Promise<void>
-  /** Takes back what the step has done, in whole or in part; runs again harmlessly. */
-  undo?(rollout: Rollout): Promise<void>
-}
-
-/** A value that an earlier step has left; its absence is a mistake in the order of the steps. */
-export function from<K extends keyof Rollout>(rollout: Rollout, key: K): NonNullable<Rollout[K]> {
-  const value = rollout[key]
-  if (value === undefined || value === null) throw new Error(`the rollout has no ${key} yet`)
-  return value
-}

@@ -1,25 +1,34 @@
-import { DeployFailure } from './deploy-failure.js'
-import { from, type Rollout, type RolloutTools } from './rollout.js'
+import type { PreparedImage } from 'busbar/api/builds'
+import { DeployFailure } from '../deploy-failure.js'
+import type { Loaded, RolloutTools, WithImage } from '../rollout.js'
+import type { RolloutStep } from '../step-sequence.js'
+
+type ImageTools = Pick<RolloutTools, 'images' | 'records' | 'store' | 'clock' | 'buildQueue' | 'runtime'>
 
 /**
  * Gets the image: built or pulled, or that of an earlier deployment. Every deployment passes through
  * `building`; where there is nothing to build it is left at once.
  */
-export async function prepareImage(rollout: Rollout, tools: RolloutTools): Promise<void> {
-  const { kind } = rollout.deployment
-  if (kind === 'reload' || kind === 'rollback') await useStoredImage(rollout, tools)
-  else await buildImage(rollout, tools)
-}
+export const prepareImage = (tools: ImageTools): RolloutStep<Loaded, Pick<WithImage, 'image'>> => ({
+  name: 'prepare-image',
+  async run(rollout) {
+    const { kind } = rollout.deployment
+    return {
+      image:
+        kind === 'reload' || kind === 'rollback'
+          ? await storedImage(rollout, tools)
+          : await buildImage(rollout, tools)
+    }
+  }
+})
 
 async function buildImage(
-  rollout: Rollout,
-  { images, records, store, clock, buildQueue }: RolloutTools
-): Promise<void> {
-  const { deployment, buildLog, signal } = rollout
-  const application = from(rollout, 'application')
+  { deployment, buildLog, signal, application, variables }: Loaded,
+  { images, records, store, clock, buildQueue }: ImageTools
+): Promise<PreparedImage> {
   const limits = application.source.type === 'git' ? await buildQueue.enter(deployment, buildLog) : undefined
   await records.beginBuild(deployment.id, { build_started_at: clock.now() })
-  rollout.image = await images.prepare(
+  const image = await images.prepare(
     {
       applicationId: application.id,
       deploymentId: deployment.id,
@@ -29,7 +38,7 @@ async function buildImage(
       buildType: application.buildType,
       builderImage: application.builderImage,
       customBuildpacks: application.customBuildpacks,
-      variables: from(rollout, 'variables'),
+      variables,
       commit: deployment.kind === 'rebuild' ? (deployment.commit_sha ?? undefined) : undefined,
       limits
     },
@@ -45,15 +54,18 @@ async function buildImage(
   await buildLog.flush()
   const endedAt = clock.now()
   await records.beginRollout(deployment.id, {
-    image_tag: rollout.image.reference,
+    image_tag: image.reference,
     build_ended_at: endedAt,
     deploy_started_at: deployment.kind === 'build' ? null : endedAt
   })
   buildLog.endChannel()
+  return image
 }
 
-async function useStoredImage(rollout: Rollout, { runtime, records, clock }: RolloutTools): Promise<void> {
-  const { deployment, buildLog } = rollout
+async function storedImage(
+  { deployment, buildLog }: Loaded,
+  { runtime, records, clock }: ImageTools
+): Promise<PreparedImage> {
   const reference = deployment.image_tag ?? ''
   await records.beginBuild(deployment.id, {})
   const image = await runtime.image(reference)
@@ -63,5 +75,5 @@ async function useStoredImage(rollout: Rollout, { runtime, records, clock }: Rol
   await buildLog.flush()
   await records.beginRollout(deployment.id, { deploy_started_at: clock.now() })
   buildLog.endChannel()
-  rollout.image = { reference, image }
+  return { reference, image }
 }

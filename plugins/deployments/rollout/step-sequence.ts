@@ -1,0 +1,43 @@
+import type { RolloutStepName } from '../api.js'
+import type { Rollout } from './rollout.js'
+
+/** One named step: what it adds to what the steps before it have left. */
+export interface RolloutStep<In extends Rollout, Added extends object> {
+  readonly name: RolloutStepName
+  run(rollout: In): Promise<Added>
+}
+
+/** What happens between two steps. Whatever they throw ends the sequence. */
+export interface Boundaries {
+  before(step: RolloutStepName, rollout: Rollout): Promise<void>
+  after(step: RolloutStepName, rollout: Rollout): Promise<void>
+}
+
+type AnyStep = RolloutStep<never, object>
+
+/** Steps of which each gets what it needs from those before it: one in the wrong place does not compile. */
+export class StepSequence<In extends Rollout, Out extends Rollout> {
+  readonly #steps: readonly AnyStep[]
+
+  private constructor(steps: readonly AnyStep[]) {
+    this.#steps = steps
+  }
+
+  static from<In extends Rollout>(): StepSequence<In, In> {
+    return new StepSequence<In, In>([])
+  }
+
+  with<Added extends object>(step: RolloutStep<Out, Added>): StepSequence<In, Out & Added> {
+    return new StepSequence<In, Out & Added>([...this.#steps, step])
+  }
+
+  async run(rollout: In, { before, after }: Boundaries): Promise<Out> {
+    let state: Rollout = rollout
+    for (const step of this.#steps) {
+      await before(step.name, state)
+      state = { ...state, ...(await step.run(state as never)) }
+      await after(step.name, state)
+    }
+    return state as Out
+  }
+}

@@ -1,0 +1,57 @@
+import { enqueueTidy } from '../../tidying.js'
+import type { Rollout, RolloutTools, Switched } from '../rollout.js'
+import type { RolloutStep } from '../step-sequence.js'
+
+/** How long requests under way on the old version may take before it is asked to stop; it then has its own grace. */
+const drainMs = 10_000
+/** A proxy that follows the container's name needs this long to notice that it has moved. */
+const overlapMs = 2000
+
+/** Waits for what is under way on the old version. */
+export function drain({
+  store,
+  clock
+}: Pick<RolloutTools, 'store' | 'clock'>): RolloutStep<Switched, object> {
+  return {
+    name: 'drain',
+    async run({ deployment, signal, old, drain: drained }) {
+      // The switch is watched for as long as the two are there together.
+      if (old?.status === 'running') await clock.sleep(overlapMs, signal)
+      const proof = await orStopped(drained?.(drainMs), signal)
+      if (proof !== undefined)
+        await store.change(deployment.id, {
+          switch_served: proof.served,
+          switch_failed: proof.failed,
+          switch_longest_gap_ms: proof.longestGapMs,
+          switch_cut: proof.cut,
+          drain_ms: proof.drainMs
+        })
+      return {}
+    }
+  }
+}
+
+/** By a job of its own: an old version may take its whole grace to stop, and no other deploy waits for that. */
+export function cleanUp(tools: Pick<RolloutTools, 'jobs' | 'store'>): RolloutStep<Rollout, object> {
+  return {
+    name: 'clean-up',
+    async run({ deployment }) {
+      await enqueueTidy(tools, deployment.application_id)
+      return {}
+    }
+  }
+}
+
+/** Nobody waits for other people's requests when the platform stops. */
+async function orStopped<T>(work: Promise<T> | undefined, signal: AbortSignal): Promise<T | undefined> {
+  signal.throwIfAborted()
+  const done = new AbortController()
+  const stopped = new Promise<never>((_, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true, signal: done.signal })
+  )
+  try {
+    return await Promise.race([work, stopped])
+  } finally {
+    done.abort()
+  }
+}

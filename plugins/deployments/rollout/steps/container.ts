@@ -1,0 +1,102 @@
+import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import { bounded } from 'busbar/sdk'
+import { hookLimitMs } from '../../api.js'
+import { candidateName } from '../container-name.js'
+import { watchExit } from '../exit-watch.js'
+import type { Created, RolloutTools, Started, WithImage, WithNetwork } from '../rollout.js'
+import { startWith } from '../start-words.js'
+import type { RolloutStep } from '../step-sequence.js'
+
+const defaultPort = 8080
+
+/** The network of the project, made when this is its first container. */
+export function network({
+  runtime
+}: Pick<RolloutTools, 'runtime'>): RolloutStep<WithImage, Pick<WithNetwork, 'network'>> {
+  return {
+    name: 'network',
+    async run({ application: { projectId, projectSlug } }) {
+      return { network: await runtime.ensureNetwork({ id: projectId, slug: projectSlug }) }
+    }
+  }
+}
+
+/** The container of the new version, beside the old one and not running yet. */
+export function create({
+  runtime,
+  parts,
+  store
+}: Pick<RolloutTools, 'runtime' | 'parts' | 'store'>): RolloutStep<
+  WithNetwork,
+  Pick<Created, 'containerId' | 'port' | 'isPortKnown'>
+> {
+  /** Not every builder says it of the image that it has made. */
+  const entrypointOf = async ({ image, reference }: WithImage['image']): Promise<readonly string[]> =>
+    image.entrypoint ?? (await runtime.image(reference))?.entrypoint ?? []
+
+  return {
+    name: 'create',
+    async run({ deployment, application, variables, image: prepared, network, signal, undos }) {
+      const { id: deploymentId } = deployment
+      undos.push({ step: 'create', run: async () => await removeContainers(deploymentId, runtime) })
+      const { image, reference } = prepared
+      const exposed = image.exposedPorts[0]
+      const port = application.containerPort ?? exposed ?? defaultPort
+      const added = await Promise.all(
+        parts.entries().map(
+          async ({ value, plugin }) =>
+            await bounded(() => value.partsFor(application), {
+              ms: hookLimitMs,
+              signal,
+              what: `the container parts of the plugin "${plugin}"`
+            })
+        )
+      )
+      const check = application.healthCheck
+      const containerId = await runtime.create({
+        name: candidateName(application.slug, deploymentId),
+        image: reference,
+        owner: { projectId: application.projectId, applicationId: application.id, deploymentId },
+        network,
+        ...(application.startCommand !== null &&
+          startWith(application.startCommand, await entrypointOf(prepared))),
+        env: Object.fromEntries(variables.map(({ key, value }) => [key, value])),
+        cpuLimit: application.cpuLimit,
+        memoryLimit: application.memoryLimit,
+        caps: application.containerCaps,
+        readonlyRootfs: application.readonlyRootfs,
+        healthCommand: check.type === 'command' ? check : undefined,
+        volumes: added.flatMap(({ volumes }) => volumes)
+      })
+      await store.change(deploymentId, { container_port: port })
+      return {
+        containerId,
+        port,
+        isPortKnown: application.containerPort !== null || exposed !== undefined
+      }
+    }
+  }
+}
+
+export async function removeContainers(deploymentId: string, runtime: ContainerRuntime): Promise<void> {
+  for (const { id } of await runtime.list({ deploymentId })) await runtime.remove(id)
+}
+
+export function start({
+  runtime,
+  clock
+}: Pick<RolloutTools, 'runtime' | 'clock'>): RolloutStep<Created, Pick<Started, 'exitWatch'>> {
+  return {
+    name: 'start',
+    async run({ containerId, buildLog, releases }) {
+      const exitWatch = await watchExit(runtime, clock, containerId)
+      releases.push(exitWatch.stop)
+      await runtime.start(containerId)
+      buildLog.line({
+        level: 'info',
+        msg: 'The new container runs beside the old one; waiting until it is healthy.'
+      })
+      return { exitWatch }
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import type { Target } from 'busbar/api/direct'
+import type { ContainerState } from 'busbar/api/runtime-docker'
+import { isProblem } from 'busbar/sdk'
+import { candidateName } from '../container-name.js'
+import type { Proven, RolloutTools, Switched } from '../rollout.js'
+import { targetOf } from '../settling.js'
+import type { RolloutStep } from '../step-sequence.js'
+
+type SwitchTools = Pick<RolloutTools, 'runtime' | 'tidying' | 'direct' | 'store'>
+
+/**
+ * Makes the new container the one that serves. Names first, the direct address last: until that moment
+ * no request of it has gone anywhere else.
+ */
+export function switchTraffic(tools: SwitchTools): RolloutStep<Proven, Pick<Switched, 'old' | 'drain'>> {
+  const { runtime, tidying, direct } = tools
+  return {
+    name: 'switch',
+    async run(rollout) {
+      const { deployment, containerId, undos } = rollout
+      const { id: applicationId, slug } = rollout.application
+      let old: ContainerState | undefined
+      let isDirectTouched = false
+      undos.push({
+        step: 'switch',
+        run: async () =>
+          await switchTrafficBack(
+            { applicationId, slug, deploymentId: deployment.id, containerId, old, isDirectTouched },
+            tools
+          )
+      })
+      const [survey, target] = await Promise.all([
+        tidying.survey(applicationId),
+        openDirectAddress(rollout, tools)
+      ])
+      old = survey.find(({ fate }) => fate === 'serves')?.container
+
+      // Whoever bears the name, by whatever history, gives it up.
+      const bearer = survey.find(
+        ({ container }) => container.name === slug && container.id !== containerId
+      )?.container
+      if (bearer !== undefined)
+        await runtime.rename(bearer.id, candidateName(slug, bearer.owner.deploymentId ?? bearer.id))
+      await runtime.rename(containerId, slug)
+      if (target === undefined) return { old, drain: undefined }
+      isDirectTouched = true
+      const switched = await orNoted(rollout, direct.get()?.switchTo(applicationId, target))
+      return { old, drain: switched?.drain }
+    }
+  }
+}
+
+/** The new target; undefined where there is no direct address. Nothing goes there yet. */
+async function openDirectAddress(
+  rollout: Proven,
+  { direct, runtime }: SwitchTools
+): Promise<Target | undefined> {
+  const addresses = direct.get()
+  if (addresses === undefined) return undefined
+  const { containerId, port, application } = rollout
+  const [at] = await Promise.all([
+    runtime.dial(containerId, port),
+    orNoted(rollout, addresses.open(application.id))
+  ])
+  return { deploymentId: rollout.deployment.id, containerId, ...at }
+}
+
+/** Without a direct address the switch is the renaming, which domains follow. */
+async function orNoted<T>({ buildLog }: Proven, work: Promise<T> | undefined): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if (!isProblem(error)) throw error
+    buildLog.line({ level: 'warning', msg: `No direct address: ${error.message}.` })
+    return undefined
+  }
+}
+
+interface SwitchBack {
+  readonly applicationId: string
+  readonly slug: string
+  readonly deploymentId: string
+  /** Undefined when it is gone already. */
+  readonly containerId: string | undefined
+  readonly old: ContainerState | undefined
+  /** The direct address may go to the new container. */
+  readonly isDirectTouched: boolean
+}
+
+/** The old container gets its requests and its name back. */
+export async function switchTrafficBack(
+  { applicationId, slug, deploymentId, containerId, old, isDirectTouched }: SwitchBack,
+  { direct, runtime, store }: Pick<SwitchTools, 'direct' | 'runtime' | 'store'>
+): Promise<void> {
+  if (isDirectTouched) await direct.get()?.retarget(applicationId, await targetOf(old, { runtime, store }))
+  if (containerId !== undefined && (await runtime.inspect(containerId)) !== undefined)
+    await runtime.rename(containerId, candidateName(slug, deploymentId))
+  if (old !== undefined && (await runtime.inspect(old.id)) !== undefined) await runtime.rename(old.id, slug)
+}
