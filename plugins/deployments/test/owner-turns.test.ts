@@ -34,17 +34,6 @@ test('who deploys what never gets healthy does not keep others from deploying', 
   const other = await lab.k.as.session('other')
   const projects = [await projectOf(greedy, 'one'), await projectOf(greedy, 'two')]
   const theirs = await projectOf(other, 'other')
-  t.teardown(async () => {
-    for (const [client, { path }] of [
-      ...projects.map(project => [greedy, project] as const),
-      [other, theirs] as const
-    ])
-      await client.delete(path)
-    await until(
-      async () => (await (await lab.k.as.session()).get('/api/projects')).body.length <= 1,
-      'the end of the projects'
-    )
-  })
   const begun: Array<{ readonly app: string; readonly id: string }> = []
   for (let count = 0; count < mostOfOneOwner * 2 + 2; count++) {
     const app = (await projects[count % 2]?.application({ container_port: 81 })) ?? ''
@@ -93,15 +82,6 @@ test('old versions that take their whole grace to end do not keep others from ti
   const greedy = await lab.k.as.session('greedy')
   const other = await lab.k.as.session('other')
   const [project, theirs] = [await projectOf(greedy, 'deaf'), await projectOf(other, 'other')]
-  t.teardown(async () => {
-    await greedy.delete(project.path)
-    await other.delete(theirs.path)
-    await until(
-      async () => (await (await lab.k.as.session()).get('/api/projects')).body.length <= 1,
-      'the end of the projects',
-      120_000
-    )
-  })
   const roll = async (how: 'deploy' | 'reload', client: TestClient, app: string): Promise<void> => {
     const { id } = (await client.post(`${app}/${how}`)).body
     const isDone = async () => (await client.get(`${app}/deployments/${id}`)).body.status === 'success'
