@@ -18,22 +18,25 @@ function isPlatformCookie(pair: string): boolean {
   const separator = pair.indexOf('=')
   if (separator < 0) return false
   if (pair.slice(0, separator).trim() === 'csrf_token') return true
-  const value = decoded(
-    pair
-      .slice(separator + 1)
-      .trim()
-      .replace(/^"/, '')
-  )
-  return secretPrefixes.some(prefix => value.startsWith(prefix))
+  const value = pair
+    .slice(separator + 1)
+    .trim()
+    .replace(/^"/, '')
+  const beginning = decodedBeginning(value)
+  return secretPrefixes.some(prefix => beginning.startsWith(prefix))
 }
 
-/** A reader may percent-decode a value, so a decoded secret is a secret too. */
-function decoded(value: string): string {
-  try {
-    return value.includes('%') ? decodeURIComponent(value) : value
-  } catch {
-    return value
-  }
+/** Each of its characters may take three. */
+const encodedLength = 3 * Math.max(...secretPrefixes.map(({ length }) => length))
+
+/**
+ * As much of a value as tells what it begins with. A reader may percent-decode it, so a decoded secret is a secret
+ * too. Not by `decodeURIComponent`: a header has room for thousands of values at which it throws.
+ */
+function decodedBeginning(value: string): string {
+  const beginning = value.slice(0, encodedLength)
+  if (!beginning.includes('%')) return beginning
+  return beginning.replace(/%([\da-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
 }
 
 /** True for a `Set-Cookie` that would overwrite one of the platform's cookies. */
