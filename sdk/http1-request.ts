@@ -1,8 +1,11 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { isTooFarAhead } from './request-turns.js'
+import { ChunkCount, refuseRest } from './tiny-chunks.js'
 
 const asked = Symbol('asks for an upgrade')
+const chunks = Symbol('chunks of the body')
+const isRefused = Symbol('the rest of the body is refused')
 
 /**
  * The request class of a server of HTTP/1.1 that takes upgrades and lets requests begin by `inTurn`, for `createServer({ IncomingMessage: Http1Request })`.
@@ -13,9 +16,13 @@ const asked = Symbol('asks for an upgrade')
  *
  * A request beyond what its connection may send ahead is taken for an upgrade, which ends the connection as it is behind
  * another request. For nothing else does Node's parser stop: it would make a request of all it has read, thousands of them.
+ *
+ * A body in too many tiny chunks ends the connection, with 400 where an answer has not begun: see `ChunkCount`.
  */
 export class Http1Request extends IncomingMessage {
   private declare [asked]: boolean | undefined
+  private declare [chunks]: ChunkCount | undefined
+  private declare [isRefused]: boolean | undefined
 
   /** Node sets it before it has read the headers, and asks for it after. */
   get upgrade(): boolean {
@@ -24,6 +31,17 @@ export class Http1Request extends IncomingMessage {
 
   set upgrade(value: boolean | null) {
     this[asked] = value === true
+  }
+
+  /** Node's parser calls it for each chunk of the body, and with null at its end. */
+  override push(chunk: Buffer | null): boolean {
+    if (this[isRefused] === true) return false
+    if (chunk === null) return super.push(null)
+    this[chunks] ??= new ChunkCount()
+    if (!this[chunks].isTooFine(this.socket.bytesRead, chunk.length)) return super.push(chunk)
+    this[isRefused] = true
+    refuseRest(this)
+    return false
   }
 }
 

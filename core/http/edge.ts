@@ -10,7 +10,8 @@ import {
   isLastRequest,
   type Log,
   Problem,
-  problemTable
+  problemTable,
+  tinyChunks
 } from 'busbar/sdk'
 import type { ProjectAccess } from '../access/project-access.js'
 import { whenLate } from '../clock/waits.js'
@@ -60,6 +61,7 @@ const malformed: Readonly<Record<string, readonly [status: string, error: string
     '431 Request Header Fields Too Large',
     'the address and the headers together are larger than 32 KiB'
   ],
+  [tinyChunks]: ['400 Bad Request', 'the body comes in too many tiny chunks: send larger ones'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time: send it again']
 }
 
