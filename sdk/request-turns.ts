@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { soon } from './shared-turns.js'
 
 /** What a connection may send ahead of the answer it waits for. Who pipelines at all sends some ten requests. */
 const ahead = { requests: 100, characters: 64 * 1024 } as const
@@ -26,6 +27,7 @@ type InTurns = Socket & { [turnsOf]?: Turns }
 /**
  * Calls `begin` when every earlier request of the connection has been answered (pipelining). Node hands over at once
  * whatever came in one read, which may be thousands of requests, though the answers go out one after another anyway.
+ * A request that has waited begins in a turn of the event loop that leaves others theirs: see `soon`.
  * A connection that sends too much ahead ends, and what waits on it is never begun.
  */
 export function inTurn(request: IncomingMessage, response: ServerResponse, begin: () => void): void {
@@ -69,6 +71,12 @@ function turnsOn(socket: Socket): Turns {
 }
 
 function run(socket: Socket, turns: Turns, response: ServerResponse, begin: () => void): void {
+  take(socket, turns, response)
+  begin()
+}
+
+/** From now on this answer is the one that is being given, though what gives it may begin later. */
+function take(socket: Socket, turns: Turns, response: ServerResponse): void {
   turns.current = response
   response.once('close', () => {
     turns.current = undefined
@@ -77,7 +85,10 @@ function run(socket: Socket, turns: Turns, response: ServerResponse, begin: () =
     const next = turns.waiting.shift()
     if (next === undefined) return
     turns.characters -= next.characters
-    run(socket, turns, next.response, next.begin)
+    take(socket, turns, next.response)
+    // Not at once: an answer that waits for nothing would have the next one begin in the same turn, and so on.
+    soon(() => {
+      if (turns.current === next.response && socket.writable) next.begin()
+    })
   })
-  begin()
 }

@@ -166,3 +166,43 @@ test("a request that has waited does not begin in the frame of another's plugin"
   t.equal(said.match(/HTTP\/1\.1 200/g)?.length, 3)
   t.same(owners, [kernelOwner, kernelOwner, kernelOwner])
 })
+
+test('between two requests that a connection sent ahead, others have their turn', async t => {
+  const k = await createTestKernel({ inline: [slowManifest] })
+  t.teardown(async () => {
+    await k.close()
+  })
+  const { edge } = k.kernel
+  const handle = edge.handle.bind(edge)
+  let ofTurn = 0
+  let most = 0
+  let handled = 0
+  edge.handle = (request, response) => {
+    if (ofTurn === 0)
+      setImmediate(() => {
+        ofTurn = 0
+      })
+    handled++
+    ofTurn++
+    most = Math.max(most, ofTurn)
+    // As long as an ordinary request takes on a slow machine.
+    for (const end = performance.now() + 4; performance.now() < end; );
+    handle(request, response)
+  }
+  const clients = Array.from({ length: 12 }, () =>
+    connect(k.kernel.address.port, '127.0.0.1').on('error', () => {})
+  )
+  await Promise.all(clients.map(async client => await once(client, 'connect')))
+  const ends = clients.map(async client => {
+    let said = ''
+    for await (const chunk of client) said += String(chunk)
+    return said.match(/HTTP\/1\.1 404/g)?.length
+  })
+  const ahead = 'GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n'
+  for (const client of clients)
+    client.write(ahead.repeat(20) + ahead.replace('Host', 'Connection: close\r\nHost'))
+  t.same(await Promise.all(ends), Array(12).fill(21))
+  t.equal(handled, 12 * 21)
+  // The first request of each connection begins when it arrives; of those that waited, what 10 ms have room for.
+  t.ok(most <= 12 + 6, `${most} in one turn`)
+})
