@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
 import { type Head, readHead } from './head.js'
 import { requestHeaders, responseHeaders, responseTrailers } from './header-rules.js'
-import { openOutgoing, TimedOut } from './outgoing.js'
+import { abandon, boundInterim, isFinal, openOutgoing, TimedOut } from './outgoing.js'
 import { isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
 import { mayRetry, type Route } from './route.js'
 import type { Upstream } from './upstream.js'
@@ -100,11 +100,16 @@ class Exchange {
       )
     })
     outgoing.on('continue', () => {
+      if (this.expectsContinue && !this.mayBodyFlow && this.isWaiting) this.response.writeContinue()
       this.mayBodyFlow = true
-      if (this.expectsContinue) this.response.writeContinue()
     })
+    boundInterim(outgoing, () => this.fail('endlessInterim'))
     outgoing.on('response', answer => {
       clearTimeout(answerTimer)
+      if (!isFinal(answer)) {
+        this.fail('notHttp')
+        return abandon(outgoing)
+      }
       this.answer(answer, outgoing)
     })
     outgoing.on('error', (error: NodeJS.ErrnoException) => {

@@ -1,4 +1,10 @@
-import { type ClientRequest, request as openRequest, type RequestOptions } from 'node:http'
+import {
+  type ClientRequest,
+  type IncomingMessage,
+  request as openRequest,
+  type RequestOptions
+} from 'node:http'
+import { stopParsing } from 'busbar/sdk'
 import type { Upstream } from './upstream.js'
 
 /** Why a request to a container was given up; `code` says it to `refusalOf`. */
@@ -34,3 +40,26 @@ export function openOutgoing(
     return undefined
   }
 }
+
+/** Interim answers (1xx) to one request; who works for long may send one every few seconds. */
+const maxInterim = 20
+
+/** Gives a request up whose container sends interim answers without end, after `refuse` has answered for it. */
+export function boundInterim(outgoing: ClientRequest, refuse: () => void): void {
+  let count = 0
+  outgoing.on('information', () => {
+    count += 1
+    if (count !== maxInterim + 1) return
+    refuse()
+    abandon(outgoing)
+  })
+}
+
+/** What more the container says is not read. */
+export function abandon(outgoing: ClientRequest): void {
+  if (outgoing.socket !== null) stopParsing(outgoing.socket)
+  outgoing.destroy()
+}
+
+/** False for a change of protocol (101) that names none, which Node takes for an answer like any other. */
+export const isFinal = ({ statusCode = 0 }: IncomingMessage): boolean => statusCode !== 101

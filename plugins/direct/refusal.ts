@@ -12,6 +12,7 @@ const refusals = {
     502,
     'The application did not answer with HTTP. Check that the configured port is the one it serves HTTP on.'
   ],
+  endlessInterim: [502, 'The application sent interim answers (1xx) one after another and no final one.'],
   connectTimeout: [504, "The application did not accept a connection in time. See the application's logs."],
   answerTimeout: [504, 'The application accepted the request but did not begin to answer in time.'],
   bodyTimeout: [408, 'The body of the request stopped arriving. Send it again.'],

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { hasEarlierRequest } from 'busbar/sdk'
 import { type Head, readHead } from './head.js'
 import { requestHeaders, responseHeaders } from './header-rules.js'
-import { openOutgoing, TimedOut } from './outgoing.js'
+import { abandon, boundInterim, isFinal, openOutgoing, TimedOut } from './outgoing.js'
 import { isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
 import { mayRetry, type Route } from './route.js'
 
@@ -117,6 +117,7 @@ function send(
     send(route, request, client, head, asked, attempt + 1)
   })
 
+  boundInterim(outgoing, () => giveUp('endlessInterim'))
   outgoing.on('upgrade', (answer, container, firstBytes) => {
     isWaiting = false
     route.meter.answered()
@@ -128,6 +129,10 @@ function send(
     container.once('close', leave)
   })
   outgoing.on('response', answer => {
+    if (!isFinal(answer)) {
+      giveUp('notHttp')
+      return abandon(outgoing)
+    }
     isWaiting = false
     route.meter.answered()
     const response = plainResponse(route, request, client)
