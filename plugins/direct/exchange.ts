@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
 import { type Head, readHead } from './head.js'
 import { requestHeaders, responseHeaders, responseTrailers } from './header-rules.js'
+import { joinChunks } from './joined-chunks.js'
 import { abandon, boundInterim, isFinal, openOutgoing, TimedOut } from './outgoing.js'
 import { isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
 import { mayRetry, type Route } from './route.js'
@@ -157,6 +158,7 @@ class Exchange {
   private answer(answer: IncomingMessage, outgoing: ClientRequest): void {
     this.isWaiting = false
     this.route.meter.answered()
+    joinChunks(answer)
     const { response } = this
     response.sendDate = false
     const hasTrailers =

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { hasEarlierRequest } from 'busbar/sdk'
 import { type Head, readHead } from './head.js'
 import { requestHeaders, responseHeaders } from './header-rules.js'
+import { joinChunks } from './joined-chunks.js'
 import { abandon, boundInterim, isFinal, openOutgoing, TimedOut } from './outgoing.js'
 import { isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
 import { mayRetry, type Route } from './route.js'
@@ -135,6 +136,7 @@ function send(
     }
     isWaiting = false
     route.meter.answered()
+    joinChunks(answer)
     const response = plainResponse(route, request, client)
     answer.on('error', () => client.destroy())
     answer.once('close', leave)

@@ -73,3 +73,19 @@ test('a 101 that names no protocol is answered for with 502, asked for or not', 
     t.notMatch(said, /another protocol/)
   }
 })
+
+test('an answer in thousands of tiny chunks is handed on in fewer, and whole', async t => {
+  const forwarder = await forwarding(t, socket => {
+    socket.end(
+      `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(50_000)}0\r\nX-Sum: 1\r\n\r\n`
+    )
+  })
+  const { said } = await speak(forwarder.port, get('Connection: close\r\n'))
+  const chunks = [...said.slice(said.indexOf('\r\n\r\n')).matchAll(/\r\n([\da-f]+)\r\n(a+)/g)]
+  t.equal(
+    chunks.reduce((sum, [, , data = '']) => sum + data.length, 0),
+    50_000
+  )
+  t.match(said, /0\r\nX-Sum: 1\r\n\r\n$/)
+  t.ok(chunks.length < 1_000, `${chunks.length} chunks`)
+})
