@@ -229,8 +229,13 @@ class Exchange {
     const { socket } = this.request
     if (socket.destroyed) return
     const timer = setTimeout(() => socket.destroy(), this.route.limits.lingerMs)
-    const stop = (): void => clearTimeout(timer)
-    this.request.once('end', stop).once('close', stop)
+    const stop = (): void => {
+      clearTimeout(timer)
+      socket.removeListener('close', stop)
+    }
+    this.request.once('end', stop)
+    // The request itself is not told any more, once it has been answered.
+    socket.once('close', stop)
   }
 
   private leave(): void {
