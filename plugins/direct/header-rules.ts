@@ -80,8 +80,9 @@ function copied(
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const written = rawHeaders[index] ?? ''
     const name = written.toLowerCase()
-    if (isHopByHop(name) || dropped?.has(name) === true) continue
-    const value = keep(name, rawHeaders[index + 1] ?? '')
+    const known = asHeader(name)
+    if (isHopByHop(known) || dropped?.has(name) === true) continue
+    const value = keep(known, rawHeaders[index + 1] ?? '')
     if (value === undefined) continue
     const key = spelling.get(name)
     if (key === undefined) {
@@ -96,6 +97,9 @@ function copied(
   }
   return headers
 }
+
+/** CGI, and all that took its variables over, makes the same of `X_Forwarded_For` as of `X-Forwarded-For`. */
+const asHeader = (name: string): string => (name.includes('_') ? name.replaceAll('_', '-') : name)
 
 function namedByConnection(rawHeaders: readonly string[]): Set<string> | undefined {
   let names: Set<string> | undefined

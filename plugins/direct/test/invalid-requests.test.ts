@@ -194,6 +194,25 @@ test('what the parser obeys is obeyed, however many headers stand before it', as
   )
 })
 
+test('a header that CGI cannot tell from one of ours does not pass', async t => {
+  const { forwarder, seen } = await forwarding(t)
+  const spelled = [
+    'X_Forwarded_For',
+    'x-forwarded_proto',
+    'X_FORWARDED-HOST',
+    'X_Real_IP',
+    'Proxy_Authorization'
+  ]
+  const headers = spelled.map(name => `${name}: evil`)
+  await speak(forwarder.port, request('GET /', 'Host: a', 'My_Own: 1', ...headers, 'Connection: close'))
+  await speak(forwarder.port, request('GET /', 'Host: a', 'My_Own: 1', ...headers, ...upgrade))
+  t.equal(seen.length, 2)
+  for (const { rawHeaders, headers: own } of seen) {
+    t.notOk(rawHeaders.includes('evil'))
+    t.match(own, { my_own: '1', 'x-forwarded-for': '127.0.0.1' })
+  }
+})
+
 test('an upgrade behind a request that is still being answered ends the connection', async t => {
   const { forwarder } = await forwarding(t)
   const { said, isClosed } = await speak(
