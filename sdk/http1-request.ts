@@ -45,6 +45,16 @@ export class Http1Request extends IncomingMessage {
   }
 }
 
+/** Headers that a message may have. Some hundred are many; each costs more than its bytes. */
+export const maxHeaders = 200
+
+/**
+ * True for a message to refuse: Node hides headers after `maxHeadersCount` from us, and obeys them all the same. Set that
+ * to `maxHeaders + 1`, and Node keeps no more of them than it takes to know.
+ */
+export const hasTooManyHeaders = ({ rawHeaders }: IncomingMessage): boolean =>
+  rawHeaders.length > 2 * maxHeaders
+
 /** The connection can take no further request: set `shouldKeepAlive` of the response to false. */
 export function isLastRequest({ headers, httpVersion }: IncomingMessage): boolean {
   return headers.upgrade !== undefined && (httpVersion === '1.0' || offersOnly(headers.upgrade, 'h2c'))

@@ -4,11 +4,11 @@ import {
   capConnections,
   endStalledReaders,
   Http1Request,
-  headFault,
   inTurn,
   isAnswering,
   isLastRequest,
   type Log,
+  maxHeaders,
   Problem,
   problemTable,
   tinyChunks
@@ -23,6 +23,7 @@ import { BodyWatch, type WatchedBody } from './body-watch.js'
 import { clientOf, isTrusted } from './client-address.js'
 import { applyCors } from './cors.js'
 import type { Guard } from './guard.js'
+import { refuseHead } from './head-refusal.js'
 import { PlatformResponse } from './platform-response.js'
 import { toProblem } from './problems.js'
 import { RequestContext } from './request-context.js'
@@ -36,7 +37,6 @@ interface EdgeOptions {
 }
 
 const problems = problemTable({
-  head: [400, 'E_REQUEST_INVALID', 'the request is not valid HTTP: {fault}'],
   nul: [400, 'E_PATH_INVALID', 'the address must not contain NUL'],
   encoding: [400, 'E_PATH_INVALID', 'the path is not valid percent-encoding'],
   unknown: [404, 'E_NOT_FOUND', 'not found'],
@@ -109,6 +109,8 @@ export class Edge {
         this.handle(request, response)
       })
     }
+    // `refuseHead` refuses more.
+    this.server.maxHeadersCount = maxHeaders + 1
     this.server.on('request', answer)
     // An expectation that nobody has heard of may be ignored (RFC 9110, 10.1.1); node's own answer would pass all limits.
     this.server.on('checkExpectation', answer)
@@ -183,8 +185,8 @@ export class Edge {
   #admit(request: IncomingMessage, response: ServerResponse, requestId: string): void | Promise<void> {
     const { settings, guard, projects } = this.options
     setCommonHeaders(response, requestId, settings.transportSecurity)
-    const fault = headFault(request)
-    if (fault !== null) throw problems.head({ fault })
+    const refusal = refuseHead(request)
+    if (refusal !== null) throw refusal
     if (this.#closed !== undefined || isLastRequest(request)) response.setHeader('connection', 'close')
     if (this.#closed !== undefined) throw stopping()
     if (applyCors(request, response, settings.corsOrigins)) {

@@ -1,15 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import websocket from '@fastify/websocket'
-import {
-  allow,
-  hasEarlierRequest,
-  headFault,
-  isProblem,
-  type Log,
-  Problem,
-  type SocketRequest
-} from 'busbar/sdk'
+import { allow, hasEarlierRequest, isProblem, type Log, Problem, type SocketRequest } from 'busbar/sdk'
 import Fastify from 'fastify'
 import type { WebSocket } from 'ws'
 import { duplexOf } from '../bus/duplex.js'
@@ -22,6 +14,7 @@ import { sendProblem, setCommonHeaders } from './answers.js'
 import { clientOf } from './client-address.js'
 import type { Edge } from './edge.js'
 import type { Guard } from './guard.js'
+import { refuseHead } from './head-refusal.js'
 import { toProblem } from './problems.js'
 import { RequestContext } from './request-context.js'
 import type { SocketTable } from './socket-table.js'
@@ -39,8 +32,6 @@ interface UpgradeOptions {
 const maxPayload = 64 * 1024
 
 const noSocket = (): Problem => new Problem(404, 'E_NOT_FOUND', 'not found')
-const invalidHead = (fault: string): Problem =>
-  new Problem(400, 'E_REQUEST_INVALID', `the request is not valid HTTP: ${fault}`)
 
 /** How `/api/ws` is declared: the same record as any route, so the same guard and the same description. */
 export const hubRecord: RouteRecord = Object.freeze({
@@ -94,12 +85,19 @@ export async function acceptUpgrades(options: UpgradeOptions): Promise<() => voi
   await fastify.register(websocket, {
     options: { maxPayload, perMessageDeflate: false, clientTracking: false }
   })
-  fastify.setNotFoundHandler(({ raw }, reply) => {
+  fastify.addHook('onRequest', ({ raw }, reply, done) => {
+    const refusal = refuseHead(raw)
+    if (refusal === null) return done()
     void reply.hijack()
-    const fault = headFault(raw)
     setCommonHeaders(reply.raw, options.edge.nextRequestId(), options.edge.options.settings.transportSecurity)
     reply.raw.setHeader('connection', 'close')
-    sendProblem(reply.raw, fault === null ? noSocket() : invalidHead(fault))
+    sendProblem(reply.raw, refusal)
+  })
+  fastify.setNotFoundHandler((_request, reply) => {
+    void reply.hijack()
+    setCommonHeaders(reply.raw, options.edge.nextRequestId(), options.edge.options.settings.transportSecurity)
+    reply.raw.setHeader('connection', 'close')
+    sendProblem(reply.raw, noSocket())
   })
   const admitted = new WeakMap<IncomingMessage, (socket: WebSocket) => void>()
   for (const url of [hubRecord.url, `${hubRecord.url}/*`]) {
@@ -133,8 +131,6 @@ async function admit(
   { edge, guard, hub, log, sockets }: UpgradeOptions
 ): Promise<((socket: WebSocket) => void) | undefined> {
   const { settings, projects } = edge.options
-  const fault = headFault(raw)
-  if (fault !== null) throw invalidHead(fault)
   const path = (raw.url ?? '').split('?')[0] ?? ''
   const requestId = edge.nextRequestId()
   setCommonHeaders(response, requestId, settings.transportSecurity)

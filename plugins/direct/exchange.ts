@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream'
 import { type Head, readHead } from './head.js'
 import { requestHeaders, responseHeaders, responseTrailers } from './header-rules.js'
 import { joinChunks } from './joined-chunks.js'
-import { abandon, boundInterim, isFinal, openOutgoing, TimedOut } from './outgoing.js'
+import { abandon, boundInterim, isFit, openOutgoing, TimedOut } from './outgoing.js'
 import { isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
 import { mayRetry, type Route } from './route.js'
 import type { Upstream } from './upstream.js'
@@ -107,7 +107,7 @@ class Exchange {
     boundInterim(outgoing, () => this.fail('endlessInterim'))
     outgoing.on('response', answer => {
       clearTimeout(answerTimer)
-      if (!isFinal(answer)) {
+      if (!isFit(answer)) {
         this.fail('notHttp')
         return abandon(outgoing)
       }

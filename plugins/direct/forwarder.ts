@@ -6,7 +6,8 @@ import {
   endStalledReaders,
   Http1Request,
   inTurn,
-  isLastRequest
+  isLastRequest,
+  maxHeaders
 } from 'busbar/sdk'
 import type { SwitchProof, Target } from './api.js'
 import { forwardRequest } from './exchange.js'
@@ -61,8 +62,8 @@ export async function openForwarder(
   })
   capConnections(server, caps)
   endStalledReaders(server, route.limits.readerMs)
-  // Node would hide what comes after the 2000th header from us, and obey it all the same; their size has a limit.
-  server.maxHeadersCount = 0
+  // `readHead` refuses more.
+  server.maxHeadersCount = maxHeaders + 1
   const forward =
     (options: { expectsContinue: boolean }) => (request: IncomingMessage, response: ServerResponse) =>
       inTurn(request, response, () => {

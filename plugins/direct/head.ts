@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { headFault } from 'busbar/sdk'
+import { hasTooManyHeaders, headFault } from 'busbar/sdk'
 import type { Refusal } from './refusal.js'
 
 /** How the body of a request is framed. */
@@ -15,6 +15,7 @@ export interface Head {
 
 /** Reads the head of a request; why it is refused where it is not one that may be handed on. */
 export function readHead(request: IncomingMessage): Head | Refusal {
+  if (hasTooManyHeaders(request)) return 'tooManyHeaders'
   const target = targetOf(request.method ?? '', request.url ?? '')
   if (target === undefined) return 'badTarget'
   if (headFault(request) !== null) return 'badHead'

@@ -4,7 +4,7 @@ import {
   request as openRequest,
   type RequestOptions
 } from 'node:http'
-import { stopParsing } from 'busbar/sdk'
+import { hasTooManyHeaders, maxHeaders, stopParsing } from 'busbar/sdk'
 import type { Upstream } from './upstream.js'
 
 /** Why a request to a container was given up; `code` says it to `refusalOf`. */
@@ -31,6 +31,7 @@ export function openOutgoing(
       setHost: false,
       ...options
     })
+    outgoing.maxHeadersCount = maxHeaders + 1
     if (hasBody) outgoing.flushHeaders()
     else outgoing.end()
     return outgoing
@@ -61,5 +62,9 @@ export function abandon(outgoing: ClientRequest): void {
   outgoing.destroy()
 }
 
-/** False for a change of protocol (101) that names none, which Node takes for an answer like any other. */
-export const isFinal = ({ statusCode = 0 }: IncomingMessage): boolean => statusCode !== 101
+/**
+ * False for what is not handed on: a change of protocol (101) that names none, which Node takes for an answer like any
+ * other, and a head of more headers than Node has kept.
+ */
+export const isFit = (answer: IncomingMessage): boolean =>
+  answer.statusCode !== 101 && !hasTooManyHeaders(answer)

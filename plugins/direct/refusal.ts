@@ -21,6 +21,7 @@ const refusals = {
     400,
     'The headers of the request are not valid: one Host header with a name or an address is needed, and names and values of the characters that HTTP allows.'
   ],
+  tooManyHeaders: [431, 'The request has more than 200 headers.'],
   badUpgrade: [400, 'A request that changes the protocol cannot have a body.'],
   badCoding: [501, 'This transfer coding is not supported.']
 } as const satisfies Record<string, readonly [number, string]>
@@ -37,7 +38,7 @@ export function refuse(response: ServerResponse, refusal: Refusal): void {
   }
   const body = `${sentence}\n`
   // What follows a request that was not understood is not taken for another.
-  if (status === 400 || status === 501) response.shouldKeepAlive = false
+  if (status === 400 || status === 431 || status === 501) response.shouldKeepAlive = false
   // With its words: those of a container that node refused to send would be tried again.
   response.writeHead(status, STATUS_CODES[status], {
     'Content-Type': 'text/plain; charset=utf-8',

@@ -1,11 +1,11 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { hasEarlierRequest } from 'busbar/sdk'
+import { hasEarlierRequest, hasTooManyHeaders } from 'busbar/sdk'
 import { type Head, readHead } from './head.js'
 import { requestHeaders, responseHeaders } from './header-rules.js'
 import { joinChunks } from './joined-chunks.js'
-import { abandon, boundInterim, isFinal, openOutgoing, TimedOut } from './outgoing.js'
+import { abandon, boundInterim, isFit, openOutgoing, TimedOut } from './outgoing.js'
 import { isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
 import { mayRetry, type Route } from './route.js'
 
@@ -120,6 +120,10 @@ function send(
 
   boundInterim(outgoing, () => giveUp('endlessInterim'))
   outgoing.on('upgrade', (answer, container, firstBytes) => {
+    if (hasTooManyHeaders(answer)) {
+      container.destroy()
+      return giveUp('notHttp')
+    }
     isWaiting = false
     route.meter.answered()
     container.on('error', () => container.destroy())
@@ -130,7 +134,7 @@ function send(
     container.once('close', leave)
   })
   outgoing.on('response', answer => {
-    if (!isFinal(answer)) {
+    if (!isFit(answer)) {
       giveUp('notHttp')
       return abandon(outgoing)
     }

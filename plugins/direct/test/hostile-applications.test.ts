@@ -89,3 +89,14 @@ test('an answer in thousands of tiny chunks is handed on in fewer, and whole', a
   t.match(said, /0\r\nX-Sum: 1\r\n\r\n$/)
   t.ok(chunks.length < 1_000, `${chunks.length} chunks`)
 })
+
+test('an application that answers with more headers than anybody has is answered for with 502', async t => {
+  const answer = (count: number): string =>
+    `HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${Array.from({ length: count }, (_, at) => `X-${at}: a\r\n`).join('')}\r\nok`
+  for (const more of ['Connection: close\r\n', upgrade]) {
+    const many = await forwarding(t, socket => socket.end(answer(1_500)))
+    t.match((await speak(many.port, get(more))).said, /^HTTP\/1\.1 502 /)
+    const some = await forwarding(t, socket => socket.end(answer(150)))
+    t.match((await speak(some.port, get(more))).said, /^HTTP\/1\.1 200 [\s\S]*X-149: a[\s\S]*ok$/)
+  }
+})

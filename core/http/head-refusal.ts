@@ -1,0 +1,14 @@
+import type { IncomingMessage } from 'node:http'
+import { hasTooManyHeaders, headFault, maxHeaders, type Problem, problemTable } from 'busbar/sdk'
+
+const problems = problemTable({
+  many: [431, 'E_REQUEST_INVALID', 'the request has more than {max} headers'],
+  fault: [400, 'E_REQUEST_INVALID', 'the request is not valid HTTP: {fault}']
+})
+
+/** Why the head of a request is refused before anything else is read of it; null when nothing is wrong with it. */
+export function refuseHead(request: IncomingMessage): Problem | null {
+  if (hasTooManyHeaders(request)) return problems.many({ max: maxHeaders })
+  const fault = headFault(request)
+  return fault === null ? null : problems.fault({ fault })
+}
