@@ -12,3 +12,13 @@ export function refuseHead(request: IncomingMessage): Problem | null {
   const fault = headFault(request)
   return fault === null ? null : problems.fault({ fault })
 }
+
+/** The same for an upgrade, which can have no body either: what comes after it is another protocol. */
+export function refuseUpgrade(request: IncomingMessage): Problem | null {
+  const { headers } = request
+  const refusal = refuseHead(request)
+  if (refusal !== null) return refusal
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+    ? problems.fault({ fault: 'an upgrade cannot have a body' })
+    : null
+}

@@ -14,7 +14,7 @@ import { sendProblem, setCommonHeaders } from './answers.js'
 import { clientOf } from './client-address.js'
 import type { Edge } from './edge.js'
 import type { Guard } from './guard.js'
-import { refuseHead } from './head-refusal.js'
+import { refuseUpgrade } from './head-refusal.js'
 import { toProblem } from './problems.js'
 import { RequestContext } from './request-context.js'
 import type { SocketTable } from './socket-table.js'
@@ -85,8 +85,9 @@ export async function acceptUpgrades(options: UpgradeOptions): Promise<() => voi
   await fastify.register(websocket, {
     options: { maxPayload, perMessageDeflate: false, clientTracking: false }
   })
+  // Before fastify looks for a body, which it would refuse in words of its own.
   fastify.addHook('onRequest', ({ raw }, reply, done) => {
-    const refusal = refuseHead(raw)
+    const refusal = refuseUpgrade(raw)
     if (refusal === null) return done()
     void reply.hijack()
     setCommonHeaders(reply.raw, options.edge.nextRequestId(), options.edge.options.settings.transportSecurity)

@@ -105,6 +105,18 @@ const requests = (): ReadonlyArray<
     `GET /api/ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${'X: a\r\n'.repeat(1_000)}\r\n`,
     [431]
   ],
+  ...['/api/ws', '/nothing', '/api/ws/%zz'].flatMap(path =>
+    ['POST', 'GET'].flatMap(method =>
+      ['Content-Length: 5\r\nContent-Type: a/b', 'Transfer-Encoding: chunked'].map(
+        framing =>
+          [
+            `an upgrade with a body: ${method} ${path} ${framing}`,
+            `${method} ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${framing}\r\n\r\n0\r\n\r\n`,
+            [400]
+          ] as const
+      )
+    )
+  ),
   ['an address beyond the limit', head(`GET /api/${'a'.repeat(60_000)} HTTP/1.1`), [431]],
   ['an absolute address', head('GET http://elsewhere.example.com/api/version HTTP/1.1'), [200, 400, 404]],
   ['an address without a slash', head('GET api/version HTTP/1.1'), [400, 404]],
