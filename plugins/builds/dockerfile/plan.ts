@@ -1,5 +1,5 @@
 import { BadDockerfile, quoted } from './bad-dockerfile.js'
-import { expandWord, type Variables } from './expansion.js'
+import { ExpansionBudget, expandWord, type Variables } from './expansion.js'
 import {
   type Dockerfile,
   type Instruction,
@@ -55,19 +55,23 @@ export interface Plan {
 
 /** Settles every name, with the values that the application has for ARGs. Throws `BadDockerfile`. */
 export function planDockerfile(dockerfile: Dockerfile, buildArgs: Readonly<Record<string, string>>): Plan {
-  const { globals, variables } = readGlobals(dockerfile, buildArgs)
+  const budget = new ExpansionBudget()
+  const expand: Expand = (word, variables, refuse) =>
+    expandWord(word, { variables, escapeChar: dockerfile.escapeChar, budget, refuse })
+  const { globals, variables } = readGlobals(dockerfile, buildArgs, expand)
   const earlier = new Map<string, PlannedStage>()
   const all = new Set(dockerfile.stages.flatMap(({ from }) => from.name ?? []))
+  const numbers = new Map<string, number>()
   const stages: PlannedStage[] = []
   for (const { from, instructions } of dockerfile.stages) {
     if (from.name !== undefined && earlier.has(from.name))
       throw new BadDockerfile(from.line, `there are two stages called ${from.name}: rename one of them`)
     const scope: StageScope = {
-      earlier: new Map([...earlier.keys()].map(name => [name, indexOf(stages, name)])),
+      earlier: below(numbers, stages.length),
       all,
       index: stages.length
     }
-    const base = baseOf(from, earlier, variables, dockerfile.escapeChar)
+    const base = baseOf(from, earlier, word => expand(word, variables, refuseAt(from.line)))
     if (base.kind === 'stage') checkOwnTriggers(earlier.get(base.name), scope, from.line)
     const stage = {
       from,
@@ -75,19 +79,30 @@ export function planDockerfile(dockerfile: Dockerfile, buildArgs: Readonly<Recor
       instructions: instructions.map(instruction => planInstruction(instruction, scope)),
       scope
     }
+    if (from.name !== undefined) {
+      earlier.set(from.name, stage)
+      numbers.set(from.name, stages.length)
+    }
     stages.push(stage)
-    if (from.name !== undefined) earlier.set(from.name, stage)
   }
   return { dockerfile, globals, stages }
 }
 
-const indexOf = (stages: readonly PlannedStage[], name: string): number =>
-  stages.findIndex(({ from }) => from.name === name)
+type Expand = (word: string, variables: Variables, refuse: Refuse) => string
+
+/** A view, and no copy for each stage: there may be as many stages as instructions. */
+const below = (numbers: ReadonlyMap<string, number>, index: number): StageScope['earlier'] => {
+  const get = (name: string): number | undefined => {
+    const number = numbers.get(name)
+    return number !== undefined && number < index ? number : undefined
+  }
+  return { get, has: name => get(name) !== undefined }
+}
 
 /** The stages that something in a stage can name. */
 export interface StageScope {
   /** By name, with their number. */
-  readonly earlier: ReadonlyMap<string, number>
+  readonly earlier: Pick<ReadonlyMap<string, number>, 'get' | 'has'>
   /** The names of the others too. */
   readonly all: ReadonlySet<string>
   /** The number of the stage itself. */
@@ -102,14 +117,14 @@ export const imagesOf = ({ stages }: Plan): readonly ImageUse[] =>
   ])
 
 function readGlobals(
-  { globals, escapeChar }: Dockerfile,
-  buildArgs: Readonly<Record<string, string>>
+  { globals }: Dockerfile,
+  buildArgs: Readonly<Record<string, string>>,
+  expand: Expand
 ): { readonly globals: Plan['globals']; readonly variables: Variables } {
   const variables = new Map<string, string>()
   const values = globals.flatMap(({ declarations, line }) =>
     declarations.map(({ name, value: written }) => {
-      const value =
-        written === undefined ? undefined : expandWord(written, variables, escapeChar, refuseAt(line))
+      const value = written === undefined ? undefined : expand(written, variables, refuseAt(line))
       const used = Object.hasOwn(buildArgs, name) ? buildArgs[name] : value
       if (used !== undefined) variables.set(name, used)
       return { name, value, line }
@@ -127,18 +142,16 @@ const refuseAt =
 function baseOf(
   from: Stage['from'],
   earlier: ReadonlyMap<string, PlannedStage>,
-  variables: Variables,
-  escapeChar: Dockerfile['escapeChar']
+  expand: (word: string) => string
 ): Base {
   const { line } = from
   const refuse = refuseAt(line)
-  const reference = expandWord(from.image, variables, escapeChar, refuse)
+  const reference = expand(from.image)
   if (reference === '')
     return refuse(
       `FROM ${quoted(from.image)} names nothing, because its variables are empty: give the ARG before the first FROM a default, or set the variable of the application`
     )
-  const platform =
-    from.platform === undefined ? undefined : expandWord(from.platform, variables, escapeChar, refuse)
+  const platform = from.platform === undefined ? undefined : expand(from.platform)
   if (platform !== undefined && !/^[a-z0-9]+(?:\/[a-z0-9]+){0,2}$/.test(platform)) {
     return refuse(
       `--platform=${quoted(from.platform ?? '')} is ${platform === '' ? 'empty, for the classic builder sets no variables of platforms' : 'no platform'}: leave it out, or write linux/amd64`

@@ -1,4 +1,5 @@
 import { BadDockerfile, quoted } from './bad-dockerfile.js'
+import { ExpansionBudget } from './expansion.js'
 import { type CopyInstruction, canExpand } from './instruction.js'
 import type { Base, ImageUse, Plan, PlannedStage } from './plan.js'
 import { type ArgumentValues, type Inherited, StageVariables } from './stage-variables.js'
@@ -39,9 +40,10 @@ export function remoteAdds(
     buildArgs,
     globals: new Map(globals.map(({ name, value }) => [name, value]))
   }
+  const budget = new ExpansionBudget()
   const ended = new Map<string, Inherited>()
   return stages.flatMap(({ from, base, instructions }) => {
-    const variables = new StageVariables(inheritedFrom(base, ended, baseImage), values, escapeChar)
+    const variables = new StageVariables(inheritedFrom(base, ended, baseImage), values, escapeChar, budget)
     const adds = instructions.flatMap(({ instruction }) => {
       variables.apply(instruction)
       if (instruction.kind !== 'copy') return []

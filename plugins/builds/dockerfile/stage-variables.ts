@@ -1,8 +1,9 @@
 import { BadDockerfile } from './bad-dockerfile.js'
-import { type Escape, skipBlanks, skipWord } from './characters.js'
-import { expandWord } from './expansion.js'
+import type { Escape } from './characters.js'
+import { environmentPairs } from './environment-pairs.js'
+import { type ExpansionBudget, expandWord } from './expansion.js'
 import { type ArgInstruction, canExpand, type Instruction } from './instruction.js'
-import { quotedWords, type Refuse } from './words.js'
+import type { Refuse } from './words.js'
 
 /** What ARGs are given from outside of a stage. */
 export interface ArgumentValues {
@@ -26,7 +27,8 @@ export class StageVariables {
   constructor(
     inherited: Inherited,
     private readonly values: ArgumentValues,
-    private readonly escapeChar: Escape
+    private readonly escapeChar: Escape,
+    private readonly budget: ExpansionBudget
   ) {
     this.#environment = new Map(inherited)
     this.#isUncertain = inherited === undefined
@@ -45,10 +47,15 @@ export class StageVariables {
     else if (instruction.kind === 'plain' && instruction.keyword === 'ENV') this.#set(instruction.text)
   }
 
-  /** A word with its variables put in; undefined when one of them is not certain, or not understood. */
+  /** A word with its variables put in; undefined when one of them is not certain, or not understood, or it becomes too long. */
   expand(word: string): string | undefined {
     try {
-      return expandWord(word, { get: name => this.#valueOf(name) }, this.escapeChar, refuse)
+      return expandWord(word, {
+        variables: { get: name => this.#valueOf(name) },
+        escapeChar: this.escapeChar,
+        budget: this.budget,
+        refuse
+      })
     } catch (error) {
       if (error instanceof BadDockerfile) return undefined
       throw error
@@ -74,7 +81,9 @@ export class StageVariables {
   }
 
   #set(text: string): void {
-    const pairs = this.#pairsIn(text).map(([key, value]) => [key, this.expand(value)] as const)
+    const pairs = environmentPairs(text, this.escapeChar, refuse).map(
+      ([key, value]) => [key, this.expand(value)] as const
+    )
     for (const [key, value] of pairs) {
       if (!canExpand(key)) {
         this.#environment.set(key, value)
@@ -82,18 +91,8 @@ export class StageVariables {
       }
       // It may be the name of any variable.
       this.#isUncertain = true
-      for (const known of this.#environment.keys()) this.#environment.set(known, undefined)
+      this.#environment.clear()
     }
-  }
-
-  /** `A=1 B=2`, or the old form `A 1`. */
-  #pairsIn(text: string): ReadonlyArray<readonly [key: string, value: string]> {
-    const end = skipWord(text, 0)
-    if (!text.slice(0, end).includes('=')) return [[text.slice(0, end), text.slice(skipBlanks(text, end))]]
-    return quotedWords(text, this.escapeChar, refuse).map(word => [
-      word.slice(0, word.indexOf('=')),
-      word.slice(word.indexOf('=') + 1)
-    ])
   }
 }
 
