@@ -91,12 +91,24 @@ export interface ImageInfo {
   readonly environment?: Readonly<Record<string, string>>
   /** Its ONBUILD instructions, which a build on top of it carries out; absent without any. */
   readonly onBuild?: readonly string[]
+  /** What each image and container made from it repeats. Absent from a builder's result that does not say. */
+  readonly declared?: DeclaredSize
   /** `linux/arm64`, where the machine of the engine is of another kind and runs it only by emulation, if at all. */
   readonly foreignPlatform?: string
   /** For whom a platform built it; absent from an image that was pulled or made by hand. */
   readonly builtFor?: Owner
   /** Of one that was just built: where its other stages ended, as short ids. The next build begins with them. */
   readonly stageEnds?: readonly string[]
+}
+
+/** How much an image says of itself. */
+export interface DeclaredSize {
+  /** Of its LABELs, and of its configuration with them. */
+  readonly labelBytes: number
+  readonly bytes: number
+  /** Of EXPOSE, for every protocol. */
+  readonly ports: number
+  readonly volumes: number
 }
 
 /** A Dockerfile that the platform has written, from one that it has read. */

@@ -5,6 +5,7 @@ import type { BuildOptions, BuildUsage, ImageInfo, KeptSteps, Owner, RegistryAut
 import { buildProblem, withSourceLine } from './build-failure.js'
 import { BuildFootprint } from './build-footprint.js'
 import { type BuildSteps, unneededSteps } from './build-steps.js'
+import { declaredSize } from './declared-size.js'
 import type { EngineClient } from './engine-client.js'
 import type { Identity } from './identity.js'
 import { checkImage, parseImageReference } from './image-reference.js'
@@ -442,6 +443,7 @@ const imageInfo = (seen: Docker.ImageInspectInfo): ImageInfo => ({
       entry.slice(entry.indexOf('=') + 1)
     ])
   ),
+  declared: declaredSize(seen.Config),
   ...(Array.isArray(seen.Config.OnBuild) && { onBuild: seen.Config.OnBuild as readonly string[] }),
   // A claim is enough to keep others from it.
   ...(seen.Config.Labels?.[imageInstanceLabel] ? { builtFor: claimedOwner(seen.Config.Labels) } : {})

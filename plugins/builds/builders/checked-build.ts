@@ -9,6 +9,7 @@ import type { Dockerfile } from '../dockerfile/instruction.js'
 import { parseDockerfile } from '../dockerfile/parse-dockerfile.js'
 import { type ImageUse, imagesOf, type Plan, planDockerfile } from '../dockerfile/plan.js'
 import { type RemoteAdd, remoteAdds } from '../dockerfile/remote-files.js'
+import { checkSize } from '../dockerfile/size-check.js'
 import { checkTriggers } from '../dockerfile/triggers.js'
 import { problems } from '../problems.js'
 import { checkImageId, type ResolverParts, resolveImage } from '../registry/image-resolver.js'
@@ -94,13 +95,15 @@ async function generate(
     { applicationId: owner.applicationId, own: own ?? new Map() },
     context
   )
-  await checkAdded?.(addedFiles(plan, use => imageOf(images, use)))
-  const adds = remoteAdds(plan, buildArgs, use => imageOf(images, use))
+  const baseImage = (use: ImageUse): ImageInfo => imageOf(images, use)
+  checkSize(plan, buildArgs, baseImage)
+  await checkAdded?.(addedFiles(plan, baseImage))
+  const adds = remoteAdds(plan, buildArgs, baseImage)
   const remoteFiles: RemoteCopies = adds.length === 0 || fetch === undefined ? new Map() : await fetch(adds)
   return generateDockerfile(plan, {
     labels: await parts.runtime.imageLabels(owner),
     remoteFiles,
-    imageId: use => imageOf(images, use).id
+    imageId: use => baseImage(use).id
   })
 }
 

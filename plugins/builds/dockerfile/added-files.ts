@@ -1,6 +1,7 @@
 import type { CopyInstruction } from './instruction.js'
 import type { ImageUse, Plan } from './plan.js'
-import { type BaseImage, isAddress } from './remote-files.js'
+import { isAddress } from './remote-files.js'
+import type { BaseImage } from './stage-walk.js'
 import { readTrigger } from './triggers.js'
 
 /** What may be any file. */

@@ -1,8 +1,8 @@
 import { BadDockerfile, quoted } from './bad-dockerfile.js'
-import { ExpansionBudget } from './expansion.js'
 import { type CopyInstruction, canExpand } from './instruction.js'
-import type { Base, ImageUse, Plan, PlannedStage } from './plan.js'
-import { type ArgumentValues, type Inherited, StageVariables } from './stage-variables.js'
+import type { ImageUse, Plan } from './plan.js'
+import type { StageVariables } from './stage-variables.js'
+import { type BaseImage, walkStages } from './stage-walk.js'
 
 /** What an ADD would fetch: an address, in the widest sense in which any engine takes one. */
 export const isAddress = (source: string): boolean =>
@@ -21,61 +21,26 @@ export interface RemoteAdd {
   readonly addresses: readonly string[]
 }
 
-/** What of the images that are built upon tells which variables a stage has. */
-export interface BaseImage {
-  readonly environment?: Readonly<Record<string, string>>
-  readonly onBuild?: readonly string[]
-}
-
 /**
  * The ADDs for which something is to be fetched before the build, with ARG and ENV put into their addresses where
  * those are certain. Throws `BadDockerfile` for addresses that nothing here fetches.
  */
 export function remoteAdds(
-  { dockerfile: { escapeChar }, globals, stages }: Plan,
+  plan: Plan,
   buildArgs: Readonly<Record<string, string>>,
   baseImage: (use: ImageUse) => BaseImage
 ): readonly RemoteAdd[] {
-  const values: ArgumentValues = {
-    buildArgs,
-    globals: new Map(globals.map(({ name, value }) => [name, value]))
-  }
-  const budget = new ExpansionBudget()
-  const ended = new Map<string, Inherited>()
-  return stages.flatMap(({ from, base, instructions }) => {
-    const variables = new StageVariables(inheritedFrom(base, ended, baseImage), values, escapeChar, budget)
-    const adds = instructions.flatMap(({ instruction }) => {
+  const adds: RemoteAdd[] = []
+  for (const { stage, variables } of walkStages(plan, buildArgs, baseImage)) {
+    for (const { instruction } of stage.instructions) {
       variables.apply(instruction)
-      if (instruction.kind !== 'copy') return []
+      if (instruction.kind !== 'copy') continue
       const addresses = addressesIn(instruction, instruction.line, variables)
-      return addresses.length === 0 ? [] : [{ instruction, addresses }]
-    })
-    if (from.name !== undefined)
-      ended.set(from.name, setsByTrigger(instructions) ? undefined : variables.inherited)
-    return adds
-  })
+      if (addresses.length > 0) adds.push({ instruction, addresses })
+    }
+  }
+  return adds
 }
-
-function inheritedFrom(
-  base: Base,
-  ended: ReadonlyMap<string, Inherited>,
-  baseImage: (use: ImageUse) => BaseImage
-): Inherited {
-  if (base.kind === 'scratch') return new Map()
-  if (base.kind === 'stage') return ended.get(base.name)
-  const { environment, onBuild = [] } = baseImage(base.use)
-  return environment === undefined || onBuild.some(trigger => /^\s*(?:env|arg)\b/i.test(trigger))
-    ? undefined
-    : new Map(Object.entries(environment))
-}
-
-const setsByTrigger = (instructions: PlannedStage['instructions']): boolean =>
-  instructions.some(
-    ({ instruction }) =>
-      instruction.kind === 'onbuild' &&
-      (instruction.trigger.kind === 'arg' ||
-        (instruction.trigger.kind === 'plain' && instruction.trigger.keyword === 'ENV'))
-  )
 
 /** The addresses of one instruction; empty when it takes files. Without `variables` nothing is put in. */
 export function addressesIn(

@@ -6,7 +6,7 @@ import { requireStage, type StageScope } from './plan.js'
 import { isAddress } from './remote-files.js'
 
 /** The engine reads a trigger anew when it carries it out, as text of its own. */
-const escapeChar = '\\'
+export const triggerEscape = '\\'
 
 /** The whole id of an image: no name can be made to mean it. */
 const wholeId = /^sha256:[0-9a-f]{64}$/
@@ -56,7 +56,7 @@ function checkedTrigger(text: string, image: string, line: number): OnBuildInstr
     const [only] = lines
     // On one line as it stands, so that nothing before or after the instruction is left out of what is checked.
     if (only === undefined || only.text !== text) throw new BadDockerfile(line, 'it is more than one line')
-    const instruction = parseInstruction({ text: `ONBUILD ${text}`, line }, escapeChar)
+    const instruction = parseInstruction({ text: `ONBUILD ${text}`, line }, triggerEscape)
     if (instruction.kind === 'onbuild') return instruction
     throw new BadDockerfile(line, 'it is no trigger')
   } catch (error) {
