@@ -20,6 +20,7 @@ import { BuildNetwork } from './build-network.js'
 import { containerOptions, restartPolicies } from './container-options.js'
 import { ContainerOwners } from './container-owners.js'
 import { containerState } from './container-state.js'
+import { checkDeclared, declaredSize } from './declared-size.js'
 import { commandEnvironment, findEngine, isOnThisMachine } from './engine-address.js'
 import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
@@ -169,7 +170,9 @@ export class DockerRuntime implements ContainerRuntime {
   }
 
   async create(spec: ContainerSpec): Promise<string> {
-    const { name, ...body } = containerOptions(spec, this.#identity, await this.#images.labels(spec.image))
+    const config = await this.#images.config(spec.image)
+    if (config !== undefined) checkDeclared(spec.image, declaredSize(config))
+    const { name, ...body } = containerOptions(spec, this.#identity, config?.Labels)
     // dockerode would put all of it into the address too, which the engine writes into its log and of which it takes 1 MiB.
     const options: Docker.ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
       _query: { name },

@@ -9,7 +9,7 @@ import { declaredSize } from './declared-size.js'
 import type { EngineClient } from './engine-client.js'
 import type { Identity } from './identity.js'
 import { checkImage, parseImageReference } from './image-reference.js'
-import { claimedOwner, imageInstanceLabel, isAmong, type Labels, ownerFilter } from './labels.js'
+import { claimedOwner, imageInstanceLabel, isAmong, ownerFilter } from './labels.js'
 import { asReadable, jsonLines, OutputLines } from './output-lines.js'
 import { problems } from './problems.js'
 import { pullProblem } from './pull-failure.js'
@@ -55,8 +55,8 @@ export class Images {
   }
 
   /** What a container inherits; undefined where there is no such image. */
-  async labels(reference: string): Promise<Labels | null | undefined> {
-    return (await this.#inspect(reference))?.Config.Labels
+  async config(reference: string): Promise<Docker.ImageInspectInfo['Config'] | undefined> {
+    return (await this.#inspect(reference))?.Config
   }
 
   async list(

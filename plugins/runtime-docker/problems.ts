@@ -120,6 +120,11 @@ export const problems = problemTable({
   ],
 
   imageMissing: [404, 'E_IMAGE_MISSING', 'image {image} does not exist on the Docker Engine'],
+  imageDeclares: [
+    422,
+    'E_IMAGE_DECLARES',
+    'image {image} declares {what}, and no container is made from one with more than {most}: {remedy}, and build the image anew'
+  ],
   imageInUse: [409, 'E_IMAGE_IN_USE', 'image {image} is in use: {reason}'],
   imageForeign: [409, 'E_IMAGE_FOREIGN', 'image {image} was built by another platform and is left alone'],
   badReference: [

@@ -387,3 +387,31 @@ engineTest('a pull from a registry that never answers can be cancelled', async t
   await t.rejects(pull(lab, `127.0.0.1:${(mute.address() as AddressInfo).port}/app:1`, cancel.signal), reason)
   t.ok(Date.now() - startedAt < 10_000)
 })
+
+engineTest(
+  'no container is made from an image that declares more ports or volumes than anybody needs',
+  async t => {
+    const lab = startLab(t)
+    const network = await lab.runtime.ensureNetwork({
+      id: lab.projectId,
+      slug: `t${lab.projectId.slice(0, 8)}`
+    })
+    for (const [declaration, what] of [
+      ['EXPOSE 1-40/tcp 1-30/udp', '70 exposed ports'],
+      [`VOLUME ${Array.from({ length: 70 }, (_, at) => `/v${at}`).join(' ')}`, '70 volumes']
+    ] as const) {
+      const { id } = await lab.runtime.build(
+        contextOf({ Dockerfile: `FROM busybox:lab\n${declaration}\n` }),
+        options(lab),
+        { onLine: () => {}, signal: forever }
+      )
+      await t.rejects(lab.runtime.create(lab.spec('declares', network, { image: id })), {
+        code: 'E_IMAGE_DECLARES',
+        message: new RegExp(
+          `declares ${what}, and no container is made from one with more than 64: .*, and build`
+        )
+      })
+      t.same(await lab.runtime.list({ projectId: lab.projectId }), [])
+    }
+  }
+)
