@@ -14,7 +14,8 @@ export function routes(route: RouteDeclarer<Builds>) {
     summary: 'Get Build Cache',
     access: allow.token('read', { project: inApplication }),
     schema: { response: { 200: cacheAnswer } },
-    // The engine walks through all its volumes for this.
+    limit: { max: 30, windowSeconds: 60 },
+    // The engine lists all its images and walks through all its volumes for this.
     timeoutMs: 120_000,
     handler: async ({ params }, { caches }) => await caches.read(params.applicationId)
   })

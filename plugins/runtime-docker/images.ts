@@ -14,9 +14,11 @@ import { asReadable, jsonLines, OutputLines } from './output-lines.js'
 import { problems } from './problems.js'
 import { pullProblem } from './pull-failure.js'
 import { PullProgress } from './pull-progress.js'
+import { SharedCall } from './shared-call.js'
 import { StageEnds } from './stage-ends.js'
 import { StepCheck } from './step-check.js'
 import { guardSteps, isStep, markedSharedBytes, type StepCaps } from './step-guard.js'
+import { removeStep } from './step-removal.js'
 import { removeStraySteps, type StrayStep } from './stray-steps.js'
 
 interface Progress {
@@ -46,8 +48,15 @@ export class Images {
   #processor: Promise<string> | undefined
   /** Of the builds that run now. */
   readonly #footprints = new Set<BuildFootprint>()
+  /**
+   * Of everybody, because a step may be needed by an image that is nobody's: megabytes on an engine with many builds,
+   * so that those who ask at the same time share it.
+   */
+  readonly #everything: SharedCall<EngineListing>
 
-  constructor(private readonly parts: ImagesParts) {}
+  constructor(private readonly parts: ImagesParts) {
+    this.#everything = new SharedCall(async () => await listEverything(parts.engine))
+  }
 
   async find(reference: string): Promise<ImageInfo | undefined> {
     const seen = await this.#inspect(reference)
@@ -99,16 +108,8 @@ export class Images {
   }
 
   async clearCache(owner: Owner, keep?: KeptSteps): Promise<void> {
-    for (const id of (await this.#steps(owner, keep)).ids) {
-      // 409: something has come to need it since.
-      await this.parts.engine.call(
-        'remove a step of a build',
-        async docker => {
-          await docker.getImage(id).remove({ noprune: true })
-        },
-        { absent: [404, 409] }
-      )
-    }
+    for (const id of (await this.#steps(owner, keep)).ids)
+      await removeStep(this.parts.engine, id, { noprune: true })
   }
 
   /** See `ContainerRuntime.buildUsage`. */
@@ -117,12 +118,7 @@ export class Images {
   }
 
   async #steps(owner: Owner, keep: KeptSteps = keepNone): Promise<BuildSteps> {
-    const [images, containers] = await this.parts.engine.call(
-      'list images',
-      async docker =>
-        await Promise.all([docker.listImages({ all: true }), docker.listContainers({ all: true })]),
-      { patient: true }
-    )
+    const { images, containers } = await this.#everything.answer()
     const inContainers = new Set(containers.map(({ ImageID }) => ImageID))
     return unneededSteps(
       images.map(({ Id, ParentId, Size, Created, RepoTags, RepoDigests, Labels }) => ({
@@ -274,7 +270,12 @@ export class Images {
       if (built !== undefined && isProblem(error) && error.code === 'E_BUILD_DIFFERS')
         await this.#discard(built)
       // Why the build was ended counts, not whether this went well: what stays is removed with the cache of whom it names.
-      if (strays.length > 0) await removeStraySteps(this.parts.engine, strays).catch(() => undefined)
+      if (strays.length > 0)
+        await removeStraySteps(
+          this.parts.engine,
+          strays,
+          async () => (await this.#everything.answer()).images
+        ).catch(() => undefined)
       running.throwIfAborted()
       throw contextError ?? error
     } finally {
@@ -406,6 +407,24 @@ export class Images {
     )
   }
 }
+
+interface EngineListing {
+  readonly images: readonly Docker.ImageInfo[]
+  readonly containers: readonly Docker.ContainerInfo[]
+}
+
+const listEverything = async (engine: EngineClient): Promise<EngineListing> =>
+  await engine.call(
+    'list images',
+    async docker => {
+      const [images, containers] = await Promise.all([
+        docker.listImages({ all: true }),
+        docker.listContainers({ all: true })
+      ])
+      return { images, containers }
+    },
+    { patient: true }
+  )
 
 const keepNone: KeptSteps = { ends: [], newest: 0, after: new Date(0) }
 

@@ -1,6 +1,7 @@
 import type Docker from 'dockerode'
 import type { EngineClient } from './engine-client.js'
 import type { Labels } from './labels.js'
+import { removeStep } from './step-removal.js'
 
 /** A step of a build that had labels of somebody else. */
 export interface StrayStep {
@@ -22,23 +23,17 @@ export const strayStep = (label: string, seen: Docker.ContainerInspectInfo): Str
 const removalMs = 10_000
 
 /** Removes the images that a build has made of such steps, so that they are neither counted nor kept as those of whom they name. */
-export async function removeStraySteps(engine: EngineClient, steps: readonly StrayStep[]): Promise<void> {
+export async function removeStraySteps(
+  engine: EngineClient,
+  steps: readonly StrayStep[],
+  allImages: () => Promise<readonly Docker.ImageInfo[]>
+): Promise<void> {
   for (const { containerId } of steps) await untilRemoved(engine, containerId)
+  // All that the build has made is there now.
+  const images = await allImages()
   // What continues another one goes first; each takes along the steps that only it continued.
-  for (const step of [...steps].reverse()) {
-    const images = await engine.call('list images', async docker => await docker.listImages({ all: true }), {
-      patient: true
-    })
-    for (const { Id: id } of images.filter(image => isFrom(step, image))) {
-      await engine.call(
-        'remove a step of a build',
-        async docker => {
-          await docker.getImage(id).remove()
-        },
-        { absent: [404, 409] }
-      )
-    }
-  }
+  for (const step of [...steps].reverse())
+    for (const { Id: id } of images.filter(image => isFrom(step, image))) await removeStep(engine, id)
 }
 
 /** The engine removes the containers of a build when it has ended, and with it all that it still made. */

@@ -120,3 +120,26 @@ engineTest('a platform that others can reach does not clone from private hosts',
     { code: 'E_SOURCE_HOST_PRIVATE' }
   )
 })
+
+engineTest('the size of a cache is asked for thirty times a minute, and then refused', async t => {
+  const k = await createTestKernel()
+  t.teardown(async () => await k.close())
+  const admin = await k.as.session()
+  const project = (await admin.post('/api/projects', { name: 'x', slug: 'x' })).body.id as string
+  const { id } = (
+    await admin.post(`/api/projects/${project}/applications`, {
+      name: 'web',
+      type: 'git',
+      build_type: 'dockerfile',
+      source_repo: 'https://git.example.com/a.git'
+    })
+  ).body as { id: string }
+  const answers = await Promise.all(
+    Array.from(
+      { length: 31 },
+      async () => (await admin.get(`/api/projects/${project}/applications/${id}/cache`)).status
+    )
+  )
+  t.same([...new Set(answers)].sort(), [200, 429])
+  t.equal(answers.filter(status => status === 200).length, 30)
+})

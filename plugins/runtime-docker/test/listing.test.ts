@@ -1,0 +1,109 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Test, test } from 'tap'
+import { EngineClient } from '../engine-client.js'
+import { Identity } from '../identity.js'
+import { Images } from '../images.js'
+import { signatures, until } from './lab.js'
+
+interface Answer {
+  readonly status: number
+  readonly body: unknown
+}
+
+/** An engine that answers each request once `answer` has. */
+async function engine(t: Test, answer: (request: IncomingMessage) => Promise<Answer> | Answer) {
+  const server = createServer((request, response) => {
+    void Promise.resolve(answer(request)).then(({ status, body }) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    )
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const identity = new Identity('listing-test', signatures)
+  const client = new EngineClient(name => (name === 'DOCKER_HOST' ? `tcp://127.0.0.1:${port}` : undefined))
+  return {
+    identity,
+    images: new Images({ engine: client, instanceId: 'listing-test', identity, network: async () => '' })
+  }
+}
+
+const isList = ({ url = '' }: IncomingMessage): boolean => url.includes('/images/json')
+
+test('whoever asks for the cache while it is listed shares the next list, which is newer than what they ask', async t => {
+  const waiting: Array<() => void> = []
+  let lists = 0
+  const { images } = await engine(t, async request => {
+    if (isList(request)) {
+      lists++
+      await new Promise<void>(resolve => waiting.push(resolve))
+    }
+    return { status: 200, body: [] }
+  })
+  const first = images.cacheBytes({ applicationId: 'a' })
+  await until('the first list', () => (lists === 1 ? true : undefined))
+  const others = Array.from(
+    { length: 20 },
+    async (_, at) => await images.cacheBytes({ applicationId: `a${at}` })
+  )
+  await new Promise(resolve => setTimeout(resolve, 100))
+  t.equal(lists, 1, 'one at a time')
+  waiting.shift()?.()
+  t.equal(await first, 0)
+  await until('the second list', () => (lists === 2 ? true : undefined))
+  waiting.shift()?.()
+  await Promise.all(others)
+  t.equal(lists, 2)
+  const last = images.cacheBytes({ applicationId: 'a' })
+  await until('a list of its own', () => (lists === 3 ? true : undefined))
+  waiting.shift()?.()
+  await last
+})
+
+test('a list that fails fails for those who share it, and the next one is asked for anew', async t => {
+  let lists = 0
+  const { images } = await engine(t, request => {
+    if (!isList(request)) return { status: 200, body: [] }
+    return ++lists === 1 ? { status: 500, body: { message: 'broken' } } : { status: 200, body: [] }
+  })
+  const [first, second] = await Promise.allSettled([
+    images.cacheBytes({ applicationId: 'a' }),
+    images.cacheBytes({ applicationId: 'b' })
+  ])
+  t.match(first, { status: 'rejected', reason: { code: 'E_ENGINE_REFUSED' } })
+  t.match(second, { status: 'fulfilled', value: 0 })
+  t.equal(lists, 2)
+})
+
+test('a step that somebody else has removed meanwhile is as good as removed', async t => {
+  const step = (at: number) => `sha256:${String(at).repeat(64)}`
+  const removed: string[] = []
+  const { images, identity } = await engine(t, request => {
+    if (request.method === 'DELETE') {
+      removed.push(decodeURIComponent(request.url ?? ''))
+      return removed.length === 1
+        ? { status: 500, body: { message: `unrecognized image ID ${step(1)}` } }
+        : { status: 200, body: [] }
+    }
+    if (!isList(request)) return { status: 200, body: [] }
+    const Labels = identity.ofImage({ applicationId: 'a' })
+    return {
+      status: 200,
+      body: [1, 2].map(at => ({
+        Id: step(at),
+        ParentId: '',
+        Size: 1,
+        Created: 0,
+        RepoTags: null,
+        RepoDigests: null,
+        Labels
+      }))
+    }
+  })
+  await images.clearCache({ applicationId: 'a' })
+  t.equal(removed.length, 2, 'the next one is removed all the same')
+})
