@@ -1,11 +1,10 @@
 import { BadDockerfile, quoted } from './bad-dockerfile.js'
-import { blankSeparated, type Escape } from './characters.js'
+import type { Escape } from './characters.js'
 import { longestWord } from './expansion.js'
 import { exposedPorts } from './exposed-ports.js'
 import { canExpand, linesOf, type PlainInstruction, type StageInstruction } from './instruction.js'
-import { stringList } from './parse-copy.js'
 import type { ImageUse, Plan, PlannedStage } from './plan.js'
-import { StageSize } from './stage-size.js'
+import { StageSize, wordsOf } from './stage-size.js'
 import type { StageVariables } from './stage-variables.js'
 import { type BaseImage, walkStages } from './stage-walk.js'
 import { readTrigger, triggerEscape } from './triggers.js'
@@ -128,19 +127,12 @@ function count(
       )
     size.ports += exposedPorts(ports)
   }
-  if (keyword === 'VOLUME') size.volumes += (jsonList(text) ?? blankSeparated(text)).length
+  if (keyword === 'VOLUME') size.volumes += wordsOf(keyword, text).length
   if (keyword === 'LABEL' && size.labelBytes > mostLabelBytes)
     throw new BadDockerfile(
       line,
       `the labels of the image become larger than ${mostLabelBytes} bytes here, with those that it is built upon: put what they hold into a file of the image`
     )
-}
-
-/** An EXPOSE or a VOLUME is handed over in this form, where it was read in it. */
-function jsonList(text: string): readonly string[] | undefined {
-  return stringList(text, reason => {
-    throw new BadDockerfile(0, reason)
-  })
 }
 
 function checkDeclared(size: StageSize, line: number, what: string): void {

@@ -1,6 +1,8 @@
-import type { Escape } from './characters.js'
+import { BadDockerfile } from './bad-dockerfile.js'
+import { blankSeparated, type Escape } from './characters.js'
 import { environmentPairs } from './environment-pairs.js'
 import { canExpand, linesOf, type StageInstruction } from './instruction.js'
+import { stringList } from './parse-copy.js'
 import type { BaseImage } from './stage-walk.js'
 import { type LengthsOfVariables, wordBound } from './word-bound.js'
 import type { Refuse } from './words.js'
@@ -133,7 +135,8 @@ export class StageSize implements LengthsOfVariables {
         return total
       }
       case 'copy': {
-        const total = sumOf(linesOf(instruction, escapeChar).map(bound))
+        const { flags, sources, destination } = instruction
+        const total = sumOf([...flags, ...sources, destination].map(bound))
         this.#history += total
         return total
       }
@@ -168,7 +171,7 @@ export class StageSize implements LengthsOfVariables {
       return total
     }
     const isExpanded = !asTheyAre.includes(keyword)
-    const length = isExpanded ? bound(text) : Buffer.byteLength(text)
+    const length = isExpanded ? sumOf(wordsOf(keyword, text).map(bound)) : Buffer.byteLength(text)
     // A RUN says what its ARGs were.
     this.#history += keyword === 'RUN' ? length + this.#argumentBytes : length
     // A relative path goes on from the one before.
@@ -186,6 +189,17 @@ export class StageSize implements LengthsOfVariables {
   get #argumentBytes(): number {
     return sumOf([...this.#arguments.keys()].map(name => name.length + this.of(name)))
   }
+}
+
+/** What the engine expands each for itself: of a list what stands in its strings. */
+export function wordsOf(keyword: string, text: string): readonly string[] {
+  if (keyword === 'EXPOSE') return blankSeparated(text)
+  return keyword === 'VOLUME' ? (stringList(text, notAList) ?? blankSeparated(text)) : [text]
+}
+
+/** It was refused when it was read. */
+const notAList: Refuse = reason => {
+  throw new BadDockerfile(0, reason)
 }
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0)

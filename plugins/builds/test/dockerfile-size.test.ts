@@ -92,6 +92,12 @@ test('words that the engine would make long are refused with their line, whateve
       reason,
       `a variable called ${name}`
     )
+  for (const text of [
+    `VOLUME ["a\\"'${seven}'\\""]`,
+    `COPY ["a\\"'${seven}'\\"", "/x"]`,
+    `ADD ["a", "\\"'${seven}'\\""]`
+  ])
+    t.match(refused(`# escape=\`\nFROM x\n${long}${text}\n`), /^line 4: .* can become longer/, text)
   t.match(
     refused(`FROM x\nENV N=B A=${x(10_000)}\nENV $N=$A$A$A$A\nWORKDIR $B$B\n`),
     /^line 4: /,
