@@ -141,6 +141,9 @@ function variable<T>(reading: Reading<T>, from: number, depth: number): Piece<T>
   const end = skipName(text, start)
   if (end === start)
     return refuse(`${quoted(text)} has a $ before something that is no name of a variable: write \${NAME}`)
+  // Engines take it into the name: it would be another variable.
+  if (text.charCodeAt(end) > 0x7f)
+    return refuse(`${quoted(text)} has a letter beyond ASCII behind the name of a variable: write \${NAME}`)
   const value = meaning.variable(text.slice(start, end))
   if (!isBraced) return { value, next: end }
   if (text[end] === '}') return { value, next: end + 1 }

@@ -12,8 +12,6 @@ export interface LengthsOfVariables {
 
 /** As the engine goes over what is put in once more for each of these. */
 const replacement = /\$\{\w*\//g
-/** Engines take letters of every alphabet into a name. */
-const wideName = /\$\{?\w*[^\0-\x7f]/
 
 /**
  * How many bytes a text can have once its variables are put in, whatever they hold. Nothing is put in for that. Forms
@@ -21,10 +19,8 @@ const wideName = /\$\{?\w*[^\0-\x7f]/
  */
 export function wordBound(text: string, lengths: LengthsOfVariables, escapeChar: Escape): number {
   if (!text.includes('$')) return Buffer.byteLength(text)
-  if (!wideName.test(text)) {
-    const bound = knownBound(text, lengths, escapeChar)
-    if (bound !== undefined) return bound
-  }
+  const bound = knownBound(text, lengths, escapeChar)
+  if (bound !== undefined) return bound
   let sum = Buffer.byteLength(text)
   for (const [, name = '', wide] of text.matchAll(/\$\{?(\w*)([^\0-\x7f])?/g))
     sum += wide === undefined && /^[A-Za-z_]/.test(name) ? lengths.of(name) : lengths.longest()

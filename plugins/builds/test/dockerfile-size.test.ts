@@ -161,6 +161,16 @@ test('more than 64 exposed ports or volumes are refused with their line', async 
     refused('FROM x\nEXPOSE $ANY\n', { base: {} }),
     /^line 2: EXPOSE "\$ANY" holds a variable whose value is not certain before the build: write the port out$/
   )
+  for (const text of [
+    'EXPOSE $PÄ',
+    'ENV Q=$PÄ\nEXPOSE $Q',
+    'ENV Q=$NÄ R=1\nENV S=${Q:+80}\nEXPOSE ${S:-1-99}'
+  ])
+    t.match(
+      refused(`FROM x\nENV P=80 PÄ=1-99 NÄ=\n${text}\n`),
+      /: EXPOSE .* holds a variable whose value is not certain/,
+      'engines take letters of every alphabet into a name'
+    )
   const many = { labelBytes: 0, bytes: 0, ports: 65, volumes: 65 }
   t.match(
     refused('FROM x\n', { base: { ...image, declared: { ...many, volumes: 0 } } }),
