@@ -88,6 +88,7 @@ export interface Kernel {
   readonly jobs: JobRunner
   readonly postgres: Postgres
   readonly registry: ServiceRegistry
+  readonly health: Health
   /** When the event loop stood still, for how long and in which plugin; empty unless that is watched. */
   readonly stalls: StallRecord
   /** Resolves when the third-party plugins have been started, or could not be. */
@@ -258,20 +259,21 @@ export async function startKernel({
       admitting: caller =>
         served().filter(({ access }) => access.kind !== 'public' && decideCaller(caller, access) === null)
     }
+    const health = new Health({
+      vital: {
+        database: async () => {
+          await postgres.query('select 1')
+          return 'ok'
+        },
+        keyring: async () => keyring.open(keyring.seal('ok', 'healthz'), 'healthz')
+      },
+      contributed: registry.contributions(healthChecks.id) as HealthParts['contributed']
+    })
     const face: KernelFace = {
       version: release,
       reconciler,
       openapi: () => (description ??= JSON.stringify(describeApi(served()))),
-      health: new Health({
-        vital: {
-          database: async () => {
-            await postgres.query('select 1')
-            return 'ok'
-          },
-          keyring: async () => keyring.open(keyring.seal('ok', 'healthz'), 'healthz')
-        },
-        contributed: registry.contributions(healthChecks.id) as HealthParts['contributed']
-      })
+      health
     }
     const kernelInstance = await PluginInstance.create({
       ...http,
@@ -342,6 +344,7 @@ export async function startKernel({
       jobs,
       postgres,
       registry,
+      health,
       stalls,
       settled,
       close: async () => {

@@ -6,13 +6,18 @@ export function noteCode(folder: string, plugin: string): void {
   owners.set(`${folder}/`, plugin)
 }
 
-/**
- * Whose code an error comes from that belongs to no frame: Node calls some callbacks, those of a `FinalizationRegistry`
- * for one, outside the context in which they were registered.
- */
-export function codeOwner(error: Error): string | undefined {
-  for (const line of (error.stack ?? '').split('\n')) {
-    for (const [folder, plugin] of owners) if (line.includes(folder)) return plugin
+/** Whether code that is not of the release has been loaded into this process. */
+export const hasThirdPartyCode = (): boolean => owners.size > 0
+
+const longestStack = 64 * 1024
+
+/** The third-party plugins whose code is on the stack of an error, the one that threw it first. */
+export function codeOwners(error: Error): readonly string[] {
+  const found = new Set<string>()
+  for (const line of (error.stack ?? '').slice(0, longestStack).split('\n')) {
+    // Not the message, which may speak of any file.
+    if (!/^ +at /.test(line)) continue
+    for (const [folder, plugin] of owners) if (line.includes(folder)) found.add(plugin)
   }
-  return undefined
+  return [...found]
 }

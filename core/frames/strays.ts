@@ -1,17 +1,21 @@
 import type { Log } from 'busbar/sdk'
-import { codeOwner } from './code-owners.js'
+import { blame } from './blame.js'
+import { codeOwners, hasThirdPartyCode } from './code-owners.js'
 import { faultOf } from './fault.js'
 import { currentPlugin, endConnection, kernelOwner } from './frames.js'
+import { RepeatedErrors } from './repeated-errors.js'
 
 /** Where errors that nobody caught are told. */
 interface StrayReport {
   readonly log: Log
   readonly reconciler: { noteStray(plugin: string, error: unknown): void }
+  readonly health: { noteUncaught(): void }
 }
 
 /**
  * Takes every error of the process that nobody caught. It ends the connection for which it was thrown and
- * marks the plugin in whose frame; one of neither is a fault of the kernel itself, and ends the process.
+ * marks the plugin whose it is, or the whole platform where that cannot be told; see `blame.ts`. A fault of
+ * the kernel itself ends the process.
  */
 export function catchStrays(exit: (error: unknown) => void = () => process.exit(1)): {
   reportTo(report: StrayReport): void
@@ -20,17 +24,25 @@ export function catchStrays(exit: (error: unknown) => void = () => process.exit(
   // Plugins start before there is a kernel to tell.
   const early: Array<readonly [plugin: string | undefined, error: Error]> = []
 
-  const tell = ({ log, reconciler }: StrayReport, plugin: string | undefined, error: Error): void => {
-    log.error({ err: error, plugin }, 'an error was not caught')
-    if (plugin !== undefined && plugin !== kernelOwner) reconciler.noteStray(plugin, error)
+  const lines = new RepeatedErrors((plugin, error, times) => {
+    report?.log.error({ err: error, plugin, ...(times > 1 ? { times } : {}) }, 'an error was not caught')
+  })
+  const tell = ({ reconciler, health }: StrayReport, plugin: string | undefined, error: Error): void => {
+    lines.note(plugin, error)
+    if (plugin === undefined) health.noteUncaught()
+    else if (plugin !== kernelOwner) reconciler.noteStray(plugin, error)
   }
   const take = (thrown: unknown): void => {
     const error = faultOf(thrown)
-    const plugin = currentPlugin() ?? codeOwner(error)
-    endConnection()
+    const { plugin, endsConnection, endsProcess } = blame({
+      frame: currentPlugin(),
+      owners: codeOwners(error),
+      hasThirdPartyCode: hasThirdPartyCode()
+    })
+    if (endsConnection) endConnection()
     if (report !== undefined) tell(report, plugin, error)
     else early.push([plugin, error])
-    if (plugin !== undefined) return
+    if (!endsProcess) return
     if (report === undefined)
       process.stderr.write(`Busbar ends, an error was not caught: ${error.stack ?? error.message}\n`)
     exit(error)

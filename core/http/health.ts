@@ -27,6 +27,7 @@ const sharedMs = 1_000
 export class Health {
   #report: Promise<HealthReport> | undefined
   #goodUntil = Infinity
+  #uncaught = 0
 
   constructor(readonly parts: HealthParts) {}
 
@@ -40,6 +41,11 @@ export class Health {
     return this.#report
   }
 
+  /** An error that belongs to no plugin. What it says is in the log only: everybody may read the report. */
+  noteUncaught(): void {
+    this.#uncaught++
+  }
+
   async #check(): Promise<HealthReport> {
     const { vital, contributed } = this.parts
     const [needed, reported] = await Promise.all([
@@ -50,8 +56,17 @@ export class Health {
     ])
     return {
       healthy: Object.values(needed).every(result => !result.startsWith('unhealthy')),
-      checks: { ...needed, ...reported }
+      checks: { ...needed, ...reported, ...this.#ownState() }
     }
+  }
+
+  #ownState(): Readonly<Record<string, string>> {
+    const count = this.#uncaught
+    return count === 0
+      ? {}
+      : {
+          'uncaught errors': `degraded: ${count} ${count === 1 ? 'error that belongs' : 'errors that belong'} to no plugin since the start; see the log`
+        }
   }
 }
 

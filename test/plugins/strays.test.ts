@@ -25,3 +25,37 @@ test('what any callback of a plugin throws ends the connection it came of, marks
   }
   t.equal((await exited)[0], 0)
 })
+
+test('an error that Node hands over without an owner, or in the frame of another, harms nobody else', async t => {
+  const child = fork(fileURLToPath(new URL('ownerless-process.ts', import.meta.url)), {
+    signal: AbortSignal.timeout(120_000)
+  })
+  t.teardown(() => child.kill())
+  child.on('error', () => {})
+  const exited = once(child, 'exit')
+  const [outcomes] = (await Promise.race([once(child, 'message'), exited])) as [Readonly<Record<string, any>>]
+  if (typeof outcomes !== 'object' || outcomes === null)
+    return t.fail(`the process ended: ${String(outcomes)}`)
+  t.same(outcomes.before, { status: 200, healthy: true })
+  t.equal(outcomes.exitsWithoutThirdParties, 1, 'without third-party code it is a fault of the kernel')
+  for (const name of [
+    'a reset stream of http2',
+    'a string thrown by http2',
+    'a worker without memory',
+    'a string thrown for a worker'
+  ])
+    t.equal(outcomes[name], true, name)
+  t.equal(outcomes.exits, 0, 'with it, the process does not end')
+  t.match(outcomes.after, {
+    status: 200,
+    healthy: true,
+    uncaught: /^degraded: \d+ errors that belong to no plugin .* see the log$/
+  })
+  t.same(outcomes.requestsOfOthers, [200], 'no connection of others is cut')
+  t.match(outcomes.watching, { state: 'degraded', reason: /thrown by a subscriber/ })
+  const { thrown, lines, counted } = outcomes.noisy
+  t.ok(thrown > 50, `${thrown} errors`)
+  t.ok(lines <= 12, `${lines} lines for ${thrown} errors`)
+  t.equal(counted, thrown, 'every one is counted')
+  t.equal((await exited)[0], 0)
+})

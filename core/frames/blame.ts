@@ -1,0 +1,33 @@
+export interface Evidence {
+  /** Whose frame the error was thrown in, if any. */
+  readonly frame: string | undefined
+  /** The third-party plugins whose code is on its stack, the one that threw it first. */
+  readonly owners: readonly string[]
+  readonly hasThirdPartyCode: boolean
+}
+
+export interface Blame {
+  readonly plugin: string | undefined
+  /** Whether the connection that the frame serves is the one that it was thrown for. */
+  readonly endsConnection: boolean
+  /** Whether it is a fault of the kernel itself, which must not go on. */
+  readonly endsProcess: boolean
+}
+
+/**
+ * Whose an error is that nobody caught. Node calls some callbacks in no frame, and others in the frame of whoever
+ * happens to run: a subscriber of a diagnostics channel in that of the connection it is told of. There the stack
+ * decides. Node makes some errors itself, with nobody's code on the stack: once third-party code has been loaded,
+ * such a one may be of any plugin, and is no reason to end what all the others do.
+ */
+export function blame({ frame, owners, hasThirdPartyCode }: Evidence): Blame {
+  const [thrower] = owners
+  if (frame === undefined)
+    return {
+      plugin: thrower,
+      endsConnection: false,
+      endsProcess: thrower === undefined && !hasThirdPartyCode
+    }
+  const isOthers = thrower !== undefined && !owners.includes(frame)
+  return { plugin: isOthers ? thrower : frame, endsConnection: !isOthers, endsProcess: false }
+}
