@@ -126,14 +126,14 @@ export class PluginCatalog {
       : choice.desired === 'on' && choice.quarantined === null
   }
 
-  /** Plugins whose start took the process down stay off until an operator turns them on again. */
-  async quarantine(ids: readonly string[]): Promise<void> {
-    for (const id of ids) {
+  /** Plugins whose start took the process down stay off until an operator turns them on again; with the reason of each. */
+  async quarantine(reasons: ReadonlyMap<string, string>): Promise<void> {
+    for (const [id, quarantined] of reasons) {
       const entry = this.entries.get(id)
       if (entry === undefined || isEssential(entry)) continue
       await this.choose([id], {
         desired: this.choices.get(id)?.desired ?? 'on',
-        quarantined: 'the process died while this plugin was starting; enable it to try again'
+        quarantined
       })
     }
   }

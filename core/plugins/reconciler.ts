@@ -283,6 +283,7 @@ export class Reconciler {
   async close(): Promise<void> {
     this.#closing.abort(new Error('the platform is stopping'))
     this.#retries.cancel()
+    this.#marks.close()
     const stopped = this.#exclusive(async () => {
       await this.#stop([...this.entries.values()].filter(entry => entry.run !== undefined))
     })
@@ -303,9 +304,7 @@ export class Reconciler {
   /** One change at a time; a failed one does not stop the next. */
   async #exclusive<T>(work: () => Promise<T>): Promise<T> {
     this.#turns++
-    const turn = this.#turn.then(work, work).finally(() => {
-      this.#turns--
-    })
+    const turn = this.#turn.then(work, work).finally(() => this.#turns--)
     this.#turn = turn.catch(() => {})
     return await turn
   }
@@ -350,7 +349,7 @@ export class Reconciler {
         others
       })
     } finally {
-      this.#marks.end()
+      this.#marks.end(entry.id)
     }
   }
 
@@ -402,10 +401,10 @@ export class Reconciler {
       entry.failures = 0
       entry.run.stray = entry.early
       setState(entry, entry.early === undefined ? 'running' : 'degraded', entry.early ?? null, this.#now())
+      this.#marks.settle(entry.id, !entry.discovered.builtIn)
     } catch (error) {
+      this.#marks.end(entry.id)
       this.#fail(entry, error)
-    } finally {
-      this.#marks.end()
     }
   }
 
@@ -432,6 +431,7 @@ export class Reconciler {
       await stopped.run?.end({ isReplaced: false }).catch((error: unknown) => {
         this.options.log.error({ err: error, plugin: id }, 'the plugin did not end cleanly')
       })
+      this.#marks.end(id)
       setState(stopped.entry, 'stopped', null, this.#now())
     })
   }
@@ -447,9 +447,12 @@ export class Reconciler {
         await this.options.migrate(planOf(entry, loaded, this.catalog.choices.get(entry.id)))
       ).values())
         throw error
+      this.#marks.begin(entry.id)
       entry.run = await PluginRun.start(this.#runOptions(entry, loaded), old)
       entry.loaded = loaded
+      this.#marks.settle(entry.id, !entry.discovered.builtIn)
     } catch (error) {
+      this.#marks.end(entry.id)
       this.options.log.error(
         { err: error, plugin: entry.id },
         'the plugin could not be reloaded; the version of before keeps running'

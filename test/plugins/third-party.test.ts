@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
@@ -241,4 +241,34 @@ test('a plugin whose start took the process down is quarantined at the next boot
   t.match(await admin.post('/api/plugins/words/enable'), { status: 200, body: { state: 'running' } })
   t.match((await next.as.anonymous().get('/api/x/words/words')).body, { text: 'back' })
   await next.stop()
+})
+
+test('plugins that had started less than a minute before two deaths in a row are quarantined; one death alone, or a stop, is no reason', async t => {
+  const { k, home } = await install(t, 'words', {
+    'plugin.json': manifest('words'),
+    'index.ts': code('words', 'one'),
+    'words.ts': 'export const words = "back"'
+  })
+  await (await k.as.session()).post('/api/plugins/words/enable')
+  const folder = join(k.state.directory, 'starting')
+  const marks = await readFile(join(folder, `starting-${process.pid}`), 'utf8')
+  await k.stop()
+  t.same(await readdir(folder), [], 'a stop leaves no mark')
+  const bootAfterDeath = async (text: string): Promise<unknown> => {
+    await writeFile(join(folder, 'starting-4194303'), text)
+    const next = await createTestKernel({ state: k.state, thirdParty: home })
+    const { state, reason } = (await (await next.as.session()).get('/api/plugins/words')).body
+    await next.stop()
+    return { state, reason }
+  }
+  t.match(await bootAfterDeath(marks), { state: 'running' }, 'it may have been switched off')
+  t.match(
+    await bootAfterDeath(`${marks}direct\n`),
+    { state: 'quarantined', reason: /died twice in a row/ },
+    'not only the one that was just starting'
+  )
+  const { kernel, stop, as } = await createTestKernel({ state: k.state, thirdParty: home })
+  t.equal(kernel.reconciler.entries.get('direct')?.state.name, 'running')
+  t.match(await (await as.session()).post('/api/plugins/words/enable'), { status: 200 })
+  await stop()
 })

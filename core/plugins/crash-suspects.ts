@@ -1,0 +1,35 @@
+/** `starting`: its code is being loaded or started; `settling`: that was less than a minute ago. */
+export type Phase = 'starting' | 'settling'
+
+export interface Suspicion {
+  readonly quarantined: ReadonlyMap<string, string>
+  /** Whom the next death convicts. */
+  readonly suspects: ReadonlySet<string>
+}
+
+/**
+ * Who took processes down, by what was marked when they died. The only one marked, while it was starting, did it.
+ * Where there are more, or it had started already, it may have been any of them, or a machine that was switched off:
+ * those that were marked at the death before too are kept off.
+ */
+export function suspect(
+  deaths: ReadonlyArray<ReadonlyMap<string, Phase>>,
+  before: ReadonlySet<string>
+): Suspicion {
+  if (deaths.length === 0) return { quarantined: new Map(), suspects: before }
+  const quarantined = new Map<string, string>()
+  const suspects = new Set<string>()
+  for (const marks of deaths) {
+    for (const [plugin, phase] of marks) {
+      if (marks.size === 1 && phase === 'starting')
+        quarantined.set(plugin, 'the process died while this plugin was starting; enable it to try again')
+      else if (before.has(plugin))
+        quarantined.set(
+          plugin,
+          'the process died twice in a row while this plugin was starting or within a minute after; enable it to try again'
+        )
+      else suspects.add(plugin)
+    }
+  }
+  return { quarantined, suspects }
+}
