@@ -1,6 +1,8 @@
 import type { Log } from 'busbar/sdk'
-import { pino, destination as stdout, stdSerializers, stdTimeFunctions } from 'pino'
+import { pino, destination as stdout, stdTimeFunctions } from 'pino'
 import { consoleLine } from './console-line.js'
+import { type Cut, errorExcerpt, excerptOf, isError } from './excerpt.js'
+import { longestNeedle } from './needle-set.js'
 import type { Redactor } from './redactor.js'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
@@ -21,6 +23,9 @@ interface LogOptions {
 const ownMembers = ['level', 'time']
 /** How long a line waits for others at most. */
 const gatherMs = 20
+const longestMessage = 8 * 1024
+/** What the parts of a line add up to is less but for bindings, and for text of which each character takes six. */
+const longestLine = 64 * 1024
 
 /** The one log of the process. Every line passes the redactor on its way out, whoever wrote it. */
 export function createLog({
@@ -31,8 +36,13 @@ export function createLog({
   destination
 }: LogOptions): Log {
   const sink = destination ?? gatheredOutput()
+  // Looked through for secrets first: none of which a part is cut off would be found.
+  const cut: Cut = (text, max) =>
+    text.length <= max
+      ? text
+      : `${redactor.cleanLogText(text.slice(0, max + longestNeedle)).slice(0, -longestNeedle)}…`
   const write = (line: string): unknown => {
-    const clean = redactor.cleanLogLine(line, ownMembers)
+    const clean = redactor.cleanLogLine(line.length > longestLine ? headOf(line, cut) : line, ownMembers)
     return sink.write(format === 'json' ? clean : consoleLine(clean, isColored))
   }
   return pino(
@@ -41,19 +51,41 @@ export function createLog({
       base: format === 'json' ? { pid: process.pid } : null,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: label => ({ level: label }) },
-      serializers: { err: serialized, error: serialized }
+      // What is logged is an excerpt already.
+      serializers: { err: (error: unknown) => error },
+      hooks: {
+        logMethod(args, log) {
+          log.apply(this, shortened(args, cut) as Parameters<typeof log>)
+        }
+      }
     },
     { write }
   )
 }
 
-/** An error may be anything that a plugin has thrown: one that cannot be read is told as such. */
-function serialized(error: Error): unknown {
-  try {
-    return stdSerializers.err(error)
-  } catch {
-    return { type: 'Error', message: 'an error that cannot be read', stack: '' }
-  }
+/** The arguments of a call, each as much of it as a line has room for. */
+function shortened(args: readonly unknown[], cut: Cut): unknown[] {
+  const [first, ...rest] = args.map(argument => {
+    if (typeof argument === 'string') return cut(argument, longestMessage)
+    if (typeof argument !== 'object' || argument === null) return argument
+    try {
+      return isError(argument) ? { err: errorExcerpt(argument, cut) } : excerptOf(argument, cut)
+    } catch {
+      return { unreadable: true }
+    }
+  })
+  const error = args[0]
+  // As pino has it: the message of an error that is logged alone is that of the line.
+  return rest.length === 0 && isError(error)
+    ? [first, (first as { err: { message: string } }).err.message]
+    : [first, ...rest]
+}
+
+/** What is left of a line that is too long all the same. */
+function headOf(line: string, cut: Cut): string {
+  const { level, time, pid, plugin, msg } = JSON.parse(line) as Record<string, unknown>
+  const text = (value: unknown) => (value === undefined ? undefined : cut(String(value), 1024))
+  return `${JSON.stringify({ level, time, pid, plugin: text(plugin), msg: text(msg) ?? '', cutFrom: line.length })}\n`
 }
 
 /** Standard output. A busy process writes many lines at once: one by one they were a tenth of what a request cost. */

@@ -44,7 +44,8 @@ export function createRedactor() {
      * so are the top-level members named in `keep`.
      */
     cleanJson: (json: string, keep?: readonly string[]): string => cleanWithin(json, [shared], keep),
-    /** The same, of the secrets of every scope too. */
+    /** For the log: of the secrets of every scope too. */
+    cleanLogText: (text: string): string => clean(text, [shared, ...scopes]),
     cleanLogLine: (json: string, keep?: readonly string[]): string =>
       cleanWithin(json, [shared, ...scopes], keep),
     /** See `Secrets.scope`. */

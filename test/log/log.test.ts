@@ -73,3 +73,76 @@ test('colours appear on demand only', async t => {
   log.warn('careful')
   t.match(lines[0], '\u001b[33mWARN')
 })
+
+const parsed = (line: string | undefined): any => JSON.parse(line ?? '')
+
+test('an error is told by its type, message, stack, code and causes; what else it carries is an excerpt', async t => {
+  const { lines, log } = capture('json')
+  const carried = {
+    code: 'E_X',
+    status: 502,
+    response: { data: Buffer.alloc(5_000_000), headers: { a: { b: { c: 'deep' } } } },
+    text: 'x'.repeat(1_000_000),
+    rows: Array.from({ length: 50_000 }, (_, at) => ({ at }))
+  }
+  log.error({ err: Object.assign(new Error('top', { cause: new Error('below') }), carried) }, 'failed')
+  const { err } = parsed(lines[0])
+  t.match(err, { type: 'Error', message: 'top: below', code: 'E_X', status: 502 })
+  t.match(err.stack, /Error: top\n.*caused by: Error: below/s)
+  t.equal(err.response.data, '5000000 bytes')
+  t.ok(lines[0]!.length < 16_384, `${lines[0]!.length} characters`)
+  t.notMatch(lines[0], 'deep')
+
+  log.error(new AggregateError(Array.from({ length: 1_000 }, (_, at) => new Error(`one ${at}`))), 'many')
+  const { err: many } = parsed(lines[1])
+  t.match(many.aggregateErrors[0], { type: 'Error', message: 'one 0' })
+  t.ok(lines[1]!.length < 65_536, `${lines[1]!.length} characters`)
+
+  const endless = new Error('endless')
+  endless.cause = endless
+  log.error({ err: endless })
+  t.match(parsed(lines[2]), { err: { message: 'endless' } })
+  log.error(new Error('y'.repeat(1_000_000)))
+  t.ok(lines[3]!.length < 65_536, `${lines[3]!.length} characters`)
+  const unreadable = Object.defineProperty(new Error('m'), 'more', {
+    enumerable: true,
+    get() {
+      throw new Error('no')
+    }
+  })
+  log.error({ err: unreadable, other: unreadable }, 'still told')
+  t.match(parsed(lines[4]), { msg: 'still told', err: { message: 'm' } })
+})
+
+test('no line is longer than 64 KiB, whatever is logged', async t => {
+  const { lines, log } = capture('json')
+  const rows = Array.from({ length: 10_000 }, (_, at) => ({ at, text: '\u0001'.repeat(100) }))
+  const circular: Record<string, unknown> = { big: 10n, at: new Date(0) }
+  circular.self = circular
+  const deep = JSON.parse(`${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`) as object
+  log.info({ rows }, 'rows')
+  log.info('%o', rows)
+  log.info('z'.repeat(1_000_000))
+  log.info({ text: '\u0001'.repeat(100_000), more: '\u0001'.repeat(100_000) }, '\u0001'.repeat(100_000))
+  log.info(circular, 'circular')
+  log.info(deep, 'deep')
+  log.child({ plugin: 'p', rows }).info('child')
+  log.info(Object.fromEntries(rows.map(({ at, text }) => [`${at}${text}`, text])), 'keys')
+  t.equal(lines.length, 8)
+  for (const line of lines) {
+    t.ok(line.length <= 65_536, `${line.length} characters`)
+    t.match(parsed(line), { level: 'info', time: /^\d{4}-/, msg: String })
+  }
+  t.match(parsed(lines[0]).rows[1], { at: 1 })
+  t.match(parsed(lines[4]), { big: '10', at: '1970-01-01T00:00:00.000Z' })
+  t.equal(parsed(lines[6]).plugin, 'p')
+})
+
+test('a secret where a text is cut leaves no part of itself behind', async t => {
+  const { lines, log, redactor } = capture('json')
+  redactor.add(['a-secret-of-some-length', 'b'.repeat(300)])
+  for (let before = 8_100; before < 8_260; before++)
+    log.info({ text: `${'x'.repeat(before)}a-secret-of-some-length${'y'.repeat(9_000)}` }, 'cut')
+  log.info({ text: `${'x'.repeat(8_100)}${'b'.repeat(300)}${'y'.repeat(9_000)}` }, 'cut')
+  t.notMatch(lines.join(''), /xa-|bb/)
+})
