@@ -28,6 +28,7 @@ interface Applied {
   readonly plugin: string
   readonly name: string
   readonly checksum: string
+  readonly phase: Migration['phase']
   readonly release: string
 }
 
@@ -35,7 +36,8 @@ const undefinedTable = '42P01'
 /** "busb", and 1 for migrations: one process at a time migrates. */
 const lock = [0x62757362, 1]
 const lockTimeoutMs = 20_000
-const thirdPartyLimitMs = 120_000
+/** For all of a plugin: whoever else changes one waits, and the routes that do so answer after 60 s. */
+const thirdPartyLimitMs = 40_000
 
 /**
  * Brings every plan's schema up to date, in the order given, one process at a time. A plugin whose
@@ -58,10 +60,14 @@ export async function migrate(
     const applied = await readApplied(client)
     refuseLaterDatabase(applied, plans, version)
     for (const plan of plans) {
+      const late = performance.now() + thirdPartyLimitMs
       try {
         for (const migration of pendingMigrations(plan, applied, contractAllowed)) {
           hasApplied = true
-          await apply(client, plan, migration, version)
+          await apply(client, plan, migration, {
+            release: version,
+            limitMs: plan.isThirdParty ? Math.max(1, Math.round(late - performance.now())) : 0
+          })
           log.info({ plugin: plan.plugin, migration: migration.name }, 'migrated')
         }
       } catch (error) {
@@ -84,7 +90,9 @@ export async function migrate(
 
 async function readApplied(client: PoolClient): Promise<readonly Applied[]> {
   try {
-    return (await client.query<Applied>('select plugin, name, checksum, release from kernel.migration')).rows
+    return (
+      await client.query<Applied>('select plugin, name, checksum, phase, release from kernel.migration')
+    ).rows
   } catch (error) {
     if (errorCode(error) !== undefinedTable) throw error
     await client.query(`
@@ -128,9 +136,13 @@ export function pendingMigrations(
   applied: readonly Applied[],
   contractAllowed: boolean
 ): readonly Migration[] {
-  const done = new Map(applied.filter(row => row.plugin === plan.plugin).map(row => [row.name, row.checksum]))
+  const own = applied.filter(row => row.plugin === plan.plugin)
+  const done = new Map(own.map(row => [row.name, row.checksum]))
   if (plan.refusal !== undefined) throw new Error(plan.refusal)
-  const unknown = [...done.keys()].find(name => plan.migrations.every(migration => migration.name !== name))
+  // What only adds leaves room for the version of before, which must run again when a later one does not come up.
+  const unknown = own.find(
+    ({ name, phase }) => phase === 'contract' && plan.migrations.every(migration => migration.name !== name)
+  )?.name
   if (plan.isThirdParty && unknown !== undefined)
     throw new Error(
       `its tables are of a later version, which had the migration ${unknown}: install that version again, or purge what the plugin has stored`
@@ -158,13 +170,13 @@ async function apply(
   client: PoolClient,
   plan: MigrationPlan,
   migration: Migration,
-  release: string
+  { release, limitMs }: { readonly release: string; readonly limitMs: number }
 ): Promise<void> {
   const sql = migration.sql.replaceAll('$schema', plan.schema)
   await client.query('begin')
   try {
     await client.query(
-      `set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = ${plan.isThirdParty ? thirdPartyLimitMs : 0}; create schema if not exists ${plan.schema}`
+      `set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = ${limitMs}; create schema if not exists ${plan.schema}`
     )
     await client.query(sql).catch(error => {
       throw isConnectionError(error) ? error : explain(error, plan, migration, sql)

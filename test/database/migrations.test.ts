@@ -166,7 +166,9 @@ test('what removes something waits until it is allowed, except in a schema that 
   const create = expand('001-create', 'x')
   const drop = contract('002-drop', 'y')
   const later = expand('003-later', 'z')
-  const applied = [{ plugin: 'p', name: '001-create', checksum: checksumOf(create), release: '1' }]
+  const applied = [
+    { plugin: 'p', name: '001-create', checksum: checksumOf(create), phase: 'expand' as const, release: '1' }
+  ]
   const names = (contractAllowed: boolean, done: typeof applied) =>
     pendingMigrations(plan('p', later, drop, create), done, contractAllowed).map(({ name }) => name)
   t.same(names(false, applied), ['003-later'])

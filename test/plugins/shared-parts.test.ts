@@ -41,16 +41,32 @@ test('the migrations of a third-party plugin', async t => {
     `migrations: [${sql.map((text, at) => `{ name: '00${at + 1}', phase: 'expand', sql: ${JSON.stringify(text)} }`).join()}]`
   const [one, two] = ['create table $schema.one (a int)', 'create table $schema.two (a int)']
 
-  await t.test('of an older version are refused with what to do, and nothing is changed', async t => {
-    await write('older', migrations(one as string, two as string))
-    t.match(await change('older', 'enable'), { status: 200 })
+  await t.test('of an older version may run while a later one has only added', async t => {
     await write('older', migrations(one as string))
-    t.match(await change('older', 'reload'), {
+    t.match(await change('older', 'enable'), { status: 200 })
+    await write('older', migrations(one as string, two as string, 'select 1/0'))
+    t.match(await change('older', 'reload'), { status: 409, body: { error: /migration 003/ } })
+    await write('older', migrations(one as string))
+    t.match(await change('older', 'reload'), { status: 200 })
+    await change('older', 'disable')
+    t.match(await change('older', 'enable'), { status: 200, body: { state: 'running' } })
+    await write('older', migrations(one as string, two as string))
+    t.match(await change('older', 'reload'), { status: 200 })
+    await write('older', migrations(one as string, `${two}; select 1`))
+    t.match(await change('older', 'reload'), { status: 409, body: { error: /was changed after it had run/ } })
+  })
+
+  await t.test('of an older version are refused with what to do when a later one has taken away', async t => {
+    const taking = migrations(one as string, 'alter table $schema.one drop column a')
+    await write('taken', taking.replace(/expand(?!.*expand)/, 'contract'))
+    t.match(await change('taken', 'enable'), { status: 200 })
+    await write('taken', migrations(one as string))
+    t.match(await change('taken', 'reload'), {
       status: 409,
       body: { error: /later version, which had the migration 002/ }
     })
-    await change('older', 'disable')
-    t.match(await change('older', 'enable'), { status: 409, body: { error: /later version.*purge/ } })
+    await change('taken', 'disable')
+    t.match(await change('taken', 'enable'), { status: 409, body: { error: /later version.*purge/ } })
   })
 
   await t.test('need the grant of the database', async t => {
