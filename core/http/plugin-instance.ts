@@ -17,11 +17,12 @@ import { holdsBadText, validatorOf } from '../schemas/schemas.js'
 import { answerValue } from './answer-value.js'
 import { answerWriter } from './answer-writer.js'
 import { cookieHeader, sendProblem } from './answers.js'
+import { giveUp } from './give-up.js'
 import type { Idempotency } from './idempotency.js'
 import { InFlight } from './in-flight.js'
 import { toProblem } from './problems.js'
 import type { RequestContext } from './request-context.js'
-import { sendDownload, sendEvents } from './streams.js'
+import { checkHeartbeat, downloadHead, sendDownload, sendEvents } from './streams.js'
 import { isBodyComing } from './unread-body.js'
 
 /** What the instances of all plugins share. */
@@ -260,9 +261,14 @@ async function audited(context: RequestContext, rule: Audit, options: InstanceOp
     await options.audit.write(context, rule, { error })
     throw error
   }
-  await options.audit.write(context, rule, {
-    result: isReply(result) && result.kind === 'value' ? result.value : result
-  })
+  try {
+    await options.audit.write(context, rule, {
+      result: isReply(result) && result.kind === 'value' ? result.value : result
+    })
+  } catch (error) {
+    giveUp(result)
+    throw error
+  }
   return result
 }
 
@@ -286,7 +292,12 @@ function send(
   reply: FastifyReply,
   options: InstanceOptions
 ): unknown {
-  if (isReply(result)) return sendReply(result, context, reply, options)
+  if (context.response.destroyed) giveUp(result)
+  if (isReply(result))
+    return sendReply(result, context, reply, options).catch((error: unknown) => {
+      giveUp(result)
+      throw error
+    })
   void reply.code(context.record.successStatus)
   return answerValue(result, reply, context.record)
 }
@@ -313,6 +324,7 @@ async function sendReply(
     case 'sse':
       return await callPlugin(context.record.plugin, async () => {
         // Before the head is written: what has no iterator is a fault that can still be answered.
+        checkHeartbeat(result)
         const iterator = result.frames[Symbol.asyncIterator]()
         void reply.hijack()
         await sendEvents(iterator, result, context, log)
@@ -320,11 +332,12 @@ async function sendReply(
       })
     case 'download':
       if (!isReadable(result.source)) throw new TypeError('a download was answered without a stream to read')
-      void reply.hijack()
-      await inFrame(context.record.plugin, async () => {
-        await sendDownload(result, context, log)
+      return await inFrame(context.record.plugin, async () => {
+        const head = downloadHead(result)
+        void reply.hijack()
+        await sendDownload(result, head, context, log)
+        return reply
       })
-      return reply
   }
 }
 

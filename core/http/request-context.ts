@@ -4,6 +4,7 @@ import { type ProjectAccess, reachOf } from '../access/project-access.js'
 import type { RouteRecord } from '../declarations/records.js'
 import { faultOf } from '../frames/fault.js'
 import { inFrame } from '../frames/frames.js'
+import { giveUp } from './give-up.js'
 
 const anonymous: Caller = Object.freeze({ kind: 'anonymous' })
 const nowhere: Reach = Object.freeze({ userId: null, pins: Object.freeze([]) })
@@ -23,6 +24,7 @@ export class RequestContext {
   #project: ProjectId | undefined
   #abort: AbortController | undefined
   #abortReason: unknown
+  #isExpired = false
   #expire: ((error: Problem) => void) | undefined
   query: unknown = undefined
   body: unknown = undefined
@@ -127,6 +129,7 @@ export class RequestContext {
       try {
         work.then(
           result => {
+            if (this.#isExpired) giveUp(result)
             // A long list must not be kept until the client has read all of its text.
             this.#expire = undefined
             resolve(result)
@@ -145,6 +148,7 @@ export class RequestContext {
   /** Answers in place of a handler that takes too long; what it still does is told to stop. */
   expire(problem: Problem): void {
     this.abort(problem)
+    this.#isExpired = this.#expire !== undefined
     this.#expire?.(problem)
   }
 }

@@ -1,5 +1,10 @@
 import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
+import {
+  type OutgoingHttpHeaders,
+  type ServerResponse,
+  validateHeaderName,
+  validateHeaderValue
+} from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { type DownloadReply, type Log, Problem, type SseFrame, type StreamReply } from 'busbar/sdk'
 import { inTurns, Turns } from '../clock/turns.js'
@@ -88,6 +93,15 @@ async function orAborted(signal: AbortSignal, work: () => Promise<void>): Promis
   })
 }
 
+/** Longer timers fire at once. */
+const longestBeatMs = 2 ** 31 - 1
+
+/** Throws at what no timer takes. */
+export function checkHeartbeat({ heartbeatMs }: StreamReply): void {
+  if (heartbeatMs === null || (heartbeatMs >= 1 && heartbeatMs <= longestBeatMs)) return
+  throw new RangeError(`heartbeatMs is ${String(heartbeatMs)}: it takes 1 to ${longestBeatMs}, or null`)
+}
+
 export function frameText({ event, data }: SseFrame): string {
   const text = typeof data === 'string' ? data : JSON.stringify(data)
   const lines = text
@@ -97,18 +111,33 @@ export function frameText({ event, data }: SseFrame): string {
   return `${event === undefined ? '' : `event: ${event}\n`}${lines}\n`
 }
 
+/** The head of a download. Throws at what cannot be written, while that can still be answered. */
+export function downloadHead({ type, filename, options }: DownloadReply): OutgoingHttpHeaders {
+  if (typeof filename !== 'string' || typeof type !== 'string')
+    throw new TypeError('a download was answered without a type or a filename')
+  const name = filename.replace(/[^\w.-]/g, '_')
+  const head = {
+    ...options.headers,
+    'content-type': type,
+    'content-disposition': `attachment; filename="${name}"`
+  }
+  for (const [header, value] of Object.entries(head)) {
+    validateHeaderName(header)
+    validateHeaderValue(header, value)
+  }
+  return head
+}
+
 export async function sendDownload(
-  { source, type, filename, options }: DownloadReply,
+  { source }: DownloadReply,
+  head: OutgoingHttpHeaders,
   context: RequestContext,
   log: Log
 ): Promise<void> {
   const { response } = context
-  const name = filename.replace(/[^\w.-]/g, '_')
-  response.writeHead(200, {
-    ...options.headers,
-    'content-type': type,
-    'content-disposition': `attachment; filename="${name}"`
-  })
+  // A source of another length than was told would be taken for a part of the next answer, or the other way round.
+  response.strictContentLength = true
+  response.writeHead(200, head)
   await pipeline(source, inTurns, response).catch((error: unknown) => {
     if (!context.signal.aborted)
       log.error(
