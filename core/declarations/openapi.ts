@@ -91,7 +91,11 @@ function describeRoute(route: DescribedRoute): Json {
     security: securityOf(access),
     ...(access.kind !== 'public' && access.role !== undefined ? { 'x-role': access.role } : {}),
     'x-plugin': route.plugin,
-    ...(route.limit === undefined ? {} : { 'x-rate-limit': route.limit }),
+    ...(route.limit === undefined
+      ? {}
+      : {
+          'x-rate-limit': { max: route.limit.max, windowSeconds: route.limit.windowSeconds }
+        }),
     parameters: [...pathParameters(route), ...queryParameters(schema.query), ...headerParameters(route)],
     ...requestBody(route),
     responses: responses(route)
