@@ -5,7 +5,7 @@ import { callPlugin, shown } from '../frames/fault.js'
 import { inFrame } from '../frames/frames.js'
 import { type InstanceParts, PluginInstance } from '../http/plugin-instance.js'
 import { type ContainerOptions, createPluginContainer } from '../services/container.js'
-import { whileRunning } from '../services/while-running.js'
+import { RunEnd, whileRunning } from '../services/while-running.js'
 import { Attachment, type Sockets } from './attachment.js'
 import type { Manifest } from './manifest.js'
 
@@ -46,7 +46,7 @@ function healthIn(answered: Health | undefined): Health {
 export class PluginRun {
   readonly attachment: Attachment
   readonly #stops: Array<() => void | Promise<void>> = []
-  #hasStopped = false
+  readonly #end = new RunEnd()
   readonly #abort = new AbortController()
   #self: object = {}
   #instance: PluginInstance | undefined
@@ -148,7 +148,7 @@ export class PluginRun {
           ? container
           : {
               ...container,
-              kernelServices: whileRunning(this.id, container.kernelServices, () => this.#hasStopped)
+              kernelServices: whileRunning(this.id, container.kernelServices, this.#end)
             }
       ),
       config,
@@ -156,7 +156,7 @@ export class PluginRun {
       signal: this.#abort.signal,
       onStop: (stop: () => void | Promise<void>) => {
         // A start that was given up goes on, and what it opens has to be closed all the same.
-        if (this.#hasStopped) void this.#runStop(stop, stopLimitMs)
+        if (this.#end.hasCome) void this.#runStop(stop, stopLimitMs)
         else this.#stops.push(stop)
       }
     }
@@ -179,7 +179,7 @@ export class PluginRun {
     const late = performance.now() + stopLimitMs
     for (const stop of this.#stops.splice(0).reverse())
       await this.#runStop(stop, Math.max(leastStopMs, Math.round(late - performance.now())))
-    this.#hasStopped = true
+    this.#end.come()
   }
 
   async #runStop(stop: () => void | Promise<void>, limitMs: number): Promise<void> {

@@ -20,15 +20,41 @@ const ofEnded = new WeakSet<object>()
 export const isOfEndedRun = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && ofEnded.has(error)
 
+/** Of the clock: what a run that has ended may use. */
+const withoutEnd: ReadonlySet<string> = new Set(['now', 'sleep'])
+/** What answers with how to stop it. */
+const standing: ReadonlySet<string> = new Set(['every', 'onSignal'])
+
+/** The end of a run, and what is stopped then. */
+export class RunEnd {
+  readonly #stops = new Set<() => void>()
+  #hasCome = false
+
+  get hasCome(): boolean {
+    return this.#hasCome
+  }
+
+  /** `stop` is called at the end, or when the function that this returns is, whichever is first. */
+  unless(stop: () => void): () => void {
+    this.#stops.add(stop)
+    return () => {
+      if (this.#stops.delete(stop)) stop()
+    }
+  }
+
+  come(): void {
+    this.#hasCome = true
+    for (const stop of this.#stops) stop()
+    this.#stops.clear()
+  }
+}
+
 /**
  * The same services for as long as a run of a plugin lasts. A timer that it leaves behind must not go on writing,
- * publishing and enqueuing when the operator has turned it off, nor bring back what a purge has removed.
+ * publishing and enqueuing when the operator has turned it off, nor bring back what a purge has removed; and what it repeats
+ * or listens to ends with it. It may still look at the time and wait.
  */
-export function whileRunning(
-  plugin: string,
-  services: KernelServices,
-  hasEnded: () => boolean
-): KernelServices {
+export function whileRunning(plugin: string, services: KernelServices, end: RunEnd): KernelServices {
   const refusal = (): Problem => {
     const problem = new Problem(
       503,
@@ -43,10 +69,11 @@ export function whileRunning(
     Object.freeze(
       Object.fromEntries(
         Object.entries(service).map(([name, member]) => {
-          if (typeof member !== 'function') return [name, member]
+          if (typeof member !== 'function' || withoutEnd.has(name)) return [name, member]
           const method = (...args: unknown[]): unknown => {
-            if (!hasEnded()) {
+            if (!end.hasCome) {
               const result: unknown = Reflect.apply(member, service, args)
+              if (standing.has(name)) return end.unless(result as () => void)
               return name === 'statement' ? statement(result as (...args: unknown[]) => unknown) : result
             }
             if (promising.has(name)) return Promise.reject(refusal())
@@ -59,10 +86,8 @@ export function whileRunning(
   const statement =
     (run: (...args: unknown[]) => unknown) =>
     (...args: unknown[]): unknown =>
-      hasEnded() ? Promise.reject(refusal()) : run(...args)
+      end.hasCome ? Promise.reject(refusal()) : run(...args)
   return Object.freeze(
-    Object.fromEntries(
-      Object.entries(services).map(([name, service]) => [name, name === 'clock' ? service : guarded(service)])
-    )
+    Object.fromEntries(Object.entries(services).map(([name, service]) => [name, guarded(service)]))
   )
 }
