@@ -1,4 +1,4 @@
-export interface Evidence {
+interface Evidence {
   /** Whose frame the error was thrown in, if any. */
   readonly frame: string | undefined
   /** The third-party plugins whose code is on its stack, the one that threw it first. */
@@ -6,7 +6,7 @@ export interface Evidence {
   readonly hasThirdPartyCode: boolean
 }
 
-export interface Blame {
+interface Blame {
   readonly plugin: string | undefined
   /** Whether the connection that the frame serves is the one that it was thrown for. */
   readonly endsConnection: boolean

@@ -1,7 +1,7 @@
 /** `starting`: its code is being loaded or started; `settling`: that was less than a minute ago. */
 export type Phase = 'starting' | 'settling'
 
-export interface Suspicion {
+interface Suspicion {
   readonly quarantined: ReadonlyMap<string, string>
   /** Whom the next death convicts. */
   readonly suspects: ReadonlySet<string>
