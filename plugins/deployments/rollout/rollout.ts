@@ -36,7 +36,7 @@ export interface RolloutTools {
 }
 
 /** How what a step has done is taken back, in whole or in part; runs again harmlessly. */
-export interface Undo {
+interface Undo {
   readonly step: RolloutStepName
   run(): Promise<void>
 }
