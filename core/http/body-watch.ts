@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { type BodyKind, networkOf, Problem, problemTable } from 'busbar/sdk'
 import { sendProblem } from './answers.js'
 import { isBodyComing } from './unread-body.js'
@@ -47,6 +48,8 @@ interface Entry extends WatchedBody {
   readonly bytesBefore: number
   readonly reserved: number
   readonly network: string
+  readonly socket: Socket
+  readonly forget: () => void
   waitedMs: number
   seenAt: number
 }
@@ -84,19 +87,23 @@ export class BodyWatch {
     }
     if (reserved > 0) this.#reserved.set(network, ofNetwork + reserved)
     this.#reservedInAll += reserved
+    const { socket } = request
+    const forget = (): void => this.#forget(request)
     this.#entries.set(request, {
       ...body,
       request,
       response,
       network,
+      socket,
+      forget,
       reserved,
-      bytesBefore: request.socket.bytesRead,
+      bytesBefore: socket.bytesRead,
       waitedMs: 0,
       seenAt: performance.now()
     })
-    request.once('close', () => {
-      this.#forget(request)
-    })
+    request.once('close', forget)
+    // Of its connection's end a request is not told any more once it has been answered.
+    socket.once('close', forget)
   }
 
   /** To be called a few times a second. */
@@ -132,6 +139,8 @@ export class BodyWatch {
     const entry = this.#entries.get(request)
     if (entry === undefined) return
     this.#entries.delete(request)
+    request.removeListener('close', entry.forget)
+    entry.socket.removeListener('close', entry.forget)
     this.#reservedInAll -= entry.reserved
     const left = (this.#reserved.get(entry.network) ?? 0) - entry.reserved
     if (left > 0) this.#reserved.set(entry.network, left)

@@ -266,3 +266,20 @@ test(
     t.ok(buffers() - before < 8 * 2 ** 20, `${Math.round((buffers() - before) / 2 ** 20)} MiB are still held`)
   }
 )
+
+test('bodies that were refused and whose clients have left hold no room', { timeout: 60_000 }, async t => {
+  const k = await createTestKernel()
+  t.teardown(() => k.close())
+  const session = await k.as.session()
+  const credential = Object.entries(session.credential)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')
+  const head = `POST /api/projects HTTP/1.1\r\nHost: localhost\r\n${credential}Content-Type: application/json\r\nContent-Length: 1500000\r\n\r\n`
+  const count = Math.ceil(bodyMemory.perAddress / 2 ** 20) + 8
+  for (let sent = 0; sent < count; sent++) {
+    const client = await open(t, k, head)
+    t.ok(await until(() => client.isClosed))
+    t.match(client.said, /^HTTP\/1\.1 413 /)
+  }
+  t.equal((await session.post('/api/projects', { name: 'Room', slug: 'room' })).status, 201)
+})
