@@ -106,7 +106,7 @@ export async function startContainer(): Promise<Container> {
         socket.destroy()
         return
       }
-      const bytes = method === 'HEAD' ? text.slice(0, text.indexOf('\r\n\r\n') + 4) : text
+      const bytes = method === 'HEAD' ? headsOf(text) : text
       if (closing.test(text)) socket.end(bytes, 'latin1')
       else socket.write(bytes, 'latin1')
     }
@@ -128,6 +128,14 @@ export async function startContainer(): Promise<Container> {
       await closed
     }
   }
+}
+
+/** Without the body of the final answer. */
+function headsOf(text: string): string {
+  let end = 0
+  do end = text.indexOf('\r\n\r\n', end) + 4
+  while (/^HTTP\/1\.1 10[03] /.test(text.slice(0, end).split('\r\n\r\n').at(-2) ?? ''))
+  return text.slice(0, end)
 }
 
 interface Message {
