@@ -18,7 +18,8 @@ export class ChunkCount {
   isTooFine(read: number, length: number): boolean {
     if (read !== this.#read) {
       this.#read = read
-      return false
+      this.#chunks = 0
+      this.#bytes = 0
     }
     this.#chunks += 1
     this.#bytes += length

@@ -22,6 +22,8 @@ interface MigrateOptions {
   readonly log: Log
   /** True when no process of the release before can be running. */
   readonly contractAllowed?: boolean
+  /** For all migrations of a third-party plugin. Default 40 s: whoever else changes one waits, and the routes that do so answer after 60 s. */
+  readonly thirdPartyLimitMs?: number
 }
 
 interface Applied {
@@ -36,8 +38,6 @@ const undefinedTable = '42P01'
 /** "busb", and 1 for migrations: one process at a time migrates. */
 const lock = [0x62757362, 1]
 const lockTimeoutMs = 20_000
-/** For all of a plugin: whoever else changes one waits, and the routes that do so answer after 60 s. */
-const thirdPartyLimitMs = 40_000
 
 /**
  * Brings every plan's schema up to date, in the order given, one process at a time. A plugin whose
@@ -47,7 +47,7 @@ const thirdPartyLimitMs = 40_000
 export async function migrate(
   postgres: Postgres,
   plans: readonly MigrationPlan[],
-  { version, log, contractAllowed = false }: MigrateOptions
+  { version, log, contractAllowed = false, thirdPartyLimitMs = 40_000 }: MigrateOptions
 ): Promise<{ failed: ReadonlyMap<string, Error> }> {
   const failed = new Map<string, Error>()
   const client = await postgres.pool.connect().catch(error => {
@@ -64,10 +64,9 @@ export async function migrate(
       try {
         for (const migration of pendingMigrations(plan, applied, contractAllowed)) {
           hasApplied = true
-          await apply(client, plan, migration, {
-            release: version,
-            limitMs: plan.isThirdParty ? Math.max(1, Math.round(late - performance.now())) : 0
-          })
+          const work = async () => await apply(client, plan, migration, version)
+          if (plan.isThirdParty) await endingBy(late, postgres, client, work)
+          else await work()
           log.info({ plugin: plan.plugin, migration: migration.name }, 'migrated')
         }
       } catch (error) {
@@ -170,13 +169,13 @@ async function apply(
   client: PoolClient,
   plan: MigrationPlan,
   migration: Migration,
-  { release, limitMs }: { readonly release: string; readonly limitMs: number }
+  release: string
 ): Promise<void> {
   const sql = migration.sql.replaceAll('$schema', plan.schema)
   await client.query('begin')
   try {
     await client.query(
-      `set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = ${limitMs}; create schema if not exists ${plan.schema}`
+      `set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = 0; create schema if not exists ${plan.schema}`
     )
     await client.query(sql).catch(error => {
       throw isConnectionError(error) ? error : explain(error, plan, migration, sql)
@@ -193,6 +192,30 @@ async function apply(
   } catch (error) {
     await client.query('rollback').catch(() => {})
     throw error
+  }
+}
+
+/** Cancels what runs at that time. PostgreSQL's own limit is one for each statement, and a migration may have many. */
+async function endingBy(
+  late: number,
+  postgres: Postgres,
+  client: PoolClient,
+  work: () => Promise<void>
+): Promise<void> {
+  let cancelled: Promise<unknown> | undefined
+  const { processID } = client as PoolClient & { readonly processID: number }
+  const timer = setTimeout(
+    () => {
+      cancelled = postgres.query('select pg_cancel_backend($1)', [processID]).catch(() => undefined)
+    },
+    Math.max(1, late - performance.now())
+  )
+  try {
+    await work()
+  } finally {
+    clearTimeout(timer)
+    // What comes next on this connection is not what was meant.
+    await cancelled
   }
 }
 

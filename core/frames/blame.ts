@@ -4,6 +4,8 @@ interface Evidence {
   /** The third-party plugins whose code is on its stack, the one that threw it first. */
   readonly owners: readonly string[]
   readonly hasThirdPartyCode: boolean
+  /** Whether code of the release, or what it depends on, is on its stack. */
+  readonly isOurs: boolean
 }
 
 interface Blame {
@@ -20,13 +22,13 @@ interface Blame {
  * decides. Node makes some errors itself, with nobody's code on the stack: once third-party code has been loaded,
  * such a one may be of any plugin, and is no reason to end what all the others do.
  */
-export function blame({ frame, owners, hasThirdPartyCode }: Evidence): Blame {
+export function blame({ frame, owners, hasThirdPartyCode, isOurs }: Evidence): Blame {
   const [thrower] = owners
   if (frame === undefined)
     return {
       plugin: thrower,
       endsConnection: false,
-      endsProcess: thrower === undefined && !hasThirdPartyCode
+      endsProcess: thrower === undefined && (!hasThirdPartyCode || isOurs)
     }
   const isOthers = thrower !== undefined && !owners.includes(frame)
   return { plugin: isOthers ? thrower : frame, endsConnection: !isOthers, endsProcess: false }

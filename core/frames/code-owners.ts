@@ -1,3 +1,5 @@
+import { fileURLToPath } from 'node:url'
+
 /** The folders of third-party code that has been loaded, each ending in a separator, and whose it is. */
 const owners = new Map<string, string>()
 
@@ -10,13 +12,24 @@ export function noteCode(folder: string, plugin: string): void {
 export const hasThirdPartyCode = (): boolean => owners.size > 0
 
 const longestStack = 64 * 1024
+/** Where the code of this release lies. */
+const release = fileURLToPath(new URL('../../', import.meta.url))
+
+const placesOf = (error: Error): string[] =>
+  (error.stack ?? '')
+    .slice(0, longestStack)
+    .split('\n')
+    // Not the message, which may speak of any file.
+    .filter(line => /^ +at /.test(line))
+
+/** Whether code of the release, or of what it depends on, is on the stack of an error that names no plugin. */
+export const isOfRelease = (error: Error): boolean =>
+  placesOf(error).some(line => line.includes(release) || line.includes('/node_modules/'))
 
 /** The third-party plugins whose code is on the stack of an error, the one that threw it first. */
 export function codeOwners(error: Error): readonly string[] {
   const found = new Set<string>()
-  for (const line of (error.stack ?? '').slice(0, longestStack).split('\n')) {
-    // Not the message, which may speak of any file.
-    if (!/^ +at /.test(line)) continue
+  for (const line of placesOf(error)) {
     for (const [folder, plugin] of owners) if (line.includes(folder)) found.add(plugin)
   }
   return [...found]

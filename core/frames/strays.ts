@@ -1,6 +1,6 @@
 import type { Log } from 'busbar/sdk'
 import { blame } from './blame.js'
-import { codeOwners, hasThirdPartyCode } from './code-owners.js'
+import { codeOwners, hasThirdPartyCode, isOfRelease } from './code-owners.js'
 import { faultOf } from './fault.js'
 import { currentPlugin, endConnection, kernelOwner } from './frames.js'
 import { RepeatedErrors } from './repeated-errors.js'
@@ -37,7 +37,9 @@ export function catchStrays(exit: (error: unknown) => void = () => process.exit(
     const { plugin, endsConnection, endsProcess } = blame({
       frame: currentPlugin(),
       owners: codeOwners(error),
-      hasThirdPartyCode: hasThirdPartyCode()
+      hasThirdPartyCode: hasThirdPartyCode(),
+      // What is no error has got its stack here.
+      isOurs: error === thrown && isOfRelease(error)
     })
     if (endsConnection) endConnection()
     if (report !== undefined) tell(report, plugin, error)

@@ -24,6 +24,8 @@ const ownMembers = ['level', 'time']
 /** How long a line waits for others at most. */
 const gatherMs = 20
 const longestMessage = 8 * 1024
+/** `user:password` of an address is known by the `@` behind it, which may be cut off. */
+const unfinishedUser = /:\/\/[^\s/?#"'<>]*$/
 /** What the parts of a line add up to is less but for bindings, and for text of which each character takes six. */
 const longestLine = 64 * 1024
 
@@ -40,7 +42,7 @@ export function createLog({
   const cut: Cut = (text, max) =>
     text.length <= max
       ? text
-      : `${redactor.cleanLogText(text.slice(0, max + longestNeedle)).slice(0, -longestNeedle)}…`
+      : `${redactor.cleanLogText(text.slice(0, max + longestNeedle).replace(unfinishedUser, '://')).slice(0, -longestNeedle)}…`
   const write = (line: string): unknown => {
     const clean = redactor.cleanLogLine(line.length > longestLine ? headOf(line, cut) : line, ownMembers)
     return sink.write(format === 'json' ? clean : consoleLine(clean, isColored))
@@ -65,20 +67,20 @@ export function createLog({
 
 /** The arguments of a call, each as much of it as a line has room for. */
 function shortened(args: readonly unknown[], cut: Cut): unknown[] {
+  let isErrorAlone = false
   const [first, ...rest] = args.map(argument => {
     if (typeof argument === 'string') return cut(argument, longestMessage)
     if (typeof argument !== 'object' || argument === null) return argument
     try {
-      return isError(argument) ? { err: errorExcerpt(argument, cut) } : excerptOf(argument, cut)
+      if (!isError(argument)) return excerptOf(argument, cut)
+      isErrorAlone = args.length === 1
+      return { err: errorExcerpt(argument, cut) }
     } catch {
       return { unreadable: true }
     }
   })
-  const error = args[0]
   // As pino has it: the message of an error that is logged alone is that of the line.
-  return rest.length === 0 && isError(error)
-    ? [first, (first as { err: { message: string } }).err.message]
-    : [first, ...rest]
+  return isErrorAlone ? [first, (first as { err: { message: string } }).err.message] : [first, ...rest]
 }
 
 /** What is left of a line that is too long all the same. */

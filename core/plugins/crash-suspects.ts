@@ -10,7 +10,8 @@ interface Suspicion {
 /**
  * Who took processes down, by what was marked when they died. The only one marked, while it was starting, did it.
  * Where there are more, or it had started already, it may have been any of them, or a machine that was switched off:
- * those that were marked at the death before too are kept off.
+ * of those that were marked at the death before too, the one that was starting is kept off, and all of them where none
+ * or several were.
  */
 export function suspect(
   deaths: ReadonlyArray<ReadonlyMap<string, Phase>>,
@@ -20,10 +21,13 @@ export function suspect(
   const quarantined = new Map<string, string>()
   const suspects = new Set<string>()
   for (const marks of deaths) {
-    for (const [plugin, phase] of marks) {
-      if (marks.size === 1 && phase === 'starting')
+    const starting = [...marks].filter(([, phase]) => phase === 'starting').map(([plugin]) => plugin)
+    const [culprit] = starting
+    const isSure = culprit !== undefined && starting.length === 1 && (marks.size === 1 || before.has(culprit))
+    for (const plugin of marks.keys()) {
+      if (isSure && plugin === culprit)
         quarantined.set(plugin, 'the process died while this plugin was starting; enable it to try again')
-      else if (before.has(plugin))
+      else if (!isSure && before.has(plugin))
         quarantined.set(
           plugin,
           'the process died twice in a row while this plugin was starting or within a minute after; enable it to try again'

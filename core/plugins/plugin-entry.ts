@@ -67,6 +67,10 @@ export function usesOf(entry: PluginEntry): readonly string[] {
 export const isEssential = (entry: PluginEntry): boolean =>
   entry.discovered.builtIn && (manifestOf(entry)?.essential ?? false)
 
+/** Third-party code that runs may take the process down some time after its start. */
+export const isWatched = ({ run, discovered }: PluginEntry): boolean =>
+  run !== undefined && !discovered.builtIn
+
 /** Every list of plugins carries them. */
 const longestReason = 2_000
 

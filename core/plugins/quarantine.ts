@@ -1,9 +1,14 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { type Phase, suspect } from './crash-suspects.js'
 
 /** What a plugin has begun in its `start` may take the process down a little later. */
 const settlingMs = 60_000
+/** Longer than any start, and the minute after. */
+const foreignMs = 4 * 60_000
+/** Process ids mean nothing to another machine or container. */
+const host = hostname().replace(/[^\w.-]/g, '_')
 
 /**
  * Remembers, outside the process, which plugins are being started or were just now: one that takes the whole process
@@ -19,7 +24,7 @@ export class StartMarks {
 
   constructor(readonly directory: string) {
     mkdirSync(directory, { recursive: true })
-    this.#file = join(directory, `starting-${process.pid}`)
+    this.#file = join(directory, `starting-${host}-${process.pid}`)
     this.#suspectsFile = join(directory, 'suspects')
   }
 
@@ -27,15 +32,14 @@ export class StartMarks {
     this.#set(plugin, undefined)
   }
 
-  /** It has started; third-party code is watched for a minute more. */
-  settle(plugin: string, isThirdParty: boolean): void {
-    if (!isThirdParty) {
+  /** It has started, or its start has failed and the version of before goes on; what is watched is for a minute more. */
+  settle(plugin: string, isWatched: boolean): void {
+    if (!isWatched) {
       this.end(plugin)
       return
     }
     const timer = setTimeout(() => {
-      this.end(plugin)
-      this.#keepSuspects(new Set([...this.#suspects].filter(other => other !== plugin)))
+      this.forget(plugin)
     }, settlingMs).unref()
     this.#set(plugin, timer)
   }
@@ -45,12 +49,20 @@ export class StartMarks {
     if (this.#marks.delete(plugin)) this.#write()
   }
 
+  /** It has been stopped: whatever ends the process next, it is not this plugin. */
+  forget(plugin: string): void {
+    this.end(plugin)
+    this.#acquit([plugin])
+  }
+
   /** The process ends as it should. */
   close(): void {
     this.#isClosed = true
+    const marked = [...this.#marks.keys()]
     for (const timer of this.#marks.values()) clearTimeout(timer)
     this.#marks.clear()
     this.#write()
+    this.#acquit(marked)
   }
 
   /** The plugins that are to be kept off because of processes that are no longer alive, and why; their marks are removed. */
@@ -58,9 +70,8 @@ export class StartMarks {
     this.#suspects = new Set(linesOf(this.#suspectsFile))
     const deaths: Array<ReadonlyMap<string, Phase>> = []
     for (const name of readdirSync(this.directory)) {
-      const pid = /^starting-(\d+)$/.exec(name)?.[1]
-      if (pid === undefined || (Number(pid) !== process.pid && isAlive(Number(pid)))) continue
       const file = join(this.directory, name)
+      if (!isOfDead(name, file)) continue
       deaths.push(
         new Map(
           linesOf(file).map(line => {
@@ -93,6 +104,10 @@ export class StartMarks {
     writeLines(this.#file, lines)
   }
 
+  #acquit(plugins: readonly string[]): void {
+    this.#keepSuspects(new Set([...this.#suspects].filter(one => !plugins.includes(one))))
+  }
+
   #keepSuspects(suspects: ReadonlySet<string>): void {
     if (suspects.size === 0 && this.#suspects.size === 0) return
     this.#suspects = suspects
@@ -110,9 +125,26 @@ function linesOf(file: string): string[] {
   }
 }
 
+/** A disk that is full keeps no plugin from starting or stopping. */
 function writeLines(file: string, lines: readonly string[]): void {
-  if (lines.length === 0) rmSync(file, { force: true })
-  else writeFileSync(file, lines.map(line => `${line}\n`).join(''))
+  try {
+    if (lines.length === 0) rmSync(file, { force: true })
+    else writeFileSync(file, lines.map(line => `${line}\n`).join(''))
+  } catch (error) {
+    if (!['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  }
+}
+
+/** Of this machine, or container, the process tells; of another one that shares the folder, that nothing is written any more. */
+function isOfDead(name: string, file: string): boolean {
+  const [, owner, pid] = /^starting-(?:(.+)-)?(\d+)$/.exec(name) ?? []
+  if (pid === undefined) return false
+  if (owner === undefined || owner === host) return Number(pid) === process.pid || !isAlive(Number(pid))
+  try {
+    return Date.now() - statSync(file).mtimeMs > foreignMs
+  } catch {
+    return false
+  }
 }
 
 function isAlive(pid: number): boolean {

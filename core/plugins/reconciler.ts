@@ -13,6 +13,7 @@ import { loadPlugin } from './loader.js'
 import {
   isEssential,
   isUp,
+  isWatched,
   type Loaded,
   manifestOf,
   offeredManifest,
@@ -51,6 +52,7 @@ export class Reconciler {
   readonly catalog: PluginCatalog
   #turn: Promise<unknown> = Promise.resolve()
   readonly #marks: StartMarks
+  readonly #now = (): Date => this.options.clock.now()
   #turns = 0
   readonly #retries = new Delayed()
   readonly #closing = new AbortController()
@@ -297,10 +299,6 @@ export class Reconciler {
     }
   }
 
-  #now(): Date {
-    return this.options.clock.now()
-  }
-
   /** One change at a time; a failed one does not stop the next. */
   async #exclusive<T>(work: () => Promise<T>): Promise<T> {
     this.#turns++
@@ -349,7 +347,7 @@ export class Reconciler {
         others
       })
     } finally {
-      this.#marks.end(entry.id)
+      this.#marks.settle(entry.id, isWatched(entry))
     }
   }
 
@@ -401,7 +399,7 @@ export class Reconciler {
       entry.failures = 0
       entry.run.stray = entry.early
       setState(entry, entry.early === undefined ? 'running' : 'degraded', entry.early ?? null, this.#now())
-      this.#marks.settle(entry.id, !entry.discovered.builtIn)
+      this.#marks.settle(entry.id, isWatched(entry))
     } catch (error) {
       this.#marks.end(entry.id)
       this.#fail(entry, error)
@@ -431,7 +429,7 @@ export class Reconciler {
       await stopped.run?.end({ isReplaced: false }).catch((error: unknown) => {
         this.options.log.error({ err: error, plugin: id }, 'the plugin did not end cleanly')
       })
-      this.#marks.end(id)
+      this.#marks.forget(id)
       setState(stopped.entry, 'stopped', null, this.#now())
     })
   }
@@ -450,9 +448,9 @@ export class Reconciler {
       this.#marks.begin(entry.id)
       entry.run = await PluginRun.start(this.#runOptions(entry, loaded), old)
       entry.loaded = loaded
-      this.#marks.settle(entry.id, !entry.discovered.builtIn)
+      this.#marks.settle(entry.id, isWatched(entry))
     } catch (error) {
-      this.#marks.end(entry.id)
+      this.#marks.settle(entry.id, isWatched(entry))
       this.options.log.error(
         { err: error, plugin: entry.id },
         'the plugin could not be reloaded; the version of before keeps running'

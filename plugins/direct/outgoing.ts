@@ -43,7 +43,7 @@ export function openOutgoing(
 }
 
 /** Interim answers (1xx) to one request; who works for long may send one every few seconds. */
-const maxInterim = 20
+const maxInterim = 100
 
 /** Gives a request up whose container sends interim answers without end, after `refuse` has answered for it. */
 export function boundInterim(outgoing: ClientRequest, refuse: () => void): void {

@@ -55,7 +55,7 @@ export class Images {
   readonly #everything: SharedCall<EngineListing>
 
   constructor(private readonly parts: ImagesParts) {
-    this.#everything = new SharedCall(async () => await listEverything(parts.engine))
+    this.#everything = new SharedCall(async () => await listEverything(parts.engine), listingLimitMs)
   }
 
   async find(reference: string): Promise<ImageInfo | undefined> {
@@ -412,6 +412,9 @@ interface EngineListing {
   readonly images: readonly Docker.ImageInfo[]
   readonly containers: readonly Docker.ContainerInfo[]
 }
+
+/** On a machine with many thousands of images it takes long; an engine that has gone never answers. */
+const listingLimitMs = 300_000
 
 const listEverything = async (engine: EngineClient): Promise<EngineListing> =>
   await engine.call(

@@ -3,7 +3,11 @@ export class SharedCall<T> {
   #running: Promise<T> | undefined
   #next: Promise<T> | undefined
 
-  constructor(private readonly run: () => Promise<T>) {}
+  /** One that has not ended after `limitMs` holds up nobody else: it rejects. */
+  constructor(
+    private readonly run: () => Promise<T>,
+    private readonly limitMs: number
+  ) {}
 
   async answer(): Promise<T> {
     if (this.#next !== undefined) return await this.#next
@@ -19,8 +23,20 @@ export class SharedCall<T> {
     return await this.#next
   }
 
+  async #inTime(): Promise<T> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        reject(new Error(`there was no answer within ${this.limitMs / 1000} s`))
+      }, this.limitMs)
+    })
+    return await Promise.race([this.run(), late]).finally(() => {
+      clearTimeout(timer)
+    })
+  }
+
   #start(): Promise<T> {
-    const running = this.run().finally(() => {
+    const running = this.#inTime().finally(() => {
       if (this.#running === running) this.#running = undefined
     })
     this.#running = running

@@ -31,6 +31,20 @@ test('migrations run once, in the order of the plans and of their names, in the 
   ])
 })
 
+test('the migrations of a third-party plugin have one limit together, however many statements they are made of', async t => {
+  const postgres = await freshPostgres(t)
+  const slow = expand('001-slow', 'select pg_sleep(0.8);'.repeat(20))
+  const begunAt = performance.now()
+  const { failed } = await migrate(
+    postgres,
+    [{ ...plan('slow', slow), isThirdParty: true }, plan('next', expand('001-next', 'select pg_sleep(0.3)'))],
+    { ...options, thirdPartyLimitMs: 1_000 }
+  )
+  t.match(failed.get('slow')?.message, /001-slow/)
+  t.equal(failed.size, 1, 'the next one is not cancelled')
+  t.ok(performance.now() - begunAt < 12_000)
+})
+
 test('a start with nothing to do takes one lock and reads once', async t => {
   const postgres = await freshPostgres(t)
   const plans = Array.from({ length: 34 }, (_, n) =>

@@ -138,6 +138,14 @@ test('no line is longer than 64 KiB, whatever is logged', async t => {
   t.equal(parsed(lines[6]).plugin, 'p')
 })
 
+test('a password in an address that is cut off before its end does not show', async t => {
+  const { lines, log } = capture('json')
+  const password = 'p'.repeat(600)
+  for (let before = 7_400; before < 8_300; before += 7)
+    log.info(`${'x'.repeat(before)} https://user:${password}@example.com/${'y'.repeat(2_000)}`)
+  t.notMatch(lines.join(''), /pppp/)
+})
+
 test('a secret where a text is cut leaves no part of itself behind', async t => {
   const { lines, log, redactor } = capture('json')
   redactor.scope().redact(['a-secret-of-some-length'])
