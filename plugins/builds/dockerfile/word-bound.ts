@@ -10,8 +10,11 @@ export interface LengthsOfVariables {
   longest(): number
 }
 
-/** As the engine goes over what is put in once more for each of these. */
-const replacement = /\$\{\w*\//g
+/**
+ * As the engine goes over what is put in once more for each of these. Letters of every alphabet and the special
+ * parameters of shells are names to it.
+ */
+const replacement = /\$\{(?:[@*#?$!-]|[\w\u0080-\uffff]*)\//g
 
 /**
  * How many bytes a text can have once its variables are put in, whatever they hold. Nothing is put in for that. Forms

@@ -98,6 +98,12 @@ test('words that the engine would make long are refused with their line, whateve
     `ADD ["a", "\\"'${seven}'\\""]`
   ])
     t.match(refused(`# escape=\`\nFROM x\n${long}${text}\n`), /^line 4: .* can become longer/, text)
+  for (const name of ['@', '*', '#', '?', '-', '$', '!', '0', '1', '12', '_', 'é', 'Aé', 'éA', '𝒜', '٣', ''])
+    t.match(
+      refused(`FROM x\nENV ${name}=${x(10_000)}\nENV B=\${${name}//x/${x(10_000)}}\n`),
+      reason,
+      `a replacement in ${JSON.stringify(name)}`
+    )
   t.match(
     refused(`FROM x\nENV N=B A=${x(10_000)}\nENV $N=$A$A$A$A\nWORKDIR $B$B\n`),
     /^line 4: /,
@@ -231,6 +237,7 @@ test('the time of looking grows with the length of the Dockerfile', async t => {
     ['braces', 200_000, size => times(4, () => `WORKDIR ${'${A:-'.repeat(size / 20)}\n`)],
     ['wide names', 200_000, size => times(4, () => `WORKDIR $${'a'.repeat(size / 4)}Ä\n`)],
     ['replacements', 200_000, size => times(4, () => `WORKDIR ${'${A/'.repeat(size / 16)}\n`)],
+    ['special names', 200_000, size => times(4, () => `WORKDIR ${'${@é'.repeat(size / 16)}\n`)],
     ['steps', 1900, size => times(size, at => `RUN ${at}\n`)],
     [
       'stages with variables',
