@@ -114,6 +114,7 @@ async function resolveImages(
   context: BuildContext
 ): Promise<ReadonlyMap<string, ImageInfo>> {
   const images = new Map<string, ImageInfo>()
+  const { escapeChar } = plan.dockerfile
   for (const use of imagesOf(plan)) {
     if (images.has(keyOf(use))) continue
     const ownId = own.get(use.reference)
@@ -126,7 +127,7 @@ async function resolveImages(
   for (const { base, scope } of plan.stages) {
     if (base.kind !== 'image') continue
     const { onBuild = [] } = imageOf(images, base.use)
-    for (const id of checkTriggers(onBuild, base.use.reference, scope, base.use.line))
+    for (const id of checkTriggers(onBuild, base.use.reference, scope, base.use.line, escapeChar))
       await checkImageId(parts, id, applicationId)
   }
   return images

@@ -1,11 +1,15 @@
 import { BadDockerfile, quoted } from './bad-dockerfile.js'
+import type { Escape } from './characters.js'
 import { canExpand, type OnBuildInstruction } from './instruction.js'
 import { readLines } from './logical-lines.js'
 import { parseInstruction } from './parse-instruction.js'
 import { requireStage, type StageScope } from './plan.js'
 import { isAddress } from './remote-files.js'
 
-/** The engine reads a trigger anew when it carries it out, as text of its own. */
+/**
+ * The engine reads a trigger anew when it carries it out, as text of its own; but it expands it with the escape
+ * character of the Dockerfile. None is carried out where that would make a difference.
+ */
 export const triggerEscape = '\\'
 
 /** The whole id of an image: no name can be made to mean it. */
@@ -19,10 +23,17 @@ export function checkTriggers(
   triggers: readonly string[],
   image: string,
   scope: StageScope,
-  line: number
+  line: number,
+  escapeChar: Escape
 ): readonly string[] {
   return triggers.flatMap(text => {
     const trigger = checkedTrigger(text, image, line)
+    if (escapeChar !== triggerEscape && /[\\`]/.test(text)) {
+      throw new BadDockerfile(
+        line,
+        `${carries(image, text)}, which has another meaning under \`# escape=\`: remove that directive, or choose another base image`
+      )
+    }
     if (trigger.trigger.kind !== 'copy') return []
     const { from, keyword, sources } = trigger.trigger
     if (keyword === 'ADD' && sources.some(source => canExpand(source) || isAddress(source))) {

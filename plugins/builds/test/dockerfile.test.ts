@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { BadDockerfile } from '../dockerfile/bad-dockerfile.js'
+import type { Escape } from '../dockerfile/characters.js'
 import { generateDockerfile } from '../dockerfile/generate.js'
 import { declaredArguments, parseDockerfile } from '../dockerfile/parse-dockerfile.js'
 import { imagesOf, planDockerfile } from '../dockerfile/plan.js'
@@ -290,7 +291,9 @@ test('ARG and ENV are put into the address of an ADD where they are certain, and
 
 test('triggers of an image that is built upon are carried out only when they are plain', async t => {
   const scope = { earlier: new Map([['tools', 0]]), all: new Set(['tools']), index: 1 }
-  const check = (...triggers: string[]) => refusal(() => checkTriggers(triggers, 'node:onbuild', scope, 7))
+  const checkUnder = (escapeChar: Escape, ...triggers: string[]) =>
+    refusal(() => checkTriggers(triggers, 'node:onbuild', scope, 7, escapeChar))
+  const check = (...triggers: string[]) => checkUnder('\\', ...triggers)
   const id = `sha256:${'b'.repeat(64)}`
   t.equal(
     check(
@@ -304,7 +307,7 @@ test('triggers of an image that is built upon are carried out only when they are
     ),
     undefined
   )
-  t.same(checkTriggers([`COPY --from=${id} /x /x`], 'x', scope, 1), [id], 'whose it is is to be asked')
+  t.same(checkTriggers([`COPY --from=${id} /x /x`], 'x', scope, 1, '\\'), [id], 'whose it is is to be asked')
   for (const [trigger, reason] of [
     ['COPY --from=victim:1 /x /x', /there is no stage/],
     ['COPY --from=1 /x /x', /there is no stage/],
@@ -325,6 +328,16 @@ test('triggers of an image that is built upon are carried out only when they are
     ['RUN x\\', /not begin|escape|more than one/]
   ] as const)
     t.match(check(trigger), new RegExp(`^line 7: the image [^]*${reason.source}`), JSON.stringify(trigger))
+  // Read with one escape character, and expanded with the other.
+  for (const trigger of ['ENV B=\\$A\\$A', 'ENV B=`$A', 'RUN echo \\"', 'COPY ["a\\"", "b"]']) {
+    t.equal(check(trigger), undefined, trigger)
+    t.match(
+      checkUnder('`', 'RUN true', trigger),
+      /^line 7: the image "node:onbuild" carries the trigger .*, which has another meaning under `# escape=`: remove that directive, or choose another base image$/,
+      trigger
+    )
+  }
+  t.equal(checkUnder('`', 'ENV NODE_ENV $NODE_ENV', 'RUN npm install'), undefined)
 })
 
 test('reading takes time that grows with the length of the text alone', async t => {
