@@ -119,13 +119,15 @@ function count(
   variables: StageVariables
 ): void {
   if (keyword === 'EXPOSE') {
-    const ports = canExpand(text) ? variables.expand(text) : text
-    if (ports === undefined)
-      throw new BadDockerfile(
-        line,
+    const refuse = (reason: string): never => {
+      throw new BadDockerfile(line, reason)
+    }
+    const ports =
+      (canExpand(text) ? variables.expand(text) : text) ??
+      refuse(
         `EXPOSE ${quoted(text)} holds a variable whose value is not certain before the build: write the port out`
       )
-    size.ports += exposedPorts(ports)
+    size.ports += exposedPorts(ports, refuse)
   }
   if (keyword === 'VOLUME') size.volumes += wordsOf(keyword, text).length
   if (keyword === 'LABEL' && size.labelBytes > mostLabelBytes)

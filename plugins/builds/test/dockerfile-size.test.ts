@@ -158,6 +158,41 @@ test('more than 64 exposed ports or volumes are refused with their line', async 
   ])
     t.match(refused(`FROM x\n${text}\n`), ports, text)
   t.equal(refused('FROM x\nEXPOSE 1-62\n'), undefined, 'with two of the base image')
+  for (const text of [
+    '0080',
+    '080/tcp 00443/udp',
+    '127.0.0.1:80:81/tcp',
+    '[::1]:80:81',
+    ':80',
+    '8080/TCP 81/sctp',
+    '"80"',
+    '${X} 80'
+  ])
+    t.equal(refused(`FROM x\nEXPOSE ${text}\n`), undefined, text)
+  const odd =
+    /^line 2: EXPOSE holds ".*", which is no port and no range of ports: write 8080, 8080\/udp or 8000-8010$/
+  for (const text of [
+    '000001-65535/tcp',
+    '1-000099',
+    '1-65535-1',
+    '1-99/tcp/udp',
+    '1-99/',
+    '1-',
+    '-99',
+    '+1-99',
+    '１-99',
+    'http',
+    '1-99/tcp:80,'
+  ])
+    t.match(refused(`FROM x\nEXPOSE ${text}\n`), odd, text)
+  for (const space of ['\u00a0', '\u0085', '\u2003', '\u3000']) {
+    t.match(refused(`FROM x\nEXPOSE 80${space}1-99\n`), ports, JSON.stringify(space))
+    t.match(
+      refused(`FROM x\nENV P="80${space}1-99"\nEXPOSE $P\n`),
+      /^line 3: .* exposed ports/,
+      JSON.stringify(space)
+    )
+  }
   t.match(refused('FROM x\nENV P=1-99\nEXPOSE $P\n'), /^line 3: .* exposed ports/)
   t.match(refused('FROM x\nARG P\nEXPOSE $P\n', { buildArgs: { P: '1-99' } }), /^line 3: .* exposed ports/)
   t.match(refused('FROM x AS a\nEXPOSE 1-40\nFROM a\nEXPOSE 41-80\n'), /^line 4: .* exposed ports/)
@@ -238,6 +273,7 @@ test('the time of looking grows with the length of the Dockerfile', async t => {
     ['wide names', 200_000, size => times(4, () => `WORKDIR $${'a'.repeat(size / 4)}Ä\n`)],
     ['replacements', 200_000, size => times(4, () => `WORKDIR ${'${A/'.repeat(size / 16)}\n`)],
     ['special names', 200_000, size => times(4, () => `WORKDIR ${'${@é'.repeat(size / 16)}\n`)],
+    ['ports', 200_000, size => times(4, () => `EXPOSE ${':1-'.repeat(size / 12)}\n`)],
     ['steps', 1900, size => times(size, at => `RUN ${at}\n`)],
     [
       'stages with variables',
