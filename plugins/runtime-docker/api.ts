@@ -106,6 +106,8 @@ export interface DeclaredSize {
   /** Of its LABELs, and of its configuration with them. */
   readonly labelBytes: number
   readonly bytes: number
+  /** Of SHELL, which stands in the history of each step that is built upon it. */
+  readonly shellBytes: number
   /** Of EXPOSE, for every protocol. */
   readonly ports: number
   readonly volumes: number

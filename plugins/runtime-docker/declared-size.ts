@@ -8,9 +8,12 @@ const most = { ports: 64, volumes: 64, bytes: 2 ** 20 }
 /** What an image says of itself, and the engine again of each container made from it. */
 export function declaredSize(config: Docker.ImageInspectInfo['Config']): DeclaredSize {
   const { Labels: labels, ExposedPorts: ports, Volumes: volumes } = config
+  // The types of the client lack it.
+  const { Shell: shell } = config as { readonly Shell?: readonly string[] | null }
   return {
     labelBytes: Buffer.byteLength(JSON.stringify(labels ?? {})),
     bytes: Buffer.byteLength(JSON.stringify({ ...config, ExposedPorts: {}, Volumes: {} })),
+    shellBytes: Buffer.byteLength((shell ?? []).join(' ')),
     ports: Object.keys(ports ?? {}).length,
     volumes: Object.keys(volumes ?? {}).length
   }

@@ -10,6 +10,9 @@ import type { Refuse } from './words.js'
 /** What the engine keeps beside each variable and each label. */
 const entryBytes = 64
 
+/** What the engine keeps beside the text of each step in the history of an image: a date, `/bin/sh -c #(nop)`. */
+const historyEntryBytes = 128
+
 /** PATH, where nothing sets it. */
 const enginePathBytes = 100
 
@@ -63,18 +66,24 @@ export class StageSize implements LengthsOfVariables {
 
   /** Upon a stage that has ended; without one upon nothing. */
   static upon(before: StageSize | undefined, outer: LengthsOfVariables): StageSize {
-    return new StageSize(outer, before)
+    const size = new StageSize(outer, before)
+    // What continues a stage has its labels of the platform already; otherwise a step sets them.
+    if (before === undefined) size.#addEntries(1)
+    return size
   }
 
   static uponImage({ environment = {}, declared }: BaseImage, outer: LengthsOfVariables): StageSize {
     const size = new StageSize(outer)
     for (const [name, value] of Object.entries(environment))
       size.#set(size.#environment, name, Buffer.byteLength(value))
-    if (declared === undefined) return size
-    size.#baseLabels = declared.labelBytes
-    size.#other = Math.max(0, declared.bytes - declared.labelBytes)
-    size.ports = declared.ports
-    size.volumes = declared.volumes
+    if (declared !== undefined) {
+      size.#baseLabels = declared.labelBytes
+      size.#replaced.set('SHELL', declared.shellBytes)
+      size.#other = Math.max(0, declared.bytes - declared.labelBytes - declared.shellBytes)
+      size.ports = declared.ports
+      size.volumes = declared.volumes
+    }
+    size.#addEntries(1)
     return size
   }
 
@@ -116,6 +125,17 @@ export class StageSize implements LengthsOfVariables {
 
   /** Takes in an instruction; answers how long what the engine puts variables into can become. */
   apply(instruction: StageInstruction, escapeChar: Escape, refuse: Refuse): number {
+    const length = this.#apply(instruction, escapeChar, refuse)
+    this.#addEntries(linesOf(instruction, escapeChar).length)
+    return length
+  }
+
+  /** Of steps, in the history; the engine puts the shell before what nearly each of them does. */
+  #addEntries(count: number): void {
+    this.#history += count * (historyEntryBytes + (this.#replaced.get('SHELL') ?? 0))
+  }
+
+  #apply(instruction: StageInstruction, escapeChar: Escape, refuse: Refuse): number {
     const bound = (text: string): number => wordBound(text, this, escapeChar)
     switch (instruction.kind) {
       case 'onbuild': {

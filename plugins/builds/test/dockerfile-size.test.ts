@@ -11,7 +11,7 @@ import { ordinary, ordinaryFetching } from './ordinary-dockerfiles.js'
 
 const image: BaseImage = {
   environment: { PATH: '/usr/local/bin:/usr/bin:/bin', NODE_VERSION: '20.19.0', PORT: '8080' },
-  declared: { labelBytes: 2_000, bytes: 6_000, ports: 2, volumes: 1 }
+  declared: { labelBytes: 2_000, bytes: 6_000, shellBytes: 0, ports: 2, volumes: 1 }
 }
 
 /** Why it is refused, with its line; undefined when it is not. */
@@ -212,7 +212,7 @@ test('more than 64 exposed ports or volumes are refused with their line', async 
       /: EXPOSE .* holds a variable whose value is not certain/,
       'engines take letters of every alphabet into a name'
     )
-  const many = { labelBytes: 0, bytes: 0, ports: 65, volumes: 65 }
+  const many = { labelBytes: 0, bytes: 0, shellBytes: 0, ports: 65, volumes: 65 }
   t.match(
     refused('FROM x\n', { base: { ...image, declared: { ...many, volumes: 0 } } }),
     /^line 1: the image that is built upon has 65 exposed ports/
@@ -254,10 +254,33 @@ test('what each step repeats is refused with its line where it is large, or the 
     'each says how it came to be'
   )
   t.match(
-    refused(`FROM x AS a\n${times(500, () => 'ONBUILD RUN true\n')}${times(500, () => 'FROM a\n')}`),
+    refused(`FROM x AS a\n${times(10, () => 'ONBUILD RUN true\n')}${times(1000, () => 'FROM a\n')}`, {
+      base: {}
+    }),
     /labels up to here/,
     'each trigger is a step'
   )
+  const shell = `SHELL ["sh", "-c", "${x(1_000)}"]\n`
+  t.equal(refused(`FROM x\n${shell}${steps(100)}`), undefined)
+  t.match(refused(`FROM x\n${shell}${steps(300)}`), /commands up to here/, 'each step says its shell')
+  t.match(
+    refused(`FROM x AS a\n${shell}FROM a\n${steps(300)}`),
+    /commands up to here/,
+    'also the shell of a stage that is built upon'
+  )
+  t.match(
+    refused(`FROM x\n${steps(300)}`, {
+      base: { declared: { labelBytes: 0, bytes: 1_200, shellBytes: 1_000, ports: 0, volumes: 0 } }
+    }),
+    /commands up to here/,
+    'and that of a base image'
+  )
+  t.match(
+    refused(`FROM x\n${shell}ARG ${times(300, at => `A${at} `)}\n${steps(1)}`),
+    /commands up to here/,
+    'each name of an ARG is a step'
+  )
+  t.match(refused(`FROM x\n${times(1000, () => 'USER 1\n')}`), /commands up to here/, 'each is an entry')
   t.match(
     refused(`FROM x\nENV A=${x(20_000)}\n${times(20, at => `ENV A${at}=$A\n`)}`),
     /^line 1\d: what the image says of itself .* can become larger than 262144 bytes/
