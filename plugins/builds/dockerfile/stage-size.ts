@@ -149,7 +149,7 @@ export class StageSize implements LengthsOfVariables {
         for (const { name, value } of instruction.declarations) {
           const length = value === undefined ? 0 : bound(value)
           this.#set(this.#arguments, name, length)
-          total += length + name.length
+          total += length + Buffer.byteLength(name)
         }
         this.#history += total
         return total
@@ -207,7 +207,7 @@ export class StageSize implements LengthsOfVariables {
   }
 
   get #argumentBytes(): number {
-    return sumOf([...this.#arguments.keys()].map(name => name.length + this.of(name)))
+    return sumOf([...this.#arguments.keys()].map(name => Buffer.byteLength(name) + this.of(name)))
   }
 }
 
@@ -226,6 +226,6 @@ const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, numbe
 
 function sum(entries: ReadonlyMap<string, number>): number {
   let total = 0
-  for (const [name, length] of entries) total += name.length + length
+  for (const [name, length] of entries) total += Buffer.byteLength(name) + length
   return total
 }

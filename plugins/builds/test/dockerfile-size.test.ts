@@ -287,6 +287,18 @@ test('what each step repeats is refused with its line where it is large, or the 
   )
 })
 
+test('names count in bytes', async t => {
+  const wide = (count: number): string => '中'.repeat(count)
+  t.match(
+    refused(`FROM x\n${times(5, at => `ENV ${wide(20_000)}${at}=1\n`)}`),
+    /^line 6: what the image says of itself .* can become larger than 262144 bytes/
+  )
+  t.match(
+    refused('FROM x\nUSER 1\n', { base: { environment: { [wide(100_000)]: '' } } }),
+    /^line 2: what the image says of itself/
+  )
+})
+
 test('the time of looking grows with the length of the Dockerfile', async t => {
   for (const [title, size, text] of [
     ['variables', 200_000, size => `FROM x\nENV ${'A=$B '.repeat(size / 5 / 4)}\n`.repeat(1)],
