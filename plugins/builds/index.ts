@@ -24,6 +24,7 @@ import { m001 } from './migrations/001-create-cache-clearing.js'
 import { m002 } from './migrations/002-create-latest-build.js'
 import { m003 } from './migrations/003-create-private-image.js'
 import { m004 } from './migrations/004-create-image-name.js'
+import { m005 } from './migrations/005-create-private-pull.js'
 import { parseHostPolicy } from './network/host-policy.js'
 import { ImageNameStore } from './registry/image-names.js'
 import { PrivateImageStore, sweepPrivateImages } from './registry/private-images.js'
@@ -58,7 +59,7 @@ export default definePlugin({
     builders
   },
   config: settings,
-  migrations: [m001, m002, m003, m004],
+  migrations: [m001, m002, m003, m004, m005],
   async start({ use, config, log }): Promise<Builds> {
     const { exec, clock, instance, secrets } = use
     const workspaces = new Workspaces(instance, log)
@@ -83,7 +84,8 @@ export default definePlugin({
     const limits = buildLimits(config)
     const clearings = new CacheClearingStore(use.db)
     const latest = new LatestBuildStore(use.db)
-    const privateImages = new PrivateImageStore(use.db)
+    const pullMinutes = minutes(instance.environment('IMAGE_PULL_TIMEOUT_MINUTES'), 10)
+    const privateImages = new PrivateImageStore(use.db, clock)
     const names = new ImageNameStore(use.db)
     const tools = { exec, runtime, instance, privateImages, names, usualLimits: limits, log }
     const admission = new Admission({ runtime, instance, clock, settings: config })
@@ -117,7 +119,7 @@ export default definePlugin({
       names,
       privateImages,
       buildMinutes: minutes(instance.environment('BUILD_TIMEOUT_MINUTES'), 30),
-      pullMinutes: minutes(instance.environment('IMAGE_PULL_TIMEOUT_MINUTES'), 10)
+      pullMinutes
     })
     return {
       admission,
@@ -157,7 +159,10 @@ export default definePlugin({
       caches: new CacheService({ ...use, clearings, latest, names }),
       leftovers,
       sweep: async signal => {
-        await sweepPrivateImages({ store: privateImages, runtime, clock, log }, signal)
+        await sweepPrivateImages(
+          { store: privateImages, runtime, clock, log, longestPullMs: (pullMinutes + 5) * 60_000 },
+          signal
+        )
       },
       buildTypes: () => use.builders.keys(),
       listBuilders: async () => await listBuilders(use.builders),

@@ -41,9 +41,13 @@ export async function resolveImage(
     (await pull(parts, { ...wanted, reference: written }, context))
   if (found.builtFor !== undefined && found.builtFor.applicationId !== applicationId)
     throw problems.imageOfOthers({ image: reference })
-  if (!(await parts.privateImages.isOfOthers(found.id, applicationId))) return found
+  const { privateImages } = parts
+  const mayBeOfOthers =
+    (await privateImages.isBeingPulled(written, applicationId)) ||
+    (await privateImages.isOfOthers(found.id, applicationId))
+  if (!mayBeOfOthers) return found
   const handedOut = await pull(parts, { ...wanted, reference: written }, context)
-  await parts.privateImages.note(handedOut.id, applicationId, false)
+  await privateImages.note(handedOut.id, applicationId, false)
   return handedOut
 }
 

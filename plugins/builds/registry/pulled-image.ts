@@ -8,7 +8,7 @@ import { isProblem } from 'busbar/sdk'
 import type { BuildContext, PreparedImage } from '../api.js'
 import { problems } from '../problems.js'
 import { findByName, fullRepository } from './local-image.js'
-import type { PrivateImages } from './private-images.js'
+import { type PrivateImages, settlePull } from './private-images.js'
 
 /** What is to be pulled, for which application, and with which account of its registry. */
 export interface ImageSource {
@@ -47,10 +47,11 @@ export async function pullImage(
 
 async function pullOrFind(
   { runtime, privateImages }: PullParts,
-  { image: name, applicationId, auth }: ImageSource,
+  source: ImageSource,
   { log, signal }: BuildContext
 ): Promise<ImageInfo> {
-  try {
+  const { image: name, applicationId, auth } = source
+  const pull = async (): Promise<ImageInfo> => {
     const image = await runtime.pull(name, {
       auth,
       signal,
@@ -58,6 +59,9 @@ async function pullOrFind(
     })
     await privateImages.note(image.id, applicationId, auth !== undefined)
     return image
+  }
+  try {
+    return auth === undefined ? await pull() : await pullPrivately({ runtime, privateImages }, source, pull)
   } catch (error) {
     if (!isProblem(error) || !registryAwayCodes.includes(error.code)) throw error
     const local = await findByName(runtime, name)
@@ -65,12 +69,30 @@ async function pullOrFind(
     // Without a registry in between, a name could reach what was built for somebody else.
     if (local.builtFor !== undefined && local.builtFor.applicationId !== applicationId)
       throw problems.imageOfOthers({ image: name })
+    if (await privateImages.isBeingPulled(name, applicationId)) throw error
     if (await privateImages.isOfOthers(local.id, applicationId)) throw error
     log({
       level: 'warning',
       msg: `${error.message}. The image of that name on this machine is used as it is.`
     })
     return local
+  }
+}
+
+/** What comes onto the engine is this application's, also when the pull is cancelled in the moment in which it ends. */
+async function pullPrivately(
+  parts: PullParts,
+  { image: name, applicationId }: ImageSource,
+  pull: () => Promise<ImageInfo>
+): Promise<ImageInfo> {
+  const beforeId = (await findByName(parts.runtime, name))?.id ?? null
+  const mark = { name, applicationId, beforeId }
+  await parts.privateImages.beginPull(mark)
+  try {
+    return await pull()
+  } finally {
+    // Without the engine or the database it stays marked, until the next look at what was cut off.
+    await settlePull(parts, mark).catch(() => {})
   }
 }
 

@@ -9,7 +9,13 @@ import { parseHostPolicy } from '../network/host-policy.js'
 import type { PrivateImages } from '../registry/private-images.js'
 import { folder, processes, recorder } from './kit.js'
 
-const allPublic: PrivateImages = { note: async () => {}, isOfOthers: async () => false }
+const allPublic: PrivateImages = {
+  note: async () => {},
+  isOfOthers: async () => false,
+  beginPull: async () => {},
+  endPull: async () => {},
+  isBeingPulled: async () => false
+}
 
 export interface Built {
   readonly image?: ImageInfo

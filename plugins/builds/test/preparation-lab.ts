@@ -32,7 +32,13 @@ const neverCleared: CacheClearings = {
 export const imageToken = '0123456789abcdef0123'
 
 /** Nothing here needs an account, so nothing is anybody's. */
-const allPublic: PrivateImages = { note: async () => {}, isOfOthers: async () => false }
+const allPublic: PrivateImages = {
+  note: async () => {},
+  isOfOthers: async () => false,
+  beginPull: async () => {},
+  endPull: async () => {},
+  isBeingPulled: async () => false
+}
 
 const contributions = (values: Readonly<Record<string, Builder>>): Contributions<Builder> => ({
   get: key => values[key],
