@@ -19,7 +19,9 @@ export const logins: Benchmark = {
     const process = await startPlatform('folders', join(directory, 'platform.log'), {
       BUSBAR_DIR: join(directory, 'data'),
       DATABASE_URL: '',
-      TRUST_PROXY: '127.0.0.1'
+      TRUST_PROXY: '127.0.0.1',
+      // Behind a proxy the network may reach it.
+      SETUP_CODE: setupCode
     })
     try {
       return await measure(new TestClient(`http://127.0.0.1:${process.ready.port}`))
@@ -30,8 +32,10 @@ export const logins: Benchmark = {
   }
 }
 
+const setupCode = 'for-the-measurement-only'
+
 async function measure(client: TestClient): Promise<Row[]> {
-  expect(await client.post('/api/auth/setup', account), 201)
+  expect(await client.post('/api/auth/setup', { ...account, code: setupCode }), 201)
   let addresses = 0
   /** From an address of its own each time: neither the limit nor the lock-out plays a part. */
   const timeOf = async (email: string): Promise<number> => {
