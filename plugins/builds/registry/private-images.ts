@@ -27,7 +27,7 @@ export interface PrivateImages {
   isBeingPulled(name: string, applicationId: string): Promise<boolean>
 }
 
-export interface PrivatePull {
+interface PrivatePull {
   readonly name: string
   readonly applicationId: string
   /** What the engine held under the name before; null: nothing. */
