@@ -134,7 +134,8 @@ export interface BuildOptions {
   /** Relative to the context's root. */
   readonly dockerfile: string
   readonly buildArgs: Readonly<Record<string, string>>
-  readonly owner: Owner
+  /** The steps run in the network for builds of its project. */
+  readonly owner: Owner & { readonly projectId: string }
   /**
    * The Dockerfile sets the labels of `imageLabels(owner)` itself, early, where the cache of the engine keeps
    * them. Otherwise the engine adds them at the end, which costs a step (about 100 ms) each in every build.
@@ -226,9 +227,13 @@ export interface ContainerRuntime {
 
   /** Makes the project's bridge network `busbar-<slug>` (a /26 of BUSBAR_SUBNETS) unless it exists; its name. */
   ensureNetwork(project: { readonly id: string; readonly slug: string }): Promise<string>
-  removeNetwork(projectId: string): Promise<void>
-  /** The name of the network for steps of builds, which reach neither each other nor a project's containers; made unless it exists. */
-  buildNetwork(): Promise<string>
+  /**
+   * Makes the project's network for steps of its builds (a /28 of BUSBAR_SUBNETS) unless it exists; its name. Steps
+   * reach neither each other nor the project's containers.
+   */
+  ensureBuildNetwork(projectId: string): Promise<string>
+  /** Removes the networks of the project, that of its builds too; 409 E_NETWORK_IN_USE while a container is in one. */
+  removeNetworks(projectId: string): Promise<void>
 
   /** Creates it and leaves it stopped; its id. A create whose start is refused is removed by the caller. */
   create(spec: ContainerSpec): Promise<string>

@@ -1,30 +1,44 @@
 import type Docker from 'dockerode'
-import type { Owner } from './api.js'
 import type { EngineClient } from './engine-client.js'
 import { isStatus, readEngineError } from './engine-failure.js'
 import type { HostLimits } from './host/host-limits.js'
 import { newBridgeName } from './host/installation-tag.js'
 import type { RoutedRange } from './host-ranges.js'
 import type { Identity } from './identity.js'
-import { instanceLabel } from './labels.js'
+import { instanceLabel, ownerFilter } from './labels.js'
 import { problems } from './problems.js'
-import { type AddressRange, allocateSubnet, contains, overlaps, parsePools, parseRange } from './subnet.js'
+import {
+  type AddressRange,
+  allocateSubnet,
+  buildsPrefix,
+  contains,
+  overlaps,
+  parsePools,
+  parseRange,
+  projectPrefix
+} from './subnet.js'
 
 const defaultPools = '10.201.0.0/16'
+const prefixes: Readonly<Record<Purpose, number>> = { services: projectPrefix, builds: buildsPrefix }
 /** Each attempt lost a subnet or a name to somebody else who was creating a network at the same moment. */
 const maxAttempts = 32
 
 export type Network = Docker.NetworkInspectInfo
 
+/** What its containers are: those of applications and databases, or steps of builds, which do not reach each other. */
+type Purpose = 'services' | 'builds'
+/** In networks for builds. */
+const purposeLabel = 'busbar-network'
+
 interface BridgeSpec {
   readonly name: string
-  readonly owner: Owner
-  /** Beside those of the owner and the installation. */
-  readonly labels?: Readonly<Record<string, string>>
-  /** Those of them by which it is found again, as the engine's filter takes them: `project-id=…`. */
-  readonly filter: readonly string[]
-  /** Its containers do not reach each other. */
-  readonly keepsApart?: true
+  readonly projectId: string
+  readonly purpose: Purpose
+}
+
+interface Wanted {
+  readonly projectId?: string
+  readonly purpose?: Purpose
 }
 
 interface BridgeParts {
@@ -39,7 +53,7 @@ interface BridgeParts {
   readonly pools?: string | undefined
 }
 
-/** The bridge networks of this installation: each a /26, and limited in what it reaches of the machine. */
+/** The bridge networks of this installation, all of them of projects, and limited in what they reach of the machine. */
 export class BridgeNetworks {
   #last: Promise<unknown> = Promise.resolve()
 
@@ -47,7 +61,7 @@ export class BridgeNetworks {
 
   /** The name of the network; made when there is none. No container may be started in it before this resolves. */
   async ensure(spec: BridgeSpec): Promise<string> {
-    const [existing] = await this.find(spec.filter)
+    const [existing] = await this.find(spec)
     if (existing !== undefined) {
       await this.parts.limits.ensure()
       return existing.Name
@@ -58,16 +72,20 @@ export class BridgeNetworks {
     return await created
   }
 
-  /** Those with these labels, oldest first; more than one of a kind only while two processes create it at once. */
-  async find(filter: readonly string[] = []): Promise<readonly Network[]> {
+  /** Oldest first; more than one of a project and purpose only while two processes create it at once. */
+  async find({ projectId, purpose }: Wanted = {}): Promise<readonly Network[]> {
     const { engine, instanceId, identity } = this.parts
-    const label = [`${instanceLabel}=${instanceId}`, ...filter]
+    const label = [
+      `${instanceLabel}=${instanceId}`,
+      ...(projectId === undefined ? [] : ownerFilter({ projectId }))
+    ]
     const found = await engine.call(
       'list networks',
       async docker => await docker.listNetworks({ filters: { label } })
     )
     return found
       .filter(network => identity.network(network) !== undefined)
+      .filter(network => purpose === undefined || purposeOf(network) === purpose)
       .sort((a, b) => (a.Created < b.Created ? -1 : 1))
   }
 
@@ -104,8 +122,9 @@ export class BridgeNetworks {
     const poolsText = this.parts.pools ?? defaultPools
     const pools = parsePools(poolsText)
     if (pools === undefined) throw problems.badSubnets({ value: poolsText })
-    const { name } = spec
-    const wanted = [`${instanceLabel}=${instanceId}`, ...spec.filter]
+    const { name, projectId, purpose } = spec
+    const prefix = prefixes[purpose]
+    const wanted = [`${instanceLabel}=${instanceId}`, ...ownerFilter({ projectId })]
     const routed = await routes()
     const lost: AddressRange[] = []
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
@@ -116,13 +135,17 @@ export class BridgeNetworks {
       const same = networks.find(network => network.Name === name)
       if (
         same !== undefined &&
-        !(identity.network(same) !== undefined && wanted.every(label => hasLabel(same, label)))
+        !(
+          identity.network(same) !== undefined &&
+          purposeOf(same) === purpose &&
+          wanted.every(label => hasLabel(same, label))
+        )
       )
         throw problems.networkNameTaken({ name })
       if (same === undefined) {
         const used = [...networks.flatMap(subnetsOf), ...lost]
-        const subnet = allocateSubnet(pools, [...used, ...routed])
-        if (subnet === undefined) throw exhausted(poolsText, pools, used, routed)
+        const subnet = allocateSubnet(pools, [...used, ...routed], prefix)
+        if (subnet === undefined) throw exhausted(prefix, { text: poolsText, pools }, used, routed)
         if (!(await this.#tryCreate(spec, subnet))) {
           const range = parseRange(subnet)
           if (range !== undefined) lost.push(range)
@@ -135,11 +158,11 @@ export class BridgeNetworks {
       await (isFirst ? limits.refresh() : limits.ensure())
       return name
     }
-    throw problems.subnetsExhausted({ pools: poolsText })
+    throw problems.subnetsExhausted({ prefix, pools: poolsText })
   }
 
   /** False when somebody else was faster. */
-  async #tryCreate({ name, owner, labels, keepsApart }: BridgeSpec, subnet: string): Promise<boolean> {
+  async #tryCreate({ name, projectId, purpose }: BridgeSpec, subnet: string): Promise<boolean> {
     const { engine, instanceId, identity } = this.parts
     return await engine.call(`create the network ${name} (${subnet})`, async docker => {
       try {
@@ -150,9 +173,12 @@ export class BridgeNetworks {
           IPAM: { Driver: 'default', Config: [{ Subnet: subnet }] },
           Options: {
             'com.docker.network.bridge.name': newBridgeName(instanceId),
-            ...(keepsApart === true && { 'com.docker.network.bridge.enable_icc': 'false' })
+            ...(purpose === 'builds' && { 'com.docker.network.bridge.enable_icc': 'false' })
           },
-          Labels: { ...identity.ofNetwork(owner, name), ...labels }
+          Labels: {
+            ...identity.ofNetwork({ projectId }, name),
+            ...(purpose === 'builds' && { [purposeLabel]: purpose })
+          }
         })
         return true
       } catch (error) {
@@ -165,24 +191,26 @@ export class BridgeNetworks {
   }
 
   // CheckDuplicate does not see a network that another process creates at the same moment.
-  async #keepOldest({ filter }: BridgeSpec): Promise<void> {
-    const [, ...younger] = await this.find(filter)
+  async #keepOldest(spec: BridgeSpec): Promise<void> {
+    const [, ...younger] = await this.find(spec)
     for (const network of younger) await this.remove(network)
   }
 }
 
 /** Names the routes when it is they that leave no room. */
 function exhausted(
-  text: string,
-  pools: readonly AddressRange[],
+  prefix: number,
+  { text, pools }: { readonly text: string; readonly pools: readonly AddressRange[] },
   used: readonly AddressRange[],
   routed: readonly RoutedRange[]
 ): Error {
-  if (allocateSubnet(pools, used) === undefined) return problems.subnetsExhausted({ pools: text })
+  if (allocateSubnet(pools, used, prefix) === undefined)
+    return problems.subnetsExhausted({ prefix, pools: text })
   const foreign = routed.filter(
     route => pools.some(pool => overlaps(pool, route)) && !used.some(network => contains(network, route))
   )
   return problems.subnetsRouted({
+    prefix,
     pools: text,
     routes: foreign
       .slice(0, 5)
@@ -190,6 +218,9 @@ function exhausted(
       .join(', ')
   })
 }
+
+const purposeOf = ({ Labels }: Network): Purpose =>
+  Labels?.[purposeLabel] === 'builds' ? 'builds' : 'services'
 
 const hasLabel = ({ Labels }: Network, label: string): boolean =>
   Object.entries(Labels ?? {}).some(([key, value]) => label === `${key}=${value}`)

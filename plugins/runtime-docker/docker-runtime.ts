@@ -16,7 +16,6 @@ import type {
   VolumeUsage
 } from './api.js'
 import { BridgeNetworks } from './bridge-networks.js'
-import { BuildNetwork } from './build-network.js'
 import { containerOptions, restartPolicies } from './container-options.js'
 import { ContainerOwners } from './container-owners.js'
 import { containerState } from './container-state.js'
@@ -63,7 +62,6 @@ export class DockerRuntime implements ContainerRuntime {
   readonly #images: Images
   readonly #bridges: BridgeNetworks
   readonly #networks: ProjectNetworks
-  readonly #buildNetwork: BuildNetwork
   readonly #limits: HostLimits
   readonly #platform: PlatformContainer
   readonly #volumes: Volumes
@@ -89,13 +87,12 @@ export class DockerRuntime implements ContainerRuntime {
       routes: async () => await this.#routes(),
       pools: environment('BUSBAR_SUBNETS')
     })
-    this.#networks = new ProjectNetworks(this.#bridges, identity)
-    this.#buildNetwork = new BuildNetwork(this.#bridges, instanceId)
+    this.#networks = new ProjectNetworks(this.#bridges, identity, instanceId)
     this.#images = new Images({
       engine,
       instanceId,
       identity,
-      network: async () => await this.#buildNetwork.ensure()
+      network: async projectId => await this.#networks.ensureForBuilds(projectId)
     })
     this.#volumes = new Volumes(engine, instanceId, identity, dependencies.clock)
     this.#platform = new PlatformContainer(this.#engine, ownContainerNames(environment))
@@ -129,11 +126,10 @@ export class DockerRuntime implements ContainerRuntime {
     return await this.#networks.ensure(project)
   }
 
-  async removeNetwork(projectId: string): Promise<void> {
+  async removeNetworks(projectId: string): Promise<void> {
     await this.#networks.remove(projectId, async networkId => await this.#platform.leave(networkId))
     if ((await this.#networks.owners()).length > 0) return
-    // With the last project goes what is there for all of them.
-    await this.#buildNetwork.remove()
+    // With the last project go the rules that are there for all of them.
     await this.#limits.refresh().catch((error: unknown) => {
       this.dependencies.log.warn(
         { err: error },
@@ -142,8 +138,8 @@ export class DockerRuntime implements ContainerRuntime {
     })
   }
 
-  async buildNetwork(): Promise<string> {
-    return await this.#buildNetwork.ensure()
+  async ensureBuildNetwork(projectId: string): Promise<string> {
+    return await this.#networks.ensureForBuilds(projectId)
   }
 
   /** Whether containers of this installation are kept from the machine they run on. */

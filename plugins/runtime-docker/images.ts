@@ -39,8 +39,8 @@ interface ImagesParts {
   readonly engine: EngineClient
   readonly instanceId: string
   readonly identity: Identity
-  /** The name of the network in which steps of builds run. */
-  readonly network: () => Promise<string>
+  /** The name of the network in which steps of builds of a project run. */
+  readonly network: (projectId: string) => Promise<string>
 }
 
 /** Images on the engine: looked up, pulled, built and removed. */
@@ -217,7 +217,7 @@ export class Images {
     const strays: StrayStep[] = []
     const running = AbortSignal.any([signal, refused.signal])
     try {
-      const network = await this.parts.network()
+      const network = await this.parts.network(options.owner.projectId)
       await guardSteps(this.parts.engine, {
         caps,
         processes,

@@ -16,7 +16,7 @@ export class NetworkRemoval {
    */
   async teardown(projectId: string): Promise<void> {
     try {
-      await this.runtime.removeNetwork(projectId)
+      await this.runtime.removeNetworks(projectId)
     } catch (error) {
       if (!isProblem(error) || error.code !== 'E_ENGINE_UNREACHABLE') throw error
       this.log.warn(
@@ -32,7 +32,7 @@ export class NetworkRemoval {
       if (event.kind !== 'resync') continue
       for (const projectId of await this.runtime.networkOwners()) {
         if ((await this.projects.find(projectId)) !== undefined) continue
-        await this.runtime.removeNetwork(projectId).catch((error: unknown) => {
+        await this.runtime.removeNetworks(projectId).catch((error: unknown) => {
           this.log.warn({ err: error, projectId }, 'the network of a deleted project is still there')
         })
       }

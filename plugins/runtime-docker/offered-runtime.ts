@@ -5,8 +5,8 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   info: () => runtime.info(),
 
   ensureNetwork: project => runtime.ensureNetwork(project),
-  removeNetwork: projectId => runtime.removeNetwork(projectId),
-  buildNetwork: () => runtime.buildNetwork(),
+  removeNetworks: projectId => runtime.removeNetworks(projectId),
+  ensureBuildNetwork: projectId => runtime.ensureBuildNetwork(projectId),
 
   create: spec => runtime.create(spec),
   start: containerId => runtime.start(containerId),

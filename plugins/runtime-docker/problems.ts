@@ -96,12 +96,12 @@ export const problems = problemTable({
   subnetsExhausted: [
     409,
     'E_NETWORK_SUBNETS_EXHAUSTED',
-    'every /26 subnet of {pools} is in use: set BUSBAR_SUBNETS to a larger or a further private range (for example 10.201.0.0/16,10.202.0.0/16) or delete projects that are not needed'
+    'every /{prefix} subnet of {pools} is in use: set BUSBAR_SUBNETS to a larger or a further private range (for example 10.201.0.0/16,10.202.0.0/16) or delete projects that are not needed'
   ],
   subnetsRouted: [
     409,
     'E_NETWORK_SUBNETS_EXHAUSTED',
-    'no /26 subnet of {pools} is free: {routes} of the engine\'s machine covers what no network has, and would take what is sent to the containers; set BUSBAR_SUBNETS to a private range that no route covers ("ip route show table all" lists them), or take the route away'
+    'no /{prefix} subnet of {pools} is free: {routes} of the engine\'s machine covers what no network has, and would take what is sent to the containers; set BUSBAR_SUBNETS to a private range that no route covers ("ip route show table all" lists them), or take the route away'
   ],
   badHostPorts: [
     503,

@@ -1,6 +1,6 @@
 import type { BridgeNetworks, Network } from './bridge-networks.js'
+import { installationTag } from './host/installation-tag.js'
 import type { Identity } from './identity.js'
-import { ownerFilter } from './labels.js'
 import { problems } from './problems.js'
 
 const maxNameLength = 63
@@ -14,16 +14,32 @@ export function networkName(project: { readonly id: string; readonly slug: strin
   return whole.slice(0, maxNameLength - suffix.length) + suffix
 }
 
-/** The private network of each project: one bridge, one /26. */
+/** Of its builds. No project's other network: those begin with "busbar-". */
+const buildNetworkName = (instanceId: string, projectId: string): string =>
+  `busbar.builds.${installationTag(instanceId)}.${projectId}`
+
+/**
+ * The private networks of each project: one for its containers, and from its first build on one for the steps of its
+ * builds. A bridge each: who is on the same bridge as somebody can answer for them (ARP), whatever else is forbidden.
+ */
 export class ProjectNetworks {
   constructor(
     private readonly networks: BridgeNetworks,
-    private readonly identity: Identity
+    private readonly identity: Identity,
+    private readonly instanceId: string
   ) {}
 
   async ensure(project: { readonly id: string; readonly slug: string }): Promise<string> {
-    const owner = { projectId: project.id }
-    return await this.networks.ensure({ name: networkName(project), owner, filter: ownerFilter(owner) })
+    return await this.networks.ensure({
+      name: networkName(project),
+      projectId: project.id,
+      purpose: 'services'
+    })
+  }
+
+  async ensureForBuilds(projectId: string): Promise<string> {
+    const name = buildNetworkName(this.instanceId, projectId)
+    return await this.networks.ensure({ name, projectId, purpose: 'builds' })
   }
 
   /** The projects that have a network. */
@@ -39,7 +55,7 @@ export class ProjectNetworks {
 
   /** `beforeRemoval` may take the platform's own container out of the network. */
   async remove(projectId: string, beforeRemoval: (networkId: string) => Promise<void>): Promise<void> {
-    for (const network of await this.networks.find(ownerFilter({ projectId }))) {
+    for (const network of await this.networks.find({ projectId })) {
       await beforeRemoval(network.Id)
       if (!(await this.networks.remove(network))) await this.#refuse(network)
     }

@@ -7,8 +7,11 @@ export interface AddressRange {
 }
 
 /** How large a project's network is: a /26, 61 containers. */
-const projectPrefix = 26
-const projectSize = 2 ** (32 - projectPrefix)
+export const projectPrefix = 26
+/** And the one of its builds: a /28, 13 steps at once. */
+export const buildsPrefix = 28
+
+const sizeOf = (prefix: number): number => 2 ** (32 - prefix)
 
 /** `10.1.0.0/16` as a range; undefined when it is not written like this. */
 export function parseRange(text: string): AddressRange | undefined {
@@ -19,7 +22,7 @@ export function parseRange(text: string): AddressRange | undefined {
 /** The range that `address` lies in; undefined when it is no address. */
 export function rangeOf(address: string, prefix: number): AddressRange | undefined {
   if (!isIPv4(address) || prefix > 32) return undefined
-  const size = 2 ** (32 - prefix)
+  const size = sizeOf(prefix)
   const value = address.split('.').reduce((sum, octet) => sum * 256 + Number(octet), 0)
   const first = Math.floor(value / size) * size
   return { first, last: first + size - 1 }
@@ -32,28 +35,29 @@ export const contains = (outer: AddressRange, inner: AddressRange): boolean =>
 /** The ranges of BUSBAR_SUBNETS; undefined when one of them cannot hold a project's network. */
 export function parsePools(text: string): readonly AddressRange[] | undefined {
   const ranges = text.split(',').map(parseRange)
-  return ranges.every(range => range !== undefined && range.last - range.first + 1 >= projectSize)
+  return ranges.every(range => range !== undefined && range.last - range.first + 1 >= sizeOf(projectPrefix))
     ? ranges.filter(range => range !== undefined)
     : undefined
 }
 
-/** The lowest free /26 of the pools, as `10.201.0.0/26`; undefined when everything is in use. */
+/** The lowest free subnet of the pools, as `10.201.0.0/26`; undefined when everything is in use. */
 export function allocateSubnet(
   pools: readonly AddressRange[],
-  used: readonly AddressRange[]
+  used: readonly AddressRange[],
+  prefix = projectPrefix
 ): string | undefined {
+  const size = sizeOf(prefix)
+  const nextBoundary = (last: number): number => Math.floor(last / size) * size + size
   const ascending = [...used].sort((a, b) => a.first - b.first)
   for (const pool of pools) {
     let first = pool.first
     for (const range of ascending) {
-      if (range.last >= first && range.first < first + projectSize) first = nextBoundary(range.last)
+      if (range.last >= first && range.first < first + size) first = nextBoundary(range.last)
     }
-    if (first + projectSize - 1 <= pool.last) return `${formatAddress(first)}/${projectPrefix}`
+    if (first + size - 1 <= pool.last) return `${formatAddress(first)}/${prefix}`
   }
   return undefined
 }
-
-const nextBoundary = (last: number): number => Math.floor(last / projectSize) * projectSize + projectSize
 
 const formatAddress = (value: number): string =>
   [24, 16, 8, 0].map(shift => Math.floor(value / 2 ** shift) % 256).join('.')

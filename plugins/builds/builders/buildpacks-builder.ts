@@ -99,7 +99,7 @@ export class BuildpacksBuilder implements Builder {
               '--docker-host',
               'inherit',
               '--network',
-              await runtime.buildNetwork(),
+              await runtime.ensureBuildNetwork(projectId),
               '--cache',
               `type=build;format=volume;name=${build};type=launch;format=volume;name=${launch}`,
               ...(noCache ? ['--clear-cache'] : []),

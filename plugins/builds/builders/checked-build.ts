@@ -20,7 +20,7 @@ interface CheckedBuild {
   /** What its author calls it. */
   readonly name: string
   readonly tag: string
-  readonly owner: Owner & { readonly applicationId: string }
+  readonly owner: Owner & { readonly projectId: string; readonly applicationId: string }
   readonly buildArgs: Readonly<Record<string, string>>
   readonly limits: BuildLimits
   readonly noCache?: boolean

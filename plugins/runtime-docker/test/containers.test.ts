@@ -254,7 +254,7 @@ engineTest('a platform sees and touches nothing of another one on the same engin
   await t.rejects(other.runtime.remove(id), { status: 409, code: 'E_CONTAINER_FOREIGN' })
   await t.rejects(other.runtime.stop(id, 1), { code: 'E_CONTAINER_FOREIGN' })
   await t.rejects(other.runtime.rename(id, 'stolen'), { code: 'E_CONTAINER_FOREIGN' })
-  await other.runtime.removeNetwork(mine.projectId)
+  await other.runtime.removeNetworks(mine.projectId)
   t.equal((await mine.runtime.list({})).length, 1)
   t.equal(await mine.runtime.ensureNetwork(project(mine.projectId)), `busbar-t${mine.projectId.slice(0, 8)}`)
 })

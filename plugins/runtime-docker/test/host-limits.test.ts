@@ -188,7 +188,7 @@ test('a step of a build reaches neither the machine, nor a project, nor another 
   const serving = await lab.docker.getContainer(project.id).exec({ Cmd: ['sh', '-c', serve] })
   await serving.start({ Detach: true })
 
-  const network = await lab.runtime.buildNetwork()
+  const network = await lab.runtime.ensureBuildNetwork(lab.projectId)
   const other = await lab.runtime.create(lab.spec('other-step', network, { command: ['sh', '-c', serve] }))
   await lab.runtime.start(other)
   const {
@@ -284,7 +284,7 @@ test('the rules are set once however often they are asked for, again when they w
 
   for (const { id: container, owner } of await lab.runtime.list({})) {
     await lab.runtime.remove(container)
-    await lab.runtime.removeNetwork(owner.projectId ?? '')
+    await lab.runtime.removeNetworks(owner.projectId ?? '')
   }
   t.same(
     (await rulesOf(engine)).filter(line => line.includes(tag)),

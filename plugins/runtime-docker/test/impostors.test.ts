@@ -284,7 +284,7 @@ engineTest("what an earlier release has made, which signed nothing, stays its ow
   await runtime.start(id)
   await runtime.remove(id)
   await runtime.removeVolume(volume)
-  await runtime.removeNetwork(projectId)
+  await runtime.removeNetworks(projectId)
   t.same(await runtime.networkOwners(), [])
 })
 
@@ -312,7 +312,7 @@ engineTest('the labels of a network and of a volume mean nothing under another n
   )
   await t.rejects(runtime.removeVolume(copy), { code: 'E_VOLUME_FOREIGN' })
   await t.rejects(runtime.ensureVolume(copy, { projectId }), { code: 'E_VOLUME_FOREIGN' })
-  await runtime.removeNetwork(projectId)
+  await runtime.removeNetworks(projectId)
   t.ok(await twin.inspect(), "the copy is nobody's to remove")
 })
 
@@ -350,7 +350,7 @@ engineTest('a container of ours says nothing that its image says in the name of 
   })
 })
 
-const buildOptions = (lab: Lab, owner: Owner) => ({
+const buildOptions = (lab: Lab, owner: Owner & { readonly projectId: string }) => ({
   tag: `lab-${lab.projectId}:1`,
   dockerfile: 'Dockerfile',
   buildArgs: {},

@@ -44,6 +44,15 @@ test('subnets are handed out from the lowest, around everything that is in use',
   t.end()
 })
 
+test('networks of other sizes share the range without a gap that is too small for one', t => {
+  const pool = [range('10.201.0.0/24')]
+  t.equal(allocateSubnet(pool, [range('10.201.0.0/26')], 28), '10.201.0.64/28')
+  t.equal(allocateSubnet(pool, [range('10.201.0.0/28'), range('10.201.0.16/28')], 28), '10.201.0.32/28')
+  t.equal(allocateSubnet(pool, [range('10.201.0.0/28')]), '10.201.0.64/26')
+  t.equal(allocateSubnet(pool, [range('10.201.0.0/25'), range('10.201.0.128/26')], 28), '10.201.0.192/28')
+  t.end()
+})
+
 test('a /16 holds exactly 1024 project networks', t => {
   const used = []
   for (let count = 0; ; count++) {
@@ -104,8 +113,8 @@ engineTest(
       `busbar-${project.slug}`,
       'a changed slug does not make another'
     )
-    await runtime.removeNetwork(projectId)
-    await runtime.removeNetwork(projectId)
+    await runtime.removeNetworks(projectId)
+    await runtime.removeNetworks(projectId)
     t.same(await docker.listNetworks({ filters: { label: [`project-id=${projectId}`] } }), [])
   }
 )
@@ -314,7 +323,7 @@ engineTest('a network with containers is not removed, and the refusal names them
   const network = await runtime.ensureNetwork({ id: projectId, slug: `u${projectId.slice(0, 8)}` })
   const id = await runtime.create(spec('stays', network))
   await runtime.start(id)
-  await t.rejects(runtime.removeNetwork(projectId), {
+  await t.rejects(runtime.removeNetworks(projectId), {
     status: 409,
     code: 'E_NETWORK_IN_USE',
     message: /stays-/
@@ -359,7 +368,7 @@ engineTest(
     t.match(answer, /inside/)
 
     await runtime.remove(id)
-    await runtime.removeNetwork(projectId)
+    await runtime.removeNetworks(projectId)
     t.same(await docker.listNetworks({ filters: { label: [`project-id=${projectId}`] } }), [])
   }
 )
