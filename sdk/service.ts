@@ -15,10 +15,22 @@ export interface Service<T extends object> {
   readonly [carried]?: T
 }
 
-/** A service whose provider may be missing or turned off: `use.x.get()` is undefined then. */
+/** A service whose provider may be missing or turned off; `use.x` is an `OptionalHandle` then. */
 export interface OptionalService<T extends object> {
   readonly kind: 'optional'
   readonly service: Service<T>
+}
+
+/** What a plugin holds of an optional service. */
+export interface OptionalHandle<T extends object> {
+  /** Undefined while its provider is missing or off. */
+  get(): T | undefined
+  /**
+   * Runs `work` whenever the service is there, until `signal` aborts. `work` is given a signal of its own, which aborts
+   * with `signal`, when the provider goes, and when a new version has taken its place. Work that ends before that runs
+   * again after a second, then two, up to half a minute; what it throws is logged. Never rejects.
+   */
+  whileAvailable(signal: AbortSignal, work: (service: T, signal: AbortSignal) => Promise<void>): Promise<void>
 }
 
 /** A key for keyed contributions that many plugins make and one plugin owns and reads. */
@@ -50,7 +62,7 @@ export type Needs = Readonly<Record<string, Service<any> | OptionalService<any> 
 
 export type Resolved<N extends Needs> = {
   readonly [K in keyof N]: N[K] extends OptionalService<infer T>
-    ? { get(): T | undefined }
+    ? OptionalHandle<T>
     : N[K] extends Service<infer T>
       ? T
       : N[K] extends ExtensionPoint<infer T>

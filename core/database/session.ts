@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events'
-import type { Log } from 'busbar/sdk'
+import { type Log, Serial } from 'busbar/sdk'
 import pg from 'pg'
 import { pause } from '../clock/waits.js'
 import { connectTimeoutMs, problems, storeError } from './problems.js'
@@ -35,7 +35,8 @@ export class Session {
   readonly #events = new EventEmitter().setMaxListeners(0)
   #connection: Connection | undefined
   #running: Promise<void> | undefined
-  #tail: Promise<unknown> = Promise.resolve()
+  /** One at a time: pg is about to stop queueing them itself. */
+  readonly #queries = new Serial()
 
   constructor(private readonly options: { readonly url: string; readonly log: Log }) {}
 
@@ -56,11 +57,9 @@ export class Session {
   async query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]> {
     const connection = this.#connection
     if (connection === undefined) throw problems.unreachable()
-    // One at a time: pg is about to stop queueing them itself.
-    const answer = this.#tail.then(async () => await connection.client.query<Row>(text, values))
-    this.#tail = answer.catch(() => {})
     try {
-      return (await answer).rows
+      const answer = await this.#queries.run(async () => await connection.client.query<Row>(text, values))
+      return answer.rows
     } catch (error) {
       throw storeError(error)
     }

@@ -149,7 +149,8 @@ export class PluginRun {
           : {
               ...container,
               kernelServices: whileRunning(this.id, container.kernelServices, this.#end)
-            }
+            },
+        { log, ended: this.#abort.signal }
       ),
       config,
       log,

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { ExtensionPoint } from 'busbar/sdk'
+import { type ExtensionPoint, Serial } from 'busbar/sdk'
 import { Delayed } from '../clock/delayed.js'
 import { withDeadline } from '../clock/waits.js'
 import { MisconfiguredError } from '../config/plugin-config.js'
@@ -50,7 +50,7 @@ const retryDelaysMs = [1_000, 5_000, 30_000]
  */
 export class Reconciler {
   readonly catalog: PluginCatalog
-  #turn: Promise<unknown> = Promise.resolve()
+  readonly #serial = new Serial()
   readonly #marks: StartMarks
   readonly #now = (): Date => this.options.clock.now()
   #turns = 0
@@ -302,9 +302,7 @@ export class Reconciler {
   /** One change at a time; a failed one does not stop the next. */
   async #exclusive<T>(work: () => Promise<T>): Promise<T> {
     this.#turns++
-    const turn = this.#turn.then(work, work).finally(() => this.#turns--)
-    this.#turn = turn.catch(() => {})
-    return await turn
+    return await this.#serial.run(work).finally(() => this.#turns--)
   }
 
   /** A change of this process's own, of which it tells the others; `reloaded` names a plugin for them to reload. */

@@ -1,9 +1,15 @@
 import { asValue, createContainer, InjectionMode } from 'awilix'
-import type { Needs } from 'busbar/sdk'
+import type { kernel, Log, Needs, Service } from 'busbar/sdk'
+import { optionalHandle } from './optional-handle.js'
 import type { ServiceRegistry } from './registry.js'
 
+type Offered = {
+  readonly [K in keyof typeof kernel]: (typeof kernel)[K] extends Service<infer T> ? T : never
+}
+type ForBuiltIns = 'audit' | 'credentials' | 'operations' | 'dormant' | 'projectFacts'
+
 /** What the kernel gives one plugin, by the names of its grants: a database in its own schema, its own log… */
-export type KernelServices = Readonly<Record<string, object>>
+export type KernelServices = Omit<Offered, ForBuiltIns> & Partial<Pick<Offered, ForBuiltIns>>
 
 /** Why a plugin does not get what it needs; the words name the plugin.json entry that is missing. */
 class GrantError extends Error {}
@@ -26,19 +32,23 @@ export interface ContainerOptions {
  * asked for and the operator granted. Not a child scope: a scope resolves everything of its parent, other
  * plugins' secrets included.
  */
-export function createPluginContainer(options: ContainerOptions): Readonly<Record<string, never>> {
+export function createPluginContainer(
+  options: ContainerOptions,
+  run: { readonly log: Log; readonly ended: AbortSignal }
+): Readonly<Record<string, never>> {
   const container = createContainer<Record<string, never>>({
     injectionMode: InjectionMode.PROXY,
     strict: true
   })
   for (const [name, need] of Object.entries(options.needs))
-    container.register(name, asValue(resolve(need, options)))
+    container.register(name, asValue(resolve(need, options, run)))
   return container.cradle
 }
 
 function resolve(
   need: Needs[string],
-  { plugin, builtIn, asked, grants, reachable, registry, kernelServices }: ContainerOptions
+  { plugin, builtIn, asked, grants, reachable, registry, kernelServices }: ContainerOptions,
+  run: { readonly log: Log; readonly ended: AbortSignal }
 ): unknown {
   const id = need.kind === 'optional' ? need.service.id : need.id
   const owner = id.slice(0, id.indexOf('.'))
@@ -58,7 +68,7 @@ function resolve(
       )
     if (!grants.includes(name))
       throw new GrantError(`"${plugin}" uses kernel.${name}; add "${name}" to "grants" in its plugin.json`)
-    const granted = kernelServices[name]
+    const granted = isOffered(name, kernelServices) ? kernelServices[name] : undefined
     if (granted === undefined)
       throw new GrantError(
         `"${plugin}" asks for kernel.${name}, which is not for third-party plugins or does not exist`
@@ -74,10 +84,11 @@ function resolve(
   if (isWithheld())
     throw new GrantError(`"${plugin}" uses the service "${id}", which is not for third-party plugins`)
   if (need.kind === 'optional')
-    return Object.freeze({
-      get: () => (registry.isProvided(id) && !isWithheld() ? registry.handle(id) : undefined)
-    })
+    return optionalHandle(id, { ...run, registry, isWithheld, clock: kernelServices.clock })
   if (!registry.isProvided(id))
     throw new GrantError(`"${plugin}" needs the service "${id}", which "${owner}" does not provide`)
   return registry.handle(id)
 }
+
+const isOffered = (name: string, services: KernelServices): name is keyof KernelServices =>
+  Object.hasOwn(services, name)

@@ -1,3 +1,5 @@
+import { AsyncResource } from 'node:async_hooks'
+import { EventEmitter } from 'node:events'
 import { type Contributions, type ExtensionPoint, Problem, type Service } from 'busbar/sdk'
 import { inFrame } from '../frames/frames.js'
 
@@ -34,6 +36,7 @@ export class ServiceRegistry {
   readonly #services = new Map<string, Provided>()
   readonly #points = new Map<string, readonly Contribution[]>()
   readonly #runs = new WeakMap<Contribution, object>()
+  readonly #changes = new EventEmitter().setMaxListeners(0)
 
   provide({ plugin, run }: Giver, { id, builtInOnly }: Service<object>, implementation: object): void {
     const entry = this.#entry(id)
@@ -51,6 +54,7 @@ export class ServiceRegistry {
         value: (...args: unknown[]) => this.#call(id, entry, name, args)
       })
     }
+    this.#changes.emit(id)
   }
 
   contribute({ plugin, run }: Giver, { id }: ExtensionPoint<unknown>, key: string, value: unknown): void {
@@ -70,8 +74,10 @@ export class ServiceRegistry {
 
   /** Takes back what a run has provided and contributed, but for what another has taken the place of. */
   withdraw(run: object): void {
-    for (const entry of this.#services.values()) {
-      if (entry.by === run) entry.implementation = undefined
+    for (const [id, entry] of this.#services) {
+      if (entry.by !== run || entry.implementation === undefined) continue
+      entry.implementation = undefined
+      this.#changes.emit(id)
     }
     for (const [id, list] of this.#points)
       this.#points.set(id, Object.freeze(list.filter(one => this.#runs.get(one) !== run)))
@@ -82,7 +88,20 @@ export class ServiceRegistry {
   }
 
   isProvided(id: string): boolean {
-    return this.#services.get(id)?.implementation !== undefined
+    return this.providerRun(id) !== undefined
+  }
+
+  /** Which run of its provider answers; undefined when none does. */
+  providerRun(id: string): object | undefined {
+    const entry = this.#services.get(id)
+    return entry?.implementation === undefined ? undefined : entry.by
+  }
+
+  /** Calls back, in the frame of the caller, whenever `providerRun` may have changed, until the signal aborts. */
+  onChange(id: string, listener: () => void, signal: AbortSignal): void {
+    const bound = AsyncResource.bind(listener)
+    this.#changes.on(id, bound)
+    signal.addEventListener('abort', () => this.#changes.off(id, bound), { once: true })
   }
 
   isBuiltInOnly(id: string): boolean {

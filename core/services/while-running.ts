@@ -89,5 +89,5 @@ export function whileRunning(plugin: string, services: KernelServices, end: RunE
       end.hasCome ? Promise.reject(refusal()) : run(...args)
   return Object.freeze(
     Object.fromEntries(Object.entries(services).map(([name, service]) => [name, guarded(service)]))
-  )
+  ) as unknown as KernelServices
 }

@@ -1,5 +1,5 @@
 import type { ContainerEvent, ContainerRuntime } from 'busbar/api/runtime-docker'
-import type { Bus, Clock, Log } from 'busbar/sdk'
+import type { Bus, Log, OptionalHandle } from 'busbar/sdk'
 import { statusAfter, statusOf } from './container-status.js'
 import type { DeployStore } from './deploy-store.js'
 import type { StatusBoard } from './status-board.js'
@@ -7,16 +7,12 @@ import type { StatusBoard } from './status-board.js'
 /** "Look at this application's container again": sent to whichever process follows the engine. */
 export const lookAgain = 'look-again'
 
-const offPollMs = 1_000
-const longestBackOffMs = 30_000
-
 interface StatusFollowerParts {
   readonly store: DeployStore
   readonly board: StatusBoard
   readonly bus: Bus
-  readonly clock: Clock
   readonly log: Log
-  readonly runtime: { get(): ContainerRuntime | undefined }
+  readonly runtime: OptionalHandle<ContainerRuntime>
 }
 
 /** Keeps every application's status true to its current container, for as long as one process lives. */
@@ -24,43 +20,22 @@ export class StatusFollower {
   constructor(private readonly parts: StatusFollowerParts) {}
 
   async run(signal: AbortSignal): Promise<void> {
-    const { bus, clock, log, runtime } = this.parts
+    const { bus, log, runtime } = this.parts
     const stopListening = bus.onSignal(lookAgain, id => {
       this.#look(id).catch((error: unknown) =>
         log.warn({ err: error, applicationId: id }, 'the container could not be looked at')
       )
     })
     try {
-      for (let failures = 0; !signal.aborted; ) {
-        const engine = runtime.get()
-        if (engine === undefined) failures = 0
-        else {
-          await this.#follow(engine, signal, () => {
-            failures = 0
-          }).catch((error: unknown) => {
-            if (!signal.aborted)
-              log.warn(
-                { err: error },
-                'the events of the engine ended; statuses are compared again when it answers'
-              )
-          })
-          failures++
+      await runtime.whileAvailable(signal, async (engine, following) => {
+        // Every connection begins with a `resync`, so nothing that happened before it is missed.
+        for await (const event of engine.events(following)) {
+          if (event.kind === 'resync') await this.#compareAll(engine)
+          else await this.#apply(event)
         }
-        await clock.sleep(Math.min(offPollMs * 2 ** Math.max(failures - 1, 0), longestBackOffMs), signal)
-      }
-    } catch (error) {
-      if (!signal.aborted) throw error
+      })
     } finally {
       stopListening()
-    }
-  }
-
-  async #follow(engine: ContainerRuntime, signal: AbortSignal, onAnswer: () => void): Promise<void> {
-    // Every connection begins with a `resync`, so nothing that happened before it is missed.
-    for await (const event of engine.events(signal)) {
-      if (event.kind === 'resync') await this.#compareAll(engine)
-      else await this.#apply(event)
-      onAnswer()
     }
   }
 

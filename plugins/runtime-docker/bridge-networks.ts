@@ -1,3 +1,4 @@
+import { Serial } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { EngineClient } from './engine-client.js'
 import { isStatus, readEngineError } from './engine-failure.js'
@@ -55,7 +56,8 @@ interface BridgeParts {
 
 /** The bridge networks of this installation, all of them of projects, and limited in what they reach of the machine. */
 export class BridgeNetworks {
-  #last: Promise<unknown> = Promise.resolve()
+  /** Two at a time would choose the same subnet. */
+  readonly #creations = new Serial()
 
   constructor(private readonly parts: BridgeParts) {}
 
@@ -66,10 +68,7 @@ export class BridgeNetworks {
       await this.parts.limits.ensure()
       return existing.Name
     }
-    // Two at a time would choose the same subnet.
-    const created = this.#last.then(async () => await this.#create(spec))
-    this.#last = created.catch(() => undefined)
-    return await created
+    return await this.#creations.run(async () => await this.#create(spec))
   }
 
   /** Oldest first; more than one of a project and purpose only while two processes create it at once. */

@@ -1,4 +1,4 @@
-import type { Clock, Log } from 'busbar/sdk'
+import { type Clock, type Log, pause } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { ContainerEvent, EngineOutage } from './api.js'
 import { restartPolicies } from './container-options.js'
@@ -66,7 +66,7 @@ async function follow(
         break
       } catch (error) {
         log.warn({ err: error, waitMs }, 'not every container could be looked after since the engine is back')
-        await clock.sleep(waitMs, signal).catch(() => {})
+        await pause(clock, waitMs, signal)
       }
       if (signal.aborted) return
     }

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { Clock, Log } from 'busbar/sdk'
+import { Backoff, type Clock, type Log } from 'busbar/sdk'
 import type { ContainerEvent, EngineOutage } from './api.js'
 import type { ContainerOwners } from './container-owners.js'
 import type { EngineClient } from './engine-client.js'
@@ -27,12 +27,12 @@ export async function* engineEvents(
   { engine, owners, instanceId, clock, log }: Dependencies,
   signal: AbortSignal
 ): AsyncGenerator<ContainerEvent> {
-  let waitMs = firstWaitMs
+  const backoff = new Backoff(clock, { firstMs: firstWaitMs, longestMs: longestWaitMs })
   let lostAt: Date | undefined
   while (!signal.aborted) {
     try {
       const stream = await subscribe(engine, instanceId, signal)
-      waitMs = firstWaitMs
+      backoff.reset()
       const outage = lostAt === undefined ? undefined : { lostAt, backAt: clock.now() }
       for await (const event of follow(stream, outage, () => {
         lostAt = clock.now()
@@ -44,14 +44,13 @@ export async function* engineEvents(
     } catch (error) {
       if (signal.aborted) return
       // Said once per outage: an installation without an engine is a usual one.
-      const level = waitMs === firstWaitMs ? 'warn' : 'debug'
+      const level = backoff.isFresh ? 'warn' : 'debug'
       log[level](
         { reason: (error as Error).message },
         'the events of the Docker Engine cannot be followed; trying again until they can'
       )
     }
-    await clock.sleep(waitMs, signal).catch(() => undefined)
-    waitMs = Math.min(waitMs * 2, longestWaitMs)
+    await backoff.pause(signal)
   }
 }
 

@@ -1,4 +1,4 @@
-import { isProblem, type Log } from 'busbar/sdk'
+import { isProblem, type Log, Serial } from 'busbar/sdk'
 import type { EngineClient } from '../engine-client.js'
 import { instanceLabel } from '../labels.js'
 import { problems } from '../problems.js'
@@ -38,7 +38,7 @@ export type LimitState =
 export class HostLimits {
   #state: LimitState = { kind: 'unknown' }
   /** One after the other: what is read must be what is changed. */
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #turns = new Serial()
   #applied: Promise<void> | undefined
 
   constructor(private readonly dependencies: HostLimitsDependencies) {}
@@ -57,10 +57,9 @@ export class HostLimits {
    * there is nothing to limit, and what is left of the rules is taken away.
    */
   async refresh(): Promise<void> {
-    const turn = this.#last.then(async () => {
+    const turn = this.#turns.run(async () => {
       await this.#apply()
     })
-    this.#last = turn.catch(() => undefined)
     this.#applied = turn
     await turn.catch((error: unknown) => {
       if (this.#applied === turn) this.#applied = undefined
