@@ -15,6 +15,6 @@ export const slugify = (text: string): string =>
 export function applicationSlug(projectSlug: string, base: string, id: string): string {
   const readable = `${projectSlug}-${slugify(base) || 'app'}`
     .slice(0, longest - suffixLength - 1)
-    .replace(/(?<!-)-+$/, '')
+    .replace(/-$/, '')
   return `${readable}-${id.slice(0, suffixLength)}`
 }

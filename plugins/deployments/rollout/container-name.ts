@@ -7,4 +7,4 @@ const marked = 9
  * must be cut to what DNS allows.
  */
 export const candidateName = (slug: string, deploymentId: string): string =>
-  `${slug.slice(0, longest - marked).replace(/(?<!-)-+$/, '')}-${deploymentId.slice(0, 8)}`
+  `${slug.slice(0, longest - marked).replace(/-$/, '')}-${deploymentId.slice(0, 8)}`
