@@ -91,3 +91,4 @@ export function createContainerWatch(parts: {
     }
   }
 }
+export type ContainerWatch = ReturnType<typeof createContainerWatch>

@@ -1,0 +1,75 @@
+import {
+  applicationAddresses,
+  applicationLifecycle,
+  applicationRegistry,
+  applicationTeardown
+} from 'busbar/api/applications'
+import { containerRuntime } from 'busbar/api/runtime-docker'
+import {
+  type Contributor,
+  type Health,
+  kernel,
+  optional,
+  type ServiceBinder,
+  type StartContext
+} from 'busbar/sdk'
+import { AddressService } from './address-service.js'
+import { createAddressStore } from './address-store.js'
+import { directAddresses } from './api.js'
+import { type ContainerWatch, createContainerWatch } from './container-watch.js'
+import { readSettings } from './settings.js'
+
+export const needs = {
+  db: kernel.database,
+  bus: kernel.bus,
+  clock: kernel.clock,
+  instance: kernel.instance,
+  registry: applicationRegistry,
+  runtime: optional(containerRuntime)
+}
+
+/** The running plugin. */
+export interface Direct {
+  readonly service: AddressService
+  readonly containers: ContainerWatch
+}
+
+export async function startDirect({
+  use,
+  log,
+  onStop
+}: StartContext<typeof needs, unknown>): Promise<Direct> {
+  const store = createAddressStore(use.db)
+  const settings = readSettings(name => use.instance.environment(name))
+  const service = new AddressService({ store, settings, bus: use.bus, clock: use.clock, log })
+  onStop(() => service.stop())
+  await service.resume()
+  onStop(service.watch())
+  return { service, containers: createContainerWatch({ ...use, store, service, log }) }
+}
+
+export function directServices(provide: ServiceBinder, { service }: Direct): void {
+  // These alone: nobody else may stop the service.
+  provide(directAddresses, {
+    open: id => service.open(id),
+    switchTo: (id, target) => service.switchTo(id, target),
+    retarget: (id, target) => service.retarget(id, target),
+    close: id => service.close(id)
+  })
+}
+
+export function directContributions(contribute: Contributor, { service, containers }: Direct): void {
+  contribute(applicationAddresses, 'direct', { directUrl: id => service.directUrl(id) })
+  contribute(applicationLifecycle, 'direct', containers)
+  contribute(applicationTeardown, 'direct', { teardown: id => service.close(id) })
+}
+
+export function directHealth({ service }: Direct): Health {
+  const count = service.refusedCount()
+  return count === 0
+    ? { status: 'ok' }
+    : {
+        status: 'degraded',
+        reason: `the ports of ${count} applications are taken by other programs; see the log`
+      }
+}
