@@ -1,5 +1,5 @@
 import { allow, type ChannelDeclarer } from 'busbar/sdk'
-import type { Deployments } from './index.js'
+import type { Deployments } from './deployments.js'
 
 export function channels(channel: ChannelDeclarer<Deployments>) {
   channel({

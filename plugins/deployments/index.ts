@@ -1,188 +1,23 @@
-import {
-  applicationDeployHealth,
-  applicationGates,
-  applicationRegistry,
-  applicationTeardown
-} from 'busbar/api/applications'
-import { buildAdmission, buildLeftovers, imagePreparation } from 'busbar/api/builds'
-import { directAddresses } from 'busbar/api/direct'
-import { environmentVariables } from 'busbar/api/environment'
-import { projectTeardown } from 'busbar/api/projects'
-import { containerRuntime } from 'busbar/api/runtime-docker'
-import { access, definePlugin, kernel, optional, type SseFrame } from 'busbar/sdk'
-import { containerParts, deployGates, deploymentQueue, rolloutHooks } from './api.js'
-import { DeploymentTeardown } from './application-teardown.js'
+import { definePlugin } from 'busbar/sdk'
 import { channels } from './channels.js'
-import { DeploymentService } from './deployment-service.js'
-import { HealthWatch } from './health/health-watch.js'
-import { deployHookRoutes } from './hooks/deploy-hook-routes.js'
-import { DeployHookService } from './hooks/deploy-hook-service.js'
-import { DeployHookStore } from './hooks/deploy-hook-store.js'
-import { jobs } from './jobs.js'
+import { deploymentContributions, deploymentServices, needs, startDeployments } from './deployments.js'
+import { jobs, singletons } from './jobs.js'
 import { createDeployments } from './migrations/001-create-deployments.js'
 import { addBuildQueue } from './migrations/002-add-build-queue.js'
 import { addHttpCheck } from './migrations/003-add-http-check.js'
 import { addOldVersionKilled } from './migrations/004-add-old-version-killed.js'
 import { addTurn } from './migrations/005-add-turn.js'
-import { BuildQueue } from './queue/build-queue.js'
-import { BuildQueueStore } from './queue/build-queue-store.js'
-import { FollowUpStore } from './queue/follow-up-store.js'
-import { OwnerTurnStore } from './queue/owner-turn-store.js'
-import { OwnerTurns } from './queue/owner-turns.js'
-import { streamBuildLog } from './records/build-log-stream.js'
-import { DeploymentLogStore } from './records/deployment-log-store.js'
-import { DeploymentRecords } from './records/deployment-records.js'
-import { DeploymentStore } from './records/deployment-store.js'
-import { Recovery } from './rollout/recovery.js'
-import { RolloutEngine } from './rollout/rollout-engine.js'
-import { Settling } from './rollout/settling.js'
 import { routes } from './routes.js'
-import { readCheckIntervalMs, readTimeoutMs } from './settings.js'
-import { Tidying } from './tidying.js'
-
-/** The running plugin. */
-export interface Deployments {
-  readonly service: DeploymentService
-  readonly hooks: DeployHookService
-  readonly store: DeploymentStore
-  readonly engine: RolloutEngine
-  readonly tidying: Tidying
-  readonly settling: Settling
-  readonly recovery: Recovery
-  readonly buildQueue: BuildQueue
-  readonly turns: OwnerTurns
-  readonly healthWatch: HealthWatch
-  readonly teardown: DeploymentTeardown
-  readonly streamBuildLog: (
-    projectId: string,
-    deploymentId: string,
-    signal: AbortSignal
-  ) => AsyncIterable<SseFrame>
-}
 
 export default definePlugin({
   id: 'deployments',
-  needs: {
-    db: kernel.database,
-    jobs: kernel.jobs,
-    events: kernel.events,
-    bus: kernel.bus,
-    secrets: kernel.secrets,
-    clock: kernel.clock,
-    instance: kernel.instance,
-    registry: applicationRegistry,
-    variables: environmentVariables,
-    images: imagePreparation,
-    leftovers: buildLeftovers,
-    admission: buildAdmission,
-    runtime: containerRuntime,
-    direct: optional(directAddresses),
-    gates: deployGates,
-    parts: containerParts,
-    hooks: rolloutHooks
-  },
+  needs,
   migrations: [createDeployments, addBuildQueue, addHttpCheck, addOldVersionKilled, addTurn],
-
-  start({ use, log, onStop }): Deployments {
-    const store = new DeploymentStore(use.db)
-    const logs = new DeploymentLogStore(use.db)
-    const followUps = new FollowUpStore(use.db)
-    const records: DeploymentRecords = new DeploymentRecords({
-      ...use,
-      store,
-      followUps,
-      onBuildEnded: () => {
-        buildQueue.hasRoom()
-      },
-      onEnded: () => {
-        turns.hasRoom()
-      }
-    })
-    const turns = new OwnerTurns({ ...use, turns: new OwnerTurnStore(use.db), records, log })
-    const buildQueue = new BuildQueue({ ...use, queue: new BuildQueueStore(use.db), records, log })
-    const tidying = new Tidying({ ...use, store, logs, log })
-    const shared = { ...use, store, logs, followUps, records, buildQueue, turns, tidying, log }
-    const service = new DeploymentService(shared)
-    const environment = (name: string): string | undefined => use.instance.environment(name)
-    const engine = new RolloutEngine({ ...shared, timeoutMs: readTimeoutMs(environment) })
-    onStop(async () => {
-      await engine.stop()
-    })
-    return {
-      store,
-      service,
-      hooks: new DeployHookService({ ...use, hooks: new DeployHookStore(use.db), service }),
-      tidying,
-      settling: new Settling(shared),
-      engine,
-      recovery: new Recovery(shared),
-      buildQueue,
-      turns,
-      healthWatch: new HealthWatch({ ...shared, intervalMs: readCheckIntervalMs(environment) }),
-      teardown: new DeploymentTeardown(shared),
-      streamBuildLog: (projectId, deploymentId, signal) =>
-        streamBuildLog({ projectId, deploymentId }, shared, signal)
-    }
-  },
-
-  provides(provide, { service }) {
-    provide(deploymentQueue, service.queue)
-  },
-
-  contributes(contribute, { service, store, teardown }) {
-    contribute(access.resources, 'deployment', {
-      async ownerOf(id) {
-        const owner = await store.ownerOf(id)
-        return owner === undefined
-          ? undefined
-          : { projectId: owner.project_id, parents: { application: owner.application_id } }
-      }
-    })
-    contribute(applicationGates, 'deployments', { refuses: async id => await service.refuses(id) })
-    contribute(applicationDeployHealth, 'deployments', { latest: async id => await service.latestHealth(id) })
-    contribute(applicationTeardown, 'deployments', {
-      teardown: async (id, context) => {
-        await teardown.application(id, context)
-      }
-    })
-    contribute(projectTeardown, 'deployments', {
-      teardown: async (id, context) => {
-        await teardown.project(id, context)
-      }
-    })
-  },
-
-  routes(route) {
-    routes(route)
-    deployHookRoutes(route)
-  },
+  start: startDeployments,
+  provides: deploymentServices,
+  contributes: deploymentContributions,
+  routes,
   channels,
   jobs,
-
-  singletons(singleton) {
-    singleton({
-      name: 'recovery',
-      run: async ({ signal }, { recovery }) => {
-        await recovery.run(signal)
-      }
-    })
-    singleton({
-      name: 'health-watch',
-      run: async ({ signal }, { healthWatch }) => {
-        await healthWatch.run(signal)
-      }
-    })
-    singleton({
-      name: 'turns',
-      run: async ({ signal }, { turns }) => {
-        await turns.run(signal)
-      }
-    })
-    singleton({
-      name: 'build-queue',
-      run: async ({ signal }, { buildQueue }) => {
-        await buildQueue.run(signal)
-      }
-    })
-  }
+  singletons
 })

@@ -1,5 +1,5 @@
-import type { JobDeclarer } from 'busbar/sdk'
-import type { Deployments } from './index.js'
+import type { JobDeclarer, SingletonDeclarer } from 'busbar/sdk'
+import type { Deployments } from './deployments.js'
 import { type DeployPayload, deployJob } from './records/deployment-records.js'
 import { type SettlePayload, settleJob } from './rollout/settling.js'
 import { type TidyPayload, tidyJob } from './tidying.js'
@@ -27,6 +27,33 @@ export function jobs(job: JobDeclarer<Deployments>) {
     name: tidyJob,
     run: async ({ applicationId }, _, { tidying }) => {
       await tidying.application(applicationId)
+    }
+  })
+}
+
+export function singletons(singleton: SingletonDeclarer<Deployments>) {
+  singleton({
+    name: 'recovery',
+    run: async ({ signal }, { recovery }) => {
+      await recovery.run(signal)
+    }
+  })
+  singleton({
+    name: 'health-watch',
+    run: async ({ signal }, { healthWatch }) => {
+      await healthWatch.run(signal)
+    }
+  })
+  singleton({
+    name: 'turns',
+    run: async ({ signal }, { turns }) => {
+      await turns.run(signal)
+    }
+  })
+  singleton({
+    name: 'build-queue',
+    run: async ({ signal }, { buildQueue }) => {
+      await buildQueue.run(signal)
     }
   })
 }

@@ -1,7 +1,8 @@
 import { inApplication } from 'busbar/api/applications'
 import { allow, list, type RouteDeclarer, readPage, type SignedInCaller, sse } from 'busbar/sdk'
 import type { Trigger } from './api.js'
-import type { Deployments } from './index.js'
+import type { Deployments } from './deployments.js'
+import { deployHookRoutes } from './hooks/deploy-hook-routes.js'
 import { readFilter } from './records/deployment-filter.js'
 import { deployment, globalDeployment, globalQuery, rollbackBody } from './schemas.js'
 
@@ -121,4 +122,5 @@ export function routes(route: RouteDeclarer<Deployments>) {
     handler: async (request, { service }) =>
       await service.listAll(readFilter(request.query), readPage(request.query), request)
   })
+  deployHookRoutes(route)
 }

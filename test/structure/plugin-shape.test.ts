@@ -11,7 +11,7 @@ import {
 } from './plugin-shape.js'
 
 /** Those that do not have the shape yet. */
-const unshaped: readonly string[] = ['builds', 'deployments']
+const unshaped: readonly string[] = ['builds']
 
 const root = join(import.meta.dirname, '../..')
 const { imports } = readImportGraph(root)

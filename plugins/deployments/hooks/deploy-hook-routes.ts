@@ -1,6 +1,6 @@
 import { inApplication } from 'busbar/api/applications'
 import { allow, type RouteDeclarer, reply } from 'busbar/sdk'
-import type { Deployments } from '../index.js'
+import type { Deployments } from '../deployments.js'
 import { deployHook, hookCalled, hookEnabled, hookParams } from '../schemas.js'
 
 const group = 'Application Deployments'

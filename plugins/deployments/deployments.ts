@@ -1,0 +1,152 @@
+import {
+  applicationDeployHealth,
+  applicationGates,
+  applicationRegistry,
+  applicationTeardown
+} from 'busbar/api/applications'
+import { buildAdmission, buildLeftovers, imagePreparation } from 'busbar/api/builds'
+import { directAddresses } from 'busbar/api/direct'
+import { environmentVariables } from 'busbar/api/environment'
+import { projectTeardown } from 'busbar/api/projects'
+import { containerRuntime } from 'busbar/api/runtime-docker'
+import {
+  access,
+  type Contributor,
+  kernel,
+  optional,
+  type ServiceBinder,
+  type SseFrame,
+  type StartContext
+} from 'busbar/sdk'
+import { containerParts, deployGates, deploymentQueue, rolloutHooks } from './api.js'
+import { DeploymentTeardown } from './application-teardown.js'
+import { DeploymentService } from './deployment-service.js'
+import { HealthWatch } from './health/health-watch.js'
+import { DeployHookService } from './hooks/deploy-hook-service.js'
+import { DeployHookStore } from './hooks/deploy-hook-store.js'
+import { BuildQueue } from './queue/build-queue.js'
+import { BuildQueueStore } from './queue/build-queue-store.js'
+import { FollowUpStore } from './queue/follow-up-store.js'
+import { OwnerTurnStore } from './queue/owner-turn-store.js'
+import { OwnerTurns } from './queue/owner-turns.js'
+import { streamBuildLog } from './records/build-log-stream.js'
+import { DeploymentLogStore } from './records/deployment-log-store.js'
+import { DeploymentRecords } from './records/deployment-records.js'
+import { DeploymentStore } from './records/deployment-store.js'
+import { Recovery } from './rollout/recovery.js'
+import { RolloutEngine } from './rollout/rollout-engine.js'
+import { Settling } from './rollout/settling.js'
+import { readCheckIntervalMs, readTimeoutMs } from './settings.js'
+import { Tidying } from './tidying.js'
+
+export const needs = {
+  db: kernel.database,
+  jobs: kernel.jobs,
+  events: kernel.events,
+  bus: kernel.bus,
+  secrets: kernel.secrets,
+  clock: kernel.clock,
+  instance: kernel.instance,
+  registry: applicationRegistry,
+  variables: environmentVariables,
+  images: imagePreparation,
+  leftovers: buildLeftovers,
+  admission: buildAdmission,
+  runtime: containerRuntime,
+  direct: optional(directAddresses),
+  gates: deployGates,
+  parts: containerParts,
+  hooks: rolloutHooks
+}
+
+/** The running plugin. */
+export interface Deployments {
+  readonly service: DeploymentService
+  readonly hooks: DeployHookService
+  readonly store: DeploymentStore
+  readonly engine: RolloutEngine
+  readonly tidying: Tidying
+  readonly settling: Settling
+  readonly recovery: Recovery
+  readonly buildQueue: BuildQueue
+  readonly turns: OwnerTurns
+  readonly healthWatch: HealthWatch
+  readonly teardown: DeploymentTeardown
+  readonly streamBuildLog: (
+    projectId: string,
+    deploymentId: string,
+    signal: AbortSignal
+  ) => AsyncIterable<SseFrame>
+}
+
+export function startDeployments({ use, log, onStop }: StartContext<typeof needs, unknown>): Deployments {
+  const store = new DeploymentStore(use.db)
+  const logs = new DeploymentLogStore(use.db)
+  const followUps = new FollowUpStore(use.db)
+  const records: DeploymentRecords = new DeploymentRecords({
+    ...use,
+    store,
+    followUps,
+    onBuildEnded: () => {
+      buildQueue.hasRoom()
+    },
+    onEnded: () => {
+      turns.hasRoom()
+    }
+  })
+  const turns = new OwnerTurns({ ...use, turns: new OwnerTurnStore(use.db), records, log })
+  const buildQueue = new BuildQueue({ ...use, queue: new BuildQueueStore(use.db), records, log })
+  const tidying = new Tidying({ ...use, store, logs, log })
+  const shared = { ...use, store, logs, followUps, records, buildQueue, turns, tidying, log }
+  const service = new DeploymentService(shared)
+  const environment = (name: string): string | undefined => use.instance.environment(name)
+  const engine = new RolloutEngine({ ...shared, timeoutMs: readTimeoutMs(environment) })
+  onStop(async () => {
+    await engine.stop()
+  })
+  return {
+    store,
+    service,
+    hooks: new DeployHookService({ ...use, hooks: new DeployHookStore(use.db), service }),
+    tidying,
+    settling: new Settling(shared),
+    engine,
+    recovery: new Recovery(shared),
+    buildQueue,
+    turns,
+    healthWatch: new HealthWatch({ ...shared, intervalMs: readCheckIntervalMs(environment) }),
+    teardown: new DeploymentTeardown(shared),
+    streamBuildLog: (projectId, deploymentId, signal) =>
+      streamBuildLog({ projectId, deploymentId }, shared, signal)
+  }
+}
+
+export function deploymentServices(provide: ServiceBinder, { service }: Deployments): void {
+  provide(deploymentQueue, service.queue)
+}
+
+export function deploymentContributions(
+  contribute: Contributor,
+  { service, store, teardown }: Deployments
+): void {
+  contribute(access.resources, 'deployment', {
+    async ownerOf(id) {
+      const owner = await store.ownerOf(id)
+      return owner === undefined
+        ? undefined
+        : { projectId: owner.project_id, parents: { application: owner.application_id } }
+    }
+  })
+  contribute(applicationGates, 'deployments', { refuses: async id => await service.refuses(id) })
+  contribute(applicationDeployHealth, 'deployments', { latest: async id => await service.latestHealth(id) })
+  contribute(applicationTeardown, 'deployments', {
+    teardown: async (id, context) => {
+      await teardown.application(id, context)
+    }
+  })
+  contribute(projectTeardown, 'deployments', {
+    teardown: async (id, context) => {
+      await teardown.project(id, context)
+    }
+  })
+}
