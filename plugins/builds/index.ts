@@ -20,11 +20,11 @@ import { Workspaces } from './context/workspace.js'
 import { DiskWatch } from './disk/disk-watch.js'
 import { GitSource } from './git/git-source.js'
 import { SourceToImage } from './image-preparation.js'
-import { m001 } from './migrations/001-create-cache-clearing.js'
-import { m002 } from './migrations/002-create-latest-build.js'
-import { m003 } from './migrations/003-create-private-image.js'
-import { m004 } from './migrations/004-create-image-name.js'
-import { m005 } from './migrations/005-create-private-pull.js'
+import { createCacheClearing } from './migrations/001-create-cache-clearing.js'
+import { createLatestBuild } from './migrations/002-create-latest-build.js'
+import { createPrivateImage } from './migrations/003-create-private-image.js'
+import { createImageName } from './migrations/004-create-image-name.js'
+import { createPrivatePull } from './migrations/005-create-private-pull.js'
 import { parseHostPolicy } from './network/host-policy.js'
 import { ImageNameStore } from './registry/image-names.js'
 import { PrivateImageStore, sweepPrivateImages } from './registry/private-images.js'
@@ -59,7 +59,13 @@ export default definePlugin({
     builders
   },
   config: settings,
-  migrations: [m001, m002, m003, m004, m005],
+  migrations: [
+    createCacheClearing,
+    createLatestBuild,
+    createPrivateImage,
+    createImageName,
+    createPrivatePull
+  ],
   async start({ use, config, log }): Promise<Builds> {
     const { exec, clock, instance, secrets } = use
     const workspaces = new Workspaces(instance, log)

@@ -1,6 +1,6 @@
 import type { Migration } from 'busbar/sdk'
 
-export const m001: Migration = {
+export const createCacheClearing: Migration = {
   name: '001-create-cache-clearing',
   phase: 'expand',
   sql: `

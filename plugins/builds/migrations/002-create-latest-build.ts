@@ -1,6 +1,6 @@
 import type { Migration } from 'busbar/sdk'
 
-export const m002: Migration = {
+export const createLatestBuild: Migration = {
   name: '002-create-latest-build',
   phase: 'expand',
   sql: `

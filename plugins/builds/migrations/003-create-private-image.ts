@@ -1,6 +1,6 @@
 import type { Migration } from 'busbar/sdk'
 
-export const m003: Migration = {
+export const createPrivateImage: Migration = {
   name: '003-create-private-image',
   phase: 'expand',
   // No reference to the application: an image outlives it, and does not become anybody's by that.

@@ -1,6 +1,6 @@
 import type { Migration } from 'busbar/sdk'
 
-export const m004: Migration = {
+export const createImageName: Migration = {
   name: '004-create-image-name',
   phase: 'expand',
   sql: `

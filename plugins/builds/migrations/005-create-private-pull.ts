@@ -1,6 +1,6 @@
 import type { Migration } from 'busbar/sdk'
 
-export const m005: Migration = {
+export const createPrivatePull: Migration = {
   name: '005-create-private-pull',
   phase: 'expand',
   sql: `

@@ -3,8 +3,8 @@ import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
 import { type Database, definePlugin, kernel } from 'busbar/sdk'
 import { createTestKernel } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
-import { m003 } from '../migrations/003-create-private-image.js'
-import { m005 } from '../migrations/005-create-private-pull.js'
+import { createPrivateImage } from '../migrations/003-create-private-image.js'
+import { createPrivatePull } from '../migrations/005-create-private-pull.js'
 import { resolveImage } from '../registry/image-resolver.js'
 import { PrivateImageStore, settlePull } from '../registry/private-images.js'
 import { pullImage } from '../registry/pulled-image.js'
@@ -40,7 +40,7 @@ async function openStore(t: Test): Promise<PrivateImageStore> {
   const definition = definePlugin({
     id: 'pulls',
     needs: { db: kernel.database },
-    migrations: [m003, m005],
+    migrations: [createPrivateImage, createPrivatePull],
     start: ({ use }) => {
       db = use.db
       return {}
