@@ -3,20 +3,16 @@ import { applicationBuildTypes, applicationGates, applicationTeardown } from 'bu
 import { containerRuntime } from 'busbar/api/runtime-docker'
 import { definePlugin, kernel } from 'busbar/sdk'
 import { Admission } from './admission/admission.js'
-import { shortDisk } from './admission/admission-decision.js'
 import { AdmittedPreparation } from './admission/admitted-preparation.js'
 import { type Builder, buildAdmission, builders, buildLeftovers, imagePreparation } from './api.js'
 import { listBuilders } from './builders/builder-list.js'
-import { BuildpacksBuilder } from './builders/buildpacks-builder.js'
-import { DockerfileBuilder } from './builders/dockerfile-builder.js'
-import { NixpacksBuilder } from './builders/nixpacks-builder.js'
-import { RailpackBuilder } from './builders/railpack-builder.js'
-import { StaticBuilder } from './builders/static-builder.js'
+import { ownBuilders } from './builders/own-builders.js'
 import { CacheClearingStore } from './cache/cache-clearings.js'
 import { CacheService } from './cache/cache-service.js'
 import { LatestBuildStore } from './cache/latest-builds.js'
 import { StepLeftovers } from './cache/leftovers.js'
 import { Workspaces } from './context/workspace.js'
+import { archiveLimit } from './disk/archive-limit.js'
 import { DiskWatch } from './disk/disk-watch.js'
 import { GitSource } from './git/git-source.js'
 import { SourceToImage } from './image-preparation.js'
@@ -31,7 +27,7 @@ import { PrivateImageStore, sweepPrivateImages } from './registry/private-images
 import { RegistryGate, withGatedPulls } from './registry/registry-gate.js'
 import { routes } from './routes.js'
 import type { BuilderAnswer } from './schemas.js'
-import { buildLimits, minutes, settings } from './settings.js'
+import { buildLimits, diskLimits, minutes, settings } from './settings.js'
 
 /** The running plugin. */
 export interface Builds {
@@ -87,13 +83,11 @@ export default definePlugin({
       ...hosts,
       limits: gitLimits
     })
-    const limits = buildLimits(config)
     const clearings = new CacheClearingStore(use.db)
     const latest = new LatestBuildStore(use.db)
     const pullMinutes = minutes(instance.environment('IMAGE_PULL_TIMEOUT_MINUTES'), 10)
     const privateImages = new PrivateImageStore(use.db, clock)
     const names = new ImageNameStore(use.db)
-    const tools = { exec, runtime, instance, privateImages, names, usualLimits: limits, log }
     const admission = new Admission({ runtime, instance, clock, settings: config })
     const leftovers = new StepLeftovers({
       runtime,
@@ -102,15 +96,11 @@ export default definePlugin({
       log,
       attemptBytes: config.failed_steps_mib * 2 ** 20
     })
-    const diskLimits = {
-      floorBytes: config.disk_floor_mib * 2 ** 20,
-      buildBytes: config.build_disk_mib * 2 ** 20
-    }
     const diskWatch = new DiskWatch({
       runtime,
       clock,
       log,
-      limits: diskLimits,
+      limits: diskLimits(config),
       disks: async () => await admission.disks()
     })
     const preparation = new SourceToImage({
@@ -129,39 +119,19 @@ export default definePlugin({
     })
     return {
       admission,
-      own: {
-        dockerfile: new DockerfileBuilder({
-          runtime,
-          usualLimits: limits,
-          privateImages,
-          fetching: { hosts, maxBytes: gitLimits.checkoutBytes },
-          archives: {
-            exec,
-            limit: async () => {
-              const disks = await admission.disks()
-              const short = shortDisk({ disks }, config)
-              if (short !== undefined) throw short
-              const free = Math.min(...disks.map(({ freeBytes }) => freeBytes))
-              return Math.min(diskLimits.buildBytes, free - diskLimits.floorBytes)
-            }
-          }
-        }),
-        static: new StaticBuilder({
-          runtime,
-          privateImages,
-          limits,
-          serverImage: config.static_image,
-          buildImage: config.static_build_image
-        }),
-        railpack: new RailpackBuilder(tools),
-        buildpacks: new BuildpacksBuilder({
-          ...tools,
-          builderImage: config.buildpacks_builder,
-          registries,
-          hosts
-        }),
-        nixpacks: new NixpacksBuilder(tools)
-      },
+      own: ownBuilders({
+        exec,
+        runtime,
+        instance,
+        privateImages,
+        names,
+        registries,
+        config,
+        log,
+        usualLimits: buildLimits(config),
+        fetching: { hosts, maxBytes: gitLimits.checkoutBytes },
+        archives: { exec, limit: async () => archiveLimit(await admission.disks(), config) }
+      }),
       caches: new CacheService({ ...use, clearings, latest, names }),
       leftovers,
       sweep: async signal => {

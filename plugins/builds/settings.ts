@@ -1,6 +1,7 @@
 import { availableParallelism, totalmem } from 'node:os'
 import { maybe, object, type Static, Type } from 'busbar/sdk'
 import type { BuildLimits } from './api.js'
+import type { DiskLimits } from './disk/disk-decision.js'
 
 export type { BuildLimits }
 
@@ -79,11 +80,10 @@ export const settings = object({
   }),
   ...images
 })
+export type Settings = Static<typeof settings>
+
 /** Those that say how much is built at once. */
-export type BuildSettings = Omit<
-  Static<typeof settings>,
-  keyof typeof images | 'build_disk_mib' | 'failed_steps_mib'
->
+export type BuildSettings = Omit<Settings, keyof typeof images | 'build_disk_mib' | 'failed_steps_mib'>
 
 /** How many builds run at once, and what each may use: together they fit into what builds may have. */
 interface BuildSlots {
@@ -137,6 +137,11 @@ export const buildLimits = (
   config: BuildSettings,
   machine = { memoryBytes: totalmem(), cores: availableParallelism() }
 ): BuildLimits => buildSlots(config, machine).each
+
+export const diskLimits = (config: Pick<Settings, 'disk_floor_mib' | 'build_disk_mib'>): DiskLimits => ({
+  floorBytes: config.disk_floor_mib * mebibyte,
+  buildBytes: config.build_disk_mib * mebibyte
+})
 
 /** A number of minutes from the environment; what is no positive number counts as absent. */
 export function minutes(value: string | undefined, fallback: number): number {

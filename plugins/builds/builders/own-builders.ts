@@ -1,0 +1,40 @@
+import type { Builder } from '../api.js'
+import type { RegistryGate } from '../registry/registry-gate.js'
+import type { Settings } from '../settings.js'
+import type { ArchiveRules } from './added-archives.js'
+import { BuildpacksBuilder } from './buildpacks-builder.js'
+import type { ToolParts } from './command-line-tool.js'
+import { DockerfileBuilder } from './dockerfile-builder.js'
+import type { FetchRules } from './fetched-files.js'
+import type { LabellingParts } from './labelled-image.js'
+import { NixpacksBuilder } from './nixpacks-builder.js'
+import { RailpackBuilder } from './railpack-builder.js'
+import { StaticBuilder } from './static-builder.js'
+
+interface BuilderParts extends ToolParts, LabellingParts {
+  readonly fetching: FetchRules
+  readonly archives: ArchiveRules
+  readonly registries: RegistryGate
+  readonly config: Pick<Settings, 'static_image' | 'static_build_image' | 'buildpacks_builder'>
+}
+
+/** The builders of this plugin, by build type. */
+export function ownBuilders(parts: BuilderParts): Readonly<Record<string, Builder>> {
+  const { config, fetching, usualLimits } = parts
+  return {
+    dockerfile: new DockerfileBuilder(parts),
+    static: new StaticBuilder({
+      ...parts,
+      limits: usualLimits,
+      serverImage: config.static_image,
+      buildImage: config.static_build_image
+    }),
+    railpack: new RailpackBuilder(parts),
+    buildpacks: new BuildpacksBuilder({
+      ...parts,
+      builderImage: config.buildpacks_builder,
+      hosts: fetching.hosts
+    }),
+    nixpacks: new NixpacksBuilder(parts)
+  }
+}

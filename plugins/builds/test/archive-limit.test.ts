@@ -1,0 +1,15 @@
+import { test } from 'tap'
+import type { Disk } from '../admission/admission-decision.js'
+import { archiveLimit } from '../disk/archive-limit.js'
+
+const mib = 2 ** 20
+const config = { disk_floor_mib: 1024, build_disk_mib: 10_240 }
+const disk = (freeMib: number): Disk => ({ what: 'the disk', path: '/engine', freeBytes: freeMib * mib })
+
+test('archives may unpack to what a build may write, and leave the floor free', t => {
+  t.equal(archiveLimit([disk(100_000)], config), 10_240 * mib)
+  t.equal(archiveLimit([disk(100_000), disk(3000)], config), (3000 - 1024) * mib, 'on the fuller disk')
+  t.equal(archiveLimit([disk(1024)], config), 0)
+  t.throws(() => archiveLimit([disk(100_000), disk(1023)], config), { code: 'E_BUILD_DISK_SHORT' })
+  t.end()
+})
