@@ -1,59 +1,17 @@
-import { lookup } from 'node:dns/promises'
-import { applicationBuildTypes, applicationGates, applicationTeardown } from 'busbar/api/applications'
-import { containerRuntime } from 'busbar/api/runtime-docker'
-import { definePlugin, kernel } from 'busbar/sdk'
-import { Admission } from './admission/admission.js'
-import { AdmittedPreparation } from './admission/admitted-preparation.js'
-import { type Builder, buildAdmission, builders, buildLeftovers, imagePreparation } from './api.js'
-import { listBuilders } from './builders/builder-list.js'
-import { ownBuilders } from './builders/own-builders.js'
-import { CacheClearingStore } from './cache/cache-clearings.js'
-import { CacheService } from './cache/cache-service.js'
-import { LatestBuildStore } from './cache/latest-builds.js'
-import { StepLeftovers } from './cache/leftovers.js'
-import { Workspaces } from './context/workspace.js'
-import { archiveLimit } from './disk/archive-limit.js'
-import { DiskWatch } from './disk/disk-watch.js'
-import { GitSource } from './git/git-source.js'
-import { SourceToImage } from './image-preparation.js'
+import { definePlugin } from 'busbar/sdk'
+import { buildContributions, buildServices, needs, startBuilds } from './builds.js'
+import { singletons } from './jobs.js'
 import { createCacheClearing } from './migrations/001-create-cache-clearing.js'
 import { createLatestBuild } from './migrations/002-create-latest-build.js'
 import { createPrivateImage } from './migrations/003-create-private-image.js'
 import { createImageName } from './migrations/004-create-image-name.js'
 import { createPrivatePull } from './migrations/005-create-private-pull.js'
-import { parseHostPolicy } from './network/host-policy.js'
-import { ImageNameStore } from './registry/image-names.js'
-import { PrivateImageStore, sweepPrivateImages } from './registry/private-images.js'
-import { RegistryGate, withGatedPulls } from './registry/registry-gate.js'
 import { routes } from './routes.js'
-import type { BuilderAnswer } from './schemas.js'
-import { buildLimits, diskLimits, minutes, settings } from './settings.js'
-
-/** The running plugin. */
-export interface Builds {
-  readonly admission: Admission
-  readonly preparation: AdmittedPreparation
-  readonly caches: CacheService
-  readonly leftovers: StepLeftovers
-  readonly sweep: (signal: AbortSignal) => Promise<void>
-  /** Its own, by build type. */
-  readonly own: Readonly<Record<string, Builder>>
-  readonly listBuilders: () => Promise<BuilderAnswer[]>
-  readonly buildTypes: () => readonly string[]
-}
+import { settings } from './settings.js'
 
 export default definePlugin({
   id: 'builds',
-  needs: {
-    db: kernel.database,
-    runtime: containerRuntime,
-    exec: kernel.exec,
-    clock: kernel.clock,
-    instance: kernel.instance,
-    secrets: kernel.secrets,
-    gates: applicationGates,
-    builders
-  },
+  needs,
   config: settings,
   migrations: [
     createCacheClearing,
@@ -62,110 +20,9 @@ export default definePlugin({
     createImageName,
     createPrivatePull
   ],
-  async start({ use, config, log }): Promise<Builds> {
-    const { exec, clock, instance, secrets } = use
-    const workspaces = new Workspaces(instance, log)
-    await workspaces.removeLeftovers(clock.now())
-    const hosts = {
-      hostPolicy: () => parseHostPolicy(instance.environment('GIT_PRIVATE_HOSTS'), instance.loopbackOnly),
-      lookup: async (host: string) => await lookup(host, { all: true, verbatim: true })
-    }
-    const registries = new RegistryGate(hosts)
-    const runtime = withGatedPulls(use.runtime, registries)
-    const gitLimits = {
-      checkoutBytes: config.checkout_mib * 2 ** 20,
-      fetchMs: 15 * 60_000,
-      silenceSeconds: 60
-    }
-    const git = new GitSource({
-      exec,
-      clock,
-      ...hosts,
-      limits: gitLimits
-    })
-    const clearings = new CacheClearingStore(use.db)
-    const latest = new LatestBuildStore(use.db)
-    const pullMinutes = minutes(instance.environment('IMAGE_PULL_TIMEOUT_MINUTES'), 10)
-    const privateImages = new PrivateImageStore(use.db, clock)
-    const names = new ImageNameStore(use.db)
-    const admission = new Admission({ runtime, instance, clock, settings: config })
-    const leftovers = new StepLeftovers({
-      runtime,
-      latest,
-      clock,
-      log,
-      attemptBytes: config.failed_steps_mib * 2 ** 20
-    })
-    const diskWatch = new DiskWatch({
-      runtime,
-      clock,
-      log,
-      limits: diskLimits(config),
-      disks: async () => await admission.disks()
-    })
-    const preparation = new SourceToImage({
-      runtime,
-      builders: use.builders,
-      git,
-      workspaces,
-      secrets,
-      clock,
-      clearings,
-      latest,
-      names,
-      privateImages,
-      buildMinutes: minutes(instance.environment('BUILD_TIMEOUT_MINUTES'), 30),
-      pullMinutes
-    })
-    return {
-      admission,
-      own: ownBuilders({
-        exec,
-        runtime,
-        instance,
-        privateImages,
-        names,
-        registries,
-        config,
-        log,
-        usualLimits: buildLimits(config),
-        fetching: { hosts, maxBytes: gitLimits.checkoutBytes },
-        archives: { exec, limit: async () => archiveLimit(await admission.disks(), config) }
-      }),
-      caches: new CacheService({ ...use, clearings, latest, names }),
-      leftovers,
-      sweep: async signal => {
-        await sweepPrivateImages(
-          { store: privateImages, runtime, clock, log, longestPullMs: (pullMinutes + 5) * 60_000 },
-          signal
-        )
-      },
-      buildTypes: () => use.builders.keys(),
-      listBuilders: async () => await listBuilders(use.builders),
-      preparation: new AdmittedPreparation({ preparation, admission, diskWatch, leftovers })
-    }
-  },
-  provides(provide, self) {
-    provide(imagePreparation, self.preparation)
-    provide(buildAdmission, self.admission)
-    provide(buildLeftovers, self.leftovers)
-  },
-  contributes(contribute, { own, caches, buildTypes }) {
-    for (const [buildType, builder] of Object.entries(own)) contribute(builders, buildType, builder)
-    contribute(applicationBuildTypes, 'builds', { buildTypes })
-    contribute(applicationTeardown, 'builds', {
-      teardown: async applicationId => {
-        await caches.teardown(applicationId)
-      }
-    })
-  },
+  start: startBuilds,
+  provides: buildServices,
+  contributes: buildContributions,
   routes,
-  singletons(singleton) {
-    singleton({
-      name: 'private-images',
-      run: async ({ signal }, { sweep }) => {
-        await sweep(signal)
-      }
-    })
-  }
+  singletons
 })

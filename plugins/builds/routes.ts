@@ -1,6 +1,6 @@
 import { inApplication } from 'busbar/api/applications'
 import { allow, list, type RouteDeclarer, statusResponse } from 'busbar/sdk'
-import type { Builds } from './index.js'
+import type { Builds } from './builds.js'
 import { builderAnswer, cacheAnswer } from './schemas.js'
 
 const group = 'Application Resources'

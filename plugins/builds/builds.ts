@@ -1,0 +1,153 @@
+import { lookup } from 'node:dns/promises'
+import { applicationBuildTypes, applicationGates, applicationTeardown } from 'busbar/api/applications'
+import { containerRuntime } from 'busbar/api/runtime-docker'
+import { type Contributor, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
+import { Admission } from './admission/admission.js'
+import { AdmittedPreparation } from './admission/admitted-preparation.js'
+import { type Builder, buildAdmission, builders, buildLeftovers, imagePreparation } from './api.js'
+import { listBuilders } from './builders/builder-list.js'
+import { ownBuilders } from './builders/own-builders.js'
+import { CacheClearingStore } from './cache/cache-clearings.js'
+import { CacheService } from './cache/cache-service.js'
+import { LatestBuildStore } from './cache/latest-builds.js'
+import { StepLeftovers } from './cache/leftovers.js'
+import { Workspaces } from './context/workspace.js'
+import { archiveLimit } from './disk/archive-limit.js'
+import { DiskWatch } from './disk/disk-watch.js'
+import { GitSource } from './git/git-source.js'
+import { SourceToImage } from './image-preparation.js'
+import { parseHostPolicy } from './network/host-policy.js'
+import { ImageNameStore } from './registry/image-names.js'
+import { PrivateImageStore, sweepPrivateImages } from './registry/private-images.js'
+import { RegistryGate, withGatedPulls } from './registry/registry-gate.js'
+import type { BuilderAnswer } from './schemas.js'
+import { buildLimits, diskLimits, minutes, type Settings } from './settings.js'
+
+export const needs = {
+  db: kernel.database,
+  runtime: containerRuntime,
+  exec: kernel.exec,
+  clock: kernel.clock,
+  instance: kernel.instance,
+  secrets: kernel.secrets,
+  gates: applicationGates,
+  builders
+}
+
+/** The running plugin. */
+export interface Builds {
+  readonly admission: Admission
+  readonly preparation: AdmittedPreparation
+  readonly caches: CacheService
+  readonly leftovers: StepLeftovers
+  /** Settles pulls that were cut off, and forgets private images that are gone, until it is told to stop. */
+  readonly sweep: (signal: AbortSignal) => Promise<void>
+  /** Its own, by build type. */
+  readonly own: Readonly<Record<string, Builder>>
+  readonly listBuilders: () => Promise<BuilderAnswer[]>
+  readonly buildTypes: () => readonly string[]
+}
+
+export async function startBuilds({
+  use,
+  config,
+  log
+}: StartContext<typeof needs, Settings>): Promise<Builds> {
+  const { exec, clock, instance, secrets } = use
+  const workspaces = new Workspaces(instance, log)
+  await workspaces.removeLeftovers(clock.now())
+  const hosts = {
+    hostPolicy: () => parseHostPolicy(instance.environment('GIT_PRIVATE_HOSTS'), instance.loopbackOnly),
+    lookup: async (host: string) => await lookup(host, { all: true, verbatim: true })
+  }
+  const registries = new RegistryGate(hosts)
+  const runtime = withGatedPulls(use.runtime, registries)
+  const gitLimits = {
+    checkoutBytes: config.checkout_mib * 2 ** 20,
+    fetchMs: 15 * 60_000,
+    silenceSeconds: 60
+  }
+  const git = new GitSource({
+    exec,
+    clock,
+    ...hosts,
+    limits: gitLimits
+  })
+  const clearings = new CacheClearingStore(use.db)
+  const latest = new LatestBuildStore(use.db)
+  const pullMinutes = minutes(instance.environment('IMAGE_PULL_TIMEOUT_MINUTES'), 10)
+  const privateImages = new PrivateImageStore(use.db, clock)
+  const names = new ImageNameStore(use.db)
+  const admission = new Admission({ runtime, instance, clock, settings: config })
+  const leftovers = new StepLeftovers({
+    runtime,
+    latest,
+    clock,
+    log,
+    attemptBytes: config.failed_steps_mib * 2 ** 20
+  })
+  const diskWatch = new DiskWatch({
+    runtime,
+    clock,
+    log,
+    limits: diskLimits(config),
+    disks: async () => await admission.disks()
+  })
+  const preparation = new SourceToImage({
+    runtime,
+    builders: use.builders,
+    git,
+    workspaces,
+    secrets,
+    clock,
+    clearings,
+    latest,
+    names,
+    privateImages,
+    buildMinutes: minutes(instance.environment('BUILD_TIMEOUT_MINUTES'), 30),
+    pullMinutes
+  })
+  return {
+    admission,
+    own: ownBuilders({
+      exec,
+      runtime,
+      instance,
+      privateImages,
+      names,
+      registries,
+      config,
+      log,
+      usualLimits: buildLimits(config),
+      fetching: { hosts, maxBytes: gitLimits.checkoutBytes },
+      archives: { exec, limit: async () => archiveLimit(await admission.disks(), config) }
+    }),
+    caches: new CacheService({ ...use, clearings, latest, names }),
+    leftovers,
+    sweep: async signal => {
+      await sweepPrivateImages(
+        { store: privateImages, runtime, clock, log, longestPullMs: (pullMinutes + 5) * 60_000 },
+        signal
+      )
+    },
+    buildTypes: () => use.builders.keys(),
+    listBuilders: async () => await listBuilders(use.builders),
+    preparation: new AdmittedPreparation({ preparation, admission, diskWatch, leftovers })
+  }
+}
+
+export function buildServices(provide: ServiceBinder, { preparation, admission, leftovers }: Builds): void {
+  provide(imagePreparation, preparation)
+  provide(buildAdmission, admission)
+  provide(buildLeftovers, leftovers)
+}
+
+export function buildContributions(contribute: Contributor, { own, caches, buildTypes }: Builds): void {
+  for (const [buildType, builder] of Object.entries(own)) contribute(builders, buildType, builder)
+  contribute(applicationBuildTypes, 'builds', { buildTypes })
+  contribute(applicationTeardown, 'builds', {
+    teardown: async applicationId => {
+      await caches.teardown(applicationId)
+    }
+  })
+}

@@ -1,0 +1,11 @@
+import type { SingletonDeclarer } from 'busbar/sdk'
+import type { Builds } from './builds.js'
+
+export function singletons(singleton: SingletonDeclarer<Builds>) {
+  singleton({
+    name: 'private-images',
+    run: async ({ signal }, { sweep }) => {
+      await sweep(signal)
+    }
+  })
+}
