@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { LookupAddress } from 'node:dns'
 import { lstat, mkdir, readdir, readFile } from 'node:fs/promises'
+import { request as forward } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -10,7 +12,15 @@ import { startGitServer } from '../../../test/lab/git-server.js'
 import type { GitLimits } from '../git/git-command.js'
 import { type CloneRequest, GitSource } from '../git/git-source.js'
 import { parseHostPolicy } from '../network/host-policy.js'
-import { folder, gitServer, processes, clock as realClock, recorder } from './kit.js'
+import {
+  folder,
+  gitServer,
+  processes,
+  clock as realClock,
+  recorder,
+  selfSigned,
+  trustEverybody
+} from './kit.js'
 
 interface Setup {
   readonly policy?: string
@@ -251,6 +261,58 @@ test('a redirect is followed within the rules: same checks, no credentials to an
     message: /example\.com\/login/
   })
   await t.rejects(clone(`${first.url}/file.git`), { code: 'E_SOURCE_REDIRECT' })
+})
+
+test('a redirect that leaves the encrypted connection is not followed, and no other on the way is taken for one', async t => {
+  trustEverybody(t)
+  const asked: string[] = []
+  const plain = await gitServer(t, {
+    intercept: request => {
+      asked.push(request.url ?? '')
+      return false
+    }
+  })
+  const { sha } = await plain.createRepository('app', { 'a.txt': 'one' })
+  const pem = selfSigned()
+  const secure = createTlsServer({ key: pem, cert: pem }, (request, response) => {
+    const [, to, rest = ''] = /^\/(down|along)\.git(\/.*)$/.exec(request.url ?? '') ?? []
+    if (to === 'down') response.writeHead(301, { location: `${plain.url}/app.git${rest}` }).end()
+    else if (to === 'along') response.writeHead(301, { location: `/app.git${rest}` }).end()
+    else {
+      const { method, headers } = request
+      const onward = forward(`${plain.url}${request.url ?? ''}`, { method, headers }, answer => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.pipe(response)
+      })
+      request.pipe(onward)
+    }
+  })
+  await new Promise<void>(resolve => secure.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    secure.close()
+    secure.closeAllConnections()
+  })
+  const address = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`
+  const upward = await gitServer(t, {
+    intercept: (request, response) => {
+      response.writeHead(301, { location: `${address}${request.url ?? ''}` }).end()
+      return true
+    }
+  })
+  const real = processes(t)
+  const { clone } = await setUp(t, {
+    exec: {
+      run: async (argv, options) =>
+        await real.run(argv, { ...options, env: { ...options.env, GIT_SSL_NO_VERIFY: '1' } })
+    }
+  })
+  await t.rejects(clone(`${address}/down.git`, { token: 'a-token' }), {
+    code: 'E_SOURCE_REDIRECT',
+    message: /leaves the encrypted connection/
+  })
+  t.same(asked, [], 'nobody was asked in the clear')
+  t.equal((await clone(`${address}/along.git`)).commit.sha, sha)
+  t.equal((await clone(`${upward.url}/app.git`)).commit.sha, sha)
 })
 
 test('private hosts are refused by address, also behind a name and behind a redirect', async t => {

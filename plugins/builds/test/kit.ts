@@ -36,6 +36,20 @@ export async function gitServer(t: Test, options: Omit<GitServerOptions, 'root'>
   return server
 }
 
+/** A key and a certificate that nobody vouches for, in one text. */
+export function selfSigned(): string {
+  const request = 'req -x509 -newkey rsa:2048 -nodes -keyout - -out - -days 2 -subj /CN=lab'
+  return execFileSync('openssl', request.split(' '), { stdio: ['ignore', 'pipe', 'ignore'] }).toString()
+}
+
+/** From here to the end of the test this process takes such a certificate, as it takes those of the world. */
+export function trustEverybody(t: Test): void {
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+  t.teardown(() => {
+    delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
+  })
+}
+
 /** A build context that keeps its log. */
 export function recorder(
   signal: AbortSignal = new AbortController().signal

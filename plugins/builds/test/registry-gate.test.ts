@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
@@ -16,28 +15,10 @@ import { parseHostPolicy } from '../network/host-policy.js'
 import { realmsIn } from '../registry/registry-door.js'
 import { RegistryGate, withGatedPulls } from '../registry/registry-gate.js'
 import { startDockerfileLab, tree } from './dockerfile-lab.js'
-import { folder, recorder } from './kit.js'
+import { folder, recorder, selfSigned } from './kit.js'
 
 const forever = new AbortController().signal
-const pem = execFileSync(
-  'openssl',
-  [
-    'req',
-    '-x509',
-    '-newkey',
-    'rsa:2048',
-    '-nodes',
-    '-keyout',
-    '-',
-    '-out',
-    '-',
-    '-days',
-    '2',
-    '-subj',
-    '/CN=lab'
-  ],
-  { stdio: ['ignore', 'pipe', 'ignore'] }
-).toString()
+const pem = selfSigned()
 
 async function listen(t: Test, server: Server): Promise<number> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

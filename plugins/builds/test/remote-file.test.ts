@@ -1,13 +1,14 @@
 import type { LookupAddress } from 'node:dns'
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer as createRawServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
 import { parseHostPolicy } from '../network/host-policy.js'
 import type { HostRules } from '../network/host-resolution.js'
 import { fetchRemoteFile, type RemoteFile, type RemoteFileLimits } from '../network/remote-file.js'
-import { folder } from './kit.js'
+import { folder, selfSigned, trustEverybody } from './kit.js'
 
 const here: LookupAddress = { address: '127.0.0.1', family: 4 }
 const forever = new AbortController().signal
@@ -219,6 +220,34 @@ test('redirects are followed under the same rules, and take no credentials along
     message: /no address/
   })
   t.equal((await left()).length, 3)
+})
+
+test('a redirect that leaves the encrypted connection is not followed; one that enters it is', async t => {
+  trustEverybody(t)
+  let asked = 0
+  const plain: number = await serve(t, (request, response) => {
+    asked++
+    if (request.url === '/up') response.writeHead(302, { location: `https://two.example:${secure}/x` }).end()
+    else response.end('there')
+  })
+  const pem = selfSigned()
+  const server = createTlsServer({ key: pem, cert: pem }, (request, response) => {
+    if (request.url === '/down')
+      response.writeHead(302, { location: `http://two.example:${plain}/x?signature=s3cret` }).end()
+    else response.end('inside')
+  })
+  t.teardown(() => {
+    server.closeAllConnections()
+  })
+  const secure = await listen(t, server)
+  const { fetch, left } = await fetcher(t)
+  await t.rejects(fetch(`https://one.example:${secure}/down`), {
+    code: 'E_REMOTE_FILE_REDIRECT',
+    message: /^(?!.*s3cret).*leaves the encrypted connection/
+  })
+  t.equal(asked, 0)
+  t.match(await fetch(`http://one.example:${plain}/up`), { bytes: 6 })
+  t.equal((await left()).length, 1)
 })
 
 test('what is too large, too slow, silent, broken off or not wanted any more leaves no file', async t => {
