@@ -1,0 +1,81 @@
+import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Test, test } from 'tap'
+import { StartMarks } from '../../core/plugins/quarantine.js'
+
+const here = hostname().replace(/[^\w.-]/g, '_')
+
+async function folder(t: Test): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'busbar-marks-'))
+  t.teardown(async () => await rm(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** Ids of the plugins that a boot keeps off. */
+const takenIn = (directory: string): string[] => [...new StartMarks(directory).takeCrashed().keys()]
+
+test('a mark of a process that had our own id is of a dead one, as in a container that has begun again', async t => {
+  const directory = await folder(t)
+  // Nothing of this process: at its boot it has marked nothing yet.
+  new StartMarks(directory).begin('guilty')
+  const taken = new StartMarks(directory).takeCrashed()
+  t.same([...taken.keys()], ['guilty'])
+  t.match(taken.get('guilty'), /the process died while this plugin was starting/)
+  t.same(await readdir(directory), [], 'and is gone')
+  t.same(takenIn(directory), [], 'and tells no second time')
+})
+
+test('a mark of a process that lives is left, whoever it belongs to', async t => {
+  const directory = await folder(t)
+  for (const pid of [process.ppid, 1]) await writeFile(join(directory, `starting-${here}-${pid}`), 'busy\n')
+  t.same(takenIn(directory), [])
+  t.equal((await readdir(directory)).length, 2)
+})
+
+test('of another machine only a mark that nothing is written to any more is taken', async t => {
+  const directory = await folder(t)
+  const file = join(directory, `starting-other-host-${process.pid}`)
+  await writeFile(file, 'far\n')
+  t.same(takenIn(directory), [], 'the same id there is another process')
+  const old = new Date(Date.now() - 5 * 60_000)
+  await utimes(file, old, old)
+  t.same(takenIn(directory), ['far'])
+})
+
+test('a plugin that is stopped, or has ended its start, is marked no more, and others stay marked', async t => {
+  const directory = await folder(t)
+  const marks = new StartMarks(directory)
+  for (const plugin of ['ended', 'settled', 'stopped', 'guilty']) marks.begin(plugin)
+  marks.end('ended')
+  marks.settle('settled', false)
+  marks.settle('stopped', true)
+  marks.forget('stopped')
+  t.same(takenIn(directory), ['guilty'])
+})
+
+test('a process that ends as it should leaves no mark, and a start that comes late makes none', async t => {
+  const directory = await folder(t)
+  const marks = new StartMarks(directory)
+  marks.begin('early')
+  marks.close()
+  marks.begin('late')
+  marks.settle('late', true)
+  t.same(await readdir(directory), [])
+})
+
+test('two deaths in a row convict what was settling at both, also where every process has the same id', async t => {
+  const directory = await folder(t)
+  const boot = (): string[] => {
+    const marks = new StartMarks(directory)
+    const off = [...marks.takeCrashed().keys()]
+    for (const plugin of ['one', 'two']) {
+      marks.begin(plugin)
+      marks.settle(plugin, true)
+    }
+    return off
+  }
+  t.same(boot(), [])
+  t.same(boot(), [], 'one death alone may have been a machine that was switched off')
+  t.same(boot(), ['one', 'two'])
+})
