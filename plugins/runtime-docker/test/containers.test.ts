@@ -49,7 +49,7 @@ engineTest(
         command: [
           'sh',
           '-c',
-          'grep -E "CapEff|CapBnd|NoNewPrivs" /proc/1/status; echo score $(cat /proc/1/oom_score_adj); touch /x 2>/dev/null || echo root is read-only; touch /tmp/a /run/b && echo scratch; printf "#!/bin/sh\\necho runs\\n" > /tmp/c; chmod +x /tmp/c; /tmp/c; echo "$GREETING"; sleep 60'
+          'grep -E "CapEff|CapBnd|NoNewPrivs" /proc/1/status; echo score $(cat /proc/1/oom_score_adj); touch /x 2>/dev/null || echo root is read-only; touch /tmp/a /run/b && echo scratch; printf "#!/bin/sh\\necho runs\\n" > /tmp/c; chmod +x /tmp/c; /tmp/c; grep -E " /(tmp|run) " /proc/mounts; echo "$GREETING"; sleep 60'
         ]
       })
     )
@@ -65,6 +65,18 @@ engineTest(
     t.ok(lines.includes('root is read-only'))
     t.ok(lines.includes('scratch'))
     t.ok(lines.includes('runs'))
+    for (const [path, size] of [
+      ['/tmp', '262144k'],
+      ['/run', '65536k']
+    ] as const) {
+      const set =
+        lines
+          .find(line => line.split(' ')[1] === path)
+          ?.split(' ')[3]
+          ?.split(',') ?? []
+      for (const wanted of ['nosuid', 'nodev', `size=${size}`])
+        t.ok(set.includes(wanted), `${path} ${wanted}`)
+    }
 
     const seen = await docker.getContainer(id).inspect()
     t.match(seen.HostConfig, {
