@@ -40,6 +40,19 @@ test('what nobody knows is asked for once in ten seconds, and what has not the f
   t.equal(asked.length, 2)
 })
 
+test('of what nobody knows no more than a thousand are remembered', async t => {
+  const { authenticate, asked } = authKit()
+  const show = async (n: number): Promise<number> => {
+    const value = `busbar_pat_${String(n).padStart(43, 'x')}`
+    t.equal((await authenticate({ authorization: `Bearer ${value}`, cookie: undefined })).kind, 'invalid')
+    return asked.length
+  }
+  for (let n = 1; n <= 1000; n++) await show(n)
+  t.equal(await show(1), 1000, 'the first of a thousand is not asked for again')
+  t.equal(await show(1001), 1001)
+  t.equal(await show(1), 1002, 'one more, and it was forgotten')
+})
+
 test('a credential expires by the clock while it is remembered', async t => {
   const { authenticate, clock, issue } = authKit()
   const shown = issue(tokenOf('t', { expiresAt: new Date(clock.now().getTime() + 1000) }))
