@@ -120,17 +120,23 @@ test('a client cannot have a header taken out that is meant for the container', 
     authorization: 'Bearer x',
     cookie: 'a=b',
     origin: 'http://a',
-    'content-type': 'text/plain'
+    'content-type': 'text/plain',
+    'content-encoding': 'gzip',
+    'cache-control': 'no-store'
   }
-  await speak(
-    forwarder.port,
-    request(
-      'GET /',
-      ...Object.entries(kept).map(([name, value]) => `${name}: ${value}`),
-      `Connection: close, X-Forwarded-For, ${Object.keys(kept).join(', ')}`
+  for (const [option, ...more] of [['close'], ['Upgrade', 'Upgrade: websocket']] as const) {
+    await speak(
+      forwarder.port,
+      request(
+        'GET /',
+        ...Object.entries(kept).map(([name, value]) => `${name}: ${value}`),
+        ...more,
+        `Connection: ${option}, X-Forwarded-For, ${Object.keys(kept).join(', ')}`
+      )
     )
-  )
-  t.match(seen[0]?.headers, { ...kept, 'x-forwarded-for': '127.0.0.1' })
+    t.match(seen.at(-1)?.headers, { ...kept, 'x-forwarded-for': '127.0.0.1' }, option)
+  }
+  t.equal(seen.length, 2)
 })
 
 test('the container is told one host: that of an absolute target, or the address itself where HTTP/1.0 names none', async t => {

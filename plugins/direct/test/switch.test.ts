@@ -7,6 +7,7 @@ import { test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Target } from '../api.js'
 import { openForwarder } from '../forwarder.js'
+import { mayRetry } from '../route.js'
 import { createSwitchMeter } from '../switch-meter.js'
 import { ask, type Origin, speak, startOrigin } from './origin.js'
 
@@ -146,6 +147,37 @@ test('a kept connection that the container closes under a request is no failure'
   t.teardown(() => Promise.all([forwarder.close(), origin.close()]))
   t.equal((await ask(forwarder.port)).body, '1')
   t.equal((await ask(forwarder.port)).body, '3')
+})
+
+test('whether a request is sent again is decided by who can have begun on it, and three times are enough', t => {
+  const unheard = {
+    attempt: 1,
+    method: 'POST',
+    hasBody: true,
+    wasConnected: false,
+    wasReused: false,
+    hasTimedOut: true,
+    hasMoved: true
+  }
+  t.ok(mayRetry(unheard), 'nobody took the connection, and there is another container')
+  t.ok(mayRetry({ ...unheard, attempt: 2 }))
+  t.notOk(mayRetry({ ...unheard, attempt: 3 }))
+  t.notOk(mayRetry({ ...unheard, hasMoved: false }), 'the same container would not take it either')
+  const closed = {
+    attempt: 1,
+    method: 'GET',
+    hasBody: false,
+    wasConnected: true,
+    wasReused: true,
+    hasTimedOut: false,
+    hasMoved: true
+  }
+  for (const method of ['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
+    t.ok(mayRetry({ ...closed, method, hasMoved: false }), method)
+  for (const method of ['POST', 'PATCH', 'LOCK', 'get']) t.notOk(mayRetry({ ...closed, method }), method)
+  for (const change of [{ attempt: 3 }, { hasBody: true }, { wasReused: false }, { hasTimedOut: true }])
+    t.notOk(mayRetry({ ...closed, ...change }), JSON.stringify(change))
+  t.end()
 })
 
 test('requests under way finish on the old version, and the proof says how long that took', async t => {
