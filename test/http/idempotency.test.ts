@@ -1,7 +1,11 @@
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { allow, definePlugin } from 'busbar/sdk'
-import { createTestKernel } from 'busbar/sdk/testing'
-import { test } from 'tap'
+import { allow, definePlugin, maybe, object, Problem, Type } from 'busbar/sdk'
+import { createTestKernel, testClock } from 'busbar/sdk/testing'
+import { type Test, test } from 'tap'
+
+const minuteMs = 60_000
+const dayMs = 24 * 60 * minuteMs
 
 test('a key whose first request was answered 503 for its time does not run the work twice', async t => {
   let runs = 0
@@ -33,4 +37,102 @@ test('a key whose first request was answered 503 for its time does not run the w
     body: { code: 'E_IDEMPOTENCY_IN_PROGRESS' }
   })
   t.equal(runs, 1)
+})
+
+/** A platform on a clock of the test's own, with a route that tells how often it ran and fails when it is asked to. */
+async function counting(t: Test) {
+  const steady = testClock()
+  let aheadMs = 0
+  // Jumps: what is done every few seconds need not be done for a whole day.
+  const clock = { ...steady, now: () => new Date(steady.now().getTime() + aheadMs) }
+  const state: { runs: number; failure: Error | undefined } = { runs: 0, failure: undefined }
+  const counter = definePlugin({
+    id: 'counter',
+    routes(route) {
+      route({
+        method: 'POST',
+        url: '/api/counter',
+        summary: 'Count',
+        access: allow.public('a test'),
+        idempotent: true,
+        timeoutMs: 1_000,
+        schema: { body: object({ n: maybe(Type.Integer()), hang: maybe(Type.Boolean()) }) },
+        handler: async ({ body, signal }) => {
+          state.runs++
+          if (state.failure !== undefined) throw state.failure
+          if (body.hang === true) await once(signal, 'abort')
+          return { runs: state.runs }
+        }
+      })
+    }
+  })
+  const k = await createTestKernel({ clock, inline: [{ manifest: { id: 'counter' }, definition: counter }] })
+  t.teardown(() => k.close())
+  const client = k.as.anonymous()
+  return {
+    state,
+    later: (ms: number): void => {
+      aheadMs += ms
+    },
+    /** The next of the sweeps, which come once an hour. */
+    sweep: async () => await steady.advance(60 * minuteMs),
+    post: async (key: string, body: object = {}) =>
+      await client.post('/api/counter', body, { headers: { 'idempotency-key': key } }),
+    keys: async (): Promise<string[]> =>
+      (
+        await k.kernel.postgres.query<{ key: string }>('select key from kernel.idempotency_key order by key')
+      ).map(({ key }) => key)
+  }
+}
+
+test('an answer is repeated for 24 hours, and then the key is as good as new, with another body too', async t => {
+  const { later, state, post } = await counting(t)
+  const first = { status: 200, body: { runs: 1 } }
+  t.match(await post('one'), first)
+  later(6 * minuteMs)
+  t.match(await post('one'), first, 'longer than a request that never ended keeps its key')
+  later(dayMs - 6 * minuteMs)
+  t.match(await post('one'), first)
+  t.equal(state.runs, 1)
+  later(1)
+  t.match(await post('one', { n: 2 }), { status: 200, body: { runs: 2 } })
+  t.match(await post('one', { n: 2 }), { status: 200, body: { runs: 2 } }, 'and holds for as long again')
+  t.equal((await post('one')).status, 409)
+})
+
+test('a request that failed leaves its key to the next, whatever the failure and its body', async t => {
+  const { state, post } = await counting(t)
+  for (const [failure, status] of [
+    [new Problem(409, 'E_NOT_NOW', 'not now'), 409],
+    [new Error('the inside of the platform'), 500]
+  ] as const) {
+    state.runs = 0
+    state.failure = failure
+    t.equal((await post(`after ${status}`)).status, status)
+    t.equal((await post(`after ${status}`)).status, status)
+    t.equal(state.runs, 2)
+    state.failure = undefined
+    t.match(await post(`after ${status}`, { n: 1 }), { status: 200, body: { runs: 3 } })
+  }
+})
+
+test('a key whose request never ended is held for five minutes, and works after that', async t => {
+  const { later, state, post } = await counting(t)
+  const body = { hang: true }
+  t.match(await post('one', body), { status: 503, body: { code: 'E_TIMEOUT' } })
+  later(5 * minuteMs)
+  t.match(await post('one', body), { status: 409, body: { code: 'E_IDEMPOTENCY_IN_PROGRESS' } })
+  t.equal(state.runs, 1)
+  later(1)
+  t.match(await post('one'), { status: 200, body: { runs: 2 } })
+})
+
+test('answers that nobody may ask for again are forgotten within the hour, and no others', async t => {
+  const { later, sweep, post, keys } = await counting(t)
+  await post('old')
+  later(2 * minuteMs)
+  await post('young')
+  later(dayMs - 61 * minuteMs)
+  await sweep()
+  t.same(await keys(), ['young'], 'one of them is older than a day by a minute')
 })
