@@ -48,12 +48,20 @@ function secretForms(secret: string): readonly string[] {
   return [...forms].filter(form => form.length >= shortestSecret)
 }
 
+/**
+ * Encoders agree on letters and digits only: RFC 3986 (Go, Python, curl) encodes what JavaScript leaves, and forms
+ * (browsers, Java) go by a list of their own. A blank is `+` or `%20`, and the hex is in either case.
+ */
 function urlForms(secret: string): string[] {
   // By way of bytes: a lone surrogate cannot be encoded.
   const encoded = encodeURIComponent(Buffer.from(secret).toString())
-  const query = encoded.replaceAll('%20', '+')
-  return [encoded, query, lowerHex(encoded), lowerHex(query)]
+  const strict = encoded.replace(/[!'()*]/g, percentEncoded)
+  const form = strict.replaceAll('%2A', '*').replaceAll('~', '%7E')
+  const queries = [encoded, strict, form].flatMap(text => [text, text.replaceAll('%20', '+')])
+  return queries.flatMap(text => [text, lowerHex(text)])
 }
+
+const percentEncoded = (sign: string) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`
 
 const lowerHex = (text: string) => text.replace(/%[0-9A-F]{2}/g, hex => hex.toLowerCase())
 

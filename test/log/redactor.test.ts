@@ -25,6 +25,21 @@ test('a live secret is replaced wherever it stands, in every spelling', async t 
   for (const spelling of spellings) t.equal(redactor.clean(`a ${spelling} b`), 'a [REDACTED] b', spelling)
 })
 
+test('a secret is found in whatever an encoder of addresses and forms makes of it', async t => {
+  const redactor = createRedactor()
+  const odd = "it's (50%) ~ so/much*fun+more!"
+  redactor.add([odd])
+  const plain = encodeURIComponent(odd)
+  // RFC 3986, which encodes more than JavaScript does, and the rules of forms, which encode other ones.
+  const strict = plain.replace(/[!'()*]/g, sign => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
+  const form = new URLSearchParams({ a: odd }).toString().slice(2)
+  const spellings = [plain, strict, form].flatMap(text => [text, text.replaceAll('%20', '+')])
+  for (const spelling of spellings) {
+    const lower = spelling.replace(/%../g, hex => hex.toLowerCase())
+    for (const text of [spelling, lower]) t.equal(redactor.clean(`a=${text}&b`), 'a=[REDACTED]&b', text)
+  }
+})
+
 test('a secret inside a longer text that was encoded is found at every offset', async t => {
   const redactor = createRedactor()
   redactor.add([secret])
