@@ -47,6 +47,17 @@ test('the lines of a program are the same however its output is cut', async t =>
   )
 })
 
+test('what ends in the middle of a character keeps all that came before, and shows that something is missing', async t => {
+  const lines: string[] = []
+  const splitter = lineSplitter(line => {
+    lines.push(line)
+  })
+  for (const byte of Buffer.from('é\n\u{1f600} b\u{1f600}').subarray(0, -1))
+    splitter.push(Buffer.from([byte]))
+  splitter.end()
+  t.same(lines, ['é', '\u{1f600} b\ufffd'])
+})
+
 test('no line of a program is longer than 16 KiB, and nothing of one is lost', async t => {
   check(
     fc.property(fc.nat({ max: 60_000 }), fc.nat({ max: 9 }), (length, first) => {
