@@ -194,6 +194,18 @@ test('values of ARG before FROM are handed over as what they are, and the names 
   t.same(linesOf('# escape=`\nARG A=a`$b\nFROM x\n')[1], 'ARG A="a`$b"')
 })
 
+test('an image is handed over by its id wherever it is named', async t => {
+  t.same(linesOf('FROM x AS a\nCOPY --from=y:1 /a /b\nONBUILD COPY --from=z /a /b\n').slice(1), [
+    `FROM ${imageId({ reference: 'x' })} AS a`,
+    `COPY --from=${imageId({ reference: 'y:1' })} /a /b`,
+    `ONBUILD COPY --from=${imageId({ reference: 'z' })} /a /b`
+  ])
+})
+
+test('several ARGs of a line are handed over one by one', async t => {
+  t.same(linesOf('FROM x\nARG A=1 B C="y z"\n').slice(2), ['ARG A=1', 'ARG B', 'ARG C="y z"'])
+})
+
 test('what an ADD could become cannot be an address, and an address is a file of the context or refused', async t => {
   t.same(
     linesOf('FROM x\nADD $A /\nADD "a" /b\nADD ["$A", "/b"]\nADD /$A ./$B c /d/\nADD \\http:// /x\n').slice(
