@@ -117,7 +117,11 @@ const throwing = definePlugin({
   }
 })
 
+const logged: string[] = []
 const k = await createTestKernel({
+  onLog: line => {
+    if (line.includes('was not caught')) logged.push(line)
+  },
   inline: [{ manifest: { id: 'throwing', grants: ['bus'] }, definition: throwing }]
 })
 strays.reportTo(k.kernel)
@@ -157,6 +161,28 @@ async function settle(isClosed: () => boolean): Promise<Outcome> {
   await k.kernel.reconciler.disable('throwing', {})
   await k.kernel.reconciler.enable('throwing')
   return { reason, isClosed: isClosed(), isHealthy: (await k.as.anonymous().get('/healthz')).status === 200 }
+}
+
+/** A listener of the platform's own server that throws. */
+async function failOnce(event: 'connection' | 'request' | 'upgrade'): Promise<Outcome> {
+  const name = `a ${event} of the platform itself`
+  const { server } = k.kernel.edge
+  const thrower = (): never => fail(name)
+  server.prependListener(event, thrower)
+  const socket = connect(k.kernel.address.port, '127.0.0.1').on('error', () => {})
+  let isClosed = false
+  socket.on('close', () => {
+    isClosed = true
+  })
+  socket.resume()
+  socket.write(get('/api/version', ...(event === 'upgrade' ? upgrade : [])))
+  await within(3_000, () => isClosed)
+  server.removeListener(event, thrower)
+  await within(1_000, () => logged.some(line => line.includes(`thrown by ${name}`)))
+  const reason = logged.some(line => line.includes(`thrown by ${name}`))
+    ? `an error was not caught: thrown by ${name}`
+    : undefined
+  return { reason, isClosed, isHealthy: (await k.as.anonymous().get('/healthz')).status === 200 }
 }
 
 const get = (path: string, ...headers: readonly string[]): string =>
@@ -199,6 +225,8 @@ const attempts: Readonly<Record<string, () => Promise<Outcome>>> = {
   }
 }
 for (const [name, attempt] of Object.entries(attempts)) outcomes[name] = await attempt()
+for (const event of ['connection', 'request', 'upgrade'] as const)
+  outcomes[`a ${event} of the platform itself`] = await failOnce(event)
 process.send?.(outcomes)
 await k.close()
 process.exit(0)
