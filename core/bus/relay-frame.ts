@@ -1,6 +1,15 @@
 /** A message in transit: its `data` as a value. */
 type RelayedMessage = readonly [channel: string, event: string, data: unknown]
 
+/** Piece `index` of `count` of a frame that is too long: base64 of its JSON. */
+export interface Piece {
+  /** The number of the frame among those of its sender. */
+  readonly of: number
+  readonly index: number
+  readonly count: number
+  readonly text: string
+}
+
 /** What processes tell each other. `from` is the sender's process. */
 export type RelayFrame = {
   readonly from: string
@@ -9,8 +18,7 @@ export type RelayFrame = {
   /** `wants`: I want these, and nothing said before counts. */
   | { readonly kind: 'wants' | 'more' | 'less'; readonly channels: readonly string[] }
   | { readonly kind: 'messages'; readonly messages: readonly RelayedMessage[] }
-  /** Piece `index` of `count` of a frame that is too long: base64 of its JSON. */
-  | { readonly kind: 'piece'; readonly index: number; readonly count: number; readonly text: string }
+  | ({ readonly kind: 'piece' } & Piece)
 )
 
 /** A NOTIFY carries less than 8000 bytes; the listener puts a short head before ours. */
@@ -22,7 +30,7 @@ export const messagesFrame = (from: string, messages: readonly string[]): string
   `{"kind":"messages","from":${JSON.stringify(from)},"messages":[${messages.join(',')}]}`
 
 /** The frame as it is, or in pieces when it is too long. */
-export function partsOf(from: string, frame: string): string[] {
+export function partsOf(from: string, frame: string, of: number): string[] {
   const bytes = Buffer.from(frame)
   if (bytes.length <= frameBytes) return [frame]
   const count = Math.ceil(bytes.length / pieceBytes)
@@ -30,6 +38,7 @@ export function partsOf(from: string, frame: string): string[] {
     JSON.stringify({
       kind: 'piece',
       from,
+      of,
       index,
       count,
       text: bytes.subarray(index * pieceBytes, (index + 1) * pieceBytes).toString('base64')

@@ -1,7 +1,10 @@
+import type { Piece } from './relay-frame.js'
+
 interface Peer {
   lastHeardAt: number
   readonly channels: Set<string>
-  pieces: string[]
+  /** Those of one frame, from the first on. */
+  pieces: Piece[]
 }
 
 /** A process not heard of for so long is gone. */
@@ -40,10 +43,11 @@ export class RelayPeers {
 }
 
 /** The whole text once its last piece is there; one with a missing piece never is. */
-export function collect(peer: Peer, index: number, count: number, text: string): string | undefined {
-  if (index === 0) peer.pieces = []
-  if (peer.pieces.length !== index) return undefined
-  peer.pieces.push(text)
-  if (peer.pieces.length < count) return undefined
-  return Buffer.concat(peer.pieces.splice(0).map(piece => Buffer.from(piece, 'base64'))).toString()
+export function collect(peer: Peer, piece: Piece): string | undefined {
+  // An outage may have taken the end of one frame and the beginning of the next.
+  if (peer.pieces[0]?.of !== piece.of) peer.pieces = []
+  if (peer.pieces.length !== piece.index) return undefined
+  peer.pieces.push(piece)
+  if (peer.pieces.length < piece.count) return undefined
+  return Buffer.concat(peer.pieces.splice(0).map(({ text }) => Buffer.from(text, 'base64'))).toString()
 }

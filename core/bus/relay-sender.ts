@@ -22,6 +22,7 @@ export class RelaySender {
   #items: Item[] = []
   #bytes = 0
   #dropped = 0
+  #frames = 0
   #isFailing = false
   #running: Promise<void> | undefined
 
@@ -46,7 +47,8 @@ export class RelaySender {
   }
 
   say(frame: string): void {
-    for (const text of partsOf(this.from, frame)) this.#add({ text, bytes: text.length, isMessage: false })
+    for (const text of partsOf(this.from, frame, this.#frames++))
+      this.#add({ text, bytes: text.length, isMessage: false })
   }
 
   /** Resolves when nothing waits any more. */

@@ -85,7 +85,7 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
         for (const [channel, event, data] of frame.messages) receive(channel, event, JSON.stringify(data))
         break
       case 'piece': {
-        const whole = collect(peer, frame.index, frame.count, frame.text)
+        const whole = collect(peer, frame)
         if (whole !== undefined) take(whole)
       }
     }

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { testClock } from 'busbar/sdk/testing'
+import { testClock, until } from 'busbar/sdk/testing'
 import pg from 'pg'
 import { type Test, test } from 'tap'
 import { createRelay } from '../../core/bus/relay.js'
@@ -14,33 +14,44 @@ import { channel, startHub } from './hub-kit.js'
 const log = createLog({ level: 'silent', format: 'json', redactor: createRedactor() })
 const records = [channel('platform', { endsWith: 'done' }), channel('second')]
 
-async function until(isTrue: () => boolean): Promise<void> {
-  for (let n = 0; n < 1000 && !isTrue(); n++) await wait(3)
+interface End extends Signals {
+  /** Nothing comes or goes at this end; the others hear each other. */
+  isCut: boolean
+  reconnect(): void
 }
 
 /** The process's share of a line on which everybody hears everybody, as on NOTIFY, in order. */
 class Line {
   readonly #listeners = new Set<(data: string) => void>()
   readonly sent: string[] = []
+  readonly lost: string[] = []
   isDown = false
+  loses: (data: string) => boolean = () => false
 
-  signals(): Signals & { reconnect(): void; leave(): void } {
+  signals(): End {
     const reconnects = new Set<() => void>()
     const own = new Set<(data: string) => void>()
-    return {
+    const end: End = {
+      isCut: false,
       signal: async (_, data) => {
         if (Buffer.byteLength(data) > 7900) throw new Error('payload string too long')
         for (const listener of own) listener(data)
         await wait(1)
-        if (this.isDown) throw new Error('no connection')
+        if (this.isDown || end.isCut || this.loses(data)) {
+          this.lost.push(data)
+          throw new Error('no connection')
+        }
         this.sent.push(data)
         for (const listener of this.#listeners) if (!own.has(listener)) listener(data)
       },
       onSignal: (_, listener) => {
-        own.add(listener)
-        this.#listeners.add(listener)
+        const hear = (data: string): void => {
+          if (!end.isCut) listener(data)
+        }
+        own.add(hear)
+        this.#listeners.add(hear)
         return () => {
-          this.#listeners.delete(listener)
+          this.#listeners.delete(hear)
         }
       },
       onReconnect: listener => {
@@ -51,11 +62,9 @@ class Line {
       },
       reconnect: () => {
         for (const listener of reconnects) listener()
-      },
-      leave: () => {
-        for (const listener of own) this.#listeners.delete(listener)
       }
     }
+    return end
   }
 
   kinds(): string[] {
@@ -78,7 +87,10 @@ test('a message reaches subscribers of another process, once, and only what some
   const there = await b.connect()
   await here.subscribe('platform')
   await there.subscribe('platform')
-  await until(() => a.hub.hasSubscribers('platform') && b.hub.hasSubscribers('platform'))
+  await until(
+    () => a.hub.hasSubscribers('platform') && b.hub.hasSubscribers('platform'),
+    'both hubs know the subscribers'
+  )
   await wait(20)
   const before = line.sent.length
   a.hub.publish('second', 'log', 'nobody')
@@ -95,7 +107,7 @@ test('a message reaches subscribers of another process, once, and only what some
 
   await there.send({ action: 'unsubscribe', channel: 'platform' })
   await here.send({ action: 'unsubscribe', channel: 'platform' })
-  await until(() => !a.hub.hasSubscribers('platform'))
+  await until(() => !a.hub.hasSubscribers('platform'), 'the subscription is gone')
   t.notOk(a.hub.hasSubscribers('platform'))
   // Each hub tells the other that it wants nothing any more.
   for (let before = -1; before !== line.sent.length; ) {
@@ -125,13 +137,13 @@ test('who comes later learns what the others want, and who leaves is forgotten',
   const client = await a.connect()
   await client.subscribe('platform')
   const late = createRelay({ signals: line.signals(), log })
-  await until(() => late.isWanted('platform'))
+  await until(() => late.isWanted('platform'), 'the late one knows what is wanted')
   t.ok(late.isWanted('platform'))
   late.watch('second')
-  await until(() => a.hub.hasSubscribers('second'))
+  await until(() => a.hub.hasSubscribers('second'), 'the subscription of the other is known')
   t.ok(a.hub.hasSubscribers('second'))
   await late.close()
-  await until(() => !a.hub.hasSubscribers('second'))
+  await until(() => !a.hub.hasSubscribers('second'), 'the subscription of the other is forgotten')
   t.notOk(a.hub.hasSubscribers('second'))
 })
 
@@ -141,7 +153,7 @@ test('the last event of a channel ends it in every process', async t => {
   const b = await hubOn(t, line.signals())
   const there = await b.connect()
   await there.subscribe('platform')
-  await until(() => a.hub.hasSubscribers('platform'))
+  await until(() => a.hub.hasSubscribers('platform'), 'the subscription of the other is known')
   a.hub.publish('platform', 'log', 1)
   a.hub.publish('platform', 'done', null)
   await there.received(2)
@@ -150,7 +162,7 @@ test('the last event of a channel ends it in every process', async t => {
     ['log', 'done']
   )
   t.notOk(b.hub.hasSubscribers('platform'))
-  await until(() => !a.hub.hasSubscribers('platform'))
+  await until(() => !a.hub.hasSubscribers('platform'), 'the subscription is gone')
   t.notOk(a.hub.hasSubscribers('platform'))
 })
 
@@ -164,7 +176,7 @@ test('messages and lists of any length cross in frames that NOTIFY carries, in o
   })
   for (let n = 0; n < 1000; n++) receiver.watch(`list:${n}:${'i'.repeat(30)}`)
   receiver.watch('c')
-  await until(() => sender.isWanted('c'))
+  await until(() => sender.isWanted('c'), 'the sender knows what is wanted')
   for (let n = 0; n < 1000; n += 100) t.ok(sender.isWanted(`list:${n}:${'i'.repeat(30)}`))
   const texts = [
     'a',
@@ -177,7 +189,7 @@ test('messages and lists of any length cross in frames that NOTIFY carries, in o
     'last'
   ]
   for (const text of texts) sender.send('c', 'log', JSON.stringify(text))
-  await until(() => received.length === texts.length)
+  await until(() => received.length === texts.length, 'all texts have arrived')
   t.same(
     received,
     texts.map(text => ['c', 'log', text])
@@ -203,10 +215,10 @@ test('what is too large for the line is dropped and counted, and the rest goes o
     received.push(data)
   })
   receiver.watch('c')
-  await until(() => sender.isWanted('c'))
+  await until(() => sender.isWanted('c'), 'the sender knows what is wanted')
   sender.send('c', 'log', JSON.stringify('x'.repeat(70_000)))
   sender.send('c', 'log', '1')
-  await until(() => received.length === 1 && warnings.length === 1)
+  await until(() => received.length === 1 && warnings.length === 1, 'a message and a warning')
   t.same(received, ['1'])
   t.match(warnings[0], { level: 'warn', dropped: 1 })
   await sender.close()
@@ -223,18 +235,110 @@ test('an outage loses messages, not the connection between processes', async t =
     received.push(data)
   })
   receiver.watch('c')
-  await until(() => sender.isWanted('c'))
+  await until(() => sender.isWanted('c'), 'the sender knows what is wanted')
   line.isDown = true
   sender.send('c', 'log', '"lost"')
   receiver.watch('d')
   await wait(20)
   line.isDown = false
   for (const end of ends) end.reconnect()
-  await until(() => sender.isWanted('d'))
+  await until(() => sender.isWanted('d'), 'the sender knows what was wanted meanwhile')
   t.ok(sender.isWanted('d'), 'what was missed is said again')
   sender.send('c', 'log', '"back"')
-  await until(() => received.length > 0)
+  await until(() => received.length > 0, 'a message')
   t.same(received, ['"back"'])
+  await sender.close()
+  await receiver.close()
+})
+
+test('a process that alone was cut off says what it wants, and learns what the others want', async t => {
+  const line = new Line()
+  const end = line.signals()
+  const cut = createRelay({ signals: end, log })
+  const other = createRelay({ signals: line.signals(), log })
+  cut.watch('before')
+  other.watch('before')
+  await until(() => cut.isWanted('before') && other.isWanted('before'), 'both know what the other wants')
+  end.isCut = true
+  cut.watch('of the cut one')
+  cut.unwatch('before')
+  other.watch('of the other')
+  other.unwatch('before')
+  await until(() => line.lost.length === 2, 'two frames that got nowhere')
+  await until(() => line.sent.at(-1)?.includes('"less"'), 'the other has said what it wants')
+  t.notOk(cut.isWanted('of the other') || other.isWanted('of the cut one'))
+  end.isCut = false
+  end.reconnect()
+  await until(() => other.isWanted('of the cut one'), 'the other knows what the cut one wants')
+  await until(() => cut.isWanted('of the other'), 'the cut one knows what the other wants')
+  t.notOk(cut.isWanted('before') || other.isWanted('before'), 'what was given up meanwhile is forgotten')
+  await cut.close()
+  await other.close()
+})
+
+test('a long message that lost a piece is left out, and those after it arrive whole', async t => {
+  const line = new Line()
+  const received: string[] = []
+  const sender = createRelay({ signals: line.signals(), log })
+  const receiver = createRelay({ signals: line.signals(), log })
+  receiver.onMessage((_name, _event, data) => {
+    received.push(JSON.parse(data))
+  })
+  receiver.watch('c')
+  await until(() => sender.isWanted('c'), 'the sender knows what is wanted')
+  const texts = ['a', 'b', 'c'].map(letter => letter.repeat(14_000))
+  for (const { lost, arrive } of [
+    { lost: [], arrive: [0, 1, 2] },
+    { lost: [0], arrive: [1, 2] },
+    { lost: [1], arrive: [1, 2] },
+    { lost: [2], arrive: [1, 2] },
+    { lost: [2, 3], arrive: [2] },
+    { lost: [2, 3, 4], arrive: [2] },
+    { lost: [1, 2, 3], arrive: [2] }
+  ]) {
+    received.length = 0
+    let pieces = 0
+    line.loses = data => data.includes('"piece"') && lost.includes(pieces++)
+    for (const text of texts) sender.send('c', 'log', JSON.stringify(text))
+    sender.send('c', 'log', '"last"')
+    await until(() => received.includes('last'), `the message after those that lost ${lost.join()}`)
+    t.equal(pieces, 9, 'three pieces each')
+    const told = received.map(text => `${text.length} ${text.slice(-1)}`)
+    t.same(told, [...arrive.map(index => `14000 ${texts[index]?.slice(-1)}`), '4 t'], `lost: ${lost.join()}`)
+  }
+  await sender.close()
+  await receiver.close()
+})
+
+test('what waits for the database is limited; more than that is dropped and counted', async t => {
+  const line = new Line()
+  const warnings: Array<Record<string, unknown>> = []
+  const loud = createLog({
+    level: 'warn',
+    format: 'json',
+    redactor: createRedactor(),
+    destination: { write: text => warnings.push(JSON.parse(text)) }
+  })
+  const received: string[] = []
+  const sender = createRelay({ signals: line.signals(), log: loud })
+  const receiver = createRelay({ signals: line.signals(), log })
+  receiver.onMessage((_name, _event, data) => {
+    received.push(JSON.parse(data))
+  })
+  receiver.watch('c')
+  await until(() => sender.isWanted('c'), 'the sender knows what is wanted')
+  for (const round of ['first', 'second']) {
+    received.length = 0
+    warnings.length = 0
+    // Of 4 MiB: what has left makes room again.
+    for (let n = 0; n < 1000; n++) sender.send('c', 'log', JSON.stringify('x'.repeat(7000)))
+    await until(() => warnings.length > 0, 'a warning of what was dropped', 30_000)
+    sender.send('c', 'log', JSON.stringify(round))
+    await until(() => received.includes(round), 'the message after it')
+    const arrived = received.length - 1
+    t.ok(arrived > 500 && arrived < 600, `${arrived} of 1000 arrived`)
+    t.match(warnings, [{ level: 'warn', dropped: 1000 - arrived }])
+  }
   await sender.close()
   await receiver.close()
 })
@@ -247,7 +351,7 @@ test('a process that falls silent is forgotten, and found again when it speaks',
   const other = createRelay({ signals: ends[1], log, clock })
   one.watch('a')
   other.watch('b')
-  await until(() => one.isWanted('b') && other.isWanted('a'))
+  await until(() => one.isWanted('b') && other.isWanted('a'), 'both know what the other wants')
   line.isDown = true
   for (let n = 0; n < 5; n++) {
     await clock.advance(20_000)
@@ -256,7 +360,7 @@ test('a process that falls silent is forgotten, and found again when it speaks',
   t.notOk(one.isWanted('b'))
   line.isDown = false
   ends[0].reconnect()
-  await until(() => one.isWanted('b') && other.isWanted('a'))
+  await until(() => one.isWanted('b') && other.isWanted('a'), 'both know what the other wants')
   t.ok(one.isWanted('b') && other.isWanted('a'))
   for (let n = 0; n < 10; n++) {
     await clock.advance(20_000)
@@ -286,7 +390,7 @@ test('two processes on PostgreSQL: messages cross, and again after the connectio
   const b = await open()
   const there = await b.connect()
   await there.subscribe('platform')
-  await until(() => a.hub.hasSubscribers('platform'))
+  await until(() => a.hub.hasSubscribers('platform'), 'the subscription of the other is known')
   const text = 'x'.repeat(20_000)
   for (let n = 0; n < 500; n++) a.hub.publish('platform', 'log', n)
   a.hub.publish('platform', 'log', text)
@@ -300,7 +404,7 @@ test('two processes on PostgreSQL: messages cross, and again after the connectio
   )
   await admin.end()
   await there.subscribe('second')
-  await until(() => a.hub.hasSubscribers('second'))
+  await until(() => a.hub.hasSubscribers('second'), 'the subscription of the other is known')
   t.ok(a.hub.hasSubscribers('second'), 'a subscription made during the outage is known after it')
   a.hub.publish('second', 'log', 'again')
   await there.received(502)
