@@ -1,6 +1,7 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { type ClientRequest, get, type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { allow, definePlugin, download, type Reply, type SseFrame, sse } from 'busbar/sdk'
 import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
@@ -63,6 +64,15 @@ async function* owned(): AsyncGenerator<SseFrame> {
   yield frame
 }
 
+const limited = new EventEmitter()
+
+/** Says something once its time is long over, unless it was told to stop. */
+async function* patient(signal: AbortSignal): AsyncGenerator<string> {
+  yield 'first '
+  await once(limited, 'over', { signal })
+  yield 'last'
+}
+
 const streams = {
   manifest: { id: 'streams' },
   definition: definePlugin({
@@ -76,6 +86,25 @@ const streams = {
       get('deaf', () => sse(deaf))
       get('busy', () => sse(busy()))
       get('busy-download', () => download(Readable.from(busyChunks()), { type: 'text/plain', filename: 'x' }))
+      const limit = { method: 'GET', summary: 's', access: open, timeoutMs: 200 } as const
+      route({
+        ...limit,
+        url: '/api/streams/patient-events',
+        handler: ({ signal }) => sse(Readable.from(patient(signal)).map(data => ({ data })))
+      })
+      route({
+        ...limit,
+        url: '/api/streams/patient-download',
+        handler: ({ signal }) =>
+          download(Readable.from(patient(signal)), { type: 'text/plain', filename: 'x' })
+      })
+      route({
+        ...limit,
+        url: '/api/streams/hanging',
+        handler: async ({ signal }) => {
+          await once(limited, 'over', { signal })
+        }
+      })
       get('owned', () => sse(owned()))
       get('none', () => sse({} as AsyncIterable<SseFrame>, { heartbeatMs: 1 }))
       get('nothing', () =>
@@ -197,6 +226,21 @@ test('a source that cannot be told to end is asked for nothing once its client h
     }, 3_000),
     'it stands still'
   )
+})
+
+test("a stream goes on beyond its route's time limit, at which a handler that has not answered is given up", async t => {
+  const { k } = await startStreams(t)
+  const texts = await Promise.all(
+    ['patient-events', 'patient-download'].map(async name => {
+      const { response } = await opened(k, `/api/streams/${name}`)
+      const read = text(response)
+      return { name, read }
+    })
+  )
+  // Begun later with the same limit: when it is over, so are theirs.
+  t.match(await k.as.anonymous().get('/api/streams/hanging'), { status: 503, body: { code: 'E_TIMEOUT' } })
+  limited.emit('over')
+  for (const { name, read } of texts) t.match(await read, /first [\s\S]*last/, name)
 })
 
 test('what a source leaves behind has its plugin as its owner', async t => {
