@@ -113,6 +113,36 @@ test('jobs of one queue run one after another, without pauses; a job runs at its
   t.ok(await until(() => order.length === 21))
 })
 
+test('queues and keys of two plugins stay apart, also when they are called the same', async t => {
+  const postgres = await freshPostgres(t)
+  const jobs = new JobRunner({ postgres, log })
+  t.teardown(async () => {
+    await jobs.stop()
+  })
+  const seen: string[] = []
+  const bank = new EventEmitter()
+  await jobs.add('shop', [
+    job('pay', async () => {
+      seen.push('shop begins')
+      await once(bank, 'paid', { signal: AbortSignal.timeout(8_000) })
+      seen.push('shop ends')
+    })
+  ])
+  await jobs.add('bank', [
+    job('pay', async () => {
+      seen.push('bank')
+    })
+  ])
+  // Enqueued before anything runs: a key of both would leave one job, a queue of both would let one wait.
+  for (const plugin of ['shop', 'bank'])
+    await jobs.for(plugin).enqueue('pay', {}, { queue: 'till', key: 'today' })
+  await jobs.start()
+  await until(() => seen.includes('bank') && seen.includes('shop begins'))
+  bank.emit('paid')
+  await until(() => seen.includes('shop ends'))
+  t.same(seen.toSorted(), ['bank', 'shop begins', 'shop ends'])
+})
+
 test('no fetch passes over a queue that another one is looking at: those of a process take turns', async t => {
   const postgres = await freshPostgres(t)
   const { query } = pg.Client.prototype
