@@ -139,6 +139,25 @@ test('pin rejection and the admin role are told in the description of an operati
   t.match(paths['/api/plugins'].get.description, /admin role is required/)
 })
 
+test('the role in a project that an operation takes is told, and who may act on themselves without it', async t => {
+  const { paths } = await description()
+  const project = '/api/projects/{projectId}'
+  t.match(
+    paths[`${project}/members/{userId}`].delete.description,
+    /Only the owner of the project, admins, and the user `userId` may do this\./
+  )
+  t.match(
+    paths[`${project}/members`].put.description,
+    /Only the owner of the project and admins may do this\./,
+    'the exception is of the one operation'
+  )
+  t.match(
+    paths[`${project}/applications/{applicationId}/deploy`].post.description,
+    /Viewers of the project are refused \(403\)\./
+  )
+  t.notMatch(paths[project].get.description, /owner|Viewers/, 'whoever sees the project may read it')
+})
+
 test('a plugin that is off is not described', async t => {
   await k.kernel.reconciler.disable('probe', {})
   t.notOk((await description()).paths['/api/probe/echo'])
