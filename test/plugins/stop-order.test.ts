@@ -10,6 +10,7 @@ interface Chain {
 }
 const ground = service<Chain>('ground.chain')
 const middle = service<Chain>('middle.chain')
+const host = service<Chain>('host.chain')
 
 /** What happened in which order while plugins stopped, and the request that one of them was in the middle of. */
 class Stops {
@@ -29,7 +30,7 @@ class Stops {
   }
 }
 
-/** `upper` requires `middle`, which requires `ground`; `guest` can do without `middle`; `alone` uses nobody. */
+/** `upper` requires `middle`, which requires `ground`; `guest` uses `host` and can do without; `alone` uses nobody. */
 async function startHouse(t: Test): Promise<{ k: TestKernel; stops: Stops }> {
   const stops = new Stops()
   const inline: NonNullable<TestKernelOptions['inline']> = [
@@ -81,12 +82,23 @@ async function startHouse(t: Test): Promise<{ k: TestKernel; stops: Stops }> {
       })
     },
     {
-      manifest: { id: 'guest', optional: { middle: '*' } },
+      manifest: { id: 'host' },
+      definition: definePlugin({
+        id: 'host',
+        start: ({ onStop }) => {
+          onStop(async () => await stops.note('host'))
+          return { ask: async () => 'host' }
+        },
+        provides: (provide, self) => provide(host, self)
+      })
+    },
+    {
+      manifest: { id: 'guest', optional: { host: '*' } },
       definition: definePlugin({
         id: 'guest',
-        needs: { middle: optional(middle) },
+        needs: { host: optional(host) },
         start: ({ use, onStop }) => {
-          onStop(async () => await stops.note('guest', use.middle.get()))
+          onStop(async () => await stops.note('guest', use.host.get()))
           return {}
         }
       })
@@ -122,10 +134,10 @@ test('a platform that stops ends each plugin after those that use it, which can 
   t.match(await slow, { status: 200, body: { text: 'middle ground' } }, 'the request under way ends well')
   await stopped
   t.ok(stops.seen.includes('upper ends with middle ground'))
-  t.ok(stops.seen.includes('guest ends with middle ground'), 'also one that could do without')
+  t.ok(stops.seen.includes('guest ends with host'), 'also one that could do without')
   t.ok(stops.seen.includes('middle ends with ground'))
   t.ok(stops.isBefore('upper ends', 'middle begins'))
-  t.ok(stops.isBefore('guest ends', 'middle begins'))
+  t.ok(stops.isBefore('guest ends', 'host begins'))
   t.ok(stops.isBefore('middle ends', 'ground begins'))
 })
 
