@@ -246,7 +246,7 @@ export class RolloutEngine {
     let isTakenBack = true
     for (const undo of rollout.undos.toReversed()) {
       try {
-        await undo.run()
+        await undo.run(signal)
       } catch (error) {
         isTakenBack = false
         log.error(
@@ -328,10 +328,11 @@ export class RolloutEngine {
       const containerId = mine?.id
       rollout.undos.push({
         step: 'switch',
-        run: async () =>
+        run: async stopping =>
           await switchTrafficBack(
             { applicationId, slug, deploymentId: id, containerId, old, isDirectTouched: true },
-            this.#parts
+            this.#parts,
+            stopping
           )
       })
     }

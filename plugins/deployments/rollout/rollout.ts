@@ -38,7 +38,8 @@ export interface RolloutTools {
 /** How what a step has done is taken back, in whole or in part; runs again harmlessly. */
 interface Undo {
   readonly step: RolloutStepName
-  run(): Promise<void>
+  /** `signal`: that of the job, which may have been what failed the deployment. */
+  run(signal: AbortSignal): Promise<void>
 }
 
 /** One rollout under way. What follows is the same with what its steps have found out and made so far. */

@@ -30,6 +30,7 @@ const server = createServer((request, response) => {
   if (request.url === '/round') { response.writeHead(302, { location: '/round' }); return response.end() }
   if (request.url === '/away') { response.writeHead(301, { location: 'https://example.com/' }); return response.end() }
   if (request.url === '/env') return response.end(JSON.stringify(process.env))
+  if (request.url === '/slow') { response.write(version); return setTimeout(() => response.end(' to its end'), 1500) }
   if (request.url === '/wait') return setTimeout(() => response.end(version), 1500)
   response.end(version)
 })

@@ -4,14 +4,17 @@ import { requireEngine } from '../../../test/lab/engine.js'
 import { type RolloutBoundary, rolloutHooks, rolloutSteps } from '../api.js'
 import { openLab, sample, until } from './deploy-lab.js'
 
-/** Throws at one boundary. */
+/** Throws at one boundary, when `before` is done. */
 let faultAt: RolloutBoundary | undefined
+let before = async (): Promise<void> => {}
 const faults = definePlugin({
   id: 'faults',
   contributes(contribute) {
     contribute(rolloutHooks, 'faults', {
-      at(boundary) {
-        if (boundary === faultAt) throw new Error(`fault ${boundary}`)
+      async at(boundary) {
+        if (boundary !== faultAt) return
+        await before()
+        throw new Error(`fault ${boundary}`)
       }
     })
   }
@@ -34,7 +37,7 @@ test('a fault at any boundary', async t => {
       await t.test(
         `${boundary}: the old version serves, nothing is left, the record says where and why`,
         async t => {
-          const before = await web.containers()
+          const containers = await web.containers()
           await web.push(sample(`never ${boundary}`))
           faultAt = boundary
           const failed = await web.deployed()
@@ -47,7 +50,7 @@ test('a fault at any boundary', async t => {
           t.equal(await serving(), version)
           t.same(
             (await web.containers()).map(({ Id, Names, State }) => [Id, Names, State]),
-            before.map(({ Id, Names, State }) => [Id, Names, State])
+            containers.map(({ Id, Names, State }) => [Id, Names, State])
           )
           t.match(await web.read(), { status: 'running', direct_url: address })
         }
@@ -61,6 +64,46 @@ test('a fault at any boundary', async t => {
     t.match(await web.deployed(), { status: 'failed', step: 'switch' })
     faultAt = undefined
     t.equal(await serving(), version)
+    t.match(await web.containers(), [{ Names: [`/${web.slug}`] }])
+  })
+
+  await t.test('while a switch is taken back no visitor is left without an answer', async t => {
+    const tried = 'never for long'
+    await web.push(sample(tried))
+    const seen: string[] = []
+    const failures: string[] = []
+    const ask = async (): Promise<void> => {
+      await fetch(address).then(
+        async answer => {
+          const text = await answer.text()
+          if (answer.status !== 200) failures.push(`${answer.status} ${text}`)
+          else if (seen.at(-1) !== text) seen.push(text)
+        },
+        (error: Error) => failures.push(String(error.cause ?? error))
+      )
+    }
+    let isOver = false
+    const visitors = Array.from({ length: 4 }, async () => {
+      while (!isOver) await ask()
+    })
+    let slow: Promise<string> | undefined
+    before = async () => {
+      await until(() => seen.includes(tried), 'visitors see the new version')
+      // Its head is here: the new version has begun to answer.
+      slow = (await fetch(`${address}/slow`)).text().catch((error: Error) => `cut: ${error.message}`)
+    }
+    faultAt = 'before record'
+    t.match(await web.deployed(), { status: 'failed', step: 'switch' })
+    faultAt = undefined
+    before = async () => {}
+    const back = seen.length
+    t.equal(await serving(), version)
+    isOver = true
+    await Promise.all(visitors)
+    t.same(failures, [])
+    t.equal(await slow, `${tried} to its end`, 'what the new version has begun is finished there')
+    t.notOk(seen.slice(back).includes(tried), 'nobody sees the new version when the deploy has ended')
+    t.same([seen[0], seen.at(-1)], [version, version])
     t.match(await web.containers(), [{ Names: [`/${web.slug}`] }])
   })
 

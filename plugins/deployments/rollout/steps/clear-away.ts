@@ -1,9 +1,8 @@
 import { enqueueTidy } from '../../tidying.js'
+import { drainMs, orStopped } from '../drain-limit.js'
 import type { Rollout, RolloutTools, Switched } from '../rollout.js'
 import type { RolloutStep } from '../step-sequence.js'
 
-/** How long requests under way on the old version may take before it is asked to stop; it then has its own grace. */
-const drainMs = 10_000
 /** A proxy that follows the container's name needs this long to notice that it has moved. */
 const overlapMs = 2000
 
@@ -39,19 +38,5 @@ export function cleanUp(tools: Pick<RolloutTools, 'jobs' | 'store'>): RolloutSte
       await enqueueTidy(tools, deployment.application_id)
       return {}
     }
-  }
-}
-
-/** Nobody waits for other people's requests when the platform stops. */
-async function orStopped<T>(work: Promise<T> | undefined, signal: AbortSignal): Promise<T | undefined> {
-  signal.throwIfAborted()
-  const done = new AbortController()
-  const stopped = new Promise<never>((_, reject) =>
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true, signal: done.signal })
-  )
-  try {
-    return await Promise.race([work, stopped])
-  } finally {
-    done.abort()
   }
 }

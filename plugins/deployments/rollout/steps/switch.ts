@@ -1,7 +1,8 @@
-import type { Target } from 'busbar/api/direct'
+import type { DirectAddresses, Target } from 'busbar/api/direct'
 import type { ContainerState } from 'busbar/api/runtime-docker'
 import { isProblem } from 'busbar/sdk'
 import { candidateName } from '../container-name.js'
+import { drainMs, orStopped } from '../drain-limit.js'
 import type { Proven, RolloutTools, Switched } from '../rollout.js'
 import { targetOf } from '../settling.js'
 import type { RolloutStep } from '../step-sequence.js'
@@ -23,10 +24,11 @@ export function switchTraffic(tools: SwitchTools): RolloutStep<Proven, Pick<Swit
       let isDirectTouched = false
       undos.push({
         step: 'switch',
-        run: async () =>
+        run: async signal =>
           await switchTrafficBack(
             { applicationId, slug, deploymentId: deployment.id, containerId, old, isDirectTouched },
-            tools
+            tools,
+            signal
           )
       })
       const [survey, target] = await Promise.all([
@@ -87,13 +89,30 @@ interface SwitchBack {
   readonly isDirectTouched: boolean
 }
 
-/** The old container gets its requests and its name back. */
+/** The old container gets its requests and its name back; what the new one has begun to answer ends there. */
 export async function switchTrafficBack(
   { applicationId, slug, deploymentId, containerId, old, isDirectTouched }: SwitchBack,
-  { direct, runtime, store }: Pick<SwitchTools, 'direct' | 'runtime' | 'store'>
+  tools: Pick<SwitchTools, 'direct' | 'runtime' | 'store'>,
+  signal: AbortSignal
 ): Promise<void> {
-  if (isDirectTouched) await direct.get()?.retarget(applicationId, await targetOf(old, { runtime, store }))
+  const { direct, runtime } = tools
+  const back = isDirectTouched
+    ? await redirect(applicationId, await targetOf(old, tools), direct.get())
+    : undefined
+  const drained = back?.drain(drainMs)
   if (containerId !== undefined && (await runtime.inspect(containerId)) !== undefined)
     await runtime.rename(containerId, candidateName(slug, deploymentId))
   if (old !== undefined && (await runtime.inspect(old.id)) !== undefined) await runtime.rename(old.id, slug)
+  await orStopped(drained, signal).catch(() => {})
+}
+
+/** Undefined where there is nothing to go back to. */
+async function redirect(
+  applicationId: string,
+  target: Target | null,
+  addresses: DirectAddresses | undefined
+): Promise<Awaited<ReturnType<DirectAddresses['switchTo']>> | undefined> {
+  if (target !== null) return await addresses?.switchTo(applicationId, target)
+  await addresses?.retarget(applicationId, null)
+  return undefined
 }
