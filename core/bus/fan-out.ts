@@ -31,6 +31,8 @@ export class FanOut {
   add(topic: Topic, frame: Buffer): void {
     if (this.#pendingBytes + frame.length > pendingLimitBytes) {
       this.#dropped++
+      // Also when nothing else is said: the round tells of it.
+      this.#schedule()
       return
     }
     this.#pendingBytes += frame.length
@@ -63,7 +65,7 @@ export class FanOut {
     this.#warnOfDropped()
     await inSlices(deliver(round))
     this.#isScheduled = false
-    if (this.#open.size > 0 || this.#sealed.length > 0) this.#schedule()
+    if (this.#open.size > 0 || this.#sealed.length > 0 || this.#dropped > 0) this.#schedule()
   }
 
   #warnOfDropped(): void {

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { Socket as NetSocket } from 'node:net'
 import { createConnection, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { inSlices } from '../../core/bus/slices.js'
 import { channel, type HubKit, startHub } from './hub-kit.js'
@@ -81,6 +82,29 @@ test('messages of every length are framed as clients expect', async t => {
     client.data.map(text => String(text).length),
     lengths
   )
+})
+
+test('what waits for a round is limited; more than that is dropped and counted, and each round makes room', async t => {
+  const kit = await start(t)
+  const client = await kit.connect()
+  await client.subscribe('platform')
+  const warnings = () => kit.logged.filter(({ level }) => level === 'warn')
+  const text = 'x'.repeat(1024 * 1024)
+  for (let round = 1; round <= 2; round++) {
+    // In one tick, and 16 MiB with all that belongs to a frame are 15 of them.
+    for (let n = 0; n < 20; n++) kit.hub.publish('platform', 'log', text)
+    await client.received(round * 15)
+    await until(() => warnings().length === round, 'a warning of what was dropped')
+    await client.settled()
+    t.equal(client.frames.length, round * 15)
+    t.match(warnings().at(-1), { dropped: 5, msg: /published faster than they could be written/ })
+  }
+  kit.hub.publish('platform', 'log', 'x'.repeat(17 * 1024 * 1024))
+  await until(() => warnings().length === 3, 'a warning of one that is too large alone')
+  t.match(warnings().at(-1), { dropped: 1 })
+  kit.hub.publish('platform', 'log', 'last')
+  await client.received(31)
+  t.equal(client.data.at(-1), 'last')
 })
 
 test('a client that stops reading is given up after ten messages dropped in a row; the others notice nothing', async t => {

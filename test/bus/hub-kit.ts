@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { allow, type SignedInCaller } from 'busbar/sdk'
-import { type TestClock, testClock } from 'busbar/sdk/testing'
+import { type TestClock, testClock, until } from 'busbar/sdk/testing'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { ChannelRecord } from '../../core/bus/channel-table.js'
 import { Hub, type HubOptions } from '../../core/bus/hub.js'
@@ -69,7 +69,11 @@ export class Client {
   }
 
   async received(count: number): Promise<readonly Frame[]> {
-    while (this.frames.length < count && this.socket.readyState === WebSocket.OPEN) await wait(2)
+    await until(
+      () => this.frames.length >= count || this.socket.readyState !== WebSocket.OPEN,
+      `${count} messages`,
+      60_000
+    )
     return this.frames
   }
 
