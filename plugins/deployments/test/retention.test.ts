@@ -54,4 +54,36 @@ test('what runs and the newest ten successes keep record and image, however many
   t.equal(headers['x-total-count'], String(body.length))
   const rolled = await admin.post(`${web.path}/rollback`, { deployment_id: successes[2] })
   t.match(await web.ended(rolled.body.id), { status: 'success' }, 'the tenth is within reach')
+
+  const isTidied = async () =>
+    (
+      await lab.k.kernel.postgres.query(
+        "select from graphile_worker.jobs where task_identifier = 'deployments:tidy'"
+      )
+    ).length === 0
+  const tidy = async () => {
+    await lab.k.kernel.jobs.for('deployments').enqueue('tidy', { applicationId: web.id })
+    await until(isTidied, 'the application is tidied')
+  }
+  await until(isTidied, 'everything is tidied after the rollback')
+
+  // A build has given its image its name, and the record does not say so yet.
+  const building = randomUUID()
+  const [repo = '', left] = [web.slug, 'deadbeef']
+  const its = `${repo}:${building.slice(0, 8)}`
+  await lab.k.kernel.postgres.query(
+    `
+    insert into deployments.deployment (id, project_id, application_id, kind, status, triggered_by, started_at, seen_at)
+    values ($1, $2, $3, 'deploy', 'building', 'manual', now() - interval '1 second', now())`,
+    [building, lab.projectId, web.id]
+  )
+  for (const tag of [building.slice(0, 8), left]) await engine.getImage(serving.image_tag).tag({ repo, tag })
+  await tidy()
+  t.ok((await tags()).includes(its), 'the image of a deployment that is under way is kept')
+  t.notOk((await tags()).includes(`${repo}:${left}`), 'one of nobody is not')
+  await lab.k.kernel.postgres.query("update deployments.deployment set status = 'failed' where id = $1", [
+    building
+  ])
+  await tidy()
+  t.notOk((await tags()).includes(its), 'nor is that of a deployment that has failed')
 })
