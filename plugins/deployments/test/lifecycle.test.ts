@@ -67,30 +67,33 @@ test('deployments and what happens around them', async t => {
     }
   )
 
-  await t.test('pushes during a deploy make one follow-up, of the newest commit', async t => {
-    const queue = lab.k.service(deploymentQueue)
-    await web.push(slowBuild('three'))
-    const first = await queue.deploySoon(web.id, 'push')
-    t.ok(first)
-    await until(
-      async () =>
-        (await (await admin()).get(`${web.path}/deployments/${first?.deploymentId ?? ''}`)).body
-          .commit_sha !== null,
-      'it has been cloned'
-    )
-    await web.push(sample('four'))
-    t.equal(await queue.deploySoon(web.id, 'push'), null)
-    const newest = await web.push(sample('five'))
-    t.equal(await queue.deploySoon(web.id, 'push'), null)
-    await t.rejects(queue.deploy(web.id, 'push'), { status: 409, code: 'E_DEPLOYMENT_ACTIVE' })
-    t.match(await web.ended(first?.deploymentId ?? ''), { status: 'success' })
-    const [followUp, before] = (await (await admin()).get(`${web.path}/deployments?limit=2`)).body
-    t.equal(before.id, first?.deploymentId)
-    t.match(await web.ended(followUp.id), { status: 'success', triggered_by: 'push', commit_sha: newest })
-    t.equal(await served(), 'five')
-    const [latest] = (await (await admin()).get(`${web.path}/deployments?limit=1`)).body
-    t.equal(latest.id, followUp.id, 'there is no second follow-up')
-  })
+  await t.test(
+    'what is asked for during a deploy makes one follow-up, of the newest commit and with the last trigger',
+    async t => {
+      const queue = lab.k.service(deploymentQueue)
+      await web.push(slowBuild('three'))
+      const first = await queue.deploySoon(web.id, 'push')
+      t.ok(first)
+      await until(
+        async () =>
+          (await (await admin()).get(`${web.path}/deployments/${first?.deploymentId ?? ''}`)).body
+            .commit_sha !== null,
+        'it has been cloned'
+      )
+      await web.push(sample('four'))
+      t.equal(await queue.deploySoon(web.id, 'push'), null)
+      const newest = await web.push(sample('five'))
+      t.equal(await queue.deploySoon(web.id, 'hook'), null)
+      await t.rejects(queue.deploy(web.id, 'push'), { status: 409, code: 'E_DEPLOYMENT_ACTIVE' })
+      t.match(await web.ended(first?.deploymentId ?? ''), { status: 'success' })
+      const [followUp, before] = (await (await admin()).get(`${web.path}/deployments?limit=2`)).body
+      t.equal(before.id, first?.deploymentId)
+      t.match(await web.ended(followUp.id), { status: 'success', triggered_by: 'hook', commit_sha: newest })
+      t.equal(await served(), 'five')
+      const [latest] = (await (await admin()).get(`${web.path}/deployments?limit=1`)).body
+      t.equal(latest.id, followUp.id, 'there is no second follow-up')
+    }
+  )
 
   await t.test('a pending deploy is cancelled at once', async t => {
     const others = await Promise.all(
