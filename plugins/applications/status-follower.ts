@@ -1,5 +1,5 @@
 import type { ContainerEvent, ContainerRuntime } from 'busbar/api/runtime-docker'
-import type { Bus, Log, OptionalHandle } from 'busbar/sdk'
+import { type Bus, type Log, type OptionalHandle, Serial } from 'busbar/sdk'
 import { statusAfter, statusOf } from './container-status.js'
 import type { DeployStore } from './deploy-store.js'
 import type { StatusBoard } from './status-board.js'
@@ -17,21 +17,28 @@ interface StatusFollowerParts {
 
 /** Keeps every application's status true to its current container, for as long as one process lives. */
 export class StatusFollower {
+  /** One at a time: an event that comes while the engine is asked is newer than its answer. */
+  readonly #turns = new Serial()
+
   constructor(private readonly parts: StatusFollowerParts) {}
 
   async run(signal: AbortSignal): Promise<void> {
     const { bus, log, runtime } = this.parts
     const stopListening = bus.onSignal(lookAgain, id => {
-      this.#look(id).catch((error: unknown) =>
-        log.warn({ err: error, applicationId: id }, 'the container could not be looked at')
-      )
+      this.#turns
+        .run(async () => await this.#look(id))
+        .catch((error: unknown) =>
+          log.warn({ err: error, applicationId: id }, 'the container could not be looked at')
+        )
     })
     try {
       await runtime.whileAvailable(signal, async (engine, following) => {
         // Every connection begins with a `resync`, so nothing that happened before it is missed.
         for await (const event of engine.events(following)) {
-          if (event.kind === 'resync') await this.#compareAll(engine)
-          else await this.#apply(event)
+          await this.#turns.run(async () => {
+            if (event.kind === 'resync') await this.#compareAll(engine)
+            else await this.#apply(event)
+          })
         }
       })
     } finally {
