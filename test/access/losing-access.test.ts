@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allow, definePlugin, sse } from 'busbar/sdk'
-import { createTestKernel, TestClient, type TestKernel, type TestSocket } from 'busbar/sdk/testing'
+import { createTestKernel, TestClient, type TestKernel, type TestSocket, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 
 const live = {
@@ -135,7 +135,7 @@ test('whoever loses a project hears nothing more of it, in any process, and othe
   for (const held of [here, elsewhere]) await isLost(t, held, channel)
   here.channel.subscribe(channel)
   const refusals = (): number => here.channel.frames.filter(({ event }) => event === 'error').length
-  for (let n = 0; n < 600 && refusals() < 2; n++) await sleep(20)
+  await until(() => refusals() >= 2, 'both subscriptions are refused')
   t.equal(refusals(), 2, 'nor may it be asked for again')
   await hears(two, remains.channel, channel, 'second')
   t.notOk(here.channel.frames.some(({ data }) => data.status === 'second'))

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { channel, foreignId, knownId, startHub } from './hub-kit.js'
 
@@ -45,7 +45,7 @@ test('a subscribe that was decided on what is no longer so is decided again', as
   kit.hub.addChannels('demo', [logs])
   const client = await kit.connect()
   client.socket.send(JSON.stringify({ action: 'subscribe', channel: mine }))
-  while (asked === 0) await wait(2)
+  await until(() => asked > 0, 'it is asked who may hear the channel')
   isAllowed = false
   kit.hub.recheck()
   go()

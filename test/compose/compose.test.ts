@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { until } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import tap, { type Test, test } from 'tap'
 import { requireEngine } from '../lab/engine.js'
@@ -75,7 +76,7 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
   }`
   const deployed = async (): Promise<any> => {
     const { id } = await api.call('POST', `${application}/deploy`)
-    return await until(
+    return await eventually(
       `the deployment ${id as string}`,
       async () => {
         const deployment = await api.call('GET', `${application}/deployments/${id as string}`)
@@ -85,13 +86,13 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
     )
   }
   const directUrl = async (): Promise<string> =>
-    await until(
+    await eventually(
       'the direct address',
       async () => (await api.call('GET', application)).direct_url ?? undefined
     )
   const served = async (wanted: string): Promise<string> => {
     const address = await directUrl()
-    await until(`${wanted} at ${address}`, async () =>
+    await eventually(`${wanted} at ${address}`, async () =>
       (await fetch(address).then(async answer => await answer.text())) === wanted ? true : undefined
     )
     return address
@@ -128,7 +129,7 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
         (await engine.getImage(image).inspect()).Size -
         (await engine.getImage('platform-base:lab').inspect()).Size
       t.ok(added < 120 * 2 ** 20, `${Math.round(added / 2 ** 20)} MiB over its base`)
-      await until(
+      await eventually(
         'the health check',
         async () => ((await platform()).State.Health?.Status === 'healthy' ? true : undefined),
         60_000
@@ -169,7 +170,7 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
   await t.test("a restart of the platform leaves the application's container running", async t => {
     const before = await applicationContainer()
     await run('restart', 'busbar')
-    await until('the platform', async () => ((await api.isHealthy()) ? true : undefined), 60_000)
+    await eventually('the platform', async () => ((await api.isHealthy()) ? true : undefined), 60_000)
     await served('one')
     const after = await applicationContainer()
     t.same([after.Id, after.State.StartedAt, after.RestartCount], [before.Id, before.State.StartedAt, 0])
@@ -201,7 +202,7 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
 
   await t.test('a deleted project leaves nothing, and the platform leaves its network', async t => {
     await api.call('DELETE', project)
-    await until(
+    await eventually(
       'the network to go',
       async () =>
         (await engine.listNetworks({ filters: { name: [`busbar-${slug}`] } })).length === 0
@@ -312,7 +313,7 @@ async function prepare(t: Test, [program, ...args]: readonly [string, ...string[
     url,
     up: async () => {
       await run('up', '-d', '--no-build')
-      await until(
+      await eventually(
         'the platform to answer',
         async () =>
           (await fetch(`${url}/healthz`).then(
@@ -421,19 +422,25 @@ async function freePort(): Promise<number> {
   return port
 }
 
-async function until<T>(what: string, probe: () => Promise<T | undefined>, timeoutMs = 30_000): Promise<T> {
+/** What a probe throws does not end the wait, and is told when it was in vain. */
+async function eventually<T>(
+  what: string,
+  probe: () => Promise<T | undefined>,
+  limitMs?: number
+): Promise<T> {
   let last: unknown
-  for (const end = Date.now() + timeoutMs; Date.now() < end; await sleep(200)) {
-    // A connection that the engine takes for a container that does not listen yet may never be answered.
-    const answer = await Promise.race([
+  // A connection that the engine takes for a container that does not listen yet may never be answered.
+  const look = async () =>
+    await Promise.race([
       probe().catch((error: unknown) => {
         last = error
+        return undefined
       }),
-      sleep(5000)
+      sleep(5000, undefined)
     ])
-    if (answer !== undefined) return answer
+  try {
+    return (await until(look, what, limitMs)) as T
+  } catch (error) {
+    throw last === undefined ? error : new Error(`${(error as Error).message}: ${String(last)}`)
   }
-  throw new Error(
-    `waited ${timeoutMs} ms in vain for ${what}${last === undefined ? '' : `: ${String(last)}`}`
-  )
 }

@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { type Listener, openListener } from '../../core/database/listener.js'
 import type { Postgres } from '../../core/database/postgres.js'
@@ -91,10 +92,10 @@ test('a lost connection is made again: signals arrive again and whoever asked is
   const told = once(reconnects, 'one', { signal: AbortSignal.timeout(10_000) })
   await breakSession(postgres)
   await told
-  for (let n = 0; n < 100 && away.received.length === 0; n++) {
+  await until(async () => {
     await here.signal('topic', 'again').catch(() => {})
-    await sleep(20)
-  }
+    return away.received.length > 0
+  }, 'a signal arrives')
   t.equal(away.received[0], 'again')
 })
 
@@ -127,8 +128,5 @@ test('a lock of the session is held by one holder at a time and freed when its c
   )
   if (held?.lost.aborted === false) await once(held.lost, 'abort', { signal: AbortSignal.timeout(5000) })
   t.ok(held?.lost.aborted)
-  let again: Awaited<ReturnType<typeof session.tryLock>> | undefined
-  for (let n = 0; n < 100 && again === undefined; n++)
-    again = (await session.tryLock('name').catch(() => undefined)) ?? (await sleep(50, undefined))
-  t.ok(again, 'it is free again')
+  t.ok(await until(async () => await session.tryLock('name').catch(() => undefined), 'it is free again'))
 })

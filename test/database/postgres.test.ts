@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from 'busbar/sdk/testing'
 import { pino } from 'pino'
 import { test } from 'tap'
 import { pluginDatabase } from '../../core/database/plugin-database.js'
@@ -252,7 +252,7 @@ test('connections that the server ends, idle or in use, are replaced without har
     await administrator.query(
       "select from pg_stat_activity where datname = current_database() and query like '%pg_sleep%' and wait_event = 'PgSleep'"
     )
-  while ((await sleeping()).length < 2) await sleep(10)
+  await until(async () => (await sleeping()).length === 2, 'both queries sleep')
   await administrator.query(
     'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
   )

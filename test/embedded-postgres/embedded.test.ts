@@ -4,8 +4,8 @@ import { chmod, lstat, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'nod
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { until } from 'busbar/sdk/testing'
 import pg from 'pg'
 import { pino } from 'pino'
 import { type Test, test } from 'tap'
@@ -55,13 +55,6 @@ async function child(t: Test, directory: string): Promise<{ process: ChildProces
   })
   const [chunk] = await once(started.stdout, 'data')
   return { process: started, said: String(chunk).trim() }
-}
-
-async function until(condition: () => boolean | Promise<boolean>, limitMs = 10_000): Promise<boolean> {
-  for (const end = Date.now() + limitMs; Date.now() < end; await sleep(20)) {
-    if (await condition()) return true
-  }
-  return false
 }
 
 test('the first start makes a UTF-8 database that folds case, and the next one finds its rows', async t => {
@@ -166,7 +159,7 @@ test(
       t.same(await ask(url, 'select count(*)::int as rows from kept'), [{ rows: round }])
       owner.kill('SIGKILL')
       // At once: the server of the killed process is still ending when the next one starts.
-      if (round === 2) t.ok(await until(() => !isAlive(pid)), 'the server has ended')
+      if (round === 2) t.ok(await until(() => !isAlive(pid), 'the server has ended'))
     }
   }
 )
@@ -186,9 +179,9 @@ test('a server that is killed is started again, and the pool works again by itse
           () => true,
           () => false
         ),
+      'the pool works again',
       20_000
-    ),
-    'the pool works again'
+    )
   )
   t.same(await postgres.query('select one from kept'), [{ one: 1 }])
   await postgres.close()

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type ExecOptions, isProblem } from 'busbar/sdk'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { createExec } from '../../core/exec/exec.js'
 import { createLog } from '../../core/log/log.js'
@@ -197,7 +198,7 @@ test('closing ends what runs and refuses what comes after', async t => {
     }
   })
   const ended = problemOf(running)
-  while (pid === 0) await wait(5)
+  await until(() => pid !== 0, 'the program has begun')
   await own.close()
   t.ok(await isGone(pid))
   t.match(await ended, 'E_EXEC_START')

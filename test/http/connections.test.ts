@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allow } from 'busbar/sdk'
-import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { bodyMemory, judgeBody } from '../../core/http/body-watch.js'
 import { pluginOf, probe, probeManifest } from '../kernel/probe.js'
@@ -33,12 +33,6 @@ async function open(t: Test, k: TestKernel, head = ''): Promise<Client> {
   return client
 }
 
-async function until(condition: () => boolean, limitMs = 10_000): Promise<boolean> {
-  for (const end = performance.now() + limitMs; performance.now() < end; await sleep(20))
-    if (condition()) return true
-  return condition()
-}
-
 const get = 'GET /api/version HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const several = async (count: number, make: () => Promise<Client>): Promise<Client[]> =>
   await Promise.all(Array.from({ length: count }, make))
@@ -47,16 +41,16 @@ test('an address has so many connections and no more, and gets one again when it
   const k = await createTestKernel({ environment: { MAX_CONNECTIONS_PER_ADDRESS: '20' } })
   t.teardown(() => k.close())
   const clients = await several(25, async () => await open(t, k, get))
-  t.ok(await until(() => clients.every(({ said }) => said !== '')))
+  t.ok(await until(() => clients.every(({ said }) => said !== ''), 'all have an answer'))
   const refused = clients.filter(({ said }) => said.startsWith('HTTP/1.1 429 '))
   t.equal(refused.length, 5)
   t.match(refused[0]?.said, /retry-after: \d+\r\n.*E_TOO_MANY_CONNECTIONS/s)
-  t.ok(await until(() => refused.every(({ isClosed }) => isClosed)), 'and the connection ends')
+  t.ok(await until(() => refused.every(({ isClosed }) => isClosed), 'and the connection ends'))
   const kept = clients.filter(client => !refused.includes(client))
   for (const { socket } of kept) socket.destroy()
-  t.ok(await until(() => kept.every(({ isClosed }) => isClosed)))
+  t.ok(await until(() => kept.every(({ isClosed }) => isClosed), 'all kept connections end'))
   const again = await open(t, k, get)
-  t.ok(await until(() => again.said.startsWith('HTTP/1.1 200 ')))
+  t.ok(await until(() => again.said.startsWith('HTTP/1.1 200 '), 'there is room for another one again'))
 })
 
 test('an open WebSocket counts among the connections of its address', async t => {
@@ -65,7 +59,7 @@ test('an open WebSocket counts among the connections of its address', async t =>
   const session = await k.as.session()
   const sockets = [await k.socket(session), await k.socket(session), await k.socket(session)]
   const fourth = await open(t, k, get)
-  t.ok(await until(() => fourth.isClosed))
+  t.ok(await until(() => fourth.isClosed, 'the fourth ends'))
   t.match(fourth.said, /^HTTP\/1\.1 429 /)
   for (const socket of sockets) await socket.close()
 })
@@ -76,7 +70,7 @@ test('a proxy of TRUST_PROXY has no cap of its own, and the cap for all holds fo
   })
   t.teardown(() => k.close())
   const clients = await several(40, async () => await open(t, k, 'GET /api/version HTTP/1.1\r\n'))
-  t.ok(await until(() => clients.filter(({ said }) => said !== '').length === 10))
+  t.ok(await until(() => clients.filter(({ said }) => said !== '').length === 10, 'ten have an answer'))
   t.match(
     clients.filter(({ said }) => said !== '').map(({ said }) => said),
     Array<RegExp>(10).fill(/^HTTP\/1\.1 503 .*E_TOO_MANY_CONNECTIONS/s)
@@ -87,11 +81,11 @@ test('at the cap for all, connections that wait for nothing make room', async t 
   const k = await createTestKernel({ environment: { MAX_CONNECTIONS: '10' } })
   t.teardown(() => k.close())
   const idle = await several(10, async () => await open(t, k, get))
-  t.ok(await until(() => idle.every(({ said }) => said !== '')))
+  t.ok(await until(() => idle.every(({ said }) => said !== ''), 'all have an answer'))
   await open(t, k, get)
-  t.ok(await until(() => idle.every(({ isClosed }) => isClosed)))
+  t.ok(await until(() => idle.every(({ isClosed }) => isClosed), 'all that are idle end'))
   const next = await open(t, k, get)
-  t.ok(await until(() => next.said.startsWith('HTTP/1.1 200 ')))
+  t.ok(await until(() => next.said.startsWith('HTTP/1.1 200 '), 'the next one is answered'))
 })
 
 test('a client that reads nothing of its answer keeps its connection for a while only', async t => {
@@ -124,7 +118,13 @@ test('a client that reads nothing of its answer keeps its connection for a while
   stalled.socket.pause()
   stalled.socket.write('GET /api/large HTTP/1.1\r\nHost: a\r\n\r\n')
   const underWay = (): number => k.kernel.reconciler.entries.get('answers')?.run?.instance?.inFlight ?? -1
-  t.ok(await until(() => reader.isClosed && underWay() === 1), `${underWay()} are under way`)
+  t.ok(
+    await until(
+      () => reader.isClosed && underWay() === 1,
+      'who reads has ended, and one request is under way'
+    ),
+    `${underWay()} are under way`
+  )
   t.ok(reader.said.length > 32 * 2 ** 20, 'who reads gets all of it')
   t.notOk(waiting.isClosed, 'who waits for an answer may wait')
 })
@@ -198,9 +198,12 @@ test('bodies that do not come are answered 408 and their connections end; an upl
     steady.socket.write(Buffer.alloc(2_000))
     await sleep(1_000)
   }
-  t.ok(await until(() => steady.said.includes('{"bytes":30000}')), steady.said)
   t.ok(
-    await until(() => stalled.every(({ isClosed }) => isClosed), 5_000),
+    await until(() => steady.said.includes('{"bytes":30000}'), 'who sends steadily is answered'),
+    steady.said
+  )
+  t.ok(
+    await until(() => stalled.every(({ isClosed }) => isClosed), 'all that stall have ended', 5_000),
     `${stalled.filter(({ isClosed }) => !isClosed).length} are still open`
   )
   const answers = stalled.map(({ said }) => /^HTTP\/1\.1 (\d+)/.exec(said)?.[1])
@@ -241,7 +244,8 @@ test(
       await until(
         () =>
           clients.filter(({ said }) => said.startsWith('HTTP/1.1 503 ')).length >=
-          300 - bodyMemory.perAddress / 1_000_000 - 1
+          300 - bodyMemory.perAddress / 1_000_000 - 1,
+        'all but those that have room are refused'
       ),
       `${clients.filter(({ said }) => said !== '').length} refused`
     )
@@ -249,7 +253,7 @@ test(
     t.ok(admitted.length <= 34, `${admitted.length} are being read`)
     t.match(clients.find(({ said }) => said !== '')?.said, /retry-after: \d+.*E_BODIES_BUSY/s)
     t.ok(
-      await until(() => buffers() - before < 64 * 2 ** 20),
+      await until(() => buffers() - before < 64 * 2 ** 20, 'less than 64 MiB of buffers are held'),
       `${Math.round((buffers() - before) / 2 ** 20)} MiB of buffers`
     )
     for (const { socket } of clients) socket.destroy()
@@ -278,7 +282,7 @@ test('bodies that were refused and whose clients have left hold no room', { time
   const count = Math.ceil(bodyMemory.perAddress / 2 ** 20) + 8
   for (let sent = 0; sent < count; sent++) {
     const client = await open(t, k, head)
-    t.ok(await until(() => client.isClosed))
+    t.ok(await until(() => client.isClosed, 'the connection ends'))
     t.match(client.said, /^HTTP\/1\.1 413 /)
   }
   t.equal((await session.post('/api/projects', { name: 'Room', slug: 'room' })).status, 201)

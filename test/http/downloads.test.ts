@@ -2,9 +2,8 @@ import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allow, definePlugin, download, type Reply, type SseFrame, sse } from 'busbar/sdk'
-import { createTestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { until } from '../jobs/job-kit.js'
 
 const made: Readable[] = []
 const source = (text = 'hello'): Readable => {
@@ -69,9 +68,17 @@ test('downloads', async t => {
       socket.write(`GET ${url} HTTP/1.1\r\nHost: a\r\n\r\n`)
     }
     ask(`/api/downloads/${path}`)
-    await until(() => isOver || text.includes('\r\n\r\nhello'), 3_000)
+    await until(
+      () => isOver || text.includes('\r\n\r\nhello'),
+      'the body, or the end of the connection',
+      3_000
+    )
     if (!isOver) ask('/api/version')
-    await until(() => isOver || text.includes('"version"'), 2_000)
+    await until(
+      () => isOver || text.includes('"version"'),
+      'the second answer, or the end of the connection',
+      2_000
+    )
     socket.destroy()
     return text
   }
@@ -91,7 +98,7 @@ test('downloads', async t => {
         sleep(4_000, { status: 'none' })
       ])
       t.equal(answer.status, 500, path)
-      t.ok(await until(() => made.at(-1)?.destroyed === true, 1_000), `${path}: its source is destroyed`)
+      t.ok(await until(() => made.at(-1)?.destroyed === true, `${path}: its source is destroyed`, 1_000))
     }
   })
 
@@ -99,15 +106,15 @@ test('downloads', async t => {
     for (const path of ['late', 'late-stream']) {
       const before = made.length
       t.equal((await anyone.get(`/api/downloads/${path}`)).status, 503, path)
-      t.ok(await until(() => made.length > before, 5_000))
-      t.ok(await until(() => made.at(-1)?.destroyed === true, 1_000), `${path}: its source is destroyed`)
+      t.ok(await until(() => made.length > before, 'its source is made', 5_000))
+      t.ok(await until(() => made.at(-1)?.destroyed === true, `${path}: its source is destroyed`, 1_000))
     }
   })
 
   await t.test('that come when the client has gone are given up', async t => {
     const before = made.length
     await fetch(`${k.url}/api/downloads/late`, { signal: AbortSignal.timeout(300) }).catch(() => {})
-    t.ok(await until(() => made.length > before, 5_000))
-    t.ok(await until(() => made.at(-1)?.destroyed === true, 1_000), 'its source is destroyed')
+    t.ok(await until(() => made.length > before, 'its source is made', 5_000))
+    t.ok(await until(() => made.at(-1)?.destroyed === true, 'its source is destroyed', 1_000))
   })
 })

@@ -12,9 +12,8 @@ import {
   reply,
   Type
 } from 'busbar/sdk'
-import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { until } from '../jobs/job-kit.js'
 
 const open = allow.public('a test')
 const answer = object({
@@ -210,7 +209,7 @@ for (const [what, value] of Object.entries(wrong)) {
     hub.send(JSON.stringify({ action: 'subscribe', channel: 'faulty' }))
     // A job, an event, a socket and a source.
     t.ok(
-      await until(() => faultsOf().length >= 4),
+      await until(() => faultsOf().length >= 4, 'four faults are logged'),
       faultsOf()
         .map(({ msg }) => msg)
         .join('\n')

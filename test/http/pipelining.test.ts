@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allow, definePlugin, download } from 'busbar/sdk'
-import { createTestKernel, TestClient } from 'busbar/sdk/testing'
+import { createTestKernel, TestClient, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { currentPlugin, kernelOwner } from '../../core/frames/frames.js'
 
@@ -41,9 +41,6 @@ test('a connection has one request under way, however many it sends ahead, and t
     await k.close()
   })
   const underWay = (): number => k.kernel.reconciler.entries.get('slow')?.run?.instance?.inFlight ?? -1
-  const until = async (wanted: number): Promise<void> => {
-    for (let tries = 0; tries < 300 && underWay() !== wanted; tries++) await sleep(10)
-  }
   const anonymous = new TestClient(k.url)
   for (const last of [
     '',
@@ -51,13 +48,13 @@ test('a connection has one request under way, however many it sends ahead, and t
   ]) {
     const client = connect(k.kernel.address.port, '127.0.0.1').on('error', () => {})
     client.write(one.repeat(15))
-    await until(1)
+    await until(() => underWay() === 1, 'one request is under way')
     // Whatever came before it has been read by now.
     await anonymous.get('/api/version')
     t.equal(underWay(), 1)
     if (last === '') client.destroy()
     else client.write(last)
-    await until(0)
+    await until(() => underWay() === 0, 'no request is under way')
     await anonymous.get('/api/version')
     t.equal(underWay(), 0, 'its signal has aborted, and none of the others has begun')
     client.destroy()
@@ -137,7 +134,7 @@ test('a request whose client leaves while it is admitted is not under way', asyn
   })
   const client = connect(k.kernel.address.port, '127.0.0.1').on('error', () => {})
   client.write(one)
-  for (let tries = 0; tries < 300 && admitted < 1; tries++) await sleep(10)
+  await until(() => admitted === 1, 'a request is at the guard')
   client.destroy()
   await gone
   release()

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { createTestKernel, type TestClient, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, type TestClient, type TestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 
 let k: TestKernel
@@ -251,8 +251,7 @@ test('what is hardly HTTP is answered with a 4xx or a closed connection, and nev
       t.equal((await admin.get('/api/projects')).status, 200)
     }
     for (const socket of slow) socket.destroy()
-    for (let n = 0; n < 500 && (instance?.inFlight ?? 0) > 0; n++)
-      await new Promise(resolve => setTimeout(resolve, 20))
+    await until(() => instance?.inFlight === 0, 'no request is under way')
     t.equal(instance?.inFlight, 0, 'and nothing of them is left')
   })
 })

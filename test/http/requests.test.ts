@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
-import { createTestKernel, type TestKernel, testClock } from 'busbar/sdk/testing'
+import { createTestKernel, type TestKernel, testClock, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { probe, probeManifest } from '../kernel/probe.js'
 
@@ -355,8 +355,7 @@ test('an event stream stops its source when the client goes away', async t => {
   t.match(chunk.toString(), /event: tick\ndata: {"n":\d+}\n\n/)
   response.destroy()
   const instance = k.kernel.reconciler.entries.get('probe')?.run?.instance
-  for (let n = 0; n < 100 && instance?.inFlight !== 0; n++)
-    await new Promise(resolve => setTimeout(resolve, 10))
+  await until(() => instance?.inFlight === 0, 'no request is under way')
   t.equal(instance?.inFlight, 0)
 })
 

@@ -4,10 +4,9 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { allow, definePlugin, download, type Reply, type SseFrame, sse } from 'busbar/sdk'
-import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { currentPlugin } from '../../core/frames/frames.js'
-import { until } from '../jobs/job-kit.js'
 
 const open = allow.public('a test')
 const frame: SseFrame = { data: 'x' }
@@ -171,7 +170,7 @@ for (const path of ['/api/streams/endless', '/api/streams/download']) {
       )
     }
     call.destroy()
-    t.ok(await until(() => returned === before + 1, 2_000), 'the source was told to end')
+    t.ok(await until(() => returned === before + 1, 'the source was told to end', 2_000))
     const soFar = produced
     await turn()
     t.equal(produced, soFar, 'nothing is asked of it any more')
@@ -183,13 +182,16 @@ for (const path of ['/api/streams/endless', '/api/streams/download']) {
     response.pause()
     let last = -1
     t.ok(
-      await until(async () => {
-        const isStill = produced === last
-        last = produced
-        await sleep(100)
-        return isStill
-      }, 7_000),
-      'it stands still'
+      await until(
+        async () => {
+          const isStill = produced === last
+          last = produced
+          await sleep(100)
+          return isStill
+        },
+        'it stands still',
+        7_000
+      )
     )
     call.destroy()
   })
@@ -276,5 +278,5 @@ test('others are served while a socket handler only sends, and it ends with its 
     )
   }
   await socket.close()
-  t.ok(await until(() => returned === before + 1, 2_000), 'its next send was refused')
+  t.ok(await until(() => returned === before + 1, 'its next send was refused', 2_000))
 })

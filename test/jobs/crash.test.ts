@@ -3,14 +3,16 @@ import { once } from 'node:events'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { openPostgres } from '../../core/database/postgres.js'
 import { JobRunner } from '../../core/jobs/job-runner.js'
 import { runSingleton } from '../../core/jobs/singleton.js'
 import { startEmbedded } from '../../embedded-postgres/index.js'
 import { freshPostgres, log } from '../database/database-kit.js'
-import { job, startJobs, until } from './job-kit.js'
+import { job, startJobs } from './job-kit.js'
 
 function startChild(t: Test, url: string): { child: ChildProcess; said: Set<string> } {
   const child = spawn(
@@ -47,12 +49,12 @@ test('a job whose process is killed runs again as soon as another process starts
   ])
   await jobs.for('shop').enqueue('sell', {}, { queue: 'till' })
   const { child, said } = startChild(t, postgres.url)
-  t.ok(await until(() => said.has('job'), 20_000))
+  t.ok(await until(() => said.has('job'), 'the other process runs the job', 20_000))
   child.kill('SIGKILL')
   await once(child, 'exit')
   const startedAt = performance.now()
   await jobs.start()
-  t.ok(await until(() => attempts.length === 1))
+  t.ok(await until(() => attempts.length === 1, 'it has run again'))
   t.comment(`${Math.round(performance.now() - startedAt)} ms after the start`)
   t.same(attempts, [2])
 })
@@ -63,7 +65,7 @@ test('the jobs of a process that lives are left to it', async t => {
   await waiting.add('shop', [job('sell', async () => {})])
   await waiting.for('shop').enqueue('sell', {})
   const { said } = startChild(t, postgres.url)
-  t.ok(await until(() => said.has('job'), 20_000))
+  t.ok(await until(() => said.has('job'), 'the other process runs the job', 20_000))
   const jobs = await startJobs(t, postgres)
   await jobs.add('shop', [
     job('sell', async () => {
@@ -76,7 +78,7 @@ test('the jobs of a process that lives are left to it', async t => {
 test('a singleton runs in one process and moves within seconds when that one is killed', async t => {
   const postgres = await freshPostgres(t)
   const { child, said } = startChild(t, postgres.url)
-  t.ok(await until(() => said.has('singleton'), 20_000))
+  t.ok(await until(() => said.has('singleton'), 'the other process runs the singleton', 20_000))
   let runs = 0
   const stop = new AbortController()
   const ended = runSingleton({
@@ -89,11 +91,11 @@ test('a singleton runs in one process and moves within seconds when that one is 
       await once(signal, 'abort')
     }
   })
-  await until(() => runs > 0, 500)
+  await sleep(500)
   t.equal(runs, 0, 'the other process has it')
   child.kill('SIGKILL')
   const killedAt = performance.now()
-  t.ok(await until(() => runs === 1, 5000))
+  t.ok(await until(() => runs === 1, 'it runs here', 5000))
   t.comment(`taken over after ${Math.round(performance.now() - killedAt)} ms`)
   stop.abort()
   await ended
@@ -119,9 +121,9 @@ test('jobs survive a restart of the server, and stop without one', async t => {
     })
   ])
   await jobs.for('shop').enqueue('sell', { n: 1 })
-  await until(() => isBusy)
+  await until(() => isBusy, 'the job runs')
   await server.stop()
-  await until(() => seen.length === 1)
+  await until(() => seen.length === 1, 'one has run')
   server = await startEmbedded({ directory, log, fsync: false })
   t.ok(
     await until(
@@ -130,12 +132,12 @@ test('jobs survive a restart of the server, and stop without one', async t => {
           ([lane]) => lane?.active === 0,
           () => false
         ),
+      'the answer was recorded after the restart',
       20_000
-    ),
-    'the answer was recorded after the restart'
+    )
   )
   await jobs.for('shop').enqueue('sell', { n: 2 })
-  t.ok(await until(() => seen.length >= 2, 10_000))
+  t.ok(await until(() => seen.length >= 2, 'the second job has run', 10_000))
   t.same(seen, [{ n: 1 }, { n: 2 }])
   await server.stop()
   const startedAt = performance.now()

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { event } from 'busbar/sdk'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { EventHub } from '../../core/events/events.js'
 import { freshPostgres } from '../database/database-kit.js'
-import { startJobs, until } from './job-kit.js'
+import { startJobs } from './job-kit.js'
 
 const sold = event<{ n: number }>('shop.sold')
 
@@ -32,7 +33,7 @@ test('an event reaches every plugin that listens, once each, when the writer has
   await postgres.transaction(async tx => {
     await events.for('shop').emit(sold, { n: 1 }, tx)
   })
-  await until(() => seen.length === 2)
+  await until(() => seen.length === 2, 'two have run')
   await sleep(50)
   t.same(seen.sort(), [
     ['bank', { n: 1 }],
@@ -83,13 +84,13 @@ test('what happens while a plugin reloads is delivered afterwards; after it was 
   await jobs.remove('bank')
   await sell(1)
   await start()
-  t.ok(await until(() => seen.length === 1))
+  t.ok(await until(() => seen.length === 1, 'one has run'))
   await jobs.remove('bank')
   events.unsubscribe('bank')
   await sell(2)
   await start()
   await sell(3)
-  await until(() => seen.length === 2)
+  await until(() => seen.length === 2, 'two have run')
   t.same(seen, [{ n: 1 }, { n: 3 }])
 })
 
@@ -119,6 +120,6 @@ test('a handler that fails is tried again; the plugin may have two handlers for 
   await postgres.transaction(async tx => {
     await events.for('shop').emit(sold, { n: 1 }, tx)
   })
-  t.ok(await until(() => seen.length === 4))
+  t.ok(await until(() => seen.length === 4, 'four have run'))
   t.same(seen, ['first', 'second', 'first', 'second'])
 })

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { JobContext } from 'busbar/sdk'
 import type { Test } from 'tap'
 import type { Postgres } from '../../core/database/postgres.js'
@@ -24,10 +23,3 @@ export const job = (
   run: (payload: unknown, context: JobContext) => Promise<void>,
   settings: Partial<RecordedJob> = {}
 ): RecordedJob => ({ name, lane: 'short', attempts: 3, timeoutMs: 10_000, run, ...settings })
-
-export async function until(condition: () => boolean | Promise<boolean>, limitMs = 10_000): Promise<boolean> {
-  for (const end = Date.now() + limitMs; Date.now() < end; await sleep(5)) {
-    if (await condition()) return true
-  }
-  return false
-}

@@ -1,10 +1,11 @@
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from 'busbar/sdk/testing'
 import pg from 'pg'
 import { test } from 'tap'
 import { JobRunner } from '../../core/jobs/job-runner.js'
 import { another, freshPostgres, log } from '../database/database-kit.js'
-import { job, startJobs, until } from './job-kit.js'
+import { job, startJobs } from './job-kit.js'
 
 const forever = async (signal: AbortSignal): Promise<void> => {
   await sleep(60_000, undefined, { signal })
@@ -20,18 +21,23 @@ test('a job runs once, soon, with its payload, and leaves nothing', async t => {
     })
   ])
   await jobs.for('shop').enqueue('sell', { first: true })
-  await until(() => seen.length === 1)
+  await until(() => seen.length === 1, 'one has run')
   const startedAt = performance.now()
   for (let n = 1; n <= 10; n++) {
     await jobs.for('shop').enqueue('sell', { n })
-    await until(() => seen.length === n + 1)
+    await until(() => seen.length === n + 1, `job ${n} has run`)
   }
   t.ok(performance.now() - startedAt < 8000, 'none waits for the next poll, which is two seconds away')
   t.same(seen.slice(0, 2), [
     { payload: { first: true }, attempt: 1, isId: true },
     { payload: { n: 1 }, attempt: 1, isId: true }
   ])
-  t.ok(await until(async () => (await postgres.query('select from graphile_worker.jobs')).length === 0))
+  t.ok(
+    await until(
+      async () => (await postgres.query('select from graphile_worker.jobs')).length === 0,
+      'no job is left'
+    )
+  )
   await t.rejects(jobs.for('shop').enqueue('steal', {}), {
     message: 'the plugin "shop" declares no job "steal"'
   })
@@ -57,7 +63,7 @@ test('a job enqueued in a transaction exists exactly when it commits', async t =
     await sleep(50)
     t.same(seen, [])
   })
-  await until(() => seen.length === 1)
+  await until(() => seen.length === 1, 'one has run')
   await sleep(50)
   t.same(seen, [{ committed: true }])
 })
@@ -81,7 +87,7 @@ test('of jobs with one key at most one waits; a list is a payload like any other
   await jobs.for('shop').enqueue('count', [4], { key: 'b' })
   await jobs.for('shop').enqueue('other', [5], { key: 'a' })
   await jobs.start()
-  await until(() => seen.length === 3)
+  await until(() => seen.length === 3, 'three have run')
   await sleep(50)
   t.same(seen.sort(), [[3], [4], [5]])
 })
@@ -101,7 +107,7 @@ test('jobs of one queue run one after another, without pauses; a job runs at its
   ])
   const startedAt = Date.now()
   for (let n = 0; n < 20; n++) await jobs.for('shop').enqueue('sell', { n }, { queue: 'till' })
-  await until(() => order.length === 20)
+  await until(() => order.length === 20, 'twenty have run')
   t.same(
     order,
     Array.from({ length: 20 }, (_, n) => ({ n }))
@@ -110,7 +116,7 @@ test('jobs of one queue run one after another, without pauses; a job runs at its
   await jobs.for('shop').enqueue('sell', { n: 'later' }, { runAt: new Date(Date.now() + 300) })
   await sleep(200)
   t.equal(order.length, 20)
-  t.ok(await until(() => order.length === 21))
+  t.ok(await until(() => order.length === 21, 'the later one has run'))
 })
 
 test('queues and keys of two plugins stay apart, also when they are called the same', async t => {
@@ -137,9 +143,9 @@ test('queues and keys of two plugins stay apart, also when they are called the s
   for (const plugin of ['shop', 'bank'])
     await jobs.for(plugin).enqueue('pay', {}, { queue: 'till', key: 'today' })
   await jobs.start()
-  await until(() => seen.includes('bank') && seen.includes('shop begins'))
+  await until(() => seen.includes('bank') && seen.includes('shop begins'), 'a job of each plugin has begun')
   bank.emit('paid')
-  await until(() => seen.includes('shop ends'))
+  await until(() => seen.includes('shop ends'), 'the other job has ended')
   t.same(seen.toSorted(), ['bank', 'shop begins', 'shop ends'])
 })
 
@@ -172,7 +178,7 @@ test('no fetch passes over a queue that another one is looking at: those of a pr
     job('ship', async () => {}, { lane: 'long' })
   ])
   for (let n = 0; n < 20; n++) await jobs.for('shop').enqueue('sell', { n }, { queue: `till ${n}` })
-  t.ok(await until(() => seen.length === 20))
+  t.ok(await until(() => seen.length === 20, 'twenty have run'))
   t.ok(fetches > 20)
   t.equal(most, 1)
 })
@@ -198,7 +204,8 @@ test('long jobs do not stop short ones', async t => {
   t.ok(
     await until(
       async () =>
-        short === 5 && (await jobs.status())[0]?.active === 0 && (await jobs.status())[1]?.active === 1
+        short === 5 && (await jobs.status())[0]?.active === 0 && (await jobs.status())[1]?.active === 1,
+      'all short jobs have run, and one long one is under way'
     )
   )
   t.same(await jobs.status(), [
@@ -222,12 +229,12 @@ test('a job that fails is tried again later and at last kept with its error', as
     )
   ])
   await jobs.for('shop').enqueue('sell', {})
-  await until(async () => (await jobs.status())[0]?.retry === 1)
+  await until(async () => (await jobs.status())[0]?.retry === 1, 'one waits to be tried again')
   t.match((await postgres.query('select last_error, run_at > now() as later from graphile_worker.jobs'))[0], {
     last_error: 'attempt 1 broke',
     later: true
   })
-  t.ok(await until(async () => (await jobs.status())[0]?.failed === 1))
+  t.ok(await until(async () => (await jobs.status())[0]?.failed === 1, 'one has failed'))
   t.same(attempts, [1, 2])
   t.match((await postgres.query('select last_error, attempts from graphile_worker.jobs'))[0], {
     last_error: 'attempt 2 broke',
@@ -252,7 +259,7 @@ test('a job that takes too long is aborted and has failed, even when it then ret
     )
   ])
   await jobs.for('shop').enqueue('sell', {})
-  t.ok(await until(async () => (await jobs.status())[0]?.failed === 1))
+  t.ok(await until(async () => (await jobs.status())[0]?.failed === 1, 'one has failed'))
   t.same(reasons, ['the job shop:sell did not end within 0.05 seconds'])
 })
 
@@ -274,11 +281,11 @@ test('jobs of a plugin that is off wait, those of others run, and waiting jobs s
   await jobs.remove('shop')
   await jobs.for('shop').enqueue('sell', {})
   await jobs.for('bank').enqueue('pay', {})
-  await until(() => seen.length === 1)
+  await until(() => seen.length === 1, 'one has run')
   await sleep(100)
   t.same(seen, ['bank'])
   await jobs.add('shop', shop)
-  t.ok(await until(() => seen.length === 2))
+  t.ok(await until(() => seen.length === 2, 'two have run'))
 })
 
 test('turning a plugin off lets its jobs drain, then aborts them, and does not touch those of others; what was cut off runs again', async t => {
@@ -317,22 +324,21 @@ test('turning a plugin off lets its jobs drain, then aborts them, and does not t
   ])
   for (const name of ['quick', 'slow', 'once']) await jobs.for('shop').enqueue(name, {})
   await jobs.for('bank').enqueue('pay', {})
-  await until(async () => (await jobs.status())[0]?.active === 4)
+  await until(async () => (await jobs.status())[0]?.active === 4, 'four run')
   const removed = jobs.remove('shop', { drainMs: 200 })
   turnedOff.emit('now')
   await removed
   t.same([...log].sort(), ['once', 'quick done', 'slow 1'])
   turnedOff.emit('after')
-  t.ok(await until(() => log.includes('paid')))
+  t.ok(await until(() => log.includes('paid'), 'the job of the other plugin has run'))
   t.ok(
     await until(async () => {
       const [lane] = await jobs.status()
       return lane?.retry === 1 && lane.failed === 1 && lane.active === 0
-    }),
-    'one waits to run again; the one without retries has failed'
+    }, 'one waits to run again; the one without retries has failed')
   )
   await jobs.add('shop', shop)
-  t.ok(await until(() => log.includes('slow 2'), 2000), 'soon, not after the pause of a failure')
+  t.ok(await until(() => log.includes('slow 2'), 'soon, not after the pause of a failure', 2000))
 })
 
 test('a hundred toggles under load lose no job, fail none, and cost a few milliseconds', async t => {
@@ -389,12 +395,16 @@ test('a hundred toggles under load lose no job, fail none, and cost a few millis
   isToggling = false
   await load
   t.ok(
-    await until(() => done.size === enqueued && others.length === enqueued, 30_000),
+    await until(
+      () => done.size === enqueued && others.length === enqueued,
+      'all jobs of both plugins have run',
+      30_000
+    ),
     `${done.size} and ${others.length} of ${enqueued} ran`
   )
   t.ok(interrupted.count > 0, 'some were cut off')
   t.equal(others.length, new Set(others).size, 'no job of another plugin ran twice')
-  await until(async () => (await jobs.status()).every(({ active }) => active === 0))
+  await until(async () => (await jobs.status()).every(({ active }) => active === 0), 'no job runs any more')
   t.same(await jobs.status(), [
     { lane: 'short', pending: 0, active: 0, retry: 0, failed: 0 },
     { lane: 'long', pending: 0, active: 0, retry: 0, failed: 0 }
@@ -417,13 +427,13 @@ test('a newer version of a plugin takes over: its jobs run in the new code, thos
   ]
   await jobs.add('shop', version(1))
   await jobs.for('shop').enqueue('sell', {})
-  await until(() => log.length === 1)
+  await until(() => log.length === 1, 'one has run')
   await jobs.add('shop', version(2))
   await jobs.for('shop').enqueue('sell', {})
-  await until(() => log.length === 2)
+  await until(() => log.length === 2, 'two have run')
   t.same(log, ['begin 1', 'begin 2'])
   await jobs.retire('shop')
-  t.ok(await until(() => log.length === 3))
+  t.ok(await until(() => log.length === 3, 'three have run'))
   t.equal(log[2], 'begin 2', 'the one that was cut off runs again, in the new code')
 })
 
@@ -440,10 +450,10 @@ test('stopping ends the runs, gives the jobs back, and holds no connection', asy
     })
   ])
   await jobs.for('shop').enqueue('sell', {})
-  await until(() => runs === 1)
+  await until(() => runs === 1, 'it runs')
   await jobs.stop()
   t.ok(
-    await until(() => other.pool.totalCount === other.pool.idleCount),
+    await until(() => other.pool.totalCount === other.pool.idleCount, 'no connection is held'),
     `${other.pool.totalCount - other.pool.idleCount} connections are held`
   )
   const later = await startJobs(t, postgres)
@@ -453,7 +463,7 @@ test('stopping ends the runs, gives the jobs back, and holds no connection', asy
       again++
     })
   ])
-  t.ok(await until(() => again === 1), 'another process runs it at once')
+  t.ok(await until(() => again === 1, 'another process runs it at once'))
 })
 
 test('jobs go on after all connections were lost', async t => {
@@ -488,10 +498,13 @@ test('jobs go on after all connections were lost', async t => {
     await sleep(100)
   }
   t.ok(enqueued > 0)
-  t.ok(await until(() => seen.size >= enqueued, 20_000), `${seen.size} of ${enqueued} ran`)
-  t.ok(await until(async () => (await jobs.status())[0]?.active === 0, 20_000), 'no job stays locked')
+  t.ok(
+    await until(() => seen.size >= enqueued, 'all jobs have run', 20_000),
+    `${seen.size} of ${enqueued} ran`
+  )
+  t.ok(await until(async () => (await jobs.status())[0]?.active === 0, 'no job stays locked', 20_000))
   await jobs.for('shop').enqueue('sell', { n: 'last' })
-  t.ok(await until(() => seen.has('last')))
+  t.ok(await until(() => seen.has('last'), 'the last job has run'))
 })
 
 test('a notification of any text, and work that is none, leave the process alone', async t => {
@@ -507,5 +520,5 @@ test('a notification of any text, and work that is none, leave the process alone
     await postgres.query("select pg_notify('jobs:insert', $1)", [payload])
   await jobs.submit([])
   await jobs.for('shop').enqueue('sell', { n: 1 })
-  t.ok(await until(() => seen.length === 1))
+  t.ok(await until(() => seen.length === 1, 'one has run'))
 })

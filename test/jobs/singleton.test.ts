@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { runSingleton, Singletons } from '../../core/jobs/singleton.js'
 import { another, freshPostgres, log } from '../database/database-kit.js'
-import { until } from './job-kit.js'
 
 const untilAborted = async (signal: AbortSignal): Promise<void> => {
   await once(signal, 'abort')
@@ -32,7 +32,7 @@ test('of several processes, and of several starts in one, exactly one does the w
     return { stop, ended }
   })
   for (let count = 1; count <= 4; count++) {
-    t.ok(await until(() => begun.length === count), `${count} have begun`)
+    t.ok(await until(() => begun.length === count, `${count} have begun`))
     starts[begun[count - 1] ?? 0]?.stop.abort()
     await starts[begun[count - 1] ?? 0]?.ended
   }
@@ -53,10 +53,10 @@ test('work that throws begins again after a pause', async t => {
       await untilAborted(signal)
     }
   })
-  await until(() => runs === 1)
+  await until(() => runs === 1, 'it runs')
   await sleep(300)
   t.equal(runs, 1, 'not at once')
-  t.ok(await until(() => runs === 2))
+  t.ok(await until(() => runs === 2, 'it runs again'))
   await singletons.close()
 })
 
@@ -78,11 +78,11 @@ test('work that loses its lock is told to stop and begins again only when it has
       running--
     }
   })
-  await until(() => runs === 1)
+  await until(() => runs === 1, 'it runs')
   await (await another(t, postgres)).query(
     "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'busbar session' and datname = current_database()"
   )
-  t.ok(await until(() => runs === 2))
+  t.ok(await until(() => runs === 2, 'it runs again'))
   stop.abort()
   await ended
 })

@@ -5,13 +5,13 @@
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   createTestKernel,
   type HappyCall,
   type HappyFixture,
   type TestAnswer,
-  type TestKernel
+  type TestKernel,
+  until
 } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import type { RouteRecord } from '../../core/declarations/records.js'
@@ -190,23 +190,29 @@ test('no secret is found in clear in anything that the platform writes', async t
 
   await t.test('what was planted is used: a deploy gets it all', async t => {
     const path = `/api/projects/${fixture.ids.projectId ?? ''}/applications/${fixture.ids.deployedId ?? ''}`
-    for (let n = 0; n < 600; n++) {
-      k.kernel.edge.options.guard.limiter.reset()
-      const [newest] = (await fixture.admin.get(`${path}/deployments`)).body as any[]
-      if (newest.finished_at !== null) break
-      await sleep(100)
-    }
+    await until(
+      async () => {
+        k.kernel.edge.options.guard.limiter.reset()
+        const [newest] = (await fixture.admin.get(`${path}/deployments`)).body as any[]
+        return newest.finished_at !== null
+      },
+      'the deployment of before has ended',
+      90_000
+    )
     const { status, body } = await fixture.admin.post(`${path}/deploy`)
     t.ok(
       status === 202 || status === 404 || status === 409,
       `${status} ${JSON.stringify(body).slice(0, 100)}`
     )
-    for (let n = 0; n < 900 && status === 202; n++) {
-      k.kernel.edge.options.guard.limiter.reset()
-      if ((await fixture.admin.get(`${path}/deployments/${body.id as string}`)).body.finished_at !== null)
-        break
-      await sleep(100)
-    }
+    if (status !== 202) return
+    await until(
+      async () => {
+        k.kernel.edge.options.guard.limiter.reset()
+        return (await fixture.admin.get(`${path}/deployments/${body.id as string}`)).body.finished_at !== null
+      },
+      'the deployment has ended',
+      120_000
+    )
   })
 
   await t.test('it is in no answer that is not made to show it', async t => {

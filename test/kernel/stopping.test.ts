@@ -3,9 +3,8 @@ import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allow, definePlugin, kernel, type SseFrame, sse } from 'busbar/sdk'
-import { createTestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { until } from '../jobs/job-kit.js'
 
 const forever = async (): Promise<never> => await new Promise<never>(() => {})
 const open = allow.public('a test')
@@ -87,7 +86,7 @@ test('a plugin that ends nothing keeps nobody else from working, and the platfor
   })
   const admin = await k.as.session()
   t.equal((await k.as.anonymous().post('/api/stubborn/hold')).status, 200)
-  t.ok(await until(() => held > 0 && jobs > 0))
+  t.ok(await until(() => held > 0 && jobs > 0, 'a transaction and a job are held'))
   const stream = get(`${k.url}/api/stubborn/stream`, { agent: false })
   stream.on('error', () => {})
   const [response] = await once(stream, 'response')
@@ -176,7 +175,12 @@ test('a platform that stops tells a client so, and not that its plugins are off'
   // Its answer is given, and its connection has nothing more to do, while the platform stops.
   const waiting = connect(k.kernel.address.port, '127.0.0.1')
   waiting.write('GET /api/slow/wait HTTP/1.1\r\nHost: a\r\n\r\nGET /api/slow HTTP/1.1\r\nHost: a\r\n\r\n')
-  t.ok(await until(() => k.kernel.reconciler.entries.get('slow')?.run?.instance?.inFlight === 1))
+  t.ok(
+    await until(
+      () => k.kernel.reconciler.entries.get('slow')?.run?.instance?.inFlight === 1,
+      'a request is under way'
+    )
+  )
   const stopped = k.stop()
   const answers: Array<number | string> = []
   for (const end = performance.now() + 500; performance.now() < end; ) answers.push(await ask())

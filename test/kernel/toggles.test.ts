@@ -137,7 +137,7 @@ test('one bad optional plugin stops nobody, and says why it does not run', async
 })
 
 test('an event reaches who listens, after the commit', async t => {
-  for (let n = 0; n < 100 && !heard.includes('guest'); n++) await sleep(20)
+  await until(() => heard.includes('guest'), 'the event')
   t.ok(heard.includes('guest'))
 })
 

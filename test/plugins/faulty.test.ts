@@ -2,8 +2,9 @@ import { execFile } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { type Installation, installation, routeText, within } from './third-party-kit.js'
+import { type Installation, installation, routeText } from './third-party-kit.js'
 
 /** Turns a plugin on, which must be refused with words that say why; then off, and the others can be changed as before. */
 async function refused(
@@ -176,11 +177,11 @@ test('a plugin that stops badly', async t => {
     const leaked: string[] = []
     Object.assign(globalThis, { leaked })
     await change('leaking', 'enable')
-    t.ok(await within(5_000, () => leaked.includes('done')))
+    t.ok(await until(() => leaked.includes('done'), 'it has leaked'))
     t.match(await change('leaking', 'disable'), { status: 200 })
     t.match(await change('leaking', 'purge'), { status: 200 })
     leaked.length = 0
-    t.ok(await within(5_000, () => leaked.length >= 8))
+    t.ok(await until(() => leaked.length >= 8, 'all that leaked has been tried'))
     t.same([...new Set(leaked)], ['E_PLUGIN_OFF'])
     t.match((await change('leaking', 'purge', { dry_run: true })).body.purge, {
       tables: [],
@@ -206,9 +207,9 @@ test('a plugin that stops badly', async t => {
         )
       ).length
     t.ok(
-      await within(
-        10_000,
-        async () => (await admin.get(`/api/projects/${project.body.id as string}`)).status === 404
+      await until(
+        async () => (await admin.get(`/api/projects/${project.body.id as string}`)).status === 404,
+        'the project is gone'
       )
     )
     t.equal(await jobs(), 0)

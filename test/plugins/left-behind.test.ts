@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { installation, routeText, within } from './third-party-kit.js'
+import { installation, routeText } from './third-party-kit.js'
 
 const shared = globalThis as { ticks?: number; signals?: number }
 
@@ -16,7 +17,7 @@ test('what a third-party plugin repeats and listens to ends with its run', async
     }`
   )
   t.match(await change('leaving', 'enable'), { status: 200 })
-  t.ok(await within(5_000, () => (shared.ticks ?? 0) > 1))
+  t.ok(await until(() => (shared.ticks ?? 0) > 1, 'it repeats'))
   t.match(await change('leaving', 'disable'), { status: 200 })
   const then = shared.ticks
   await sleep(200)

@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { definePlugin } from 'busbar/sdk'
-import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
-import { until } from '../jobs/job-kit.js'
 
 const index = `
 import { definePlugin, kernel } from 'busbar/sdk'
@@ -144,7 +143,7 @@ test('rows of a plugin whose code is gone hold a project until it is purged', as
   t.ok(await isThere())
   t.match(await admin.post('/api/plugins/notes/purge'), { status: 200, body: { id: 'notes', purge: stored } })
   t.same(await schemas(k), [])
-  t.ok(await until(async () => !(await isThere()), 30_000), 'the removal goes on by itself')
+  t.ok(await until(async () => !(await isThere()), 'the removal goes on by itself', 30_000))
   t.match(await admin.post('/api/plugins/notes/purge'), { status: 404 })
 })
 

@@ -2,9 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { allow, definePlugin, maybe, object, Type } from 'busbar/sdk'
-import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
-import { until } from '../jobs/job-kit.js'
 
 /** Third-party code runs in this process. */
 const shared = globalThis as { starts?: number; hang?: boolean; failing?: boolean }
@@ -201,7 +200,7 @@ test('what cannot be plugged in leaves the version of before plugged in, with it
     k.kernel.hub.publish('greedy', 'x', {})
     return member.frames.some(({ event }) => event === 'x')
   }
-  t.ok(await until(heard, 3_000), JSON.stringify(member.frames))
+  t.ok(await until(heard, 'a frame is heard', 3_000), JSON.stringify(member.frames))
 })
 
 test('the port opens while a third-party plugin hangs in its start, and stopping does not wait for it', async t => {

@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import { allow, definePlugin, kernel, type SseFrame, sse } from 'busbar/sdk'
 import { createTestKernel, TestSocket } from 'busbar/sdk/testing'
 import { catchStrays } from '../../core/frames/strays.js'
+import { within } from './third-party-kit.js'
 
 /** What happened after one fault: the state of the plugin, and whether the connection it was thrown for is gone. */
 export interface Outcome {
@@ -126,12 +127,6 @@ const k = await createTestKernel({
 })
 strays.reportTo(k.kernel)
 const admin = await k.as.session()
-
-async function within(ms: number, isTrue: () => boolean): Promise<boolean> {
-  const late = performance.now() + ms
-  while (!isTrue() && performance.now() < late) await new Promise(resolve => setTimeout(resolve, 5))
-  return isTrue()
-}
 
 /** Sends `bytes` to a server of the plugin, and waits for the fault and for the end of the connection. */
 async function speak(server: string, ...bytes: readonly string[]): Promise<Outcome> {

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createTestKernel, type TestClient, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, type TestClient, type TestKernel, until } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
 
 /** Everything a plugin of a test may use; `open` lets every signed-in caller in. */
@@ -72,12 +72,7 @@ export async function installation(t: Test): Promise<Installation> {
   }
 }
 
-/** Waits until it is true, or `ms` have passed. */
+/** Whether it is true within `ms`: an outcome that a process tells its test. Tests themselves wait with `until`. */
 export async function within(ms: number, isTrue: () => boolean | Promise<boolean>): Promise<boolean> {
-  const late = performance.now() + ms
-  for (;;) {
-    if (await isTrue()) return true
-    if (performance.now() > late) return false
-    await new Promise(resolve => setTimeout(resolve, 25))
-  }
+  return await until(isTrue, 'it is true', ms).catch(() => false)
 }

@@ -1,7 +1,6 @@
 import { definePlugin, kernel, type Schedules } from 'busbar/sdk'
-import { createTestKernel, type TestClock, type TestKernel, testClock } from 'busbar/sdk/testing'
+import { createTestKernel, type TestClock, type TestKernel, testClock, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
-import { until } from '../jobs/job-kit.js'
 
 const minute = 60_000
 
@@ -71,11 +70,15 @@ async function advanceUntil(
   count: number,
   stepMs = 60_000
 ): Promise<boolean> {
-  return await until(async () => {
-    if (probe.runs.length >= count) return true
-    await clock.advance(stepMs)
-    return false
-  }, 20_000)
+  return await until(
+    async () => {
+      if (probe.runs.length >= count) return true
+      await clock.advance(stepMs)
+      return false
+    },
+    `${count} runs`,
+    20_000
+  )
 }
 
 test('a declared schedule runs at each of its times, once, and a reload does not repeat one', async t => {
@@ -124,7 +127,7 @@ test('a plugin that is off misses its times, and one that no longer declares a s
     await clock.advance(minute)
     return (await later.kernel.postgres.query('select from kernel.schedule')).length === 0
   }
-  t.ok(await until(isForgotten), 'its row goes when its time comes')
+  t.ok(await until(isForgotten, 'its row goes when its time comes'))
   t.same(probe.runs, ['2026-01-01T01:10:00.000Z'])
 })
 

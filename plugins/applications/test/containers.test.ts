@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { applicationGates, applicationLifecycle, applicationRegistry } from 'busbar/api/applications'
 import { containerRuntime, type Owner } from 'busbar/api/runtime-docker'
 import { definePlugin } from 'busbar/sdk'
-import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import { type Test, test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { until } from '../../runtime-docker/test/lab.js'
 
 const docker = new Docker()
 /** Ends with 0 on SIGTERM and with 3 on SIGUSR1; the engine starts it again after the latter. */
@@ -107,7 +106,7 @@ test('containers of applications', async t => {
   const ann = await k.as.session('ann')
   const statusOf = async (path: string) => (await ann.get(path)).body.status
   const untilStatus = async (path: string, status: string) => {
-    await until(`the status ${status}`, async () => (await statusOf(path)) === status || undefined)
+    await until(async () => (await statusOf(path)) === status, `the status ${status}`)
   }
 
   await t.test('without a container there is nothing to start, stop or restart', async t => {
@@ -133,10 +132,7 @@ test('containers of applications', async t => {
       const socket = await k.socket(ann)
       t.teardown(() => socket.close())
       socket.subscribe(`container-status:${id}`)
-      await until(
-        'the subscription',
-        () => k.kernel.hub.hasSubscribers(`container-status:${id}`) || undefined
-      )
+      await until(() => k.kernel.hub.hasSubscribers(`container-status:${id}`), 'the subscription')
       t.equal(await statusOf(path), 'running')
 
       t.match(await ann.post(`${path}/stop`), { status: 200, body: { status: 'stopped', id } })
@@ -175,7 +171,7 @@ test('containers of applications', async t => {
     const socket = await k.socket(ann)
     t.teardown(() => socket.close())
     socket.subscribe(`container-status:${id}`)
-    await until('the subscription', () => k.kernel.hub.hasSubscribers(`container-status:${id}`) || undefined)
+    await until(() => k.kernel.hub.hasSubscribers(`container-status:${id}`), 'the subscription')
     // Not docker kill, after which the engine would not start it again.
     const exec = await docker.getContainer(containerId).exec({ Cmd: ['kill', '-USR1', '1'] })
     const output = await exec.start({})
@@ -251,10 +247,10 @@ test('containers of applications', async t => {
     const { path, containerId, id } = await deploy(t, k)
     t.match(await ann.delete(path), { status: 200, body: { status: 'deleted' } })
     await until(
-      'the row to be gone',
       async () =>
         (await k.kernel.postgres.query('select 1 from applications.application where id = $1', [id]))
-          .length === 0 || undefined
+          .length === 0,
+      'the row to be gone'
     )
     await t.rejects(docker.getContainer(containerId).inspect(), { statusCode: 404 } as never)
   })
@@ -271,13 +267,12 @@ test('containers of applications', async t => {
       t.equal((await ann.delete(path)).status, 200)
       t.equal((await ann.get(path)).status, 404)
       await until(
-        'the first round',
-        () =>
-          log.slice(lines).some(line => line.includes(id) && line.includes('not removed yet')) || undefined
+        () => log.slice(lines).some(line => line.includes(id) && line.includes('not removed yet')),
+        'the first round'
       )
       t.ok(await isThere())
       await k.kernel.reconciler.enable('runtime-docker')
-      await until('the row to be gone', async () => !(await isThere()) || undefined)
+      await until(async () => !(await isThere()), 'the row to be gone')
       await t.rejects(docker.getContainer(containerId).inspect(), { statusCode: 404 } as never)
     }
   )
@@ -289,10 +284,10 @@ test('containers of applications', async t => {
       await ann.put(`/api/projects/${projectId}/env`, { vars: [{ key: 'A', value: '1' }] })
       await ann.delete(`/api/projects/${projectId}`)
       await until(
-        'the row to be gone',
         async () =>
           (await k.kernel.postgres.query('select 1 from projects.project where id = $1', [projectId]))
-            .length === 0 || undefined
+            .length === 0,
+        'the row to be gone'
       )
       await t.rejects(docker.getContainer(containerId).inspect(), { statusCode: 404 } as never)
       for (const table of ['applications.application', 'environment.variable']) {
@@ -312,8 +307,9 @@ test('what happened to containers while the platform was down is seen when it st
   t.teardown(() => second.close())
   const ann = await second.as.session('ann')
   t.equal(
-    await until('the status', async () =>
-      (await ann.get(path)).body.status === 'stopped' ? 'stopped' : undefined
+    await until(
+      async () => ((await ann.get(path)).body.status === 'stopped' ? 'stopped' : undefined),
+      'the status'
     ),
     'stopped'
   )

@@ -1,6 +1,7 @@
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { engine, openLab, sample, until } from '../../deployments/test/deploy-lab.js'
+import { engine, openLab, sample } from '../../deployments/test/deploy-lab.js'
 
 test('the removal of an application waits for an image that the engine is about to let go of', async t => {
   if (!(await requireEngine(t))) return

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createTestKernel, type TestClient, type TestKernel, testClock } from 'busbar/sdk/testing'
+import { createTestKernel, type TestClient, type TestKernel, testClock, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 
 const clock = testClock('2026-03-01T10:00:00.000Z')
@@ -29,13 +29,6 @@ const countOf = async (action: string): Promise<number> =>
       `select count(*)::int as total from kernel.audit_log where action = '${action}'`
     )
   )[0]?.total ?? -1
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let n = 0; n < 600; n++) {
-    if (await isSo()) return
-    await new Promise(resolve => setTimeout(resolve, 50))
-  }
-  throw new Error('it did not come about')
-}
 const clear = async (): Promise<void> => {
   await k.kernel.postgres.query('delete from kernel.audit_log')
 }
@@ -246,7 +239,7 @@ test('records are kept for ever, unless an operator says for how many days', asy
   t.equal((await admin.put('/api/plugins/audit-logs/config', { retention_days: 0 })).status, 200)
   t.equal(await countOf('ancient'), 6_000)
   t.equal((await admin.put('/api/plugins/audit-logs/config', { retention_days: 30 })).status, 200)
-  await until(async () => (await countOf('ancient')) === 0)
+  await until(async () => (await countOf('ancient')) === 0, 'the old records are gone')
   t.equal(await countOf('recent'), 1)
 })
 

@@ -1,10 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { requireDockerRegistry, startDockerRegistry } from '../../../test/lab/docker-registry.js'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { containersOf, engine, openLab, until } from '../../deployments/test/deploy-lab.js'
+import { containersOf, engine, openLab } from '../../deployments/test/deploy-lab.js'
 import { standIns } from './stand-ins.js'
 
 const follow = async (stream: NodeJS.ReadableStream): Promise<void> =>

@@ -3,10 +3,11 @@ import { mkdir, mkdtemp, readdir, rm, utimes } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from 'busbar/sdk'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { startGitServer } from '../../../test/lab/git-server.js'
 import { startRegistry } from '../../../test/lab/registry.js'
-import { engineTest, until } from '../../runtime-docker/test/lab.js'
+import { engineTest } from '../../runtime-docker/test/lab.js'
 import type { Builder } from '../api.js'
 import { Workspaces } from '../context/workspace.js'
 import { clock, folder, gitServer, log, recorder } from './kit.js'
@@ -222,14 +223,16 @@ engineTest('a cancelled build is gone within a second: no process, no container,
   const reason = new Error('cancelled')
   const context = recorder(cancel.signal)
   const building = prepare(gitSource(url), {}, context)
-  await until('the third tick', () => context.lines.find(({ msg }) => msg === 'tick 3'))
+  await until(() => context.lines.find(({ msg }) => msg === 'tick 3'), 'the third tick')
   const abortedAt = Date.now()
   cancel.abort(reason)
   await t.rejects(building, reason)
-  await until('the container to go', async () =>
-    (await lab.docker.listContainers({ all: true })).some(({ Command }) => Command.includes(mark))
-      ? undefined
-      : true
+  await until(
+    async () =>
+      (await lab.docker.listContainers({ all: true })).some(({ Command }) => Command.includes(mark))
+        ? undefined
+        : true,
+    'the container to go'
   )
   t.ok(Date.now() - abortedAt < 10_000, `${Date.now() - abortedAt} ms`)
   t.same(await leftovers(), [])

@@ -3,6 +3,7 @@ import { symlink } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
 import {
@@ -10,8 +11,7 @@ import {
   engine,
   type LabApplication,
   openLab,
-  sample,
-  until
+  sample
 } from '../../deployments/test/deploy-lab.js'
 import { checkBuildpacks, imageOfBuildpack } from '../builders/buildpack-reference.js'
 import { passVariables } from '../builders/tool-variables.js'

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { engine, type LabApplication, openLab, sample, until } from './deploy-lab.js'
+import { engine, type LabApplication, openLab, sample } from './deploy-lab.js'
 
 /** The first stage takes long in earnest; `word` changes what comes after it. */
 const stages = (library: string, word: string, last = 'RUN echo fine') =>

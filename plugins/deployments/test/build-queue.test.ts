@@ -1,7 +1,7 @@
-import { createTestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { type DeployLab, type LabApplication, openLab, sample, until } from './deploy-lab.js'
+import { type DeployLab, type LabApplication, openLab, sample } from './deploy-lab.js'
 
 /** A build that goes on until it is cancelled. */
 const endless = sample('one', 'ok', 'FROM node:20\nCOPY . .\nRUN echo the build has begun && sleep 600\n')

@@ -99,7 +99,7 @@ export const killAt = async (
 export async function killWhen(
   lab: DeployLab,
   application: LabApplication,
-  come: (platform: TestClient, deploymentId: string, reached: Promise<unknown>) => Promise<void>,
+  come: (platform: TestClient, deploymentId: string, reached: Promise<unknown>) => Promise<unknown>,
   boundary: RolloutBoundary | null = null,
   environment: Readonly<Record<string, string>> = {}
 ): Promise<string> {

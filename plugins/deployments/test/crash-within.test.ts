@@ -1,11 +1,12 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { TestClient } from 'busbar/sdk/testing'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
 import type { GitFiles } from '../../../test/lab/git-server.js'
 import { type RolloutStepName, rolloutSteps } from '../api.js'
 import { killWhen, startVictim, survives } from './crash-lab.js'
-import { engine, type Mode, openLab, sample, until } from './deploy-lab.js'
+import { engine, type Mode, openLab, sample } from './deploy-lab.js'
 import { untilNothingIsLeft } from './leftovers.js'
 
 /** A moment in the middle of a step. */
@@ -19,7 +20,7 @@ interface Moment {
     readonly platform: TestClient
     readonly deploymentId: string
     readonly old: string
-  }): Promise<void>
+  }): Promise<unknown>
 }
 
 const slow =
@@ -45,7 +46,7 @@ test('kill -9 of the platform in the middle of a step of a deploy', async t => {
     const answer = await (await lab.k.as.session()).put(`${web.path}/health-check`, check)
     if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
   }
-  const atStep = async (platform: TestClient, id: string, step: RolloutStepName): Promise<void> =>
+  const atStep = async (platform: TestClient, id: string, step: RolloutStepName): Promise<unknown> =>
     await until(
       async () => (await platform.get(`${web.path}/deployments/${id}`)).body.step === step,
       `it is at ${step}`

@@ -209,15 +209,3 @@ async function removeEverythingOf(instanceId: string, docker: Docker): Promise<v
   for (const { Id: id } of await docker.listNetworks(owned).catch(() => []))
     await docker.getNetwork(id).remove().catch(ignore)
 }
-
-export async function until(
-  condition: () => boolean | Promise<boolean>,
-  what: string,
-  timeoutMs = 20_000
-): Promise<void> {
-  const end = Date.now() + timeoutMs
-  while (!(await condition())) {
-    if (Date.now() > end) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`)
-    await sleep(30)
-  }
-}

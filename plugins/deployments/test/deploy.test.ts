@@ -1,6 +1,7 @@
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { openLab, sample, until } from './deploy-lab.js'
+import { openLab, sample } from './deploy-lab.js'
 
 test('deploying', async t => {
   if (!(await requireEngine(t))) return

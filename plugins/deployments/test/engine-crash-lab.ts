@@ -1,8 +1,9 @@
+import { until } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
 import { requireSecondEngine, type SecondEngine, startSecondEngine } from '../../../test/lab/second-engine.js'
 import { rolloutSteps } from '../api.js'
 import { killWhen, stateOf } from './crash-lab.js'
-import { type DeployLab, type LabApplication, openLab, sample, until } from './deploy-lab.js'
+import { type DeployLab, type LabApplication, openLab, sample } from './deploy-lab.js'
 import { createHalt } from './halt.js'
 import { untilNothingIsLeft } from './leftovers.js'
 

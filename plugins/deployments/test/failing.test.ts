@@ -1,6 +1,7 @@
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { engine, type Mode, openLab, sample, until } from './deploy-lab.js'
+import { engine, type Mode, openLab, sample } from './deploy-lab.js'
 
 test('deploys that fail', async t => {
   if (!(await requireEngine(t))) return

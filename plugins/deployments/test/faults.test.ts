@@ -1,8 +1,9 @@
 import { definePlugin } from 'busbar/sdk'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
 import { type RolloutBoundary, rolloutHooks, rolloutSteps } from '../api.js'
-import { openLab, sample, until } from './deploy-lab.js'
+import { openLab, sample } from './deploy-lab.js'
 
 /** Throws at one boundary, when `before` is done. */
 let faultAt: RolloutBoundary | undefined

@@ -1,8 +1,9 @@
 import { definePlugin } from 'busbar/sdk'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
 import { containerParts, deployGates, type RolloutBoundary, rolloutHooks } from '../api.js'
-import { openLab, sample, until } from './deploy-lab.js'
+import { openLab, sample } from './deploy-lab.js'
 
 /** Where a plugin never answers. */
 let hangsAt: RolloutBoundary | 'gate' | 'parts' | undefined

@@ -1,8 +1,8 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { HappyCall, HappyCalls, HappyFixture, HappyFixtures } from 'busbar/sdk/testing'
+import { until } from 'busbar/sdk/testing'
 import { startGitServer } from '../../../test/lab/git-server.js'
 import { sample } from './deploy-lab.js'
 
@@ -22,12 +22,15 @@ const pathOf = ({ ids }: HappyFixture): string =>
 
 /** Waits until nothing is being deployed; the newest deployment. */
 async function settled({ admin, k }: HappyFixture, path: string): Promise<any> {
-  for (;;) {
-    k.kernel.edge.options.guard.limiter.reset()
-    const [newest] = (await admin.get(`${path}/deployments`)).body as any[]
-    if (newest.finished_at !== null) return newest
-    await sleep(100)
-  }
+  return await until(
+    async () => {
+      k.kernel.edge.options.guard.limiter.reset()
+      const [newest] = (await admin.get(`${path}/deployments`)).body as any[]
+      return newest.finished_at === null ? undefined : newest
+    },
+    'nothing is being deployed',
+    120_000
+  )
 }
 
 export const happyFixtures: HappyFixtures = async fixture => {

@@ -1,6 +1,7 @@
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireSecondEngine, startSecondEngine } from '../../../test/lab/second-engine.js'
-import { openLab, sample, until } from './deploy-lab.js'
+import { openLab, sample } from './deploy-lab.js'
 
 test('an engine that goes away while a version is proven by its http check', async t => {
   if (!(await requireSecondEngine(t))) return

@@ -1,8 +1,9 @@
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
 import { decideHealth } from '../health/health-decision.js'
 import { readCheckIntervalMs } from '../settings.js'
-import { openLab, sample, until } from './deploy-lab.js'
+import { openLab, sample } from './deploy-lab.js'
 
 test('three failures in a row make an application unhealthy, one success ends it, and nothing is said twice', t => {
   const well = { applicationStatus: 'running', healthStatus: 'passing', failures: 0 } as const

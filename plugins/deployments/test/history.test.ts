@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { TestClient } from 'busbar/sdk/testing'
+import { TestClient, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { containersOf, engine, openLab, sample, until } from './deploy-lab.js'
+import { containersOf, engine, openLab, sample } from './deploy-lab.js'
 
 test('the history of deployments, and going back in it', async t => {
   if (!(await requireEngine(t))) return

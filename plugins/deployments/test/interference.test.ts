@@ -1,6 +1,7 @@
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { type DeployLab, engine, type LabApplication, openLab, sample, until } from './deploy-lab.js'
+import { type DeployLab, engine, type LabApplication, openLab, sample } from './deploy-lab.js'
 import { untilNothingIsLeft } from './leftovers.js'
 
 /** Builds until it is stopped; the step's command names the application. */

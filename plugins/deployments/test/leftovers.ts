@@ -1,8 +1,9 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from 'busbar/sdk/testing'
 import type Docker from 'dockerode'
-import { type DeployLab, engine, type LabApplication, until } from './deploy-lab.js'
+import { type DeployLab, engine, type LabApplication } from './deploy-lab.js'
 
 /**
  * What a platform has on its engine and its disk that nothing needs: containers beside the one that serves each

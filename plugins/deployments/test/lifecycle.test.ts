@@ -1,7 +1,8 @@
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
 import { deploymentQueue } from '../api.js'
-import { engine, openLab, sample, until } from './deploy-lab.js'
+import { engine, openLab, sample } from './deploy-lab.js'
 
 const slowBuild = (version: string) =>
   sample(

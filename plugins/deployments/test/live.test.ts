@@ -1,7 +1,8 @@
 import { request } from 'node:http'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { engine, openLab, sample, until } from './deploy-lab.js'
+import { engine, openLab, sample } from './deploy-lab.js'
 
 const slowBuild =
   'FROM node:20\nWORKDIR /app\nCOPY . .\nRUN echo building && sleep 2 && echo built\nCMD ["node", "server.js"]\n'

@@ -1,6 +1,7 @@
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireSecondEngine, startSecondEngine } from '../../../test/lab/second-engine.js'
-import { type LabApplication, openLab, sample, until } from './deploy-lab.js'
+import { type LabApplication, openLab, sample } from './deploy-lab.js'
 import { untilNothingIsLeft } from './leftovers.js'
 
 /** Few where tests run all the time; `MASS_DEPLOYS=50 MASS_APPLICATIONS=20` where there is time. */

@@ -1,8 +1,9 @@
 import type { TestClient } from 'busbar/sdk/testing'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
 import { mostOfOneOwner } from '../queue/owner-turns.js'
-import { containersOf, openLab, until } from './deploy-lab.js'
+import { containersOf, openLab } from './deploy-lab.js'
 
 /** Applications of a new project of whoever asks: they run and do nothing. */
 async function projectOf(client: TestClient, name: string) {

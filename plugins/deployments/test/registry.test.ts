@@ -3,11 +3,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { pack } from 'tar-stream'
 import { requireDockerRegistry, startDockerRegistry } from '../../../test/lab/docker-registry.js'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { containersOf, type DeployLab, engine, openLab, until } from './deploy-lab.js'
+import { containersOf, type DeployLab, engine, openLab } from './deploy-lab.js'
 
 const account = { username: 'deployer', password: 'pass-0123456789/+"ä' }
 const credentials = { registry_username: account.username, registry_password: account.password }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { engine, openLab, sample, until } from './deploy-lab.js'
+import { engine, openLab, sample } from './deploy-lab.js'
 
 test('what runs and the newest ten successes keep record and image, however many failures came since', async t => {
   if (!(await requireEngine(t))) return

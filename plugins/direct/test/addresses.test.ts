@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
-import { createTestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { directAddresses } from '../api.js'
 import { readSettings, urlOf } from '../settings.js'
@@ -80,8 +80,7 @@ test('a port that another program holds is tried again until it is free', async 
   })
   squatter.closeAllConnections()
   await new Promise(resolve => squatter.close(resolve))
-  for (let tries = 0; tries < 100 && (await body(url).catch(() => '')) !== 'here'; tries += 1)
-    await new Promise(resolve => setTimeout(resolve, 100))
+  await until(async () => (await body(url).catch(() => '')) === 'here', 'the port is taken again')
   t.equal(await body(url), 'here')
 })
 

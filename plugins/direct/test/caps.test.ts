@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { openForwarder } from '../forwarder.js'
 import { defaultLimits } from '../route.js'
@@ -17,11 +17,6 @@ async function open(t: Test, port: number, localAddress = '127.0.0.1'): Promise<
   await once(socket, 'connect')
   socket.write('GET / HTTP/1.1\r\n')
   return socket
-}
-
-async function until(condition: () => boolean): Promise<boolean> {
-  for (const end = performance.now() + 5_000; !condition() && performance.now() < end; ) await sleep(10)
-  return condition()
 }
 
 test('an application has so many connections, and those of all applications are counted together', async t => {
@@ -42,12 +37,12 @@ test('an application has so many connections, and those of all applications are 
   const slow = await Promise.all(Array.from({ length: 6 }, async () => await open(t, one.port)))
   t.match(await ask(one.port, { agent: false }), { status: 503, body: /too many connections/ })
   t.equal((await ask(two.port, { agent: false })).status, 200, 'another application is served')
-  t.ok(await until(() => together.open === 6))
+  t.ok(await until(() => together.open === 6, 'six connections are open'))
   slow.push(await open(t, two.port), await open(t, two.port))
   t.equal((await ask(two.port, { agent: false })).status, 503, 'up to what all may have')
 
   for (const socket of slow) socket.destroy()
-  t.ok(await until(() => together.open === 0))
+  t.ok(await until(() => together.open === 0, 'no connection is open'))
   t.equal((await ask(one.port, { agent: false })).status, 200)
 })
 
@@ -65,11 +60,11 @@ test('who holds all connections of many applications leaves some to each of the 
   })
   const [one, two, three] = forwarders.map(({ port }) => port) as [number, number, number]
   await Promise.all(Array.from({ length: 8 }, async (_, index) => await open(t, index < 4 ? one : two)))
-  t.ok(await until(() => caps.together.open === 8))
+  t.ok(await until(() => caps.together.open === 8, 'eight connections are open'))
   t.equal((await ask(one, { agent: false })).status, 503)
   t.equal((await ask(three, { agent: false })).status, 200)
   await open(t, three, '127.0.0.2')
-  t.ok(await until(() => caps.together.open === 9))
+  t.ok(await until(() => caps.together.open === 9, 'nine connections are open'))
   t.equal(
     (await ask(three, { agent: false, localAddress: '127.0.0.2' })).status,
     503,
@@ -79,7 +74,7 @@ test('who holds all connections of many applications leaves some to each of the 
   await Promise.all(
     ['127.0.0.3', '127.0.0.4', '127.0.0.5'].map(async address => await open(t, three, address))
   )
-  t.ok(await until(() => caps.together.open === 12))
+  t.ok(await until(() => caps.together.open === 12, 'twelve connections are open'))
   t.equal((await ask(three, { agent: false })).status, 503, 'but no more than its own')
 })
 

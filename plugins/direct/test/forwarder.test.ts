@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { openForwarder } from '../forwarder.js'
 import { ask, speak, startOrigin } from './origin.js'
@@ -193,7 +194,7 @@ test('a client that goes away aborts the request at the container', async t => {
   const socket = connect(forwarder.port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'))
   await new Promise(resolve => socket.once('data', resolve))
   socket.destroy()
-  await until(() => aborted)
+  await until(() => aborted, 'the container is told that its client has gone')
   t.ok(aborted)
 })
 
@@ -327,7 +328,7 @@ test('an answer that comes before the end of the upload leaves no connection beh
     })
     t.equal(status, 403)
   }
-  await until(() => open === 0)
+  await until(() => open === 0, 'no request is open')
   t.equal(open, 0)
 })
 
@@ -431,8 +432,4 @@ function raw(port: number, text: string): Promise<string> {
     socket.on('error', reject)
     socket.on('close', () => resolve(answer))
   })
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 200 && !condition(); tries += 1) await sleep(10)
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { type Forwarder, openForwarder } from '../forwarder.js'
 import type { ForwardingLimits } from '../route.js'
@@ -377,7 +377,7 @@ test('a request that waits behind another one does not outlive its connection', 
   for (const last of [[], upgrade]) {
     const client = connect(forwarder.port, '127.0.0.1').on('error', () => {})
     client.write(request('GET /first', 'Host: a') + request('GET /second', 'Host: a'))
-    for (let tries = 0; tries < 200 && open < 1; tries += 1) await sleep(10)
+    await until(() => open > 0, 'the first one is at the container')
     t.equal(open, 1, 'the second one waits')
     client.write(
       last.length === 0
@@ -385,7 +385,7 @@ test('a request that waits behind another one does not outlive its connection', 
         : request('GET /third', 'Host: a', ...last)
     )
     if (last.length === 0) client.destroy()
-    for (let tries = 0; tries < 200 && open > 0; tries += 1) await sleep(10)
+    await until(() => open === 0, 'it has left the container')
     t.equal(open, 0)
     client.destroy()
   }

@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type MailMessage, mailPost } from 'busbar/api/mail'
-import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { type MailSink, mailSink } from './mail-sink.js'
 
@@ -31,14 +30,6 @@ async function platform(
 const waiting = async (k: TestKernel): Promise<Array<{ id: string; content: string }>> =>
   await k.kernel.postgres.query('select id, content from mail.message')
 
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  for (let n = 0; n < 600; n++) {
-    if (await isSo()) return
-    await sleep(50)
-  }
-  throw new Error(`it never came to this: ${what}`)
-}
-
 test('a message is sent as text and HTML, and nothing of it is kept', async t => {
   const sink = await mailSink(t, { login: { user: 'busbar', password: 'the-smtp-password' } })
   const lines: string[] = []
@@ -60,7 +51,7 @@ test('a message is sent as text and HTML, and nothing of it is kept', async t =>
     'A first paragraph.\n\nÜnd a second.\n\nOpen it:\nhttps://busbar.example.com/reset-password?token=s3cret-value\n\nDo not answer.'
   )
   t.match(received.raw, /text\/html/)
-  await until('the message is deleted', async () => (await waiting(k)).length === 0)
+  await until(async () => (await waiting(k)).length === 0, 'the message is deleted')
   t.notMatch(lines.join('\n'), /s3cret-value|the-smtp-password/)
 })
 
@@ -124,8 +115,8 @@ test('a server that is away gets the message when it is back, and until then the
   await k.service(mailPost).send(message)
   const admin = await k.as.session()
   await until(
-    'the plugin is degraded',
-    async () => (await admin.get('/api/plugins/mail')).body.state === 'degraded'
+    async () => (await admin.get('/api/plugins/mail')).body.state === 'degraded',
+    'the plugin is degraded'
   )
   t.match(
     (await admin.get('/api/plugins/mail')).body.reason,
@@ -137,7 +128,7 @@ test('a server that is away gets the message when it is back, and until then the
   const again = await createTestKernel({ state: k.state, environment: first.environment })
   t.teardown(() => again.stop())
   t.match(await first.next('ann@example.com'), { to: ['ann@example.com'] })
-  await until('the message is deleted', async () => (await waiting(again)).length === 0)
+  await until(async () => (await waiting(again)).length === 0, 'the message is deleted')
 })
 
 test('a recipient that is refused for good is not tried again, one that is refused for now is', async t => {
@@ -147,10 +138,10 @@ test('a recipient that is refused for good is not tried again, one that is refus
   })
   const k = await platform(t, sink)
   await k.service(mailPost).send({ ...message, to: 'gone@example.com' })
-  await until('it was offered', async () => sink.offered === 1)
-  await until('it is deleted', async () => (await waiting(k)).length === 0)
+  await until(async () => sink.offered === 1, 'it was offered')
+  await until(async () => (await waiting(k)).length === 0, 'it is deleted')
   await k.service(mailPost).send(message)
-  await until('it was offered', async () => sink.offered === 2)
+  await until(async () => sink.offered === 2, 'it was offered')
   isBusy = false
   await sink.next('ann@example.com')
   t.equal(sink.offered, 3)
@@ -160,7 +151,7 @@ test('what came too late is not sent', async t => {
   const sink = await mailSink(t)
   const k = await platform(t, sink)
   await k.service(mailPost).send({ ...message, expiresAt: new Date(Date.now() - 1000) })
-  await until('it is deleted', async () => (await waiting(k)).length === 0)
+  await until(async () => (await waiting(k)).length === 0, 'it is deleted')
   t.equal(sink.offered, 0)
 })
 
@@ -174,8 +165,8 @@ test('a password goes over no connection that could not be encrypted', async t =
   await k.service(mailPost).send(message)
   const admin = await k.as.session()
   await until(
-    'the plugin is degraded',
-    async () => (await admin.get('/api/plugins/mail')).body.state === 'degraded'
+    async () => (await admin.get('/api/plugins/mail')).body.state === 'degraded',
+    'the plugin is degraded'
   )
   t.equal(sink.offered, 0)
 })

@@ -1,5 +1,5 @@
 import { identity } from 'busbar/api/identity'
-import { createTestKernel, TestClient, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, TestClient, type TestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 
 const readsOnly = {
@@ -400,9 +400,9 @@ test('a member who is added while the owner is being deleted is no deadlock', as
         () => 'deleted',
         (error: unknown) => error
       )
-    while ((await waiting()).length < 1) await new Promise(resolve => setTimeout(resolve, 10))
+    await until(async () => (await waiting()).length === 1, 'the deletion waits')
     const added = set('ann', 'viewer', admin)
-    while ((await waiting()).length < 2) await new Promise(resolve => setTimeout(resolve, 10))
+    await until(async () => (await waiting()).length === 2, 'the new member waits behind it')
     return { deletion, added }
   })
   t.match(await both.deletion, { status: 409, code: 'E_USER_OWNS_PROJECTS' })

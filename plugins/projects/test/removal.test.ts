@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { projectDeleted, projectDirectory, projectTeardown, teardownDelayMs } from 'busbar/api/projects'
 import { definePlugin, kernel } from 'busbar/sdk'
-import { createTestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, until } from 'busbar/sdk/testing'
 import pg from 'pg'
 import { test } from 'tap'
 
@@ -35,11 +34,6 @@ const holder = (id: string, requires: string, seen: string[], isTidy: () => bool
   })
 })
 
-const until = async (what: string, isTrue: () => Promise<boolean> | boolean, ms = 15_000) => {
-  for (const end = Date.now() + ms; Date.now() < end; await sleep(20)) if (await isTrue()) return
-  throw new Error(`not within ${ms} ms: ${what}`)
-}
-
 test('a deleted project is invisible at once and taken apart, dependants first, the row last', async t => {
   const seen: string[] = []
   const k = await createTestKernel({
@@ -66,7 +60,7 @@ test('a deleted project is invisible at once and taken apart, dependants first, 
   t.same((await token.get('/api/projects')).body, [], 'the pin is gone and nothing took its place')
   t.equal((await token.get(`/api/projects/${other.id}`)).status, 403)
 
-  await until('the event', () => seen.includes(`deleted ${project.id}`))
+  await until(() => seen.includes(`deleted ${project.id}`), 'the event')
   t.same(
     seen.filter(one => !one.startsWith('deleted')),
     ['second', 'first']
@@ -88,8 +82,10 @@ test('a teardown waits while another plugin holds rows, says which table, and en
   const { body: project } = await ann.post('/api/projects', { name: 'x', slug: 'x' })
   await k.kernel.postgres.query('insert into keeper.thing values ($1)', [project.id])
   await ann.delete(`/api/projects/${project.id}`)
-  await until('the log line', () =>
-    lines.some(line => line.includes('keeper.thing') && line.includes('enable the plugin \\"keeper\\"'))
+  await until(
+    () =>
+      lines.some(line => line.includes('keeper.thing') && line.includes('enable the plugin \\"keeper\\"')),
+    'the log line'
   )
   t.equal(
     (await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id])).length,
@@ -101,10 +97,10 @@ test('a teardown waits while another plugin holds rows, says which table, and en
   })
   tidy = true
   await until(
-    'the row to be gone',
     async () =>
       (await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id]))
-        .length === 0
+        .length === 0,
+    'the row to be gone'
   )
   t.ok(seen.length >= 2)
 })
@@ -139,10 +135,10 @@ test('a plugin that is off but holds rows is started for its step alone', async 
     t.equal((await admin.post(`/api/plugins/${id}/disable`, { cascade: true })).status, 200)
   t.equal((await ann.delete(`/api/projects/${project.id}`)).status, 200)
   await until(
-    'the row to be gone',
     async () =>
       (await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id]))
-        .length === 0
+        .length === 0,
+    'the row to be gone'
   )
   t.same(seen, ['keeper'])
   t.same(await k.kernel.postgres.query('select 1 from environment.variable'), [])
@@ -179,17 +175,17 @@ test('a step that fails does not keep the others from their work, and all run ag
   const { body: project } = await ann.post('/api/projects', { name: 'x', slug: 'x' })
   await k.kernel.postgres.query('insert into sound.thing values ($1)', [project.id])
   await ann.delete(`/api/projects/${project.id}`)
-  await until('the other step', () => seen.includes('sound'))
+  await until(() => seen.includes('sound'), 'the other step')
   await until(
-    'its work',
-    async () => (await k.kernel.postgres.query('select 1 from sound.thing')).length === 0
+    async () => (await k.kernel.postgres.query('select 1 from sound.thing')).length === 0,
+    'its work'
   )
   t.equal(
     (await k.kernel.postgres.query('select 1 from projects.project where id = $1', [project.id])).length,
     1
   )
   isBroken = false
-  await until('the end', () => seen.includes(`deleted ${project.id}`))
+  await until(() => seen.includes(`deleted ${project.id}`), 'the end')
 })
 
 test('rounds of a teardown are 5 seconds apart at first and 5 minutes at most', async t => {

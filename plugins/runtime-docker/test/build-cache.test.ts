@@ -3,11 +3,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { pack } from 'tar-fs'
 import { type ListedImage, unneededSteps } from '../build-steps.js'
 import { commandEnvironment, parseDockerHost } from '../engine-address.js'
-import { engineTest, type Lab, startLab, until } from './lab.js'
+import { engineTest, type Lab, startLab } from './lab.js'
 
 const image = (
   id: string,
@@ -190,10 +191,10 @@ engineTest(
     })
     t.teardown(async () => await writer.remove({ force: true }).catch(() => undefined))
     await writer.start()
-    const full = await until('the volume to fill', async () => {
+    const full = await until(async () => {
       const [volume] = await runtime.volumes(owner)
       return (volume?.sizeBytes ?? 0) >= 3 * 2 ** 20 ? volume : undefined
-    })
+    }, 'the volume to fill')
     t.equal(full.name, name)
     await Promise.all(
       [1, 2, 3].map(async () => {

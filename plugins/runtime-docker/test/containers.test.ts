@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { engineTest, startLab, until } from './lab.js'
+import { until } from 'busbar/sdk/testing'
+import { engineTest, startLab } from './lab.js'
 
 const project = (id: string) => ({ id, slug: `t${id.slice(0, 8)}` })
 
@@ -54,10 +55,10 @@ engineTest(
       })
     )
     await runtime.start(id)
-    const lines = await until('the output', async () => {
+    const lines = await until(async () => {
       const tail = await runtime.tail(id, 50)
       return tail.includes('a=b c') ? tail : undefined
-    })
+    }, 'the output')
     t.match(lines.join('\n'), /CapEff:\s+0{16}/)
     t.match(lines.join('\n'), /CapBnd:\s+0{16}/)
     t.match(lines.join('\n'), /NoNewPrivs:\s+1/)
@@ -111,7 +112,7 @@ engineTest('variables of more than a mebibyte reach the container, and are in no
     spec('large', network, { env, command: ['sh', '-c', 'echo ${#V19}; sleep 60'] })
   )
   await runtime.start(id)
-  await until('the output', async () => ((await runtime.tail(id, 5)).includes('60000') ? true : undefined))
+  await until(async () => (await runtime.tail(id, 5)).includes('60000'), 'the output')
   t.equal((await docker.getContainer(id).inspect()).Name, `/${name}`)
 })
 
@@ -128,12 +129,12 @@ engineTest('a minimal container can serve port 80 and write to its volume as any
   const address = await runtime.dial(id, 80)
   t.match(address, { host: /^10\./, port: 80 })
   const body = await until(
-    'the answer',
     async () =>
       await fetch(`http://${address.host}:${address.port}/`).then(
         async answer => await answer.text(),
         () => undefined
-      )
+      ),
+    'the answer'
   )
   t.equal(body, 'stored\n')
 })
@@ -212,10 +213,10 @@ engineTest(
     const network = await runtime.ensureNetwork(project(projectId))
     const id = await runtime.create(spec('broken', network, { command: ['/no/such/program'] }))
     await runtime.start(id)
-    const state = await until('the failure', async () => {
+    const state = await until(async () => {
       const seen = await runtime.inspect(id)
       return seen !== undefined && seen.exitCode !== 0 ? seen : undefined
-    })
+    }, 'the failure')
     t.equal(state.exitCode, 127)
     t.match((await runtime.tail(id, 10)).join('\n'), /\/no\/such\/program.*No such file/)
     await runtime.remove(id)
@@ -287,10 +288,10 @@ engineTest('the health command is run, and its last output is told', async t => 
   )
   await runtime.start(id)
   t.equal((await runtime.inspect(id))?.health, 'starting')
-  const state = await until('unhealthy', async () => {
+  const state = await until(async () => {
     const seen = await runtime.inspect(id)
     return seen?.health === 'unhealthy' ? seen : undefined
-  })
+  }, 'unhealthy')
   t.equal(state.healthOutput, 'disk is 42 % full')
 })
 
@@ -306,10 +307,10 @@ engineTest('tail answers the last lines of both streams in their order, and boun
     })
   )
   await runtime.start(id)
-  const lines = await until('the last line', async () => {
+  const lines = await until(async () => {
     const tail = await runtime.tail(id, 100)
     return tail.at(-1) === 'ab' ? tail : undefined
-  })
+  }, 'the last line')
   t.same(lines.slice(0, 6), ['out 1', 'err 1', 'out 2', 'err 2', 'out 3', 'err 3'])
   t.equal(lines[6]?.length, 16_384 + ' … (cut)'.length)
   t.same(await runtime.tail(id, 1), ['ab'])

@@ -4,12 +4,13 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from 'busbar/sdk'
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import type { ContainerEvent } from '../api.js'
 import { DockerRuntime } from '../docker-runtime.js'
 import { findEngine, parseDockerHost } from '../engine-address.js'
 import { engineProblem } from '../engine-failure.js'
-import { clock, engineTest, log, signatures, startLab, until } from './lab.js'
+import { clock, engineTest, log, signatures, startLab } from './lab.js'
 
 const nothing = () => undefined
 
@@ -169,7 +170,7 @@ engineTest('events tell the life of our containers only, beginning with resync',
   const reading = (async () => {
     for await (const event of runtime.events(stop.signal)) seen.push(event)
   })()
-  await until('resync', () => seen[0])
+  await until(() => seen[0], 'resync')
   t.same(seen, [{ kind: 'resync' }])
 
   const network = await runtime.ensureNetwork({ id: projectId, slug: `v${projectId.slice(0, 8)}` })
@@ -188,10 +189,10 @@ engineTest('events tell the life of our containers only, beginning with resync',
     })
   )
   await runtime.start(id)
-  await until('healthy', () => seen.find(event => event.kind === 'container' && event.action === 'healthy'))
+  await until(() => seen.find(event => event.kind === 'container' && event.action === 'healthy'), 'healthy')
   await runtime.stop(id, 5)
   await runtime.remove(id)
-  await until('destroy', () => seen.find(event => event.kind === 'container' && event.action === 'destroy'))
+  await until(() => seen.find(event => event.kind === 'container' && event.action === 'destroy'), 'destroy')
   stop.abort()
   await reading
 
@@ -237,10 +238,10 @@ engineTest(
     const reading = (async () => {
       for await (const event of runtime.events(stop.signal)) seen.push(event)
     })()
-    await until('the first resync', () => seen[0])
+    await until(() => seen[0], 'the first resync')
     reopenAfter = 7
     await door.shut()
-    await until('the second resync', () => seen[1])
+    await until(() => seen[1], 'the second resync')
     t.match(seen, [
       { kind: 'resync', outage: undefined },
       { kind: 'resync', outage: { lostAt: Date, backAt: Date } }

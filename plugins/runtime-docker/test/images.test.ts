@@ -2,11 +2,12 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer } from 'node:net'
 import { Readable } from 'node:stream'
+import { until } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
 import { pack } from 'tar-stream'
 import { startRegistry } from '../../../test/lab/registry.js'
 import type { BuildOptions } from '../api.js'
-import { engineTest, type Lab, startLab, until } from './lab.js'
+import { engineTest, type Lab, startLab } from './lab.js'
 
 function contextOf(files: Readonly<Record<string, string>>): Readable {
   const tar = pack()
@@ -197,11 +198,7 @@ engineTest('cancelling a build ends its container within a second and leaves non
     ),
     reason
   )
-  await until(
-    'the container to go',
-    async () => ((await buildContainers(lab)).length === 0 ? true : undefined),
-    5000
-  )
+  await until(async () => (await buildContainers(lab)).length === 0, 'the container to go', 5000)
   t.ok(Date.now() - abortedAt < 10_000, `${Date.now() - abortedAt} ms`)
   t.equal(await lab.runtime.image(options(lab).tag), undefined)
 })

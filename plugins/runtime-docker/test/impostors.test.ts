@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
+import { until } from 'busbar/sdk/testing'
 import type Docker from 'dockerode'
 import type { Test } from 'tap'
 import { pack } from 'tar-stream'
@@ -8,7 +9,7 @@ import { keyringOf } from '../../../core/secrets/keyring.js'
 import { secretsFor } from '../../../core/secrets/secrets.js'
 import type { ContainerEvent, Owner } from '../api.js'
 import { DockerRuntime } from '../docker-runtime.js'
-import { clock, engineTest, type Lab, log, startLab, until } from './lab.js'
+import { clock, engineTest, type Lab, log, startLab } from './lab.js'
 
 const forever = new AbortController().signal
 const foreign = { status: 409, code: 'E_CONTAINER_FOREIGN' }
@@ -90,7 +91,7 @@ async function runStep(t: Test, { docker }: Lab, labels: Readonly<Record<string,
     (await docker.listContainers({ filters: { status: ['running'] } })).find(({ Command }) =>
       Command.includes(mark)
     )?.Id
-  const id = await until('the step to run', find, 30_000)
+  const id = await until(find, 'the step to run', 30_000)
   const {
     Config: { Image: parent }
   } = await docker.getContainer(id).inspect()
@@ -128,7 +129,7 @@ engineTest(
     const reading = (async () => {
       for await (const event of runtime.events(stop.signal)) seen.push(event)
     })()
-    await until('the events', () => seen[0])
+    await until(() => seen[0], 'the events')
 
     for (const wanted of [
       {},
@@ -153,8 +154,9 @@ engineTest(
       await lab.docker.getContainer(id).kill()
     }
     await runtime.stop(victim.id, 0)
-    await until('the end of the victim', () =>
-      seen.find(event => event.kind === 'container' && event.action === 'stop')
+    await until(
+      () => seen.find(event => event.kind === 'container' && event.action === 'stop'),
+      'the end of the victim'
     )
     stop.abort()
     await reading
@@ -389,12 +391,14 @@ engineTest(
         JSON.stringify(labels)
       )
       t.ok(Date.now() - begunAt < 60_000, 'long before the step ends')
-      await until('the step to go', async () =>
-        (await lab.docker.listContainers({ all: true })).some(({ Command }) =>
-          Command.includes(`: ${lab.projectId}`)
-        )
-          ? undefined
-          : true
+      await until(
+        async () =>
+          (await lab.docker.listContainers({ all: true })).some(({ Command }) =>
+            Command.includes(`: ${lab.projectId}`)
+          )
+            ? undefined
+            : true,
+        'the step to go'
       )
       t.same(await runtime.images({ applicationId: victim.owner.applicationId }), [])
       t.equal(await runtime.buildCacheBytes({ applicationId: victim.owner.applicationId }), 0)
@@ -458,7 +462,7 @@ engineTest(
     const ours = await lab.runtime.create(lab.spec('ours', network, { image }))
     const theirs = await runByHand(t, lab, { Image: image, Labels: { 'busbar-instance': lab.instanceId } })
     const limitOf = async (id: string) => (await lab.docker.getContainer(id).inspect()).HostConfig.PidsLimit
-    await until('the cap', async () => ((await limitOf(theirs)) === 50 ? true : undefined))
+    await until(async () => (await limitOf(theirs)) === 50, 'the cap')
     t.equal(await limitOf(ours), 4096)
     t.same(refused, [])
   }

@@ -116,17 +116,3 @@ async function removeAll(docker: Docker, instanceId: string): Promise<void> {
     await new Promise(resolve => setTimeout(resolve, 100))
   }
 }
-
-/** Asks until `probe` answers something else than undefined. */
-export async function until<T>(
-  what: string,
-  probe: () => Promise<T | undefined> | T | undefined,
-  timeoutMs = 15_000
-): Promise<T> {
-  for (const end = Date.now() + timeoutMs; Date.now() < end; ) {
-    const answer = await probe()
-    if (answer !== undefined) return answer
-    await new Promise(resolve => setTimeout(resolve, 25))
-  }
-  throw new Error(`waited ${timeoutMs} ms in vain for ${what}`)
-}

@@ -1,10 +1,11 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { EngineClient } from '../engine-client.js'
 import { Identity } from '../identity.js'
 import { Images } from '../images.js'
-import { signatures, until } from './lab.js'
+import { signatures } from './lab.js'
 
 interface Answer {
   readonly status: number
@@ -45,7 +46,7 @@ test('whoever asks for the cache while it is listed shares the next list, which 
     return { status: 200, body: [] }
   })
   const first = images.cacheBytes({ applicationId: 'a' })
-  await until('the first list', () => (lists === 1 ? true : undefined))
+  await until(() => lists === 1, 'the first list')
   const others = Array.from(
     { length: 20 },
     async (_, at) => await images.cacheBytes({ applicationId: `a${at}` })
@@ -54,12 +55,12 @@ test('whoever asks for the cache while it is listed shares the next list, which 
   t.equal(lists, 1, 'one at a time')
   waiting.shift()?.()
   t.equal(await first, 0)
-  await until('the second list', () => (lists === 2 ? true : undefined))
+  await until(() => lists === 2, 'the second list')
   waiting.shift()?.()
   await Promise.all(others)
   t.equal(lists, 2)
   const last = images.cacheBytes({ applicationId: 'a' })
-  await until('a list of its own', () => (lists === 3 ? true : undefined))
+  await until(() => lists === 3, 'a list of its own')
   waiting.shift()?.()
   await last
 })

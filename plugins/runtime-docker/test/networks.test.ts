@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { requireSecondEngine, startSecondEngine } from '../../../test/lab/second-engine.js'
 import { hostRanges, parseRoutes } from '../host-ranges.js'
 import { networkName } from '../project-network.js'
 import { allocateSubnet, parsePools, parseRange } from '../subnet.js'
-import { engineTest, startLab, until } from './lab.js'
+import { engineTest, startLab } from './lab.js'
 
 const range = (text: string) =>
   parseRange(text) ??
@@ -355,7 +356,7 @@ engineTest(
     await runtime.start(id)
     const [address] = await Promise.all([runtime.dial(id, 8080), runtime.dial(id, 8080)])
 
-    const answer = await until('the answer inside the network', async () => {
+    const answer = await until(async () => {
       const exec = await own.exec({
         Cmd: ['wget', '-qO-', `http://${address.host}:${address.port}/`],
         AttachStdout: true
@@ -364,7 +365,7 @@ engineTest(
       let text = ''
       for await (const chunk of stream) text += String(chunk)
       return text.includes('inside') ? text : undefined
-    })
+    }, 'the answer inside the network')
     t.match(answer, /inside/)
 
     await runtime.remove(id)

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
+import { until } from 'busbar/sdk/testing'
 import { pack } from 'tar-stream'
-import { engineTest, startLab, until } from './lab.js'
+import { engineTest, startLab } from './lab.js'
 
 function contextOf(dockerfile: string): Readable {
   const tar = pack()
@@ -91,23 +92,20 @@ engineTest('a build that forks for ever is held, and goes when it is cancelled',
   const ended = t.rejects(building, { message: 'enough' })
   const containers = async () =>
     (await lab.docker.listContainers({ all: true })).filter(({ Command }) => Command.includes(mark))
-  const id = await until('the step to begin', async () => (await containers())[0]?.Id, 60_000)
+  const id = await until(async () => (await containers())[0]?.Id, 'the step to begin', 60_000)
   // The engine lists a container a moment before it finds it by its id.
   await until(
-    'the cap',
     async () =>
       (
         await lab.docker
           .getContainer(id)
           .inspect()
           .catch(() => undefined)
-      )?.HostConfig.PidsLimit === limit
-        ? true
-        : undefined,
+      )?.HostConfig.PidsLimit === limit,
+    'the cap',
     60_000
   )
   await until(
-    'the bomb, and no more processes than it may have',
     async () => {
       const { pids_stats: pids = {} } = (await lab.docker.getContainer(id).stats({ stream: false })) as {
         pids_stats?: { current?: number }
@@ -117,15 +115,12 @@ engineTest('a build that forks for ever is held, and goes when it is cancelled',
         ? true
         : undefined
     },
+    'the bomb, and no more processes than it may have',
     60_000
   )
   t.equal((await lab.runtime.image('busybox:lab')) !== undefined, true, 'the engine goes on answering')
   cancel.abort(new Error('enough'))
   await ended
-  await until(
-    'the container to go',
-    async () => ((await containers()).length === 0 ? true : undefined),
-    60_000
-  )
+  await until(async () => (await containers()).length === 0, 'the container to go', 60_000)
   t.same(await lab.runtime.images({ projectId: lab.projectId }), [])
 })

@@ -4,10 +4,11 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer as createRawServer, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { promisify } from 'node:util'
+import { until } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
 import { pack } from 'tar-stream'
 import { requireDockerRegistry, startDockerRegistry } from '../../../test/lab/docker-registry.js'
-import { engineTest, type Lab, startLab, until } from './lab.js'
+import { engineTest, type Lab, startLab } from './lab.js'
 
 const account = { username: 'deployer', password: 's3cret/+ä"word' }
 const forever = new AbortController().signal
@@ -406,9 +407,9 @@ engineTest('cancelling a pull ends the transfer of its layers', async t => {
   const reason = new Error('cancelled')
   const pulling = pull(lab, `${slow}/team/app:1`, undefined, cancel.signal)
   const failure = t.rejects(pulling, reason)
-  await until('the layer to be on its way', () => (open > 0 ? true : undefined))
+  await until(() => open > 0, 'the layer to be on its way')
   cancel.abort(reason)
   await failure
-  await until('the engine to hang up', () => (open === 0 ? true : undefined))
+  await until(() => open === 0, 'the engine to hang up')
   t.equal(await lab.runtime.image(`${slow}/team/app:1`), undefined)
 })

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type TestClient as Client,
   createTestKernel,
   TestClient,
   type TestKernel,
-  testClock
+  testClock,
+  until
 } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { listenToStatements } from '../../../test/lab/statements.js'
@@ -36,15 +36,6 @@ async function tokenOf(
 const reachOf = async (owner: Client, id: string) => (await owner.get(`/api/tokens/${id}/reach`)).body
 const names = ({ operations }: { operations: Reached[] }): string[] =>
   operations.map(({ method, path }) => `${method} ${path}`)
-
-/** A use is written beside the request that it is of. */
-async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  for (let n = 0; n < 600; n++) {
-    if (await isSo()) return
-    await sleep(50)
-  }
-  throw new Error(`it never came to this: ${what}`)
-}
 
 test('a token reaches the operations that its scope and role let it in to, as the guard decides it', async t => {
   const k = await createTestKernel()
@@ -179,7 +170,7 @@ test('each operation and project tells when the token last used it', async t => 
   await client.get(`/api/projects/${mine}`)
   await client.get('/api/auth/me')
   await client.get('/api/users')
-  await until('both are written', async () => Object.keys((await usesOf()).operations).length === 2)
+  await until(async () => Object.keys((await usesOf()).operations).length === 2, 'both are written')
   t.same(
     await usesOf(),
     {
@@ -192,7 +183,7 @@ test('each operation and project tells when the token last used it', async t => 
   const second = clock.now().toISOString()
   await client.get(`/api/projects/${other}`)
   await client.get(`/api/projects/${mine}`)
-  await until('it is written', async () => (await usesOf()).projects.other === second)
+  await until(async () => (await usesOf()).projects.other === second, 'it is written')
   t.same(
     await usesOf(),
     {
@@ -203,7 +194,7 @@ test('each operation and project tells when the token last used it', async t => 
   )
   await clock.advance(5 * 60_000)
   await client.get(`/api/projects/${mine}`)
-  await until('it is written again', async () => (await usesOf()).projects.mine === clock.now().toISOString())
+  await until(async () => (await usesOf()).projects.mine === clock.now().toISOString(), 'it is written again')
   t.equal((await ann.delete(`/api/tokens/${id}`)).status, 200)
   t.same(
     await k.kernel.postgres.query('select 1 from identity.access_token_use'),
@@ -224,10 +215,10 @@ test('a hundred uses are one statement', async t => {
   )
   await Promise.all(Array.from({ length: 100 }, async () => await client.get('/api/auth/me')))
   await until(
-    'it is written',
     async () =>
       (await k.kernel.postgres.query('select 1 from identity.access_token_use where token_id = $1', [id]))
-        .length === 1
+        .length === 1,
+    'it is written'
   )
   t.equal(writes, 1)
 })
