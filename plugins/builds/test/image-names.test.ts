@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Database, definePlugin, kernel } from 'busbar/sdk'
 import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { m004 } from '../migrations/004-create-image-name.js'
+import { createImageName } from '../migrations/004-create-image-name.js'
 import { ImageNameStore } from '../registry/image-names.js'
 
 test('the part of image names that nobody can guess stays for an application, and is made of nothing that is known', async t => {
@@ -10,7 +10,7 @@ test('the part of image names that nobody can guess stays for an application, an
   const definition = definePlugin({
     id: 'names',
     needs: { db: kernel.database },
-    migrations: [m004],
+    migrations: [createImageName],
     start: ({ use }) => {
       db = use.db
       return {}

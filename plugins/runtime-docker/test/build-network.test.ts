@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
+import { until } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
 import { pack } from 'tar-stream'
-import { engineTest, type Lab, startLab, until } from './lab.js'
+import { engineTest, type Lab, startLab } from './lab.js'
 
 function contextOf(dockerfile: string): Readable {
   const tar = pack()
@@ -34,10 +35,10 @@ async function startStep(t: Test, { runtime, docker }: Lab, projectId: string): 
     ended.abort()
     await building
   })
-  return await until('the step of the build', async () => {
+  return await until(async () => {
     const running = await docker.listContainers()
     return running.find(({ Command }) => Command.includes(mark))?.Id
-  })
+  }, 'the step of the build runs')
 }
 
 const networksOf = async ({ docker }: Lab, containerId: string): Promise<readonly string[]> =>
