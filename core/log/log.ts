@@ -1,5 +1,5 @@
 import type { Log } from 'busbar/sdk'
-import { pino, destination as stdout, stdTimeFunctions } from 'pino'
+import { pino, destination as stdout } from 'pino'
 import { consoleLine } from './console-line.js'
 import { type Cut, errorExcerpt, excerptOf, isError } from './excerpt.js'
 import { longestNeedle } from './needle-set.js'
@@ -51,7 +51,7 @@ export function createLog({
     {
       level,
       base: format === 'json' ? { pid: process.pid } : null,
-      timestamp: stdTimeFunctions.isoTime,
+      timestamp: timeMember,
       formatters: { level: label => ({ level: label }) },
       // What is logged is an excerpt already.
       serializers: { err: (error: unknown) => error },
@@ -65,10 +65,23 @@ export function createLog({
   )
 }
 
+let timeMs = Number.NaN
+let timeText = ''
+
+/** The time as pino puts it into a line. A busy process writes several lines within a millisecond. */
+function timeMember(): string {
+  const now = Date.now()
+  if (now !== timeMs) {
+    timeText = `,"time":"${new Date(now).toISOString()}"`
+    timeMs = now
+  }
+  return timeText
+}
+
 /** The arguments of a call, each as much of it as a line has room for. */
 function shortened(args: readonly unknown[], cut: Cut): unknown[] {
   let isErrorAlone = false
-  const [first, ...rest] = args.map(argument => {
+  const short = args.map(argument => {
     if (typeof argument === 'string') return cut(argument, longestMessage)
     if (typeof argument !== 'object' || argument === null) return argument
     try {
@@ -80,7 +93,7 @@ function shortened(args: readonly unknown[], cut: Cut): unknown[] {
     }
   })
   // As pino has it: the message of an error that is logged alone is that of the line.
-  return isErrorAlone ? [first, (first as { err: { message: string } }).err.message] : [first, ...rest]
+  return isErrorAlone ? [short[0], (short[0] as { err: { message: string } }).err.message] : short
 }
 
 /** What is left of a line that is too long all the same. */

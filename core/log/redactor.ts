@@ -14,8 +14,14 @@ export type Redactor = ReturnType<typeof createRedactor>
 export function createRedactor() {
   const shared = new SecretSet()
   const scopes = new Set<SecretSet>()
+  // Every line asks for them, and scopes come and go with deployments only.
+  const everywhere: readonly SecretSet[] = [shared]
+  let ofLog = everywhere
+  const noteScopes = (): void => {
+    ofLog = [shared, ...scopes]
+  }
 
-  const clean = (text: string, sets: readonly SecretSet[] = [shared]): string =>
+  const clean = (text: string, sets: readonly SecretSet[]): string =>
     isClean(text, sets) ? text : mask(text, secretSpans(text, sets))
 
   function cleanValue(value: unknown, sets: readonly SecretSet[], keep: readonly string[] = []): unknown {
@@ -31,35 +37,37 @@ export function createRedactor() {
 
   function cleanWithin(json: string, sets: readonly SecretSet[], keep?: readonly string[]): string {
     // A backslash may hide a secret from the search in the encoded text.
-    const mayHide = sets.some(({ isEmpty }) => !isEmpty) && json.includes('\\')
+    const mayHide = json.includes('\\') && sets.some(({ isEmpty }) => !isEmpty)
     return !mayHide && isClean(json, sets) ? json : JSON.stringify(cleanValue(JSON.parse(json), sets, keep))
   }
 
   return {
     /** Hidden until the function that it returns was called, whatever others add and take back meanwhile. */
     add: (values: readonly string[]): (() => void) => shared.add(values),
-    clean: (text: string): string => clean(text),
+    clean: (text: string): string => clean(text, everywhere),
     /**
      * The same inside the strings and keys of a JSON text, which stays valid; numbers are left alone, and
      * so are the top-level members named in `keep`.
      */
-    cleanJson: (json: string, keep?: readonly string[]): string => cleanWithin(json, [shared], keep),
+    cleanJson: (json: string, keep?: readonly string[]): string => cleanWithin(json, everywhere, keep),
     /** For the log: of the secrets of every scope too. */
-    cleanLogText: (text: string): string => clean(text, [shared, ...scopes]),
-    cleanLogLine: (json: string, keep?: readonly string[]): string =>
-      cleanWithin(json, [shared, ...scopes], keep),
+    cleanLogText: (text: string): string => clean(text, ofLog),
+    cleanLogLine: (json: string, keep?: readonly string[]): string => cleanWithin(json, ofLog, keep),
     /** See `Secrets.scope`. */
     scope(): SecretScope {
       const own = new SecretSet()
+      const ofScope = [shared, own]
       return {
         redact(values) {
           own.add(values)
           scopes.add(own)
+          noteScopes()
         },
-        clean: text => clean(text, [shared, own]),
+        clean: text => clean(text, ofScope),
         release() {
           own.clear()
           scopes.delete(own)
+          noteScopes()
         }
       }
     }
@@ -67,7 +75,9 @@ export function createRedactor() {
 }
 
 function isClean(text: string, sets: readonly SecretSet[]): boolean {
-  return !mayHoldCredential(text) && !sets.some(set => set.isIn(text))
+  if (mayHoldCredential(text)) return false
+  for (const set of sets) if (set.isIn(text)) return false
+  return true
 }
 
 /** Overlapping and touching finds are one, so that no part of the second shows. */

@@ -2,8 +2,6 @@ import { longestNeedle, NeedleSet, type Span } from './needle-set.js'
 import { PieceSet } from './piece-set.js'
 import { formsOfAll } from './secret-forms.js'
 
-type Search = (text: string, from: number) => Span | undefined
-
 /** Secret values in all their forms, added and taken back in groups. */
 export class SecretSet {
   readonly #groups = new Set<{ readonly needles: () => NeedleSet }>()
@@ -37,21 +35,17 @@ export class SecretSet {
   }
 
   isIn(text: string): boolean {
-    return this.#searches().some(find => find(text, 0) !== undefined)
+    if (this.#pieces.find(text) !== undefined) return true
+    for (const { needles } of this.#groups) if (needles().find(text) !== undefined) return true
+    return false
   }
 
   *spans(text: string): Generator<Span> {
-    for (const find of this.#searches()) {
-      for (let match = find(text, 0); match !== undefined; match = find(text, match.start + 1)) yield match
-    }
+    yield* spansOf(this.#pieces, text)
+    for (const { needles } of this.#groups) yield* spansOf(needles(), text)
   }
+}
 
-  #searches(): Search[] {
-    const inGroups = [...this.#groups].map(
-      ({ needles }): Search =>
-        (text, from) =>
-          needles().find(text, from)
-    )
-    return this.#pieces.isEmpty ? inGroups : [(text, from) => this.#pieces.find(text, from), ...inGroups]
-  }
+function* spansOf(set: NeedleSet | PieceSet, text: string): Generator<Span> {
+  for (let match = set.find(text); match !== undefined; match = set.find(text, match.start + 1)) yield match
 }
