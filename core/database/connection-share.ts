@@ -14,7 +14,7 @@ interface ShareOptions {
 type Taken = (refused?: Problem) => void
 interface Waiting {
   readonly taken: Taken
-  readonly timer: NodeJS.Timeout
+  readonly until: number
 }
 
 /**
@@ -23,7 +23,10 @@ interface Waiting {
  */
 export class ConnectionShare {
   #held = 0
-  readonly #waiting = new Set<Waiting>()
+  /** In the order of asking, in which their time is up too. */
+  readonly #waiting: Waiting[] = []
+  /** One for all who wait: on a busy platform most statements wait, though for moments only. */
+  #timer: NodeJS.Timeout | undefined
 
   constructor(readonly options: ShareOptions) {}
 
@@ -33,33 +36,13 @@ export class ConnectionShare {
 
   /** Calls back with nothing when a connection may be asked for, or with why not. */
   take(taken: Taken): void {
-    const { within, limit, waitMs } = this.options
-    const own: Taken =
-      within === undefined
-        ? taken
-        : refused => {
-            if (refused !== undefined) {
-              taken(refused)
-              return
-            }
-            within.take(late => {
-              if (late !== undefined) this.#giveOwn()
-              taken(late)
-            })
-          }
-    if (this.#held < limit) {
+    if (this.#held < this.options.limit) {
       this.#held++
-      own()
+      this.#takeWithin(taken)
       return
     }
-    const waiting: Waiting = {
-      taken: own,
-      timer: setTimeout(() => {
-        this.#waiting.delete(waiting)
-        taken(this.#refusal())
-      }, waitMs)
-    }
-    this.#waiting.add(waiting)
+    this.#waiting.push({ taken, until: performance.now() + this.options.waitMs })
+    this.#watch()
   }
 
   give(): void {
@@ -67,15 +50,38 @@ export class ConnectionShare {
     this.#giveOwn()
   }
 
-  #giveOwn(): void {
-    const [next] = this.#waiting
-    if (next === undefined) {
-      this.#held--
+  #takeWithin(taken: Taken): void {
+    const { within } = this.options
+    if (within === undefined) {
+      taken()
       return
     }
-    this.#waiting.delete(next)
-    clearTimeout(next.timer)
-    next.taken()
+    within.take(late => {
+      if (late !== undefined) this.#giveOwn()
+      taken(late)
+    })
+  }
+
+  #giveOwn(): void {
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#held--
+    else this.#takeWithin(next.taken)
+  }
+
+  /** Until nobody waits any more when its time is up. */
+  #watch(): void {
+    const [first] = this.#waiting
+    if (first === undefined || this.#timer !== undefined) return
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = undefined
+        const now = performance.now()
+        while (this.#waiting[0] !== undefined && this.#waiting[0].until <= now)
+          this.#waiting.shift()?.taken(this.#refusal())
+        this.#watch()
+      },
+      Math.ceil(first.until - performance.now())
+    ).unref()
   }
 
   #refusal(): Problem {

@@ -18,20 +18,39 @@ const changingText =
 /** In a text of several statements that has failed half-way: what it had done before that is not known. */
 const openingText = /\b(?:begin|start|commit|set|reset|listen|deallocate|prepare|discard|load|do|call)\b/i
 
+/** Of statements with a name, which are few and the same again and again: looking through one takes longer than all else that is done for it here. */
+const namedTexts = new Map<string, boolean>()
+const mostNamedTexts = 1_000
+
+function isChangingText({ name, text }: QueryConfig): boolean {
+  if (name === undefined) return changingText.test(text)
+  let isChanging = namedTexts.get(text)
+  if (isChanging === undefined) {
+    if (namedTexts.size >= mostNamedTexts) namedTexts.clear()
+    isChanging = changingText.test(text)
+    namedTexts.set(text, isChanging)
+  }
+  return isChanging
+}
+
+const isChangingCommand = ({ command }: QueryResult): boolean => changingCommands.has(command)
+
 /** Whether a statement has left something behind on its connection: a setting, a lock, a temporary table. */
-export function changesSession({ text }: QueryConfig, result: QueryResult | readonly QueryResult[]): boolean {
-  return [result].flat().some(({ command }) => changingCommands.has(command)) || changingText.test(text)
+export function changesSession(query: QueryConfig, result: QueryResult | QueryResult[]): boolean {
+  // A text of several statements has several results.
+  const isChanged = Array.isArray(result) ? result.some(isChangingCommand) : isChangingCommand(result)
+  return isChanged || isChangingText(query)
 }
 
 /** Whether a statement that has failed may have done so. With values or a name it was a single one, and undone. */
 export const mayHaveChangedSession = ({ text, name, values = [] }: QueryConfig): boolean =>
-  (name === undefined && values.length === 0 && openingText.test(text)) || changingText.test(text)
+  (name === undefined && values.length === 0 && openingText.test(text)) || isChangingText({ name, text })
 
 /** Whether a transaction is open on the connection. */
-export const isInTransaction = (client: PoolClient): boolean =>
-  !['I', null].includes(
-    (client as unknown as { getTransactionStatus(): string | null }).getTransactionStatus()
-  )
+export function isInTransaction(client: PoolClient): boolean {
+  const status = (client as unknown as { getTransactionStatus(): string | null }).getTransactionStatus()
+  return status !== 'I' && status !== null
+}
 
 export const begunByText = (): Error =>
   new Error(
