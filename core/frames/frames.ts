@@ -1,27 +1,34 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** The connection of a client that code runs for; empty once it has closed, so that nothing keeps it in memory. */
-export interface Served {
+/** In whose name code runs. */
+export interface Frame {
+  readonly plugin: string
+  /** The connection of a client that it runs for, if any; empty once that has closed, so that nothing keeps it in memory. */
   connection: { destroy(): void } | undefined
 }
 
-interface Frame {
-  readonly plugin: string
-  readonly served: Served | undefined
-}
-
 const frames = new AsyncLocalStorage<Frame>()
+
+/** Made once for each plugin: to enter the frame that one is in already costs next to nothing. */
+const ofPlugins = new Map<string, Frame>()
+
+function frameOf(plugin: string): Frame {
+  let frame = ofPlugins.get(plugin)
+  if (frame === undefined) {
+    frame = Object.freeze({ plugin, connection: undefined })
+    ofPlugins.set(plugin, frame)
+  }
+  return frame
+}
 
 /** The owner of what the kernel does for its own connections. */
 export const kernelOwner = 'kernel'
 
 /** Runs `work` in the name of a plugin, so that what it leaves behind (timers, promises) has an owner. */
-export const inFrame = <T>(plugin: string, work: () => T): T =>
-  frames.run({ plugin, served: undefined }, work)
+export const inFrame = <T>(plugin: string, work: () => T): T => frames.run(frameOf(plugin), work)
 
 /** The same for one connection of a server of that plugin: an error that is not caught ends it. */
-export const inConnection = <T>(plugin: string, served: Served, work: () => T): T =>
-  frames.run({ plugin, served }, work)
+export const inConnection = <T>(frame: Frame, work: () => T): T => frames.run(frame, work)
 
 /** A signal that aborts with `source`, its listeners in the name of a plugin: what they throw is that plugin's. */
 export function signalInFrame(plugin: string, source: AbortSignal): AbortSignal {
@@ -45,5 +52,5 @@ Object.defineProperty(globalThis, Symbol.for(currentPluginKey), { value: current
 
 /** Ends the connection that the present code runs for, if any. */
 export const endConnection = (): void => {
-  frames.getStore()?.served?.connection?.destroy()
+  frames.getStore()?.connection?.destroy()
 }

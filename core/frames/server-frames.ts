@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { EventEmitter } from 'node:events'
 import { IncomingMessage } from 'node:http'
 import { Server, Socket } from 'node:net'
-import { currentPlugin, endConnection, inConnection, inFrame, type Served } from './frames.js'
+import { currentPlugin, endConnection, type Frame, inConnection, inFrame } from './frames.js'
 
 /**
  * Node calls the listeners of an accepted connection outside the async context in which its server was
@@ -24,56 +24,58 @@ function serverListens(message: unknown): void {
   const plugin = currentPlugin()
   const { server } = message as { server: unknown }
   if (plugin === undefined || !(server instanceof Server) || contained in server) return
-  emitIn(server, (args, emit) => {
-    const socket = args.map(socketOf).find(found => found !== undefined)
-    if (socket === undefined) inFrame(plugin, emit)
-    else inConnection(plugin, servedBy(plugin, socket), emit)
+  contain(server, (args, emit) => {
+    const socket = socketIn(args)
+    return socket === undefined ? inFrame(plugin, emit) : inConnection(frameOf(plugin, socket), emit)
   })
 }
 
-/** The connection in an argument of an event: itself, or that of a request. */
-function socketOf(argument: unknown): Socket | undefined {
-  if (argument instanceof Socket) return argument
-  return argument instanceof IncomingMessage ? argument.socket : undefined
+/** The connection among the arguments of an event: itself, or that of a request. */
+function socketIn(args: readonly unknown[]): Socket | undefined {
+  for (const argument of args) {
+    if (argument instanceof Socket) return argument
+    if (argument instanceof IncomingMessage) return argument.socket
+  }
+  return undefined
 }
 
-const servedOf = Symbol('the connection as frames hold it')
+const itsFrame = Symbol('the frame of a connection')
 
-function servedBy(plugin: string, socket: Socket & { [servedOf]?: Served }): Served {
-  const known = socket[servedOf]
+function frameOf(plugin: string, socket: Socket & { [itsFrame]?: Frame }): Frame {
+  const known = socket[itsFrame]
   if (known !== undefined) return known
-  const served: Served = { connection: socket }
-  socket[servedOf] = served
-  emitIn(socket, (_args, emit, event) => {
-    inConnection(plugin, served, emit)
-    if (event === 'close') served.connection = undefined
+  const frame: Frame = { plugin, connection: socket }
+  socket[itsFrame] = frame
+  contain(socket, (_args, emit, event) => {
+    const isHeard = inConnection(frame, emit)
+    if (event === 'close') frame.connection = undefined
+    return isHeard
   })
-  return served
+  return frame
 }
 
-function emitIn(
+/** From now on the events of `emitter` are emitted by `run`, and what their listeners throw does not reach who emits. */
+function contain(
   emitter: EventEmitter,
-  run: (args: readonly unknown[], emit: () => void, event: string | symbol) => void
+  run: (args: readonly unknown[], emit: () => boolean, event: string | symbol) => boolean
 ): void {
   const original = emitter.emit
-  const emit = (event: string | symbol, ...args: unknown[]): boolean => {
-    let isHeard = false
+  const emit = (event: string | symbol, ...args: unknown[]): boolean =>
     run(
       args,
       () => {
         try {
-          isHeard = original.call(emitter, event, ...args)
+          return original.call(emitter, event, ...args)
         } catch (error) {
           endConnection()
           // Thrown anew, in the same frame: the code of Node that emits must go on to its end.
           process.nextTick(() => {
             throw error
           })
+          return false
         }
       },
       event
     )
-    return isHeard
-  }
   Object.assign(emitter, { emit, [contained]: true })
 }
