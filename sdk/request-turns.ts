@@ -8,6 +8,8 @@ const ahead = { requests: 100, characters: 64 * 1024 } as const
 
 const turnsOf = Symbol('turns')
 
+type Begin = (request: IncomingMessage, response: ServerResponse) => void
+
 interface Waiting {
   readonly response: ServerResponse
   readonly begin: () => void
@@ -30,12 +32,13 @@ type InTurns = Socket & { [turnsOf]?: Turns }
  * A request that has waited begins in a turn of the event loop that leaves others theirs: see `soon`.
  * A connection that sends too much ahead ends, and what waits on it is never begun.
  */
-export function inTurn(request: IncomingMessage, response: ServerResponse, begin: () => void): void {
+export function inTurn(request: IncomingMessage, response: ServerResponse, begin: Begin): void {
   const socket: InTurns = request.socket
   socket[turnsOf] ??= turnsOn(socket)
   const turns = socket[turnsOf]
   if (turns.current === undefined) {
-    run(socket, turns, response, begin)
+    take(turns, response)
+    begin(request, response)
     return
   }
   if (isTooFarAhead(socket)) {
@@ -44,7 +47,13 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, begin
   }
   const characters = request.rawHeaders.reduce((sum, { length }) => sum + length, request.url?.length ?? 0)
   // Whoever is answered before must not own what is done for it.
-  turns.waiting.push({ response, begin: AsyncResource.bind(begin), characters })
+  turns.waiting.push({
+    response,
+    begin: AsyncResource.bind(() => {
+      begin(request, response)
+    }),
+    characters
+  })
   turns.characters += characters
 }
 
@@ -70,25 +79,26 @@ function turnsOn(socket: Socket): Turns {
   return turns
 }
 
-function run(socket: Socket, turns: Turns, response: ServerResponse, begin: () => void): void {
-  take(socket, turns, response)
-  begin()
+/** From now on this answer is the one that is being given, though what gives it may begin later. */
+function take(turns: Turns, response: ServerResponse): void {
+  turns.current = response
+  response.on('close', endTurn)
 }
 
-/** From now on this answer is the one that is being given, though what gives it may begin later. */
-function take(socket: Socket, turns: Turns, response: ServerResponse): void {
-  turns.current = response
-  response.once('close', () => {
-    turns.current = undefined
-    // Nothing can be answered any more.
-    if (!socket.writable) turns.waiting.length = 0
-    const next = turns.waiting.shift()
-    if (next === undefined) return
-    turns.characters -= next.characters
-    take(socket, turns, next.response)
-    // Not at once: an answer that waits for nothing would have the next one begin in the same turn, and so on.
-    soon(() => {
-      if (turns.current === next.response && socket.writable) next.begin()
-    })
+/** The same for every answer: a listener of its own would be made for each request. */
+function endTurn(this: ServerResponse): void {
+  const socket: InTurns = this.req.socket
+  const turns = socket[turnsOf]
+  if (turns?.current !== this) return
+  turns.current = undefined
+  // Nothing can be answered any more.
+  if (!socket.writable) turns.waiting.length = 0
+  const next = turns.waiting.shift()
+  if (next === undefined) return
+  turns.characters -= next.characters
+  take(turns, next.response)
+  // Not at once: an answer that waits for nothing would have the next one begin in the same turn, and so on.
+  soon(() => {
+    if (turns.current === next.response && socket.writable) next.begin()
   })
 }

@@ -104,10 +104,11 @@ export class Edge {
       perAddress: maxConnectionsPerAddress,
       isExempt: address => trustedProxies !== undefined && isTrusted(address, trustedProxies)
     })
+    const handle = (request: IncomingMessage, response: ServerResponse): void => {
+      this.handle(request, response)
+    }
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
-      inTurn(request, response, () => {
-        this.handle(request, response)
-      })
+      inTurn(request, response, handle)
     }
     // `refuseHead` refuses more.
     this.server.maxHeadersCount = maxHeaders + 1

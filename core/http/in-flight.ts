@@ -12,8 +12,9 @@ export class InFlight {
     context.place = this.contexts.push(context) - 1
   }
 
-  /** The last one takes the free place. */
+  /** The last one takes the free place. Nothing happens to one that is not among them any more. */
   delete(context: RequestContext): void {
+    if (this.contexts[context.place] !== context) return
     const last = this.contexts.pop()
     if (last === undefined || last === context) return
     this.contexts[context.place] = last

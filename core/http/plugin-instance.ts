@@ -109,7 +109,7 @@ export class PluginInstance {
   dispatch(context: RequestContext): void {
     this.#inFlight.add(context)
     contexts.set(context.raw, context)
-    context.response.once('close', () => {
+    context.response.on('close', () => {
       this.#inFlight.delete(context)
       // Not left to the collector: every collection looks at all entries of a WeakMap, dead or alive.
       contexts.delete(context.raw)
