@@ -12,10 +12,14 @@ import {
 export class PlatformResponse<
   Request extends IncomingMessage = IncomingMessage
 > extends ServerResponse<Request> {
-  readonly #waiting = new Map<string, string>()
+  // Two lists and no map, which takes longer to fill than it saves with so few.
+  readonly #names: string[] = []
+  readonly #values: string[] = []
 
   wait(name: string, value: string): void {
-    this.#waiting.set(name, value)
+    const at = this.#names.indexOf(name)
+    this.#names[at < 0 ? this.#names.length : at] = name
+    this.#values[at < 0 ? this.#values.length : at] = value
   }
 
   override writeHead(
@@ -23,20 +27,25 @@ export class PlatformResponse<
     first?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
     second?: OutgoingHttpHeaders | OutgoingHttpHeader[]
   ): this {
-    const waiting = this.#waiting
+    const names = this.#names
+    const values = this.#values
     if (
       first === undefined ||
       typeof first === 'string' ||
       Array.isArray(first) ||
       this.getHeaderNames().length > 0
     ) {
-      for (const [name, value] of waiting) if (!this.hasHeader(name)) this.setHeader(name, value)
+      for (const [at, name] of names.entries())
+        if (!this.hasHeader(name)) this.setHeader(name, values[at] ?? '')
       return typeof first === 'string'
         ? super.writeHead(status, first, second)
         : super.writeHead(status, first)
     }
     const list: OutgoingHttpHeader[] = []
-    for (const [name, value] of waiting) if (first[name] === undefined) list.push(name, value)
+    for (let at = 0; at < names.length; at++) {
+      const name = names[at] ?? ''
+      if (first[name] === undefined) list.push(name, values[at] ?? '')
+    }
     for (const name in first) list.push(name, first[name] ?? '')
     return super.writeHead(status, list)
   }
