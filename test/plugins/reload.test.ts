@@ -2,11 +2,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { allow, definePlugin, maybe, object, Type } from 'busbar/sdk'
-import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
+import { createTestKernel, type TestClient, type TestKernel, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 
 /** Third-party code runs in this process. */
-const shared = globalThis as { starts?: number; hang?: boolean; failing?: boolean }
+const shared = globalThis as { starts?: number; stops?: number; hang?: boolean; failing?: boolean }
 
 interface Version {
   readonly version?: string
@@ -22,8 +22,9 @@ import { allow, definePlugin, kernel } from 'busbar/sdk'
 export default definePlugin({
   id: 'versions',
   ${uses === undefined ? '' : `needs: { used: kernel.${uses} },`}
-  start: async () => {
+  start: async ({ onStop, signal }) => {
     globalThis.starts = (globalThis.starts ?? 0) + 1
+    onStop(() => { if (signal.aborted) globalThis.stops += 1 })
     if (globalThis.hang) await new Promise(() => {})
     if (globalThis.failing) throw new Error('it cannot start')
     return {}
@@ -42,7 +43,7 @@ interface Installed {
 }
 
 async function install(t: Test, first: Version = {}, more: object = {}): Promise<Installed> {
-  Object.assign(shared, { starts: 0, hang: false, failing: false })
+  Object.assign(shared, { starts: 0, stops: 0, hang: false, failing: false })
   const home = await mkdtemp(join(tmpdir(), 'busbar-reload-'))
   await mkdir(join(home, 'versions'))
   const write = async (given: Version): Promise<void> => {
@@ -132,6 +133,40 @@ test('after a reload that failed, everything that is said and enforced is of the
   t.equal((await k.as.anonymous().get('/api/x/versions/own')).status, 401)
 })
 
+test('what a later version asks for is granted by turning the plugin off and on, and by nothing else', async t => {
+  const requires = { mail: '*' }
+  const { k, home, write } = await install(t, { requires })
+  const admin = await k.as.session()
+  await admin.post('/api/plugins/versions/enable')
+  const runs = async (version: string): Promise<void> => {
+    t.match(await k.as.anonymous().get('/api/x/versions/own'), { status: 200, body: { version } })
+  }
+  const asking = { version: '2.0.0', grants: ['database'], uses: 'database', requires }
+  const unasked = /nobody has granted yet/
+  await write(asking)
+  for (let n = 0; n < 2; n++) {
+    t.match(await admin.post('/api/plugins/versions/reload'), { status: 409, body: { error: unasked } })
+    t.match(await admin.put('/api/plugins/versions/config', {}), { status: 409, body: { error: unasked } })
+    await runs('1.0.0')
+    // Whoever turns on what runs consents to what it says of itself, and not to what lies in its folder.
+    t.match(await admin.post('/api/plugins/versions/enable'), { status: 200, body: { version: '1.0.0' } })
+  }
+  const isOff = async (who: TestClient): Promise<void> => {
+    t.match((await who.get('/api/plugins/versions')).body, { state: /retrying|failed/, reason: unasked })
+  }
+  t.equal((await admin.post('/api/plugins/mail/disable', { cascade: true })).status, 200)
+  t.equal((await admin.post('/api/plugins/mail/enable', { cascade: true })).status, 200)
+  await isOff(admin)
+  await k.stop()
+  const again = await createTestKernel({ thirdParty: home, state: k.state })
+  t.teardown(() => again.stop())
+  const later = await again.as.session()
+  await isOff(later)
+  t.equal((await later.post('/api/plugins/versions/disable')).status, 200)
+  t.match(await later.post('/api/plugins/versions/enable'), { status: 200, body: { version: '2.0.0' } })
+  t.match(await again.as.anonymous().get('/api/x/versions/own'), { body: { version: '2.0.0' } })
+})
+
 test('a degraded plugin stays so, with its reason, when its reload fails', async t => {
   const { k } = await install(t)
   const admin = await k.as.session()
@@ -142,6 +177,20 @@ test('a degraded plugin stays so, with its reason, when its reload fails', async
   t.equal((await admin.post('/api/plugins/versions/reload')).status, 409)
   const entry = k.kernel.reconciler.entries.get('versions')
   t.match(entry?.state, { name: 'degraded', reason: 'not well', since: new Date(before.since) })
+})
+
+test('a version that does not come up is ended, and the one of before is not', async t => {
+  const { k } = await install(t)
+  const admin = await k.as.session()
+  await admin.post('/api/plugins/versions/enable')
+  shared.failing = true
+  t.equal((await admin.post('/api/plugins/versions/reload')).status, 409)
+  t.match(shared, { starts: 2, stops: 1 }, 'what it had opened is closed')
+  shared.failing = false
+  t.equal((await admin.post('/api/plugins/versions/reload')).status, 200)
+  t.match(shared, { starts: 3, stops: 2 })
+  t.equal((await admin.post('/api/plugins/versions/disable')).status, 200)
+  t.match(shared, { starts: 3, stops: 3 })
 })
 
 test('settings with which a plugin does not start are not kept', async t => {
@@ -168,39 +217,57 @@ test('settings with which a plugin does not start are not kept', async t => {
 })
 
 test('what cannot be plugged in leaves the version of before plugged in, with its rules', async t => {
-  let isLong = false
+  let isNext = false
+  let stops = 0
   const greedy = {
     manifest: { id: 'greedy' },
     definition: definePlugin({
       id: 'greedy',
+      start: ({ onStop }) => {
+        onStop(() => {
+          stops++
+        })
+        return {}
+      },
       channels(channel) {
         channel({
           name: 'greedy',
           summary: 's',
           events: ['x'],
-          access: isLong
+          access: isNext
             ? allow.token('read', { role: 'admin', project: 'none' })
             : allow.token('read', { project: 'none' })
         })
       },
       jobs(job) {
-        job({ name: isLong ? 'n'.repeat(200) : 'short', run: async () => {} })
+        job({ name: isNext ? 'next' : 'first', run: async () => {} })
+      },
+      schedules(schedule) {
+        if (isNext) schedule({ name: 'hourly', cron: '0 * * * *', run: async () => {} })
       }
     })
   }
   const k = await createTestKernel({ inline: [greedy] })
   t.teardown(() => k.close())
   const admin = await k.as.session()
-  isLong = true
-  t.match(await admin.post('/api/plugins/greedy/reload'), { status: 409, body: { error: /too long/ } })
+  isNext = true
+  // Schedules come last: everything else of the new version is plugged in by then.
+  await k.kernel.postgres.query('alter table kernel.schedule rename to schedule_gone')
+  t.match(await admin.post('/api/plugins/greedy/reload'), { status: 409, body: { code: 'E_PLUGIN_RELOAD' } })
+  await k.kernel.postgres.query('alter table kernel.schedule_gone rename to schedule')
+  t.equal(stops, 1, 'what could not be is ended')
+  t.ok(k.kernel.jobs.has('greedy', 'first'))
+  t.notOk(k.kernel.jobs.has('greedy', 'next'))
   const member = await k.socket(await k.as.token('read', { user: 'member' }))
   member.subscribe('greedy')
-  k.kernel.hub.publish('greedy', 'x', { n: 0 })
   const heard = async (): Promise<boolean> => {
     k.kernel.hub.publish('greedy', 'x', {})
     return member.frames.some(({ event }) => event === 'x')
   }
   t.ok(await until(heard, 'a frame is heard', 3_000), JSON.stringify(member.frames))
+  t.equal((await admin.post('/api/plugins/greedy/reload')).status, 200)
+  t.ok(k.kernel.jobs.has('greedy', 'next'))
+  t.equal(stops, 2)
 })
 
 test('the port opens while a third-party plugin hangs in its start, and stopping does not wait for it', async t => {

@@ -20,7 +20,8 @@ export function parseRepository(repo: string): RepositoryAddress {
   const url = parseUrl(repo)
   if (url === undefined || repo.length > 2000 || /[\s\u0000-\u001f\u007f]/.test(repo))
     throw problems.badRepository({ repo: shown })
-  const { username, password } = url
+  const userInfo = userInfoOf(url)
+  if (userInfo === undefined) throw problems.badRepository({ repo: shown })
   url.username = url.password = ''
   return {
     url: url.href.replace(/(?<!\/)\/+$/, ''),
@@ -28,7 +29,16 @@ export function parseRepository(repo: string): RepositoryAddress {
     isSecure: url.protocol === 'https:',
     host: url.hostname.replace(/^\[|\]$/g, ''),
     port: url.port !== '' ? Number(url.port) : url.protocol === 'https:' ? 443 : 80,
-    userInfo: username === '' ? null : `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+    userInfo
+  }
+}
+
+/** Undefined where what is written there is no text: a host may send one anywhere. */
+function userInfoOf({ username, password }: URL): string | null | undefined {
+  try {
+    return username === '' ? null : `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  } catch {
+    return undefined
   }
 }
 

@@ -235,6 +235,7 @@ test('a redirect is followed within the rules: same checks, no credentials to an
         round: `/round.git${rest}`,
         metadata: `http://169.254.169.254/latest.git${rest}`,
         elsewhere: 'https://example.com/login',
+        odd: `https://%zz@example.com/x.git${rest}`,
         file: 'file:///etc/passwd'
       }
       const location = to[from]
@@ -261,6 +262,7 @@ test('a redirect is followed within the rules: same checks, no credentials to an
     message: /example\.com\/login/
   })
   await t.rejects(clone(`${first.url}/file.git`), { code: 'E_SOURCE_REDIRECT' })
+  await t.rejects(clone(`${first.url}/odd.git`), { code: 'E_SOURCE_ADDRESS' })
 })
 
 test('a redirect that leaves the encrypted connection is not followed, and no other on the way is taken for one', async t => {

@@ -51,6 +51,8 @@ test('addresses of repositories are read, and credentials in them kept apart', t
     'https://x/',
     'https://x/y?z',
     'https://x/y#z',
+    'https://%zz@x/y',
+    'https://me:%ff@x/y',
     'https://x/a b',
     'ext::sh -c x',
     '--upload-pack=x'
