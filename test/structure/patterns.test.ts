@@ -88,6 +88,23 @@ test('no pattern is made of text that is known only at run time', async t => {
   )
 })
 
+test('node searches with its usual engine: the experimental one takes longer where it is meant to help', async t => {
+  const written = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+    cwd: root,
+    encoding: 'utf8'
+  })
+    .split('\n')
+    .filter(path =>
+      /(?:^|\/)(?:package\.json|Dockerfile|\.taprc|[^/]+\.ya?ml)$|^\.ci\/|\.(?:mjs|ts)$/.test(path)
+    )
+    .filter(path => path !== 'test/structure/patterns.test.ts')
+  t.ok(written.includes('package.json') && written.includes('Dockerfile'))
+  t.same(
+    written.filter(path => /experimental[-_]regexp/.test(readFileSync(join(root, path), 'utf8'))),
+    []
+  )
+})
+
 const slow: ReadonlyArray<readonly [title: string, pattern: RegExp]> = [
   ['a repetition in a repetition', /^(a+)+$/],
   ['two that take the same characters', /^\s*x?\s*$/],
