@@ -77,7 +77,8 @@ export class DockerRuntime implements ContainerRuntime {
       engine,
       instanceId,
       log,
-      ports: environment('HOST_PORTS_FOR_CONTAINERS')
+      ports: environment('HOST_PORTS_FOR_CONTAINERS'),
+      connections: environment('MAX_CONTAINER_CONNECTIONS')
     })
     this.#bridges = new BridgeNetworks({
       engine,

@@ -103,6 +103,11 @@ export const problems = problemTable({
     'E_NETWORK_SUBNETS_EXHAUSTED',
     'no /{prefix} subnet of {pools} is free: {routes} of the engine\'s machine covers what no network has, and would take what is sent to the containers; set BUSBAR_SUBNETS to a private range that no route covers ("ip route show table all" lists them), or take the route away'
   ],
+  badConnections: [
+    503,
+    'E_CONTAINER_CONNECTIONS_INVALID',
+    'MAX_CONTAINER_CONNECTIONS holds {value}: it takes a number of connections, 16 or more'
+  ],
   badHostPorts: [
     503,
     'E_HOST_PORTS_INVALID',

@@ -3,6 +3,7 @@ import { type Contributor, healthChecks, kernel, type ServiceBinder, type StartC
 import { containerRuntime } from './api.js'
 import { DockerRuntime } from './docker-runtime.js'
 import { followCrashes } from './engine-crash.js'
+import type { LimitState } from './host/host-limits.js'
 import { keepLimits } from './host/keep-limits.js'
 import { readInstanceId } from './instance-id.js'
 import { LifeSigns } from './life-signs.js'
@@ -55,6 +56,12 @@ export function runtimeDockerServices(provide: ServiceBinder, { runtime }: Runti
   provide(containerRuntime, offeredRuntime(runtime))
 }
 
+/** What of the limits of containers does not hold; by the state of them. */
+const shortcomings: Partial<Record<LimitState['kind'], string>> = {
+  failed: ', which reach every open port of their machine: the log says why',
+  unguarded: ', which may pass for each other outside of their networks: the log says why'
+}
+
 export function runtimeDockerContributions(
   contribute: Contributor,
   { runtime, networks }: RuntimeDocker
@@ -62,9 +69,7 @@ export function runtimeDockerContributions(
   contribute(healthChecks, 'docker', {
     check: async () => {
       const { containers } = await runtime.info()
-      return runtime.hostLimits.kind === 'failed'
-        ? `ok (${containers} containers, which reach every open port of their machine: the log says why)`
-        : `ok (${containers} containers)`
+      return `ok (${containers} containers${shortcomings[runtime.hostLimits.kind] ?? ''})`
     }
   })
   contribute(projectTeardown, 'runtime-docker', {

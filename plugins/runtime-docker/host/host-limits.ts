@@ -3,19 +3,17 @@ import type { EngineClient } from '../engine-client.js'
 import { instanceLabel } from '../labels.js'
 import { problems } from '../problems.js'
 import { defaultHostPorts, type HostPorts, parseHostPorts } from './host-ports.js'
-import { type HostTools, type Outcome, withHostTools } from './host-tools.js'
+import { withHostTools } from './host-tools.js'
 import { bridgePrefix, installationTag, unnamedBridge } from './installation-tag.js'
-import { type Family, rulesFor, withoutRules } from './packet-rules.js'
+import { type Family, families, PacketFilter, type SavedTables } from './packet-filter.js'
+import { guardRules, ownRules, type PacketPolicy, reachRules, withoutRules } from './packet-rules.js'
 
 const bridgeNameOption = 'com.docker.network.bridge.name'
 
-const programs: Readonly<Record<Family, { readonly save: string; readonly restore: string }>> = {
-  ipv4: { save: 'iptables-save', restore: 'iptables-restore' },
-  ipv6: { save: 'ip6tables-save', restore: 'ip6tables-restore' }
-}
+/** TCP connections of 16 neighbouring containers. The table of a machine holds 65 536 with 2 GiB, 262 144 from 8 GiB. */
+const defaultConnections = 4096
 /** dockerd writes too: what was read may be old when it is written. */
 const maxAttempts = 3
-const lockSeconds = 10
 
 interface HostLimitsDependencies {
   readonly engine: EngineClient
@@ -23,15 +21,20 @@ interface HostLimitsDependencies {
   readonly log: Log
   /** HOST_PORTS_FOR_CONTAINERS. */
   readonly ports: string | undefined
+  /** MAX_CONTAINER_CONNECTIONS. */
+  readonly connections: string | undefined
 }
 
-/** `unlimited`: somebody wants it so. `failed`: containers may reach whatever the machine offers at its gateways. */
+/**
+ * `unlimited`: somebody wants it so. `unguarded`: containers reach what they may of the machine, and could do harm to
+ * each other by way of it. `failed`: neither holds; they reach whatever the machine offers at its gateways.
+ */
 export type LimitState =
   | { readonly kind: 'unknown' | 'limited' | 'unlimited' }
-  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'unguarded' | 'failed'; readonly reason: string }
 
 /**
- * Keeps containers of this installation from the machine they run on: by rules in the packet filter of the engine's
+ * Keeps containers of this installation from the machine they run on, and from each other there: by rules in the packet filter of the engine's
  * machine, in chains of this installation's own. They cover its networks by how the names of their bridges begin,
  * so a further network needs none. They are there as long as it has a network.
  */
@@ -40,6 +43,8 @@ export class HostLimits {
   /** One after the other: what is read must be what is changed. */
   readonly #turns = new Serial()
   #applied: Promise<void> | undefined
+  /** What the machine said of the rules after they were set; to set them again would forget whose connections are open. */
+  readonly #set = new Map<Family, string>()
 
   constructor(private readonly dependencies: HostLimitsDependencies) {}
 
@@ -69,32 +74,47 @@ export class HostLimits {
 
   /** Never rejects for what the machine cannot do: an installation without a packet filter is one, too. */
   async #apply(): Promise<void> {
-    const ports = this.#ports()
+    const limits = { ports: this.#ports(), connections: this.#connections() }
     try {
       let bridges = await this.#bridges()
       // Nothing was ever set by this process, nor has it anything that would need it.
       if (bridges === undefined && this.#state.kind === 'unknown') return
-      await this.#set(bridges, ports)
       if (bridges === undefined) {
+        await this.#lift()
         // Another process may have made a network, with its rules, while they were taken away.
         bridges = await this.#bridges()
-        if (bridges !== undefined) await this.#set(bridges, ports)
       }
-      this.#state = { kind: bridges === undefined ? 'unknown' : ports === 'all' ? 'unlimited' : 'limited' }
+      if (bridges === undefined) this.#state = { kind: 'unknown' }
+      else this.#become(await this.#limit({ ...limits, bridges }), limits.ports)
     } catch (error) {
       if (isProblem(error) && error.code === 'E_ENGINE_UNREACHABLE') throw error
-      this.#fail(error instanceof Error ? error.message : String(error))
+      this.#become({ kind: 'failed', reason: textOf(error) }, limits.ports)
     }
   }
 
-  async #set(bridges: readonly string[] | undefined, ports: HostPorts): Promise<void> {
+  async #lift(): Promise<void> {
+    const { engine, instanceId } = this.dependencies
+    this.#set.clear()
+    await liftLimits(engine, instanceId)
+  }
+
+  async #limit(limits: Omit<PacketPolicy, 'family' | 'tag'>): Promise<LimitState> {
     const { engine, instanceId } = this.dependencies
     const tag = installationTag(instanceId)
-    if (bridges === undefined || ports === 'all') await liftLimits(engine, instanceId)
-    else
-      await changeRules(engine, instanceId, (saved, family) =>
-        rulesFor(saved, { family, tag, bridges, ports })
-      )
+    let unguarded: string | undefined
+    await withPacketFilters(engine, instanceId, async filter => {
+      const policy = { ...limits, family: filter.family, tag }
+      const wanted = JSON.stringify(policy)
+      const before = await filter.save()
+      if (before === undefined || this.#set.get(filter.family) === wanted + ownRules(before, tag)) return
+      await restored(filter, saved => reachRules(saved, policy))
+      await restored(filter, saved => guardRules(saved, policy)).catch((error: unknown) => {
+        unguarded = textOf(error)
+      })
+      const after = await filter.save()
+      if (after !== undefined) this.#set.set(filter.family, wanted + ownRules(after, tag))
+    })
+    return unguarded === undefined ? { kind: 'limited' } : { kind: 'unguarded', reason: unguarded }
   }
 
   #ports(): HostPorts {
@@ -118,58 +138,68 @@ export class HostLimits {
     return [`${bridgePrefix(instanceId)}+`, ...unnamed.map(({ Id }) => unnamedBridge(Id))]
   }
 
-  #fail(reason: string): void {
-    const isNew = this.#state.kind !== 'failed' || this.#state.reason !== reason
-    this.#state = { kind: 'failed', reason }
-    if (!isNew) return
-    this.dependencies.log.warn(
-      { reason, bridges: `${bridgePrefix(this.dependencies.instanceId)}+` },
-      "applications and builds reach every port that the engine's machine has open at the gateways of their networks: " +
-        'its packet filter could not be set. The README of runtime-docker names the rules that are missing; ' +
-        'HOST_PORTS_FOR_CONTAINERS=all says that it is meant so'
-    )
+  #connections(): number {
+    const value = this.dependencies.connections ?? String(defaultConnections)
+    if (!/^\d{1,7}$/.test(value.trim()) || Number(value) < 16) throw problems.badConnections({ value })
+    return Number(value)
+  }
+
+  #become(state: LimitState, ports: HostPorts): void {
+    const before = this.#state
+    // Whoever wants no limit is not told that there is none.
+    this.#state = ports === 'all' ? { kind: 'unlimited' } : state
+    if (!('reason' in state)) return
+    const { log, instanceId } = this.dependencies
+    const fields = { reason: state.reason, bridges: `${bridgePrefix(instanceId)}+` }
+    if (ports === 'all') log.debug(fields, "the packet filter of the engine's machine could not be set")
+    else if (!('reason' in before) || before.reason !== state.reason) log.warn(fields, warnings[state.kind])
   }
 }
+
+const warnings = {
+  failed:
+    "applications and builds reach every port that the engine's machine has open at the gateways of their networks: " +
+    'its packet filter could not be set. The README of runtime-docker names the rules that are missing; ' +
+    'HOST_PORTS_FOR_CONTAINERS=all says that it is meant so',
+  unguarded:
+    "applications and builds may pass for each other outside of their networks, and fill the machine's table of connections: " +
+    'two of the rules of its packet filter could not be set. The README of runtime-docker names them'
+} as const
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Takes the rules of an installation away. */
 export async function liftLimits(engine: EngineClient, instanceId: string): Promise<void> {
   const tag = installationTag(instanceId)
-  await changeRules(engine, instanceId, saved => withoutRules(saved, tag))
-}
-
-/** `decide`: from what is there to what `iptables-restore` is to read; undefined changes nothing. */
-type Decide = (saved: string, family: Family) => string | undefined
-
-async function changeRules(engine: EngineClient, instanceId: string, decide: Decide): Promise<void> {
-  await withHostTools(engine, instanceId, async tools => {
-    await Promise.all(
-      (['ipv4', 'ipv6'] as const).map(async family => {
-        await changeFamily(tools, family, decide)
-      })
-    )
+  await withPacketFilters(engine, instanceId, async filter => {
+    await restored(filter, saved => withoutRules(saved, tag))
   })
 }
 
-async function changeFamily(tools: HostTools, family: Family, decide: Decide): Promise<void> {
-  const { save, restore } = programs[family]
-  for (let attempt = 1; ; attempt++) {
-    const saved = await tools.run([save, '-t', 'filter'])
-    if (saved.code !== 0) {
-      if (family === 'ipv6' && !(await hasIpv6(tools))) return
-      throw new Error(failureOf(save, saved))
-    }
-    const rules = decide(saved.output, family)
-    if (rules === undefined) return
-    const restored = await tools.run([restore, '--noflush', '-w', String(lockSeconds)], rules)
-    if (restored.code === 0) return
-    if (attempt === maxAttempts) throw new Error(failureOf(restore, restored))
-  }
+async function withPacketFilters(
+  engine: EngineClient,
+  instanceId: string,
+  use: (filter: PacketFilter) => Promise<void>
+): Promise<void> {
+  await withHostTools(engine, instanceId, async tools => {
+    await Promise.all(families.map(async family => await use(new PacketFilter(tools, family))))
+  })
 }
 
-const hasIpv6 = async (tools: HostTools): Promise<boolean> =>
-  (await tools.run(['cat', '/proc/net/if_inet6'])).code === 0
-
-const failureOf = (program: string, { code, output, errors }: Outcome): string =>
-  code === 126 || code === 127
-    ? `the engine's machine has no ${program}`
-    : `${program} failed (${code}): ${(errors.trim() || output.trim()).slice(0, 500)}`
+/** `decide`: from what is there to what `iptables-restore` is to read; undefined changes nothing. */
+async function restored(
+  filter: PacketFilter,
+  decide: (saved: SavedTables) => string | undefined
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const saved = await filter.save()
+    const rules = saved === undefined ? undefined : decide(saved)
+    if (rules === undefined) return
+    try {
+      await filter.restore(rules)
+      return
+    } catch (error) {
+      if (attempt === maxAttempts) throw error
+    }
+  }
+}

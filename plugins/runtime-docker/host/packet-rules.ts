@@ -1,65 +1,98 @@
 import type { HostPorts } from './host-ports.js'
+import type { Family, SavedTables } from './packet-filter.js'
 
-export type Family = 'ipv4' | 'ipv6'
-
-/** What containers of one installation may reach of the machine, for one kind of address. */
-interface PacketPolicy {
+/** What containers of one installation may do to the machine and by way of it, for one kind of address. */
+export interface PacketPolicy {
   readonly family: Family
   /** Names the chains; see `installationTag`. */
   readonly tag: string
   /** Interfaces that containers are behind; `bb1a2b3+` is every one whose name begins like this. */
   readonly bridges: readonly string[]
-  readonly ports: Exclude<HostPorts, 'all'>
+  readonly ports: HostPorts
+  /** Open TCP connections of 16 neighbouring addresses, which are never of two projects. */
+  readonly connections: number
 }
 
 interface Words {
   readonly linkLocal: readonly string[]
   readonly neighbours: readonly string[]
   readonly unreachable: string
+  /** How many bits of an address its neighbours have in common. */
+  readonly neighbourhood: number
 }
 
 const words: Readonly<Record<Family, Words>> = {
-  ipv4: { linkLocal: ['169.254.0.0/16'], neighbours: [], unreachable: 'icmp-port-unreachable' },
+  ipv4: {
+    linkLocal: ['169.254.0.0/16'],
+    neighbours: [],
+    unreachable: 'icmp-port-unreachable',
+    neighbourhood: 28
+  },
   // Without neighbour discovery nothing is reached at all, allowed ports included.
   ipv6: {
     linkLocal: ['fd00:ec2::254/128', 'fd00:ec2::23/128'],
     neighbours: [135, 136].map(type => `-p ipv6-icmp -m icmp6 --icmpv6-type ${type} -j RETURN`),
-    unreachable: 'icmp6-port-unreachable'
+    unreachable: 'icmp6-port-unreachable',
+    neighbourhood: 64
   }
 }
 
 const protocols = ['tcp', 'udp'] as const
+/** The machine forgets what is not TCP after half a minute or two, so its rate bounds how much there is of it. */
+const connectionsPerFlowASecond = 8
 
-/** `input`, `forward`: where a packet enters. `host`, `beyond`: what becomes of one that comes from our containers. */
-const chainsOf = (tag: string) => ({
+/**
+ * `input`, `forward`: where a packet enters. `flows`: what begins something new. `full`: what is too much of that.
+ * `host`, `beyond`: what becomes of one that comes from our containers.
+ */
+const filterChains = (tag: string) => ({
   input: `BUSBAR-${tag}-INPUT`,
   forward: `BUSBAR-${tag}-FORWARD`,
+  flows: `BUSBAR-${tag}-FLOWS`,
+  full: `BUSBAR-${tag}-FULL`,
   host: `BUSBAR-${tag}-HOST`,
   beyond: `BUSBAR-${tag}-BEYOND`
 })
+const sourceChain = (tag: string): string => `BUSBAR-${tag}-SOURCE`
 
 /**
- * What `iptables-restore --noflush` is to read, so that `policy` holds: in one step, whatever was there before.
- * `saved` is what `iptables-save -t filter` says: how often our chains are jumped to is all that is taken from it.
+ * What `iptables-restore --noflush` is to read, so that containers reach what they may of the machine and no more: in
+ * one step, whatever was there before. How often our chains are jumped to is all that is taken from what is saved.
  *
  * The rules only take away: what they let pass is then judged by the machine's own rules.
  */
-export function rulesFor(saved: string, { family, tag, bridges, ports }: PacketPolicy): string {
-  const { input, forward, host, beyond } = chainsOf(tag)
-  const { linkLocal, neighbours, unreachable } = words[family]
+export function reachRules({ filter }: SavedTables, { tag, bridges, ...policy }: PacketPolicy): string {
+  const { input, forward, flows, host, beyond } = filterChains(tag)
   const from = (chain: string, to: string): string[] =>
     bridges.map(bridge => `-A ${chain} -i ${bridge} -j ${to}`)
+  return restoreInput('filter', [
+    ...Object.values(filterChains(tag)).map(chain => `:${chain} - [0:0]`),
+    ...jumpRemovals(filter, filterJumps(tag)),
+    `-I INPUT 1 -j ${input}`,
+    `-I ${forwardHook(filter)} 1 -j ${forward}`,
+    ...from(input, flows),
+    ...from(input, host),
+    ...from(forward, flows),
+    ...from(forward, beyond),
+    ...(policy.ports === 'all' ? [] : portRules({ ...policy, ports: policy.ports, host, beyond }))
+  ])
+}
+
+function portRules({
+  family,
+  ports,
+  host,
+  beyond
+}: Pick<PacketPolicy, 'family'> & {
+  readonly ports: Exclude<HostPorts, 'all'>
+  readonly host: string
+  readonly beyond: string
+}): string[] {
+  const { linkLocal, neighbours, unreachable } = words[family]
   const allowed = ports.flatMap(({ first, last }) =>
     protocols.map(protocol => ({ protocol, range: first === last ? String(first) : `${first}:${last}` }))
   )
-  return restoreInput([
-    ...Object.values(chainsOf(tag)).map(chain => `:${chain} - [0:0]`),
-    ...jumpRemovals(saved, tag),
-    `-I INPUT 1 -j ${input}`,
-    `-I ${forwardHook(saved)} 1 -j ${forward}`,
-    ...from(input, host),
-    ...from(forward, beyond),
-
+  return [
     // Answers to whoever asked the container, the health check for one.
     `-A ${host} -m conntrack --ctstate RELATED,ESTABLISHED -j RETURN`,
     ...neighbours.map(rule => `-A ${host} ${rule}`),
@@ -82,18 +115,77 @@ export function rulesFor(saved: string, { family, tag, bridges, ports }: PacketP
         `-A ${beyond} -p ${protocol} -m conntrack --ctstate DNAT --ctorigdstport ${range} --ctdir ORIGINAL -j RETURN`
     ),
     `-A ${beyond} -m conntrack --ctstate DNAT --ctdir ORIGINAL -j REJECT --reject-with ${unreachable}`
-  ])
+  ]
+}
+
+/**
+ * The same, after `reachRules`, against what a container could do to others by way of the machine:
+ *
+ * - A packet with the address of another container as its source would open a way to that one from outside, as what
+ *   comes back counts as an answer. What comes from a bridge whose address lies elsewhere is dropped.
+ * - The table of connections is one for the machine. When it is full nothing is reached by anybody.
+ *
+ * Apart from the others, as these need modules that not every kernel has.
+ */
+export function guardRules({ raw }: SavedTables, policy: PacketPolicy): string {
+  const { family, tag, bridges, connections } = policy
+  const { flows, full } = filterChains(tag)
+  const { unreachable, neighbourhood } = words[family]
+  const source = sourceChain(tag)
+  const begins = '-m conntrack --ctstate NEW'
+  const flowsASecond = Math.max(1, Math.ceil(connections / connectionsPerFlowASecond))
+  return [
+    restoreInput('filter', [
+      ...[flows, full].map(chain => `:${chain} - [0:0]`),
+      `-A ${flows} -p tcp ${begins} -m connlimit --connlimit-above ${connections} --connlimit-mask ${neighbourhood} --connlimit-saddr -j ${full}`,
+      `-A ${flows} ! -p tcp ${begins} -m hashlimit --hashlimit-above ${flowsASecond}/sec --hashlimit-burst ${connections} --hashlimit-mode srcip --hashlimit-srcmask ${neighbourhood} --hashlimit-name busbar-${tag} -j ${full}`,
+      `-A ${full} -p tcp -j REJECT --reject-with tcp-reset`,
+      `-A ${full} -j REJECT --reject-with ${unreachable}`
+    ]),
+    restoreInput('raw', [
+      `:${source} - [0:0]`,
+      ...jumpRemovals(raw, rawJumps(tag)),
+      `-I PREROUTING 1 -j ${source}`,
+      ...bridges.map(bridge => `-A ${source} -i ${bridge} -m rpfilter --invert -j DROP`)
+    ])
+  ].join('')
 }
 
 /** The same, so that nothing of it is left; undefined when there is nothing. */
-export function withoutRules(saved: string, tag: string): string | undefined {
-  const present = Object.values(chainsOf(tag)).filter(chain => saved.includes(`\n:${chain} `))
-  if (present.length === 0) return undefined
-  return restoreInput([
-    ...present.map(chain => `:${chain} - [0:0]`),
-    ...jumpRemovals(saved, tag),
-    ...present.map(chain => `-X ${chain}`)
-  ])
+export function withoutRules({ filter, raw }: SavedTables, tag: string): string | undefined {
+  const removal = (
+    table: string,
+    saved: string,
+    chains: readonly string[],
+    jumps: readonly string[]
+  ): string => {
+    const present = chains.filter(chain => saved.includes(`\n:${chain} `))
+    if (present.length === 0) return ''
+    return restoreInput(table, [
+      ...present.map(chain => `:${chain} - [0:0]`),
+      ...jumpRemovals(saved, jumps),
+      ...present.map(chain => `-X ${chain}`)
+    ])
+  }
+  const removals =
+    removal('filter', filter, Object.values(filterChains(tag)), filterJumps(tag)) +
+    removal('raw', raw, [sourceChain(tag)], rawJumps(tag))
+  return removals === '' ? undefined : removals
+}
+
+/** What of it is an installation's, and what comes before that: while it is the same nothing has to be set again. */
+export function ownRules({ filter, raw }: SavedTables, tag: string): string {
+  const hooks = ['INPUT', forwardHook(filter), 'PREROUTING'].map(chain => `-A ${chain} `)
+  const seen = new Set<string>()
+  return `${filter}\n${raw}`
+    .split('\n')
+    .filter(line => {
+      const hook = hooks.find(start => line.startsWith(start))
+      const isFirst = hook !== undefined && !seen.has(hook)
+      if (hook !== undefined) seen.add(hook)
+      return isFirst || (line.startsWith('-A ') && line.includes(`BUSBAR-${tag}-`))
+    })
+    .join('\n')
 }
 
 /**
@@ -103,11 +195,17 @@ export function withoutRules(saved: string, tag: string): string | undefined {
 const userChain = 'DOCKER-USER'
 const forwardHook = (saved: string): string => (saved.includes(`\n:${userChain} `) ? userChain : 'FORWARD')
 
-function jumpRemovals(saved: string, tag: string): string[] {
-  const { input, forward } = chainsOf(tag)
-  const jumps = [`INPUT -j ${input}`, `${userChain} -j ${forward}`, `FORWARD -j ${forward}`]
+function filterJumps(tag: string): readonly string[] {
+  const { input, forward } = filterChains(tag)
+  return [`INPUT -j ${input}`, `${userChain} -j ${forward}`, `FORWARD -j ${forward}`]
+}
+
+const rawJumps = (tag: string): readonly string[] => [`PREROUTING -j ${sourceChain(tag)}`]
+
+function jumpRemovals(saved: string, jumps: readonly string[]): string[] {
   const lines = saved.split('\n')
   return jumps.flatMap(jump => lines.filter(line => line === `-A ${jump}`).map(() => `-D ${jump}`))
 }
 
-const restoreInput = (lines: readonly string[]): string => ['*filter', ...lines, 'COMMIT', ''].join('\n')
+const restoreInput = (table: string, lines: readonly string[]): string =>
+  [`*${table}`, ...lines, 'COMMIT', ''].join('\n')

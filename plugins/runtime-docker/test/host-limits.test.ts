@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import tap, { type Test, test } from 'tap'
 import { pack } from 'tar-stream'
@@ -219,6 +221,115 @@ test('a step of a build reaches neither the machine, nor a project, nor another 
     ['80 open', '5432 closed', '8080 closed', '7000 silent', '7000 silent']
   )
   t.same(await runIn(lab, project.id, knock(of?.IPAddress ?? '', 7000)), ['7000 silent'])
+})
+
+/** Where the programs of the packet filter have that module. */
+const modules = (name: string): string[] =>
+  readdirSync('/usr/lib')
+    .map(folder => join('/usr/lib', folder, 'xtables', name))
+    .filter(path => existsSync(path))
+
+/** In the network of a project, with what a step of a build may do to packets, and more. */
+async function startForger(engine: SecondEngine, network: string): Promise<string> {
+  const container = await engine.docker.createContainer({
+    Image: 'busybox:lab',
+    Cmd: ['sleep', '600'],
+    HostConfig: { Init: true, NetworkMode: network, CapAdd: ['NET_ADMIN', 'NET_RAW'] }
+  })
+  await container.start()
+  return container.id
+}
+
+test('what leaves a network with the address of another one as its source goes nowhere', async t => {
+  const engine = await startMachine(t)
+  if (engine === undefined) return
+  await startNeighbour(t, engine)
+  const lab = labOn(t, engine)
+  const victim = await startApplication(lab, 'victim')
+  const forger = await startForger(
+    engine,
+    await lab.runtime.ensureNetwork({ id: lab.projectId, slug: `f${lab.projectId.slice(0, 8)}` })
+  )
+  const sources = [victim.address, '198.51.100.7']
+  for (const source of sources)
+    await engine.onMachine('iptables', '-t', 'mangle', '-A', 'FORWARD', '-s', source, '-d', neighbour)
+  const leave = async (from: string, source: string): Promise<void> => {
+    await runIn(lab, from, `ping -q -c 2 -W 1 -I ${source} ${neighbour} >/dev/null 2>&1`)
+  }
+  const left = async (): Promise<number[]> =>
+    (await engine.onMachine('iptables', '-t', 'mangle', '-L', 'FORWARD', '-v', '-x', '-n'))
+      .split('\n')
+      .filter(line => line.includes(neighbour))
+      .map(line => Number(line.trim().split(/\s+/)[0]))
+
+  for (const source of sources) {
+    await runIn(lab, forger, `ip address add ${source}/32 dev eth0`)
+    await leave(forger, source)
+  }
+  t.same(await left(), [0, 0])
+  t.match((await runIn(lab, forger, `ping -q -c 1 -W 5 ${neighbour}`)).join(), /1 packets received/)
+  await runIn(lab, victim.id, knock(neighbour, 5432))
+  t.ok(((await left())[0] ?? 0) > 0, 'its own container sends with that address')
+  t.equal(lab.runtime.hostLimits.kind, 'limited')
+})
+
+test("one project's containers do not fill the machine's table of connections", async t => {
+  const engine = await startMachine(t)
+  if (engine === undefined) return
+  await startNeighbour(t, engine)
+  const most = 24
+  const lab = labOn(t, engine, { MAX_CONTAINER_CONNECTIONS: String(most) })
+  const greedy = await startApplication(lab, 'greedy')
+  const other = await startApplication(lab, 'other')
+  const inTable = async (): Promise<number> =>
+    Number(await engine.onMachine('cat', '/proc/sys/net/netfilter/nf_conntrack_count'))
+  const before = await inTable()
+
+  // Nobody answers there, so each of them stays open.
+  const silent = '192.168.250.9'
+  await engine.onMachine('ip', 'neighbour', 'add', silent, 'lladdr', '02:00:00:00:00:09', 'dev', 'near0')
+  await runIn(
+    lab,
+    greedy.id,
+    `for i in $(seq 120); do timeout 20 nc ${silent} 80 >/dev/null 2>&1 & done; sleep 2`
+  )
+  t.ok((await inTable()) - before < most + 12, `${await inTable()} from ${before}`)
+  console.error('IN', before, await inTable(), await engine.onMachine('sh','-c','iptables -vnxL | grep -A6 BUSBAR; cat /proc/net/nf_conntrack | head -60'))
+  t.same(await runIn(lab, greedy.id, knock(neighbour, 5432)), ['5432 closed'], 'it is told at once')
+  t.same(await runIn(lab, greedy.id, knock(greedy.gateway, 80)), ['80 closed'], 'the machine counts as well')
+  t.same(await runIn(lab, other.id, knock(neighbour, 5432)), ['5432 open'])
+
+  await lab.runtime.limitHost()
+  t.same(await runIn(lab, greedy.id, knock(neighbour, 5432)), ['5432 closed'], 'it is not forgotten')
+
+  const forger = await startForger(
+    engine,
+    Object.keys((await lab.docker.getContainer(greedy.id).inspect()).NetworkSettings.Networks)[0] ?? ''
+  )
+  const between = await inTable()
+  await runIn(
+    lab,
+    forger,
+    `for i in $(seq 120); do ping -q -c 1 -W 1 ${silent} >/dev/null 2>&1 & done; sleep 2`
+  )
+  t.ok((await inTable()) - between < most + 24, `${await inTable()} from ${between}, without a connection`)
+
+  await t.rejects(
+    labOn(t, engine, { MAX_CONTAINER_CONNECTIONS: 'many' }).runtime.ensureNetwork({
+      id: randomUUID(),
+      slug: 'm'
+    }),
+    { code: 'E_CONTAINER_CONNECTIONS_INVALID', message: /MAX_CONTAINER_CONNECTIONS holds many/ }
+  )
+})
+
+test('a kernel that does not know where packets should come from is limited as far as it can be, and health says so', async t => {
+  const engine = await startMachine(t, { lacks: modules('libxt_rpfilter.so') })
+  if (engine === undefined) return
+  const lab = labOn(t, engine)
+  const { id, gateway } = await startApplication(lab)
+  t.match(lab.runtime.hostLimits, { kind: 'unguarded', reason: /rpfilter/ })
+  t.same(await runIn(lab, id, knock(gateway, 5432)), ['5432 closed'])
 })
 
 test('a network from before, whose bridge the engine has named, is limited as well', async t => {
