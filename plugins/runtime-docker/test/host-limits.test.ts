@@ -294,7 +294,16 @@ test("one project's containers do not fill the machine's table of connections", 
     `for i in $(seq 120); do timeout 20 nc ${silent} 80 >/dev/null 2>&1 & done; sleep 2`
   )
   t.ok((await inTable()) - before < most + 12, `${await inTable()} from ${before}`)
-  console.error('IN', before, await inTable(), await engine.onMachine('sh','-c','iptables -vnxL | grep -A6 BUSBAR; cat /proc/net/nf_conntrack | head -60'))
+  console.error(
+    'IN',
+    before,
+    await inTable(),
+    await engine.onMachine(
+      'sh',
+      '-c',
+      'iptables -vnxL | grep -A6 BUSBAR; cat /proc/net/nf_conntrack | head -60'
+    )
+  )
   t.same(await runIn(lab, greedy.id, knock(neighbour, 5432)), ['5432 closed'], 'it is told at once')
   t.same(await runIn(lab, greedy.id, knock(greedy.gateway, 80)), ['80 closed'], 'the machine counts as well')
   t.same(await runIn(lab, other.id, knock(neighbour, 5432)), ['5432 open'])
