@@ -38,7 +38,10 @@ const words: Readonly<Record<Family, Words>> = {
 }
 
 const protocols = ['tcp', 'udp'] as const
-/** The machine forgets what is not TCP after half a minute or two, so its rate bounds how much there is of it. */
+/**
+ * What has ended, or never had a beginning and an end, is forgotten after half a minute to two, and not counted as open
+ * until then: its rate bounds how much there is of it.
+ */
 const connectionsPerFlowASecond = 8
 
 /**
@@ -138,7 +141,7 @@ export function guardRules({ raw }: SavedTables, policy: PacketPolicy): string {
     restoreInput('filter', [
       ...[flows, full].map(chain => `:${chain} - [0:0]`),
       `-A ${flows} -p tcp ${begins} -m connlimit --connlimit-above ${connections} --connlimit-mask ${neighbourhood} --connlimit-saddr -j ${full}`,
-      `-A ${flows} ! -p tcp ${begins} -m hashlimit --hashlimit-above ${flowsASecond}/sec --hashlimit-burst ${connections} --hashlimit-mode srcip --hashlimit-srcmask ${neighbourhood} --hashlimit-name busbar-${tag} -j ${full}`,
+      `-A ${flows} ${begins} -m hashlimit --hashlimit-above ${flowsASecond}/sec --hashlimit-burst ${connections} --hashlimit-mode srcip --hashlimit-srcmask ${neighbourhood} --hashlimit-name busbar-${tag} -j ${full}`,
       `-A ${full} -p tcp -j REJECT --reject-with tcp-reset`,
       `-A ${full} -j REJECT --reject-with ${unreachable}`
     ]),
