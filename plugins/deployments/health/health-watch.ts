@@ -1,6 +1,6 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import type { Clock, Log } from 'busbar/sdk'
+import { type Clock, type Log, runRepeatedly } from 'busbar/sdk'
 import type { DeploymentStore, WatchedDeployment } from '../records/deployment-store.js'
 import { decideHealth, failuresInARow } from './health-decision.js'
 import { askHttp } from './http-check.js'
@@ -32,12 +32,12 @@ export class HealthWatch {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log, intervalMs } = this.#parts
-    while (!signal.aborted) {
-      await this.#round(signal).catch((error: unknown) => {
-        if (!signal.aborted) log.warn({ err: error }, 'the health of the applications could not be looked at')
-      })
-      await clock.sleep(intervalMs, signal).catch(() => {})
-    }
+    await runRepeatedly(async () => await this.#round(signal), {
+      everyMs: intervalMs,
+      clock,
+      signal,
+      onError: error => log.warn({ err: error }, 'the health of the applications could not be looked at')
+    })
   }
 
   async #round(signal: AbortSignal): Promise<void> {

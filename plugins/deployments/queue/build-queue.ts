@@ -1,5 +1,5 @@
 import type { AdmissionVerdict, BuildAdmission, BuildLimits } from 'busbar/api/builds'
-import type { Clock, Database, Log, Tx } from 'busbar/sdk'
+import { type Clock, type Database, type Log, runRepeatedly, type Tx } from 'busbar/sdk'
 import type { BuildLog } from '../records/build-log.js'
 import type { DeploymentRecords } from '../records/deployment-records.js'
 import type { DeploymentRow } from '../records/deployment-store.js'
@@ -130,12 +130,12 @@ export class BuildQueue {
   /** Looks again and again, until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts
-    while (!signal.aborted) {
-      await this.look().catch((error: unknown) => {
-        log.debug({ err: error }, 'the queue of builds could not be looked at; trying again')
-      })
-      await clock.sleep(lookEveryMs, signal).catch(() => {})
-    }
+    await runRepeatedly(async () => await this.look(), {
+      everyMs: lookEveryMs,
+      clock,
+      signal,
+      onError: error => log.debug({ err: error }, 'the queue of builds could not be looked at; trying again')
+    })
   }
 
   /** A build has ended or was cancelled, and another one may begin. */

@@ -1,4 +1,4 @@
-import type { Clock, Database, Log } from 'busbar/sdk'
+import { type Clock, type Database, type Log, runRepeatedly } from 'busbar/sdk'
 import type { DeploymentRecords } from '../records/deployment-records.js'
 import type { OwnerTurnStore } from './owner-turn-store.js'
 
@@ -51,23 +51,23 @@ export class OwnerTurns {
   /** Looks again and again, until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts
-    while (!signal.aborted) {
-      await this.#tryLook()
-      await clock.sleep(lookEveryMs, signal).catch(() => {})
-    }
+    await runRepeatedly(async () => await this.look(), {
+      everyMs: lookEveryMs,
+      clock,
+      signal,
+      onError: error => this.#couldNotLook(error)
+    })
   }
 
   /** A deployment has ended. */
   hasRoom(): void {
-    void this.#tryLook()
+    this.look().catch((error: unknown) => this.#couldNotLook(error))
   }
 
-  async #tryLook(): Promise<void> {
-    await this.look().catch((error: unknown) => {
-      this.#parts.log.debug(
-        { err: error },
-        'the deployments that wait for their turn could not be looked at; trying again'
-      )
-    })
+  #couldNotLook(error: unknown): void {
+    this.#parts.log.debug(
+      { err: error },
+      'the deployments that wait for their turn could not be looked at; trying again'
+    )
   }
 }

@@ -1,7 +1,6 @@
-import { type Clock, isProblem } from 'busbar/sdk'
+import { Backoff, type Clock, isProblem } from 'busbar/sdk'
 
-const firstPauseMs = 100
-const longestPauseMs = 2000
+const retry = { firstMs: 100, longestMs: 2000 }
 const outageCodes: ReadonlySet<string> = new Set(['E_DATABASE_UNREACHABLE', 'E_DATABASE_BUSY'])
 
 const isOutage = (error: unknown): boolean => isProblem(error) && outageCodes.has(error.code)
@@ -15,12 +14,14 @@ export async function outlast<T>(
   work: () => Promise<T>,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }
 ): Promise<T> {
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+  const backoff = new Backoff(clock, retry)
+  for (;;) {
     try {
       return await work()
     } catch (error) {
       if (!isOutage(error) || signal.aborted) throw error
-      await clock.sleep(pauseMs, signal)
+      await backoff.pause(signal)
+      signal.throwIfAborted()
     }
   }
 }

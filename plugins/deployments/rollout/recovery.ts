@@ -1,6 +1,6 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import type { Clock, Jobs, Log } from 'busbar/sdk'
+import { type Clock, type Jobs, type Log, pause, runRepeatedly } from 'busbar/sdk'
 import type { DeploymentRecords } from '../records/deployment-records.js'
 import type { DeploymentStore } from '../records/deployment-store.js'
 import { enqueueTidy, type Tidying } from '../tidying.js'
@@ -36,13 +36,14 @@ export class Recovery {
     const { clock, log } = this.#parts
     await this.requeue(clock.now())
     const following = this.#followEngine(signal)
-    while (!signal.aborted) {
-      await clock.sleep(everyMs, signal).catch(() => {})
-      if (signal.aborted) break
-      await this.requeue(new Date(clock.now().getTime() - abandonedMs)).catch((error: unknown) =>
+    await pause(clock, everyMs, signal)
+    await runRepeatedly(async () => await this.requeue(new Date(clock.now().getTime() - abandonedMs)), {
+      everyMs,
+      clock,
+      signal,
+      onError: error =>
         log.error({ err: error }, 'deployments that lost their process could not be looked up')
-      )
-    }
+    })
     await following
   }
 
