@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { type Log, Problem, problemTable } from 'busbar/sdk'
 import {
   capConnections,
   endStalledReaders,
@@ -7,12 +8,9 @@ import {
   inTurn,
   isAnswering,
   isLastRequest,
-  type Log,
   maxHeaders,
-  Problem,
-  problemTable,
   tinyChunks
-} from 'busbar/sdk'
+} from 'busbar/sdk/http1'
 import type { ProjectAccess } from '../access/project-access.js'
 import { whenLate } from '../clock/waits.js'
 import { whenKnown } from '../clock/when-known.js'

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { hasTooManyHeaders, headFault, maxHeaders, type Problem, problemTable } from 'busbar/sdk'
+import { type Problem, problemTable } from 'busbar/sdk'
+import { hasTooManyHeaders, headFault, maxHeaders } from 'busbar/sdk/http1'
 
 const problems = problemTable({
   many: [431, 'E_REQUEST_INVALID', 'the request has more than {max} headers'],

@@ -8,7 +8,7 @@ import {
   inTurn,
   isLastRequest,
   maxHeaders
-} from 'busbar/sdk'
+} from 'busbar/sdk/http1'
 import type { SwitchProof, Target } from './api.js'
 import { forwardRequest } from './exchange.js'
 import { defaultLimits, type ForwardingLimits, type Route } from './route.js'

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { hasTooManyHeaders, headFault } from 'busbar/sdk'
+import { hasTooManyHeaders, headFault } from 'busbar/sdk/http1'
 import type { Refusal } from './refusal.js'
 
 /** How the body of a request is framed. */

@@ -4,7 +4,7 @@ import {
   request as openRequest,
   type RequestOptions
 } from 'node:http'
-import { hasTooManyHeaders, maxHeaders, stopParsing } from 'busbar/sdk'
+import { hasTooManyHeaders, maxHeaders, stopParsing } from 'busbar/sdk/http1'
 import type { Upstream } from './upstream.js'
 
 /** Why a request to a container was given up; `code` says it to `refusalOf`. */

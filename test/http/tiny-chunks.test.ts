@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { allow, ChunkCount, definePlugin } from 'busbar/sdk'
+import { allow, definePlugin } from 'busbar/sdk'
+import { ChunkCount } from 'busbar/sdk/http1'
 import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 

@@ -77,21 +77,23 @@ function specifiersIn(source: Node): Specifier[] {
   return found
 }
 
+const entries: Readonly<Record<string, string>> = {
+  'busbar/sdk': 'sdk/index.ts',
+  'busbar/sdk/http1': 'sdk/http1/index.ts',
+  'busbar/sdk/testing': 'sdk/testing/index.ts',
+  'busbar/client': 'sdk/client/index.ts'
+}
+
 /** The package's own names as `exports` in package.json has them, and relative paths. */
 function resolveSpecifier(root: string, from: string, specifier: string): string | null {
   const plugin = /^busbar\/api\/([^/]+)$/.exec(specifier)?.[1]
   const path =
-    specifier === 'busbar/sdk'
-      ? 'sdk/index.ts'
-      : specifier === 'busbar/sdk/testing'
-        ? 'sdk/testing/index.ts'
-        : specifier === 'busbar/client'
-          ? 'sdk/client/index.ts'
-          : plugin !== undefined
-            ? `plugins/${plugin}/api.ts`
-            : specifier.startsWith('.')
-              ? join(dirname(from), specifier).replace(/\.js$/, '.ts')
-              : null
+    entries[specifier] ??
+    (plugin !== undefined
+      ? `plugins/${plugin}/api.ts`
+      : specifier.startsWith('.')
+        ? join(dirname(from), specifier).replace(/\.js$/, '.ts')
+        : null)
   return path !== null && existsSync(join(root, path)) ? path : null
 }
 
