@@ -64,7 +64,8 @@ export class AddressService implements DirectAddresses {
 
   close(applicationId: string): Promise<void> {
     return this.#turns.take(applicationId, async () => {
-      await this.parts.store.remove(applicationId)
+      const { store, clock } = this.parts
+      await store.remove(applicationId, clock.now())
       await this.#ports.shut(applicationId)
       await this.#tellOthers(applicationId)
     })
@@ -86,8 +87,8 @@ export class AddressService implements DirectAddresses {
 
   /** Forwards again, as the database says, before anything else is looked at. */
   async resume(): Promise<void> {
-    const { store } = this.parts
-    await store.removeOrphans()
+    const { store, clock } = this.parts
+    await store.removeOrphans(clock.now())
     const rows = await store.all()
     await Promise.all(rows.map(row => this.#turns.take(row.application_id, () => this.#ports.listen(row))))
   }

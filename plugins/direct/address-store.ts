@@ -1,5 +1,6 @@
 import type { Database } from 'busbar/sdk'
 import type { Target } from './api.js'
+import type { PortHistory } from './port-choice.js'
 
 export interface AddressRow {
   readonly application_id: string
@@ -31,17 +32,35 @@ export function createAddressStore(db: Database) {
       )[0]
     },
 
-    async takenPorts(): Promise<ReadonlySet<number>> {
-      return new Set(
-        (await db.sql<{ port: number }>('select port from $schema.address')).map(row => row.port)
+    async ports(): Promise<PortHistory> {
+      const rows = await db.sql<{ port: number; released_at: Date | null }>(
+        `select port, null as released_at from $schema.address
+         union all select port, released_at from $schema.released_port order by released_at, port`
       )
+      const held = new Set<number>()
+      const released = new Map<number, Date>()
+      for (const { port, released_at: at } of rows)
+        if (at === null) held.add(port)
+        else released.set(port, at)
+      return { held, released }
     },
 
-    /** False when the application or the port has a row already. */
-    async add(applicationId: string, port: number, now: Date): Promise<boolean> {
+    /**
+     * False when the application or the port has a row already, or when the port has been somebody's since it was
+     * known to have been released at `releasedAt` (null: never).
+     */
+    async add(
+      applicationId: string,
+      { port, releasedAt }: { readonly port: number; readonly releasedAt: Date | null },
+      now: Date
+    ): Promise<boolean> {
       const rows = await db.sql(
-        'insert into $schema.address (application_id, port, is_running, updated_at) values (?, ?, false, ?) on conflict do nothing returning port',
-        [applicationId, port, now]
+        `insert into $schema.address (application_id, port, is_running, updated_at)
+         select cast(:applicationId as uuid), cast(:port as integer), false, cast(:now as timestamptz)
+         where (select released_at from $schema.released_port where port = :port)
+           is not distinct from cast(:releasedAt as timestamptz)
+         on conflict do nothing returning port`,
+        { applicationId, port, releasedAt, now }
       )
       return rows.length === 1
     },
@@ -64,17 +83,25 @@ export function createAddressStore(db: Database) {
       ])
     },
 
-    async remove(applicationId: string): Promise<void> {
-      await db.sql('delete from $schema.address where application_id = ?', [applicationId])
+    async remove(applicationId: string, now: Date): Promise<void> {
+      await db.sql(releasing('application_id = :applicationId'), { applicationId, now })
     },
 
     /** Addresses of applications that were deleted while this plugin was off. */
-    async removeOrphans(): Promise<void> {
+    async removeOrphans(now: Date): Promise<void> {
       await db.sql(
-        `delete from $schema.address held
-         where not exists (select from applications.application owner where owner.id = held.application_id)`
+        releasing(
+          'not exists (select from applications.application owner where owner.id = held.application_id)'
+        ),
+        { now }
       )
     }
   }
 }
 export type AddressStore = ReturnType<typeof createAddressStore>
+
+/** Removes addresses and remembers their ports, in one statement. */
+const releasing = (which: string): string =>
+  `with removed as (delete from $schema.address held where ${which} returning port)
+   insert into $schema.released_port (port, released_at) select port, cast(:now as timestamptz) from removed
+   on conflict (port) do update set released_at = excluded.released_at`

@@ -3,11 +3,12 @@ import { directContributions, directHealth, directServices, needs, startDirect }
 import { events } from './events.js'
 import { singletons } from './jobs.js'
 import { createAddresses } from './migrations/001-create-addresses.js'
+import { createReleasedPorts } from './migrations/002-create-released-ports.js'
 
 export default definePlugin({
   id: 'direct',
   needs,
-  migrations: [createAddresses],
+  migrations: [createAddresses, createReleasedPorts],
   start: startDirect,
   provides: directServices,
   contributes: directContributions,

@@ -1,11 +1,9 @@
 import type { Clock, Log } from 'busbar/sdk'
 import { type AddressRow, type AddressStore, targetOf } from './address-store.js'
 import { type Forwarder, openForwarder } from './forwarder.js'
+import { anyPort, portsToTry } from './port-choice.js'
 import { problems } from './problems.js'
 import type { DirectSettings } from './settings.js'
-
-/** At most so many ports of the range are tried before any free one is taken. */
-const maxTries = 64
 
 interface OpenPortsParts {
   readonly store: AddressStore
@@ -69,7 +67,8 @@ export class OpenPorts {
     let reason = settings.isRangeOnly
       ? `no port of ${settings.firstPort}-${settings.lastPort} is free`
       : 'no port is free'
-    for (const port of await this.#candidates()) {
+    const history = await store.ports()
+    for (const port of portsToTry(settings, history)) {
       let forwarder: Forwarder
       try {
         forwarder = await openForwarder({ host: settings.bind, port }, null)
@@ -78,7 +77,12 @@ export class OpenPorts {
         if (isCodeOf(error, 'EADDRNOTAVAIL')) break
         continue
       }
-      const isOurs = await store.add(applicationId, forwarder.port, clock.now())
+      const releasedAt = history.released.get(forwarder.port) ?? null
+      if (port === anyPort && releasedAt !== null) {
+        await forwarder.close()
+        continue
+      }
+      const isOurs = await store.add(applicationId, { port: forwarder.port, releasedAt }, clock.now())
       const row = await store.find(applicationId)
       if (isOurs && row !== undefined) {
         this.#forwarders.set(applicationId, forwarder)
@@ -101,16 +105,6 @@ export class OpenPorts {
     this.#isClosed = true
     await Promise.all([...this.#forwarders.values()].map(forwarder => forwarder.close()))
     this.#forwarders.clear()
-  }
-
-  /** Ports of the range that no row has, then whatever the machine gives. */
-  async #candidates(): Promise<number[]> {
-    const { settings, store } = this.parts
-    const taken = await store.takenPorts()
-    const free: number[] = []
-    for (let port = settings.firstPort; port <= settings.lastPort && free.length < maxTries; port += 1)
-      if (!taken.has(port)) free.push(port)
-    return settings.isRangeOnly ? free : [...free, 0]
   }
 }
 

@@ -1,27 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
-import { createTestKernel, until } from 'busbar/sdk/testing'
+import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { directAddresses } from '../api.js'
 import { readSettings, urlOf } from '../settings.js'
+import { createApplication } from './applications.js'
 import { startOrigin } from './origin.js'
 
 // Without an engine: an address must not need one.
 const environment = { BUSBAR_DIRECT_PORTS: '27000-27050', DOCKER_HOST: 'unix:///nonexistent.sock' }
 const body = async (url: string): Promise<string> => await (await fetch(url)).text()
 
-/** Applications must exist for their addresses to survive a start. */
-async function application(k: Awaited<ReturnType<typeof createTestKernel>>): Promise<string> {
-  const admin = await k.as.session()
-  const project = await admin.post('/api/projects', { name: 'P', slug: `p-${randomUUID().slice(0, 8)}` })
-  const answer = await admin.post(`/api/projects/${project.body.id}/applications`, {
-    name: 'a',
-    type: 'image',
-    build_type: 'image',
-    source_image: 'busybox:lab'
-  })
-  return answer.body.id
-}
+const application = async (k: TestKernel): Promise<string> => (await createApplication(k)).id
 
 test('an address keeps its port and its target across restarts of the platform', async t => {
   const first = await createTestKernel({ environment })
