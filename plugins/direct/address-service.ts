@@ -1,6 +1,7 @@
 import type { Bus, Clock, Log } from 'busbar/sdk'
 import { type AddressStore, targetOf } from './address-store.js'
 import type { DirectAddresses, SwitchProof } from './api.js'
+import type { Forwarder } from './forwarder.js'
 import { OpenPorts } from './open-ports.js'
 import { problems } from './problems.js'
 import { type DirectSettings, urlOf } from './settings.js'
@@ -36,12 +37,13 @@ export class AddressService implements DirectAddresses {
     return this.#turns.take(applicationId, async () => {
       const { store, settings } = this.parts
       const row = (await store.find(applicationId)) ?? (await this.#ports.choose(applicationId))
-      if ((await this.#ports.listen(row)) === undefined)
+      const forwarder = await this.#ports.listen(row)
+      if (forwarder === undefined)
         throw problems.noPort({
           address: `${settings.bind}:${row.port}`,
           reason: this.#ports.refusalOf(applicationId) ?? 'the platform is stopping'
         })
-      return { url: urlOf(settings.host, row.port) }
+      return { url: this.#urlOf(forwarder) }
     })
   }
 
@@ -114,9 +116,11 @@ export class AddressService implements DirectAddresses {
   /** Null while the application does not run or its port is not open. */
   directUrl(applicationId: string): string | null {
     const forwarder = this.#ports.get(applicationId)
-    return forwarder === undefined || forwarder.target === null
-      ? null
-      : urlOf(this.parts.settings.host, forwarder.port)
+    return forwarder === undefined || forwarder.target === null ? null : this.#urlOf(forwarder)
+  }
+
+  #urlOf({ ownHost, port }: Forwarder): string {
+    return urlOf(ownHost ?? this.parts.settings.host, port)
   }
 
   refusedCount(): number {

@@ -32,6 +32,15 @@ export function createAddressStore(db: Database) {
       )[0]
     },
 
+    /** Undefined when there is no such application. */
+    async slugOf(applicationId: string): Promise<string | undefined> {
+      return (
+        await db.sql<{ slug: string }>('select slug from applications.application where id = ?', [
+          applicationId
+        ])
+      )[0]?.slug
+    },
+
     async ports(): Promise<PortHistory> {
       const rows = await db.sql<{ port: number; released_at: Date | null }>(
         `select port, null as released_at from $schema.address

@@ -19,7 +19,7 @@ export function forwardRequest(
 ): void {
   // A client that goes away raises this; the response's `close` is where it is dealt with.
   request.on('error', () => {})
-  const head = readHead(request)
+  const head = readHead(request, route.ownHost)
   if (typeof head === 'string') {
     refuse(response, head)
     return
@@ -165,7 +165,7 @@ class Exchange {
       this.request.method !== 'HEAD' &&
       this.request.httpVersion === '1.1' &&
       !bodiless.has(answer.statusCode ?? 0)
-    const headers = responseHeaders(answer, hasTrailers)
+    const headers = responseHeaders(answer, hasTrailers, this.route.ownHost)
     // Without a `continue` the client may never send its body: the connection cannot be used again.
     if (this.expectsContinue && !this.mayBodyFlow) headers.Connection = 'close'
     try {

@@ -30,6 +30,8 @@ const defaultCaps: ConnectionCaps = Object.freeze({
 /** One application's port: an HTTP forwarder whose target can be changed between two requests. */
 export interface Forwarder {
   readonly port: number
+  /** The only host by which it may be asked; undefined: any. */
+  readonly ownHost: string | undefined
   readonly target: Target | null
   /** From now on new requests go to `target`. `drain` waits for what is under way elsewhere. */
   switchTo(target: Target): { drain(timeoutMs: number): Promise<SwitchProof> }
@@ -40,14 +42,15 @@ export interface Forwarder {
 
 /** Listens on `host:port` (0: any free port); rejects with the error of `listen` when it cannot. */
 export async function openForwarder(
-  at: { readonly host: string; readonly port: number },
+  at: { readonly host: string; readonly port: number; readonly ownHost?: string | undefined },
   target: Target | null,
   limits: Partial<ForwardingLimits> = {},
   caps: ConnectionCaps = defaultCaps
 ): Promise<Forwarder> {
   let current: Upstream | null = target === null ? null : createUpstream(target)
   const meter = createSwitchMeter()
-  const route: Route = { current: () => current, meter, limits: { ...defaultLimits, ...limits } }
+  const { ownHost } = at
+  const route: Route = { ownHost, current: () => current, meter, limits: { ...defaultLimits, ...limits } }
 
   // An upload may take as long as it takes; a client that does not even send a head may not.
   const server = createServer({
@@ -98,6 +101,7 @@ export async function openForwarder(
 
   return {
     port,
+    ownHost,
     get target() {
       return current?.target ?? null
     },

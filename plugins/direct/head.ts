@@ -13,15 +13,20 @@ export interface Head {
   readonly framing: Framing
 }
 
-/** Reads the head of a request; why it is refused where it is not one that may be handed on. */
-export function readHead(request: IncomingMessage): Head | Refusal {
+/**
+ * Reads the head of a request; why it is refused where it is not one that may be handed on. Another host than
+ * `onlyHost` is another application's: a browser that asks for it on this port sends the cookies of that one.
+ */
+export function readHead(request: IncomingMessage, onlyHost?: string): Head | Refusal {
   if (hasTooManyHeaders(request)) return 'tooManyHeaders'
   const target = targetOf(request.method ?? '', request.url ?? '')
   if (target === undefined) return 'badTarget'
   if (headFault(request) !== null) return 'badHead'
   const framing = framingOf(request)
   if (framing === undefined) return 'badCoding'
-  return { path: target.path, host: target.host ?? request.headers.host ?? ownHost(request), framing }
+  const host = target.host ?? request.headers.host ?? ownHost(request)
+  if (onlyHost !== undefined && host.toLowerCase().replace(/:\d*$/, '') !== onlyHost) return 'otherHost'
+  return { path: target.path, host, framing }
 }
 
 /** Undefined for a coding that this forwarder does not speak. */

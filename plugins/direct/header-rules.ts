@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Head } from './head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from './platform-cookies.js'
+import { setsCookieOfOthers } from './sibling-cookies.js'
 
 /** RFC 9110, 7.6.1: these concern one connection and are never passed on; of `proxy-…` none is. */
 const hopByHop = new Set(['connection', 'keep-alive', 'te', 'transfer-encoding', 'upgrade', 'http2-settings'])
@@ -56,11 +57,21 @@ export function requestHeaders(request: IncomingMessage, { host, framing }: Head
   )
 }
 
-/** The answer's headers, ready for `writeHead`, which frames the body anew; `hasTrailers` when some can follow. */
-export function responseHeaders(answer: IncomingMessage, hasTrailers: boolean): HeaderBag {
+/**
+ * The answer's headers, ready for `writeHead`, which frames the body anew; `hasTrailers` when some can follow. With a
+ * host of its own the application sets cookies for no other.
+ */
+export function responseHeaders(
+  answer: IncomingMessage,
+  hasTrailers: boolean,
+  ownHost: string | undefined
+): HeaderBag {
   const isCoded = answer.headers['transfer-encoding'] !== undefined
   return copied(answer.rawHeaders, (name, value) => {
-    if (name === 'set-cookie' && setsPlatformCookie(value)) return undefined
+    if (name === 'set-cookie') {
+      if (setsPlatformCookie(value)) return undefined
+      if (ownHost !== undefined && setsCookieOfOthers(value, ownHost)) return undefined
+    }
     if (name === 'trailer' && !(isCoded && hasTrailers)) return undefined
     return name === 'content-length' && isCoded ? undefined : value
   })

@@ -1,6 +1,7 @@
 import type { Clock, Log } from 'busbar/sdk'
 import { type AddressRow, type AddressStore, targetOf } from './address-store.js'
 import { type Forwarder, openForwarder } from './forwarder.js'
+import { isPattern, ownHostOf } from './hosts.js'
 import { anyPort, portsToTry } from './port-choice.js'
 import { problems } from './problems.js'
 import type { DirectSettings } from './settings.js'
@@ -42,7 +43,7 @@ export class OpenPorts {
     if (open !== undefined || this.#isClosed) return open
     try {
       const forwarder = await openForwarder(
-        { host: settings.bind, port: row.port },
+        { host: settings.bind, port: row.port, ownHost: await this.#ownHost(applicationId) },
         row.is_running ? targetOf(row) : null
       )
       this.#forwarders.set(applicationId, forwarder)
@@ -67,11 +68,12 @@ export class OpenPorts {
     let reason = settings.isRangeOnly
       ? `no port of ${settings.firstPort}-${settings.lastPort} is free`
       : 'no port is free'
+    const ownHost = await this.#ownHost(applicationId)
     const history = await store.ports()
     for (const port of portsToTry(settings, history)) {
       let forwarder: Forwarder
       try {
-        forwarder = await openForwarder({ host: settings.bind, port }, null)
+        forwarder = await openForwarder({ host: settings.bind, port, ownHost }, null)
       } catch (error) {
         reason = reasonOf(error)
         if (isCodeOf(error, 'EADDRNOTAVAIL')) break
@@ -105,6 +107,14 @@ export class OpenPorts {
     this.#isClosed = true
     await Promise.all([...this.#forwarders.values()].map(forwarder => forwarder.close()))
     this.#forwarders.clear()
+  }
+
+  /** Undefined where all applications have one host. That of an application that is just being deleted leads nowhere. */
+  async #ownHost(applicationId: string): Promise<string | undefined> {
+    const { settings, store } = this.parts
+    return isPattern(settings.host)
+      ? ownHostOf(settings.host, (await store.slugOf(applicationId)) ?? applicationId)
+      : undefined
   }
 }
 

@@ -21,6 +21,10 @@ const refusals = {
     400,
     'The headers of the request are not valid: one Host header with a name or an address is needed, and names and values of the characters that HTTP allows.'
   ],
+  otherHost: [
+    421,
+    'The application on this port has another host than the one that was asked for. Use the address that the platform shows for it.'
+  ],
   tooManyHeaders: [431, 'The request has more than 200 headers.'],
   badUpgrade: [400, 'A request that changes the protocol cannot have a body.'],
   badCoding: [501, 'This transfer coding is not supported.']
@@ -38,7 +42,7 @@ export function refuse(response: ServerResponse, refusal: Refusal): void {
   }
   const body = `${sentence}\n`
   // What follows a request that was not understood is not taken for another.
-  if (status === 400 || status === 431 || status === 501) response.shouldKeepAlive = false
+  if (status === 400 || status === 421 || status === 431 || status === 501) response.shouldKeepAlive = false
   // With its words: those of a container that node refused to send would be tried again.
   response.writeHead(status, STATUS_CODES[status], {
     'Content-Type': 'text/plain; charset=utf-8',

@@ -3,6 +3,8 @@ import type { Upstream } from './upstream.js'
 
 /** What a request under way must know of its application's forwarder. */
 export interface Route {
+  /** The only host by which the application may be asked, in lower case; undefined: any. */
+  readonly ownHost: string | undefined
   /** Where new requests go now; null while the application does not run. */
   current(): Upstream | null
   readonly meter: SwitchMeter

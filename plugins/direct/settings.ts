@@ -1,6 +1,8 @@
+import { bareHost, checkHost } from './hosts.js'
+
 /** Where direct addresses are. */
 export interface DirectSettings {
-  /** What stands in a direct address: the host that a visitor asks for. */
+  /** What stands in a direct address: the host that a visitor asks for, or the pattern of these hosts. */
   readonly host: string
   /** What is listened on. */
   readonly bind: string
@@ -12,25 +14,15 @@ export interface DirectSettings {
 }
 
 const defaults = { host: '127.0.0.2', firstPort: 20_000, lastPort: 24_999 } as const
-/** Hosts by which a browser on this machine may ask for the platform, or which are no host to ask for. */
-const platformHosts: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1', '0.0.0.0', '::'])
 
 /**
  * Reads BUSBAR_DIRECT_HOST, BUSBAR_DIRECT_BIND and BUSBAR_DIRECT_PORTS (`20000-24999`); throws with the
- * remedy. Cookies ignore ports: an application must not have the platform's host name.
+ * remedy.
  */
 export function readSettings(environment: (name: string) => string | undefined): DirectSettings {
-  const host = (environment('BUSBAR_DIRECT_HOST') ?? defaults.host).toLowerCase().replace(/^\[(.*)\]$/, '$1')
+  const host = bareHost(environment('BUSBAR_DIRECT_HOST') ?? defaults.host)
+  checkHost(host, environment)
   const bind = environment('BUSBAR_DIRECT_BIND')
-  if (!/^[a-z0-9.:-]+$/.test(host))
-    throw new Error(
-      `BUSBAR_DIRECT_HOST is "${host}": give a host name or an address without a port, like 127.0.0.2`
-    )
-  if (platformHosts.has(host) || host === environment('HOST')?.toLowerCase()) {
-    throw new Error(
-      `BUSBAR_DIRECT_HOST is "${host}", by which a browser asks for the platform: cookies ignore ports, so an application there would be sent the platform's; give another address of this machine, like 127.0.0.2, or a name of its own, and set BUSBAR_DIRECT_BIND to what to listen on`
-    )
-  }
   return {
     host,
     bind: bind ?? host,

@@ -23,7 +23,7 @@ export function forwardUpgrade(route: Route, request: IncomingMessage, client: S
   client.setTimeout(0)
   client.setNoDelay(true)
   client.setKeepAlive(true, probeAfterMs)
-  const asked = readHead(request)
+  const asked = readHead(request, route.ownHost)
   if (typeof asked === 'string' || asked.framing !== 'none') {
     refuse(plainResponse(route, request, client), typeof asked === 'string' ? asked : 'badUpgrade')
     return
@@ -127,7 +127,7 @@ function send(
     isWaiting = false
     route.meter.answered()
     container.on('error', () => container.destroy())
-    client.write(switchingHead(answer), 'latin1')
+    client.write(switchingHead(answer, route.ownHost), 'latin1')
     if (firstBytes.length > 0) client.write(firstBytes)
     if (head.length > 0) container.write(head)
     join(client, container)
@@ -145,7 +145,11 @@ function send(
     answer.on('error', () => client.destroy())
     answer.once('close', leave)
     try {
-      response.writeHead(answer.statusCode ?? 502, answer.statusMessage, responseHeaders(answer, false))
+      response.writeHead(
+        answer.statusCode ?? 502,
+        answer.statusMessage,
+        responseHeaders(answer, false, route.ownHost)
+      )
     } catch {
       outgoing.destroy()
       return refuse(response, 'notHttp')
@@ -170,13 +174,13 @@ function join(client: Socket, container: Duplex): void {
   container.once('close', () => client.destroySoon())
 }
 
-function switchingHead(answer: IncomingMessage): string {
+function switchingHead(answer: IncomingMessage, ownHost: string | undefined): string {
   const lines = [
     `HTTP/1.1 101 ${answer.statusMessage ?? 'Switching Protocols'}`,
     'Connection: Upgrade',
     `Upgrade: ${answer.headers.upgrade ?? ''}`
   ]
-  for (const [name, value] of Object.entries(responseHeaders(answer, false))) {
+  for (const [name, value] of Object.entries(responseHeaders(answer, false, ownHost))) {
     for (const one of typeof value === 'string' ? [value] : value) lines.push(`${name}: ${one}`)
   }
   return `${lines.join('\r\n')}\r\n\r\n`

@@ -23,6 +23,7 @@ import { checkBranch, parseRepository } from '../../plugins/builds/git/repositor
 import { explainExit } from '../../plugins/deployments/rollout/exit-diagnosis.js'
 import { targetOf } from '../../plugins/direct/head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from '../../plugins/direct/platform-cookies.js'
+import { setsCookieOfOthers } from '../../plugins/direct/sibling-cookies.js'
 import { checkedEmail } from '../../plugins/identity/users/email.js'
 import { buildProblem } from '../../plugins/runtime-docker/build-failure.js'
 import { readEngineError } from '../../plugins/runtime-docker/engine-failure.js'
@@ -119,6 +120,9 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'the last words of a container': text => explainExit({ ...exit, lines: [text] }, settings),
   'cookies of a visitor': withoutPlatformCookies,
   'a cookie that an application sets': setsPlatformCookie,
+  'a cookie for others': text =>
+    setsCookieOfOthers(`a=b;${text}`, 'a.example.com') ||
+    setsCookieOfOthers(`a=b; Domain=${text}`, 'a.example.com'),
   'the target of a request': text => targetOf('GET', `http://example.com${text}`),
   'the address of a client': networkOf,
   'an e-mail address': checkedEmail,

@@ -135,6 +135,12 @@ test('settings are read, and a mistake in them is named with its remedy', async 
     )
   }
   t.throws(() => read({ BUSBAR_DIRECT_HOST: 'http://apps' }), { message: /without a port/ })
+  t.throws(
+    () => read({ BUSBAR_DIRECT_HOST: 'me.example.com', PUBLIC_BASE_URL: 'https://me.example.com/x' }),
+    {
+      message: /cookies ignore ports/
+    }
+  )
   for (const range of ['junk', '5-1', '0-10', '1-70000', '1000']) {
     t.throws(
       () => readSettings(name => (name === 'BUSBAR_DIRECT_PORTS' ? range : undefined)),
@@ -143,4 +149,38 @@ test('settings are read, and a mistake in them is named with its remedy', async 
     )
   }
   t.equal(urlOf('::1', 80), 'http://[::1]:80')
+})
+
+test('a pattern of hosts is read, with what to listen on, and is none that takes in the platform', async t => {
+  const read = (host: string, more: Record<string, string> = { BUSBAR_DIRECT_BIND: '0.0.0.0' }) =>
+    readSettings(name => ({ BUSBAR_DIRECT_HOST: host, ...more })[name])
+  for (const host of ['*.apps.example.com', '*.Apps.Localhost', '*.localhost', `*.${'a'.repeat(63)}`])
+    t.match(read(host), { host: host.toLowerCase(), bind: '0.0.0.0', isRangeOnly: true }, host)
+  for (const host of ['*', '*apps.example.com', 'a.*.com', '**.example.com', 'apps.*', 'x*.example.com'])
+    t.throws(() => read(host), { message: /the whole first label, like \*\.apps\.example\.com/ }, host)
+  for (const host of [
+    '*.',
+    '*.*.example.com',
+    '*.example.com.',
+    '*.example..com',
+    '*.example.com:80',
+    '*.-a.com',
+    '*.127.0.0.2',
+    '*.a.0x7f',
+    `*.${'a'.repeat(64)}`,
+    `*.${'a.'.repeat(94)}aa`
+  ])
+    t.throws(() => read(host), { message: /the name of a domain without a port/ }, host)
+  t.throws(() => read('*.apps.example.com', {}), {
+    message: /set BUSBAR_DIRECT_BIND to one, like 0\.0\.0\.0/
+  })
+  for (const platform of ['me.apps.example.com', 'Apps.example.com', 'a.b.apps.example.com']) {
+    const bound = { BUSBAR_DIRECT_BIND: '0.0.0.0' }
+    const message = /could have that name, or set cookies for it/
+    t.throws(() => read('*.apps.example.com', { ...bound, HOST: platform }), { message }, platform)
+    const PUBLIC_BASE_URL = `https://${platform}:8443/x`
+    t.throws(() => read('*.apps.example.com', { ...bound, PUBLIC_BASE_URL }), { message }, platform)
+  }
+  for (const platform of ['example.com', 'me.example.com', 'xapps.example.com', '0.0.0.0', ''])
+    t.ok(read('*.apps.example.com', { BUSBAR_DIRECT_BIND: '0.0.0.0', HOST: platform }), platform)
 })
