@@ -86,6 +86,9 @@ async function connect(environment: (name: string) => string | undefined): Promi
     options.protocol === 'https' ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false }),
     briefly
   )
-  const prompt = { ...options, agent, timeout: silenceMs }
+  // Said although none is kept: of a request that asks to close, the engine leaves the body unread, and then it does
+  // not notice that whoever sent it has hung up.
+  const headers = { Connection: 'keep-alive' }
+  const prompt = { ...options, agent, headers, timeout: silenceMs }
   return { address: address.text, prompt: new Engine(prompt), patient: new Engine({ ...prompt, timeout: 0 }) }
 }

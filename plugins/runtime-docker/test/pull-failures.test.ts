@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createHash, randomBytes } from 'node:crypto'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer as createRawServer, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -369,47 +370,65 @@ engineTest('a registry that takes connections and never answers is given up by t
   })
 })
 
-engineTest('cancelling a pull ends the transfer of its layers', async t => {
-  if (!(await requireDockerRegistry(t))) return
+/** A registry that has an image of three layers, and sends next to nothing of each. */
+async function startDrip(t: Test, everyMs: number): Promise<{ image: string; open: () => number }> {
+  const open = new Set<ServerResponse>()
+  const drip: RequestListener = (_request, response) => {
+    open.add(response)
+    response.writeHead(200, { ...isRegistry, 'content-length': '1000000' })
+    response.write('x')
+    const timer = setInterval(() => response.write('x'), everyMs)
+    response.once('close', () => {
+      clearInterval(timer)
+      open.delete(response)
+    })
+  }
+  const digestOf = (bytes: Buffer) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+  const random = () => digestOf(randomBytes(32))
+  const layers = [random(), random(), random()]
+  const config = Buffer.from(
+    JSON.stringify({
+      architecture: 'amd64',
+      os: 'linux',
+      config: {},
+      rootfs: { type: 'layers', diff_ids: layers.map(random) }
+    })
+  )
+  const manifest = JSON.stringify({
+    schemaVersion: 2,
+    mediaType: manifestType,
+    config: {
+      mediaType: 'application/vnd.docker.container.image.v1+json',
+      size: config.length,
+      digest: digestOf(config)
+    },
+    layers: layers.map(digest => ({
+      mediaType: 'application/vnd.docker.image.rootfs.diff.tar.gzip',
+      size: 1_000_000,
+      digest
+    }))
+  })
+  const host = await serve(
+    t,
+    afterTheDoor((request, response) => {
+      if (request.url?.includes('/manifests/') === true)
+        says(200, manifest, { 'content-type': manifestType })(request, response)
+      else if (request.url?.endsWith(digestOf(config)) === true) response.end(config)
+      else drip(request, response)
+    })
+  )
+  return { image: `${host}/team/app:1`, open: () => open.size }
+}
+
+engineTest('cancelling a pull ends the transfer of its layers, however slow they are', async t => {
   const lab = startLab(t)
-  const registry = await startDockerRegistry(t)
-  await registry.push('team/app', '1', {
-    architecture: (await lab.docker.version()).Arch,
-    layer: await layer('x', Buffer.alloc(100_000, 'x')),
-    command: ['/x']
-  })
-  let open = 0
-  const slow = await serve(t, (request, response) => {
-    void (async () => {
-      const answer = await fetch(`http://${registry.host}${request.url ?? ''}`, {
-        method: request.method,
-        headers: { accept: request.headers.accept ?? '' }
-      })
-      response.writeHead(answer.status, Object.fromEntries(answer.headers))
-      const body = Buffer.from(await answer.arrayBuffer())
-      if (body.length < 50_000) {
-        response.end(body)
-        return
-      }
-      open++
-      let sent = 0
-      const dribble = setInterval(() => {
-        response.write(body.subarray(sent, sent + 10))
-        sent += 10
-      }, 50)
-      response.once('close', () => {
-        clearInterval(dribble)
-        open--
-      })
-    })()
-  })
+  const { image, open } = await startDrip(t, 1000)
   const cancel = new AbortController()
   const reason = new Error('cancelled')
-  const pulling = pull(lab, `${slow}/team/app:1`, undefined, cancel.signal)
-  const failure = t.rejects(pulling, reason)
-  await until(() => open > 0, 'the layer to be on its way')
+  const failure = t.rejects(pull(lab, image, undefined, cancel.signal), reason)
+  await until(() => open() === 3, 'the layers to be on their way')
   cancel.abort(reason)
   await failure
-  await until(() => open === 0, 'the engine to hang up')
-  t.equal(await lab.runtime.image(`${slow}/team/app:1`), undefined)
+  await until(() => open() === 0, 'the engine to hang up')
+  t.equal(await lab.runtime.image(image), undefined)
 })
