@@ -64,7 +64,7 @@ export const problems = problemTable({
   registryQuiet: [
     502,
     'E_REGISTRY_FAILING',
-    'the Docker Engine could not pull {image}, although its registry {registry} answers: the log of dockerd says why; to be told here, name the registry without its port in GIT_PRIVATE_HOSTS, or load the image into the engine'
+    'the Docker Engine could not pull {image}, or too slowly, although its registry {registry} answers: the log of dockerd says why; to be told here, name the registry without its port in GIT_PRIVATE_HOSTS, or load the image into the engine'
   ],
   badImageName: [
     400,

@@ -34,6 +34,7 @@ import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
 import { problems } from './problems.js'
 import { ProjectNetworks } from './project-network.js'
+import type { PaceLimits } from './pull-pace.js'
 import { detourTo } from './route-check.js'
 import { stepContainers, stepOwnerOf } from './step-containers.js'
 import { Volumes } from './volumes.js'
@@ -47,6 +48,8 @@ interface RuntimeDependencies {
   readonly log: Log
   /** DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, BUSBAR_SUBNETS, HOST_PORTS_FOR_CONTAINERS, API_CONTAINER_NAME. */
   readonly environment: (name: string) => string | undefined
+  /** How slowly an image may come; `usualPace` unless given. */
+  readonly pullPace?: PaceLimits
 }
 
 const inspectedAtOnce = 8
@@ -93,6 +96,8 @@ export class DockerRuntime implements ContainerRuntime {
       engine,
       instanceId,
       identity,
+      clock: dependencies.clock,
+      pullPace: dependencies.pullPace,
       network: async projectId => await this.#networks.ensureForBuilds(projectId)
     })
     this.#volumes = new Volumes(engine, instanceId, identity, dependencies.clock)

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { isProblem } from 'busbar/sdk'
+import { type Clock, isProblem } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { BuildOptions, BuildUsage, ImageInfo, KeptSteps, Owner, RegistryAuth } from './api.js'
 import { buildProblem, withSourceLine } from './build-failure.js'
@@ -12,7 +12,8 @@ import { checkImage, parseImageReference } from './image-reference.js'
 import { claimedOwner, imageInstanceLabel, isAmong, ownerFilter } from './labels.js'
 import { asReadable, jsonLines, OutputLines } from './output-lines.js'
 import { problems } from './problems.js'
-import { pullProblem } from './pull-failure.js'
+import { pullProblem, stallProblem } from './pull-failure.js'
+import { atPace, type PaceLimits, type Stall, usualPace } from './pull-pace.js'
 import { PullProgress } from './pull-progress.js'
 import { SharedCall } from './shared-call.js'
 import { StageEnds } from './stage-ends.js'
@@ -39,6 +40,9 @@ interface ImagesParts {
   readonly engine: EngineClient
   readonly instanceId: string
   readonly identity: Identity
+  readonly clock: Clock
+  /** `usualPace` unless given. */
+  readonly pullPace?: PaceLimits
   /** The name of the network in which steps of builds of a project run. */
   readonly network: (projectId: string) => Promise<string>
 }
@@ -152,34 +156,41 @@ export class Images {
     const account = auth === undefined ? {} : { authconfig: { serveraddress: reference.registry, ...auth } }
     const as = auth !== undefined ? { username: auth.username } : isBase === true ? 'build' : 'nobody'
     const explain = (words: string) => pullProblem({ reference, image, as }, words)
-    // By digest the engine takes what it holds without asking the registry who may have it.
-    if (reference.version.startsWith('sha256:') && (await this.#inspect(image)) !== undefined) {
-      await orAborted(
-        signal,
-        this.parts.engine.call(
-          `ask for ${image}`,
-          async docker => await docker.getImage(image).distribution(account),
-          {
-            patient: true,
-            explain: ({ statusCode, words }) => (statusCode === undefined ? undefined : explain(words))
-          }
+    const limits = this.parts.pullPace ?? usualPace
+    const problem = (stall: Stall) => stallProblem(stall, limits, { image, registry: reference.registry })
+    await atPace({ clock: this.parts.clock, limits, signal, problem }, async (running, onEvent) => {
+      // By digest the engine takes what it holds without asking the registry who may have it.
+      if (reference.version.startsWith('sha256:') && (await this.#inspect(image)) !== undefined) {
+        await orAborted(
+          running,
+          this.parts.engine.call(
+            `ask for ${image}`,
+            async docker => await docker.getImage(image).distribution(account),
+            {
+              patient: true,
+              explain: ({ statusCode, words }) => (statusCode === undefined ? undefined : explain(words))
+            }
+          )
         )
+      }
+      await this.#follow(
+        `pull ${image}`,
+        running,
+        async docker =>
+          await docker.createImage({
+            fromImage: reference.name,
+            tag: reference.version,
+            abortSignal: running,
+            ...(platform !== undefined && { platform }),
+            ...account
+          }),
+        explain,
+        event => {
+          onEvent(event)
+          progress.write(event)
+        }
       )
-    }
-    await this.#follow(
-      `pull ${image}`,
-      signal,
-      async docker =>
-        await docker.createImage({
-          fromImage: reference.name,
-          tag: reference.version,
-          abortSignal: signal,
-          ...(platform !== undefined && { platform }),
-          ...account
-        }),
-      explain,
-      event => progress.write(event)
-    )
+    })
     const seen = await this.#inspect(image)
     if (seen === undefined) throw problems.imageMissing({ image })
     return await this.#info(seen)

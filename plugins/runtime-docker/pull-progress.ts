@@ -1,5 +1,5 @@
 /** One event of a pull: of one layer when it has an id. */
-interface PullEvent {
+export interface PullEvent {
   readonly id?: unknown
   readonly status?: unknown
   readonly progressDetail?: unknown
@@ -31,7 +31,7 @@ export class PullProgress {
     const layer = this.#layers.get(id) ?? { bytes: 0, isFinished: false }
     this.#layers.set(id, layer)
     if (status === 'Downloading') {
-      const more = Math.max(0, current(progressDetail) - layer.bytes)
+      const more = Math.max(0, byteCount(progressDetail, 'current') - layer.bytes)
       layer.bytes += more
       this.#downloaded += more
     }
@@ -60,11 +60,8 @@ export class PullProgress {
   }
 }
 
-function current(detail: unknown): number {
-  return typeof detail === 'object' &&
-    detail !== null &&
-    'current' in detail &&
-    typeof detail.current === 'number'
-    ? detail.current
-    : 0
+/** 0 where the engine does not say. */
+export function byteCount(detail: unknown, name: 'current' | 'total'): number {
+  const count: unknown = typeof detail === 'object' && detail !== null ? Reflect.get(detail, name) : undefined
+  return typeof count === 'number' ? count : 0
 }

@@ -9,6 +9,7 @@ import { secretsFor } from '../../../core/secrets/secrets.js'
 import { requireEngine } from '../../../test/lab/engine.js'
 import type { ContainerSpec } from '../api.js'
 import { DockerRuntime } from '../docker-runtime.js'
+import type { PaceLimits } from '../pull-pace.js'
 
 export const clock = systemClock()
 
@@ -43,12 +44,13 @@ interface LabOptions {
   readonly docker?: Docker
   /** For a second platform that goes on where another one ended. */
   readonly instanceId?: string
+  readonly pullPace?: PaceLimits
 }
 
 /** A runtime of an instance of its own on the real engine; everything it made is removed after the test. */
 export function startLab(
   t: Test,
-  { environment = {}, docker = new Docker(), instanceId = randomUUID() }: LabOptions = {}
+  { environment = {}, docker = new Docker(), instanceId = randomUUID(), pullPace }: LabOptions = {}
 ): Lab {
   const projectId = randomUUID()
   const runtime = new DockerRuntime({
@@ -56,7 +58,8 @@ export function startLab(
     signatures,
     clock,
     log,
-    environment: name => environment[name] ?? process.env[name]
+    environment: name => environment[name] ?? process.env[name],
+    pullPace
   })
   t.teardown(async () => {
     await removeAll(docker, instanceId)

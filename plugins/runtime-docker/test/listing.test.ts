@@ -5,7 +5,7 @@ import { type Test, test } from 'tap'
 import { EngineClient } from '../engine-client.js'
 import { Identity } from '../identity.js'
 import { Images } from '../images.js'
-import { signatures } from './lab.js'
+import { clock, signatures } from './lab.js'
 
 interface Answer {
   readonly status: number
@@ -29,7 +29,13 @@ async function engine(t: Test, answer: (request: IncomingMessage) => Promise<Ans
   const client = new EngineClient(name => (name === 'DOCKER_HOST' ? `tcp://127.0.0.1:${port}` : undefined))
   return {
     identity,
-    images: new Images({ engine: client, instanceId: 'listing-test', identity, network: async () => '' })
+    images: new Images({
+      engine: client,
+      instanceId: 'listing-test',
+      identity,
+      clock,
+      network: async () => ''
+    })
   }
 }
 

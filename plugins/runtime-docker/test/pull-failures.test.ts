@@ -371,13 +371,16 @@ engineTest('a registry that takes connections and never answers is given up by t
 })
 
 /** A registry that has an image of three layers, and sends next to nothing of each. */
-async function startDrip(t: Test, everyMs: number): Promise<{ image: string; open: () => number }> {
+async function startDrip(
+  t: Test,
+  { layerBytes, drop, everyMs }: { layerBytes: number; drop: string; everyMs: number }
+): Promise<{ image: string; open: () => number }> {
   const open = new Set<ServerResponse>()
   const drip: RequestListener = (_request, response) => {
     open.add(response)
-    response.writeHead(200, { ...isRegistry, 'content-length': '1000000' })
-    response.write('x')
-    const timer = setInterval(() => response.write('x'), everyMs)
+    response.writeHead(200, { ...isRegistry, 'content-length': String(layerBytes) })
+    response.write(drop)
+    const timer = setInterval(() => response.write(drop), everyMs)
     response.once('close', () => {
       clearInterval(timer)
       open.delete(response)
@@ -404,7 +407,7 @@ async function startDrip(t: Test, everyMs: number): Promise<{ image: string; ope
     },
     layers: layers.map(digest => ({
       mediaType: 'application/vnd.docker.image.rootfs.diff.tar.gzip',
-      size: 1_000_000,
+      size: layerBytes,
       digest
     }))
   })
@@ -422,7 +425,7 @@ async function startDrip(t: Test, everyMs: number): Promise<{ image: string; ope
 
 engineTest('cancelling a pull ends the transfer of its layers, however slow they are', async t => {
   const lab = startLab(t)
-  const { image, open } = await startDrip(t, 1000)
+  const { image, open } = await startDrip(t, { layerBytes: 1_000_000, drop: 'x', everyMs: 1000 })
   const cancel = new AbortController()
   const reason = new Error('cancelled')
   const failure = t.rejects(pull(lab, image, undefined, cancel.signal), reason)
@@ -431,4 +434,26 @@ engineTest('cancelling a pull ends the transfer of its layers, however slow they
   await failure
   await until(() => open() === 0, 'the engine to hang up')
   t.equal(await lab.runtime.image(image), undefined)
+})
+
+engineTest('a pull of which next to nothing comes ends, in the engine too, and says so', async t => {
+  const lab = startLab(t, { pullPace: { seconds: 3, bytesPerSecond: 1000 } })
+  // The engine tells of each hundredth of a layer.
+  const { image, open } = await startDrip(t, { layerBytes: 10_000, drop: 'x'.repeat(20), everyMs: 100 })
+  await t.rejects(pull(lab, image), {
+    status: 502,
+    code: 'E_REGISTRY_SLOW',
+    message:
+      /sends too slowly to pull .*: less than 1000 bytes a second for 3 seconds; see whether it is well/
+  })
+  await until(() => open() === 0, 'the engine to hang up')
+
+  const silent = await serve(
+    t,
+    afterTheDoor(() => undefined)
+  )
+  await t.rejects(pull(lab, `${silent}/team/app:1`), {
+    code: 'E_REGISTRY_UNREACHABLE',
+    message: /did not answer in time to pull .*: for 3 seconds next to nothing came/
+  })
 })
