@@ -47,6 +47,7 @@ export class SourceToImage implements ImagePreparation {
 
   async prepare(request: ImageRequest, context: PreparationContext): Promise<PreparedImage> {
     const { secrets } = this.dependencies
+    const { applicationId, deploymentId } = request
     const hidden = secrets.scope()
     hidden.redact(secretsOf(request))
     const { clean } = hidden
@@ -56,7 +57,7 @@ export class SourceToImage implements ImagePreparation {
       const { source } = request
       return source.type === 'image'
         ? await this.#pull(
-            { image: source.image, applicationId: request.applicationId, auth: source.registry },
+            { image: source.image, applicationId, deploymentId, auth: source.registry },
             { log, signal: context.signal }
           )
         : await this.#build(

@@ -181,11 +181,14 @@ export interface KeptSteps {
   readonly newestBytes?: number
 }
 
-/** What a build that is under way has written on the engine. */
+/** What a build that is under way has written on the engine, or a pull at most. */
 export interface BuildUsage {
   readonly owner: Owner
   readonly bytes: number
-  /** It writes where it is not measured as well: to volumes. */
+  /**
+   * It may have written more. A build, whose step runs, or has written to volumes: an open file without a name is on the
+   * disk, and found by no walk through names. A pull that is unpacked: a layer may be packed better than others are.
+   */
   readonly isPartial: boolean
 }
 
@@ -265,12 +268,13 @@ export interface ContainerRuntime {
    * key with nothing in it. The deployment is in the tag. A build that gives a step others is ended: 422 E_BUILD_LABELS.
    */
   imageLabels(owner: Owner): Promise<Readonly<Record<string, string>>>
-  /** `isBase`: for a build, which has no account; the words of a failure say so. `platform` (`linux/amd64`): another than the machine's. */
+  /** `isBase`: for a build, which has no account; the words of a failure say so. `owner`: for `buildUsage`. `platform` (`linux/amd64`): another than the machine's. */
   pull(
     reference: string,
     options: {
       readonly auth?: RegistryAuth
       readonly isBase?: true
+      readonly owner?: Owner
       readonly platform?: string
       readonly onLine: (line: string) => void
       readonly signal: AbortSignal
@@ -288,7 +292,7 @@ export interface ContainerRuntime {
    * them, and no other method. Only a build that is under way needs them.
    */
   buildSteps(owner: Owner): Promise<ReadonlyArray<{ readonly id: string; readonly owner: Owner }>>
-  /** Of each `build` that runs by this process, measured now. */
+  /** Of each `build` that runs by this process, measured now, and of each `pull` with an owner. */
   buildUsage(): Promise<readonly BuildUsage[]>
   /** What builds for `owner` have left on the engine that no image and no container needs: steps without a name. */
   buildCacheBytes(owner: Owner): Promise<number>

@@ -66,7 +66,8 @@ export class BuildFootprint {
     return {
       owner: this.options.owner,
       bytes: Math.max(held(this.#steps.keys()), this.#imageBytes + held(this.#running)),
-      isPartial: this.#isPartial
+      // What a step holds open without a name is not found by the engine.
+      isPartial: this.#isPartial || this.#running.size > 0
     }
   }
 

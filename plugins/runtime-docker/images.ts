@@ -1,18 +1,19 @@
 import type { Readable } from 'node:stream'
 import { type Clock, isProblem } from 'busbar/sdk'
 import type Docker from 'dockerode'
-import type { BuildOptions, BuildUsage, ImageInfo, KeptSteps, Owner, RegistryAuth } from './api.js'
+import type { BuildOptions, BuildUsage, ContainerRuntime, ImageInfo, KeptSteps, Owner } from './api.js'
 import { buildProblem, withSourceLine } from './build-failure.js'
 import { BuildFootprint } from './build-footprint.js'
 import { type BuildSteps, unneededSteps } from './build-steps.js'
-import { declaredSize } from './declared-size.js'
 import type { EngineClient } from './engine-client.js'
 import type { Identity } from './identity.js'
+import { imageInfo } from './image-info.js'
 import { checkImage, parseImageReference } from './image-reference.js'
-import { claimedOwner, imageInstanceLabel, isAmong, ownerFilter } from './labels.js'
+import { imageInstanceLabel, isAmong, ownerFilter } from './labels.js'
 import { asReadable, jsonLines, OutputLines } from './output-lines.js'
 import { problems } from './problems.js'
 import { pullProblem, stallProblem } from './pull-failure.js'
+import { PullFootprint } from './pull-footprint.js'
 import { atPace, type PaceLimits, type Stall, usualPace } from './pull-pace.js'
 import { PullProgress } from './pull-progress.js'
 import { SharedCall } from './shared-call.js'
@@ -50,8 +51,8 @@ interface ImagesParts {
 /** Images on the engine: looked up, pulled, built and removed. */
 export class Images {
   #processor: Promise<string> | undefined
-  /** Of the builds that run now. */
-  readonly #footprints = new Set<BuildFootprint>()
+  /** Of the builds and pulls that run now. */
+  readonly #footprints = new Set<BuildFootprint | PullFootprint>()
   /**
    * Of everybody, because a step may be needed by an image that is nobody's: megabytes on an engine with many builds,
    * so that those who ask at the same time share it.
@@ -143,21 +144,17 @@ export class Images {
 
   async pull(
     image: string,
-    {
-      auth,
-      isBase,
-      platform,
-      onLine,
-      signal
-    }: Progress & { readonly auth?: RegistryAuth; readonly isBase?: true; readonly platform?: string }
+    { auth, isBase, owner, platform, onLine, signal }: Parameters<ContainerRuntime['pull']>[1]
   ): Promise<ImageInfo> {
     const reference = parseImageReference(image)
     const progress = new PullProgress(onLine)
+    const footprint = new PullFootprint(owner ?? {})
     const account = auth === undefined ? {} : { authconfig: { serveraddress: reference.registry, ...auth } }
     const as = auth !== undefined ? { username: auth.username } : isBase === true ? 'build' : 'nobody'
     const explain = (words: string) => pullProblem({ reference, image, as }, words)
     const limits = this.parts.pullPace ?? usualPace
     const problem = (stall: Stall) => stallProblem(stall, limits, { image, registry: reference.registry })
+    if (owner !== undefined) this.#footprints.add(footprint)
     await atPace({ clock: this.parts.clock, limits, signal, problem }, async (running, onEvent) => {
       // By digest the engine takes what it holds without asking the registry who may have it.
       if (reference.version.startsWith('sha256:') && (await this.#inspect(image)) !== undefined) {
@@ -187,10 +184,11 @@ export class Images {
         explain,
         event => {
           onEvent(event)
+          footprint.read(event)
           progress.write(event)
         }
       )
-    })
+    }).finally(() => this.#footprints.delete(footprint))
     const seen = await this.#inspect(image)
     if (seen === undefined) throw problems.imageMissing({ image })
     return await this.#info(seen)
@@ -462,32 +460,6 @@ async function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   })
   return await Promise.race([work, aborted])
 }
-
-const imageInfo = (seen: Docker.ImageInspectInfo): ImageInfo => ({
-  id: seen.Id,
-  repoTags: seen.RepoTags ?? [],
-  repoDigests: seen.RepoDigests ?? [],
-  exposedPorts: tcpPorts(Object.keys(seen.Config.ExposedPorts ?? {})),
-  sizeBytes: seen.Size,
-  entrypoint: [seen.Config.Entrypoint ?? []].flat(),
-  environment: Object.fromEntries(
-    (seen.Config.Env ?? []).map(entry => [
-      entry.slice(0, entry.indexOf('=')),
-      entry.slice(entry.indexOf('=') + 1)
-    ])
-  ),
-  declared: declaredSize(seen.Config),
-  ...(Array.isArray(seen.Config.OnBuild) && { onBuild: seen.Config.OnBuild as readonly string[] }),
-  // A claim is enough to keep others from it.
-  ...(seen.Config.Labels?.[imageInstanceLabel] ? { builtFor: claimedOwner(seen.Config.Labels) } : {})
-})
-
-/** EXPOSE writes `8080/tcp`, `53/udp`, or a port alone. */
-export const tcpPorts = (exposed: readonly string[]): number[] =>
-  exposed
-    .flatMap(entry => /^(\d+)(?:\/tcp)?$/.exec(entry)?.[1] ?? [])
-    .map(Number)
-    .sort((a, b) => a - b)
 
 function imageIdIn(aux: unknown): string | undefined {
   return typeof aux === 'object' && aux !== null && 'ID' in aux && typeof aux.ID === 'string'

@@ -10,7 +10,7 @@ export interface DiskUser {
   readonly begunAt: number
   /** What was free when it began, by the path of the disk. */
   readonly freeAtBegin: ReadonlyMap<string, number>
-  /** What it is known to have written; undefined where nothing measures it. */
+  /** What a build is known to have written, and what a pull has at most, by what has come; undefined where nothing tells. */
   readonly writtenBytes: number | undefined
   /** It may have written more than that. */
   readonly isPartial: boolean
@@ -51,7 +51,8 @@ export function decideDisk(
 ): Verdict | undefined {
   const running = users.filter(({ isEnding }) => !isEnding)
   const greedy = running.find(
-    ({ writtenBytes }) => writtenBytes !== undefined && writtenBytes > limits.buildBytes
+    ({ kind, writtenBytes }) =>
+      kind === 'build' && writtenBytes !== undefined && writtenBytes > limits.buildBytes
   )
   if (greedy !== undefined)
     return {
@@ -66,22 +67,49 @@ export function decideDisk(
   if (short === undefined) return undefined
   // One after another: what a cancelled one gives back may be enough. It takes a while, so there is a second floor.
   if (running.length < users.length && short.freeBytes >= limits.floorBytes / 2) return undefined
-  const heaviest = [...running].sort(
-    (a, b) => weight(b, users, short) - weight(a, users, short) || b.begunAt - a.begunAt
-  )[0]
-  return heaviest === undefined
-    ? undefined
-    : { id: heaviest.id, problem: diskProblem(heaviest, short, limits) }
+  const taker = heaviest(running, users, short)
+  return taker === undefined ? undefined : { id: taker.id, problem: diskProblem(taker, short, limits) }
 }
 
-/** What is missing from the disk and nobody is known to have written counts for those that are not measured, or not in full. */
-function weight(user: DiskUser, users: readonly DiskUser[], { path, freeBytes }: Disk): number {
-  const written = user.writtenBytes ?? 0
-  if (!user.isPartial) return written
-  const lost = (user.freeAtBegin.get(path) ?? freeBytes) - freeBytes
-  const explained = users.reduce((sum, { writtenBytes = 0 }) => sum + writtenBytes, 0)
-  return written + Math.max(0, lost - explained)
+/** A known amount that is smaller than this share of the unknown one does not tell who has taken that. */
+const tellingShare = 1 / 4
+
+/** The one that has taken most; of several that may have, the one that came last. */
+function heaviest(
+  running: readonly DiskUser[],
+  users: readonly DiskUser[],
+  disk: Disk
+): DiskUser | undefined {
+  const weighed = running.map(user => {
+    const hidden = isSuspect(user, users) ? unexplained(user, users, disk) : 0
+    return { user, hidden, weight: taken(user, disk) + hidden }
+  })
+  const most = Math.max(...weighed.map(({ weight }) => weight))
+  return weighed
+    .filter(({ hidden, weight }) => weight + hidden * tellingShare >= most)
+    .map(({ user }) => user)
+    .sort((a, b) => b.begunAt - a.begunAt)[0]
 }
+
+/**
+ * Whether it can have written what nobody is known to have. First of all a build can, whose step may hold files that no
+ * walk through names finds; a pull only where there is none, for how much it can have written is nearly known.
+ */
+const isSuspect = (user: DiskUser, users: readonly DiskUser[]): boolean =>
+  user.isPartial &&
+  (user.kind === 'build' || !users.some(({ kind, isPartial }) => kind === 'build' && isPartial))
+
+/** What is missing from the disk since it began. */
+const lost = ({ freeAtBegin }: DiskUser, { path, freeBytes }: Disk): number =>
+  Math.max(0, (freeAtBegin.get(path) ?? freeBytes) - freeBytes)
+
+const taken = (user: DiskUser, disk: Disk): number => {
+  const written = user.writtenBytes ?? 0
+  return user.kind === 'pull' ? Math.min(written, lost(user, disk)) : written
+}
+
+const unexplained = (user: DiskUser, users: readonly DiskUser[], disk: Disk): number =>
+  Math.max(0, lost(user, disk) - users.reduce((sum, other) => sum + taken(other, disk), 0))
 
 function diskProblem(
   { kind, writtenBytes }: DiskUser,

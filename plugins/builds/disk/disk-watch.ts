@@ -29,6 +29,7 @@ const givesBackMs = 5000
 const measureWithinMs = 250
 
 interface Watched extends Omit<DiskUser, 'isEnding'> {
+  readonly freeAtBegin: Map<string, number>
   readonly end: AbortController
   /** Of one that was cancelled here. */
   endedAt: number | undefined
@@ -43,6 +44,7 @@ export class DiskWatch {
   #idle = new AbortController()
   #measuring: Promise<void> | undefined
   #measureAfter = 0
+  #lastDisks: readonly Disk[] = []
 
   constructor(private readonly parts: DiskWatchParts) {}
 
@@ -70,17 +72,32 @@ export class DiskWatch {
       this.#idle = new AbortController()
       void this.#look(this.#idle.signal)
     }
+    let isMade = false
     try {
-      return await run(AbortSignal.any([signal, end.signal]))
+      const made = await run(AbortSignal.any([signal, end.signal]))
+      isMade = true
+      return made
     } finally {
       this.#underWay -= 1
       if (end.signal.aborted) watched.endedAt = performance.now()
-      else this.#watched.delete(id)
+      else this.#forget(watched, isMade)
       if (this.#underWay === 0) {
         this.#watched.clear()
         this.#idle.abort()
       }
     }
+  }
+
+  /** What it has made stays, and is not missing without a reason to those that go on. */
+  #forget({ id, writtenBytes = 0, freeAtBegin }: Watched, isMade: boolean): void {
+    this.#watched.delete(id)
+    if (!isMade) return
+    for (const other of this.#watched.values())
+      for (const { path, freeBytes } of this.#lastDisks) {
+        const lost = Math.max(0, (freeAtBegin.get(path) ?? freeBytes) - freeBytes)
+        const before = other.freeAtBegin.get(path)
+        if (before !== undefined) other.freeAtBegin.set(path, before - Math.min(writtenBytes, lost))
+      }
   }
 
   async #look(idle: AbortSignal): Promise<void> {
@@ -99,6 +116,7 @@ export class DiskWatch {
     for (const { id, endedAt = Infinity } of this.#watched.values())
       if (performance.now() > endedAt + givesBackMs) this.#watched.delete(id)
     let disks = await read()
+    this.#lastDisks = disks
     const isNear = nextLookMs(disks, limits) < longestLookMs
     if (isNear || performance.now() >= this.#measureAfter) this.#measuring ??= this.#measure()
     // Where there is only one, it is the one.

@@ -14,6 +14,7 @@ import { type PrivateImages, settlePull } from './private-images.js'
 export interface ImageSource {
   readonly image: string
   readonly applicationId: string
+  readonly deploymentId: string
   readonly auth?: RegistryAuth
 }
 
@@ -50,10 +51,11 @@ async function pullOrFind(
   source: ImageSource,
   { log, signal }: BuildContext
 ): Promise<ImageInfo> {
-  const { image: name, applicationId, auth } = source
+  const { image: name, applicationId, deploymentId, auth } = source
   const pull = async (): Promise<ImageInfo> => {
     const image = await runtime.pull(name, {
       auth,
+      owner: { applicationId, deploymentId },
       signal,
       onLine: line => log({ level: 'info', stream: 'stdout', msg: line })
     })

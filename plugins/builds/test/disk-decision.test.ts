@@ -88,6 +88,60 @@ test('who has to end, of what is built and pulled', t => {
   t.end()
 })
 
+test('what nobody is known to have written is put down to who can have written it', t => {
+  const step = (id: string, writtenBytes: number, changes: Partial<DiskUser> = {}) =>
+    user(id, writtenBytes, { isPartial: true, ...changes })
+  const pull = (writtenBytes: number, changes: Partial<DiskUser> = {}) => user('pull', writtenBytes, changes)
+
+  t.equal(
+    ended([step('a', 0), pull(mib)], disk(mib)),
+    'a',
+    'a step that holds a file without a name, not a pull that has downloaded little'
+  )
+  t.equal(
+    ended([step('a', 0), pull(4 * gib, { isPartial: true })], disk(mib)),
+    'a',
+    'nor one that is unpacked: that makes only so much of what came'
+  )
+  t.equal(
+    ended([step('a', mib), pull(19 * gib, { isPartial: true })], disk(mib)),
+    'pull',
+    'but one that came to as much'
+  )
+  t.equal(
+    ended([step('a', 3 * gib), pull(50 * gib, { freeAtBegin: new Map([['/engine', 2 * gib]]) })], disk(mib)),
+    'a',
+    'of which no more counts than is missing since it began'
+  )
+  t.equal(
+    ended([step('a', 0), user('pull', undefined)], disk(mib)),
+    'a',
+    'a pull of which nothing is known yet comes after builds, too'
+  )
+  t.equal(
+    ended([user('a', 3 * gib), pull(mib, { isPartial: true })], disk(mib)),
+    'pull',
+    'of pulls, one that is unpacked can have written more'
+  )
+  t.equal(
+    ended([user('a', 3 * gib), pull(mib)], disk(mib)),
+    'a',
+    'and where nobody can, what is known counts: a foreign program fills the disk'
+  )
+  t.equal(
+    ended([step('a', 400 * mib, { begunAt: 1 }), step('b', 0, { begunAt: 2 })], disk(mib)),
+    'b',
+    'beside much that nobody is known to have written, a little that one has does not tell who it was'
+  )
+  t.equal(
+    ended([step('a', 9 * gib, { begunAt: 1 }), step('b', 0, { begunAt: 2 })], disk(mib)),
+    'a',
+    'but much does'
+  )
+  t.equal(ended([pull(50 * gib)], disk(100 * gib)), undefined, 'the limit of a build is none of a pull')
+  t.end()
+})
+
 test('the less is free, the sooner the disk is looked at again: a writer of 2 GiB a second does not fill it in between', t => {
   t.equal(nextLookMs([disk(100 * gib)], limits), 1000)
   t.equal(nextLookMs([disk(100 * gib), disk(2 * gib, '/data')], limits), 250)

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { systemClock } from '../../../core/clock/clock.js'
 import { createLog } from '../../../core/log/log.js'
@@ -9,34 +10,52 @@ const mebi = 2 ** 20
 const clock = systemClock()
 const floorBytes = 200 * mebi
 
-test('what a cancelled build gives back late is not put down to the next one', async t => {
-  let freeBytes = 1000 * mebi
-  const written = new Map<string, number>()
+/** A disk of 1000 MiB, and what is built and pulled meanwhile. */
+function startWatch() {
+  const disk = { freeBytes: 1000 * mebi }
+  const usage = new Map<string, { bytes: number; isPartial: boolean }>()
+  let measured = 0
   const watch = new DiskWatch({
     runtime: {
-      buildUsage: async () =>
-        [...written].map(([deploymentId, bytes]) => ({ owner: { deploymentId }, bytes, isPartial: false }))
+      buildUsage: async () => {
+        measured++
+        return [...usage].map(([deploymentId, known]) => ({ owner: { deploymentId }, ...known }))
+      }
     },
     clock,
     log: createLog({ level: 'silent', format: 'json', redactor: createRedactor() }),
     limits: { floorBytes, buildBytes: 10_000 * mebi },
-    disks: async () => [{ what: 'the disk', path: '/', freeBytes, sizeBytes: 2000 * mebi }]
+    disks: async () => [{ what: 'the disk', path: '/', freeBytes: disk.freeBytes, sizeBytes: 2000 * mebi }]
   })
-  const watched = (id: string) => {
-    const done = new AbortController()
-    const ended = watch.during({ id, kind: 'build' }, new AbortController().signal, async signal => {
-      await once(AbortSignal.any([signal, done.signal]), 'abort')
-      return signal.reason as Error | undefined
-    })
-    return { ended, finish: () => done.abort() }
+  return {
+    disk,
+    wrote: (id: string, mebibytes: number, isPartial = false) =>
+      usage.set(id, { bytes: mebibytes * mebi, isPartial }),
+    forget: (id: string) => usage.delete(id),
+    untilMeasured: async () => {
+      const before = measured
+      await until(() => measured >= before + 2, 'what is written to be measured')
+    },
+    begin: (id: string, kind: 'build' | 'pull' = 'build') => {
+      const done = new AbortController()
+      const ended = watch.during({ id, kind }, new AbortController().signal, async signal => {
+        await once(AbortSignal.any([signal, done.signal]), 'abort')
+        return signal.reason as Error | undefined
+      })
+      return { ended, finish: () => done.abort() }
+    }
   }
-  const hog = watched('hog')
-  const quiet = watched('quiet')
-  written.set('hog', 700 * mebi)
-  written.set('quiet', 40 * mebi)
-  freeBytes = 150 * mebi
+}
+
+test('what a cancelled build gives back late is not put down to the next one', async t => {
+  const { disk, wrote, forget, begin } = startWatch()
+  const hog = begin('hog')
+  const quiet = begin('quiet')
+  wrote('hog', 700)
+  wrote('quiet', 40)
+  disk.freeBytes = 150 * mebi
   t.match(await hog.ended, { code: 'E_BUILD_DISK_SHORT' })
-  written.delete('hog')
+  forget('hog')
   let isDone = false
   void quiet.ended.then(() => {
     isDone = true
@@ -44,6 +63,39 @@ test('what a cancelled build gives back late is not put down to the next one', a
   const looks = performance.now() + 1000
   while (performance.now() < looks && !isDone) await clock.sleep(20)
   t.notOk(isDone, 'the other one goes on while the room comes back')
-  freeBytes = 90 * mebi
+  disk.freeBytes = 90 * mebi
   t.match(await quiet.ended, { code: 'E_BUILD_DISK_SHORT' }, 'but not below half of the floor')
+})
+
+test('what was built and pulled in the meantime is not put down to a step that runs on', async t => {
+  const { disk, wrote, forget, untilMeasured, begin } = startWatch()
+  const step = begin('step')
+  const large = begin('large')
+  wrote('step', 50, true)
+  wrote('large', 200)
+  for (const kind of ['build', 'pull'] as const) {
+    const other = begin(kind, kind)
+    wrote(kind, 250)
+    disk.freeBytes -= 250 * mebi
+    await untilMeasured()
+    other.finish()
+    t.equal(await other.ended, undefined)
+    forget(kind)
+  }
+  disk.freeBytes = 150 * mebi
+  t.match(await large.ended, { code: 'E_BUILD_DISK_SHORT' }, 'but the one that has taken more ends')
+  step.finish()
+  t.equal(await step.ended, undefined)
+})
+
+test('a file without a name in a step does not end a pull', async t => {
+  const { disk, wrote, begin } = startWatch()
+  const step = begin('step')
+  const pull = begin('pull', 'pull')
+  wrote('step', 0, true)
+  wrote('pull', 1)
+  disk.freeBytes = 150 * mebi
+  t.match(await step.ended, { code: 'E_BUILD_DISK_SHORT' })
+  pull.finish()
+  t.equal(await pull.ended, undefined)
 })

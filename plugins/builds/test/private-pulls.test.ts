@@ -63,7 +63,11 @@ test('an image that was pulled with an account is its application’s, however t
   const build = async (applicationId: string): Promise<string> =>
     (await resolveImage(parts, { reference, applicationId }, recorder())).id
   const pull = async (): Promise<unknown> =>
-    await pullImage(parts, { image: reference, applicationId: owner, auth }, recorder())
+    await pullImage(
+      parts,
+      { image: reference, applicationId: owner, deploymentId: randomUUID(), auth },
+      recorder()
+    )
 
   await t.test('while it is under way', async t => {
     behaviour.afterPull = async () => {
@@ -105,7 +109,11 @@ test('a pull with an account that brings nothing new takes nothing away from oth
   }
   const parts = { runtime, privateImages }
   await t.rejects(
-    pullImage(parts, { image: reference, applicationId: randomUUID(), auth }, recorder()),
+    pullImage(
+      parts,
+      { image: reference, applicationId: randomUUID(), deploymentId: randomUUID(), auth },
+      recorder()
+    ),
     cancelled
   )
   t.equal((await resolveImage(parts, { reference, applicationId: randomUUID() }, recorder())).id, secret.id)

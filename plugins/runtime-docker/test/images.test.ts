@@ -283,6 +283,35 @@ async function push(t: Test, lab: Lab, name: string, authconfig: object = {}): P
   await docker.getImage(name).remove({ force: true })
 }
 
+engineTest(
+  'while a step runs, what a build has written is told to be incomplete: a file without a name',
+  async t => {
+    const lab = startLab(t)
+    const cancel = new AbortController()
+    const reason = new Error('cancelled')
+    let isWritten = false
+    const run = 'exec 3>/x; rm /x; dd if=/dev/zero bs=1M count=20 2>/dev/null >&3; echo written; sleep 60'
+    const building = lab.runtime.build(
+      contextOf({ Dockerfile: `FROM busybox:lab\nRUN : ${lab.projectId}; ${run}\n` }),
+      options(lab),
+      {
+        signal: cancel.signal,
+        onLine: line => {
+          isWritten ||= line === 'written'
+        }
+      }
+    )
+    const failure = t.rejects(building, reason)
+    await until(() => isWritten, 'the step to write its file')
+    const [usage] = await lab.runtime.buildUsage()
+    t.match(usage, { owner: { projectId: lab.projectId }, isPartial: true })
+    t.ok((usage?.bytes ?? Infinity) < 2 ** 20, 'nothing finds it')
+    cancel.abort(reason)
+    await failure
+    t.same(await lab.runtime.buildUsage(), [])
+  }
+)
+
 /** A registry that answers every request in one way. */
 async function registry(t: Test, answer: (server: Server) => void): Promise<string> {
   const server = createServer()

@@ -436,6 +436,25 @@ engineTest('cancelling a pull ends the transfer of its layers, however slow they
   t.equal(await lab.runtime.image(image), undefined)
 })
 
+engineTest('a pull that has an owner tells what has come of it', async t => {
+  const lab = startLab(t)
+  const { image } = await startDrip(t, { layerBytes: 10_000, drop: 'x'.repeat(20), everyMs: 100 })
+  const cancel = new AbortController()
+  const reason = new Error('cancelled')
+  const owner = { projectId: lab.projectId }
+  const pulling = lab.runtime.pull(image, { owner, onLine: () => {}, signal: cancel.signal })
+  const failure = t.rejects(pulling, reason)
+  const usage = await until(async () => {
+    const [first] = await lab.runtime.buildUsage()
+    return first !== undefined && first.bytes > 0 ? first : undefined
+  }, 'something to come')
+  t.match(usage, { owner, isPartial: false })
+  t.ok(usage.bytes < 30_000)
+  cancel.abort(reason)
+  await failure
+  t.same(await lab.runtime.buildUsage(), [])
+})
+
 engineTest('a pull of which next to nothing comes ends, in the engine too, and says so', async t => {
   const lab = startLab(t, { pullPace: { seconds: 3, bytesPerSecond: 1000 } })
   // The engine tells of each hundredth of a layer.

@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { PullFootprint } from '../pull-footprint.js'
 import { PullPace } from '../pull-pace.js'
 
 /** A pull that began at 0, with limits of 60 seconds and 1000 bytes a second. */
@@ -90,4 +91,22 @@ test('a layer that begins anew counts anew', t => {
     if (pull.stall(second) !== undefined) t.fail(`stalled after ${second} seconds`)
   }
   t.end()
+})
+
+test('a pull has written what came, and what that usually makes when it is unpacked', async t => {
+  const owner = { deploymentId: 'd' }
+  const footprint = new PullFootprint(owner)
+  const says = (id: string, status: string, current?: number) =>
+    footprint.read({ id, status, progressDetail: current === undefined ? {} : { current } })
+  says('a', 'Pulling fs layer')
+  says('a', 'Downloading', 100)
+  says('a', 'Downloading', 1000)
+  says('b', 'Downloading', 500)
+  t.same(await footprint.measure(), { owner, bytes: 1500, isPartial: false })
+  says('a', 'Download complete')
+  says('a', 'Extracting', 700)
+  t.same(await footprint.measure(), { owner, bytes: 1500 + 4 * 700, isPartial: true })
+  says('a', 'Extracting', 1000)
+  says('a', 'Pull complete')
+  t.same(await footprint.measure(), { owner, bytes: 1500 + 4 * 1000, isPartial: true })
 })

@@ -1,0 +1,31 @@
+import type Docker from 'dockerode'
+import type { ImageInfo } from './api.js'
+import { declaredSize } from './declared-size.js'
+import { claimedOwner, imageInstanceLabel } from './labels.js'
+
+/** What the engine says of an image, as it is handed out. */
+export const imageInfo = (seen: Docker.ImageInspectInfo): ImageInfo => ({
+  id: seen.Id,
+  repoTags: seen.RepoTags ?? [],
+  repoDigests: seen.RepoDigests ?? [],
+  exposedPorts: tcpPorts(Object.keys(seen.Config.ExposedPorts ?? {})),
+  sizeBytes: seen.Size,
+  entrypoint: [seen.Config.Entrypoint ?? []].flat(),
+  environment: Object.fromEntries(
+    (seen.Config.Env ?? []).map(entry => [
+      entry.slice(0, entry.indexOf('=')),
+      entry.slice(entry.indexOf('=') + 1)
+    ])
+  ),
+  declared: declaredSize(seen.Config),
+  ...(Array.isArray(seen.Config.OnBuild) && { onBuild: seen.Config.OnBuild as readonly string[] }),
+  // A claim is enough to keep others from it.
+  ...(seen.Config.Labels?.[imageInstanceLabel] ? { builtFor: claimedOwner(seen.Config.Labels) } : {})
+})
+
+/** EXPOSE writes `8080/tcp`, `53/udp`, or a port alone. */
+export const tcpPorts = (exposed: readonly string[]): number[] =>
+  exposed
+    .flatMap(entry => /^(\d+)(?:\/tcp)?$/.exec(entry)?.[1] ?? [])
+    .map(Number)
+    .sort((a, b) => a - b)
