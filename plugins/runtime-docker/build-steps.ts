@@ -62,14 +62,36 @@ export function unneededSteps(
     for (let at = byId.get(image.parentId); at !== undefined; at = byId.get(at.parentId)) steps++
     return steps
   }
-  const unneeded = images
-    .filter(({ id }) => !kept.has(id))
+  const unneeded = withUnlabelled(images, byId, new Set(images.filter(({ id }) => !kept.has(id))))
     .map(image => ({ image, depth: depth(image) }))
     .sort((a, b) => b.depth - a.depth)
   return {
     ids: unneeded.map(({ image }) => image.id),
     bytes: unneeded.reduce((sum, { image }) => sum + ownBytes(image, byId.get(image.parentId)), 0)
   }
+}
+
+/**
+ * Adds what nothing but those steps continues, although it is nobody's: what triggers of a base image make has no
+ * labels yet. Nothing that has a name or was pulled is among it; the engine itself removes the same with an image.
+ */
+function withUnlabelled(
+  images: readonly ListedImage[],
+  byId: ReadonlyMap<string, ListedImage>,
+  steps: ReadonlySet<ListedImage>
+): readonly ListedImage[] {
+  const all = new Set(steps)
+  const left = new Map<string, number>()
+  for (const { parentId } of images) left.set(parentId, (left.get(parentId) ?? 0) + 1)
+  // A set goes on to what is added to it meanwhile.
+  for (const { parentId } of all) {
+    const others = (left.get(parentId) ?? 0) - 1
+    left.set(parentId, others)
+    const parent = byId.get(parentId)
+    if (parent !== undefined && others === 0 && !parent.isOwned && !parent.isUsed && parent.parentId !== '')
+      all.add(parent)
+  }
+  return [...all]
 }
 
 /** What it adds to the one it continues. Of one that is not listed the size is not known, so nothing is claimed. */

@@ -57,9 +57,10 @@ export async function buildChecked(
 ): Promise<ImageInfo> {
   const { name, tag, owner, buildArgs, limits, noCache } = build
   for (let attempt = 1; ; attempt++) {
-    const generated = await generate(parts, build, progress).catch((error: unknown) => {
+    const { generated, triggering } = await generate(parts, build, progress).catch((error: unknown) => {
       throw explained(error, name)
     })
+    if (triggering.length > 0) progress.log({ level: 'info', msg: noCacheNote(triggering) })
     const { context, dockerfile } = build.files(generated.text)
     const options = {
       tag,
@@ -68,7 +69,8 @@ export async function buildChecked(
       owner,
       isLabelled: true,
       generated: { name, steps: generated.steps },
-      ...(noCache !== undefined && { noCache }),
+      // The engine carries triggers out before the label that keeps the caches of applications apart.
+      noCache: noCache === true || triggering.length > 0,
       ...limits
     } as const
     try {
@@ -87,7 +89,11 @@ async function generate(
   parts: Parts,
   { dockerfile, buildArgs, owner, own, fetch, checkAdded }: CheckedBuild,
   context: BuildContext
-): Promise<GeneratedDockerfile> {
+): Promise<{
+  readonly generated: GeneratedDockerfile
+  /** The names of base images that carry triggers. */
+  readonly triggering: readonly string[]
+}> {
   const plan = planDockerfile(dockerfile, buildArgs)
   const images = await resolveImages(
     parts,
@@ -100,12 +106,17 @@ async function generate(
   await checkAdded?.(addedFiles(plan, baseImage))
   const adds = remoteAdds(plan, buildArgs, baseImage)
   const remoteFiles: RemoteCopies = adds.length === 0 || fetch === undefined ? new Map() : await fetch(adds)
-  return generateDockerfile(plan, {
+  const generated = generateDockerfile(plan, {
     labels: await parts.runtime.imageLabels(owner),
     remoteFiles,
     imageId: use => baseImage(use).id
   })
+  const triggering = imagesOf(plan).filter(use => use.isBase && (baseImage(use).onBuild ?? []).length > 0)
+  return { generated, triggering: [...new Set(triggering.map(({ reference }) => reference))] }
 }
+
+const noCacheNote = (triggering: readonly string[]): string =>
+  `Building without the cache: ${triggering.slice(0, 5).join(', ')} carries triggers (ONBUILD), whose steps cannot be told from those of other applications`
 
 async function resolveImages(
   parts: Parts,

@@ -62,6 +62,27 @@ test('what a build has left counts only what removing it would give back', t => 
   t.end()
 })
 
+test('what triggers have made, which has no labels, goes with the last step that continues it', t => {
+  const unlabelled = { isOwned: false }
+  const base = image('base', 'from', 100, { isUsed: true, isOwned: false })
+  const made = [image('t1', 'base', 110, unlabelled), image('t2', 't1', 120, unlabelled)]
+  const [a, b] = [image('a', 't2', 130), image('b', 'a', 150)]
+  t.same(unneededSteps([base, ...made, a, b]), { ids: ['b', 'a', 't2', 't1'], bytes: 50 })
+  t.same(unneededSteps([base, ...made, a, b, image('c', 't2', 130)]).ids.slice(-2), ['t2', 't1'])
+  t.same(
+    unneededSteps([base, ...made, a, b, image('x', 't1', 130, unlabelled)]),
+    { ids: ['b', 'a', 't2'], bytes: 40 },
+    'not what somebody else continues'
+  )
+  t.same(unneededSteps([base, ...made, a, { ...b, isUsed: true }]).ids, [], 'nor what an image needs')
+  t.same(
+    unneededSteps([image('pulled', '', 100, unlabelled), image('a', 'pulled', 130)]).ids,
+    ['a'],
+    'nor what came from a registry'
+  )
+  t.end()
+})
+
 test('command-line tools are sent to the engine that the platform uses', t => {
   const address = (value: string, variables: Record<string, string> = {}) =>
     commandEnvironment(parseDockerHost(value, name => variables[name]))
