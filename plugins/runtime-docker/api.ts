@@ -93,7 +93,9 @@ export interface ImageInfo {
   readonly onBuild?: readonly string[]
   /** What each image and container made from it repeats. Absent from a builder's result that does not say. */
   readonly declared?: DeclaredSize
-  /** `linux/arm64`, where the machine of the engine is of another kind and runs it only by emulation, if at all. */
+  /** What it is made for, `linux/arm64` or `linux/arm/v7`. Absent from a builder's result that does not say. */
+  readonly platform?: string
+  /** The same without the variant, where the machine of the engine is of another kind and runs it only by emulation, if at all. */
   readonly foreignPlatform?: string
   /** For whom a platform built it; absent from an image that was pulled or made by hand. */
   readonly builtFor?: Owner
@@ -268,14 +270,13 @@ export interface ContainerRuntime {
    * key with nothing in it. The deployment is in the tag. A build that gives a step others is ended: 422 E_BUILD_LABELS.
    */
   imageLabels(owner: Owner): Promise<Readonly<Record<string, string>>>
-  /** `isBase`: for a build, which has no account; the words of a failure say so. `owner`: for `buildUsage`. `platform` (`linux/amd64`): another than the machine's. */
+  /** `isBase`: for a build, which has no account; the words of a failure say so. `owner`: for `buildUsage`. For a name the engine takes what is made for its machine: with another platform, the name would mean that to everybody from then on. */
   pull(
     reference: string,
     options: {
       readonly auth?: RegistryAuth
       readonly isBase?: true
       readonly owner?: Owner
-      readonly platform?: string
       readonly onLine: (line: string) => void
       readonly signal: AbortSignal
     }

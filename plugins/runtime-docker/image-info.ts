@@ -3,11 +3,16 @@ import type { ImageInfo } from './api.js'
 import { declaredSize } from './declared-size.js'
 import { claimedOwner, imageInstanceLabel } from './labels.js'
 
+/** As the engine says it too; its types leave it out. */
+const variantOf = (seen: Docker.ImageInspectInfo & { readonly Variant?: string }): string | undefined =>
+  seen.Variant
+
 /** What the engine says of an image, as it is handed out. */
 export const imageInfo = (seen: Docker.ImageInspectInfo): ImageInfo => ({
   id: seen.Id,
   repoTags: seen.RepoTags ?? [],
   repoDigests: seen.RepoDigests ?? [],
+  platform: [seen.Os, seen.Architecture, variantOf(seen)].filter(Boolean).join('/'),
   exposedPorts: tcpPorts(Object.keys(seen.Config.ExposedPorts ?? {})),
   sizeBytes: seen.Size,
   entrypoint: [seen.Config.Entrypoint ?? []].flat(),

@@ -144,7 +144,7 @@ export class Images {
 
   async pull(
     image: string,
-    { auth, isBase, owner, platform, onLine, signal }: Parameters<ContainerRuntime['pull']>[1]
+    { auth, isBase, owner, onLine, signal }: Parameters<ContainerRuntime['pull']>[1]
   ): Promise<ImageInfo> {
     const reference = parseImageReference(image)
     const progress = new PullProgress(onLine)
@@ -178,7 +178,6 @@ export class Images {
             fromImage: reference.name,
             tag: reference.version,
             abortSignal: running,
-            ...(platform !== undefined && { platform }),
             ...account
           }),
         explain,

@@ -3,11 +3,12 @@ import type { ContainerRuntime, ImageInfo, Owner } from 'busbar/api/runtime-dock
 import { isProblem } from 'busbar/sdk'
 import type { BuildContext, BuildLimits } from '../api.js'
 import { addedFiles } from '../dockerfile/added-files.js'
-import { BadDockerfile } from '../dockerfile/bad-dockerfile.js'
+import { BadDockerfile, quoted } from '../dockerfile/bad-dockerfile.js'
 import { type GeneratedDockerfile, generateDockerfile, type RemoteCopies } from '../dockerfile/generate.js'
 import type { Dockerfile } from '../dockerfile/instruction.js'
 import { parseDockerfile } from '../dockerfile/parse-dockerfile.js'
 import { type ImageUse, imagesOf, type Plan, planDockerfile } from '../dockerfile/plan.js'
+import { isForPlatform } from '../dockerfile/platform.js'
 import { type RemoteAdd, remoteAdds } from '../dockerfile/remote-files.js'
 import { checkSize } from '../dockerfile/size-check.js'
 import { checkTriggers } from '../dockerfile/triggers.js'
@@ -133,7 +134,10 @@ async function resolveImages(
       ownId === undefined
         ? await resolveImage(parts, { ...use, applicationId }, context)
         : await parts.runtime.image(ownId)
-    if (image !== undefined) images.set(keyOf(use), image)
+    if (image === undefined) continue
+    if (use.platform !== undefined && !isForPlatform(image.platform ?? '', use.platform))
+      throw new BadDockerfile(use.line, otherPlatform(use.reference, use.platform, image.platform))
+    images.set(keyOf(use), image)
   }
   for (const { base, scope } of plan.stages) {
     if (base.kind !== 'image') continue
@@ -143,6 +147,9 @@ async function resolveImages(
   }
   return images
 }
+
+const otherPlatform = (reference: string, wanted: string, platform = 'nothing that it says'): string =>
+  `--platform=${quoted(wanted)}: images are taken as they are made for this machine, and ${reference} is made for ${platform} here; leave --platform out, or name an image that is made for ${wanted} alone, by its digest`
 
 const keyOf = ({ reference, platform = '' }: ImageUse): string => `${platform} ${reference}`
 

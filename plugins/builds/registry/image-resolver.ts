@@ -1,8 +1,10 @@
 import { type ContainerRuntime, type ImageInfo, imageReferenceShape } from 'busbar/api/runtime-docker'
+import { isProblem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
+import { isForPlatform } from '../dockerfile/platform.js'
 import { problems } from '../problems.js'
 import { builderPrefix } from './image-names.js'
-import { findByName, longestReference } from './local-image.js'
+import { findByName, fullRepository, longestReference } from './local-image.js'
 import type { PrivateImages } from './private-images.js'
 
 export interface ResolverParts {
@@ -14,7 +16,7 @@ export interface ResolverParts {
 interface WantedImage {
   readonly reference: string
   readonly applicationId: string
-  /** `linux/amd64`; absent: the machine's own. */
+  /** `linux/amd64`; absent: the machine's own. What is for another one is the caller's to refuse. */
   readonly platform?: string
 }
 
@@ -36,9 +38,16 @@ export async function resolveImage(
     throw problems.badImageName({ image: reference.slice(0, 200) })
   // With its tag written out, the engine cannot take a name for the beginning of an id.
   const written = digest === undefined && tag === undefined ? `${reference}:latest` : reference
+  const held = await findByName(parts.runtime, written)
   const found =
-    (await findByName(parts.runtime, written)) ??
-    (await pull(parts, { ...wanted, reference: written }, context))
+    held !== undefined && (digest !== undefined || isAsWanted(held, { ...wanted, reference: written }))
+      ? held
+      : await pull(parts, { ...wanted, reference: written }, context).catch((error: unknown) => {
+          if (held === undefined || context.signal.aborted || !isProblem(error)) throw error
+          const msg = `${error.message}. The image ${written} on this machine is used as it is, although it is made for ${held.platform}.`
+          context.log({ level: 'warning', msg })
+          return held
+        })
   if (found.builtFor !== undefined && found.builtFor.applicationId !== applicationId)
     throw problems.imageOfOthers({ image: reference })
   const { privateImages } = parts
@@ -66,14 +75,27 @@ export async function checkImageId(
   if (isOfOthers) throw problems.imageOfOthers({ image: id.slice(0, 19) })
 }
 
+/**
+ * False when the registry may have another one for this machine: whoever pulled it by hand for one of another kind has
+ * made the name mean that.
+ */
+function isAsWanted(
+  { foreignPlatform, platform = '', repoDigests }: ImageInfo,
+  wanted: WantedImage
+): boolean {
+  if (foreignPlatform === undefined) return true
+  if (wanted.platform !== undefined && isForPlatform(platform, wanted.platform)) return true
+  const repository = fullRepository(wanted.reference)
+  return !repoDigests.some(known => fullRepository(known) === repository)
+}
+
 const pull = async (
   { runtime }: ResolverParts,
-  { reference, platform }: WantedImage,
+  { reference }: WantedImage,
   { log, signal }: BuildContext
 ): Promise<ImageInfo> =>
   await runtime.pull(reference, {
     isBase: true,
-    ...(platform !== undefined && { platform }),
     signal,
     onLine: line => log({ level: 'info', stream: 'stdout', msg: line })
   })
