@@ -8,7 +8,7 @@ import { quoteWord } from './words.js'
 interface GeneratedStep {
   /** As it is handed over, and as the engine says it. */
   readonly text: string
-  /** With the name of an image instead of its id, for the log. */
+  /** For the log: with the name of an image instead of its id, and without what is to be known to nobody. */
   readonly shown: string
   /** In the Dockerfile that is handed over, from 1. */
   readonly line: number
@@ -47,16 +47,19 @@ export function generateDockerfile(
   parts: GenerationParts
 ): GeneratedDockerfile {
   const header = `# escape=${escapeChar}`
-  const label = `LABEL ${Object.entries(parts.labels)
-    .map(([key, value]) => `${key}=${quoteWord(value, escapeChar)}`)
-    .join(' ')}`
+  const label = labelLine(parts.labels, value => quoteWord(value, escapeChar))
+  // Upon scratch the engine takes any image for this step that says so of itself, one from a registry too. So nobody
+  // gets to know the signature.
+  const shownLabel = labelLine(parts.labels, (value, key) =>
+    key.startsWith('busbar-') && value !== '' ? '…' : quoteWord(value, escapeChar)
+  )
   const written: Array<Omit<GeneratedStep, 'line'>> = globals.map(({ name, value, line }) =>
     step(argLine(name, value, escapeChar), line)
   )
   for (const stage of stages) {
     written.push(fromStep(stage, parts))
     // A stage that continues one before it has its labels already.
-    if (stage.base.kind !== 'stage') written.push(step(label, stage.from.line))
+    if (stage.base.kind !== 'stage') written.push({ ...step(label, stage.from.line), shown: shownLabel })
     for (const planned of stage.instructions) {
       const { line } = planned.instruction
       const texts = linesOf(handedOver(planned, parts), escapeChar)
@@ -67,6 +70,14 @@ export function generateDockerfile(
   const steps = written.map((step, index) => ({ ...step, line: index + 2 }))
   return { text: [header, ...steps.map(({ text }) => text), ''].join('\n'), steps }
 }
+
+const labelLine = (
+  labels: GenerationParts['labels'],
+  written: (value: string, key: string) => string
+): string =>
+  `LABEL ${Object.entries(labels)
+    .map(([key, value]) => `${key}=${written(value, key)}`)
+    .join(' ')}`
 
 const step = (text: string, sourceLine: number): Omit<GeneratedStep, 'line'> => ({
   text,

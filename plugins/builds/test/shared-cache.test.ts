@@ -90,3 +90,16 @@ engineTest('a step that ran through the proxy of one application is not taken by
   t.match((await build(files, owner, proxy)).log, /Using cache/, 'its own step it takes again')
   t.match((await build(files)).log, /^made through $/m)
 })
+
+engineTest('the log does not say by which label a step is known to be of an application', async t => {
+  const { build, lab } = startDockerfileLab(t)
+  const applicationId = randomUUID()
+  const { projectId } = lab
+  const signature = (await lab.runtime.imageLabels({ projectId, applicationId }))['busbar-signature'] ?? ''
+  t.ok(signature.length > 20)
+  for (const Dockerfile of ['FROM scratch\nCOPY Dockerfile /\n', 'FROM busybox:lab\nRUN false\n']) {
+    const { log, error } = await build({ Dockerfile }, applicationId)
+    t.match(log, new RegExp(`: LABEL .*application-id=${applicationId}`))
+    t.notOk(`${log}${error?.message}`.includes(signature))
+  }
+})
