@@ -1,0 +1,86 @@
+import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
+import { test } from 'tap'
+import type { BuildContext } from '../api.js'
+import { resolveImage } from '../registry/image-resolver.js'
+import { findByName } from '../registry/local-image.js'
+import type { PrivateImages } from '../registry/private-images.js'
+
+const digest = `sha256:${'7'.repeat(64)}`
+const victim = {
+  id: `sha256:61${'0'.repeat(62)}`,
+  repoTags: ['victim:1'],
+  repoDigests: [`victim@${digest}`]
+} as unknown as ImageInfo
+
+/** An engine that takes whatever it is asked for to mean this image, and a registry that has another one for every name. */
+function engineWith(image: ImageInfo) {
+  const asked: string[] = []
+  const pulled: string[] = []
+  const runtime: Pick<ContainerRuntime, 'image' | 'pull'> = {
+    image: async name => {
+      asked.push(name)
+      return image
+    },
+    pull: async name => {
+      pulled.push(name)
+      return { id: `sha256:${'8'.repeat(64)}`, repoTags: [name], repoDigests: [] } as unknown as ImageInfo
+    }
+  }
+  return { runtime: runtime as ContainerRuntime, asked, pulled }
+}
+
+const nobodys: Pick<PrivateImages, 'isBeingPulled' | 'isOfOthers'> = {
+  isBeingPulled: async () => false,
+  isOfOthers: async () => false
+}
+
+const resolve = async (runtime: ContainerRuntime, reference: string): Promise<ImageInfo> =>
+  await resolveImage(
+    { runtime, privateImages: nobodys as PrivateImages },
+    { reference, applicationId: 'mine' },
+    { log: () => {}, signal: new AbortController().signal } as unknown as BuildContext
+  )
+
+test('an image that does not carry the name is not what it stands for, whatever the engine says', async t => {
+  const { runtime, asked } = engineWith(victim)
+  const others = [
+    '61',
+    '610',
+    '61:latest',
+    'victim',
+    'victim:2',
+    'team/victim:1',
+    'registry.example.com/victim:1',
+    `victim@sha256:${'9'.repeat(64)}`,
+    `61@${digest}`,
+    victim.id,
+    victim.id.slice(0, 9)
+  ]
+  for (const name of others) t.equal(await findByName(runtime, name), undefined, name)
+  for (const name of ['victim:1', 'docker.io/library/victim:1', `victim@${digest}`])
+    t.equal(await findByName(runtime, name), victim, name)
+  t.same(
+    asked.filter(name => !/[:@]/.test(name) || name.startsWith('sha256:')),
+    [],
+    'nor is the engine asked for what it could take for the beginning of an id'
+  )
+})
+
+test('a name of two hex digits is pulled by its tag, and its image is not the one whose id begins with them', async t => {
+  const { runtime, pulled } = engineWith(victim)
+  t.not((await resolve(runtime, '61')).id, victim.id)
+  t.same(pulled, ['61:latest'])
+})
+
+test('an image that was built for another application is nobody else’s, by whichever name', async t => {
+  const { runtime } = engineWith({
+    ...victim,
+    builtFor: { applicationId: 'theirs', deploymentId: 'd' }
+  } as ImageInfo)
+  await t.rejects(resolve(runtime, 'victim:1'), { code: 'E_IMAGE_FOREIGN' })
+  const { runtime: own } = engineWith({
+    ...victim,
+    builtFor: { applicationId: 'mine', deploymentId: 'd' }
+  } as ImageInfo)
+  t.equal((await resolve(own, 'victim:1')).id, victim.id)
+})
