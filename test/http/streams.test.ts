@@ -13,6 +13,7 @@ const frame: SseFrame = { data: 'x' }
 
 let produced = 0
 let returned = 0
+let isUsedUp = false
 let owner: string | undefined
 
 /** Never waits for anything: as fast as a generator can be. It ends by itself, so that a test that fails ends too. */
@@ -31,7 +32,8 @@ const deaf: AsyncIterable<SseFrame> = {
     return {
       next: async () => {
         produced++
-        return Date.now() < end ? { value: frame } : { value: undefined, done: true }
+        isUsedUp = Date.now() >= end
+        return isUsedUp ? { value: undefined, done: true } : { value: frame }
       }
     }
   }
@@ -225,6 +227,7 @@ test('a source that cannot be told to end is asked for nothing once its client h
     await sleep(100)
     return isStill
   }, 'the source stands still')
+  t.notOk(isUsedUp, 'it had more to give')
 })
 
 test("a stream goes on beyond its route's time limit, at which a handler that has not answered is given up", async t => {
