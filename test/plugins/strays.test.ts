@@ -26,6 +26,16 @@ test('what any callback of a plugin throws ends the connection it came of, marks
   t.equal((await exited)[0], 0)
 })
 
+test('what a listener of a connection throws has ended it before anybody is told', async t => {
+  const child = fork(fileURLToPath(new URL('contained-process.ts', import.meta.url)), {
+    signal: AbortSignal.timeout(60_000)
+  })
+  t.teardown(() => child.kill())
+  child.on('error', () => {})
+  const [told] = (await Promise.race([once(child, 'message'), once(child, 'exit')])) as [unknown]
+  t.same(told, { message: 'thrown by a listener', plugin: 'probe', isEnded: true })
+})
+
 test('an error that Node hands over without an owner, or in the frame of another, harms nobody else', async t => {
   const child = fork(fileURLToPath(new URL('ownerless-process.ts', import.meta.url)), {
     signal: AbortSignal.timeout(120_000)
