@@ -67,6 +67,12 @@ test('what a build may not take from others it does not get by ONBUILD either', 
   await attacker.push({ Dockerfile: `FROM ${onEngine}\nRUN cat /got\n` })
   await isRefused('in an image on the engine')
 
+  const { Id: id } = await engine.getImage(tag as string).inspect()
+  const byId = `onbuild-id-${Date.now()}:1`
+  await makeImage(t, byId, `FROM busybox:lab\nONBUILD COPY --from=${id} /secret /got\n`)
+  await attacker.push({ Dockerfile: `FROM ${byId}\nRUN cat /got\n` })
+  await isRefused('by its id')
+
   const inRegistry = `${registry.host}/onbuild:1`
   await makeImage(t, inRegistry, `FROM busybox:lab\n${trigger}`)
   await push(inRegistry)
