@@ -13,6 +13,7 @@ const frame: SseFrame = { data: 'x' }
 
 let produced = 0
 let returned = 0
+/** Whether a source has ended by itself. */
 let isUsedUp = false
 let owner: string | undefined
 
@@ -20,6 +21,7 @@ let owner: string | undefined
 async function* endless(): AsyncGenerator<SseFrame> {
   try {
     for (const end = Date.now() + 6_000; Date.now() < end; produced++) yield frame
+    isUsedUp = true
   } finally {
     returned++
   }
@@ -50,6 +52,7 @@ async function* busy(): AsyncGenerator<SseFrame> {
 async function* chunks(): AsyncGenerator<Buffer> {
   try {
     for (const end = Date.now() + 6_000; Date.now() < end; produced++) yield Buffer.alloc(1024, 'x')
+    isUsedUp = true
   } finally {
     returned++
   }
@@ -180,6 +183,7 @@ for (const path of ['/api/streams/endless', '/api/streams/download']) {
 
   test(`${path}: a client that does not read holds the source up`, async t => {
     const { k } = await startStreams(t)
+    isUsedUp = false
     const { call, response } = await opened(k, path)
     response.pause()
     let last = -1
@@ -195,6 +199,7 @@ for (const path of ['/api/streams/endless', '/api/streams/download']) {
         7_000
       )
     )
+    t.notOk(isUsedUp, 'it has more to give')
     call.destroy()
   })
 }
@@ -216,6 +221,7 @@ for (const path of ['/api/streams/busy', '/api/streams/busy-download']) {
 
 test('a source that cannot be told to end is asked for nothing once its client has gone', async t => {
   const { k } = await startStreams(t)
+  isUsedUp = false
   const { call, response } = await opened(k, '/api/streams/deaf')
   response.resume()
   await once(response, 'data')
