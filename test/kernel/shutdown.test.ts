@@ -1,0 +1,33 @@
+import { test } from 'tap'
+import { Shutdown } from '../../core/shutdown.js'
+
+test(
+  'a part that hangs or fails is named and left behind, and the others are stopped, the last that came first',
+  {
+    timeout: 30_000
+  },
+  async t => {
+    const shutdown = new Shutdown(100)
+    const stopped: string[] = []
+    const note = (name: string) => (): void => {
+      stopped.push(name)
+    }
+    shutdown.add('the first', note('the first'))
+    shutdown.add('one that hangs', async () => await new Promise(() => {}))
+    shutdown.add('one between', note('one between'))
+    shutdown.add('one that fails', () => {
+      throw new Error('it fails')
+    })
+    shutdown.add('the last', note('the last'))
+    const named: unknown[] = []
+    const log = { error: (details: { part: string }) => named.push(details.part) }
+    // Nothing else keeps a process of this test alone alive until the time is over.
+    const alive = setInterval(() => {}, 1_000)
+    t.teardown(() => {
+      clearInterval(alive)
+    })
+    await Promise.all([shutdown.run(log as never), shutdown.run(log as never)])
+    t.same(stopped, ['the last', 'one between', 'the first'], 'each once')
+    t.same(named, ['one that fails', 'one that hangs'])
+  }
+)
