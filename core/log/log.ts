@@ -1,8 +1,9 @@
 import type { Log } from 'busbar/sdk'
-import { pino, destination as stdout } from 'pino'
+import { type Logger, pino, destination as stdout } from 'pino'
 import { consoleLine } from './console-line.js'
 import { type Cut, errorExcerpt, excerptOf, isError } from './excerpt.js'
 import { longestNeedle } from './needle-set.js'
+import { plainLine, writesAs } from './plain-line.js'
 import type { Redactor } from './redactor.js'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
@@ -37,7 +38,7 @@ export function createLog({
   isColored = process.stdout.isTTY && !process.env.NO_COLOR,
   destination
 }: LogOptions): Log {
-  const sink = destination ?? gatheredOutput()
+  const sink = destination ?? standardOutput()
   // Looked through for secrets first: none of which a part is cut off would be found.
   const cut: Cut = (text, max) =>
     text.length <= max
@@ -47,7 +48,7 @@ export function createLog({
     const clean = redactor.cleanLogLine(line.length > longestLine ? headOf(line, cut) : line, ownMembers)
     return sink.write(format === 'json' ? clean : consoleLine(clean, isColored))
   }
-  return pino(
+  const root: Logger = pino(
     {
       level,
       base: format === 'json' ? { pid: process.pid } : null,
@@ -56,26 +57,34 @@ export function createLog({
       // What is logged is an excerpt already.
       serializers: { err: (error: unknown) => error },
       hooks: {
-        logMethod(args, log) {
-          log.apply(this, shortened(args, cut) as Parameters<typeof log>)
+        logMethod(args, log, level) {
+          const short = shortened(args, cut)
+          const [members, message] = short
+          if (short.length === 2 && isObject(members) && typeof message === 'string' && writesAs(this, root))
+            write(plainLine(this, level, timeMember(), members, message))
+          else log.apply(this, short as Parameters<typeof log>)
         }
       }
     },
     { write }
   )
+  return root
 }
 
-let timeMs = Number.NaN
-let timeText = ''
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-/** The time as pino puts it into a line. A busy process writes several lines within a millisecond. */
+let second = Number.NaN
+let secondText = ''
+
+/** The time as pino puts it into a line. The text of a second is made once. */
 function timeMember(): string {
   const now = Date.now()
-  if (now !== timeMs) {
-    timeText = `,"time":"${new Date(now).toISOString()}"`
-    timeMs = now
+  const ms = now % 1000
+  if (now - ms !== second) {
+    second = now - ms
+    secondText = `,"time":"${new Date(second).toISOString().slice(0, -'000Z'.length)}`
   }
-  return timeText
+  return `${secondText}${ms < 10 ? '00' : ms < 100 ? '0' : ''}${ms}Z"`
 }
 
 /** The arguments of a call, each as much of it as a line has room for. */
@@ -103,24 +112,50 @@ function headOf(line: string, cut: Cut): string {
   return `${JSON.stringify({ level, time, pid, plugin: text(plugin), msg: text(msg) ?? '', cutFrom: line.length })}\n`
 }
 
-/** Standard output. A busy process writes many lines at once: one by one they were a tenth of what a request cost. */
+const gatherLength = 12 * 1024
+
+let output: LineSink | undefined
+
+/** One for all logs of the process. */
+function standardOutput(): LineSink {
+  output ??= gatheredOutput()
+  return output
+}
+
+/** A busy process writes many lines at once: one by one they were a tenth of what a request cost. */
 function gatheredOutput(): LineSink {
-  // As bytes, which its type does not name: of text it measures all that waits with every line that comes.
-  const output = stdout({ dest: 1, sync: false, minLength: 12 * 1024, contentMode: 'buffer' }) as unknown as {
-    write(line: Buffer): boolean
+  // As bytes, which its type does not name: of text it measures all that waits with every piece that comes.
+  const output = stdout({
+    dest: 1,
+    sync: false,
+    minLength: gatherLength,
+    contentMode: 'buffer'
+  }) as unknown as {
+    write(lines: Buffer): boolean
     flush(): void
   }
+  let lines = ''
   let flushes = false
+  const hand = (): void => {
+    if (lines === '') return
+    const text = lines
+    lines = ''
+    output.write(Buffer.from(text))
+  }
   const flush = (): void => {
     flushes = false
+    hand()
     output.flush()
   }
+  // Before pino, which then writes what still waits when the process exits.
+  process.prependListener('exit', hand)
+  process.prependListener('beforeExit', hand)
   return {
     write(line) {
-      // What still waits when the process exits is written by pino.
+      lines += line
+      if (lines.length >= gatherLength) hand()
       if (!flushes) setTimeout(flush, gatherMs).unref()
       flushes = true
-      return output.write(Buffer.from(line))
     }
   }
 }

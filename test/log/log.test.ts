@@ -27,6 +27,42 @@ test('a JSON line has a time, a level by name and the message', async t => {
   })
 })
 
+test('a line reads the same whatever makes it: an ordinary logger, or one with settings of its own', async t => {
+  const { lines, log } = capture('json')
+  const members = {
+    text: 'a "quoted" \u001b\n\ud800 é',
+    '__proto__ "x"': 1,
+    number: Number.NaN,
+    none: null,
+    missing: undefined,
+    list: [1, { deep: true }],
+    at: new Date(0),
+    err: new Error('failed')
+  }
+  const withoutTime = (line: string | undefined) => line?.replace(/"time":"[^"]*Z"/, '"time":0')
+  for (const [given, message] of [
+    [members, 'says "this" %s'],
+    [{}, '']
+  ] as const) {
+    const from = lines.length
+    log.child({ plugin: 'x' }).warn(given, message)
+    // A serializer of its own is pino's work.
+    log.child({ plugin: 'x' }, { serializers: { unused: () => 1 } }).warn(given, message)
+    t.equal(withoutTime(lines[from]), withoutTime(lines[from + 1]))
+    t.match(parsed(lines[from]), { level: 'warn', plugin: 'x', msg: message })
+  }
+  t.match(parsed(lines[0]).time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+  log.child({ plugin: 'x' }, { msgPrefix: 'before: ' }).info({ a: 1 }, 'it')
+  t.match(parsed(lines.at(-1)), { msg: 'before: it', a: 1 })
+  log.child({}, { serializers: { a: () => 'shown' } }).info({ a: 1 }, 'it')
+  t.match(parsed(lines.at(-1)), { a: 'shown' })
+  log.child({}, { redact: ['a'] }).info({ a: 'hidden' }, 'it')
+  t.notMatch(lines.at(-1), 'hidden')
+  log.child({}, { formatters: { log: () => ({ b: 2 }) } }).info({ a: 1 }, 'it')
+  t.match(parsed(lines.at(-1)), { b: 2, a: undefined })
+})
+
 test('a line below the level is not written', async t => {
   const { lines, log } = capture('json')
   log.trace('unseen')

@@ -87,6 +87,21 @@ test('a long secret is hidden as one, and what a line shows of it too', async t 
   t.match(redactor.clean(`a ${long.slice(0, 300)}`), /^a \[REDACTED\].{0,63}$/, 'but for the rest of a piece')
 })
 
+test('a long secret is found wherever it stands, until it is taken back', async t => {
+  const redactor = createRedactor()
+  const long = Array.from({ length: 50 }, (_, n) => (n * 7919).toString(36)).join('')
+  const other = redactor.add([`${long.slice(0, 70)}${'y'.repeat(60)}`])
+  const takeBack = redactor.add([long])
+  other()
+  const places = Array.from({ length: 20 }, (_, at) => 'x'.repeat(at))
+  for (const before of places) {
+    t.equal(redactor.clean(`${before}${long}`), `${before}[REDACTED]`)
+    t.equal(redactor.clean(`${before}${long}z`), `${before}[REDACTED]z`)
+  }
+  takeBack()
+  for (const before of places) t.equal(redactor.clean(`${before}${long}`), `${before}${long}`)
+})
+
 test('a value added twice stays hidden until both have let go', async t => {
   const redactor = createRedactor()
   const first = redactor.add(['hunter22'])
