@@ -41,59 +41,62 @@ export class Connections {
     this.share?.give()
   }
 
-  /**
-   * After a restart of the server, the pool may still hold connections of before it. What could not even
-   * be sent on one of them is sent on another.
-   */
-  async #first<Row extends object, T>(
+  #first<Row extends object, T>(
     query: QueryConfig,
     finish: (client: PoolClient, result: QueryResult<Row>) => T
   ): Promise<T> {
-    for (let left = this.pool.options.max; ; left--) {
-      try {
-        return await this.#once(query, finish)
-      } catch (error) {
-        retrace(error)
-        if (left === 0 || !wasNeverSent(error)) throw storeError(error)
-      }
-    }
+    return new Promise<T>((resolve, reject) => {
+      this.#try(query, finish, this.pool.options.max, resolve, reject)
+    }).catch((error: unknown) => {
+      retrace(error)
+      throw storeError(error)
+    })
   }
 
-  /** With callbacks: this is run for every statement, and each promise on the way costs. */
-  #once<Row extends object, T>(
+  /**
+   * After a restart of the server, the pool may still hold connections of before it. What could not even
+   * be sent on one of them is sent on another: `left` times.
+   * With callbacks: this is run for every statement, and each promise on the way costs.
+   */
+  #try<Row extends object, T>(
     query: QueryConfig,
-    finish: (client: PoolClient, result: QueryResult<Row>) => T
-  ): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const connect = (refusal?: Error): void => {
-        if (refusal !== undefined) {
-          reject(refusal)
+    finish: (client: PoolClient, result: QueryResult<Row>) => T,
+    left: number,
+    resolve: (result: T) => void,
+    reject: (error: unknown) => void
+  ): void {
+    const fail = (error: unknown): void => {
+      if (left > 0 && wasNeverSent(error)) this.#try(query, finish, left - 1, resolve, reject)
+      else reject(error)
+    }
+    const connect = (refusal?: Error): void => {
+      if (refusal !== undefined) {
+        fail(refusal)
+        return
+      }
+      this.pool.connect((refused, client) => {
+        if (client === undefined) {
+          this.share?.give()
+          fail(refused ?? new Error('the pool gave no connection'))
           return
         }
-        this.pool.connect((refused, client) => {
-          if (client === undefined) {
-            this.share?.give()
-            reject(refused ?? new Error('the pool gave no connection'))
-            return
-          }
-          client.query(
-            new Statement<Row>(query, (error, result) => {
-              if (error == null) {
-                try {
-                  resolve(finish(client, result))
-                } catch (fault) {
-                  reject(fault as Error)
-                }
-                return
+        client.query(
+          new Statement<Row>(query, (error, result) => {
+            if (error == null) {
+              try {
+                resolve(finish(client, result))
+              } catch (fault) {
+                fail(fault)
               }
-              this.#giveBack(client, isConnectionError(error) || mayHaveChangedSession(query))
-              reject(error)
-            })
-          )
-        })
-      }
-      if (this.share === undefined) connect()
-      else this.share.take(connect)
-    })
+              return
+            }
+            this.#giveBack(client, isConnectionError(error) || mayHaveChangedSession(query))
+            fail(error)
+          })
+        )
+      })
+    }
+    if (this.share === undefined) connect()
+    else this.share.take(connect)
   }
 }

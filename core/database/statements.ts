@@ -62,16 +62,22 @@ export class Statements {
     const digest = createHash('sha256').update(text).digest('hex').slice(0, 8)
     const prefix = `${name.slice(0, maxNameLength)}.${digest}`
     let plan = 0
-    return async (args, tx) => {
-      const values = [...args]
+    const run = (values: unknown[], tx?: Tx): Promise<pg.QueryResult<Row>> =>
+      this.#run<Row>({ name: `${prefix}.${plan}`, text, values }, tx)
+    const runAgain = async (error: unknown, values: unknown[], tx?: Tx): Promise<Row[]> => {
+      // A migration has changed the columns under a plan made before it.
+      if (errorCode(error) !== '0A000') throw error
+      plan++
+      if (tx !== undefined) throw error
+      return rowsOf(await run(values))
+    }
+    // Without `async`: most requests run one, and each promise on the way costs.
+    return (args, tx) => {
       try {
-        return (await this.#run<Row>({ name: `${prefix}.${plan}`, text, values }, tx)).rows
+        const values = [...args]
+        return run(values, tx).then(rowsOf, (error: unknown) => runAgain(error, values, tx))
       } catch (error) {
-        // A migration has changed the columns under a plan made before it.
-        if (errorCode(error) !== '0A000') throw error
-        plan++
-        if (tx !== undefined) throw error
-        return (await this.#run<Row>({ name: `${prefix}.${plan}`, text, values }, tx)).rows
+        return Promise.reject(error as Error)
       }
     }
   }
@@ -128,6 +134,8 @@ export class Statements {
     return transaction
   }
 }
+
+const rowsOf = <Row extends object>({ rows }: pg.QueryResult<Row>): Row[] => rows
 
 /**
  * knex over the pool. Of knex's own client only the compilation of queries is used: its way of running
