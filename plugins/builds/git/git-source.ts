@@ -6,6 +6,7 @@ import type { Clock, Exec, Problem } from 'busbar/sdk'
 import type { BuildContext, Commit } from '../api.js'
 import { type HostRules, resolveHost } from '../network/host-resolution.js'
 import { problems } from '../problems.js'
+import { makeEmptyRepository } from './empty-repository.js'
 import {
   type Connection,
   checkGitVersion,
@@ -15,7 +16,7 @@ import {
   localGit,
   runGit
 } from './git-command.js'
-import { gitProblem, isRedirect, isUnadvertised } from './git-failure.js'
+import { gitProblem, isRedirect, isUnadvertised, localProblem } from './git-failure.js'
 import { redirectTarget } from './redirect.js'
 import {
   checkBranch,
@@ -76,7 +77,7 @@ export class GitSource {
       { ...request, branch: request.branch === '' ? null : request.branch },
       context
     )
-    await clone.local(['init', '--quiet', '--template=', '.'])
+    await clone.begin()
     await clone.fetch({ address, pinned: [], credentials: credentialsFor(address, request.token) })
     const both = [clone.checkOut(), clone.describe()] as const
     // Whatever fails, nothing may still be at work in a folder that is about to be removed.
@@ -112,6 +113,16 @@ class Clone {
   ) {
     this.#repo = parseRepository(request.repo).url
     this.#signal = AbortSignal.any([context.signal, this.#over.signal])
+  }
+
+  async begin(): Promise<void> {
+    await makeEmptyRepository(this.request.directory).catch((error: Error) => {
+      throw localProblem(
+        error.message,
+        { repo: this.#repo, ...inMebibytes(this.dependencies.limits) },
+        'there can be no repository'
+      )
+    })
   }
 
   async local(args: readonly string[], onLine?: (line: string) => void): Promise<string> {
