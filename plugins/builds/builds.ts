@@ -18,6 +18,7 @@ import { GitSource } from './git/git-source.js'
 import { SourceToImage } from './image-preparation.js'
 import { parseHostPolicy } from './network/host-policy.js'
 import { ImageNameStore } from './registry/image-names.js'
+import { layerProof } from './registry/layer-proof.js'
 import { PrivateImageStore, sweepPrivateImages } from './registry/private-images.js'
 import { RegistryGate, withGatedPulls } from './registry/registry-gate.js'
 import type { BuilderAnswer } from './schemas.js'
@@ -76,7 +77,7 @@ export async function startBuilds({
   const clearings = new CacheClearingStore(use.db)
   const latest = new LatestBuildStore(use.db)
   const pullMinutes = minutes(instance.environment('IMAGE_PULL_TIMEOUT_MINUTES'), 10)
-  const privateImages = new PrivateImageStore(use.db, clock)
+  const privateImages = new PrivateImageStore(use.db, clock, layerProof(hosts))
   const names = new ImageNameStore(use.db)
   const admission = new Admission({ runtime, instance, clock, settings: config })
   const leftovers = new StepLeftovers({

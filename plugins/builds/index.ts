@@ -6,6 +6,8 @@ import { createLatestBuild } from './migrations/002-create-latest-build.js'
 import { createPrivateImage } from './migrations/003-create-private-image.js'
 import { createImageName } from './migrations/004-create-image-name.js'
 import { createPrivatePull } from './migrations/005-create-private-pull.js'
+import { createPrivateImageRepository } from './migrations/006-create-private-image-repository.js'
+import { createPrivateLayer } from './migrations/007-create-private-layer.js'
 import { routes } from './routes.js'
 import { settings } from './settings.js'
 
@@ -18,7 +20,9 @@ export default definePlugin({
     createLatestBuild,
     createPrivateImage,
     createImageName,
-    createPrivatePull
+    createPrivatePull,
+    createPrivateImageRepository,
+    createPrivateLayer
   ],
   start: startBuilds,
   provides: buildServices,

@@ -82,6 +82,8 @@ export interface ImageInfo {
   /** The names that it has on the engine, with their tags. Absent from a builder's result that does not say. */
   readonly repoTags?: readonly string[]
   readonly repoDigests: readonly string[]
+  /** The digests of its unpacked layers, lowest first. Absent from a builder's result that does not say. */
+  readonly layers?: readonly string[]
   /** TCP ports of EXPOSE, lowest first. */
   readonly exposedPorts: readonly number[]
   readonly sizeBytes: number
@@ -270,13 +272,20 @@ export interface ContainerRuntime {
    * key with nothing in it. The deployment is in the tag. A build that gives a step others is ended: 422 E_BUILD_LABELS.
    */
   imageLabels(owner: Owner): Promise<Readonly<Record<string, string>>>
-  /** `isBase`: for a build, which has no account; the words of a failure say so. `owner`: for `buildUsage`. For a name the engine takes what is made for its machine: with another platform, the name would mean that to everybody from then on. */
+  /**
+   * `isBase`: for a build, which has no account; the words of a failure say so. `owner`: for
+   * `buildUsage`. `onLayer`: called for each sign of a layer, in their order at first; none comes
+   * when the engine holds the image. It asks a registry for nothing that it holds, image or layer (`isHeld`), so
+   * whatever a registry names by its digest alone is there after the pull. For a name the engine
+   * takes what is made for its machine: with another platform, the name would mean that to everybody from then on.
+   */
   pull(
     reference: string,
     options: {
       readonly auth?: RegistryAuth
       readonly isBase?: true
       readonly owner?: Owner
+      readonly onLayer?: (isHeld: boolean) => void
       readonly onLine: (line: string) => void
       readonly signal: AbortSignal
     }

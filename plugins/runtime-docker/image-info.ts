@@ -12,6 +12,7 @@ export const imageInfo = (seen: Docker.ImageInspectInfo): ImageInfo => ({
   id: seen.Id,
   repoTags: seen.RepoTags ?? [],
   repoDigests: seen.RepoDigests ?? [],
+  layers: seen.RootFS?.Layers ?? [],
   platform: [seen.Os, seen.Architecture, variantOf(seen)].filter(Boolean).join('/'),
   exposedPorts: tcpPorts(Object.keys(seen.Config.ExposedPorts ?? {})),
   sizeBytes: seen.Size,

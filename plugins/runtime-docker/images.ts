@@ -15,7 +15,7 @@ import { problems } from './problems.js'
 import { pullProblem, stallProblem } from './pull-failure.js'
 import { PullFootprint } from './pull-footprint.js'
 import { atPace, type PaceLimits, type Stall, usualPace } from './pull-pace.js'
-import { PullProgress } from './pull-progress.js'
+import { isAboutLayer, PullProgress } from './pull-progress.js'
 import { SharedCall } from './shared-call.js'
 import { StageEnds } from './stage-ends.js'
 import { StepCheck } from './step-check.js'
@@ -144,7 +144,7 @@ export class Images {
 
   async pull(
     image: string,
-    { auth, isBase, owner, onLine, signal }: Parameters<ContainerRuntime['pull']>[1]
+    { auth, isBase, owner, onLayer, onLine, signal }: Parameters<ContainerRuntime['pull']>[1]
   ): Promise<ImageInfo> {
     const reference = parseImageReference(image)
     const progress = new PullProgress(onLine)
@@ -184,6 +184,7 @@ export class Images {
         event => {
           onEvent(event)
           footprint.read(event)
+          if (isAboutLayer(event)) onLayer?.(event.status === 'Already exists')
           progress.write(event)
         }
       )

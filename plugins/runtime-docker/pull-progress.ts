@@ -20,11 +20,12 @@ export class PullProgress {
 
   constructor(private readonly onLine: (line: string) => void) {}
 
-  write({ id, status, progressDetail }: PullEvent): void {
+  write(event: PullEvent): void {
+    const { id, status, progressDetail } = event
     if (typeof status !== 'string') return
-    const isNextImage = status.startsWith('Pulling from ')
+    const isNextImage = isBeginning(status)
     if (isNextImage) this.#startOver()
-    if (typeof id !== 'string' || isNextImage) {
+    if (typeof id !== 'string' || !isAboutLayer(event)) {
       this.onLine(status)
       return
     }
@@ -59,6 +60,12 @@ export class PullProgress {
     this.onLine(`${this.#finishedCount} of ${this.#layers.size} layers ready${size}`)
   }
 }
+
+const isBeginning = (status: string): boolean => status.startsWith('Pulling from ')
+
+/** The beginning of a pull has an id too: the tag. */
+export const isAboutLayer = ({ id, status }: PullEvent): boolean =>
+  typeof id === 'string' && typeof status === 'string' && !isBeginning(status)
 
 /** 0 where the engine does not say. */
 export function byteCount(detail: unknown, name: 'current' | 'total'): number {

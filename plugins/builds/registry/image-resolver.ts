@@ -4,6 +4,7 @@ import type { BuildContext } from '../api.js'
 import { isForPlatform } from '../dockerfile/platform.js'
 import { problems } from '../problems.js'
 import { builderPrefix } from './image-names.js'
+import { hasLayersOfOthers, pullJudged } from './judged-pull.js'
 import { findByName, fullRepository, longestReference } from './local-image.js'
 import type { PrivateImages } from './private-images.js'
 
@@ -38,26 +39,26 @@ export async function resolveImage(
     throw problems.badImageName({ image: reference.slice(0, 200) })
   // With its tag written out, the engine cannot take a name for the beginning of an id.
   const written = digest === undefined && tag === undefined ? `${reference}:latest` : reference
-  const held = await findByName(parts.runtime, written)
-  const found =
-    held !== undefined && (digest !== undefined || isAsWanted(held, { ...wanted, reference: written }))
-      ? held
-      : await pull(parts, { ...wanted, reference: written }, context).catch((error: unknown) => {
-          if (held === undefined || context.signal.aborted || !isProblem(error)) throw error
-          const msg = `${error.message}. The image ${written} on this machine is used as it is, although it is made for ${held.platform}.`
-          context.log({ level: 'warning', msg })
-          return held
-        })
-  if (found.builtFor !== undefined && found.builtFor.applicationId !== applicationId)
+  const { runtime, privateImages } = parts
+  const held = await findByName(runtime, written)
+  if (held?.builtFor !== undefined && held.builtFor.applicationId !== applicationId)
     throw problems.imageOfOthers({ image: reference })
-  const { privateImages } = parts
   const mayBeOfOthers =
-    (await privateImages.isBeingPulled(written, applicationId)) ||
-    (await privateImages.isOfOthers(found.id, applicationId))
-  if (!mayBeOfOthers) return found
-  const handedOut = await pull(parts, { ...wanted, reference: written }, context)
-  await privateImages.note(handedOut.id, applicationId, false)
-  return handedOut
+    held !== undefined &&
+    ((await privateImages.isBeingPulled(written, held.id, applicationId)) ||
+      (await privateImages.isOfOthers(held.id, applicationId)) ||
+      (await hasLayersOfOthers(privateImages, held, applicationId)))
+  const isAsMeant =
+    held !== undefined && (digest !== undefined || isAsWanted(held, { ...wanted, reference: written }))
+  if (isAsMeant && !mayBeOfOthers) return held
+  try {
+    return await pullJudged(parts, { name: written, applicationId, isBase: true }, context)
+  } catch (error) {
+    if (held === undefined || mayBeOfOthers || context.signal.aborted || !isProblem(error)) throw error
+    const msg = `${error.message}. The image ${written} on this machine is used as it is, although it is made for ${held.platform}.`
+    context.log({ level: 'warning', msg })
+    return held
+  }
 }
 
 /** The same for the whole id of an image. */
@@ -70,7 +71,8 @@ export async function checkImageId(
   const isOfOthers =
     image === undefined ||
     (image.builtFor !== undefined && image.builtFor.applicationId !== applicationId) ||
-    (await privateImages.isOfOthers(image.id, applicationId))
+    (await privateImages.isOfOthers(image.id, applicationId)) ||
+    (await hasLayersOfOthers(privateImages, image, applicationId))
   // What does not exist and what belongs to somebody else read alike.
   if (isOfOthers) throw problems.imageOfOthers({ image: id.slice(0, 19) })
 }
@@ -88,14 +90,3 @@ function isAsWanted(
   const repository = fullRepository(wanted.reference)
   return !repoDigests.some(known => fullRepository(known) === repository)
 }
-
-const pull = async (
-  { runtime }: ResolverParts,
-  { reference }: WantedImage,
-  { log, signal }: BuildContext
-): Promise<ImageInfo> =>
-  await runtime.pull(reference, {
-    isBase: true,
-    signal,
-    onLine: line => log({ level: 'info', stream: 'stdout', msg: line })
-  })

@@ -1,5 +1,7 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
 import type { Clock, Database, Log } from 'busbar/sdk'
+import { chainIds } from './layer-chain.js'
+import type { LayerProof } from './layer-proof.js'
 import { findByName, fullRepository } from './local-image.js'
 
 const sweepEveryMs = 3600_000
@@ -9,10 +11,17 @@ const sweepEveryMs = 3600_000
  * everybody; the platform to those alone whom the registry has handed it to.
  */
 export interface PrivateImages {
-  /** The registry has handed it out to this application: because of its account, or to everybody. */
-  note(imageId: string, applicationId: string, hasAccount: boolean): Promise<void>
+  /** It was handed out to this application, and is private or has been. */
+  note(handed: HandedImage): Promise<void>
   /** True when an account was needed for it, and this application has never been handed it. */
   isOfOthers(imageId: string, applicationId: string): Promise<boolean>
+  /** True when it has been handed out from this repository: whom that lets in may have it. */
+  isFrom(imageId: string, repository: string): Promise<boolean>
+  /** Which of these (`chainIds`) came with an account of another application, and have not been shown to this one. */
+  layersOfOthers(chainIds: readonly string[], applicationId: string): Promise<readonly string[]>
+  /** This application may have them; null: everybody. */
+  noteLayers(chainIds: readonly string[], applicationId: string | null): Promise<void>
+  readonly proof: LayerProof
   /**
    * A pull with an account begins. Whatever comes of it, a crash too, the engine may hold the image under its name
    * before anybody could note whose it is.
@@ -20,16 +29,32 @@ export interface PrivateImages {
   beginPull(pull: PrivatePull): Promise<void>
   /** What it has brought has been noted. */
   endPull(pull: PrivatePull): Promise<void>
+  /** Those with an account. To be asked before `isOfOthers`: one that ends in between has been noted by then. */
+  pullsOfOthers(applicationId: string): Promise<readonly PrivatePull[]>
   /**
-   * True while another application pulls from the repository of this name with an account. To be asked before
-   * `isOfOthers`: a pull that ends in between has been noted by then.
+   * True while another application pulls with an account what may have put this image under this name. To be asked
+   * before `isOfOthers`, too.
    */
-  isBeingPulled(name: string, applicationId: string): Promise<boolean>
+  isBeingPulled(name: string, imageId: string, applicationId: string): Promise<boolean>
 }
 
-interface PrivatePull {
+/** What a registry has handed out. */
+interface HandedImage {
+  readonly imageId: string
+  readonly applicationId: string
+  /** From where, as `fullRepository` writes it; null: that has not been judged, and lets in nobody else. */
+  readonly repository: string | null
+  /** It came by this pull, which needed an account. Unless it is private, nothing is noted of who may have it. */
+  readonly isPrivate: boolean
+  /** The repository has shown that it has it; so it has where the image is private, whoever was let in. */
+  readonly isFrom?: boolean
+}
+
+export interface PrivatePull {
   readonly name: string
   readonly applicationId: string
+  /** Of its name, as `fullRepository` writes it. */
+  readonly repository: string
   /** What the engine held under the name before; null: nothing. */
   readonly beforeId: string | null
 }
@@ -37,16 +62,23 @@ interface PrivatePull {
 export class PrivateImageStore implements PrivateImages {
   constructor(
     private readonly db: Database,
-    private readonly clock: Pick<Clock, 'now'>
+    private readonly clock: Pick<Clock, 'now'>,
+    readonly proof: LayerProof
   ) {}
 
-  async note(imageId: string, applicationId: string, hasAccount: boolean): Promise<void> {
+  async note({ isFrom = false, ...handed }: HandedImage): Promise<void> {
     await this.db.sql(
       `
-      insert into $schema.private_image (image_id, application_id) select :imageId, :applicationId
-      where :hasAccount or exists (select from $schema.private_image where image_id = :imageId)
+      with noted as (
+        insert into $schema.private_image (image_id, application_id) select :imageId, :applicationId
+        where :isPrivate or exists (select from $schema.private_image where image_id = :imageId)
+        on conflict do nothing
+      )
+      insert into $schema.private_image_repository (image_id, repository) select :imageId, cast(:repository as text)
+      where cast(:repository as text) is not null and
+        (:isPrivate or :isFrom or exists (select from $schema.private_image where image_id = :imageId))
       on conflict do nothing`,
-      { imageId, applicationId, hasAccount }
+      { ...handed, isFrom }
     )
   }
 
@@ -58,14 +90,43 @@ export class PrivateImageStore implements PrivateImages {
     return rows.length > 0 && !rows.some(row => row.application_id === applicationId)
   }
 
-  async beginPull({ name, applicationId, beforeId }: PrivatePull): Promise<void> {
+  async isFrom(imageId: string, repository: string): Promise<boolean> {
+    const rows = await this.db.sql(
+      'select from $schema.private_image_repository where image_id = ? and repository = ?',
+      [imageId, repository]
+    )
+    return rows.length > 0
+  }
+
+  async layersOfOthers(chainIds: readonly string[], applicationId: string): Promise<readonly string[]> {
+    if (chainIds.length === 0) return []
+    const rows = await this.db.sql<{ chain_id: string }>(
+      `
+      select chain_id from $schema.private_layer where chain_id = any(:chainIds)
+      group by chain_id having not bool_or(holder in ('', :applicationId))`,
+      { chainIds, applicationId }
+    )
+    return rows.map(row => row.chain_id)
+  }
+
+  async noteLayers(chainIds: readonly string[], applicationId: string | null): Promise<void> {
+    if (chainIds.length === 0) return
+    await this.db.sql(
+      `
+      insert into $schema.private_layer (chain_id, holder)
+      select distinct unnest(cast(:chainIds as text[])), cast(:holder as text) on conflict do nothing`,
+      { chainIds, holder: applicationId ?? '' }
+    )
+  }
+
+  async beginPull({ name, applicationId, repository, beforeId }: PrivatePull): Promise<void> {
     // What a pull that was cut off has found stays: what it brought has not been noted.
     await this.db.sql(
       `
       insert into $schema.private_pull (name, application_id, repository, before_id, begun_at)
       values (:name, :applicationId, :repository, :beforeId, :now)
       on conflict (name, application_id) do update set begun_at = excluded.begun_at`,
-      { name, applicationId, repository: fullRepository(name), beforeId, now: this.clock.now() }
+      { name, applicationId, repository, beforeId, now: this.clock.now() }
     )
   }
 
@@ -76,18 +137,22 @@ export class PrivateImageStore implements PrivateImages {
     ])
   }
 
-  async isBeingPulled(name: string, applicationId: string): Promise<boolean> {
-    const rows = await this.db.sql(
-      'select from $schema.private_pull where repository = ? and application_id <> ? limit 1',
-      [fullRepository(name), applicationId]
+  async pullsOfOthers(applicationId: string): Promise<readonly PrivatePull[]> {
+    return await this.db.sql<PrivatePull>(
+      `select ${pullColumns} from $schema.private_pull where application_id <> ?`,
+      [applicationId]
     )
-    return rows.length > 0
+  }
+
+  async isBeingPulled(name: string, imageId: string, applicationId: string): Promise<boolean> {
+    const pulls = await this.pullsOfOthers(applicationId)
+    return pulls.some(pull => pull.beforeId !== imageId && mayMean(pull, name))
   }
 
   /** Pulls that were cut off: they began before, and nobody has ended them. */
   async pullsBefore(time: Date): Promise<readonly PrivatePull[]> {
     return await this.db.sql<PrivatePull>(
-      'select name, application_id as "applicationId", before_id as "beforeId" from $schema.private_pull where begun_at < ?',
+      `select ${pullColumns} from $schema.private_pull where begun_at < ?`,
       [time]
     )
   }
@@ -95,28 +160,65 @@ export class PrivateImageStore implements PrivateImages {
   /** Forgets those that are not on the engine any more. */
   async forgetGone(runtime: Pick<ContainerRuntime, 'image'>): Promise<void> {
     const rows = await this.db.sql<{ image_id: string }>(
-      'select distinct image_id from $schema.private_image'
+      'select image_id from $schema.private_image union select image_id from $schema.private_image_repository'
     )
     for (const { image_id: id } of rows) {
       if ((await runtime.image(id)) === undefined)
-        await this.db.sql('delete from $schema.private_image where image_id = ?', [id])
+        await this.db.sql(
+          `
+          with forgotten as (delete from $schema.private_image where image_id = :id)
+          delete from $schema.private_image_repository where image_id = :id`,
+          { id }
+        )
     }
   }
 }
 
-/** Notes what a pull with an account has left under its name, however it ended. */
+const pullColumns = 'name, application_id as "applicationId", repository, before_id as "beforeId"'
+
+/** True when a pull of the one name may change what the other means: a digest may be that of any tag. */
+function mayMean({ name: pulled, repository }: PrivatePull, name: string): boolean {
+  if (fullRepository(name) !== repository) return false
+  if (name.includes('@')) return !pulled.includes('@') || digestOf(pulled) === digestOf(name)
+  return !pulled.includes('@') && tagOf(pulled) === tagOf(name)
+}
+
+const digestOf = (name: string): string => name.slice(name.indexOf('@') + 1)
+const tagOf = (name: string): string => /:([^:/]+)$/.exec(name)?.[1] ?? 'latest'
+
+/** Notes what a pull with an account has left under its name, however it ended, when that came by it: but for how many layers. */
 export async function settlePull(
   {
     runtime,
     privateImages
   }: { readonly runtime: Pick<ContainerRuntime, 'image'>; readonly privateImages: PrivateImages },
-  pull: PrivatePull
+  pull: PrivatePull,
+  heldLayersOf: (image: ImageInfo) => number | undefined = image =>
+    hasNoOtherName(image, pull) ? 0 : undefined
 ): Promise<void> {
+  const { applicationId } = pull
   const image = await findByName(runtime, pull.name)
-  if (image !== undefined && image.id !== pull.beforeId)
-    await privateImages.note(image.id, pull.applicationId, true)
+  const heldLayers = image === undefined || image.id === pull.beforeId ? undefined : heldLayersOf(image)
+  // What is others', a layer too, does not become its own by this: only a pull that ended well was judged.
+  if (
+    image !== undefined &&
+    heldLayers !== undefined &&
+    !(await privateImages.isOfOthers(image.id, applicationId))
+  ) {
+    const brought = chainIds(image.layers ?? []).slice(heldLayers)
+    const ofOthers = new Set(await privateImages.layersOfOthers(brought, applicationId))
+    await privateImages.noteLayers(
+      brought.filter(chain => !ofOthers.has(chain)),
+      applicationId
+    )
+    await privateImages.note({ imageId: image.id, applicationId, repository: null, isPrivate: true })
+  }
   await privateImages.endPull(pull)
 }
+
+/** When nobody knows any more how it came: what has a name of another repository was there before. */
+const hasNoOtherName = ({ repoTags = [], repoDigests }: ImageInfo, { repository }: PrivatePull): boolean =>
+  [...repoTags, ...repoDigests].every(name => fullRepository(name) === repository)
 
 /** Once an hour, for as long as one process lives. */
 export async function sweepPrivateImages(

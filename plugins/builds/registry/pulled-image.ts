@@ -1,14 +1,9 @@
-import {
-  type ContainerRuntime,
-  type ImageInfo,
-  type RegistryAuth,
-  registryAwayCodes
-} from 'busbar/api/runtime-docker'
+import { type ImageInfo, type RegistryAuth, registryAwayCodes } from 'busbar/api/runtime-docker'
 import { isProblem } from 'busbar/sdk'
 import type { BuildContext, PreparedImage } from '../api.js'
 import { problems } from '../problems.js'
+import { hasLayersOfOthers, type PullParts, pullJudged } from './judged-pull.js'
 import { findByName, fullRepository } from './local-image.js'
-import { type PrivateImages, settlePull } from './private-images.js'
 
 /** What is to be pulled, for which application, and with which account of its registry. */
 export interface ImageSource {
@@ -16,11 +11,6 @@ export interface ImageSource {
   readonly applicationId: string
   readonly deploymentId: string
   readonly auth?: RegistryAuth
-}
-
-interface PullParts {
-  readonly runtime: ContainerRuntime
-  readonly privateImages: PrivateImages
 }
 
 /** Pulls an image and pins it, so that a rollback runs the same bytes whatever its tag has come to mean. */
@@ -49,21 +39,15 @@ export async function pullImage(
 async function pullOrFind(
   { runtime, privateImages }: PullParts,
   source: ImageSource,
-  { log, signal }: BuildContext
+  context: BuildContext
 ): Promise<ImageInfo> {
   const { image: name, applicationId, deploymentId, auth } = source
-  const pull = async (): Promise<ImageInfo> => {
-    const image = await runtime.pull(name, {
-      auth,
-      owner: { applicationId, deploymentId },
-      signal,
-      onLine: line => log({ level: 'info', stream: 'stdout', msg: line })
-    })
-    await privateImages.note(image.id, applicationId, auth !== undefined)
-    return image
-  }
   try {
-    return auth === undefined ? await pull() : await pullPrivately({ runtime, privateImages }, source, pull)
+    return await pullJudged(
+      { runtime, privateImages },
+      { name, applicationId, owner: { applicationId, deploymentId }, ...(auth !== undefined && { auth }) },
+      context
+    )
   } catch (error) {
     if (!isProblem(error) || !registryAwayCodes.includes(error.code)) throw error
     const local = await findByName(runtime, name)
@@ -71,30 +55,14 @@ async function pullOrFind(
     // Without a registry in between, a name could reach what was built for somebody else.
     if (local.builtFor !== undefined && local.builtFor.applicationId !== applicationId)
       throw problems.imageOfOthers({ image: name })
-    if (await privateImages.isBeingPulled(name, applicationId)) throw error
+    if (await privateImages.isBeingPulled(name, local.id, applicationId)) throw error
     if (await privateImages.isOfOthers(local.id, applicationId)) throw error
-    log({
+    if (await hasLayersOfOthers(privateImages, local, applicationId)) throw error
+    context.log({
       level: 'warning',
       msg: `${error.message}. The image of that name on this machine is used as it is.`
     })
     return local
-  }
-}
-
-/** What comes onto the engine is this application's, also when the pull is cancelled in the moment in which it ends. */
-async function pullPrivately(
-  parts: PullParts,
-  { image: name, applicationId }: ImageSource,
-  pull: () => Promise<ImageInfo>
-): Promise<ImageInfo> {
-  const beforeId = (await findByName(parts.runtime, name))?.id ?? null
-  const mark = { name, applicationId, beforeId }
-  await parts.privateImages.beginPull(mark)
-  try {
-    return await pull()
-  } finally {
-    // Without the engine or the database it stays marked, until the next look at what was cut off.
-    await settlePull(parts, mark).catch(() => {})
   }
 }
 

@@ -12,6 +12,11 @@ import { folder, processes, recorder } from './kit.js'
 const allPublic: PrivateImages = {
   note: async () => {},
   isOfOthers: async () => false,
+  isFrom: async () => false,
+  pullsOfOthers: async () => [],
+  layersOfOthers: async () => [],
+  noteLayers: async () => {},
+  proof: async () => undefined,
   beginPull: async () => {},
   endPull: async () => {},
   isBeingPulled: async () => false

@@ -1,42 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { until } from 'busbar/sdk/testing'
-import { type Test, test } from 'tap'
+import { test } from 'tap'
 import { requireDockerRegistry, startDockerRegistry } from '../../../test/lab/docker-registry.js'
 import { requireEngine } from '../../../test/lab/engine.js'
 import { containersOf, engine, openLab } from '../../deployments/test/deploy-lab.js'
+import { makeImage, push } from './hand-made-image.js'
 import { standIns } from './stand-ins.js'
-
-const follow = async (stream: NodeJS.ReadableStream): Promise<void> =>
-  await new Promise<void>((resolve, reject) => {
-    engine.modem.followProgress(stream, (error, events: Array<{ error?: string }>) => {
-      const failed = error ?? events.find(event => event.error !== undefined)?.error
-      if (failed === undefined || failed === null) resolve()
-      else reject(new Error(String(failed)))
-    })
-  })
-
-/** An image made by hand, which no platform knows. */
-async function makeImage(t: Test, name: string, dockerfile: string): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'busbar-foreign-'))
-  await writeFile(join(directory, 'Dockerfile'), dockerfile)
-  await follow(await engine.buildImage({ context: directory, src: ['Dockerfile'] }, { t: name }))
-  await rm(directory, { recursive: true })
-  t.teardown(async () => {
-    await engine
-      .getImage(name)
-      .remove({ force: true })
-      .catch(() => undefined)
-  })
-}
-
-const push = async (name: string, account: object = {}): Promise<void> => {
-  await follow(
-    await engine.getImage(name).push({ authconfig: { ...account, serveraddress: name.split('/')[0] ?? '' } })
-  )
-  await engine.getImage(name).remove({ force: true })
-}
 
 test('what a build may not take from others it does not get by ONBUILD either', async t => {
   if (!(await requireEngine(t)) || !(await requireDockerRegistry(t))) return

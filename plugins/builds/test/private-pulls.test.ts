@@ -5,12 +5,15 @@ import { createTestKernel } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { createPrivateImage } from '../migrations/003-create-private-image.js'
 import { createPrivatePull } from '../migrations/005-create-private-pull.js'
+import { createPrivateImageRepository } from '../migrations/006-create-private-image-repository.js'
+import { createPrivateLayer } from '../migrations/007-create-private-layer.js'
 import { resolveImage } from '../registry/image-resolver.js'
 import { PrivateImageStore, settlePull } from '../registry/private-images.js'
 import { pullImage } from '../registry/pulled-image.js'
 import { recorder } from './kit.js'
 
 const reference = 'registry.example.com/team/app:1'
+const repository = 'registry.example.com/team/app'
 const secret = {
   id: `sha256:${'5'.repeat(64)}`,
   repoTags: [reference],
@@ -22,10 +25,18 @@ const cancelled = new Error('the deployment was cancelled')
 /** An engine that holds what it has pulled, and a registry that hands it out to whoever has the account. */
 function engine() {
   const held = new Map<string, ImageInfo>()
-  const behaviour = { afterPull: async (): Promise<void> => {} }
-  const runtime: Pick<ContainerRuntime, 'image' | 'pull'> = {
+  const behaviour = { afterPull: async (): Promise<void> => {}, own: '', hasLayers: false }
+  const runtime: Pick<ContainerRuntime, 'image' | 'pull' | 'removeImage'> = {
     image: async name => held.get(name),
+    removeImage: async name => {
+      held.delete(name)
+    },
     pull: async (name, options) => {
+      if (name === behaviour.own) {
+        if (behaviour.hasLayers) options.onLayer?.(false)
+        held.set(name, secret)
+        return secret
+      }
       if (options.auth === undefined) throw new Error('the registry hands it out to nobody')
       held.set(name, secret)
       await behaviour.afterPull()
@@ -40,7 +51,7 @@ async function openStore(t: Test): Promise<PrivateImageStore> {
   const definition = definePlugin({
     id: 'pulls',
     needs: { db: kernel.database },
-    migrations: [createPrivateImage, createPrivatePull],
+    migrations: [createPrivateImage, createPrivatePull, createPrivateImageRepository, createPrivateLayer],
     start: ({ use }) => {
       db = use.db
       return {}
@@ -51,7 +62,7 @@ async function openStore(t: Test): Promise<PrivateImageStore> {
   })
   t.teardown(async () => await k.close())
   if (db === undefined) throw new Error('the plugin has not started')
-  return new PrivateImageStore(db, { now: () => new Date() })
+  return new PrivateImageStore(db, { now: () => new Date() }, async () => 'it has nothing')
 }
 
 test('an image that was pulled with an account is its application’s, however the pull ends', async t => {
@@ -87,7 +98,7 @@ test('an image that was pulled with an account is its application’s, however t
   await t.test('when the process died over it: the mark of the pull stays until the next look', async t => {
     const [again, late] = [randomUUID(), await openStore(t)]
     const engines = engine()
-    const left = { name: reference, applicationId: again, beforeId: null }
+    const left = { name: reference, applicationId: again, repository, beforeId: null }
     await late.beginPull(left)
     engines.held.set(reference, secret)
     const others = { runtime: engines.runtime, privateImages: late }
@@ -117,4 +128,106 @@ test('a pull with an account that brings nothing new takes nothing away from oth
     cancelled
   )
   t.equal((await resolveImage(parts, { reference, applicationId: randomUUID() }, recorder())).id, secret.id)
+})
+
+test('while a pull with an account runs, others do without the registry where it can change nothing', async t => {
+  const privateImages = await openStore(t)
+  const { runtime, behaviour, held } = engine()
+  held.set(reference, secret)
+  const parts = { runtime, privateImages }
+  const other = randomUUID()
+  const look = async (name: string): Promise<string> =>
+    (await resolveImage(parts, { reference: name, applicationId: other }, recorder())).id
+  const during = async (image: string, then: () => Promise<void>): Promise<void> => {
+    behaviour.afterPull = then
+    await pullImage(
+      parts,
+      { image, applicationId: randomUUID(), deploymentId: randomUUID(), auth },
+      recorder()
+    )
+  }
+  await during(reference, async () => {
+    t.equal(await look(reference), secret.id, 'what was there before')
+  })
+  held.set(reference, { ...secret, id: `sha256:${'7'.repeat(64)}` })
+  await during(`${repository}:2`, async () => {
+    t.equal(await look(reference), `sha256:${'7'.repeat(64)}`, 'another tag')
+    await t.rejects(
+      look(secret.repoDigests[0] ?? ''),
+      /hands it out to nobody/,
+      'a digest may be that of any tag'
+    )
+  })
+})
+
+test('two pulls at once: what needed an account is nobody else’s, and what did not is taken from nobody', async t => {
+  const own = 'own.example.com/x:1'
+  for (const isHeld of [true, false]) {
+    const privateImages = await openStore(t)
+    const { runtime, behaviour } = engine()
+    const parts = { runtime, privateImages }
+    const pull = async (applicationId: string): Promise<unknown> =>
+      await pullImage(parts, { image: own, applicationId, deploymentId: randomUUID() }, recorder())
+    behaviour.own = own
+    const other = randomUUID()
+    const refusal = { code: 'E_IMAGE_FOREIGN' }
+    behaviour.afterPull = async () => {
+      behaviour.hasLayers = !isHeld
+      if (isHeld) await t.rejects(pull(other), refusal)
+      else await t.resolves(pull(other))
+    }
+    await pullImage(
+      parts,
+      { image: reference, applicationId: randomUUID(), deploymentId: randomUUID(), auth },
+      recorder()
+    )
+    behaviour.hasLayers = false
+    for (const application of [other, randomUUID()]) {
+      if (isHeld) await t.rejects(pull(application), refusal)
+      else await t.resolves(pull(application))
+    }
+  }
+})
+
+test('what was refused stays refused where the engine keeps its name', async t => {
+  const privateImages = await openStore(t)
+  const [own, layer] = ['own.example.com/x:1', `sha256:${'8'.repeat(64)}`]
+  await privateImages.noteLayers([layer], randomUUID())
+  const image = {
+    ...secret,
+    repoTags: [own],
+    repoDigests: [`own.example.com/x@sha256:${'6'.repeat(64)}`],
+    layers: [layer]
+  }
+  let isHeld = false
+  const runtime = {
+    image: async (name: string) => (isHeld && name === own ? image : undefined),
+    removeImage: async () => {
+      throw new Error('it has the labels of another installation')
+    },
+    pull: async (_name: string, { onLayer }: Parameters<ContainerRuntime['pull']>[1]) => {
+      if (!isHeld) onLayer?.(false)
+      isHeld = true
+      return image
+    }
+  } as unknown as ContainerRuntime
+  const parts = { runtime, privateImages }
+  const applicationId = randomUUID()
+  for (const account of [auth, undefined, auth])
+    await t.rejects(
+      pullImage(
+        parts,
+        {
+          image: own,
+          applicationId,
+          deploymentId: randomUUID(),
+          ...(account !== undefined && { auth: account })
+        },
+        recorder()
+      ),
+      { code: 'E_IMAGE_LAYER' }
+    )
+  await t.rejects(resolveImage(parts, { reference: own, applicationId }, recorder()), {
+    code: 'E_IMAGE_LAYER'
+  })
 })

@@ -1,0 +1,225 @@
+import { type Test, test } from 'tap'
+import { requireDockerRegistry, startDockerRegistry } from '../../../test/lab/docker-registry.js'
+import { requireEngine } from '../../../test/lab/engine.js'
+import { type DeployLab, engine, openLab } from '../../deployments/test/deploy-lab.js'
+import { makeImage, push } from './hand-made-image.js'
+import { type Descriptor, startHandMadeRegistry } from './hand-made-registry.js'
+
+const account = { username: 'deployer', password: 'a-password-0123' }
+const anyLayer = { size: 1000 }
+
+async function openPlatform(t: Test): Promise<DeployLab> {
+  const lab = await openLab()
+  t.teardown(async () => await lab.close())
+  return lab
+}
+
+/** Deploys an image as an application of its own; the deployment once it has ended. */
+async function deployImage(
+  lab: DeployLab,
+  name: string,
+  image: string,
+  auth?: typeof account
+): Promise<{ readonly deployment: any; again(): Promise<any> }> {
+  const app = await lab.application(
+    name,
+    {},
+    {
+      type: 'image',
+      build_type: 'image',
+      source_repo: undefined,
+      branch: undefined,
+      source_image: image,
+      ...(auth !== undefined && { registry_username: auth.username, registry_password: auth.password })
+    }
+  )
+  return { deployment: await app.deployed(), again: app.deployed }
+}
+
+/** An image that was pulled with the account of its registry, by the application `owner`. */
+async function privateImage(t: Test, lab: DeployLab) {
+  const registry = await startDockerRegistry(t, { account })
+  const name = `${registry.host}/team/private:1`
+  await makeImage(
+    t,
+    name,
+    `FROM busybox:lab\nRUN echo hidden-${Date.now()} > /private.txt\nCMD ["httpd", "-f", "-p", "8080"]\n`
+  )
+  await push(name, account)
+  const owner = await deployImage(lab, 'owner', name, account)
+  t.match(owner.deployment, { status: 'success' })
+  return { name, owner, registry, seen: await engine.getImage(name).inspect() }
+}
+
+const isOnEngine = async (name: string): Promise<boolean> =>
+  await engine
+    .getImage(name)
+    .inspect()
+    .then(
+      () => true,
+      () => false
+    )
+
+test('a registry that names what the engine holds for another application hands out nothing of it', async t => {
+  if (!(await requireEngine(t)) || !(await requireDockerRegistry(t))) return
+  const lab = await openPlatform(t)
+  const own = await startHandMadeRegistry(t)
+
+  await t.test('not what was built for it', async t => {
+    const victim = await lab.otherProject('victim', {
+      Dockerfile: 'FROM busybox:lab\nRUN echo hidden > /secret\nCMD ["httpd", "-f", "-p", "8080"]\n'
+    })
+    const { image_tag: tag } = await victim.deployed()
+    const { Id: digest } = await engine.getImage(tag).inspect()
+    own.manifest('built', '1', { digest, ...anyLayer }, [])
+    const name = `${own.host}/built:1`
+    const thief = await deployImage(lab, 'thief', name)
+    t.match(thief.deployment, { status: 'failed', error_message: /was built for another application/ })
+    t.notOk(await isOnEngine(name), 'the name that the pull made is gone')
+    t.match(await thief.again(), { status: 'failed', error_message: /was built for another application/ })
+    t.ok(await isOnEngine(tag), 'the image and its own name stay')
+    own.manifest('none', '1', { digest: `sha256:${'0'.repeat(63)}1`, ...anyLayer }, [])
+    const control = await deployImage(lab, 'control', `${own.host}/none:1`)
+    t.match(control.deployment, { status: 'failed', image_tag: null })
+  })
+
+  await t.test('not what it was handed because of its account', async t => {
+    const { name: privateName, seen, owner } = await privateImage(t, lab)
+    own.manifest('private', '1', { digest: seen.Id, ...anyLayer }, [])
+    const name = `${own.host}/private:1`
+    const refusal = /needed an account.*the name that it was first pulled by/
+    const run = await deployImage(lab, 'run', name)
+    t.match(run.deployment, { status: 'failed', error_message: refusal })
+    t.notOk(await isOnEngine(name), 'the name that the pull made is gone')
+    const from = await lab.application('from', { Dockerfile: `FROM ${name}\nRUN cat /private.txt\n` })
+    const built = await from.deployed()
+    t.match(built, { status: 'failed', error_message: refusal })
+    t.notMatch(built.build_logs, /hidden/)
+    t.match(await run.again(), { status: 'failed', error_message: refusal }, 'it has not become its own')
+    await engine.getImage(privateName).tag({ repo: `${own.host}/private`, tag: '1' })
+    t.match(
+      await from.deployed(),
+      { status: 'failed', error_message: refusal },
+      'nor by a name that is there'
+    )
+    t.match(await run.again(), { status: 'failed', error_message: refusal })
+
+    const locked = await startHandMadeRegistry(t, account)
+    locked.manifest('private', '1', { digest: seen.Id, ...anyLayer }, [])
+    const withAccount = await deployImage(lab, 'with-account', `${locked.host}/private:1`, account)
+    t.match(
+      withAccount.deployment,
+      { status: 'failed', error_message: refusal },
+      'an account of its own proves nothing'
+    )
+
+    t.match(await owner.again(), { status: 'success' }, 'it stays with who had it')
+    const colleague = await deployImage(lab, 'colleague', privateName, account)
+    t.match(colleague.deployment, { status: 'success' }, 'its registry lets in whom it knows')
+  })
+})
+
+test('a pull with an account takes nothing from others that the engine held before', async t => {
+  if (!(await requireEngine(t))) return
+  const lab = await openPlatform(t)
+  const base = `base-${Date.now()}:1`
+  await makeImage(t, base, `FROM busybox:lab\nRUN echo ${base} > /base\nCMD ["httpd", "-f", "-p", "8080"]\n`)
+  const user = await lab.otherProject('user', { Dockerfile: `FROM ${base}\nRUN cat /base\n` })
+  t.match(await user.deployed(), { status: 'success' })
+  const { Id: digest } = await engine.getImage(base).inspect()
+  const locked = await startHandMadeRegistry(t, account)
+  locked.manifest('claim', '1', { digest, ...anyLayer }, [])
+  const claim = `${locked.host}/claim:1`
+  t.teardown(
+    async () =>
+      await engine
+        .getImage(claim)
+        .remove()
+        .catch(() => {})
+  )
+  await deployImage(lab, 'claim', claim, account)
+  await user.push({ Dockerfile: `FROM ${base}\nRUN cat /base; true\n` })
+  t.match(await user.deployed(), { status: 'success', error_message: null })
+})
+
+test('what everybody may have stays so although one has pulled it first, with an account', async t => {
+  if (!(await requireEngine(t)) || !(await requireDockerRegistry(t))) return
+  const lab = await openPlatform(t)
+  const open = await startDockerRegistry(t)
+  const name = `${open.host}/team/public:1`
+  await makeImage(
+    t,
+    name,
+    `FROM busybox:lab\nRUN echo ${Date.now()} > /p\nCMD ["httpd", "-f", "-p", "8080"]\n`
+  )
+  await push(name)
+  const read = async (what: string): Promise<Buffer> => {
+    const accept = 'application/vnd.docker.distribution.manifest.v2+json'
+    return Buffer.from(
+      await (await fetch(`http://${open.host}/v2/team/public/${what}`, { headers: { accept } })).arrayBuffer()
+    )
+  }
+  const manifest = JSON.parse((await read('manifests/1')).toString()) as {
+    config: Descriptor
+    layers: Descriptor[]
+  }
+  const locked = await startHandMadeRegistry(t, account)
+  for (const { digest } of [manifest.config, ...manifest.layers]) locked.blob(await read(`blobs/${digest}`))
+  locked.manifest('copy', '1', manifest.config, manifest.layers)
+  const first = await deployImage(lab, 'first', `${locked.host}/copy:1`, account)
+  t.match(first.deployment, { status: 'success', error_message: null })
+  const run = await deployImage(lab, 'run', name)
+  t.match(run.deployment, { status: 'success', error_message: null })
+  const from = await lab.application('from', { Dockerfile: `FROM ${name}\nRUN cat /p\n` })
+  t.match(await from.deployed(), { status: 'success', error_message: null })
+})
+
+test('a registry that names layers which others needed an account for must have them itself', async t => {
+  if (!(await requireEngine(t)) || !(await requireDockerRegistry(t))) return
+  const lab = await openPlatform(t)
+  const { registry, seen } = await privateImage(t, lab)
+  const read = async (what: string): Promise<Buffer> => {
+    const answer = await fetch(`http://${registry.host}/v2/team/private/${what}`, {
+      headers: {
+        accept: 'application/vnd.docker.distribution.manifest.v2+json',
+        authorization: `Basic ${Buffer.from(`${account.username}:${account.password}`).toString('base64')}`
+      }
+    })
+    return Buffer.from(await answer.arrayBuffer())
+  }
+  const { layers } = JSON.parse((await read('manifests/1')).toString()) as { layers: Descriptor[] }
+  const config = Buffer.from(
+    JSON.stringify({
+      architecture: seen.Architecture,
+      os: seen.Os,
+      config: { Cmd: ['httpd', '-f', '-p', '8080'] },
+      rootfs: { type: 'layers', diff_ids: seen.RootFS.Layers },
+      history: seen.RootFS.Layers?.map((_, at) => ({ created_by: `by hand ${at}` }))
+    })
+  )
+  const refusal = { status: 'failed', error_message: /could not see that this registry hands them out/ }
+
+  const empty = await startHandMadeRegistry(t)
+  empty.manifest('layers', '1', empty.blob(config), layers)
+  const name = `${empty.host}/layers:1`
+  const from = await lab.application('from', { Dockerfile: `FROM ${name}\nRUN cat /private.txt\n` })
+  const built = await from.deployed()
+  t.match(built, refusal)
+  t.notMatch(built.build_logs, /hidden/)
+  t.match((await deployImage(lab, 'run', name)).deployment, refusal)
+  t.notOk(await isOnEngine(name), 'the name that the pull made is gone')
+
+  const other = await startHandMadeRegistry(t)
+  for (const { digest } of layers) other.blobAs(digest, Buffer.from('something else'))
+  other.manifest('layers', '1', other.blob(config), layers)
+  t.match((await deployImage(lab, 'other', `${other.host}/layers:1`)).deployment, refusal)
+
+  const full = await startHandMadeRegistry(t)
+  for (const { digest } of layers) full.blob(await read(`blobs/${digest}`))
+  full.manifest('layers', '1', full.blob(config), layers)
+  const honest = await deployImage(lab, 'honest', `${full.host}/layers:1`)
+  t.match(honest.deployment, { status: 'success', error_message: null }, 'one that has them hands them out')
+  const asked = full.blobsAsked.length
+  t.match(await honest.again(), { status: 'success' })
+  t.equal(full.blobsAsked.length, asked, 'and is believed from then on')
+})
