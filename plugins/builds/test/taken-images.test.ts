@@ -51,6 +51,16 @@ async function privateImage(t: Test, lab: DeployLab) {
   return { name, owner, registry, seen: await engine.getImage(name).inspect() }
 }
 
+const forgetAtEnd = (t: Test, name: string): void => {
+  t.teardown(
+    async () =>
+      await engine
+        .getImage(name)
+        .remove({ force: true })
+        .catch(() => undefined)
+  )
+}
+
 const isOnEngine = async (name: string): Promise<boolean> =>
   await engine
     .getImage(name)
@@ -130,13 +140,7 @@ test('a pull with an account takes nothing from others that the engine held befo
   const locked = await startHandMadeRegistry(t, account)
   locked.manifest('claim', '1', { digest, ...anyLayer }, [])
   const claim = `${locked.host}/claim:1`
-  t.teardown(
-    async () =>
-      await engine
-        .getImage(claim)
-        .remove()
-        .catch(() => {})
-  )
+  forgetAtEnd(t, claim)
   await deployImage(lab, 'claim', claim, account)
   await user.push({ Dockerfile: `FROM ${base}\nRUN cat /base; true\n` })
   t.match(await user.deployed(), { status: 'success', error_message: null })
@@ -166,6 +170,7 @@ test('what everybody may have stays so although one has pulled it first, with an
   const locked = await startHandMadeRegistry(t, account)
   for (const { digest } of [manifest.config, ...manifest.layers]) locked.blob(await read(`blobs/${digest}`))
   locked.manifest('copy', '1', manifest.config, manifest.layers)
+  forgetAtEnd(t, `${locked.host}/copy:1`)
   const first = await deployImage(lab, 'first', `${locked.host}/copy:1`, account)
   t.match(first.deployment, { status: 'success', error_message: null })
   const run = await deployImage(lab, 'run', name)
@@ -217,6 +222,7 @@ test('a registry that names layers which others needed an account for must have 
   const full = await startHandMadeRegistry(t)
   for (const { digest } of layers) full.blob(await read(`blobs/${digest}`))
   full.manifest('layers', '1', full.blob(config), layers)
+  forgetAtEnd(t, `${full.host}/layers:1`)
   const honest = await deployImage(lab, 'honest', `${full.host}/layers:1`)
   t.match(honest.deployment, { status: 'success', error_message: null }, 'one that has them hands them out')
   const asked = full.blobsAsked.length
