@@ -122,7 +122,9 @@ function pluginFault(
   plugins: ReadonlyMap<string, Dependencies>
 ): string | null {
   if (target.kind === 'sdk')
-    return edge.specifier === 'busbar/sdk' ? null : 'plugins import the sdk as busbar/sdk'
+    return ['busbar/sdk', 'busbar/sdk/http1'].includes(edge.specifier)
+      ? null
+      : 'plugins import the sdk as busbar/sdk, or busbar/sdk/http1'
   if (target.kind !== 'plugin') return "plugins import the sdk and each other's api.ts only"
   if (target.folder === zone.folder)
     return zone.isApi && !target.isApi ? 'an api.ts imports the sdk and other api.ts only' : null
