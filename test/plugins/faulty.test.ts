@@ -127,6 +127,22 @@ test('what is wrong with a third-party plugin', async t => {
     t.match((await admin.get('/api/plugins/user')).body, { state: 'running' })
     t.match(await change('user', 'disable', { cascade: true }), { status: 200 })
   })
+
+  await t.test(
+    'in a new version beside which what needs it would not run leaves the running one',
+    async t => {
+      await write('needed', '')
+      await write('needing', '', { manifest: { requires: { needed: '^1.0.0' } } })
+      t.match(await change('needed', 'enable'), { status: 200 })
+      t.match(await change('needing', 'enable'), { status: 200 })
+      await write('needed', '', { manifest: { version: '2.0.0' } })
+      const refused = await change('needed', 'reload')
+      t.not(refused.status, 200)
+      t.match(JSON.stringify(refused.body), /needing\W+ would not run beside it: .*requires .*needed/)
+      for (const id of ['needed', 'needing'])
+        t.match((await admin.get(`/api/plugins/${id}`)).body, { state: 'running', version: '1.0.0' }, id)
+    }
+  )
 })
 
 test('a reload with the same code keeps what the plugin provides and contributes', async t => {
