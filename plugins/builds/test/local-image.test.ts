@@ -3,7 +3,7 @@ import { test } from 'tap'
 import type { BuildContext } from '../api.js'
 import { resolveImage } from '../registry/image-resolver.js'
 import { findByName } from '../registry/local-image.js'
-import type { PrivateImages } from '../registry/private-images.js'
+import { allPublic } from './all-public.js'
 
 const digest = `sha256:${'7'.repeat(64)}`
 const victim = {
@@ -29,17 +29,11 @@ function engineWith(image: ImageInfo) {
   return { runtime: runtime as ContainerRuntime, asked, pulled }
 }
 
-const nobodys: Pick<PrivateImages, 'isBeingPulled' | 'isOfOthers'> = {
-  isBeingPulled: async () => false,
-  isOfOthers: async () => false
-}
-
 const resolve = async (runtime: ContainerRuntime, reference: string): Promise<ImageInfo> =>
-  await resolveImage(
-    { runtime, privateImages: nobodys as PrivateImages },
-    { reference, applicationId: 'mine' },
-    { log: () => {}, signal: new AbortController().signal } as unknown as BuildContext
-  )
+  await resolveImage({ runtime, privateImages: allPublic }, { reference, applicationId: 'mine' }, {
+    log: () => {},
+    signal: new AbortController().signal
+  } as unknown as BuildContext)
 
 test('an image that does not carry the name is not what it stands for, whatever the engine says', async t => {
   const { runtime, asked } = engineWith(victim)

@@ -13,7 +13,7 @@ import type { GitLimits } from '../git/git-command.js'
 import { GitSource } from '../git/git-source.js'
 import { SourceToImage } from '../image-preparation.js'
 import { parseHostPolicy } from '../network/host-policy.js'
-import type { PrivateImages } from '../registry/private-images.js'
+import { allPublic } from './all-public.js'
 import { clock, folder, log, processes, recorder, redactor } from './kit.js'
 
 interface Setup {
@@ -30,20 +30,6 @@ const neverCleared: CacheClearings = {
 }
 
 export const imageToken = '0123456789abcdef0123'
-
-/** Nothing here needs an account, so nothing is anybody's. */
-const allPublic: PrivateImages = {
-  note: async () => {},
-  isOfOthers: async () => false,
-  isFrom: async () => false,
-  pullsOfOthers: async () => [],
-  layersOfOthers: async () => [],
-  noteLayers: async () => {},
-  proof: async () => undefined,
-  beginPull: async () => {},
-  endPull: async () => {},
-  isBeingPulled: async () => false
-}
 
 const contributions = (values: Readonly<Record<string, Builder>>): Contributions<Builder> => ({
   get: key => values[key],

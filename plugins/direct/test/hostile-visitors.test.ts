@@ -26,6 +26,6 @@ test('a body in thousands of tiny chunks ends its connection; one in pieces of s
 
   bytes = 0
   const small = `${post}${`20\r\n${'a'.repeat(32)}\r\n`.repeat(50_000)}0\r\n\r\n`
-  t.match((await speak(forwarder.port, small)).said, /^HTTP\/1\.1 200 [\s\S]*whole/)
+  t.match((await speak(forwarder.port, small, { silenceMs: 30_000 })).said, /^HTTP\/1\.1 200 [\s\S]*whole/)
   t.equal(bytes, 50_000 * 32)
 })
