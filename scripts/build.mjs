@@ -27,7 +27,8 @@ const out = join(root, 'dist')
 const stampFile = join(out, '.stamp')
 
 /** Folders whose files go to dist/ under the same path. */
-const sourceFolders = ['core', 'embedded-postgres', 'sdk', 'plugins', 'scripts', 'test/lab', 'bench']
+export const runFolders = ['core', 'embedded-postgres', 'sdk', 'plugins']
+const sourceFolders = [...runFolders, 'scripts', 'test/lab', 'bench']
 
 /** File names of these kinds are code; everything else (plugin.json, assets) is copied. */
 const isCode = name => name.endsWith('.ts') && !name.endsWith('.d.ts')
