@@ -1,10 +1,9 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { ContainerEvent, ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
-import type { Clock, Log } from 'busbar/sdk'
+import type { Log, OptionalHandle } from 'busbar/sdk'
 import type { AddressService } from './address-service.js'
 import { type AddressStore, targetOf } from './address-store.js'
 
-const retryMs = 5000
 const watched = new Set(['start', 'restart', 'stop', 'die', 'oom', 'destroy'])
 
 /** As a deploy decides when neither the application nor its image names a port. */
@@ -15,11 +14,10 @@ export function createContainerWatch(parts: {
   readonly store: AddressStore
   readonly service: AddressService
   readonly registry: ApplicationRegistry
-  readonly runtime: { get(): ContainerRuntime | undefined }
-  readonly clock: Clock
+  readonly runtime: OptionalHandle<ContainerRuntime>
   readonly log: Log
 }) {
-  const { store, service, registry, runtime, clock, log } = parts
+  const { store, service, registry, runtime, log } = parts
 
   /** Renews the address of one container, if it is the one that requests go to. */
   async function look(applicationId: string, containerId: string): Promise<void> {
@@ -80,14 +78,9 @@ export function createContainerWatch(parts: {
 
     /** Follows the engine's events until `signal` aborts. */
     async run(signal: AbortSignal): Promise<void> {
-      while (!signal.aborted) {
-        try {
-          for await (const event of runtime.get()?.events(signal) ?? []) await heed(event)
-        } catch (error) {
-          if (!signal.aborted) log.warn({ err: error }, "lost the engine's events; trying again")
-        }
-        await clock.sleep(retryMs, signal).catch(() => {})
-      }
+      await runtime.whileAvailable(signal, async (engine, following) => {
+        for await (const event of engine.events(following)) await heed(event)
+      })
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
-import type { Clock, Database, Log } from 'busbar/sdk'
+import { type Clock, type Database, type Log, runRepeatedly } from 'busbar/sdk'
 import { chainIds } from './layer-chain.js'
 import type { LayerProof } from './layer-proof.js'
 import { findByName, fullRepository } from './local-image.js'
@@ -237,15 +237,18 @@ export async function sweepPrivateImages(
   },
   signal: AbortSignal
 ): Promise<void> {
-  while (!signal.aborted) {
-    const sweep = async (): Promise<void> => {
+  await runRepeatedly(
+    async () => {
       for (const pull of await store.pullsBefore(new Date(clock.now().getTime() - longestPullMs)))
         await settlePull({ runtime, privateImages: store }, pull)
       await store.forgetGone(runtime)
+    },
+    {
+      everyMs: sweepEveryMs,
+      clock,
+      signal,
+      onError: error =>
+        log.debug({ err: error }, 'whether private images are still there could not be looked up')
     }
-    await sweep().catch((error: unknown) =>
-      log.debug({ err: error }, 'whether private images are still there could not be looked up')
-    )
-    await clock.sleep(sweepEveryMs, signal).catch(() => {})
-  }
+  )
 }
