@@ -1,18 +1,49 @@
+/** What plugins import. What the kernel alone needs of these files it imports from them: `docs/sdk-surface.txt` is the whole of it. */
+
 export * from './access.js'
 export * from './address.js'
 export * from './bounded.js'
 export * from './caller.js'
 export * from './channel.js'
 export * from './credential.js'
-export * from './errors.js'
+export { type ConcernedUser, concerning, isProblem, Problem, problemTable } from './errors.js'
 export * from './event.js'
 export * from './job.js'
 export * from './kernel.js'
-export * from './list.js'
+export {
+  countedRows,
+  type ListDeclarer,
+  type ListRequest,
+  type ListSpec,
+  type PageLimits,
+  pagedList,
+  type Rows
+} from './list.js'
 export * from './migration.js'
-export * from './plugin.js'
+export {
+  type AnyPlugin,
+  type Contributor,
+  definePlugin,
+  type Health,
+  type PluginDefinition,
+  type ServiceBinder,
+  type StartContext
+} from './plugin.js'
 export * from './public-link.js'
-export * from './reply.js'
+export {
+  type Cookie,
+  type DownloadReply,
+  download,
+  type RedirectReply,
+  type Reply,
+  type ReplyOptions,
+  redirect,
+  reply,
+  type SseFrame,
+  type StreamReply,
+  sse,
+  type ValueReply
+} from './reply.js'
 export * from './route.js'
 export * from './schedule.js'
 export * from './schema.js'

@@ -2,14 +2,7 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import v8 from 'node:v8'
-import {
-  type Access,
-  type AnyPlugin,
-  listRoute,
-  type RouteDeclarer,
-  type RouteSchema,
-  type RouteSpec
-} from 'busbar/sdk'
+import type { Access, AnyPlugin, RouteDeclarer, RouteSchema, RouteSpec } from 'busbar/sdk'
 import pg from 'pg'
 import { readSettings } from '../../core/config/environment.js'
 import { PluginInstance } from '../../core/http/plugin-instance.js'
@@ -17,6 +10,7 @@ import { type Kernel, startKernel } from '../../core/kernel.js'
 import { importDefinition } from '../../core/plugins/definition.js'
 import { discover } from '../../core/plugins/discovery.js'
 import { type Manifest, parseManifest } from '../../core/plugins/manifest.js'
+import { listRoute } from '../../sdk/list.js'
 import { serveParent } from './child.js'
 import { streamingPlugin } from './streaming-plugin.js'
 

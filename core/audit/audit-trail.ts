@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type Audit, type AuditLog, type Clock, concernedUser, type Database, type Log } from 'busbar/sdk'
+import type { Audit, AuditLog, Clock, Database, Log } from 'busbar/sdk'
+import { concernedUser } from '../../sdk/errors.js'
 import { toProblem } from '../http/problems.js'
 import type { RequestContext } from '../http/request-context.js'
 import { StrangersBudget } from './strangers-budget.js'

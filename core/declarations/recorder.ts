@@ -1,16 +1,16 @@
-import {
-  type Access,
-  type AnyPlugin,
-  type ChannelSpec,
-  type EventDeclarer,
-  type JobSpec,
-  listRoute,
-  type RouteSchema,
-  type RouteSpec,
-  type ScheduleSpec,
-  type SingletonSpec,
-  type SocketSpec
+import type {
+  Access,
+  AnyPlugin,
+  ChannelSpec,
+  EventDeclarer,
+  JobSpec,
+  RouteSchema,
+  RouteSpec,
+  ScheduleSpec,
+  SingletonSpec,
+  SocketSpec
 } from 'busbar/sdk'
+import { listRoute } from '../../sdk/list.js'
 import { faultOf } from '../frames/fault.js'
 import { checkSchema, strictBody } from '../schemas/schemas.js'
 import { accessFaults } from './access-faults.js'

@@ -1,5 +1,5 @@
 import { isReadable, type Readable } from 'node:stream'
-import { isReply } from 'busbar/sdk'
+import { isReply } from '../../sdk/reply.js'
 
 /** Gives up the source of an answer that is not sent: nobody else would ever close it. */
 export function giveUp(result: unknown): void {

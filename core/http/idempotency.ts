@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type Clock, type Database, isProblem, isReply, problemTable, reply } from 'busbar/sdk'
+import { type Clock, type Database, isProblem, problemTable, reply } from 'busbar/sdk'
+import { isReply } from '../../sdk/reply.js'
 import type { RequestContext } from './request-context.js'
 
 const problems = problemTable({

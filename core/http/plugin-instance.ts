@@ -1,5 +1,5 @@
 import { isReadable } from 'node:stream'
-import { type Audit, type BodyKind, isReply, type Log, Problem, type Reply } from 'busbar/sdk'
+import { type Audit, type BodyKind, type Log, Problem, type Reply } from 'busbar/sdk'
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -7,6 +7,7 @@ import Fastify, {
   type FastifyRequest
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
+import { isReply } from '../../sdk/reply.js'
 import { whenLate } from '../clock/waits.js'
 import { whenKnown } from '../clock/when-known.js'
 import type { RouteRecord } from '../declarations/records.js'

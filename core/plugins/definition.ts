@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { type AnyPlugin, isPlugin } from 'busbar/sdk'
+import type { AnyPlugin } from 'busbar/sdk'
+import { isPlugin } from '../../sdk/plugin.js'
 import { faultOf } from '../frames/fault.js'
 
 /** Why a plugin's code could not be loaded, in words for its author. */

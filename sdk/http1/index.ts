@@ -2,7 +2,7 @@
 
 export * from './connection-caps.js'
 export * from './request.js'
-export * from './request-turns.js'
+export { inTurn, isAnswering } from './request-turns.js'
 export * from './stalled-readers.js'
 export * from './stop-parsing.js'
-export * from './tiny-chunks.js'
+export { tinyChunks } from './tiny-chunks.js'

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { allow, definePlugin } from 'busbar/sdk'
-import { ChunkCount } from 'busbar/sdk/http1'
 import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { ChunkCount } from '../../sdk/http1/tiny-chunks.js'
 
 const post = (url: string, chunk: string): string =>
   `POST ${url} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${`${chunk.length.toString(16)}\r\n${chunk}\r\n`.repeat(10_000)}0\r\n\r\n`
