@@ -265,6 +265,10 @@ export interface ContainerRuntime {
 
   image(reference: string): Promise<ImageInfo | undefined>
   images(owner: Owner): Promise<ReadonlyArray<{ readonly id: string; readonly tags: readonly string[] }>>
+  /** The unpacked layers (as in `ImageInfo`) of every image with a name, whoever made it, by its id. */
+  layersOfNamed(): Promise<ReadonlyMap<string, readonly string[]>>
+  /** True for an image that a build has made on this engine, or that one which was built for somebody continues. */
+  isStepOfBuild(imageId: string): Promise<boolean>
   /** Unless it is gone. Removes a tag; the image with its last one. */
   removeImage(reference: string): Promise<void>
   /**

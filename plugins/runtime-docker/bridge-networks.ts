@@ -58,6 +58,7 @@ interface BridgeParts {
 export class BridgeNetworks {
   /** Two at a time would choose the same subnet. */
   readonly #creations = new Serial()
+  #lastSubnet: AddressRange | undefined
 
   constructor(private readonly parts: BridgeParts) {}
 
@@ -143,13 +144,17 @@ export class BridgeNetworks {
         throw problems.networkNameTaken({ name })
       if (same === undefined) {
         const used = [...networks.flatMap(subnetsOf), ...lost]
-        const subnet = allocateSubnet(pools, [...used, ...routed], prefix)
+        const taken = [...used, ...routed]
+        const subnet =
+          allocateSubnet(pools, [...taken, ...this.#handedOut(pools)], prefix) ??
+          allocateSubnet(pools, taken, prefix)
         if (subnet === undefined) throw exhausted(prefix, { text: poolsText, pools }, used, routed)
         if (!(await this.#tryCreate(spec, subnet))) {
           const range = parseRange(subnet)
           if (range !== undefined) lost.push(range)
           continue
         }
+        this.#lastSubnet = parseRange(subnet)
         await this.#keepOldest(spec)
       }
       // With its first network an installation gets the rules that hold for all; without any it has lost them again.
@@ -158,6 +163,17 @@ export class BridgeNetworks {
       return name
     }
     throw problems.subnetsExhausted({ prefix, pools: poolsText })
+  }
+
+  /**
+   * What lies before the subnet that was given last, while there is more behind it: the machine may remember ways to an
+   * address for minutes after its container is gone, and the next project is not to be at the end of them.
+   */
+  #handedOut(pools: readonly AddressRange[]): AddressRange[] {
+    const last = this.#lastSubnet
+    if (last === undefined) return []
+    const at = pools.findIndex(pool => contains(pool, last))
+    return pools.slice(0, at + 1).map((pool, n) => (n < at ? pool : { first: pool.first, last: last.last }))
   }
 
   /** False when somebody else was faster. */

@@ -336,6 +336,14 @@ export class DockerRuntime implements ContainerRuntime {
     return await this.#images.list(owner)
   }
 
+  async layersOfNamed(): Promise<ReadonlyMap<string, readonly string[]>> {
+    return await this.#images.layersOfNamed()
+  }
+
+  async isStepOfBuild(imageId: string): Promise<boolean> {
+    return await this.#images.isStepOfBuild(imageId)
+  }
+
   async removeImage(reference: string): Promise<void> {
     await this.#images.remove(reference)
   }

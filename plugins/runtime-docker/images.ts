@@ -10,6 +10,7 @@ import type { Identity } from './identity.js'
 import { imageInfo } from './image-info.js'
 import { checkImage, parseImageReference } from './image-reference.js'
 import { imageInstanceLabel, isAmong, ownerFilter } from './labels.js'
+import { LayerMemory } from './layer-memory.js'
 import { asReadable, jsonLines, OutputLines } from './output-lines.js'
 import { problems } from './problems.js'
 import { pullProblem, stallProblem } from './pull-failure.js'
@@ -52,6 +53,7 @@ interface ImagesParts {
 export class Images {
   #processor: Promise<string> | undefined
   /** Of the builds and pulls that run now. */
+  readonly #layers = new LayerMemory(async id => (await this.#inspect(id))?.RootFS?.Layers)
   readonly #footprints = new Set<BuildFootprint | PullFootprint>()
   /**
    * Of everybody, because a step may be needed by an image that is nobody's: megabytes on an engine with many builds,
@@ -105,6 +107,25 @@ export class Images {
         explain: ({ statusCode, words }) =>
           statusCode === 409 ? problems.imageInUse({ image: reference, reason: words }) : undefined
       }
+    )
+  }
+
+  /** See `ContainerRuntime.layersOfNamed`. */
+  async layersOfNamed(): Promise<ReadonlyMap<string, readonly string[]>> {
+    const all = await this.parts.engine.call('list images', async docker => await docker.listImages())
+    const named = all.filter(({ RepoTags, RepoDigests }) => hasName(RepoTags) || hasName(RepoDigests))
+    return await this.#layers.of(named.map(({ Id }) => Id))
+  }
+
+  /** See `ContainerRuntime.isStepOfBuild`. */
+  async isStepOfBuild(imageId: string): Promise<boolean> {
+    const seen = await this.#inspect(imageId)
+    if (seen === undefined) return false
+    if (seen.Parent !== '') return true
+    const { images } = await this.#everything.answer()
+    return images.some(
+      ({ ParentId, Labels }) =>
+        ParentId === seen.Id && (Labels as Record<string, string> | null)?.[imageInstanceLabel] !== undefined
     )
   }
 

@@ -47,7 +47,7 @@ export async function resolveImage(
     held !== undefined &&
     ((await privateImages.isBeingPulled(written, held.id, applicationId)) ||
       (await privateImages.isOfOthers(held.id, applicationId)) ||
-      (await hasLayersOfOthers(privateImages, held, applicationId)))
+      (await hasLayersOfOthers(privateImages, held, { applicationId, name: written })))
   const isAsMeant =
     held !== undefined && (digest !== undefined || isAsWanted(held, { ...wanted, reference: written }))
   if (isAsMeant && !mayBeOfOthers) return held
@@ -70,9 +70,11 @@ export async function checkImageId(
   const image = await runtime.image(id)
   const isOfOthers =
     image === undefined ||
+    // Without labels of ours, and whoever may name it by its id alone is not known.
+    (image.builtFor === undefined && !image.repoTags?.length && image.repoDigests.length === 0) ||
     (image.builtFor !== undefined && image.builtFor.applicationId !== applicationId) ||
     (await privateImages.isOfOthers(image.id, applicationId)) ||
-    (await hasLayersOfOthers(privateImages, image, applicationId))
+    (await hasLayersOfOthers(privateImages, image, { applicationId }))
   // What does not exist and what belongs to somebody else read alike.
   if (isOfOthers) throw problems.imageOfOthers({ image: id.slice(0, 19) })
 }

@@ -2,11 +2,17 @@ import type { ContainerRuntime, ImageInfo, Owner, RegistryAuth } from 'busbar/ap
 import type { BuildContext } from '../api.js'
 import { problems } from '../problems.js'
 import { chainIds } from './layer-chain.js'
-import { findByName, fullRepository } from './local-image.js'
+import { findByName, fullRepository, isSameName } from './local-image.js'
 import { type PrivateImages, type PrivatePull, settlePull } from './private-images.js'
 
+/** No application's id. */
+const nobody = '00000000-0000-0000-0000-000000000000'
+
 export interface PullParts {
-  readonly runtime: Pick<ContainerRuntime, 'image' | 'pull' | 'removeImage'>
+  readonly runtime: Pick<
+    ContainerRuntime,
+    'image' | 'isStepOfBuild' | 'layersOfNamed' | 'pull' | 'removeImage'
+  >
   readonly privateImages: PrivateImages
 }
 
@@ -32,6 +38,8 @@ export async function pullJudged(
   const { applicationId, name, ...options } = request
   const beforeId = (await findByName(runtime, name))?.id ?? null
   const mark: PrivatePull = { name, applicationId, repository: fullRepository(name), beforeId }
+  // Not by what the engine says of each layer: it knows them by how they were packed, and downloads those that it has.
+  const heldBefore = options.auth === undefined ? new Set<string>() : chainsOf(await runtime.layersOfNamed())
   // Of the lowest layers: the engine asks for what is above the first that it does not hold.
   let heldLayers = 0
   let hasLayers = false
@@ -45,38 +53,42 @@ export async function pullJudged(
       },
       onLine: line => log({ level: 'info', stream: 'stdout', msg: line })
     })
-    const isShown = hasLayers && !isNamedByManifest(image)
+    const isDownloaded = hasLayers && !isNamedByManifest(image)
     const pulls = await pullsInBetween(privateImages, mark, image)
     try {
-      await checkOrigin(parts, mark, image, isShown ? [] : pulls)
-      await checkContent(parts, request, image, signal)
+      await checkOrigin(parts, mark, image, { isDownloaded, pulls })
+      // What others pull at this moment the engine hands out as well, and shares it while it is on its way.
+      await checkContent(parts, request, image, { isInDoubt: isDownloaded && pulls.length > 0, signal })
     } catch (error) {
       // A name that was there before is somebody else's business.
-      if (beforeId !== image.id) await runtime.removeImage(name).catch(() => {})
+      if (beforeId !== image.id) await takeNameAway(parts, mark, image, isDownloaded)
       throw error
     }
     const isPrivate = options.auth !== undefined && isBrought(image, hasLayers)
-    if (isPrivate)
-      await privateImages.noteLayers(chainIds(image.layers ?? []).slice(heldLayers), applicationId)
+    if (isPrivate) await privateImages.noteLayers(broughtBy(image), applicationId)
     await privateImages.note({
       imageId: image.id,
       applicationId,
       repository: mark.repository,
       isPrivate,
       // Whoever brings it with an account at the same time will note it, and does not take it from others by that.
-      isFrom: isShown && pulls.length > 0
+      isFrom: isDownloaded && pulls.length > 0
     })
     return image
   }
+  const broughtBy = ({ layers = [] }: ImageInfo): readonly string[] =>
+    chainIds(layers)
+      .slice(heldLayers)
+      .filter(chain => !heldBefore.has(chain))
   if (options.auth === undefined) return await pull()
   await privateImages.beginPull(mark)
   try {
     return await pull()
   } finally {
     // Without the engine or the database it stays marked, until the next look at what was cut off.
-    await settlePull(parts, mark, image => (isBrought(image, hasLayers) ? heldLayers : undefined)).catch(
-      () => {}
-    )
+    await settlePull(parts, mark, image =>
+      isBrought(image, hasLayers) ? broughtBy(image) : undefined
+    ).catch(() => {})
   }
 }
 
@@ -91,6 +103,9 @@ const isNamedByManifest = ({ id, repoDigests }: ImageInfo): boolean =>
 const isBrought = ({ layers = [] }: ImageInfo, hasLayers: boolean): boolean =>
   hasLayers || layers.length === 0
 
+const chainsOf = (layersById: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> =>
+  new Set([...layersById.values()].flatMap(chainIds))
+
 /** Pulls of others, with accounts of other repositories, that are under way and may have brought it. */
 const pullsInBetween = async (
   privateImages: PrivateImages,
@@ -104,12 +119,21 @@ const pullsInBetween = async (
 /** Throws when what a pull has named was built for another application, or may just have come by a pull of another one. */
 async function checkOrigin(
   { runtime }: PullParts,
-  { name, applicationId }: PrivatePull,
+  mark: PrivatePull,
   image: ImageInfo,
-  pulls: readonly PrivatePull[]
+  { isDownloaded, pulls }: { readonly isDownloaded: boolean; readonly pulls: readonly PrivatePull[] }
 ): Promise<void> {
+  const { name, applicationId, beforeId } = mark
   if (image.builtFor !== undefined && image.builtFor.applicationId !== applicationId)
     throw problems.imageOfOthers({ image: name })
+  if (isDownloaded) return
+  // What triggers and other tools have made bears no labels, nor had it a name until now.
+  const isBuiltHere =
+    image.builtFor === undefined &&
+    beforeId !== image.id &&
+    !hasOtherName(image, mark) &&
+    (await runtime.isStepOfBuild(image.id))
+  if (isBuiltHere) throw problems.imageOfOthers({ image: name })
   if (pulls.length === 0) return
   const { repoTags = [], repoDigests } = (await runtime.image(image.id)) ?? image
   const repositories = new Set([...repoTags, ...repoDigests].map(fullRepository))
@@ -126,19 +150,19 @@ async function checkContent(
   { privateImages }: PullParts,
   { name, applicationId, auth }: PullRequest,
   image: ImageInfo,
-  signal: AbortSignal
+  { isInDoubt, signal }: { readonly isInDoubt: boolean; readonly signal: AbortSignal }
 ): Promise<void> {
   const { layers = [] } = image
   const chains = chainIds(layers)
   const isOfOthers = await privateImages.isOfOthers(image.id, applicationId)
   const ofOthers = new Set(await privateImages.layersOfOthers(chains, applicationId))
-  if (!isOfOthers && ofOthers.size === 0) return
+  if (!isOfOthers && ofOthers.size === 0 && !isInDoubt) return
   if (!(await privateImages.isFrom(image.id, fullRepository(name)))) {
     const wanted = {
       name,
       image,
       hasConfig: isOfOthers,
-      layers: isOfOthers ? layers : layers.filter((_, at) => ofOthers.has(chains[at] ?? '')),
+      layers: isOfOthers || isInDoubt ? layers : layers.filter((_, at) => ofOthers.has(chains[at] ?? '')),
       ...(auth !== undefined && { auth })
     }
     const reason = await privateImages.proof(wanted, signal)
@@ -148,13 +172,44 @@ async function checkContent(
   await privateImages.noteLayers([...ofOthers], auth === undefined ? null : applicationId)
 }
 
-/** True when a name means something that came by a pull, and has layers that are to be shown first. */
+/** Whether it was named before by anybody but this pull. */
+const hasOtherName = (
+  { repoTags = [], repoDigests }: ImageInfo,
+  { name, repository }: PrivatePull
+): boolean =>
+  repoTags.some(tag => !isSameName(tag, name)) ||
+  repoDigests.some(digest => fullRepository(digest) !== repository)
+
+/** With its last name an image goes, and nobody's build cache is to go by a pull. What is left with it is nobody's. */
+async function takeNameAway(
+  { runtime, privateImages }: PullParts,
+  mark: PrivatePull,
+  image: ImageInfo,
+  isDownloaded: boolean
+): Promise<void> {
+  const { name, applicationId } = mark
+  const mayGo = isDownloaded || hasOtherName(image, mark) || image.builtFor?.applicationId === applicationId
+  const note = async (): Promise<void> =>
+    await privateImages.note({
+      imageId: image.id,
+      applicationId: image.builtFor?.applicationId ?? nobody,
+      repository: null,
+      isPrivate: true
+    })
+  await (mayGo ? runtime.removeImage(name) : note()).catch(() => {})
+}
+
+/**
+ * True when a name means something that was pulled by it, and has layers that are to be shown first; without the name,
+ * something that was pulled at all.
+ */
 export async function hasLayersOfOthers(
   privateImages: PrivateImages,
   { repoDigests, layers = [] }: ImageInfo,
-  applicationId: string
+  { applicationId, name }: { readonly applicationId: string; readonly name?: string }
 ): Promise<boolean> {
-  return (
-    repoDigests.length > 0 && (await privateImages.layersOfOthers(chainIds(layers), applicationId)).length > 0
+  const isPulled = repoDigests.some(
+    digest => name === undefined || fullRepository(digest) === fullRepository(name)
   )
+  return isPulled && (await privateImages.layersOfOthers(chainIds(layers), applicationId)).length > 0
 }

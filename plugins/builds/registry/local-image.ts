@@ -25,6 +25,14 @@ function carries({ repoTags = [], repoDigests }: ImageInfo, name: string): boole
   return repoTags.some(known => fullRepository(known) === repository && known.endsWith(tag))
 }
 
+/** Of two names with a tag, or without one for the latest. */
+export const isSameName = (one: string, other: string): boolean =>
+  fullRepository(one) === fullRepository(other) && tagOf(one) === tagOf(other)
+
+/** Undefined for a digest. */
+const tagOf = (name: string): string | undefined =>
+  name.includes('@') ? undefined : (/:([^:/]+)$/.exec(name)?.[1] ?? 'latest')
+
 /** `node`, `docker.io/node` and `library/node:20` are all `docker.io/library/node`. */
 export function fullRepository(name: string): string {
   const bare = (name.split('@', 1)[0] ?? '').replace(/:[^/:]*$/, '')

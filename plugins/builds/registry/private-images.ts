@@ -186,26 +186,25 @@ function mayMean({ name: pulled, repository }: PrivatePull, name: string): boole
 const digestOf = (name: string): string => name.slice(name.indexOf('@') + 1)
 const tagOf = (name: string): string => /:([^:/]+)$/.exec(name)?.[1] ?? 'latest'
 
-/** Notes what a pull with an account has left under its name, however it ended, when that came by it: but for how many layers. */
+/** Notes what a pull with an account has left under its name, however it ended, when that came by it, and which layers did (`broughtBy`). */
 export async function settlePull(
   {
     runtime,
     privateImages
   }: { readonly runtime: Pick<ContainerRuntime, 'image'>; readonly privateImages: PrivateImages },
   pull: PrivatePull,
-  heldLayersOf: (image: ImageInfo) => number | undefined = image =>
-    hasNoOtherName(image, pull) ? 0 : undefined
+  broughtBy: (image: ImageInfo) => readonly string[] | undefined = image =>
+    hasNoOtherName(image, pull) ? chainIds(image.layers ?? []) : undefined
 ): Promise<void> {
   const { applicationId } = pull
   const image = await findByName(runtime, pull.name)
-  const heldLayers = image === undefined || image.id === pull.beforeId ? undefined : heldLayersOf(image)
+  const brought = image === undefined || image.id === pull.beforeId ? undefined : broughtBy(image)
   // What is others', a layer too, does not become its own by this: only a pull that ended well was judged.
   if (
     image !== undefined &&
-    heldLayers !== undefined &&
+    brought !== undefined &&
     !(await privateImages.isOfOthers(image.id, applicationId))
   ) {
-    const brought = chainIds(image.layers ?? []).slice(heldLayers)
     const ofOthers = new Set(await privateImages.layersOfOthers(brought, applicationId))
     await privateImages.noteLayers(
       brought.filter(chain => !ofOthers.has(chain)),

@@ -57,7 +57,7 @@ async function pullOrFind(
       throw problems.imageOfOthers({ image: name })
     if (await privateImages.isBeingPulled(name, local.id, applicationId)) throw error
     if (await privateImages.isOfOthers(local.id, applicationId)) throw error
-    if (await hasLayersOfOthers(privateImages, local, applicationId)) throw error
+    if (await hasLayersOfOthers(privateImages, local, { applicationId, name })) throw error
     context.log({
       level: 'warning',
       msg: `${error.message}. The image of that name on this machine is used as it is.`

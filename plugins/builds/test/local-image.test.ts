@@ -16,7 +16,8 @@ const victim = {
 function engineWith(image: ImageInfo) {
   const asked: string[] = []
   const pulled: string[] = []
-  const runtime: Pick<ContainerRuntime, 'image' | 'pull'> = {
+  const runtime: Pick<ContainerRuntime, 'image' | 'isStepOfBuild' | 'pull'> = {
+    isStepOfBuild: async () => false,
     image: async name => {
       asked.push(name)
       return image

@@ -26,7 +26,12 @@ const cancelled = new Error('the deployment was cancelled')
 function engine() {
   const held = new Map<string, ImageInfo>()
   const behaviour = { afterPull: async (): Promise<void> => {}, own: '', hasLayers: false }
-  const runtime: Pick<ContainerRuntime, 'image' | 'pull' | 'removeImage'> = {
+  const runtime: Pick<
+    ContainerRuntime,
+    'image' | 'isStepOfBuild' | 'layersOfNamed' | 'pull' | 'removeImage'
+  > = {
+    isStepOfBuild: async () => false,
+    layersOfNamed: async () => new Map(),
     image: async name => held.get(name),
     removeImage: async name => {
       held.delete(name)
@@ -46,7 +51,7 @@ function engine() {
   return { runtime: runtime as ContainerRuntime, behaviour, held }
 }
 
-async function openStore(t: Test): Promise<PrivateImageStore> {
+async function openStore(t: Test, reason: string | null = 'it has nothing'): Promise<PrivateImageStore> {
   let db: Database | undefined
   const definition = definePlugin({
     id: 'pulls',
@@ -62,7 +67,7 @@ async function openStore(t: Test): Promise<PrivateImageStore> {
   })
   t.teardown(async () => await k.close())
   if (db === undefined) throw new Error('the plugin has not started')
-  return new PrivateImageStore(db, { now: () => new Date() }, async () => 'it has nothing')
+  return new PrivateImageStore(db, { now: () => new Date() }, async () => reason ?? undefined)
 }
 
 test('an image that was pulled with an account is its application’s, however the pull ends', async t => {
@@ -162,18 +167,23 @@ test('while a pull with an account runs, others do without the registry where it
 
 test('two pulls at once: what needed an account is nobody else’s, and what did not is taken from nobody', async t => {
   const own = 'own.example.com/x:1'
-  for (const isHeld of [true, false]) {
-    const privateImages = await openStore(t)
+  const cases = [
+    { isHeld: true, code: 'E_IMAGE_FOREIGN' },
+    // The engine shares layers that it is pulling for another one, and says nothing of it.
+    { isHeld: false, code: 'E_IMAGE_LAYER' },
+    { isHeld: false, code: undefined }
+  ]
+  for (const { isHeld, code } of cases) {
+    const privateImages = await openStore(t, code === undefined ? null : 'it has nothing')
     const { runtime, behaviour } = engine()
     const parts = { runtime, privateImages }
     const pull = async (applicationId: string): Promise<unknown> =>
       await pullImage(parts, { image: own, applicationId, deploymentId: randomUUID() }, recorder())
     behaviour.own = own
     const other = randomUUID()
-    const refusal = { code: 'E_IMAGE_FOREIGN' }
     behaviour.afterPull = async () => {
       behaviour.hasLayers = !isHeld
-      if (isHeld) await t.rejects(pull(other), refusal)
+      if (code !== undefined) await t.rejects(pull(other), { code })
       else await t.resolves(pull(other))
     }
     await pullImage(
@@ -183,7 +193,7 @@ test('two pulls at once: what needed an account is nobody else’s, and what did
     )
     behaviour.hasLayers = false
     for (const application of [other, randomUUID()]) {
-      if (isHeld) await t.rejects(pull(application), refusal)
+      if (code !== undefined) await t.rejects(pull(application), { code: 'E_IMAGE_FOREIGN' })
       else await t.resolves(pull(application))
     }
   }
@@ -202,6 +212,8 @@ test('what was refused stays refused where the engine keeps its name', async t =
   let isHeld = false
   const runtime = {
     image: async (name: string) => (isHeld && name === own ? image : undefined),
+    isStepOfBuild: async () => false,
+    layersOfNamed: async () => new Map(),
     removeImage: async () => {
       throw new Error('it has the labels of another installation')
     },

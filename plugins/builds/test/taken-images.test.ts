@@ -1,4 +1,8 @@
+import { buffer } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import { gzipSync } from 'node:zlib'
 import { type Test, test } from 'tap'
+import { extract } from 'tar-stream'
 import { requireDockerRegistry, startDockerRegistry } from '../../../test/lab/docker-registry.js'
 import { requireEngine } from '../../../test/lab/engine.js'
 import { type DeployLab, engine, openLab } from '../../deployments/test/deploy-lab.js'
@@ -61,6 +65,19 @@ const forgetAtEnd = (t: Test, name: string): void => {
   )
 }
 
+/** Of an image on the engine, lowest first. */
+async function unpackedLayers(name: string): Promise<Buffer[]> {
+  const files = new Map<string, Buffer>()
+  const unpack = extract()
+  const reading = (async () => {
+    for await (const entry of unpack) files.set(entry.header.name, await buffer(entry))
+  })()
+  await pipeline(await engine.getImage(name).get(), unpack)
+  await reading
+  const [{ Layers }] = JSON.parse(String(files.get('manifest.json'))) as [{ Layers: string[] }]
+  return Layers.map(path => files.get(path) ?? Buffer.alloc(0))
+}
+
 const isOnEngine = async (name: string): Promise<boolean> =>
   await engine
     .getImage(name)
@@ -91,6 +108,50 @@ test('a registry that names what the engine holds for another application hands 
     own.manifest('none', '1', { digest: `sha256:${'0'.repeat(63)}1`, ...anyLayer }, [])
     const control = await deployImage(lab, 'control', `${own.host}/none:1`)
     t.match(control.deployment, { status: 'failed', image_tag: null })
+  })
+
+  await t.test('not what triggers and stages of its build have left without a name, which stays', async t => {
+    const base = `triggers-${Date.now()}:1`
+    await makeImage(t, base, 'FROM busybox:lab\nONBUILD COPY secret.txt /secret\n')
+    const victim = await lab.otherProject('steps', {
+      'secret.txt': 'hidden',
+      Dockerfile: `FROM ${base} AS one\nRUN echo hidden > /other\nFROM ${base}\nCOPY --from=one /other /other\nCMD ["httpd", "-f", "-p", "8080"]\n`
+    })
+    const deployment = await victim.deployed()
+    t.match(deployment, { status: 'success' })
+    const made = await engine.listImages({ all: true })
+    const { Id: baseId } = await engine.getImage(base).inspect()
+    const parents = new Set(made.map(({ ParentId }) => ParentId))
+    const trigger = made.find(({ ParentId }) => ParentId === baseId)?.Id ?? ''
+    const stage =
+      made.find(
+        ({ Id, Labels, RepoTags }) =>
+          Labels?.['application-id'] === deployment.application_id &&
+          !parents.has(Id) &&
+          !RepoTags?.some(name => !name.startsWith('<none>'))
+      )?.Id ?? ''
+    for (const [kind, digest] of Object.entries({ trigger, stage })) {
+      own.manifest(kind, '1', { digest, ...anyLayer }, [])
+      const name = `${own.host}/${kind}:1`
+      forgetAtEnd(t, name)
+      const thief = await deployImage(lab, `thief-${kind}`, name)
+      const refusal = { status: 'failed', error_message: /another application|needed an account/ }
+      t.match(thief.deployment, refusal, kind)
+      t.match(await thief.again(), refusal, `${kind} again`)
+      const from = await lab.application(`from-${kind}`, {
+        Dockerfile: `FROM ${name}\nRUN cat /secret /other\n`
+      })
+      const built = await from.deployed()
+      t.match(built, refusal, `FROM ${kind}`)
+      t.notMatch(built.build_logs, /hidden/)
+      t.ok(await isOnEngine(digest), `${kind} is there for the next build`)
+    }
+    const copied = `copied-${Date.now()}:1`
+    await makeImage(t, copied, `FROM busybox:lab\nONBUILD COPY --from=${trigger} /secret /got\n`)
+    const copy = await lab.application('copy', { Dockerfile: `FROM ${copied}\nRUN cat /got\n` })
+    const built = await copy.deployed()
+    t.match(built, { status: 'failed' })
+    t.notMatch(built.build_logs, /hidden/)
   })
 
   await t.test('not what it was handed because of its account', async t => {
@@ -142,6 +203,31 @@ test('a pull with an account takes nothing from others that the engine held befo
   const claim = `${locked.host}/claim:1`
   forgetAtEnd(t, claim)
   await deployImage(lab, 'claim', claim, account)
+
+  // The engine knows layers by how they were packed, and downloads again what it has.
+  const layers = (await unpackedLayers(base)).map(layer => locked.blob(gzipSync(layer, { level: 1 })))
+  const { RootFS } = await engine.getImage(base).inspect()
+  locked.manifest(
+    'repacked',
+    '1',
+    locked.blob(
+      Buffer.from(
+        JSON.stringify({
+          architecture: 'amd64',
+          os: 'linux',
+          config: { Cmd: ['httpd', '-f', '-p', '8080'] },
+          rootfs: { type: 'layers', diff_ids: RootFS.Layers },
+          history: RootFS.Layers?.map((_, at) => ({ created_by: `by hand ${at}` }))
+        })
+      )
+    ),
+    layers
+  )
+  const repacked = `${locked.host}/repacked:1`
+  forgetAtEnd(t, repacked)
+  const claimed = await deployImage(lab, 'repacked', repacked, account)
+  t.match(claimed.deployment, { status: 'success', error_message: null })
+  await deployImage(lab, 'claim-again', claim, account)
   await user.push({ Dockerfile: `FROM ${base}\nRUN cat /base; true\n` })
   t.match(await user.deployed(), { status: 'success', error_message: null })
 })

@@ -95,6 +95,36 @@ test('network names keep to 63 characters and stay apart', t => {
 })
 
 engineTest(
+  'the subnet of a project that has gone is not that of the next one while others are free',
+  async t => {
+    const { runtime, docker, projectId } = startLab(t)
+    const subnetOf = async (id: string): Promise<string | undefined> => {
+      const name = await runtime.ensureNetwork({ id, slug: `n${id.slice(0, 8)}` })
+      return (await docker.getNetwork(name).inspect()).IPAM?.Config?.[0]?.Subnet
+    }
+    const before = await subnetOf(projectId)
+    await runtime.removeNetworks(projectId)
+    const next = randomUUID()
+    t.not(await subnetOf(next), before)
+    await runtime.removeNetworks(next)
+
+    const small = startLab(t, { environment: { BUSBAR_SUBNETS: '10.199.7.0/25' } })
+    const given: Array<string | undefined> = []
+    for (let n = 0; n < 3; n++) {
+      const id = randomUUID()
+      const name = await small.runtime.ensureNetwork({ id, slug: `s${id.slice(0, 8)}` })
+      given.push((await docker.getNetwork(name).inspect()).IPAM?.Config?.[0]?.Subnet)
+      await small.runtime.removeNetworks(id)
+    }
+    t.same(
+      given,
+      ['10.199.7.0/26', '10.199.7.64/26', '10.199.7.0/26'],
+      'from the beginning when it is at the end'
+    )
+  }
+)
+
+engineTest(
   'a project has one network of its own, a /26 with its labels, however often it is asked for',
   async t => {
     const { runtime, docker, projectId, instanceId } = startLab(t)
