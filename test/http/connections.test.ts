@@ -111,7 +111,7 @@ test('a client that reads nothing of its answer keeps its connection for a while
   ])
   const k = await createTestKernel({ inline: [answers] })
   t.teardown(() => k.close())
-  k.kernel.edge.server.timeout = 500
+  k.kernel.edge.server.timeout = 2_000
   const waiting = await open(t, k, 'GET /api/slow HTTP/1.1\r\nHost: a\r\n\r\n')
   const reader = await open(t, k, 'GET /api/large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
   const stalled = await open(t, k)
