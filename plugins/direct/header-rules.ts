@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { plainAddress } from 'busbar/sdk'
 import type { Head } from './head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from './platform-cookies.js'
 import { setsCookieOfOthers } from './sibling-cookies.js'
@@ -45,7 +46,7 @@ export function requestHeaders(request: IncomingMessage, { host, framing }: Head
   else if (request.headers['content-length'] !== undefined)
     headers['Content-Length'] = request.headers['content-length']
   else if (expectsBody(request.method)) headers['Content-Length'] = '0'
-  headers['X-Forwarded-For'] = plainAddress(request.socket.remoteAddress)
+  headers['X-Forwarded-For'] = plainAddress(request.socket.remoteAddress ?? 'unknown')
   headers['X-Forwarded-Proto'] = 'http'
   headers['X-Forwarded-Host'] = host
   return Object.assign(
@@ -125,5 +126,3 @@ function namedByConnection(rawHeaders: readonly string[]): Set<string> | undefin
 
 const expectsBody = (method: string | undefined): boolean =>
   method === 'POST' || method === 'PUT' || method === 'PATCH'
-
-const plainAddress = (address: string | undefined): string => (address ?? 'unknown').replace(/^::ffff:/, '')

@@ -2,7 +2,7 @@ import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
 import { type Clock, type Database, type Log, runRepeatedly } from 'busbar/sdk'
 import { chainIds } from './layer-chain.js'
 import type { LayerProof } from './layer-proof.js'
-import { findByName, fullRepository } from './local-image.js'
+import { findByName, fullRepository, isSameName } from './local-image.js'
 
 const sweepEveryMs = 3600_000
 
@@ -180,11 +180,10 @@ const pullColumns = 'name, application_id as "applicationId", repository, before
 function mayMean({ name: pulled, repository }: PrivatePull, name: string): boolean {
   if (fullRepository(name) !== repository) return false
   if (name.includes('@')) return !pulled.includes('@') || digestOf(pulled) === digestOf(name)
-  return !pulled.includes('@') && tagOf(pulled) === tagOf(name)
+  return isSameName(pulled, name)
 }
 
 const digestOf = (name: string): string => name.slice(name.indexOf('@') + 1)
-const tagOf = (name: string): string => /:([^:/]+)$/.exec(name)?.[1] ?? 'latest'
 
 /** Notes what a pull with an account has left under its name, however it ended, when that came by it, and which layers did (`broughtBy`). */
 export async function settlePull(

@@ -6,21 +6,8 @@ import type { Test } from 'tap'
 import { startLab } from '../../runtime-docker/test/lab.js'
 import { DockerfileBuilder } from '../builders/dockerfile-builder.js'
 import { parseHostPolicy } from '../network/host-policy.js'
-import type { PrivateImages } from '../registry/private-images.js'
+import { allPublic } from './all-public.js'
 import { folder, processes, recorder } from './kit.js'
-
-const allPublic: PrivateImages = {
-  note: async () => {},
-  isOfOthers: async () => false,
-  isFrom: async () => false,
-  pullsOfOthers: async () => [],
-  layersOfOthers: async () => [],
-  noteLayers: async () => {},
-  proof: async () => undefined,
-  beginPull: async () => {},
-  endPull: async () => {},
-  isBeingPulled: async () => false
-}
 
 export interface Built {
   readonly image?: ImageInfo
