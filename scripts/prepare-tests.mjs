@@ -9,10 +9,11 @@ import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const generated = join(root, 'node_modules/@tapjs/test/test-built/dist/esm/index.js')
-/** The plugin that .taprc turns off; a fresh install still has it. */
-const unwanted = '@tapjs/typescript'
+/** The plugins that .taprc turns off; a fresh install still has them. */
+const unwanted = ['@tapjs/typescript', '@tapjs/mock']
 
-if (readFileSync(generated, 'utf8').includes(unwanted)) {
+const built = readFileSync(generated, 'utf8')
+if (unwanted.some(plugin => built.includes(plugin))) {
   console.log('generating the Test class of tap (once after an install)')
   execFileSync(process.execPath, [join(root, 'node_modules/tap/dist/esm/run.mjs'), 'build'], {
     cwd: root,
