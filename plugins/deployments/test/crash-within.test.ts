@@ -3,6 +3,7 @@ import type { TestClient } from 'busbar/sdk/testing'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
+import { faultSample } from '../../../test/lab/fault-sample.js'
 import type { GitFiles } from '../../../test/lab/git-server.js'
 import { type RolloutStepName, rolloutSteps } from '../api.js'
 import { killWhen, startVictim, survives } from './crash-lab.js'
@@ -13,6 +14,8 @@ import { untilNothingIsLeft } from './leftovers.js'
 interface Moment {
   readonly name: string
   readonly files?: (version: string) => GitFiles
+  /** None without it. */
+  readonly check?: object
   /** Done first, with the platform of the lab. */
   before?(): Promise<void>
   /** Resolves when it has come. */
@@ -121,14 +124,13 @@ test('kill -9 of the platform in the middle of a step of a deploy', async t => {
       {
         name: 'proof by HTTP',
         files: slow('unhealthy'),
-        before: async () => await health({ type: 'http', path: '/health', timeout_seconds: 60 }),
+        check: { type: 'http', path: '/health', timeout_seconds: 60 },
         come: async ({ platform, deploymentId }) => await atStep(platform, deploymentId, 'prove-healthy')
       }
     ],
     switch: [
       {
         name: 'switch',
-        before: async () => await health({ type: 'none' }),
         come: async () => await event('rename', () => true)
       }
     ],
@@ -158,9 +160,17 @@ test('kill -9 of the platform in the middle of a step of a deploy', async t => {
     ]
   }
 
+  // What a build leaves, a container that is not proven, and two names that change.
+  const moments = faultSample(
+    'kill -9 of the platform during a step',
+    Object.values(during).flatMap(those => those.map(({ name }) => name)),
+    { always: ['build', 'proof by port', 'switch'], others: 2 }
+  )
   for (const step of rolloutSteps) {
-    for (const { name, files = sample, before, come } of during[step]) {
+    for (const { name, files = sample, check = { type: 'none' }, before, come } of during[step]) {
+      if (!moments.has(name)) continue
       await t.test(`during ${name}`, async t => {
+        await health(check)
         await before?.()
         const version = `killed during ${name}`
         const [old] = await web.containers()

@@ -1,5 +1,6 @@
 import { until } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
+import { faultSample } from '../../../test/lab/fault-sample.js'
 import { requireSecondEngine, type SecondEngine, startSecondEngine } from '../../../test/lab/second-engine.js'
 import { rolloutSteps } from '../api.js'
 import { killWhen, stateOf } from './crash-lab.js'
@@ -37,7 +38,7 @@ const answer = async (address: string): Promise<string> =>
     () => ''
   )
 
-/** Kills the engine at every boundary between two steps of a deploy, and in the middle of the long ones. */
+/** Kills the engine at boundaries between two steps of a deploy, and in the middle of the long ones. */
 export async function surviveEngine(
   t: Test,
   { liveRestore }: { readonly liveRestore: boolean }
@@ -77,7 +78,13 @@ export async function surviveEngine(
       t.match(now, liveRestore ? before : before.map(one => ({ ...one, startedAt: String })))
   }
 
-  for (const step of rolloutSteps) {
+  // The engine is away when the new container is to be started, proven, and when the old one is to go.
+  const steps = faultSample(
+    `kill -9 of an engine ${liveRestore ? 'whose containers live on' : 'whose containers go with it'}, after a step`,
+    rolloutSteps,
+    { always: ['create', 'start', 'switch'], others: 2 }
+  )
+  for (const step of rolloutSteps.filter(one => steps.has(one))) {
     await t.test(`after ${step}`, async t => {
       const version = `killed after ${step}`
       await web.push(sample(version))

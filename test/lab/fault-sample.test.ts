@@ -1,0 +1,37 @@
+import { test } from 'tap'
+import { choose, faultSample } from './fault-sample.js'
+
+const cases = ['load', 'build', 'create', 'start', 'switch', 'record', 'drain']
+const options = { always: ['build', 'switch'], others: 2 }
+
+test('a sample holds what always runs and as many of the others, the same ones for the same commit', async t => {
+  for (let seed = 0; seed < 50; seed++) {
+    const chosen = choose('a crash', cases, options, `${seed}`)
+    t.equal(chosen.size, 4)
+    t.ok(options.always.every(one => chosen.has(one)))
+    t.same(choose('a crash', cases, options, `${seed}`), chosen)
+  }
+})
+
+test('over many commits every case has its turn', async t => {
+  const seen = new Map<string, number>()
+  for (let seed = 0; seed < 200; seed++)
+    for (const one of choose('a crash', cases, { always: [], others: 2 }, `${seed}`))
+      seen.set(one, (seen.get(one) ?? 0) + 1)
+  // Two of seven: 57 of 200 each, more or less.
+  for (const one of cases) t.ok((seen.get(one) ?? 0) > 25, `${one}: ${seen.get(one)} of 200`)
+})
+
+test('with FAULTS=all every case runs', async t => {
+  const { FAULTS: before } = process.env
+  t.teardown(() => {
+    if (before === undefined) delete process.env.FAULTS
+    else process.env.FAULTS = before
+  })
+  process.env.FAULTS = 'all'
+  t.same([...faultSample('a crash', cases, options)], cases)
+})
+
+test('a case that always runs and is no more is an error', async t => {
+  t.throws(() => choose('a crash', cases, { always: ['pull'], others: 1 }, 'x'), /no such cases: pull/)
+})
