@@ -108,7 +108,7 @@ export async function killWhen(
   const child: ChildProcess = spawn(
     process.execPath,
     [
-      '--import=tsx',
+      `--import=${new URL('../../../scripts/test-loader.mjs', import.meta.url).href}`,
       '--conditions=busbar-source',
       fileURLToPath(new URL('crash-child.ts', import.meta.url)),
       argument

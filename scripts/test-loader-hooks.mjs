@@ -1,0 +1,65 @@
+/** The hooks of `test-loader.mjs`. What is transpiled is kept in `.lab/transpiled`, one file a source. */
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const kept = join(root, '.lab', 'transpiled')
+/** As `tsconfig.json` has it, and `scripts/build.mjs`. */
+const options = {
+  loader: 'ts',
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  sourcemap: 'inline',
+  tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true, target: 'ES2023' } }
+}
+const sha = (...parts) => {
+  const hash = createHash('sha1')
+  for (const part of parts) hash.update(part).update('\n')
+  return hash.digest('hex')
+}
+const toolchain = sha(
+  readFileSync(fileURLToPath(import.meta.url)),
+  readFileSync(join(root, 'node_modules', 'esbuild', 'package.json'))
+)
+
+/** `./name.js` beside a TypeScript source is `./name.ts` where that is there. */
+export function resolve(specifier, context, next) {
+  if (specifier.startsWith('.') && specifier.endsWith('.js') && context.parentURL?.endsWith('.ts')) {
+    const url = new URL(`${specifier.slice(0, -3)}.ts`, context.parentURL)
+    if (statSync(url, { throwIfNoEntry: false })?.isFile()) return { url: url.href, shortCircuit: true }
+  }
+  return next(specifier, context)
+}
+
+export async function load(url, context, next) {
+  if (!url.startsWith('file:') || !url.endsWith('.ts')) return await next(url, context)
+  return { format: 'module', source: await transpiled(fileURLToPath(url)), shortCircuit: true }
+}
+
+async function transpiled(path) {
+  const source = readFileSync(path, 'utf8')
+  const place = join(kept, `${sha(path)}.js`)
+  const mark = `//${sha(toolchain, source)}`
+  const before = read(place)
+  if (before?.endsWith(mark)) return before
+  const { transform } = await import('esbuild')
+  const { code } = await transform(source, { ...options, sourcefile: path })
+  const made = `${code}${mark}`
+  mkdirSync(kept, { recursive: true })
+  // Beside its place first: others read and write the same.
+  const part = `${place}.${process.pid}`
+  writeFileSync(part, made)
+  renameSync(part, place)
+  return made
+}
+
+function read(path) {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
