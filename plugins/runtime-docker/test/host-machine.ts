@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import type { Test } from 'tap'
+import {
+  requireSecondEngine,
+  type SecondEngine,
+  type SecondEngineOptions,
+  startSecondEngine
+} from '../../../test/lab/second-engine.js'
+import { type Lab, startLab } from './lab.js'
+
+/* An engine that has a network of its own: the packet filter of the machine that runs the tests is nobody's to try things on. */
+
+/** What answers on the engine's machine, on all its addresses: 8080 and 5432 as anything would, 80 as a proxy does. */
+const hostPorts = [80, 5432, 8080]
+export const metadata = '169.254.169.254'
+export const neighbour = '192.168.250.2'
+
+/** Where the neighbour keeps every connection open. */
+export const holdingPort = 9999
+
+const listener = (ports: readonly number[]): string =>
+  `for (const port of ${JSON.stringify(ports)}) require('node:net').createServer(socket => { socket.on('error', () => {}); if (port !== ${holdingPort}) socket.end('hello') }).listen(port, () => console.log('listens'))`
+
+export async function startMachine(
+  t: Test,
+  options: SecondEngineOptions = {}
+): Promise<SecondEngine | undefined> {
+  if (!(await requireSecondEngine(t))) return undefined
+  const engine = await startSecondEngine({ ownNetwork: true, images: ['busybox:lab'], ...options })
+  t.teardown(async () => {
+    await engine.close()
+  })
+  const server = engine.serveOnMachine('node', '-e', listener(hostPorts))
+  t.teardown(() => server.kill('SIGKILL'))
+  for (let heard = ''; heard.split('listens').length <= hostPorts.length; )
+    heard += String((await once(server.stdout ?? server, 'data'))[0])
+  return engine
+}
+
+export const labOn = (
+  t: Test,
+  engine: SecondEngine,
+  environment: Readonly<Record<string, string>> = {},
+  instanceId?: string
+): Lab =>
+  startLab(t, {
+    environment: { ...engine.environment, ...environment },
+    docker: engine.docker,
+    ...(instanceId !== undefined && { instanceId })
+  })
+
+/** `open`, or `closed` when it is refused at once; `silent` when nothing comes back. */
+export const knock = (address: string, port: number): string =>
+  `timeout 3 nc ${address} ${port} </dev/null >/dev/null 2>&1; case $? in 0) echo ${port} open;; 143|124) echo ${port} silent;; *) echo ${port} closed;; esac`
+
+export async function runIn({ docker }: Lab, container: string, script: string): Promise<string[]> {
+  const exec = await docker
+    .getContainer(container)
+    .exec({ Cmd: ['sh', '-c', script], AttachStdout: true, Tty: true })
+  let text = ''
+  for await (const piece of await exec.start({ Tty: true })) text += String(piece)
+  return text.trim().split(/\r?\n/)
+}
+
+export async function startApplication(
+  lab: Lab,
+  name = 'app'
+): Promise<{ readonly id: string; readonly gateway: string; readonly address: string }> {
+  const projectId = randomUUID()
+  const network = await lab.runtime.ensureNetwork({ id: projectId, slug: `${name}-${projectId.slice(0, 8)}` })
+  const id = await lab.runtime.create({
+    ...lab.spec(`${name}-${projectId.slice(0, 4)}`, network),
+    owner: { projectId }
+  })
+  await lab.runtime.start(id)
+  const {
+    NetworkSettings: { Networks }
+  } = await lab.docker.getContainer(id).inspect()
+  return { id, gateway: Networks[network]?.Gateway ?? '', address: Networks[network]?.IPAddress ?? '' }
+}
+
+/** A network beside the engine's machine, in which the metadata is too. */
+export async function startNeighbour(t: Test, engine: SecondEngine): Promise<void> {
+  const server = engine.serveOnMachine(
+    'unshare',
+    '--net',
+    'sh',
+    '-c',
+    `ip link set lo up; echo ready; read line; ip address add ${neighbour}/24 dev peer0; ip address add ${metadata}/32 dev peer0; ip link set peer0 up; ip route add default via 192.168.250.1; exec node -e "${listener([80, 53, 5432, holdingPort])}"`
+  )
+  t.teardown(() => server.kill('SIGKILL'))
+  if (server.stdout === null || server.pid === undefined) throw new Error('no neighbour')
+  await once(server.stdout, 'data')
+  await engine.onMachine(
+    'ip',
+    'link',
+    'add',
+    'near0',
+    'type',
+    'veth',
+    'peer',
+    'name',
+    'peer0',
+    'netns',
+    String(server.pid)
+  )
+  await engine.onMachine('ip', 'address', 'add', '192.168.250.1/24', 'dev', 'near0')
+  await engine.onMachine('ip', 'link', 'set', 'near0', 'up')
+  await engine.onMachine('ip', 'route', 'add', `${metadata}/32`, 'via', neighbour)
+  server.stdin?.write('\n')
+  for (let heard = ''; heard.split('listens').length <= 4; )
+    heard += String((await once(server.stdout, 'data'))[0])
+}
