@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allow, definePlugin, type Scope, service } from 'busbar/sdk'
 import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
-import { type Test, test } from 'tap'
+import tap, { type Test, test } from 'tap'
+
+// Both wait for limits that run out: beside each other.
+tap.jobs = 2
 
 const forever = async (): Promise<never> => await new Promise<never>(() => {})
 const open = allow.public('a test')
@@ -89,7 +92,7 @@ async function unnoticed<T>(t: Test, k: TestKernel, change: () => Promise<T>): P
   }
 }
 
-test('a plugin that hangs', async t => {
+test('a plugin that hangs', { buffered: true }, async t => {
   const k = await createTestKernel({
     inline: [hanging.stop, hanging.health, hanging.handler, hanging.caller]
   })
@@ -136,14 +139,18 @@ test('a plugin that hangs', async t => {
   })
 })
 
-test('a plugin whose start hangs keeps nobody from serving, and is tried again later', async t => {
-  const k = await createTestKernel({ inline: [hanging.start] })
-  t.teardown(() => k.close())
-  const admin = await k.as.session()
-  t.match(await admin.post('/api/plugins/hanging-start/disable'), { status: 200 })
-  isSound = false
-  const answer = await unnoticed(t, k, async () => await admin.post('/api/plugins/hanging-start/enable'))
-  t.match(answer, { status: 409, body: { error: /start took longer than 30 s/ } })
-  t.match((await admin.get('/api/plugins/hanging-start')).body, { state: 'retrying', reason: /30 s/ })
-  t.match(await admin.post('/api/plugins/hanging-start/disable'), { status: 200 })
-})
+test(
+  'a plugin whose start hangs keeps nobody from serving, and is tried again later',
+  { buffered: true },
+  async t => {
+    const k = await createTestKernel({ inline: [hanging.start] })
+    t.teardown(() => k.close())
+    const admin = await k.as.session()
+    t.match(await admin.post('/api/plugins/hanging-start/disable'), { status: 200 })
+    isSound = false
+    const answer = await unnoticed(t, k, async () => await admin.post('/api/plugins/hanging-start/enable'))
+    t.match(answer, { status: 409, body: { error: /start took longer than 30 s/ } })
+    t.match((await admin.get('/api/plugins/hanging-start')).body, { state: 'retrying', reason: /30 s/ })
+    t.match(await admin.post('/api/plugins/hanging-start/disable'), { status: 200 })
+  }
+)
