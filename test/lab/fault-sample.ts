@@ -23,7 +23,7 @@ export function faultSample(
   const chosen = choose(title, cases, options, seed)
   const left = cases.filter(one => !chosen.has(one))
   process.stderr.write(
-    `${title}: ${chosen.size} of ${cases.length} cases, chosen by FAULTS_SEED=${seed}; not ${left.join(', ')} (npm run test:faults runs them all)\n`
+    `${title}: ${chosen.size} of ${cases.length} cases, chosen by FAULTS_SEED=${seed}; without ${left.map(one => `"${one}"`).join(', ')} (npm run test:faults runs them all)\n`
   )
   return chosen
 }
