@@ -65,23 +65,25 @@ engineTest(
     const exec = processes(t)
     const origin = await fileServer(t)
     for (const [at, { title, files }] of [...ordinary, ...ordinaryFetching(origin)].entries()) {
-      const { image, error, log } = await build(files)
-      t.equal(error?.message, undefined, title)
-      if (image === undefined) continue
       const directory = await tree(t, files)
       const tag = `busbar-ordinary-${instanceId}:${at}`
-      const { stderr, exitCode } = await exec.run(['docker', 'build', '--force-rm', '-t', tag, '.'], {
-        cwd: directory,
-        timeoutMs: 120_000,
-        env: {
-          DOCKER_BUILDKIT: '0',
-          ...(process.env.DOCKER_HOST === undefined ? {} : { DOCKER_HOST: process.env.DOCKER_HOST })
-        }
-      })
+      const [{ image, error, log }, { stderr, exitCode }] = await Promise.all([
+        build(files),
+        exec.run(['docker', 'build', '--force-rm', '-t', tag, '.'], {
+          cwd: directory,
+          timeoutMs: 120_000,
+          env: {
+            DOCKER_BUILDKIT: '0',
+            ...(process.env.DOCKER_HOST === undefined ? {} : { DOCKER_HOST: process.env.DOCKER_HOST })
+          }
+        })
+      ])
       try {
+        t.equal(error?.message, undefined, title)
+        if (image === undefined) continue
         t.equal(exitCode, 0, `${title}: ${stderr}`)
         t.same(await configOf(docker, image.id), await configOf(docker, tag), title)
-        t.same(await filesOf(docker, image.id), await filesOf(docker, tag), title)
+        t.same(...(await Promise.all([filesOf(docker, image.id), filesOf(docker, tag)])), title)
         t.notMatch(log, /sha256:/, `${title}: the log speaks of names`)
       } finally {
         await docker
