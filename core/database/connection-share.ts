@@ -1,4 +1,5 @@
 import { Problem } from 'busbar/sdk'
+import type { PoolClient } from 'pg'
 
 interface ShareOptions {
   /** Whose it is, for the error that names it. */
@@ -11,7 +12,8 @@ interface ShareOptions {
   readonly within?: ConnectionShare | undefined
 }
 
-type Taken = (refused?: Problem) => void
+/** With nothing when a connection may be asked for, with why not, or with one that has just become free. */
+type Taken = (refused?: Problem, connection?: PoolClient) => void
 interface Waiting {
   readonly taken: Taken
   readonly until: number
@@ -34,7 +36,10 @@ export class ConnectionShare {
     return this.#held
   }
 
-  /** Calls back with nothing when a connection may be asked for, or with why not. */
+  get isAwaited(): boolean {
+    return this.#waiting.length > 0
+  }
+
   take(taken: Taken): void {
     if (this.#held < this.options.limit) {
       this.#held++
@@ -43,6 +48,17 @@ export class ConnectionShare {
     }
     this.#waiting.push({ taken, until: performance.now() + this.options.waitMs })
     this.#watch()
+  }
+
+  /**
+   * Passes a connection on to who has waited longest for this share, which spares both the way through the pool. False
+   * when nobody has, or when others wait for the share that this one is a part of: it is their turn.
+   */
+  passOn(connection: PoolClient): boolean {
+    if (this.options.within?.isAwaited === true) return false
+    const next = this.#waiting.shift()
+    next?.taken(undefined, connection)
+    return next !== undefined
   }
 
   give(): void {

@@ -20,7 +20,8 @@ export class Connections {
     return this.#first<Row, QueryResult<Row>>(query, (client, result) => {
       const isBegun = isInTransaction(client)
       // A connection goes from one plugin to another: what one has set must not be in force for the next.
-      this.#giveBack(client, isBegun || changesSession(query, result))
+      const isChanged = isBegun || changesSession(query, result)
+      if (isChanged || !this.#passOn(client)) this.#giveBack(client, isChanged)
       if (isBegun) throw begunByText()
       return result
     })
@@ -34,6 +35,12 @@ export class Connections {
           this.#giveBack(client, isBroken)
         })
     )
+  }
+
+  /** Not past those who wait for the pool itself, and not when that closes. */
+  #passOn(client: PoolClient): boolean {
+    const { pool, share } = this
+    return share !== undefined && pool.waitingCount === 0 && !pool.ending && share.passOn(client)
   }
 
   #giveBack(client: PoolClient, isBroken = false): void {
@@ -69,32 +76,37 @@ export class Connections {
       if (left > 0 && wasNeverSent(error)) this.#try(query, finish, left - 1, resolve, reject)
       else reject(error)
     }
-    const connect = (refusal?: Error): void => {
+    const send = (client: PoolClient): void => {
+      client.query(
+        new Statement<Row>(query, (error, result) => {
+          if (error == null) {
+            try {
+              resolve(finish(client, result))
+            } catch (fault) {
+              fail(fault)
+            }
+            return
+          }
+          this.#giveBack(client, isConnectionError(error) || mayHaveChangedSession(query))
+          fail(error)
+        })
+      )
+    }
+    const connect = (refusal?: Error, passed?: PoolClient): void => {
       if (refusal !== undefined) {
         fail(refusal)
-        return
+      } else if (passed !== undefined) {
+        send(passed)
+      } else {
+        this.pool.connect((refused, client) => {
+          if (client === undefined) {
+            this.share?.give()
+            fail(refused ?? new Error('the pool gave no connection'))
+            return
+          }
+          send(client)
+        })
       }
-      this.pool.connect((refused, client) => {
-        if (client === undefined) {
-          this.share?.give()
-          fail(refused ?? new Error('the pool gave no connection'))
-          return
-        }
-        client.query(
-          new Statement<Row>(query, (error, result) => {
-            if (error == null) {
-              try {
-                resolve(finish(client, result))
-              } catch (fault) {
-                fail(fault)
-              }
-              return
-            }
-            this.#giveBack(client, isConnectionError(error) || mayHaveChangedSession(query))
-            fail(error)
-          })
-        )
-      })
     }
     if (this.share === undefined) connect()
     else this.share.take(connect)

@@ -3,9 +3,9 @@ import { objectMaker } from '../schemas/declared.js'
 
 /** What an answer's rows look like, as pg keeps it, and how they are read. */
 interface Shape {
-  readonly fields: pg.FieldDef[]
-  readonly _parsers: readonly unknown[]
-  readonly parseRow: ReturnType<typeof objectMaker>
+  fields: pg.FieldDef[]
+  _parsers: readonly unknown[]
+  parseRow: ReturnType<typeof objectMaker>
 }
 /** pg's connection, and what it is asked to remember: the shapes of its named statements, and itself without `describe`. */
 interface Wire {
@@ -46,7 +46,10 @@ export class Statement<Row extends object> extends pg.Query<Row> {
       super.prepare(wire)
       return
     }
-    Object.assign(this._result, shape)
+    const result = this._result
+    result.fields = shape.fields
+    result._parsers = shape._parsers
+    result.parseRow = shape.parseRow
     this._accumulateRows = true
     wire.undescribed ??= Object.create(wire, { describe: { value: () => {} } }) as Wire
     super.prepare(wire.undescribed)

@@ -4,7 +4,7 @@ import { until } from 'busbar/sdk/testing'
 import { pino } from 'pino'
 import { test } from 'tap'
 import { pluginDatabase } from '../../core/database/plugin-database.js'
-import { openPostgres } from '../../core/database/postgres.js'
+import { openPostgres, type Postgres } from '../../core/database/postgres.js'
 import { freshPostgres, log } from './database-kit.js'
 
 test('int8 and numeric are numbers, days are text, moments are dates', async t => {
@@ -334,6 +334,39 @@ test('a plugin that ends none of its transactions waits for itself, named, and n
   t.same(await greedy.query('select 1 as one'), [{ one: 1 }], 'what was held was given back')
   t.same(await hoarder.query('select 1 as one'), [{ one: 1 }])
 })
+
+for (const [who, kind, ask] of [
+  ['the kernel', 'essential', (postgres: Postgres) => postgres.query('select 2')],
+  [
+    'another plugin',
+    'third-party',
+    (postgres: Postgres) => postgres.for({ plugin: 'other', kind: 'built-in' }).query('select 2')
+  ]
+] as const) {
+  test(`a plugin passes connections on from one of its statements to the next, but not past ${who}`, async t => {
+    const postgres = await freshPostgres(t, 6)
+    const greedy = postgres.for({ plugin: 'greedy', kind })
+    let acquired = 0
+    postgres.pool.on('acquire', () => acquired++)
+    let done = 0
+    const most = 5_000
+    const loops = Array.from({ length: 12 }, async () => {
+      while (done < most) {
+        await greedy.query('select 1')
+        done++
+      }
+    })
+    await until(() => done > 500, 'the statements of a busy plugin')
+    t.ok(acquired < done / 2, `${acquired} connections for ${done} statements`)
+    await postgres.transaction(async () => {
+      const before = done
+      await ask(postgres)
+      t.ok(done - before < 200, `${done - before} statements came first`)
+    })
+    done = most
+    await Promise.all(loops)
+  })
+}
 
 test('a transaction may be passed to another plugin', async t => {
   const postgres = await freshPostgres(t)
