@@ -4,7 +4,6 @@ import { type Log, Problem, problemTable } from 'busbar/sdk'
 import {
   capConnections,
   endStalledReaders,
-  Http1Request,
   inTurn,
   isAnswering,
   isLastRequest,
@@ -22,6 +21,7 @@ import { clientOf, isTrusted } from './client-address.js'
 import { applyCors } from './cors.js'
 import type { Guard } from './guard.js'
 import { refuseHead } from './head-refusal.js'
+import { PlatformRequest } from './platform-request.js'
 import { PlatformResponse } from './platform-response.js'
 import { toProblem } from './problems.js'
 import { RequestContext } from './request-context.js'
@@ -86,7 +86,7 @@ export class Edge {
 
   constructor(readonly options: EdgeOptions) {
     this.server = createServer({
-      IncomingMessage: Http1Request,
+      IncomingMessage: PlatformRequest,
       ServerResponse: PlatformResponse,
       keepAliveTimeout: 65_000,
       requestTimeout: 0,
@@ -213,10 +213,8 @@ export class Edge {
       requestId,
       projects
     )
-    response.on('finish', () => {
-      this.#logRequest(context)
-      // Its `close` comes before that, and lets begin what was sent ahead.
-      if (this.#closed !== undefined) process.nextTick(endIdle, request.socket)
+    response.on('close', () => {
+      this.#end(context)
     })
     if (instance === undefined) throw problems.off({ plugin: record.plugin }, { plugin: record.plugin })
     return whenKnown(guard.admit(context), isAdmitted => {
@@ -228,6 +226,15 @@ export class Edge {
       // Who has left while the guard waited is not told of by any event any more.
       if (isAdmitted && !response.destroyed) instance.dispatch(context)
     })
+  }
+
+  #end(context: RequestContext): void {
+    const { raw, response } = context
+    context.whenClosed?.()
+    if (!response.writableFinished) return
+    this.#logRequest(context)
+    // After all who listen, of whom one lets begin what was sent ahead.
+    if (this.#closed !== undefined) process.nextTick(endIdle, raw.socket)
   }
 
   #logRequest({ raw, response, record, requestId, startedAt, client, caller }: RequestContext): void {

@@ -18,8 +18,11 @@ export class PlatformResponse<
 
   wait(name: string, value: string): void {
     const at = this.#names.indexOf(name)
-    this.#names[at < 0 ? this.#names.length : at] = name
-    this.#values[at < 0 ? this.#values.length : at] = value
+    if (at >= 0) this.#values[at] = value
+    else {
+      this.#names.push(name)
+      this.#values.push(value)
+    }
   }
 
   override writeHead(

@@ -21,6 +21,7 @@ import { cookieHeader, sendProblem } from './answers.js'
 import { giveUp } from './give-up.js'
 import type { Idempotency } from './idempotency.js'
 import { InFlight } from './in-flight.js'
+import type { PlatformRequest } from './platform-request.js'
 import { toProblem } from './problems.js'
 import type { RequestContext } from './request-context.js'
 import { checkHeartbeat, downloadHead, sendDownload, sendEvents } from './streams.js'
@@ -40,10 +41,9 @@ interface InstanceOptions extends InstanceParts {
   readonly log: Log
 }
 
-/** Hands a request's context from the edge to the instance; no plugin ever sees the raw request. */
-const contexts = new WeakMap<object, RequestContext>()
-const contextOf = (request: FastifyRequest): RequestContext => {
-  const context = contexts.get(request.raw)
+/** What the edge has handed over with the request; no plugin ever sees the raw one. */
+const contextOf = ({ raw }: FastifyRequest): RequestContext => {
+  const { context } = raw as PlatformRequest
   if (context === undefined) throw new Error('a request reached an instance without passing the guard')
   return context
 }
@@ -109,15 +109,15 @@ export class PluginInstance {
   /** Runs an admitted request. */
   dispatch(context: RequestContext): void {
     this.#inFlight.add(context)
-    contexts.set(context.raw, context)
-    context.response.on('close', () => {
+    const request = context.raw as PlatformRequest
+    request.context = context
+    context.whenClosed = () => {
       this.#inFlight.delete(context)
-      // Not left to the collector: every collection looks at all entries of a WeakMap, dead or alive.
-      contexts.delete(context.raw)
+      request.context = undefined
       context.abort(clientGone)
       if (this.inFlight === 0) this.#idle?.()
-    })
-    this.fastify.routing(context.raw, context.response)
+    }
+    this.fastify.routing(request, context.response)
   }
 
   /** Answers 503 for handlers whose time is up. Called by the edge's one timer. */

@@ -33,6 +33,8 @@ export class RequestContext {
   idempotencyKey: string | undefined
   /** Among the requests under way. */
   place = -1
+  /** Called when the answer is closed, in full or not, by the one listener that a request has for that. */
+  whenClosed: (() => void) | undefined
 
   constructor(
     readonly raw: IncomingMessage,
@@ -70,8 +72,12 @@ export class RequestContext {
     return this.#abort.signal
   }
 
-  // A property, because handlers take it apart: `({ requireProject }) => …`.
-  readonly requireProject = async (projectId: string): Promise<ProjectId> => {
+  // A function for itself, because handlers take it out: `({ requireProject }) => …`.
+  get requireProject() {
+    return async (projectId: string): Promise<ProjectId> => await this.#require(projectId)
+  }
+
+  async #require(projectId: string): Promise<ProjectId> {
     const caller = this.#caller
     if (caller.kind === 'anonymous') throw new Problem(404, 'E_NOT_FOUND', 'not found')
     const { refused, ...decision } = await this.projects.decideProject(
