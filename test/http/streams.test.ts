@@ -11,6 +11,9 @@ import { currentPlugin } from '../../core/frames/frames.js'
 const open = allow.public('a test')
 const frame: SseFrame = { data: 'x' }
 
+/** Until a source ends by itself: longer than it takes to fill all buffers on a busy machine. */
+const sourceMs = 30_000
+
 let produced = 0
 let returned = 0
 /** Whether a source has ended by itself. */
@@ -20,7 +23,7 @@ let owner: string | undefined
 /** Never waits for anything: as fast as a generator can be. It ends by itself, so that a test that fails ends too. */
 async function* endless(): AsyncGenerator<SseFrame> {
   try {
-    for (const end = Date.now() + 6_000; Date.now() < end; produced++) yield frame
+    for (const end = Date.now() + sourceMs; Date.now() < end; produced++) yield frame
     isUsedUp = true
   } finally {
     returned++
@@ -30,7 +33,7 @@ async function* endless(): AsyncGenerator<SseFrame> {
 /** As `endless`, without a `return` by which it could be told to end. */
 const deaf: AsyncIterable<SseFrame> = {
   [Symbol.asyncIterator]: () => {
-    const end = Date.now() + 6_000
+    const end = Date.now() + sourceMs
     return {
       next: async () => {
         produced++
@@ -51,7 +54,7 @@ async function* busy(): AsyncGenerator<SseFrame> {
 
 async function* chunks(): AsyncGenerator<Buffer> {
   try {
-    for (const end = Date.now() + 6_000; Date.now() < end; produced++) yield Buffer.alloc(1024, 'x')
+    for (const end = Date.now() + sourceMs; Date.now() < end; produced++) yield Buffer.alloc(1024, 'x')
     isUsedUp = true
   } finally {
     returned++
@@ -126,7 +129,7 @@ const streams = {
         access: allow.token('read', { project: 'none' }),
         handler: async duplex => {
           const sendAll = async (): Promise<void> => {
-            for (const end = Date.now() + 6_000; Date.now() < end; produced++) await duplex.send('{}')
+            for (const end = Date.now() + sourceMs; Date.now() < end; produced++) await duplex.send('{}')
           }
           await sendAll().finally(() => {
             returned++
@@ -196,7 +199,7 @@ for (const path of ['/api/streams/endless', '/api/streams/download']) {
           return isStill
         },
         'it stands still',
-        7_000
+        sourceMs - 5_000
       )
     )
     t.notOk(isUsedUp, 'it has more to give')
