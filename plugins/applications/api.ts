@@ -1,4 +1,4 @@
-import { event, extensionPoint, service, type Tx } from 'busbar/sdk'
+import { event, extensionPoint, publishedTable, service, type Tx } from 'busbar/sdk'
 
 /** The project rule of routes below `/api/projects/:projectId/applications/:applicationId`: that application, in that project. */
 export const inApplication = { param: 'projectId', chain: { applicationId: 'application' } } as const
@@ -76,10 +76,24 @@ export interface DeployableApplication {
   readonly readonlyRootfs: boolean
 }
 
-/**
- * The table `applications.application (id)` may be referenced (RESTRICT), and joined for reading: `id,
- * project_id, name, slug, status, container_deployment_id, deleting_at`.
- */
+/** All applications, with those that are being deleted. Foreign keys to it are `on delete restrict`. */
+export const applicationTable = publishedTable('applications.application', {
+  key: 'id',
+  columns: {
+    id: 'uuid',
+    project_id: 'uuid',
+    name: 'text',
+    /** The full slug, unique on the instance: the running container's name. */
+    slug: 'text',
+    /** An `ApplicationStatus`. */
+    status: 'text',
+    /** The deployment whose container is the running one; null before the first success. */
+    container_deployment_id: 'uuid null',
+    /** When its removal was asked for; null while it is there for users. */
+    deleting_at: 'timestamptz null'
+  }
+})
+
 export interface ApplicationRegistry {
   /** Undefined when it does not exist or is being deleted. */
   deployable(applicationId: string): Promise<DeployableApplication | undefined>

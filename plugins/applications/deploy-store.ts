@@ -1,3 +1,4 @@
+import { projectTable } from 'busbar/api/projects'
 import type { Database, Tx } from 'busbar/sdk'
 import type { ApplicationStatus, DeployRecord } from './api.js'
 import type { HealthCheckColumns } from './health-check.js'
@@ -57,7 +58,7 @@ export class DeployStore {
     this.#deployable = db.statement<DeployableRow, [string]>(
       'application-deployable',
       `
-      select a.*, p.slug as project_slug from $schema.application a join projects.project p on p.id = a.project_id
+      select a.*, p.slug as project_slug from $schema.application a join ${projectTable.name} p on p.id = a.project_id
       where a.id = $1 and a.deleting_at is null and p.deleting_at is null`
     )
     this.#followed = db.statement<FollowedRow, [string]>(

@@ -1,4 +1,5 @@
-import type { Database, ProjectId, Tx } from 'busbar/sdk'
+import { projectTable } from 'busbar/api/projects'
+import type { Database, ProjectId, TableRow, Tx } from 'busbar/sdk'
 
 export interface DoomedRow {
   readonly id: string
@@ -53,8 +54,8 @@ export class RemovalStore {
 
   /** The user whose project it is in; undefined when it is gone. */
   async ownerOf(id: string, tx?: Tx): Promise<string | undefined> {
-    const [row] = await this.db.sql<{ user_id: string }>(
-      'select p.user_id from $schema.application a join projects.project p on p.id = a.project_id where a.id = ?',
+    const [row] = await this.db.sql<TableRow<typeof projectTable, 'user_id'>>(
+      `select p.user_id from $schema.application a join ${projectTable.name} p on p.id = a.project_id where a.id = ?`,
       [id],
       tx
     )

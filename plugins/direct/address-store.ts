@@ -1,4 +1,5 @@
-import type { Database } from 'busbar/sdk'
+import { applicationTable } from 'busbar/api/applications'
+import type { Database, TableRow } from 'busbar/sdk'
 import type { Target } from './api.js'
 import type { PortHistory } from './port-choice.js'
 
@@ -35,9 +36,10 @@ export function createAddressStore(db: Database) {
     /** Undefined when there is no such application. */
     async slugOf(applicationId: string): Promise<string | undefined> {
       return (
-        await db.sql<{ slug: string }>('select slug from applications.application where id = ?', [
-          applicationId
-        ])
+        await db.sql<TableRow<typeof applicationTable, 'slug'>>(
+          `select a.slug from ${applicationTable.name} a where a.id = ?`,
+          [applicationId]
+        )
       )[0]?.slug
     },
 
@@ -100,7 +102,7 @@ export function createAddressStore(db: Database) {
     async removeOrphans(now: Date): Promise<void> {
       await db.sql(
         releasing(
-          'not exists (select from applications.application owner where owner.id = held.application_id)'
+          `not exists (select from ${applicationTable.name} owner where owner.id = held.application_id)`
         ),
         { now }
       )

@@ -1,4 +1,13 @@
-import { countedRows, type Database, type Page, type ProjectId, type Rows, type Tx } from 'busbar/sdk'
+import { applicationTable } from 'busbar/api/applications'
+import {
+  countedRows,
+  type Database,
+  type Page,
+  type ProjectId,
+  type Rows,
+  type TableRow,
+  type Tx
+} from 'busbar/sdk'
 
 /** A row; `value` is sealed. */
 export interface VariableRow {
@@ -43,9 +52,9 @@ export class VariableStore {
       select distinct on (key) id, key, value, is_secret from $schema.variable
       where project_id = $1 and (application_id is null or application_id = $2) order by key, application_id nulls last`
     )
-    this.#owner = db.statement<{ id: string }, [string, string]>(
+    this.#owner = db.statement<TableRow<typeof applicationTable, 'id'>, [string, string]>(
       'variable-owner',
-      'select id from applications.application where project_id = $1 and id = $2 and deleting_at is null'
+      `select a.id from ${applicationTable.name} a where a.project_id = $1 and a.id = $2 and a.deleting_at is null`
     )
   }
 

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import {
   type Cookie,
   type Page,
+  publishedTable,
   type Role,
   type Rows,
   type Scope,
@@ -31,6 +32,21 @@ export interface UserRow {
   /** When a session was last used, to about five minutes; `created_at` before the first time. */
   readonly last_active_at: Date
 }
+
+/**
+ * All users. Foreign keys to it are `on delete restrict`, or `cascade` for rows that mean nothing without the user: a
+ * user is deleted in one statement, without a teardown.
+ */
+export const userTable = publishedTable('identity.user', {
+  key: 'id',
+  columns: {
+    id: 'uuid',
+    /** In lower case; unique. */
+    email: 'text',
+    /** Empty where none is set. */
+    username: 'text'
+  }
+})
 
 /** Users and the rules about them. Every method that changes one throws a `Problem` when a rule forbids it. */
 export interface Users {

@@ -6,16 +6,31 @@ import {
   event,
   extensionPoint,
   type ProjectRole,
+  publishedTable,
   type Reach,
   service,
   type Tx
 } from 'busbar/sdk'
 import type { Knex } from 'knex'
 
-/**
- * What other plugins may know of a project. The table `projects.project (id)` may be referenced by
- * foreign keys (RESTRICT), and joined for reading: `id, name, slug, user_id, shared, deleting_at`.
- */
+/** All projects, with those that are being deleted. Foreign keys to it are `on delete restrict`. */
+export const projectTable = publishedTable('projects.project', {
+  key: 'id',
+  columns: {
+    id: 'uuid',
+    name: 'text',
+    /** Unique on the instance; part of container and network names. */
+    slug: 'text',
+    /** The owner. */
+    user_id: 'uuid',
+    /** With every user of the instance, as editors. */
+    shared: 'boolean',
+    /** When its removal was asked for; null while it is there for users. */
+    deleting_at: 'timestamptz null'
+  }
+})
+
+/** What other plugins may know of a project. */
 export interface ProjectSummary {
   readonly id: string
   readonly name: string
@@ -134,7 +149,7 @@ export const teardownDelayMs = (round: number): number =>
 /** The project's row is gone. */
 export const projectDeleted = event<{ readonly projectId: string }>('projects.deleted')
 
-/** Narrows a query that has joined `projects.project as <alias>` to what a caller may see. */
+/** Narrows a query that has joined `projectTable` as `alias` to what a caller may see. */
 export function whereReachable<Q extends Knex.QueryBuilder>(query: Q, reach: Reach, alias: string): Q {
   query.whereNull(`${alias}.deleting_at`)
   if (reach.pins !== null) query.whereIn(`${alias}.id`, [...reach.pins])

@@ -1,11 +1,8 @@
-import type { Database, ProjectId, Tx } from 'busbar/sdk'
+import { userTable } from 'busbar/api/identity'
+import type { Database, ProjectId, TableRow, Tx } from 'busbar/sdk'
 import type { MemberRole, MemberRow } from './schemas.js'
 
-interface KnownUser {
-  readonly id: string
-  readonly email: string
-  readonly username: string
-}
+type KnownUser = TableRow<typeof userTable, 'id' | 'email' | 'username'>
 
 export class MemberStore {
   constructor(private readonly db: Database) {}
@@ -17,7 +14,7 @@ export class MemberStore {
       select u.id as user_id, u.email, u.username, m.role, m.created_at from (
         select user_id, 'owner' as role, created_at from $schema.project where id = :projectId and deleting_at is null
         union all select user_id, role, created_at from $schema.member where project_id = :projectId
-      ) m join identity.user u on u.id = m.user_id
+      ) m join ${userTable.name} u on u.id = m.user_id
       order by m.role <> 'owner', u.email`,
       { projectId }
     )
@@ -26,7 +23,7 @@ export class MemberStore {
   /** `email` as identity keeps it: in lower case. Whoever is found stays until `tx` ends. */
   async findUser(email: string, tx: Tx): Promise<KnownUser | undefined> {
     const [row] = await this.db.sql<KnownUser>(
-      'select id, email, username from identity.user where email = ? for key share',
+      `select u.id, u.email, u.username from ${userTable.name} u where u.email = ? for key share`,
       [email],
       tx
     )

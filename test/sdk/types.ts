@@ -6,8 +6,10 @@ import {
   nullable,
   object,
   optional,
+  publishedTable,
   reply,
   service,
+  type TableRow,
   Type,
   timestamp,
   uuid
@@ -23,6 +25,24 @@ const docker = service<Docker>('runtime.docker')
 const mail = service<Mail>('notifications.mail')
 const panels = extensionPoint<{ title: string }>('dashboard.panels')
 const row = object({ id: uuid(), at: nullable(timestamp()) })
+
+const noteTable = publishedTable('notes.note', {
+  key: 'id',
+  columns: { id: 'uuid', pages: 'integer', deleted_at: 'timestamptz null' }
+})
+type Note = TableRow<typeof noteTable>
+export const note: Note = { id: '', pages: 1, deleted_at: null }
+export const deleted: TableRow<typeof noteTable, 'deleted_at'> = { deleted_at: new Date() }
+// @ts-expect-error a column that may not be null
+export const unknown: TableRow<typeof noteTable, 'id'> = { id: null }
+// @ts-expect-error no such column
+export type Title = TableRow<typeof noteTable, 'title'>
+// @ts-expect-error the key is no column
+publishedTable('notes.note', { key: 'number', columns: { id: 'uuid' } })
+// @ts-expect-error no such type
+publishedTable('notes.note', { key: 'id', columns: { id: 'uid' } })
+// @ts-expect-error the schema is missing
+publishedTable('note', { key: 'id', columns: { id: 'uuid' } })
 
 export default definePlugin({
   id: 'inspect',

@@ -1,3 +1,4 @@
+import { projectTable } from 'busbar/api/projects'
 import type { Migration } from 'busbar/sdk'
 
 export const createApplications: Migration = {
@@ -6,7 +7,7 @@ export const createApplications: Migration = {
   sql: `
     create table $schema.application (
       id uuid primary key,
-      project_id uuid not null references projects.project (id) on delete restrict,
+      project_id uuid not null references ${projectTable.reference} on delete restrict,
       parent_application_id uuid references $schema.application (id) on delete restrict,
       name text not null,
       slug text not null,

@@ -1,3 +1,4 @@
+import { applicationTable } from 'busbar/api/applications'
 import type { Migration } from 'busbar/sdk'
 
 export const createCacheClearing: Migration = {
@@ -5,7 +6,7 @@ export const createCacheClearing: Migration = {
   phase: 'expand',
   sql: `
     create table $schema.cache_clearing (
-      application_id uuid primary key references applications.application (id) on delete restrict,
+      application_id uuid primary key references ${applicationTable.reference} on delete restrict,
       cleared_at timestamptz(3) not null
     );
   `

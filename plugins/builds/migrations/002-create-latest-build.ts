@@ -1,3 +1,4 @@
+import { applicationTable } from 'busbar/api/applications'
 import type { Migration } from 'busbar/sdk'
 
 export const createLatestBuild: Migration = {
@@ -5,7 +6,7 @@ export const createLatestBuild: Migration = {
   phase: 'expand',
   sql: `
     create table $schema.latest_build (
-      application_id uuid primary key references applications.application (id) on delete restrict,
+      application_id uuid primary key references ${applicationTable.reference} on delete restrict,
       built_at timestamptz(3) not null,
       stage_ends text[] not null
     );

@@ -1,3 +1,5 @@
+import { applicationTable } from 'busbar/api/applications'
+import { projectTable } from 'busbar/api/projects'
 import type { Migration } from 'busbar/sdk'
 
 export const createDeployments: Migration = {
@@ -6,8 +8,8 @@ export const createDeployments: Migration = {
   sql: `
     create table $schema.deployment (
       id uuid primary key,
-      project_id uuid not null references projects.project (id) on delete restrict,
-      application_id uuid not null references applications.application (id) on delete restrict,
+      project_id uuid not null references ${projectTable.reference} on delete restrict,
+      application_id uuid not null references ${applicationTable.reference} on delete restrict,
       kind text not null,
       origin_id uuid,
       status text not null,
@@ -57,14 +59,14 @@ export const createDeployments: Migration = {
     );
 
     create table $schema.follow_up (
-      application_id uuid primary key references applications.application (id) on delete restrict,
+      application_id uuid primary key references ${applicationTable.reference} on delete restrict,
       triggered_by text not null,
       requested_at timestamptz(3) not null
     );
 
     create table $schema.deploy_hook (
-      application_id uuid primary key references applications.application (id) on delete restrict,
-      project_id uuid not null references projects.project (id) on delete restrict,
+      application_id uuid primary key references ${applicationTable.reference} on delete restrict,
+      project_id uuid not null references ${projectTable.reference} on delete restrict,
       token_hash text not null unique,
       token text not null,
       created_at timestamptz(3) not null

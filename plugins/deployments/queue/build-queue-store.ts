@@ -1,4 +1,5 @@
 import type { BuildLimits, BuildQueue } from 'busbar/api/builds'
+import { projectTable } from 'busbar/api/projects'
 import type { Database, Tx } from 'busbar/sdk'
 import { isUnderWay } from './owner-turn-store.js'
 
@@ -26,7 +27,7 @@ interface Promised {
 const waits = "status = 'pending' and queued_at is not null and admitted_at is null"
 const builds = "status in ('pending', 'building') and admitted_at is not null"
 
-const owner = '(select user_id from projects.project p where p.id = project_id) as owner_id'
+const owner = `(select p.user_id from ${projectTable.name} p where p.id = project_id) as owner_id`
 
 /** The queue of builds: it is the deployments themselves, so that it survives a restart and no entry outlives its deployment. */
 export class BuildQueueStore {
@@ -58,7 +59,7 @@ export class BuildQueueStore {
       with waiting as (
         select d.id, project_id, ${owner}, application_id, queued_at, waiting_for, waiting_cause, seen_at from $schema.deployment d where ${waits}),
       busy as (
-        select p.user_id, count(*) as total from $schema.deployment d join projects.project p on p.id = d.project_id
+        select p.user_id, count(*) as total from $schema.deployment d join ${projectTable.name} p on p.id = d.project_id
         where ${isUnderWay} and p.user_id in (select owner_id from waiting) group by p.user_id)
       select waiting.*, row_number() over (partition by owner_id order by queued_at, id) <= :most - coalesce(total, 0) as has_room
       from waiting left join busy on user_id = owner_id order by queued_at, id`,
@@ -94,7 +95,7 @@ export class BuildQueueStore {
       `select project_id as id, max(admitted_at) as admitted_at from $schema.deployment
        where project_id = any(cast(:projectIds as uuid[])) and admitted_at > :since group by project_id
        union all
-       select p.user_id, max(admitted_at) from $schema.deployment d join projects.project p on p.id = d.project_id
+       select p.user_id, max(admitted_at) from $schema.deployment d join ${projectTable.name} p on p.id = d.project_id
        where p.user_id = any(cast(:ownerIds as uuid[])) and admitted_at > :since group by p.user_id`,
       { projectIds: [...new Set(projectIds)], ownerIds: [...new Set(ownerIds)], since },
       tx

@@ -1,3 +1,4 @@
+import { projectTable } from 'busbar/api/projects'
 import type { Database, Tx } from 'busbar/sdk'
 import { activeStatuses } from '../records/deployment-state.js'
 
@@ -36,9 +37,9 @@ export class OwnerTurnStore {
       `
       with mine as (
         select o.id, o.started_at, own.user_id
-        from $schema.deployment o join projects.project own on own.id = o.project_id where o.id = :id)
+        from $schema.deployment o join ${projectTable.name} own on own.id = o.project_id where o.id = :id)
       select cast(count(*) as int) as total
-      from mine join projects.project p on p.user_id = mine.user_id join $schema.deployment d on d.project_id = p.id
+      from mine join ${projectTable.name} p on p.user_id = mine.user_id join $schema.deployment d on d.project_id = p.id
       where d.id <> mine.id
         and ((${isUnderWay}) or (${waits} and (d.started_at, d.id) < (mine.started_at, mine.id)))`,
       { id },
@@ -69,9 +70,9 @@ export class OwnerTurnStore {
       `
       with waiting as (
         select d.id, d.application_id, p.user_id, row_number() over (partition by p.user_id order by d.started_at, d.id) as place
-        from $schema.deployment d join projects.project p on p.id = d.project_id where ${waits}),
+        from $schema.deployment d join ${projectTable.name} p on p.id = d.project_id where ${waits}),
       busy as (
-        select p.user_id, count(*) as total from $schema.deployment d join projects.project p on p.id = d.project_id
+        select p.user_id, count(*) as total from $schema.deployment d join ${projectTable.name} p on p.id = d.project_id
         where ${isUnderWay} and p.user_id in (select user_id from waiting) group by p.user_id)
       select id, application_id from waiting left join busy using (user_id) where place <= :most - coalesce(total, 0)`,
       { most }

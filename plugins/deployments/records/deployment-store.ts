@@ -1,6 +1,14 @@
-import type { ApplicationStatus } from 'busbar/api/applications'
-import { whereReachable } from 'busbar/api/projects'
-import { countedRows, type Database, type Page, type Reach, type Rows, type Tx } from 'busbar/sdk'
+import { type ApplicationStatus, applicationTable } from 'busbar/api/applications'
+import { projectTable, whereReachable } from 'busbar/api/projects'
+import {
+  countedRows,
+  type Database,
+  type Page,
+  type Reach,
+  type Rows,
+  type TableRow,
+  type Tx
+} from 'busbar/sdk'
 import type { DeploymentStatus, Trigger } from '../api.js'
 import type { HttpCheck } from '../health/http-check.js'
 import type { Deployment, GlobalDeployment } from '../schemas.js'
@@ -89,8 +97,7 @@ const columns = `id, application_id, status, triggered_by, image_tag, commit_sha
   switch_served, switch_failed, switch_longest_gap_ms, switch_cut, drain_ms, old_version_killed`
 
 /** The application is not being deleted. */
-const isThere =
-  'exists (select from applications.application as owner where owner.id = application_id and owner.deleting_at is null)'
+const isThere = `exists (select from ${applicationTable.name} as owner where owner.id = application_id and owner.deleting_at is null)`
 
 const active = `('${activeStatuses.join("', '")}')`
 
@@ -143,8 +150,8 @@ export class DeploymentStore {
 
   /** Undefined when there is no such application, or it is being deleted. */
   async projectOfApplication(applicationId: string): Promise<string | undefined> {
-    const [row] = await this.#db.sql<{ project_id: string }>(
-      'select project_id from applications.application where id = ? and deleting_at is null',
+    const [row] = await this.#db.sql<TableRow<typeof applicationTable, 'project_id'>>(
+      `select a.project_id from ${applicationTable.name} a where a.id = ? and a.deleting_at is null`,
       [applicationId]
     )
     return row?.project_id
@@ -152,8 +159,8 @@ export class DeploymentStore {
 
   /** The user whose project it is in; undefined when it is gone. */
   async ownerOfApplication(applicationId: string): Promise<string | undefined> {
-    const [row] = await this.#db.sql<{ user_id: string }>(
-      'select p.user_id from applications.application a join projects.project p on p.id = a.project_id where a.id = ?',
+    const [row] = await this.#db.sql<TableRow<typeof projectTable, 'user_id'>>(
+      `select p.user_id from ${applicationTable.name} a join ${projectTable.name} p on p.id = a.project_id where a.id = ?`,
       [applicationId]
     )
     return row?.user_id
@@ -163,7 +170,7 @@ export class DeploymentStore {
   async watched(): Promise<WatchedDeployment[]> {
     return await this.#db.sql<WatchedDeployment>(`
       select d.id, d.application_id, d.health_status, d.http_check, a.status as application_status
-      from $schema.deployment d join applications.application a on a.container_deployment_id = d.id
+      from $schema.deployment d join ${applicationTable.name} a on a.container_deployment_id = d.id
       where d.http_check is not null and a.status in ('running', 'unhealthy') and a.deleting_at is null order by d.id`)
   }
 
@@ -199,8 +206,8 @@ export class DeploymentStore {
     const query = this.#db
       .table<GlobalDeployment>('deployment')
       // Raw, as knex would look for joined tables in this plugin's schema.
-      .joinRaw('join applications.application as application on application.id = deployment.application_id')
-      .joinRaw('join projects.project as project on project.id = deployment.project_id')
+      .joinRaw(`join ${applicationTable.name} as application on application.id = deployment.application_id`)
+      .joinRaw(`join ${projectTable.name} as project on project.id = deployment.project_id`)
       .whereNull('application.deleting_at')
       .select(
         'deployment.id',

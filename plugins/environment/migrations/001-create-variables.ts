@@ -1,3 +1,5 @@
+import { applicationTable } from 'busbar/api/applications'
+import { projectTable } from 'busbar/api/projects'
 import type { Migration } from 'busbar/sdk'
 
 export const createVariables: Migration = {
@@ -6,8 +8,8 @@ export const createVariables: Migration = {
   sql: `
     create table $schema.variable (
       id uuid primary key,
-      project_id uuid not null references projects.project (id) on delete restrict,
-      application_id uuid references applications.application (id) on delete restrict,
+      project_id uuid not null references ${projectTable.reference} on delete restrict,
+      application_id uuid references ${applicationTable.reference} on delete restrict,
       key text collate "C" not null,
       value text not null,
       is_secret boolean not null default false,

@@ -1,3 +1,4 @@
+import { userTable } from 'busbar/api/identity'
 import type { Migration } from 'busbar/sdk'
 
 export const createProjects: Migration = {
@@ -8,7 +9,7 @@ export const createProjects: Migration = {
       id uuid primary key,
       name text not null,
       slug text not null,
-      user_id uuid not null references identity.user (id) on delete restrict,
+      user_id uuid not null references ${userTable.reference} on delete restrict,
       server_id uuid,
       shared boolean not null default false,
       last_deployed_at timestamptz(3),
