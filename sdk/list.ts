@@ -66,11 +66,16 @@ export function listRoute<Self>(
   }
 }
 
-/** The rows of a page with their total. They are counted only where the page does not show it: when it is full, or not the first. */
+/**
+ * The rows of a page with their total. `count` is the statement that counts them all, `select count(*) as total …`; it
+ * runs only where the page does not show the total: when it is full, or not the first. Rejects with what `count` does.
+ */
 export async function countedRows<T>(
   { limit, offset }: Page,
   rows: readonly T[],
-  count: () => Promise<number>
+  count: () => Promise<ReadonlyArray<{ readonly total: number }>>
 ): Promise<Rows<T>> {
-  return { rows, total: offset === 0 && rows.length < limit ? rows.length : await count() }
+  if (offset === 0 && rows.length < limit) return { rows, total: rows.length }
+  const [counted] = await count()
+  return { rows, total: counted?.total ?? 0 }
 }

@@ -98,7 +98,7 @@ export class ApplicationStore {
   /** Newest first, without previews, with the count of all. */
   async list(projectId: ProjectId, page: Page): Promise<Rows<ApplicationRow>> {
     const rows = await this.#list([projectId, page.limit, page.offset])
-    return await countedRows(page, rows, async () => (await this.#count([projectId]))[0]?.total ?? 0)
+    return await countedRows(page, rows, () => this.#count([projectId]))
   }
 
   async namesOf(ids: readonly string[]): Promise<Array<{ id: string; name: string }>> {

@@ -11,8 +11,8 @@ const actions = 'Application Actions'
 const application = '/api/projects/:projectId/applications/:applicationId'
 const one = `${application}/deployments/:deploymentId` as const
 const ofDeployment = {
-  param: 'projectId',
-  chain: { applicationId: 'application', deploymentId: 'deployment' }
+  ...inApplication,
+  chain: { ...inApplication.chain, deploymentId: 'deployment' }
 } as const
 const applicationParam = { param: 'applicationId' } as const
 

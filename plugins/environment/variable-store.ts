@@ -69,13 +69,9 @@ export class VariableStore {
       `select ${columns} from $schema.variable where ${owned} order by key, id limit :limit offset :offset`,
       { ...owner, ...page }
     )
-    return await countedRows(page, rows, async () => {
-      const [counted] = await this.db.sql<{ total: number }>(
-        `select count(*) as total from $schema.variable where ${owned}`,
-        { ...owner }
-      )
-      return counted?.total ?? 0
-    })
+    return await countedRows(page, rows, () =>
+      this.db.sql(`select count(*) as total from $schema.variable where ${owned}`, { ...owner })
+    )
   }
 
   async find(owner: VariableOwner, id: string): Promise<VariableRow | undefined> {

@@ -87,11 +87,7 @@ export class ProjectStore {
   /** Newest first, with the count of all that the caller may see. */
   async list(reach: Reach, page: Page): Promise<Rows<ProjectListRow>> {
     const rows = await this.#list([reach.pins, reach.userId, page.limit, page.offset])
-    return await countedRows(
-      page,
-      rows,
-      async () => (await this.#count([reach.pins, reach.userId]))[0]?.total ?? 0
-    )
+    return await countedRows(page, rows, () => this.#count([reach.pins, reach.userId]))
   }
 
   /** How many projects a user owns, those that are being deleted apart. */

@@ -53,9 +53,9 @@ test('a declared list takes limit and offset, falls back where they are wrong, a
 
 test('the rows of a page are counted only where the page does not show the number', async t => {
   let counts = 0
-  const count = async (): Promise<number> => {
+  const count = async (): Promise<Array<{ total: number }>> => {
     counts += 1
-    return 7
+    return [{ total: 7 }]
   }
   t.same(await countedRows({ limit: 3, offset: 0 }, [1, 2], count), { rows: [1, 2], total: 2 })
   t.same(await countedRows({ limit: 3, offset: 0 }, [], count), { rows: [], total: 0 })

@@ -13,10 +13,7 @@ export function greetingStore(db: Database): GreetingStore {
         'select id, message, created_at from $schema.greeting order by created_at desc, id limit :limit offset :offset',
         { ...page }
       )
-      return await countedRows(page, rows, async () => {
-        const [counted] = await db.sql<{ total: number }>('select count(*) as total from $schema.greeting')
-        return counted?.total ?? 0
-      })
+      return await countedRows(page, rows, () => db.sql('select count(*) as total from $schema.greeting'))
     },
 
     async insert(greeting) {

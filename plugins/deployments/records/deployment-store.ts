@@ -192,13 +192,12 @@ export class DeploymentStore {
       order by started_at desc, id desc limit :limit offset :offset`,
       { projectId, applicationId, ...page }
     )
-    return await countedRows(page, rows, async () => {
-      const [counted] = await this.#db.sql<{ total: number }>(
+    return await countedRows(page, rows, () =>
+      this.#db.sql(
         'select count(*) as total from $schema.deployment where project_id = ? and application_id = ?',
         [projectId, applicationId]
       )
-      return counted?.total ?? 0
-    })
+    )
   }
 
   /** Across applications, as far as the caller reaches; newest first. */

@@ -1,14 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import {
-  type Clock,
-  type Credentials,
-  countedRows,
-  type Database,
-  type Page,
-  type Rows,
-  type SessionCaller,
-  type Tx
-} from 'busbar/sdk'
+import type { Clock, Credentials, Database, Page, Rows, SessionCaller, Tx } from 'busbar/sdk'
 import type { AccessTokenRow, AccessTokens, InspectedToken, NewAccessToken } from '../api.js'
 import { problems } from '../problems.js'
 import { effectiveRole } from '../users/effective-role.js'
@@ -31,8 +22,7 @@ export class TokenService implements AccessTokens {
   constructor(private readonly parts: TokenServiceParts) {}
 
   async listTokens(userId: string, page: Page): Promise<Rows<AccessTokenRow>> {
-    const { store } = this.parts
-    return await countedRows(page, await store.list(userId, page), async () => await store.count(userId))
+    return await this.parts.store.list(userId, page)
   }
 
   async createToken(

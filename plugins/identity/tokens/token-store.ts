@@ -1,4 +1,4 @@
-import type { Database, Page, Role, Scope, Tx } from 'busbar/sdk'
+import { countedRows, type Database, type Page, type Role, type Rows, type Scope, type Tx } from 'busbar/sdk'
 import type { AccessTokenRow } from '../api.js'
 
 interface NewToken {
@@ -21,13 +21,17 @@ const select = `
 export class TokenStore {
   constructor(private readonly db: Database) {}
 
-  async list(userId: string, { limit, offset }: Page): Promise<readonly AccessTokenRow[]> {
-    return await this.db.sql<AccessTokenRow>(
+  /** Newest first, with the count of all that the user has. */
+  async list(userId: string, page: Page): Promise<Rows<AccessTokenRow>> {
+    const rows = await this.db.sql<AccessTokenRow>(
       `
       ${select} where t.user_id = :userId
       order by t.created_at desc, t.id
       limit :limit offset :offset`,
-      { userId, limit, offset }
+      { userId, ...page }
+    )
+    return await countedRows(page, rows, () =>
+      this.db.sql('select count(*) as total from $schema.access_token where user_id = ?', [userId])
     )
   }
 
@@ -37,14 +41,6 @@ export class TokenStore {
       userId
     })
     return row
-  }
-
-  async count(userId: string): Promise<number> {
-    const [row] = await this.db.sql<{ total: number }>(
-      'select cast(count(*) as int) as total from $schema.access_token where user_id = ?',
-      [userId]
-    )
-    return row?.total ?? 0
   }
 
   async insert(token: NewToken, projectIds: readonly string[], tx: Tx): Promise<void> {

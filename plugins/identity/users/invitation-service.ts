@@ -1,13 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import {
-  type Clock,
-  countedRows,
-  type Database,
-  type Page,
-  type Rows,
-  type SessionCaller,
-  type Tx
-} from 'busbar/sdk'
+import type { Clock, Database, Page, Rows, SessionCaller, Tx } from 'busbar/sdk'
 import type { Client, InvitationRow, Invitations, SessionGrant } from '../api.js'
 import { digestOf } from '../digest.js'
 import { checkPassword, type PasswordHasher } from '../passwords/password-hasher.js'
@@ -63,12 +55,7 @@ export class InvitationService implements Invitations {
 
   async listInvitations(page: Page): Promise<Rows<InvitationRow>> {
     const { store, clock } = this.parts
-    const now = clock.now()
-    return await countedRows(
-      page,
-      await store.listPending(now, page),
-      async () => await store.countPending(now)
-    )
+    return await store.listPending(clock.now(), page)
   }
 
   async revokeInvitation(invitationId: string): Promise<void> {

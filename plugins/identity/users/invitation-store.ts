@@ -1,4 +1,4 @@
-import type { Database, Page, Role, Tx } from 'busbar/sdk'
+import { countedRows, type Database, type Page, type Role, type Rows, type Tx } from 'busbar/sdk'
 import type { InvitationRow } from '../api.js'
 
 interface NewInvitation {
@@ -41,21 +41,19 @@ export class InvitationStore {
     return row
   }
 
-  /** Newest first, those that can still be accepted. */
-  async listPending(now: Date, { limit, offset }: Page): Promise<readonly InvitationRow[]> {
-    return await this.#pending(now)
+  /** Newest first, those that can still be accepted, with the count of all of them. */
+  async listPending(now: Date, page: Page): Promise<Rows<InvitationRow>> {
+    const rows: readonly InvitationRow[] = await this.#pending(now)
       .select(...columns)
       .orderBy([{ column: 'created_at', order: 'desc' }, { column: 'id' }])
-      .limit(limit)
-      .offset(offset)
-  }
-
-  async countPending(now: Date): Promise<number> {
-    const [row] = await this.db.sql<{ total: number }>(
-      'select cast(count(*) as int) as total from $schema.invitation where accepted_at is null and expires_at > ?',
-      [now]
+      .limit(page.limit)
+      .offset(page.offset)
+    return await countedRows(page, rows, () =>
+      this.db.sql(
+        'select count(*) as total from $schema.invitation where accepted_at is null and expires_at > ?',
+        [now]
+      )
     )
-    return row?.total ?? 0
   }
 
   async findByHash(hash: string): Promise<InvitationRow | undefined> {

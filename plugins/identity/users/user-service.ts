@@ -1,15 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import {
-  type Clock,
-  type Credentials,
-  countedRows,
-  type Database,
-  type Page,
-  type Role,
-  type Rows,
-  type Tx
-} from 'busbar/sdk'
+import type { Clock, Credentials, Database, Page, Role, Rows, Tx } from 'busbar/sdk'
 import type { UserRow, Users } from '../api.js'
 import type { InstanceStore } from '../instance-store.js'
 import { checkPassword, type PasswordHasher } from '../passwords/password-hasher.js'
@@ -86,8 +77,7 @@ export class UserService implements Users {
   }
 
   async listUsers(page: Page): Promise<Rows<UserRow>> {
-    const { store } = this.parts
-    return await countedRows(page, await store.list(page), async () => await store.count())
+    return await this.parts.store.list(page)
   }
 
   async createUser({ role, ...account }: Parameters<Users['createUser']>[0]): Promise<UserRow> {

@@ -1,4 +1,4 @@
-import type { Database, Page, Role, Tx } from 'busbar/sdk'
+import { countedRows, type Database, type Page, type Role, type Rows, type Tx } from 'busbar/sdk'
 import type { UserRow } from '../api.js'
 
 /** A user's row with the hash of the password; it leaves this plugin only without it. */
@@ -80,19 +80,14 @@ export class UserStore {
     return rows.map(row => row.id)
   }
 
-  async list({ limit, offset }: Page): Promise<readonly UserRow[]> {
-    return await this.#users()
+  /** Oldest first, with the count of all. */
+  async list(page: Page): Promise<Rows<UserRow>> {
+    const rows: readonly UserRow[] = await this.#users()
       .select(...wireColumns)
       .orderBy([{ column: 'created_at' }, { column: 'id' }])
-      .limit(limit)
-      .offset(offset)
-  }
-
-  async count(): Promise<number> {
-    const [row] = await this.db.sql<{ total: number }>(
-      'select cast(count(*) as int) as total from $schema.user'
-    )
-    return row?.total ?? 0
+      .limit(page.limit)
+      .offset(page.offset)
+    return await countedRows(page, rows, () => this.db.sql('select count(*) as total from $schema.user'))
   }
 
   /** Undefined when the address is taken. */
