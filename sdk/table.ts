@@ -1,5 +1,5 @@
 /** What a column of a published table holds: its type in PostgreSQL, and the value that a row has for it. */
-export interface ColumnValues {
+interface ColumnValues {
   readonly uuid: string
   readonly text: string
   readonly boolean: boolean
