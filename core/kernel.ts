@@ -4,8 +4,6 @@ import { join } from 'node:path'
 import {
   access,
   type Clock,
-  type Contributions,
-  type CredentialSource,
   type DormantPlugins,
   healthChecks,
   type Instance,
@@ -40,7 +38,7 @@ import { createExec } from './exec/exec.js'
 import { keepServersInFrames } from './frames/server-frames.js'
 import { Edge } from './http/edge.js'
 import { Guard } from './http/guard.js'
-import { Health, type HealthParts } from './http/health.js'
+import { Health } from './http/health.js'
 import { Idempotency } from './http/idempotency.js'
 import { PluginInstance } from './http/plugin-instance.js'
 import { RouteTable, type TableEntry } from './http/route-table.js'
@@ -64,7 +62,7 @@ import { ScheduleStore } from './schedules/schedule-store.js'
 import { Scheduler } from './schedules/scheduler.js'
 import { createKeyring } from './secrets/keyring.js'
 import { secretsFor } from './secrets/secrets.js'
-import type { KernelServices } from './services/container.js'
+import type { BuiltInServices, CommonServices, PluginServices } from './services/container.js'
 import { ServiceRegistry } from './services/registry.js'
 import { Shutdown } from './shutdown.js'
 
@@ -163,7 +161,7 @@ export async function startKernel({
     const projects = new ProjectAccess(registry, listener, afterCommit)
     const cache = new CredentialCache(maxCachedCredentials)
     const credentials = createCredentials({ cache, signals: listener, afterCommit })
-    const sources = registry.contributions(access.credentials.id) as Contributions<CredentialSource>
+    const sources = registry.contributions(access.credentials)
     const authenticate = createAuthenticator({ cache, sources, clock, log })
     const limiter = new RateLimiter(clock)
     const guard = new Guard(authenticate, projects, limiter, clock, sources)
@@ -267,7 +265,7 @@ export async function startKernel({
         },
         keyring: async () => keyring.open(keyring.seal('ok', 'healthz'), 'healthz')
       },
-      contributed: registry.contributions(healthChecks.id) as HealthParts['contributed']
+      contributed: registry.contributions(healthChecks)
     })
     const face: KernelFace = {
       version: release,
@@ -352,9 +350,9 @@ export async function startKernel({
       }
     }
 
-    function kernelServices(id: string, kind: PluginKind): KernelServices {
+    function kernelServices(id: string, kind: PluginKind): PluginServices {
       const builtIn = kind !== 'third-party'
-      const shared = {
+      const common: CommonServices = {
         database: pluginDatabase(postgres.for({ plugin: id, kind }), schemaOf(id, builtIn)),
         jobs: jobs.for(id),
         schedules: schedules.for(id),
@@ -365,7 +363,8 @@ export async function startKernel({
         exec,
         instance: instanceFacts(id, settings)
       }
-      return builtIn ? { ...shared, credentials, projectFacts: projects, audit, dormant, operations } : shared
+      const forBuiltIns: BuiltInServices = { credentials, projectFacts: projects, audit, dormant, operations }
+      return builtIn ? { ...common, ...forBuiltIns } : common
     }
   }
 }

@@ -37,11 +37,7 @@ async function main(): Promise<void> {
 
 /** Says plainly what is reachable: without a container engine everything but deploying works. */
 async function announceChecks({ registry, log }: Kernel): Promise<void> {
-  const checks = registry.contributions(healthChecks.id).entries() as ReadonlyArray<{
-    key: string
-    value: { check(): Promise<string> }
-  }>
-  for (const { key, value } of checks) {
+  for (const { key, value } of registry.contributions(healthChecks).entries()) {
     await value.check().then(
       result => {
         log.info(`${key}: ${result}`)

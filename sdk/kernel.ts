@@ -5,7 +5,7 @@ import type { ProjectId, SignedInCaller } from './caller.js'
 import type { CredentialSource, Credentials } from './credential.js'
 import type { DomainEvent } from './event.js'
 import type { Schedules } from './schedule.js'
-import { type ExtensionPoint, extensionPoint, service } from './service.js'
+import { type ExtensionPoint, extensionPoint, type Service, service } from './service.js'
 import type { Tx } from './tx.js'
 
 export type Log = Logger
@@ -202,27 +202,48 @@ export interface DormantPlugins {
 }
 
 /** The kernel's services, by the names of a manifest's `grants`. */
-export const kernel = {
-  database: service<Database>('kernel.database'),
-  jobs: service<Jobs>('kernel.jobs'),
-  schedules: service<Schedules>('kernel.schedules'),
-  events: service<Events>('kernel.events'),
-  bus: service<Bus>('kernel.bus'),
-  secrets: service<Secrets>('kernel.secrets'),
-  exec: service<Exec>('kernel.exec'),
-  clock: service<Clock>('kernel.clock'),
-  instance: service<Instance>('kernel.instance'),
+export interface KernelServices {
+  readonly database: Database
+  readonly jobs: Jobs
+  readonly schedules: Schedules
+  readonly events: Events
+  readonly bus: Bus
+  readonly secrets: Secrets
+  readonly exec: Exec
+  readonly clock: Clock
+  readonly instance: Instance
   /** For the plugin that shows and keeps the audit log; built-in plugins only. */
-  audit: service<AuditLog>('kernel.audit'),
+  readonly audit: AuditLog
   /** For the plugin that keeps sessions and tokens; built-in plugins only. */
-  credentials: service<Credentials>('kernel.credentials'),
+  readonly credentials: Credentials
   /** What a caller may do; built-in plugins only. */
-  operations: service<Operations>('kernel.operations'),
+  readonly operations: Operations
   /** For plugins that remove things which others hold rows of; built-in plugins only. */
-  dormant: service<DormantPlugins>('kernel.dormant'),
+  readonly dormant: DormantPlugins
   /** What the kernel remembers about projects; the owner of the facts says when they change. */
-  projectFacts: service<ProjectFactsCache>('kernel.projectFacts')
-} as const
+  readonly projectFacts: ProjectFactsCache
+}
+
+const kernelService = <K extends keyof KernelServices>(name: K): Service<KernelServices[K]> =>
+  service(`kernel.${name}`)
+
+/** The keys of `KernelServices`, for `needs`. */
+export const kernel: { readonly [K in keyof KernelServices]: Service<KernelServices[K]> } = {
+  database: kernelService('database'),
+  jobs: kernelService('jobs'),
+  schedules: kernelService('schedules'),
+  events: kernelService('events'),
+  bus: kernelService('bus'),
+  secrets: kernelService('secrets'),
+  exec: kernelService('exec'),
+  clock: kernelService('clock'),
+  instance: kernelService('instance'),
+  audit: kernelService('audit'),
+  credentials: kernelService('credentials'),
+  operations: kernelService('operations'),
+  dormant: kernelService('dormant'),
+  projectFacts: kernelService('projectFacts')
+}
 
 /** What the guard must know of a project. */
 export interface ProjectFacts {
@@ -248,9 +269,9 @@ export interface Ownership {
 
 export const access = {
   /** Contributed once, by the plugin that keeps users, sessions and tokens, under the key `identity`. */
-  credentials: extensionPoint<CredentialSource>('access.credentials'),
+  credentials: extensionPoint<CredentialSource, 'identity'>('access.credentials'),
   /** Contributed once, by the plugin that owns projects, under the key `projects`. */
-  projects: extensionPoint<{ facts(projectId: string): Promise<ProjectFacts | undefined> }>(
+  projects: extensionPoint<{ facts(projectId: string): Promise<ProjectFacts | undefined> }, 'projects'>(
     'access.projects'
   ),
   /** By kind (`application`): who owns the resource with this id. A resource never changes its owner. */

@@ -21,8 +21,14 @@ export interface StartContext<N extends Needs, C> {
   onStop(run: () => void | Promise<void>): void
 }
 
-export type ServiceBinder = <T extends object>(service: Service<T>, implementation: T) => void
-export type Contributor = <T>(point: ExtensionPoint<T>, key: string, value: T) => void
+/** Gives a service of this plugin to others: all that the key's type names, or it does not compile. */
+export type ServiceBinder = <T extends object>(service: Service<T>, implementation: NoInfer<T>) => void
+/** Contributes `value` under one of the point's keys, which no other plugin has taken; throws when one has. */
+export type Contributor = <T, K extends string>(
+  point: ExtensionPoint<T, K>,
+  key: NoInfer<K>,
+  value: NoInfer<T>
+) => void
 
 /** `degraded` is shown to the operator with its reason; the plugin keeps running. */
 export type Health = { readonly status: 'ok' } | { readonly status: 'degraded'; readonly reason: string }

@@ -1,4 +1,5 @@
 declare const carried: unique symbol
+declare const keyed: unique symbol
 
 /**
  * A typed key for something one plugin provides and others use.
@@ -33,18 +34,24 @@ export interface OptionalHandle<T extends object> {
   whileAvailable(signal: AbortSignal, work: (service: T, signal: AbortSignal) => Promise<void>): Promise<void>
 }
 
-/** A key for keyed contributions that many plugins make and one plugin owns and reads. */
-export interface ExtensionPoint<T> {
+/**
+ * A typed key for keyed contributions that many plugins make and one plugin owns and reads. `K`: the keys that
+ * there can be, where they are known (`extensionPoint<Check, 'before' | 'after'>(…)`); any text otherwise.
+ */
+export interface ExtensionPoint<T, K extends string = string> {
   readonly kind: 'extension-point'
   readonly id: string
   readonly [carried]?: T
+  readonly [keyed]?: K
 }
 
 /** The live view of an extension point. Contributions appear and vanish as plugins start and stop. */
-export interface Contributions<T> {
-  get(key: string): T | undefined
-  keys(): string[]
-  entries(): ReadonlyArray<{ readonly key: string; readonly plugin: string; readonly value: T }>
+export interface Contributions<T, K extends string = string> {
+  /** Undefined while nobody contributes under this key. */
+  get(key: K): T | undefined
+  keys(): K[]
+  /** In the order of contributing; `plugin` is the id of who does. */
+  entries(): ReadonlyArray<{ readonly key: K; readonly plugin: string; readonly value: T }>
 }
 
 export const service = <T extends object>(
@@ -53,19 +60,19 @@ export const service = <T extends object>(
 ): Service<T> => Object.freeze({ kind: 'service', id, builtInOnly })
 export const optional = <T extends object>(wanted: Service<T>): OptionalService<T> =>
   Object.freeze({ kind: 'optional', service: wanted })
-export const extensionPoint = <T>(id: string): ExtensionPoint<T> =>
+export const extensionPoint = <T, K extends string = string>(id: string): ExtensionPoint<T, K> =>
   Object.freeze({ kind: 'extension-point', id })
 
 /** What a plugin asks for, by the name under which `use` offers it. */
 // biome-ignore lint/suspicious/noExplicitAny: its parameters are invariant, so nothing else says "of any"
-export type Needs = Readonly<Record<string, Service<any> | OptionalService<any> | ExtensionPoint<any>>>
+export type Needs = Readonly<Record<string, Service<any> | OptionalService<any> | ExtensionPoint<any, any>>>
 
 export type Resolved<N extends Needs> = {
   readonly [K in keyof N]: N[K] extends OptionalService<infer T>
     ? OptionalHandle<T>
     : N[K] extends Service<infer T>
       ? T
-      : N[K] extends ExtensionPoint<infer T>
-        ? Contributions<T>
+      : N[K] extends ExtensionPoint<infer T, infer Keys>
+        ? Contributions<T, Keys>
         : never
 }

@@ -1,7 +1,6 @@
 import {
   type Access,
   access,
-  type Contributions,
   type Ownership,
   type ProjectFacts,
   type ProjectFactsCache,
@@ -9,6 +8,7 @@ import {
   type ProjectRole,
   projectRoleFor,
   type Reach,
+  type Resolved,
   type SignedInCaller,
   type Tx
 } from 'busbar/sdk'
@@ -21,8 +21,8 @@ import type { Signals } from '../database/listener.js'
 import type { ServiceRegistry } from '../services/registry.js'
 import { decidePins, decideProject, notFound } from './decision.js'
 
-type Projects = Contributions<{ facts(id: string): Promise<ProjectFacts | undefined> }>
-type Resources = Contributions<{ ownerOf(id: string): Promise<Ownership | undefined> }>
+type Projects = Resolved<typeof access>['projects']
+type Resources = Resolved<typeof access>['resources']
 
 type ProjectDecision =
   | { readonly refused: Refusal }
@@ -50,8 +50,8 @@ export class ProjectAccess implements ProjectFactsCache {
     private readonly signals: Signals,
     private readonly afterCommit: (tx: Tx, run: () => void) => void
   ) {
-    this.#projects = registry.contributions(access.projects.id) as Projects
-    this.#resources = registry.contributions(access.resources.id) as Resources
+    this.#projects = registry.contributions(access.projects)
+    this.#resources = registry.contributions(access.resources)
     const tell = (): void => {
       for (const look of this.watchers) look()
     }

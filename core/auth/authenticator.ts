@@ -30,7 +30,7 @@ export function createAuthenticator({
   log
 }: {
   readonly cache: CredentialCache
-  readonly sources: Contributions<CredentialSource>
+  readonly sources: Contributions<CredentialSource, 'identity'>
   readonly clock: Clock
   readonly log: Log
 }): Authenticate {

@@ -44,7 +44,7 @@ export class Guard {
     readonly projects: ProjectAccess,
     readonly limiter: RateLimiter,
     readonly clock: Clock,
-    readonly sources: Contributions<CredentialSource>
+    readonly sources: Contributions<CredentialSource, 'identity'>
   ) {}
 
   /**

@@ -2,7 +2,7 @@ import type { Log } from 'busbar/sdk'
 import { pluginConfig } from '../config/plugin-config.js'
 import type { PluginKind } from '../database/postgres.js'
 import { faultOf } from '../frames/fault.js'
-import type { KernelServices } from '../services/container.js'
+import type { PluginServices } from '../services/container.js'
 import { isEssential, type Loaded, type PluginEntry } from './plugin-entry.js'
 import type { RunOptions } from './plugin-run.js'
 import type { PluginChoice } from './plugin-store.js'
@@ -10,7 +10,7 @@ import { pluginProblems } from './problems.js'
 
 export interface RunParts extends Pick<RunOptions, 'http' | 'sockets' | 'closing'> {
   readonly log: Log
-  readonly kernelServices: (id: string, kind: PluginKind) => KernelServices
+  readonly kernelServices: (id: string, kind: PluginKind) => PluginServices
 }
 
 /** Throws a 400 that names what is wrong with settings, as far as the code that would read them is known. */

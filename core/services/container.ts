@@ -1,15 +1,17 @@
 import { asValue, createContainer, InjectionMode } from 'awilix'
-import type { kernel, Log, Needs, Service } from 'busbar/sdk'
+import type { KernelServices, Log, Needs } from 'busbar/sdk'
 import { optionalHandle } from './optional-handle.js'
 import type { ServiceRegistry } from './registry.js'
 
-type Offered = {
-  readonly [K in keyof typeof kernel]: (typeof kernel)[K] extends Service<infer T> ? T : never
-}
-type ForBuiltIns = 'audit' | 'credentials' | 'operations' | 'dormant' | 'projectFacts'
+/** What third-party plugins do not get. */
+export type BuiltInServices = Pick<
+  KernelServices,
+  'audit' | 'credentials' | 'operations' | 'dormant' | 'projectFacts'
+>
+export type CommonServices = Omit<KernelServices, keyof BuiltInServices>
 
-/** What the kernel gives one plugin, by the names of its grants: a database in its own schema, its own log… */
-export type KernelServices = Omit<Offered, ForBuiltIns> & Partial<Pick<Offered, ForBuiltIns>>
+/** What the kernel gives one plugin, by the names of its grants: a database in its own schema, its own jobs… */
+export type PluginServices = CommonServices & Partial<BuiltInServices>
 
 /** Why a plugin does not get what it needs; the words name the plugin.json entry that is missing. */
 class GrantError extends Error {}
@@ -24,7 +26,7 @@ export interface ContainerOptions {
   /** Ids of the plugins that the manifest requires or optionally uses, itself included. */
   readonly reachable: ReadonlySet<string>
   readonly registry: ServiceRegistry
-  readonly kernelServices: KernelServices
+  readonly kernelServices: PluginServices
 }
 
 /**
@@ -58,7 +60,7 @@ function resolve(
       throw new GrantError(
         `"${plugin}" uses the extension point "${id}", which is not for third-party plugins to read`
       )
-    return registry.contributions(id)
+    return registry.contributions(need)
   }
   if (owner === 'kernel') {
     const name = id.slice('kernel.'.length)
@@ -90,5 +92,5 @@ function resolve(
   return registry.handle(id)
 }
 
-const isOffered = (name: string, services: KernelServices): name is keyof KernelServices =>
+const isOffered = (name: string, services: PluginServices): name is keyof PluginServices =>
   Object.hasOwn(services, name)

@@ -108,10 +108,11 @@ export class ServiceRegistry {
     return this.#services.get(id)?.builtInOnly ?? false
   }
 
-  contributions(id: string): Contributions<unknown> {
-    const list = (): readonly Contribution[] => this.#points.get(id) ?? []
+  contributions<T, K extends string>({ id }: ExtensionPoint<T, K>): Contributions<T, K> {
+    // What `contribute` took for this point.
+    const list = () => (this.#points.get(id) ?? []) as ReturnType<Contributions<T, K>['entries']>
     return Object.freeze({
-      get: (key: string) => list().find(one => one.key === key)?.value,
+      get: (key: K) => list().find(one => one.key === key)?.value,
       keys: () => list().map(one => one.key),
       entries: () => list()
     })

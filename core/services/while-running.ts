@@ -1,8 +1,10 @@
-import { Problem } from 'busbar/sdk'
-import type { KernelServices } from './container.js'
+import { type KernelServices, Problem } from 'busbar/sdk'
+import type { PluginServices } from './container.js'
+
+type MethodName = { [S in keyof KernelServices]: keyof KernelServices[S] }[keyof KernelServices]
 
 /** Of the kernel's services, what answers with a promise: it rejects instead of throwing. */
-const promising: ReadonlySet<string> = new Set([
+const promising: ReadonlySet<string> = new Set<MethodName>([
   'sql',
   'transaction',
   'enqueue',
@@ -21,9 +23,9 @@ export const isOfEndedRun = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && ofEnded.has(error)
 
 /** Of the clock: what a run that has ended may use. */
-const withoutEnd: ReadonlySet<string> = new Set(['now', 'sleep'])
+const withoutEnd: ReadonlySet<string> = new Set<MethodName>(['now', 'sleep'])
 /** What answers with how to stop it. */
-const standing: ReadonlySet<string> = new Set(['every', 'onSignal'])
+const standing: ReadonlySet<string> = new Set<MethodName>(['every', 'onSignal'])
 
 /** The end of a run, and what is stopped then. */
 export class RunEnd {
@@ -54,7 +56,7 @@ export class RunEnd {
  * publishing and enqueuing when the operator has turned it off, nor bring back what a purge has removed; and what it repeats
  * or listens to ends with it. It may still look at the time and wait.
  */
-export function whileRunning(plugin: string, services: KernelServices, end: RunEnd): KernelServices {
+export function whileRunning(plugin: string, services: PluginServices, end: RunEnd): PluginServices {
   const refusal = (): Problem => {
     const problem = new Problem(
       503,
@@ -89,5 +91,5 @@ export function whileRunning(plugin: string, services: KernelServices, end: RunE
       end.hasCome ? Promise.reject(refusal()) : run(...args)
   return Object.freeze(
     Object.fromEntries(Object.entries(services).map(([name, service]) => [name, guarded(service)]))
-  ) as unknown as KernelServices
+  ) as unknown as PluginServices
 }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { healthChecks } from 'busbar/sdk'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { type Installation, installation, routeText } from './third-party-kit.js'
@@ -167,7 +168,7 @@ test('a reload with the same code keeps what the plugin provides and contributes
   await change('steady', 'enable')
   t.match(await change('steady', 'reload'), { status: 200 })
   t.equal(k.kernel.registry.isProvided('steady.s'), true)
-  t.same(k.kernel.registry.contributions('kernel.healthChecks').keys().includes('steady'), true)
+  t.same(k.kernel.registry.contributions(healthChecks).keys().includes('steady'), true)
   t.match(await change('steady', 'disable'), { status: 200 })
   t.equal(k.kernel.registry.isProvided('steady.s'), false)
   t.equal((await admin.get('/api/plugins')).status, 200)

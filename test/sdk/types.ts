@@ -1,4 +1,5 @@
 import {
+  access,
   allow,
   definePlugin,
   extensionPoint,
@@ -24,6 +25,7 @@ interface Mail {
 const docker = service<Docker>('runtime.docker')
 const mail = service<Mail>('notifications.mail')
 const panels = extensionPoint<{ title: string }>('dashboard.panels')
+const slots = extensionPoint<{ width: number; label?: string }, 'left' | 'right'>('dashboard.slots')
 const row = object({ id: uuid(), at: nullable(timestamp()) })
 
 const noteTable = publishedTable('notes.note', {
@@ -46,11 +48,14 @@ publishedTable('note', { key: 'id', columns: { id: 'uuid' } })
 
 export default definePlugin({
   id: 'inspect',
-  needs: { db: kernel.database, docker, mail: optional(mail), panels },
+  needs: { db: kernel.database, docker, mail: optional(mail), panels, slots },
   config: object({ limit: Type.Integer({ default: 100 }) }),
   start({ use, config, onStop }) {
     const timer = setInterval(() => {
       void use.mail.get()?.send(use.panels.get('x')?.title ?? '')
+      use.slots.get('left')
+      // @ts-expect-error the extension point has no such key
+      use.slots.get('lfet')
     }, 1000)
     onStop(() => clearInterval(timer))
     return { list: async () => (await use.docker.list()).slice(0, config.limit) }
@@ -64,6 +69,13 @@ export default definePlugin({
     contribute(panels, 'inspect', { title: 'Inspect' })
     // @ts-expect-error the contribution does not fit the extension point
     contribute(panels, 'inspect', { title: 1 })
+    contribute(slots, 'left', { width: 1 })
+    // @ts-expect-error the extension point has no such key
+    contribute(slots, 'lfet', { width: 1 })
+    // @ts-expect-error a part of the contribution is missing
+    contribute(slots, 'left', {})
+    // @ts-expect-error the key is for the plugin that keeps users
+    contribute(access.credentials, 'idenity', { find: async () => undefined })
   },
   routes(route) {
     route({
@@ -183,3 +195,6 @@ export default definePlugin({
     })
   }
 })
+
+// @ts-expect-error the kernel has no such service
+export const misspelt = { db: kernel.databse }

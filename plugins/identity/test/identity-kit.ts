@@ -1,6 +1,15 @@
 import { EventEmitter } from 'node:events'
 import * as argon2 from '@node-rs/argon2'
-import { cookieNames, type Database, isProblem, type Problem, type SessionCaller, type Tx } from 'busbar/sdk'
+import {
+  type access,
+  cookieNames,
+  type Database,
+  isProblem,
+  type Problem,
+  type Resolved,
+  type SessionCaller,
+  type Tx
+} from 'busbar/sdk'
 import { createDatabase, testClock } from 'busbar/sdk/testing'
 import { pino } from 'pino'
 import type { Test } from 'tap'
@@ -95,8 +104,8 @@ export async function identityKit(t: Test, environment: Record<string, string> =
       instance: new InstanceStore(database),
       policy: { kind: 'open' }
     })
-    const sources = {
-      get: (key: string) => (key === 'identity' ? source : undefined),
+    const sources: Resolved<typeof access>['credentials'] = {
+      get: () => source,
       keys: () => ['identity'],
       entries: () => []
     }
