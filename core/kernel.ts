@@ -237,6 +237,7 @@ export async function startKernel({
       clock,
       log,
       migrate: runMigrations,
+      variables: settings.variable,
       kernelServices,
       onRoutes: entries => {
         edge.table = new RouteTable([...kernelEntries, ...entries])
@@ -395,7 +396,9 @@ function instanceFacts(id: string, settings: Settings): Instance {
   return Object.freeze({
     version: release,
     loopbackOnly: isLoopback(settings.host),
-    environment: settings.variable,
+    host: settings.host,
+    publicUrl: settings.publicUrl,
+    behindProxy: settings.behindProxy,
     directory: async () => {
       await mkdir(path, { recursive: true, mode: 0o700 })
       return path

@@ -49,6 +49,12 @@ export * from './schedule.js'
 export * from './schema.js'
 export * from './serial.js'
 export * from './service.js'
+export {
+  fromEnvironment,
+  MisconfiguredError,
+  type ParsedVariableOptions,
+  type VariableOptions
+} from './settings.js'
 export { type ColumnType, type PublishedTable, publishedTable, type TableRow } from './table.js'
 export * from './tx.js'
 export * from './waits.js'

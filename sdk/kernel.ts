@@ -152,8 +152,15 @@ export interface Instance {
   readonly version: string
   /** A folder of this plugin's own under BUSBAR_DIR; made on first use. */
   directory(): Promise<string>
-  /** A variable of the environment the platform was started with; `''` counts as unset. */
-  environment(name: string): string | undefined
+  /** Where the platform listens: HOST, an address or a name. */
+  readonly host: string
+  /**
+   * The address by which browsers reach the dashboard, without a slash at its end: PUBLIC_BASE_URL, or
+   * `http://localhost:<PORT>` while the platform listens on loopback only; otherwise undefined.
+   */
+  readonly publicUrl: string | undefined
+  /** True when TRUST_PROXY is set: what listens on loopback only may be reached from elsewhere. */
+  readonly behindProxy: boolean
   /** True while the platform listens on a loopback address only. */
   readonly loopbackOnly: boolean
 }

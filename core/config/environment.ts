@@ -22,14 +22,23 @@ export interface Settings {
   readonly logFormat: 'console' | 'json'
   /** Folders with third-party plugins, besides `<BUSBAR_DIR>/plugins`. */
   readonly pluginFolders: readonly string[]
-  readonly variable: (name: string) => string | undefined
+  /** The address of the dashboard, without a slash at its end; undefined where nobody has said it and the network reaches the platform. */
+  readonly publicUrl: string | undefined
+  /** Somebody has set TRUST_PROXY: what listens on loopback may be reached from elsewhere. */
+  readonly behindProxy: boolean
+  /** Any variable, for the settings of plugins. */
+  readonly variable: Variables
 }
+
+/** The value of a variable when the platform was started; undefined when it was unset or empty. */
+export type Variables = (name: string) => string | undefined
 
 /** A setting that cannot be used; the message names the variable and what it takes. */
 export class SettingError extends Error {}
 
-export function readSettings(environment: NodeJS.ProcessEnv): Settings {
-  const variable = (name: string): string | undefined => {
+export function readSettings(given: NodeJS.ProcessEnv): Settings {
+  const environment = { ...given }
+  const variable: Variables = name => {
     const value = environment[name]?.trim()
     return value === undefined || value === '' ? undefined : value
   }
@@ -53,10 +62,12 @@ export function readSettings(environment: NodeJS.ProcessEnv): Settings {
       .split(',')
       .map(item => item.trim())
       .filter(item => item !== '')
+  const host = variable('HOST') ?? '127.0.0.1'
+  const port = number('PORT', 8080, 0, 65_535)
   return Object.freeze({
     directory: resolve(variable('BUSBAR_DIR') ?? '.busbar'),
-    host: variable('HOST') ?? '127.0.0.1',
-    port: number('PORT', 8080, 0, 65_535),
+    host,
+    port,
     databaseUrl: variable('DATABASE_URL'),
     role: choice('BUSBAR_ROLE', ['all', 'api', 'worker'], 'all'),
     corsOrigins: list('CORS_ORIGINS').map(origin => origin.toLowerCase()),
@@ -69,8 +80,27 @@ export function readSettings(environment: NodeJS.ProcessEnv): Settings {
     logLevel: choice('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
     logFormat: choice('LOG_FORMAT', ['console', 'json'], 'console'),
     pluginFolders: list('BUSBAR_PLUGINS').map(folder => resolve(folder)),
+    publicUrl: publicUrl(
+      variable('PUBLIC_BASE_URL') ?? (isLoopback(host) ? `http://localhost:${port}` : undefined)
+    ),
+    behindProxy: variable('TRUST_PROXY') !== undefined,
     variable
   })
+}
+
+function publicUrl(base: string | undefined): string | undefined {
+  if (base === undefined) return undefined
+  const url = URL.canParse(base) ? new URL(base) : undefined
+  if (
+    url === undefined ||
+    !['http:', 'https:'].includes(url.protocol) ||
+    url.search !== '' ||
+    url.hash !== ''
+  )
+    throw new SettingError(
+      `PUBLIC_BASE_URL is "${base}"; it takes an address such as https://busbar.example.com`
+    )
+  return url.href.replace(/(?<!\/)\/+$/, '')
 }
 
 function blockList(name: string, entries: readonly string[]): BlockList | undefined {

@@ -1,27 +1,61 @@
-import type { AnyPlugin, TSchema } from 'busbar/sdk'
+import { type AnyPlugin, MisconfiguredError, type TSchema } from 'busbar/sdk'
 import { explainFault } from '../schemas/schema-fault.js'
 import { validatorOf } from '../schemas/schemas.js'
 import { unknownName } from './did-you-mean.js'
+import type { Variables } from './environment.js'
+import { type SettingsSchema, settingsSchema } from './settings-schema.js'
 import { unknownKeys } from './unknown-keys.js'
+import { missingVariable, readVariables } from './variables.js'
 
-/** The operator's settings do not fit the plugin's schema; the message names the field. */
-export class MisconfiguredError extends Error {}
+type Values = Readonly<Record<string, unknown>>
 
-/** A plugin's settings: what the operator gave, checked, with the plugin's defaults for the rest. */
+/**
+ * A plugin's settings: what the operator has stored and what the environment gives, checked, with the plugin's defaults
+ * for the rest. Throws a `MisconfiguredError` that names the fields and variables and what they take.
+ */
 export function pluginConfig(
-  { config: schema }: AnyPlugin,
-  given: Readonly<Record<string, unknown>>
-): Readonly<Record<string, unknown>> {
-  const config = structuredClone(given)
-  // Before the validator, which takes away what a closed object does not name.
-  const unknown = unknownKeys(schema as TSchema | undefined, config)
-  if (unknown.length > 0)
-    throw new MisconfiguredError(
-      `settings: ${unknown.map(({ key, known }) => unknownName(key.slice(key.lastIndexOf('/') + 1), known)).join('; ')}`
-    )
-  if (schema !== undefined) {
-    const valid = validatorOf(schema as object, 'body')
-    if (valid(config) !== true) throw new MisconfiguredError(explainFault(valid.errors, 'settings'))
+  { config }: Pick<AnyPlugin, 'config'>,
+  stored: Values,
+  variables: Variables
+): Values {
+  const schema = settingsSchema(config as TSchema | undefined)
+  refuseForeign(schema, stored)
+  const { values, faults } = readVariables(schema, variables)
+  if (faults.length > 0) throw new MisconfiguredError(faults.join('; '))
+  const settings = { ...structuredClone(stored), ...values }
+  const missing = schema.required.find(field => settings[field] === undefined && hasNoDefault(schema, field))
+  if (missing !== undefined) throw new MisconfiguredError(missingVariable(schema, missing))
+  if (config !== undefined) {
+    const valid = validatorOf(config as object, 'body')
+    if (valid(settings) !== true) throw new MisconfiguredError(explainFault(valid.errors, 'settings'))
   }
-  return Object.freeze(config)
+  return Object.freeze(parsed(schema, settings))
+}
+
+/** Before the validator, which takes away what a closed object does not name. */
+function refuseForeign({ stored: schema, variables }: SettingsSchema, stored: Values): void {
+  const fixed = Object.keys(stored).filter(field => variables.has(field))
+  const open = Object.fromEntries(Object.entries(stored).filter(([field]) => !variables.has(field)))
+  const faults = [
+    ...fixed.map(
+      field => `"${field}" is set by the environment variable ${variables.get(field)?.name} alone`
+    ),
+    ...unknownKeys(schema, open).map(({ key, known }) =>
+      unknownName(key.slice(key.lastIndexOf('/') + 1), known)
+    )
+  ]
+  if (faults.length > 0) throw new MisconfiguredError(`settings: ${faults.join('; ')}`)
+}
+
+const hasNoDefault = ({ variables }: SettingsSchema, field: string): boolean => {
+  const variable = variables.get(field)
+  return variable !== undefined && variable.schema.default === undefined
+}
+
+function parsed({ variables }: SettingsSchema, settings: Record<string, unknown>): Values {
+  // The variables have been parsed with success before; what is left are defaults.
+  for (const [field, { parse }] of variables)
+    if (parse !== undefined && settings[field] !== undefined)
+      settings[field] = parse(settings[field] as never)
+  return settings
 }

@@ -10,6 +10,7 @@ import {
   Type,
   timestamp
 } from 'busbar/sdk'
+import { shownSettings } from '../config/shown-settings.js'
 import { isEssential, manifestOf, type PluginEntry, pluginStates } from './plugin-entry.js'
 import { pluginProblems } from './problems.js'
 import type { Reconciler } from './reconciler.js'
@@ -178,7 +179,8 @@ const goneEntry = (id: string): PluginEntry => ({
 
 function view(entry: PluginEntry, reconciler: Reconciler): PluginView {
   const manifest = manifestOf(entry)
-  const { records } = entry.loaded ?? {}
+  const { records, definition } = entry.loaded ?? {}
+  const stored = reconciler.catalog.choices.get(entry.id)?.config ?? {}
   return {
     id: entry.id,
     name: manifest?.name ?? entry.id,
@@ -194,8 +196,8 @@ function view(entry: PluginEntry, reconciler: Reconciler): PluginView {
     optional: Object.keys(manifest?.optional ?? {}),
     dependents: reconciler.catalog.dependents(entry.id),
     grants: [...(manifest?.grants ?? [])],
-    config: { ...reconciler.catalog.choices.get(entry.id)?.config },
-    config_schema: entry.loaded?.definition.config ?? null,
+    config: { ...stored },
+    config_schema: shownSettings(definition?.config, stored, reconciler.options.variables),
     routes: records?.routes.length ?? 0,
     channels: records?.channels.map(({ name }) => name) ?? []
   }

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { type ExtensionPoint, Serial } from 'busbar/sdk'
+import { isMisconfigured } from '../../sdk/settings.js'
 import { Delayed } from '../clock/delayed.js'
 import { withDeadline } from '../clock/waits.js'
-import { MisconfiguredError } from '../config/plugin-config.js'
 import type { MigrationPlan } from '../database/migrations.js'
 import { faultOf } from '../frames/fault.js'
 import type { TableEntry } from '../http/route-table.js'
@@ -208,7 +208,7 @@ export class Reconciler {
   async configure(id: string, config: Readonly<Record<string, unknown>>): Promise<PluginEntry> {
     return await this.#change(id, async () => {
       const found = this.catalog.known(id)
-      checkSettings(found, config)
+      checkSettings(found, config, this.options.variables)
       const desired = this.catalog.isWanted(found) ? 'on' : 'off'
       const before = this.catalog.choices.get(id)?.config ?? {}
       await this.catalog.choose([id], { desired, config })
@@ -470,10 +470,11 @@ export class Reconciler {
 
   /** States what went wrong, and tries again later where that may help. */
   #fail(entry: PluginEntry, error: unknown): void {
-    const { message } = faultOf(error)
+    const fault = faultOf(error)
+    const { message } = fault
     this.options.log.error({ err: error, plugin: entry.id }, 'the plugin did not start')
     const delay = retryDelaysMs[entry.failures]
-    if (error instanceof MisconfiguredError) setState(entry, 'misconfigured', message, this.#now())
+    if (isMisconfigured(fault)) setState(entry, 'misconfigured', message, this.#now())
     else if (entry.loaded === undefined || delay === undefined || this.#closed)
       setState(entry, 'failed', message, this.#now())
     else {

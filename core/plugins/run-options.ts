@@ -1,7 +1,9 @@
 import type { Log } from 'busbar/sdk'
+import type { Variables } from '../config/environment.js'
 import { pluginConfig } from '../config/plugin-config.js'
 import type { PluginKind } from '../database/postgres.js'
 import { faultOf } from '../frames/fault.js'
+import { inFrame } from '../frames/frames.js'
 import type { PluginServices } from '../services/container.js'
 import { isEssential, type Loaded, type PluginEntry } from './plugin-entry.js'
 import type { RunOptions } from './plugin-run.js'
@@ -10,14 +12,20 @@ import { pluginProblems } from './problems.js'
 
 export interface RunParts extends Pick<RunOptions, 'http' | 'sockets' | 'closing'> {
   readonly log: Log
+  /** The environment, which sets some of the plugins' settings. */
+  readonly variables: Variables
   readonly kernelServices: (id: string, kind: PluginKind) => PluginServices
 }
 
 /** Throws a 400 that names what is wrong with settings, as far as the code that would read them is known. */
-export function checkSettings({ id, loaded }: PluginEntry, config: Readonly<Record<string, unknown>>): void {
+export function checkSettings(
+  { id, loaded }: PluginEntry,
+  config: Readonly<Record<string, unknown>>,
+  variables: Variables
+): void {
   if (loaded === undefined) return
   try {
-    pluginConfig(loaded.definition, config)
+    inFrame(id, () => pluginConfig(loaded.definition, config, variables))
   } catch (error) {
     throw pluginProblems.config({ id, reason: faultOf(error).message })
   }
@@ -36,14 +44,14 @@ export function runOptions(
   } = entry
   if (loaded === undefined) throw new Error(`the plugin "${id}" is not loaded`)
   const { manifest, definition } = loaded
-  const { http, sockets, closing, log, kernelServices } = parts
+  const { http, sockets, closing, log, kernelServices, variables } = parts
   return {
     ...loaded,
     http,
     sockets,
     closing,
     log: log.child({ plugin: id }),
-    config: pluginConfig(definition, choice?.config ?? {}),
+    config: inFrame(id, () => pluginConfig(definition, choice?.config ?? {}, variables)),
     container: {
       plugin: id,
       builtIn,

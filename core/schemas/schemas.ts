@@ -1,6 +1,7 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import formats from 'ajv-formats'
 import type { TSchema } from 'busbar/sdk'
+import { variableKeyword } from '../../sdk/settings.js'
 
 // ajv-formats is CommonJS: its function is the module itself at run time, `default` by its types.
 const addFormats = (typeof formats === 'function' ? formats : (formats as { default: unknown }).default) as (
@@ -23,7 +24,11 @@ type SchemaUse = 'body' | 'text'
 const compilers: Readonly<Record<SchemaUse, Ajv>> = { body: compiler(false), text: compiler(true) }
 
 function compiler(coerceTypes: boolean): Ajv {
-  return addFormats(new Ajv({ ...options, coerceTypes })).addVocabulary(['x-required', 'x-unit'])
+  return addFormats(new Ajv({ ...options, coerceTypes })).addVocabulary([
+    'x-required',
+    'x-unit',
+    variableKeyword
+  ])
 }
 
 // Schemas are module constants, so identity is the key: a reload finds what was compiled before.

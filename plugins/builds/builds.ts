@@ -16,13 +16,13 @@ import { archiveLimit } from './disk/archive-limit.js'
 import { DiskWatch } from './disk/disk-watch.js'
 import { GitSource } from './git/git-source.js'
 import { SourceToImage } from './image-preparation.js'
-import { parseHostPolicy } from './network/host-policy.js'
+import { usualHostPolicy } from './network/host-policy.js'
 import { ImageNameStore } from './registry/image-names.js'
 import { layerProof } from './registry/layer-proof.js'
 import { PrivateImageStore, sweepPrivateImages } from './registry/private-images.js'
 import { RegistryGate, withGatedPulls } from './registry/registry-gate.js'
 import type { BuilderAnswer } from './schemas.js'
-import { buildLimits, diskLimits, minutes, type Settings } from './settings.js'
+import { buildLimits, diskLimits, type Settings, toolVariablesOf } from './settings.js'
 
 export const needs = {
   db: kernel.database,
@@ -57,8 +57,9 @@ export async function startBuilds({
   const { exec, clock, instance, secrets } = use
   const workspaces = new Workspaces(instance, log)
   await workspaces.removeLeftovers(clock.now())
+  const hostPolicy = config.git_private_hosts ?? usualHostPolicy(instance.loopbackOnly)
   const hosts = {
-    hostPolicy: () => parseHostPolicy(instance.environment('GIT_PRIVATE_HOSTS'), instance.loopbackOnly),
+    hostPolicy: () => hostPolicy,
     lookup: async (host: string) => await lookup(host, { all: true, verbatim: true })
   }
   const registries = new RegistryGate(hosts)
@@ -76,7 +77,6 @@ export async function startBuilds({
   })
   const clearings = new CacheClearingStore(use.db)
   const latest = new LatestBuildStore(use.db)
-  const pullMinutes = minutes(instance.environment('IMAGE_PULL_TIMEOUT_MINUTES'), 10)
   const privateImages = new PrivateImageStore(use.db, clock, layerProof(hosts))
   const names = new ImageNameStore(use.db)
   const admission = new Admission({ runtime, instance, clock, settings: config })
@@ -105,8 +105,8 @@ export async function startBuilds({
     latest,
     names,
     privateImages,
-    buildMinutes: minutes(instance.environment('BUILD_TIMEOUT_MINUTES'), 30),
-    pullMinutes
+    buildMinutes: config.build_timeout_minutes,
+    pullMinutes: config.image_pull_timeout_minutes
   })
   return {
     admission,
@@ -114,6 +114,7 @@ export async function startBuilds({
       exec,
       runtime,
       instance,
+      variables: toolVariablesOf(config),
       privateImages,
       names,
       registries,
@@ -127,7 +128,13 @@ export async function startBuilds({
     leftovers,
     sweep: async signal => {
       await sweepPrivateImages(
-        { store: privateImages, runtime, clock, log, longestPullMs: (pullMinutes + 5) * 60_000 },
+        {
+          store: privateImages,
+          runtime,
+          clock,
+          log,
+          longestPullMs: (config.image_pull_timeout_minutes + 5) * 60_000
+        },
         signal
       )
     },

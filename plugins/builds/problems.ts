@@ -164,11 +164,6 @@ export const problems = problemTable({
     'E_SOURCE_HOST_METADATA',
     'the {use} {host} has the address {address}, which gives cloud machines their credentials and is never connected to'
   ],
-  badPrivateHosts: [
-    503,
-    'E_SOURCE_PRIVATE_HOSTS',
-    'GIT_PRIVATE_HOSTS holds {entry}, which is neither allow, deny, a host name, an address nor a range such as 10.0.0.0/8'
-  ],
   hostUnknown: [
     502,
     'E_SOURCE_HOST_UNKNOWN',

@@ -1,7 +1,8 @@
 import { availableParallelism, totalmem } from 'node:os'
-import { maybe, object, type Static, Type } from 'busbar/sdk'
+import { fromEnvironment, maybe, object, type Static, Type } from 'busbar/sdk'
 import type { BuildLimits } from './api.js'
 import type { DiskLimits } from './disk/disk-decision.js'
+import { parseHostPolicy } from './network/host-policy.js'
 
 export type { BuildLimits }
 
@@ -20,6 +21,43 @@ const images = {
   ),
   buildpacks_builder: image('heroku/builder:24', 'Buildpacks builder of applications that choose none')
 }
+
+/** Of the platform's environment, what foreign programs need to reach the world as the platform does. */
+const toolVariables = [
+  'PATH',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'no_proxy',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  'DOCKER_CONFIG'
+] as const
+type ToolVariable = (typeof toolVariables)[number]
+export type ToolVariables = Readonly<Partial<Record<ToolVariable, string>>>
+
+/** The address of a proxy may have a password in it. */
+const handedOn = (name: ToolVariable) =>
+  maybe(
+    fromEnvironment(name, Type.String({ description: 'Handed on to railpack, pack and nixpacks' }), {
+      secret: /proxy$/i.test(name)
+    })
+  )
+const forTools = Object.fromEntries(toolVariables.map(name => [name, handedOn(name)])) as Record<
+  ToolVariable,
+  ReturnType<typeof handedOn>
+>
+
+/** Those of them that are set. */
+export const toolVariablesOf = (config: ToolVariables): ToolVariables =>
+  Object.fromEntries(
+    toolVariables.flatMap(name => (config[name] === undefined ? [] : [[name, config[name]] as const]))
+  )
+
+/** Longer than a week is a mistake, and 24 days are longer than a timer can be. */
+const minutes = { exclusiveMinimum: 0, maximum: 10_080 } as const
 
 /** What an operator may set; absent values follow the machine. */
 export const settings = object({
@@ -78,12 +116,44 @@ export const settings = object({
     description:
       'How large a checked-out repository may be, and together what the ADDs of one build fetch, MiB'
   }),
-  ...images
+  ...images,
+  git_private_hosts: maybe(
+    fromEnvironment(
+      'GIT_PRIVATE_HOSTS',
+      Type.String({
+        description:
+          'Private hosts that builds may connect to; allow while the platform listens on loopback only, else deny'
+      }),
+      {
+        takes: 'allow, deny, or host names, addresses and ranges such as 10.0.0.0/8, separated by commas',
+        parse: parseHostPolicy
+      }
+    )
+  ),
+  buildkit_host: fromEnvironment(
+    'BUILDKIT_HOST',
+    Type.String({
+      default: 'tcp://localhost:1234',
+      description: 'The BuildKit daemon that railpack builds with'
+    })
+  ),
+  build_timeout_minutes: fromEnvironment(
+    'BUILD_TIMEOUT_MINUTES',
+    Type.Number({ ...minutes, default: 30, description: 'How long a build may take' })
+  ),
+  image_pull_timeout_minutes: fromEnvironment(
+    'IMAGE_PULL_TIMEOUT_MINUTES',
+    Type.Number({ ...minutes, default: 10, description: 'How long a pull may take' })
+  ),
+  ...forTools
 })
 export type Settings = Static<typeof settings>
 
 /** Those that say how much is built at once. */
-export type BuildSettings = Omit<Settings, keyof typeof images | 'build_disk_mib' | 'failed_steps_mib'>
+export type BuildSettings = Pick<
+  Settings,
+  'memory_mib' | 'cpus' | 'concurrent' | 'reserve_mib' | 'disk_floor_mib' | 'wait_minutes' | 'checkout_mib'
+>
 
 /** How many builds run at once, and what each may use: together they fit into what builds may have. */
 interface BuildSlots {
@@ -142,9 +212,3 @@ export const diskLimits = (config: Pick<Settings, 'disk_floor_mib' | 'build_disk
   floorBytes: config.disk_floor_mib * mebibyte,
   buildBytes: config.build_disk_mib * mebibyte
 })
-
-/** A number of minutes from the environment; what is no positive number counts as absent. */
-export function minutes(value: string | undefined, fallback: number): number {
-  const number = Number(value)
-  return value !== undefined && Number.isFinite(number) && number > 0 ? number : fallback
-}

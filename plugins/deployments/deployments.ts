@@ -36,7 +36,7 @@ import { DeploymentStore } from './records/deployment-store.js'
 import { Recovery } from './rollout/recovery.js'
 import { RolloutEngine } from './rollout/rollout-engine.js'
 import { Settling } from './rollout/settling.js'
-import { readCheckIntervalMs, readTimeoutMs } from './settings.js'
+import type { Settings } from './settings.js'
 import { Tidying } from './tidying.js'
 
 export const needs = {
@@ -79,7 +79,12 @@ export interface Deployments {
   ) => AsyncIterable<SseFrame>
 }
 
-export function startDeployments({ use, log, onStop }: StartContext<typeof needs, unknown>): Deployments {
+export function startDeployments({
+  use,
+  config,
+  log,
+  onStop
+}: StartContext<typeof needs, Settings>): Deployments {
   const store = new DeploymentStore(use.db)
   const logs = new DeploymentLogStore(use.db)
   const followUps = new FollowUpStore(use.db)
@@ -99,8 +104,7 @@ export function startDeployments({ use, log, onStop }: StartContext<typeof needs
   const tidying = new Tidying({ ...use, store, logs, log })
   const shared = { ...use, store, logs, followUps, records, buildQueue, turns, tidying, log }
   const service = new DeploymentService(shared)
-  const environment = (name: string): string | undefined => use.instance.environment(name)
-  const engine = new RolloutEngine({ ...shared, timeoutMs: readTimeoutMs(environment) })
+  const engine = new RolloutEngine({ ...shared, timeoutMs: config.task_timeout_minutes * 60_000 })
   onStop(async () => {
     await engine.stop()
   })
@@ -114,7 +118,7 @@ export function startDeployments({ use, log, onStop }: StartContext<typeof needs
     recovery: new Recovery(shared),
     buildQueue,
     turns,
-    healthWatch: new HealthWatch({ ...shared, intervalMs: readCheckIntervalMs(environment) }),
+    healthWatch: new HealthWatch({ ...shared, intervalMs: config.health_check_interval_seconds * 1000 }),
     teardown: new DeploymentTeardown(shared),
     streamBuildLog: (projectId, deploymentId, signal) =>
       streamBuildLog({ projectId, deploymentId }, shared, signal)

@@ -8,10 +8,12 @@ import { addHttpCheck } from './migrations/003-add-http-check.js'
 import { addOldVersionKilled } from './migrations/004-add-old-version-killed.js'
 import { addTurn } from './migrations/005-add-turn.js'
 import { routes } from './routes.js'
+import { settings } from './settings.js'
 
 export default definePlugin({
   id: 'deployments',
   needs,
+  config: settings,
   migrations: [createDeployments, addBuildQueue, addHttpCheck, addOldVersionKilled, addTurn],
   start: startDeployments,
   provides: deploymentServices,

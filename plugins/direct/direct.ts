@@ -17,7 +17,7 @@ import { AddressService } from './address-service.js'
 import { createAddressStore } from './address-store.js'
 import { directAddresses } from './api.js'
 import { type ContainerWatch, createContainerWatch } from './container-watch.js'
-import { readSettings } from './settings.js'
+import { directSettingsOf, type Settings } from './settings.js'
 
 export const needs = {
   db: kernel.database,
@@ -36,11 +36,12 @@ export interface Direct {
 
 export async function startDirect({
   use,
+  config,
   log,
   onStop
-}: StartContext<typeof needs, unknown>): Promise<Direct> {
+}: StartContext<typeof needs, Settings>): Promise<Direct> {
   const store = createAddressStore(use.db)
-  const settings = readSettings(name => use.instance.environment(name))
+  const settings = directSettingsOf(config, use.instance)
   const service = new AddressService({ store, settings, bus: use.bus, clock: use.clock, log })
   onStop(() => service.stop())
   await service.resume()

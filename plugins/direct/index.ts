@@ -4,10 +4,12 @@ import { events } from './events.js'
 import { singletons } from './jobs.js'
 import { createAddresses } from './migrations/001-create-addresses.js'
 import { createReleasedPorts } from './migrations/002-create-released-ports.js'
+import { settings } from './settings.js'
 
 export default definePlugin({
   id: 'direct',
   needs,
+  config: settings,
   migrations: [createAddresses, createReleasedPorts],
   start: startDirect,
   provides: directServices,

@@ -1,3 +1,4 @@
+import { fromEnvironment, type Instance, maybe, object, type Static, Type } from 'busbar/sdk'
 import { bareHost, checkHost } from './hosts.js'
 
 /** Where direct addresses are. */
@@ -13,33 +14,55 @@ export interface DirectSettings {
   readonly isRangeOnly: boolean
 }
 
-const defaults = { host: '127.0.0.2', firstPort: 20_000, lastPort: 24_999 } as const
+export const settings = object({
+  host: fromEnvironment(
+    'BUSBAR_DIRECT_HOST',
+    Type.String({
+      default: '127.0.0.2',
+      description:
+        'The host in direct addresses, or a pattern that gives each application its own: *.apps.example.com'
+    })
+  ),
+  bind: maybe(
+    fromEnvironment(
+      'BUSBAR_DIRECT_BIND',
+      Type.String({ description: 'The address to listen on; the host unless set; needed with a pattern' })
+    )
+  ),
+  ports: fromEnvironment(
+    'BUSBAR_DIRECT_PORTS',
+    Type.String({ default: '20000-24999', description: 'The ports of direct addresses' }),
+    { takes: 'two ports from 1 to 65535, the lower first, like 20000-24999', parse: parsePorts }
+  )
+})
+export type Settings = Static<typeof settings>
 
-/**
- * Reads BUSBAR_DIRECT_HOST, BUSBAR_DIRECT_BIND and BUSBAR_DIRECT_PORTS (`20000-24999`); throws with the
- * remedy.
- */
-export function readSettings(environment: (name: string) => string | undefined): DirectSettings {
-  const host = bareHost(environment('BUSBAR_DIRECT_HOST') ?? defaults.host)
-  checkHost(host, environment)
-  const bind = environment('BUSBAR_DIRECT_BIND')
+interface PortRange {
+  readonly first: number
+  readonly last: number
+}
+
+function parsePorts(range: string): PortRange | undefined {
+  const [first, last] = range.split('-').map(part => (/^\d{1,5}$/.test(part.trim()) ? Number(part) : NaN))
+  return first !== undefined && last !== undefined && first >= 1 && first <= last && last <= 65_535
+    ? { first, last }
+    : undefined
+}
+
+/** Throws when the host cannot be one of applications beside this platform. */
+export function directSettingsOf(
+  { host: given, bind, ports }: Settings,
+  platform: Pick<Instance, 'host' | 'publicUrl'>
+): DirectSettings {
+  const host = bareHost(given)
+  checkHost(host, bind, platform)
   return {
     host,
     bind: bind ?? host,
-    ...readRange(environment('BUSBAR_DIRECT_PORTS')),
+    firstPort: ports.first,
+    lastPort: ports.last,
     isRangeOnly: bind !== undefined
   }
-}
-
-function readRange(range: string | undefined): Pick<DirectSettings, 'firstPort' | 'lastPort'> {
-  if (range === undefined) return { firstPort: defaults.firstPort, lastPort: defaults.lastPort }
-  const [first, last] = range.split('-').map(part => (/^\d{1,5}$/.test(part.trim()) ? Number(part) : NaN))
-  if (first === undefined || last === undefined || !(first >= 1 && first <= last && last <= 65_535)) {
-    throw new Error(
-      `BUSBAR_DIRECT_PORTS is "${range}": give two ports from 1 to 65535, the lower first, like 20000-24999`
-    )
-  }
-  return { firstPort: first, lastPort: last }
 }
 
 export const urlOf = (host: string, port: number): string =>

@@ -1,4 +1,4 @@
-import type { Clock, Credentials, Database, Instance, Secrets } from 'busbar/sdk'
+import type { Clock, Credentials, Database, Secrets } from 'busbar/sdk'
 import type { Identity } from './api.js'
 import { InstanceStore } from './instance-store.js'
 import { LockOut } from './passwords/lock-out.js'
@@ -9,7 +9,7 @@ import { PasswordResetStore } from './passwords/password-reset-store.js'
 import { PasswordService } from './passwords/password-service.js'
 import { PasswordWriter } from './passwords/password-writer.js'
 import { Reauthentication } from './passwords/reauthentication.js'
-import { readSessionPolicy } from './policy.js'
+import type { SessionPolicy } from './policy.js'
 import { KnownDevices } from './sessions/known-devices.js'
 import { LoginChallenges } from './sessions/login-challenges.js'
 import { SessionIssuer } from './sessions/session-issuer.js'
@@ -34,7 +34,7 @@ interface AccountsParts {
   readonly secrets: Secrets
   readonly clock: Clock
   readonly credentials: Credentials
-  readonly environment: Instance['environment']
+  readonly policy: SessionPolicy
   readonly setup: SetupAccess
   readonly hasher?: PasswordHasher
 }
@@ -45,11 +45,10 @@ export function accountsOf({
   secrets,
   clock,
   credentials,
-  environment,
+  policy,
   setup,
   hasher = new PasswordHasher()
 }: AccountsParts): Identity {
-  const policy = readSessionPolicy(environment)
   const lockOut = new LockOut(new LockOutStore(db), clock)
 
   const store = {

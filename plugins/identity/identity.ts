@@ -10,11 +10,12 @@ import { accountsOf } from './accounts.js'
 import { type Identity, identity } from './api.js'
 import { CredentialStore } from './credential-store.js'
 import { InstanceStore } from './instance-store.js'
+import { sessionPolicyOf } from './policy.js'
 import type { Settings } from './settings.js'
 import { TokenUseStore } from './tokens/token-use-store.js'
 import { TokenUses } from './tokens/token-uses.js'
 import { SetupAccess } from './users/setup-access.js'
-import { readSetupPolicy } from './users/setup-policy.js'
+import { setupPolicyOf } from './users/setup-policy.js'
 import { UserStore } from './users/user-store.js'
 
 export const needs = {
@@ -48,12 +49,12 @@ export async function startIdentity({
   const setup = new SetupAccess({
     users: new UserStore(db),
     instance: new InstanceStore(db),
-    policy: readSetupPolicy(instance)
+    policy: setupPolicyOf(config.setup_code, instance)
   })
   await setup.announce(log)
   const store = new CredentialStore(db, config.two_factor)
   return {
-    accounts: accountsOf({ ...use, setup, environment: instance.environment }),
+    accounts: accountsOf({ ...use, setup, policy: sessionPolicyOf(config) }),
     credentials: {
       find: (kind, digest) => store.find(kind, digest),
       used: (caller, at, recent) => store.used(caller, at, recent),

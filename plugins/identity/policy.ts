@@ -1,4 +1,5 @@
 import type { Role } from 'busbar/sdk'
+import type { Settings } from './settings.js'
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
@@ -26,19 +27,10 @@ export interface SessionPolicy {
   readonly refreshMs: number
 }
 
-/** `JWT_EXPIRY_HOURS` (1) and `JWT_REFRESH_HOURS` (168); fractions are allowed. */
-export function readSessionPolicy(environment: (name: string) => string | undefined): SessionPolicy {
-  return {
-    secretMs: hours(environment, 'JWT_EXPIRY_HOURS', 1),
-    refreshMs: hours(environment, 'JWT_REFRESH_HOURS', 168)
-  }
-}
-
-function hours(environment: (name: string) => string | undefined, name: string, fallback: number): number {
-  const text = environment(name)
-  const value = text === undefined ? fallback : Number(text)
-  if (!(value > 0 && value <= 24 * 365)) {
-    throw new Error(`${name} is ${JSON.stringify(text)}: give a number of hours above 0, at most ${24 * 365}`)
-  }
-  return Math.round(value * hourMs)
-}
+export const sessionPolicyOf = ({
+  jwt_expiry_hours,
+  jwt_refresh_hours
+}: Pick<Settings, 'jwt_expiry_hours' | 'jwt_refresh_hours'>): SessionPolicy => ({
+  secretMs: Math.round(jwt_expiry_hours * hourMs),
+  refreshMs: Math.round(jwt_refresh_hours * hourMs)
+})

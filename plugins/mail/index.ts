@@ -1,11 +1,13 @@
 import { definePlugin } from 'busbar/sdk'
 import { jobs } from './jobs.js'
 import { mailHealth, mailServices, needs, startMail } from './mail.js'
+import { settings } from './mail-settings.js'
 import { createMessage } from './migrations/001-create-message.js'
 
 export default definePlugin({
   id: 'mail',
   needs,
+  config: settings,
   migrations: [createMessage],
   start: startMail,
   provides: mailServices,

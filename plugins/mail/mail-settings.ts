@@ -1,7 +1,8 @@
-import type { Instance } from 'busbar/sdk'
+import { fromEnvironment, MisconfiguredError, maybe, object, oneOf, type Static, Type } from 'busbar/sdk'
 
 const tlsModes = ['none', 'starttls', 'tls'] as const
 export type TlsMode = (typeof tlsModes)[number]
+const mailAddress = /^[^\s@]+@[^\s@]+$/
 
 /** How mail leaves the platform. */
 export interface MailSettings {
@@ -14,35 +15,62 @@ export interface MailSettings {
   readonly from: { readonly name: string; readonly address: string }
 }
 
-const productName = 'Busbar'
+export const settings = object({
+  smtp_host: maybe(
+    fromEnvironment('SMTP_HOST', Type.String({ description: 'The mail server; mail is off without one' }))
+  ),
+  smtp_port: fromEnvironment(
+    'SMTP_PORT',
+    Type.Integer({ minimum: 1, maximum: 65_535, default: 587, description: 'The port of the mail server' })
+  ),
+  smtp_tls_mode: fromEnvironment(
+    'SMTP_TLS_MODE',
+    Type.Unsafe<TlsMode>({
+      ...oneOf(tlsModes),
+      default: 'starttls',
+      description: 'How the connection to the mail server is encrypted'
+    })
+  ),
+  smtp_user: maybe(
+    fromEnvironment(
+      'SMTP_USER',
+      Type.String({ description: 'Who signs in to the mail server; nobody does without' })
+    )
+  ),
+  smtp_password: maybe(
+    fromEnvironment('SMTP_PASSWORD', Type.String({ description: 'The password of that user' }), {
+      secret: true
+    })
+  ),
+  smtp_from_email: maybe(
+    fromEnvironment(
+      'SMTP_FROM_EMAIL',
+      Type.String({ pattern: mailAddress.source, description: 'The sender; SMTP_USER unless set' }),
+      { takes: 'a mail address, like busbar@example.com' }
+    )
+  ),
+  smtp_from_name: fromEnvironment(
+    'SMTP_FROM_NAME',
+    Type.String({ default: 'Busbar', description: 'The name of the sender' })
+  )
+})
+export type Settings = Static<typeof settings>
 
-/** `SMTP_*`; undefined without a host. What cannot be used is an error that names the variable. */
-export function readMailSettings(environment: Instance['environment']): MailSettings | undefined {
-  const host = environment('SMTP_HOST')
+/** Undefined without a host. Throws when nothing says whom mail comes from. */
+export function mailSettingsOf(config: Settings): MailSettings | undefined {
+  const { smtp_host: host, smtp_user: user } = config
   if (host === undefined) return undefined
-  const user = environment('SMTP_USER')
-  const address = environment('SMTP_FROM_EMAIL') ?? user
-  if (address === undefined || !/^[^\s@]+@[^\s@]+$/.test(address)) {
-    throw new Error('SMTP_HOST is set, but SMTP_FROM_EMAIL is not: give the address that mail comes from')
+  const address = config.smtp_from_email ?? user
+  if (address === undefined || !mailAddress.test(address)) {
+    throw new MisconfiguredError(
+      'SMTP_HOST is set, but SMTP_FROM_EMAIL is not: give the address that mail comes from'
+    )
   }
   return Object.freeze({
     host,
-    port: readPort(environment('SMTP_PORT')),
-    tlsMode: readTlsMode(environment('SMTP_TLS_MODE')),
-    login: user === undefined ? undefined : { user, password: environment('SMTP_PASSWORD') ?? '' },
-    from: { name: environment('SMTP_FROM_NAME') ?? productName, address }
+    port: config.smtp_port,
+    tlsMode: config.smtp_tls_mode,
+    login: user === undefined ? undefined : { user, password: config.smtp_password ?? '' },
+    from: { name: config.smtp_from_name, address }
   })
-}
-
-function readPort(text = '587'): number {
-  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  if (port < 1 || port > 65_535)
-    throw new Error(`SMTP_PORT is "${text}"; it takes a whole number from 1 to 65535`)
-  return port
-}
-
-function readTlsMode(text = 'starttls'): TlsMode {
-  const mode = tlsModes.find(one => one === text)
-  if (mode === undefined) throw new Error(`SMTP_TLS_MODE is "${text}"; it takes ${tlsModes.join(', ')}`)
-  return mode
 }

@@ -1,6 +1,6 @@
 import { type Health, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
 import { mailPost } from './api.js'
-import { readMailSettings } from './mail-settings.js'
+import { mailSettingsOf, type Settings } from './mail-settings.js'
 import { MailStore } from './mail-store.js'
 import { PostOffice } from './post-office.js'
 import { sendBySmtp } from './smtp.js'
@@ -9,8 +9,7 @@ export const needs = {
   db: kernel.database,
   jobs: kernel.jobs,
   secrets: kernel.secrets,
-  clock: kernel.clock,
-  instance: kernel.instance
+  clock: kernel.clock
 }
 
 /** The running plugin; `Mail` is what others see of it. */
@@ -18,8 +17,8 @@ export interface MailPlugin {
   readonly post: PostOffice
 }
 
-export function startMail({ use, log, onStop }: StartContext<typeof needs, unknown>): MailPlugin {
-  const settings = readMailSettings(use.instance.environment)
+export function startMail({ use, config, log, onStop }: StartContext<typeof needs, Settings>): MailPlugin {
+  const settings = mailSettingsOf(config)
   if (settings?.login !== undefined) onStop(use.secrets.redact([settings.login.password]))
   return {
     post: new PostOffice({

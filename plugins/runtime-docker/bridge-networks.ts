@@ -14,12 +14,11 @@ import {
   buildsPrefix,
   contains,
   overlaps,
-  parsePools,
+  type Pools,
   parseRange,
   projectPrefix
 } from './subnet.js'
 
-const defaultPools = '10.201.0.0/16'
 const prefixes: Readonly<Record<Purpose, number>> = { services: projectPrefix, builds: buildsPrefix }
 /** Each attempt lost a subnet or a name to somebody else who was creating a network at the same moment. */
 const maxAttempts = 32
@@ -51,7 +50,7 @@ interface BridgeParts {
   /** What the engine's machine sends somewhere already. */
   readonly routes: () => Promise<readonly RoutedRange[]>
   /** BUSBAR_SUBNETS. */
-  readonly pools?: string | undefined
+  readonly pools: Pools
 }
 
 /** The bridge networks of this installation, all of them of projects, and limited in what they reach of the machine. */
@@ -118,10 +117,7 @@ export class BridgeNetworks {
   }
 
   async #create(spec: BridgeSpec): Promise<string> {
-    const { engine, instanceId, identity, limits, routes } = this.parts
-    const poolsText = this.parts.pools ?? defaultPools
-    const pools = parsePools(poolsText)
-    if (pools === undefined) throw problems.badSubnets({ value: poolsText })
+    const { engine, instanceId, identity, limits, routes, pools } = this.parts
     const { name, projectId, purpose } = spec
     const prefix = prefixes[purpose]
     const wanted = [`${instanceLabel}=${instanceId}`, ...ownerFilter({ projectId })]
@@ -146,9 +142,9 @@ export class BridgeNetworks {
         const used = [...networks.flatMap(subnetsOf), ...lost]
         const taken = [...used, ...routed]
         const subnet =
-          allocateSubnet(pools, [...taken, ...this.#handedOut(pools)], prefix) ??
-          allocateSubnet(pools, taken, prefix)
-        if (subnet === undefined) throw exhausted(prefix, { text: poolsText, pools }, used, routed)
+          allocateSubnet(pools.ranges, [...taken, ...this.#handedOut(pools.ranges)], prefix) ??
+          allocateSubnet(pools.ranges, taken, prefix)
+        if (subnet === undefined) throw exhausted(prefix, pools, used, routed)
         if (!(await this.#tryCreate(spec, subnet))) {
           const range = parseRange(subnet)
           if (range !== undefined) lost.push(range)
@@ -162,7 +158,7 @@ export class BridgeNetworks {
       await (isFirst ? limits.refresh() : limits.ensure())
       return name
     }
-    throw problems.subnetsExhausted({ prefix, pools: poolsText })
+    throw problems.subnetsExhausted({ prefix, pools: pools.text })
   }
 
   /**
@@ -215,14 +211,14 @@ export class BridgeNetworks {
 /** Names the routes when it is they that leave no room. */
 function exhausted(
   prefix: number,
-  { text, pools }: { readonly text: string; readonly pools: readonly AddressRange[] },
+  { text, ranges }: Pools,
   used: readonly AddressRange[],
   routed: readonly RoutedRange[]
 ): Error {
-  if (allocateSubnet(pools, used, prefix) === undefined)
+  if (allocateSubnet(ranges, used, prefix) === undefined)
     return problems.subnetsExhausted({ prefix, pools: text })
   const foreign = routed.filter(
-    route => pools.some(pool => overlaps(pool, route)) && !used.some(network => contains(network, route))
+    route => ranges.some(pool => overlaps(pool, route)) && !used.some(network => contains(network, route))
   )
   return problems.subnetsRouted({
     prefix,

@@ -36,6 +36,7 @@ import { problems } from './problems.js'
 import { ProjectNetworks } from './project-network.js'
 import type { PaceLimits } from './pull-pace.js'
 import { detourTo } from './route-check.js'
+import type { Settings } from './settings.js'
 import { stepContainers, stepOwnerOf } from './step-containers.js'
 import { Volumes } from './volumes.js'
 
@@ -46,8 +47,7 @@ interface RuntimeDependencies {
   readonly signatures: Signatures
   readonly clock: Clock
   readonly log: Log
-  /** DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, BUSBAR_SUBNETS, HOST_PORTS_FOR_CONTAINERS, API_CONTAINER_NAME. */
-  readonly environment: (name: string) => string | undefined
+  readonly settings: Omit<Settings, 'instance_id'>
   /** How slowly an image may come; `usualPace` unless given. */
   readonly pullPace?: PaceLimits
 }
@@ -70,8 +70,8 @@ export class DockerRuntime implements ContainerRuntime {
   readonly #volumes: Volumes
 
   constructor(private readonly dependencies: RuntimeDependencies) {
-    const { environment, instanceId, log } = dependencies
-    const engine = new EngineClient(environment)
+    const { settings, instanceId, log } = dependencies
+    const engine = new EngineClient(settings)
     const identity = new Identity(instanceId, dependencies.signatures)
     this.#engine = engine
     this.#identity = identity
@@ -80,8 +80,8 @@ export class DockerRuntime implements ContainerRuntime {
       engine,
       instanceId,
       log,
-      ports: environment('HOST_PORTS_FOR_CONTAINERS'),
-      connections: environment('MAX_CONTAINER_CONNECTIONS')
+      ports: settings.host_ports,
+      connections: settings.max_container_connections
     })
     this.#bridges = new BridgeNetworks({
       engine,
@@ -89,7 +89,7 @@ export class DockerRuntime implements ContainerRuntime {
       identity,
       limits: this.#limits,
       routes: async () => await this.#routes(),
-      pools: environment('BUSBAR_SUBNETS')
+      pools: settings.subnets
     })
     this.#networks = new ProjectNetworks(this.#bridges, identity, instanceId)
     this.#images = new Images({
@@ -101,7 +101,7 @@ export class DockerRuntime implements ContainerRuntime {
       network: async projectId => await this.#networks.ensureForBuilds(projectId)
     })
     this.#volumes = new Volumes(engine, instanceId, identity, dependencies.clock)
-    this.#platform = new PlatformContainer(this.#engine, ownContainerNames(environment))
+    this.#platform = new PlatformContainer(this.#engine, ownContainerNames(settings.own_container))
   }
 
   async info(): Promise<EngineInfo> {
@@ -123,7 +123,7 @@ export class DockerRuntime implements ContainerRuntime {
   async #place(): Promise<EngineInfo['place']> {
     return (await this.#platform.isKnown())
       ? 'around'
-      : isOnThisMachine(findEngine(this.dependencies.environment))
+      : isOnThisMachine(findEngine(this.dependencies.settings))
         ? 'here'
         : 'elsewhere'
   }
@@ -385,7 +385,7 @@ export class DockerRuntime implements ContainerRuntime {
   }
 
   async commandEnvironment(): Promise<Readonly<Record<string, string>>> {
-    return commandEnvironment(findEngine(this.dependencies.environment))
+    return commandEnvironment(findEngine(this.dependencies.settings))
   }
 
   async ensureVolume(name: string, owner: Owner): Promise<void> {

@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { DockerOptions } from 'dockerode'
 import { problems } from './problems.js'
+import type { EngineSettings } from './settings.js'
 
 /** Where an engine listens. `text` is how messages name it. */
 type EngineAddress =
@@ -15,10 +16,14 @@ type EngineAddress =
       readonly certificates: string | null
     }
 
-type Environment = (name: string) => string | undefined
+/** What DOCKER_HOST looks like; `parseDockerHost` reads the rest. */
+export const dockerHostForm = /^(?:unix:\/\/\/|(?:tcp|https?):\/\/[^/])/
 
 /** DOCKER_HOST as an address, by the rules of the docker command. */
-export function parseDockerHost(value: string, environment: Environment): EngineAddress {
+export function parseDockerHost(
+  value: string,
+  settings: Pick<EngineSettings, 'docker_tls_verify' | 'docker_cert_path'>
+): EngineAddress {
   if (value.startsWith('unix://')) {
     const path = value.slice('unix://'.length)
     if (path.startsWith('/')) return { kind: 'socket', text: path, path }
@@ -27,13 +32,13 @@ export function parseDockerHost(value: string, environment: Environment): Engine
   if (url === undefined || !['tcp:', 'http:', 'https:'].includes(url.protocol) || url.hostname === '') {
     throw problems.badAddress({ address: value })
   }
-  const isTls = url.protocol === 'https:' || (environment('DOCKER_TLS_VERIFY') ?? '') !== ''
+  const isTls = url.protocol === 'https:' || settings.docker_tls_verify !== undefined
   return {
     kind: 'tcp',
     text: value,
     host: url.hostname.replace(/^\[|\]$/g, ''),
     port: url.port === '' ? (isTls ? 2376 : 2375) : Number(url.port),
-    certificates: isTls ? (environment('DOCKER_CERT_PATH') ?? join(homedir(), '.docker')) : null
+    certificates: isTls ? (settings.docker_cert_path ?? join(homedir(), '.docker')) : null
   }
 }
 
@@ -51,20 +56,19 @@ function parseUrl(value: string): { protocol: string; hostname: string; port: st
 
 /** DOCKER_HOST, or the first of the usual sockets that exists, or the most usual one. */
 export function findEngine(
-  environment: Environment,
+  settings: EngineSettings,
   exists: (path: string) => boolean = existsSync
 ): EngineAddress {
-  const host = environment('DOCKER_HOST')
-  if (host !== undefined) return parseDockerHost(host, environment)
-  const sockets = usualSockets(environment)
+  const { docker_host: host } = settings
+  if (host !== undefined) return parseDockerHost(host, settings)
+  const sockets = usualSockets(settings)
   const path = sockets.find(exists)
   return path === undefined
     ? { kind: 'socket', text: sockets.join(' or '), path: '/var/run/docker.sock' }
     : { kind: 'socket', text: path, path }
 }
 
-function usualSockets(environment: Environment): string[] {
-  const runtimeDirectory = environment('XDG_RUNTIME_DIR')
+function usualSockets({ xdg_runtime_dir: runtimeDirectory }: EngineSettings): string[] {
   return [
     '/var/run/docker.sock',
     ...(runtimeDirectory === undefined ? [] : [join(runtimeDirectory, 'docker.sock')]),

@@ -5,6 +5,7 @@ import type { Problem } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import { connectionOptions, findEngine } from './engine-address.js'
 import { type EngineError, engineProblem, isUnreachable, readEngineError } from './engine-failure.js'
+import type { EngineSettings } from './settings.js'
 
 /**
  * docker-modem describes every call for its debug log, whether or not anybody reads that. Without this
@@ -37,7 +38,7 @@ interface CallOptions {
 export class EngineClient {
   #connection: Promise<Connection> | undefined
 
-  constructor(private readonly environment: (name: string) => string | undefined) {}
+  constructor(private readonly settings: EngineSettings) {}
 
   /**
    * One exchange with the engine; a failure becomes a `Problem`. `task` completes "refused to …".
@@ -54,7 +55,7 @@ export class EngineClient {
     run: (docker: Docker) => Promise<T>,
     options: CallOptions & { readonly absent?: readonly number[] } = {}
   ): Promise<T | undefined> {
-    this.#connection ??= connect(this.environment)
+    this.#connection ??= connect(this.settings)
     const attempt = this.#connection
     const { address, prompt, patient } = await attempt.catch((error: unknown) => {
       this.#forget(attempt)
@@ -76,8 +77,8 @@ export class EngineClient {
   }
 }
 
-async function connect(environment: (name: string) => string | undefined): Promise<Connection> {
-  const address = findEngine(environment)
+async function connect(settings: EngineSettings): Promise<Connection> {
+  const address = findEngine(settings)
   const options = connectionOptions(address)
   // dockerode takes 12 MB of memory, so it is loaded by whoever uses it first.
   const { default: Engine } = await import('dockerode')

@@ -6,10 +6,12 @@ import {
   runtimeDockerServices,
   startRuntimeDocker
 } from './runtime-docker.js'
+import { settings } from './settings.js'
 
 export default definePlugin({
   id: 'runtime-docker',
   needs,
+  config: settings,
   start: startRuntimeDocker,
   provides: runtimeDockerServices,
   contributes: runtimeDockerContributions,

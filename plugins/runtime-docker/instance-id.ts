@@ -4,13 +4,18 @@ import { join } from 'node:path'
 import type { Instance } from 'busbar/sdk'
 import { problems } from './problems.js'
 
+/** It becomes part of a filter of the engine. */
+export const instanceIdForm = /^[A-Za-z0-9-]{8,64}$/
+
 /**
- * The id of this installation, by which it knows its containers: BUSBAR_INSTANCE_ID, or a file under
+ * The id of this installation, by which it knows its containers: `given` by BUSBAR_INSTANCE_ID, or a file under
  * BUSBAR_DIR. Not in the database, because a copy of that must not take over the containers of the original.
  */
-export async function readInstanceId(instance: Pick<Instance, 'directory' | 'environment'>): Promise<string> {
-  const given = instance.environment('BUSBAR_INSTANCE_ID')
-  if (given !== undefined) return checked(given, 'BUSBAR_INSTANCE_ID')
+export async function readInstanceId(
+  given: string | undefined,
+  instance: Pick<Instance, 'directory'>
+): Promise<string> {
+  if (given !== undefined) return given
   const path = join(await instance.directory(), 'instance-id')
   return checked(((await read(path)) ?? (await create(path))).trim(), path)
 }
@@ -41,8 +46,7 @@ async function read(path: string): Promise<string | undefined> {
   }
 }
 
-// It becomes part of a filter of the engine.
 function checked(id: string, place: string): string {
-  if (!/^[A-Za-z0-9-]{8,64}$/.test(id)) throw problems.badInstanceId({ place })
+  if (!instanceIdForm.test(id)) throw problems.badInstanceId({ place })
   return id
 }

@@ -3,9 +3,8 @@ import { hostname } from 'node:os'
 import type Docker from 'dockerode'
 import type { EngineClient } from './engine-client.js'
 
-/** Names the platform's own container may have, likeliest first; none when it does not run in one. */
-export function ownContainerNames(environment: (name: string) => string | undefined): string[] {
-  const configured = environment('API_CONTAINER_NAME')
+/** `configured`: API_CONTAINER_NAME. Names the platform's own container may have, likeliest first; none when it does not run in one. */
+export function ownContainerNames(configured: string | undefined): string[] {
   if (configured !== undefined) return [configured]
   if (!existsSync('/.dockerenv')) return []
   // The engine mounts /etc/hostname and others from a folder that bears the container's id.

@@ -103,21 +103,6 @@ export const problems = problemTable({
     'E_NETWORK_SUBNETS_EXHAUSTED',
     'no /{prefix} subnet of {pools} is free: {routes} of the engine\'s machine covers what no network has, and would take what is sent to the containers; set BUSBAR_SUBNETS to a private range that no route covers ("ip route show table all" lists them), or take the route away'
   ],
-  badConnections: [
-    503,
-    'E_CONTAINER_CONNECTIONS_INVALID',
-    'MAX_CONTAINER_CONNECTIONS holds {value}: it takes a number of connections, 16 or more'
-  ],
-  badHostPorts: [
-    503,
-    'E_HOST_PORTS_INVALID',
-    'HOST_PORTS_FOR_CONTAINERS holds {value}: it takes ports and ranges of ports separated by commas (53,80,443,20000-20019), all, or none'
-  ],
-  badSubnets: [
-    503,
-    'E_NETWORK_SUBNETS_INVALID',
-    'BUSBAR_SUBNETS holds {value}, which is no IPv4 range of /26 or larger: write 10.201.0.0/16, several separated by commas'
-  ],
   networkInUse: [
     409,
     'E_NETWORK_IN_USE',

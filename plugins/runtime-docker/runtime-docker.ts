@@ -9,6 +9,7 @@ import { readInstanceId } from './instance-id.js'
 import { LifeSigns } from './life-signs.js'
 import { NetworkRemoval } from './network-removal.js'
 import { offeredRuntime } from './offered-runtime.js'
+import type { Settings } from './settings.js'
 
 export const needs = {
   clock: kernel.clock,
@@ -29,15 +30,16 @@ export interface RuntimeDocker {
 
 export async function startRuntimeDocker({
   use,
+  config,
   log
-}: StartContext<typeof needs, unknown>): Promise<RuntimeDocker> {
+}: StartContext<typeof needs, Settings>): Promise<RuntimeDocker> {
   const { clock, instance } = use
   const runtime = new DockerRuntime({
-    instanceId: await readInstanceId(instance),
+    instanceId: await readInstanceId(config.instance_id, instance),
     signatures: use.secrets,
     clock,
     log,
-    environment: name => instance.environment(name)
+    settings: config
   })
   const lifeSigns = new LifeSigns(await instance.directory(), clock, log)
   return {

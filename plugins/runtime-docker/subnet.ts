@@ -32,11 +32,17 @@ export const overlaps = (a: AddressRange, b: AddressRange): boolean => a.first <
 export const contains = (outer: AddressRange, inner: AddressRange): boolean =>
   outer.first <= inner.first && inner.last <= outer.last
 
-/** The ranges of BUSBAR_SUBNETS; undefined when one of them cannot hold a project's network. */
-export function parsePools(text: string): readonly AddressRange[] | undefined {
+/** Where networks are made, as somebody wrote it and as ranges. */
+export interface Pools {
+  readonly text: string
+  readonly ranges: readonly AddressRange[]
+}
+
+/** BUSBAR_SUBNETS; undefined when one of the ranges cannot hold a project's network. */
+export function parsePools(text: string): Pools | undefined {
   const ranges = text.split(',').map(parseRange)
   return ranges.every(range => range !== undefined && range.last - range.first + 1 >= sizeOf(projectPrefix))
-    ? ranges.filter(range => range !== undefined)
+    ? { text, ranges: ranges.filter(range => range !== undefined) }
     : undefined
 }
 

@@ -5,6 +5,7 @@
 export { accessMatrix, type MatrixRow } from './access-matrix.js'
 export { createDatabase, type TestDatabase } from './cluster.js'
 export type { HappyCall, HappyCalls, HappyFixture, HappyFixtures } from './happy-calls.js'
+export { settingsFrom } from './settings-from.js'
 export { type TestAnswer, TestClient, type TestRequest } from './test-client.js'
 export { type TestClock, testClock } from './test-clock.js'
 export {

@@ -3,10 +3,12 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { TestState } from 'busbar/sdk/testing'
+import { settingsFrom } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import { EngineClient } from '../../plugins/runtime-docker/engine-client.js'
 import { liftLimits } from '../../plugins/runtime-docker/host/host-limits.js'
 import { installationTag } from '../../plugins/runtime-docker/host/installation-tag.js'
+import { settings } from '../../plugins/runtime-docker/settings.js'
 
 const execute = promisify(execFile)
 
@@ -26,7 +28,7 @@ export async function removeInstallation({ directory }: Pick<TestState, 'directo
       .remove()
       .catch(() => undefined)
   if (await mayHaveRules(instanceId))
-    await liftLimits(new EngineClient(name => process.env[name]), instanceId)
+    await liftLimits(new EngineClient(settingsFrom(settings, process.env)), instanceId)
 }
 
 /** To look is cheap for root alone. */

@@ -1,8 +1,12 @@
 import { publicLink } from 'busbar/sdk'
 import { test } from 'tap'
+import { readSettings } from '../../core/config/environment.js'
 
 const link = (environment: Record<string, string>, loopbackOnly = false): string | undefined =>
-  publicLink({ environment: name => environment[name], loopbackOnly }, '/reset-password')
+  publicLink(
+    readSettings({ HOST: loopbackOnly ? '127.0.0.1' : '0.0.0.0', ...environment }),
+    '/reset-password'
+  )
 
 test('a link lies below PUBLIC_BASE_URL', async t => {
   t.equal(

@@ -4,6 +4,7 @@ import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import { type Exec, type Instance, isProblem, type Problem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
 import { problems } from '../problems.js'
+import type { ToolVariables } from '../settings.js'
 
 /** A foreign program that turns a source tree into an image on the engine. */
 interface Tool {
@@ -17,7 +18,9 @@ interface Tool {
 export interface ToolParts {
   readonly exec: Exec
   readonly runtime: ContainerRuntime
-  readonly instance: Pick<Instance, 'directory' | 'environment'>
+  readonly instance: Pick<Instance, 'directory'>
+  /** Of the platform's environment, as far as they are set. */
+  readonly variables: ToolVariables
 }
 
 interface ToolRun {
@@ -33,19 +36,6 @@ interface ToolRun {
   /** Explains a failure from the last lines of output; undefined: in general words. */
   readonly explain?: (output: string) => Problem | undefined
 }
-
-/** Of the platform's environment, what a program needs to reach the world as the platform does. */
-const inherited = [
-  'HTTP_PROXY',
-  'HTTPS_PROXY',
-  'NO_PROXY',
-  'http_proxy',
-  'https_proxy',
-  'no_proxy',
-  'SSL_CERT_FILE',
-  'SSL_CERT_DIR',
-  'DOCKER_CONFIG'
-]
 
 // The time limit of the build comes by the signal; this one only has to be longer.
 const timeoutMs = 24 * 60 * 60_000
@@ -106,16 +96,12 @@ export class CommandLineTool {
 
   /** What the program itself obeys. It comes after the application's variables, so none of those can replace it. */
   async #environment(scratch: string): Promise<Record<string, string>> {
-    const { instance, runtime } = this.parts
+    const { instance, runtime, variables } = this.parts
     // Its own: the platform's home may hold credentials that are not meant for whoever deploys.
     const home = join(await instance.directory(), 'tools', this.tool.program)
     await mkdir(home, { recursive: true, mode: 0o700 })
-    const given = inherited
-      .map(name => [name, instance.environment(name)] as const)
-      .filter(([, value]) => value !== undefined)
     return {
-      ...(Object.fromEntries(given) as Record<string, string>),
-      ...this.#path(),
+      ...variables,
       ...(await runtime.commandEnvironment()),
       HOME: home,
       TMPDIR: scratch,
@@ -124,13 +110,8 @@ export class CommandLineTool {
     }
   }
 
-  #path(): { readonly PATH?: string } {
-    const PATH = this.parts.instance.environment('PATH')
-    return PATH === undefined ? {} : { PATH }
-  }
-
   async #find(): Promise<boolean> {
-    const { PATH } = this.#path()
+    const { PATH } = this.parts.variables
     // Then only starting it can tell.
     if (PATH === undefined) return true
     for (const folder of PATH.split(delimiter)) {

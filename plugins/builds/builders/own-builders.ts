@@ -15,7 +15,10 @@ interface BuilderParts extends ToolParts, LabellingParts {
   readonly fetching: FetchRules
   readonly archives: ArchiveRules
   readonly registries: RegistryGate
-  readonly config: Pick<Settings, 'static_image' | 'static_build_image' | 'buildpacks_builder'>
+  readonly config: Pick<
+    Settings,
+    'static_image' | 'static_build_image' | 'buildpacks_builder' | 'buildkit_host'
+  >
 }
 
 /** The builders of this plugin, by build type. */
@@ -29,7 +32,7 @@ export function ownBuilders(parts: BuilderParts): Readonly<Record<string, Builde
       serverImage: config.static_image,
       buildImage: config.static_build_image
     }),
-    railpack: new RailpackBuilder(parts),
+    railpack: new RailpackBuilder({ ...parts, buildKitHost: config.buildkit_host }),
     buildpacks: new BuildpacksBuilder({
       ...parts,
       builderImage: config.buildpacks_builder,

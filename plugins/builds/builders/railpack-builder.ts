@@ -15,13 +15,16 @@ const railpack = {
     'Install it with: curl -sSL https://railpack.com/install.sh | sh -s -- --bin-dir /usr/local/bin. It also needs the docker command and a BuildKit daemon at BUILDKIT_HOST'
 }
 
-const defaultBuildKit = 'tcp://localhost:1234'
+interface RailpackParts extends ToolParts, LabellingParts {
+  /** The address of a BuildKit daemon: `tcp://localhost:1234`. */
+  readonly buildKitHost: string
+}
 
 /** Builds without a Dockerfile, by `railpack build`. */
 export class RailpackBuilder implements Builder {
   readonly #tool: CommandLineTool
 
-  constructor(private readonly parts: ToolParts & LabellingParts) {
+  constructor(private readonly parts: RailpackParts) {
     this.#tool = new CommandLineTool(parts, railpack)
   }
 
@@ -32,7 +35,7 @@ export class RailpackBuilder implements Builder {
   async build(request: BuildRequest, context: BuildContext): Promise<ImageInfo> {
     const { applicationId, directory, scratch, noCache } = request
     await this.#tool.require()
-    const address = this.parts.instance.environment('BUILDKIT_HOST') ?? defaultBuildKit
+    const { buildKitHost: address } = this.parts
     const passed = passVariables(request.variables, { withSecrets: true })
     warnOfWithheld(passed, program, context)
     // A key that was never used before is an empty cache.

@@ -1,5 +1,4 @@
 import { BlockList, isIP } from 'node:net'
-import { problems } from '../problems.js'
 
 /** Which private and local addresses a build may make this machine connect to: for a repository, a remote file, a registry. */
 export interface HostPolicy {
@@ -56,20 +55,27 @@ const metadataAddresses = blockList([
   '2002:a9fe:a9fe::/48'
 ])
 
-/** GIT_PRIVATE_HOSTS: `allow`, `deny`, or host names, addresses and ranges separated by commas or spaces. */
-export function parseHostPolicy(setting: string | undefined, isLoopbackOnly: boolean): HostPolicy {
-  const value = setting?.trim().toLowerCase() ?? (isLoopbackOnly ? 'allow' : 'deny')
+/** `allow`, `deny`, or host names, addresses and ranges separated by commas or spaces; undefined when it is none of these. */
+export function parseHostPolicy(setting: string): HostPolicy | undefined {
+  const value = setting.trim().toLowerCase()
   const names = new Set<string>()
   const ranges = new BlockList()
   if (value !== 'allow' && value !== 'deny') {
     for (const entry of value.split(/[\s,]+/).filter(text => text !== '')) {
       if (addRange(ranges, entry)) continue
-      if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(entry)) throw problems.badPrivateHosts({ entry })
+      if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(entry)) return undefined
       names.add(entry)
     }
   }
   return { allowsAll: value === 'allow', names, ranges }
 }
+
+/** Without GIT_PRIVATE_HOSTS: a platform that only this machine reaches deploys what its own people choose. */
+export const usualHostPolicy = (isLoopbackOnly: boolean): HostPolicy => ({
+  allowsAll: isLoopbackOnly,
+  names: new Set(),
+  ranges: new BlockList()
+})
 
 /** Why `host` is not connected to at `address`; null when it may be. */
 export function refusalOf(policy: HostPolicy, host: string, address: string): 'metadata' | 'private' | null {

@@ -5,9 +5,9 @@ import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
 import type { Test } from 'tap'
 import { startLab } from '../../runtime-docker/test/lab.js'
 import { DockerfileBuilder } from '../builders/dockerfile-builder.js'
-import { parseHostPolicy } from '../network/host-policy.js'
 import { allPublic } from './all-public.js'
 import { folder, processes, recorder } from './kit.js'
+import { policyOf } from './policy-of.js'
 
 export interface Built {
   readonly image?: ImageInfo
@@ -38,7 +38,7 @@ export function startDockerfileLab(
     privateImages: allPublic,
     fetching: {
       hosts: {
-        hostPolicy: () => parseHostPolicy(privateHosts, false),
+        hostPolicy: () => policyOf(privateHosts),
         lookup: async () => [{ address: '127.0.0.1', family: 4 }]
       },
       maxBytes: 2 ** 20

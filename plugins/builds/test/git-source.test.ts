@@ -11,7 +11,6 @@ import { type Test, test } from 'tap'
 import { startGitServer } from '../../../test/lab/git-server.js'
 import type { GitLimits } from '../git/git-command.js'
 import { type CloneRequest, GitSource } from '../git/git-source.js'
-import { parseHostPolicy } from '../network/host-policy.js'
 import {
   folder,
   gitServer,
@@ -21,6 +20,7 @@ import {
   selfSigned,
   trustEverybody
 } from './kit.js'
+import { policyOf } from './policy-of.js'
 
 interface Setup {
   readonly policy?: string
@@ -44,7 +44,7 @@ async function setUp(
     clock,
     lookup,
     limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60, ...limits },
-    hostPolicy: () => parseHostPolicy(policy, false)
+    hostPolicy: () => policyOf(policy)
   })
   const root = await folder(t)
   await mkdir(join(root, 'home'))

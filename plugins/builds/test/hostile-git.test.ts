@@ -6,8 +6,8 @@ import { type Test, test } from 'tap'
 import { startGitServer } from '../../../test/lab/git-server.js'
 import type { GitLimits } from '../git/git-command.js'
 import { GitSource } from '../git/git-source.js'
-import { parseHostPolicy } from '../network/host-policy.js'
 import { clock, folder, gitServer, processes, rawRepository, recorder } from './kit.js'
+import { policyOf } from './policy-of.js'
 
 async function setUp(t: Test, limits: Partial<GitLimits> = {}) {
   const root = await folder(t)
@@ -16,7 +16,7 @@ async function setUp(t: Test, limits: Partial<GitLimits> = {}) {
     exec: processes(t),
     clock,
     lookup: async () => [],
-    hostPolicy: () => parseHostPolicy('allow', false),
+    hostPolicy: () => policyOf('allow'),
     limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60, ...limits }
   })
   let count = 0

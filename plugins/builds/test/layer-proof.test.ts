@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { ImageInfo } from 'busbar/api/runtime-docker'
 import { type Test, test } from 'tap'
-import { parseHostPolicy } from '../network/host-policy.js'
 import { layerProof } from '../registry/layer-proof.js'
+import { policyOf } from './policy-of.js'
 
 const sha256 = (bytes: Buffer): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 const auth = { username: 'ann', password: 'hunter22' }
@@ -67,7 +67,7 @@ async function registry(t: Test, blob: Buffer) {
 }
 
 const ask = async (host: string, setting: string, account?: typeof auth): Promise<string | undefined> =>
-  await layerProof({ hostPolicy: () => parseHostPolicy(setting, false), lookup: async () => [] })(
+  await layerProof({ hostPolicy: () => policyOf(setting), lookup: async () => [] })(
     {
       name: `${host}/team/app:1`,
       image: image(host),

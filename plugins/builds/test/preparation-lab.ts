@@ -12,9 +12,9 @@ import { Workspaces } from '../context/workspace.js'
 import type { GitLimits } from '../git/git-command.js'
 import { GitSource } from '../git/git-source.js'
 import { SourceToImage } from '../image-preparation.js'
-import { parseHostPolicy } from '../network/host-policy.js'
 import { allPublic } from './all-public.js'
 import { clock, folder, log, processes, recorder, redactor } from './kit.js'
+import { policyOf } from './policy-of.js'
 
 interface Setup {
   readonly builders?: Readonly<Record<string, Builder>>
@@ -45,7 +45,7 @@ export async function setUp(t: Test, changes: Setup = {}) {
   const git = new GitSource({
     exec: processes(t),
     clock,
-    hostPolicy: () => parseHostPolicy('allow', true),
+    hostPolicy: () => policyOf('allow'),
     lookup: async () => [{ address: '127.0.0.1', family: 4 }],
     limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60, ...changes.limits }
   })
@@ -59,7 +59,7 @@ export async function setUp(t: Test, changes: Setup = {}) {
           usualLimits: { memoryBytes: 512 * 2 ** 20, cpus: 1 },
           privateImages: allPublic,
           fetching: {
-            hosts: { hostPolicy: () => parseHostPolicy('deny', false), lookup: async () => [] },
+            hosts: { hostPolicy: () => policyOf('deny'), lookup: async () => [] },
             maxBytes: 2 ** 20
           },
           archives: { exec: processes(t), limit: async () => 2 ** 30 }

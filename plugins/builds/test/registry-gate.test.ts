@@ -11,11 +11,11 @@ import { type Test, test } from 'tap'
 import { extract } from 'tar-stream'
 import { problems as engineProblems } from '../../runtime-docker/problems.js'
 import { engineTest } from '../../runtime-docker/test/lab.js'
-import { parseHostPolicy } from '../network/host-policy.js'
 import { realmsIn } from '../registry/registry-door.js'
 import { RegistryGate, withGatedPulls } from '../registry/registry-gate.js'
 import { startDockerfileLab, tree } from './dockerfile-lab.js'
 import { folder, recorder, selfSigned } from './kit.js'
+import { policyOf } from './policy-of.js'
 
 const forever = new AbortController().signal
 const pem = selfSigned()
@@ -41,7 +41,7 @@ async function door(t: Test, answer: RequestListener): Promise<number> {
 const setting = '127.0.0.1 listed.example'
 const hosts: Record<string, string> = { 'ten.example': '10.0.0.1', 'metadata.example': '169.254.169.254' }
 const gate = new RegistryGate({
-  hostPolicy: () => parseHostPolicy(setting, false),
+  hostPolicy: () => policyOf(setting),
   lookup: async host => {
     if (host.endsWith('.invalid')) throw Object.assign(new Error('none'), { code: 'ENOTFOUND' })
     return [{ address: hosts[host] ?? '127.0.0.1', family: 4 }]
@@ -181,7 +181,7 @@ test('which registries the engine may ask, and whose failures are told', async t
 
 test('where everything is allowed, no registry is asked twice, and metadata stays out of reach', async t => {
   const open = new RegistryGate({
-    hostPolicy: () => parseHostPolicy('allow', false),
+    hostPolicy: () => policyOf('allow'),
     lookup: async host => {
       if (host === 'gone.invalid') throw new Error('none')
       return [{ address: hosts[host] ?? '10.0.0.1', family: 4 }]
@@ -301,7 +301,7 @@ engineTest(
     const pulled: string[] = []
     const handedOver: string[] = []
     const denied = new RegistryGate({
-      hostPolicy: () => parseHostPolicy('deny', false),
+      hostPolicy: () => policyOf('deny'),
       lookup: async () => [{ address: '127.0.0.1', family: 4 }]
     })
     const { build, builds } = startDockerfileLab(t, runtime =>

@@ -5,17 +5,17 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer as createRawServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
-import { parseHostPolicy } from '../network/host-policy.js'
 import type { HostRules } from '../network/host-resolution.js'
 import { fetchRemoteFile, type RemoteFile, type RemoteFileLimits } from '../network/remote-file.js'
 import { folder, selfSigned, trustEverybody } from './kit.js'
+import { policyOf } from './policy-of.js'
 
 const here: LookupAddress = { address: '127.0.0.1', family: 4 }
 const forever = new AbortController().signal
 
 /** Every name is this machine, unless `lookup` says something else. */
 const rules = (setting: string, lookup: HostRules['lookup'] = async () => [here]): HostRules => ({
-  hostPolicy: () => parseHostPolicy(setting, false),
+  hostPolicy: () => policyOf(setting),
   lookup
 })
 

@@ -1,15 +1,17 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { settingsFrom } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { chooseArguments } from '../builders/dockerfile-builder.js'
 import { readPatterns, selectEntries } from '../context/build-context.js'
 import { cleanPath, describeDockerfiles, openRoot, readSource } from '../context/source-tree.js'
 import { checkBranch, checkCommit, credentialsFor, parseRepository } from '../git/repository-address.js'
-import { parseHostPolicy, refusalOf } from '../network/host-policy.js'
+import { refusalOf } from '../network/host-policy.js'
 import { imageTag } from '../registry/image-names.js'
 import { pinnedReference } from '../registry/pulled-image.js'
-import { buildLimits, minutes } from '../settings.js'
+import { buildLimits, settings } from '../settings.js'
 import { folder } from './kit.js'
+import { policyOf } from './policy-of.js'
 
 async function tree(t: Test, files: Readonly<Record<string, string>>): Promise<string> {
   const directory = await folder(t)
@@ -124,7 +126,7 @@ test('a token goes by the user name its provider expects', t => {
 
 test('GIT_PRIVATE_HOSTS decides about private addresses only, and never lets metadata through', t => {
   const decide = (setting: string | undefined, address: string, host = 'git.lan', isLoopbackOnly = false) =>
-    refusalOf(parseHostPolicy(setting, isLoopbackOnly), host, address)
+    refusalOf(policyOf(setting, isLoopbackOnly), host, address)
   const local = [
     '127.0.0.1',
     '10.1.2.3',
@@ -170,7 +172,7 @@ test('GIT_PRIVATE_HOSTS decides about private addresses only, and never lets met
   t.equal(decide('10.0.0.0/8,Git.lan', '192.168.1.1', 'other'), 'private')
   t.equal(decide('192.168.1.1 fd12::/16', 'fd12::7', 'other'), null)
   for (const wrong of ['10.0.0.0/33', 'a b/c', 'http://git.lan'])
-    t.throws(() => parseHostPolicy(wrong, true), { code: 'E_SOURCE_PRIVATE_HOSTS' }, wrong)
+    t.throws(() => policyOf(wrong), { message: /^GIT_PRIVATE_HOSTS is .*; it takes allow, deny, or/ }, wrong)
   t.end()
 })
 
@@ -300,9 +302,20 @@ test('limits follow the machine unless they are set', t => {
   t.same(buildLimits(config, machine), { memoryBytes: Math.floor(4 * 2 ** 30 * 0.6), cpus: 3.5 })
   t.same(buildLimits(config, { memoryBytes: 2 ** 29, cores: 1 }), { memoryBytes: 512 * 2 ** 20, cpus: 0.5 })
   t.same(buildLimits({ ...config, memory_mib: 1024, cpus: 8 }, machine), { memoryBytes: 2 ** 30, cpus: 4 })
-  t.equal(minutes(undefined, 30), 30)
-  t.equal(minutes('5', 30), 5)
-  for (const wrong of ['', 'x', '0', '-1', 'Infinity']) t.equal(minutes(wrong, 30), 30, wrong)
+  t.end()
+})
+
+test('a time-out that is no number of minutes is refused by name', t => {
+  const read = (text?: string) =>
+    settingsFrom(settings, { BUILD_TIMEOUT_MINUTES: text, IMAGE_PULL_TIMEOUT_MINUTES: text })
+  t.match(read(), { build_timeout_minutes: 30, image_pull_timeout_minutes: 10 })
+  t.match(read('0.5'), { build_timeout_minutes: 0.5, image_pull_timeout_minutes: 0.5 })
+  for (const wrong of ['x', '0', '-1', 'Infinity', '0x10', '1e3', '10081'])
+    t.throws(
+      () => read(wrong),
+      { message: /^BUILD_TIMEOUT_MINUTES is "\S+"; it takes a number above 0, up to 10080; IMAGE_PULL_/ },
+      wrong
+    )
   t.end()
 })
 

@@ -1,8 +1,8 @@
-import { until } from 'busbar/sdk/testing'
+import { settingsFrom, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
 import { decideHealth } from '../health/health-decision.js'
-import { readCheckIntervalMs } from '../settings.js'
+import { settings } from '../settings.js'
 import { openLab, sample } from './deploy-lab.js'
 
 test('three failures in a row make an application unhealthy, one success ends it, and nothing is said twice', t => {
@@ -31,16 +31,14 @@ test('three failures in a row make an application unhealthy, one success ends it
 })
 
 test('HEALTH_CHECK_INTERVAL_SECONDS is whole seconds, 30 unless given', t => {
-  t.equal(
-    readCheckIntervalMs(() => undefined),
-    30_000
-  )
-  t.equal(
-    readCheckIntervalMs(() => '5'),
-    5000
-  )
+  const read = (text?: string) =>
+    settingsFrom(settings, { HEALTH_CHECK_INTERVAL_SECONDS: text }).health_check_interval_seconds
+  t.equal(read(), 30)
+  t.equal(read('5'), 5)
   for (const wrong of ['0', '-1', '1.5', 'soon'])
-    t.throws(() => readCheckIntervalMs(() => wrong), { message: /whole seconds/ })
+    t.throws(() => read(wrong), {
+      message: `HEALTH_CHECK_INTERVAL_SECONDS is "${wrong}"; it takes a whole number from 1 to 9999`
+    })
   t.end()
 })
 

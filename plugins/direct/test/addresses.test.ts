@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
-import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
+import { createTestKernel, settingsFrom, type TestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { readSettings } from '../../../core/config/environment.js'
 import { directAddresses } from '../api.js'
-import { readSettings, urlOf } from '../settings.js'
+import { directSettingsOf, settings, urlOf } from '../settings.js'
 import { createApplication } from './applications.js'
 import { startOrigin } from './origin.js'
 
@@ -110,50 +111,52 @@ test('ports are not shared, and the address of a deleted application is given ba
   t.equal(new Set(urls).size, 3)
 })
 
+/** What the plugin makes of these variables, on a platform that has them too. */
+const readAll = (values: Record<string, string>) =>
+  directSettingsOf(settingsFrom(settings, values), readSettings(values))
+
 test('settings are read, and a mistake in them is named with its remedy', async t => {
-  t.same(
-    readSettings(() => undefined),
-    { host: '127.0.0.2', bind: '127.0.0.2', firstPort: 20000, lastPort: 24999, isRangeOnly: false }
-  )
-  const read = (values: Record<string, string>) => readSettings(name => values[name])
-  t.match(read({ BUSBAR_DIRECT_PORTS: '1000-1001', BUSBAR_DIRECT_HOST: '127.0.0.9' }), {
+  t.same(readAll({}), {
+    host: '127.0.0.2',
+    bind: '127.0.0.2',
+    firstPort: 20000,
+    lastPort: 24999,
+    isRangeOnly: false
+  })
+  t.match(readAll({ BUSBAR_DIRECT_PORTS: '1000-1001', BUSBAR_DIRECT_HOST: '127.0.0.9' }), {
     host: '127.0.0.9',
     bind: '127.0.0.9',
     firstPort: 1000,
     lastPort: 1001
   })
-  t.match(read({ BUSBAR_DIRECT_HOST: 'Apps.example.com', BUSBAR_DIRECT_BIND: '0.0.0.0' }), {
+  t.match(readAll({ BUSBAR_DIRECT_HOST: 'Apps.example.com', BUSBAR_DIRECT_BIND: '0.0.0.0' }), {
     host: 'apps.example.com',
     bind: '0.0.0.0',
     isRangeOnly: true
   })
   for (const host of ['127.0.0.1', 'localhost', '[::1]', '0.0.0.0', '10.0.0.5']) {
     t.throws(
-      () => read({ BUSBAR_DIRECT_HOST: host, HOST: '10.0.0.5' }),
+      () => readAll({ BUSBAR_DIRECT_HOST: host, HOST: '10.0.0.5' }),
       { message: /cookies ignore ports/ },
       host
     )
   }
-  t.throws(() => read({ BUSBAR_DIRECT_HOST: 'http://apps' }), { message: /without a port/ })
+  t.throws(() => readAll({ BUSBAR_DIRECT_HOST: 'http://apps' }), { message: /without a port/ })
   t.throws(
-    () => read({ BUSBAR_DIRECT_HOST: 'me.example.com', PUBLIC_BASE_URL: 'https://me.example.com/x' }),
+    () => readAll({ BUSBAR_DIRECT_HOST: 'me.example.com', PUBLIC_BASE_URL: 'https://me.example.com/x' }),
     {
       message: /cookies ignore ports/
     }
   )
   for (const range of ['junk', '5-1', '0-10', '1-70000', '1000']) {
-    t.throws(
-      () => readSettings(name => (name === 'BUSBAR_DIRECT_PORTS' ? range : undefined)),
-      { message: /two ports from 1 to 65535/ },
-      range
-    )
+    t.throws(() => readAll({ BUSBAR_DIRECT_PORTS: range }), { message: /two ports from 1 to 65535/ }, range)
   }
   t.equal(urlOf('::1', 80), 'http://[::1]:80')
 })
 
 test('a pattern of hosts is read, with what to listen on, and is none that takes in the platform', async t => {
   const read = (host: string, more: Record<string, string> = { BUSBAR_DIRECT_BIND: '0.0.0.0' }) =>
-    readSettings(name => ({ BUSBAR_DIRECT_HOST: host, ...more })[name])
+    readAll({ BUSBAR_DIRECT_HOST: host, ...more })
   for (const host of ['*.apps.example.com', '*.Apps.Localhost', '*.localhost', `*.${'a'.repeat(63)}`])
     t.match(read(host), { host: host.toLowerCase(), bind: '0.0.0.0', isRangeOnly: true }, host)
   for (const host of ['*', '*apps.example.com', 'a.*.com', '**.example.com', 'apps.*', 'x*.example.com'])

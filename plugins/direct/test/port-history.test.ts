@@ -1,16 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import { createTestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, settingsFrom } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { pluginDatabase } from '../../../core/database/plugin-database.js'
 import { createAddressStore } from '../address-store.js'
 import { createAddresses } from '../migrations/001-create-addresses.js'
 import { createReleasedPorts } from '../migrations/002-create-released-ports.js'
 import { anyPort, portsToTry } from '../port-choice.js'
-import { readSettings } from '../settings.js'
+import { settings as declared, directSettingsOf } from '../settings.js'
 import { createApplication } from './applications.js'
 
 const settings = (ports: string) => ({
-  ...readSettings(name => (name === 'BUSBAR_DIRECT_PORTS' ? ports : undefined)),
+  ...directSettingsOf(settingsFrom(declared, { BUSBAR_DIRECT_PORTS: ports }), {
+    host: '127.0.0.1',
+    publicUrl: undefined
+  }),
   isRangeOnly: true
 })
 const history = (held: number[], released: number[]) => ({

@@ -10,7 +10,7 @@ import {
   type SessionCaller,
   type Tx
 } from 'busbar/sdk'
-import { createDatabase, testClock } from 'busbar/sdk/testing'
+import { createDatabase, settingsFrom, testClock } from 'busbar/sdk/testing'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import type { Authenticate, Authentication } from '../../../core/auth/authentication.js'
@@ -29,6 +29,8 @@ import { CredentialStore } from '../credential-store.js'
 import identityPlugin from '../index.js'
 import { InstanceStore } from '../instance-store.js'
 import { PasswordHasher } from '../passwords/password-hasher.js'
+import { sessionPolicyOf } from '../policy.js'
+import { settings } from '../settings.js'
 import { SetupAccess } from '../users/setup-access.js'
 import { UserStore } from '../users/user-store.js'
 
@@ -116,7 +118,7 @@ export async function identityKit(t: Test, environment: Record<string, string> =
         clock,
         credentials,
         setup,
-        environment: name => environment[name],
+        policy: sessionPolicyOf(settingsFrom(settings, environment)),
         hasher: counted(argon)
       }),
       authenticate: createAuthenticator({ cache, sources, clock, log })

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { type Instance, publicLink } from 'busbar/sdk'
+import type { Instance } from 'busbar/sdk'
 
 /**
  * What making the first user takes. Whoever does it owns the platform, so it is either somebody on this machine or
@@ -12,32 +12,23 @@ export type SetupPolicy =
   /** `given`: the code of SETUP_CODE; without it one is made at each start. */
   | { readonly kind: 'code'; readonly given: string | undefined }
 
-const minCodeLength = 12
 const loopbackName = /^(?:localhost|[a-z0-9-]{1,63}\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 const proxyHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'] as const
 
-/** Throws for a SETUP_CODE that is too short to be a secret. */
-export function readSetupPolicy(instance: Pick<Instance, 'environment' | 'loopbackOnly'>): SetupPolicy {
-  const given = instance.environment('SETUP_CODE')
+/** `given`: SETUP_CODE. */
+export function setupPolicyOf(
+  given: string | undefined,
+  instance: Pick<Instance, 'loopbackOnly' | 'publicUrl' | 'behindProxy'>
+): SetupPolicy {
   if (given === 'off') return { kind: 'open' }
-  if (given !== undefined && given.length < minCodeLength) {
-    throw new Error(
-      `SETUP_CODE has ${given.length} characters: give at least ${minCodeLength}, or "off" to let whoever comes first set the platform up`
-    )
-  }
   return given === undefined && instance.loopbackOnly && !isPublished(instance)
     ? { kind: 'local' }
     : { kind: 'code', given }
 }
 
 /** A proxy in front opens to the network what itself listens on loopback. */
-function isPublished(instance: Pick<Instance, 'environment' | 'loopbackOnly'>): boolean {
-  const link = publicLink(instance, '/')
-  return (
-    instance.environment('TRUST_PROXY') !== undefined ||
-    (link !== undefined && !loopbackName.test(new URL(link).hostname))
-  )
-}
+const isPublished = ({ publicUrl, behindProxy }: Pick<Instance, 'publicUrl' | 'behindProxy'>): boolean =>
+  behindProxy || (publicUrl !== undefined && !loopbackName.test(new URL(publicUrl).hostname))
 
 /** Whether a request was sent to this machine by one of its own names, and not through a proxy. */
 export function isLocalRequest(headers: IncomingHttpHeaders): boolean {

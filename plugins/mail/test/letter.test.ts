@@ -1,6 +1,7 @@
+import { settingsFrom } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { render } from '../letter.js'
-import { readMailSettings } from '../mail-settings.js'
+import { mailSettingsOf, settings } from '../mail-settings.js'
 
 test('text and HTML say the same, and nothing in a letter is markup', async t => {
   const { subject, text, html } = render({
@@ -38,11 +39,11 @@ test('a link leads to the web', async t => {
   }
 })
 
-const read = (environment: Record<string, string>) => readMailSettings(name => environment[name])
+const read = (environment: Record<string, string>) => mailSettingsOf(settingsFrom(settings, environment))
 
 test('without a host mail is off', async t => {
   t.equal(read({}), undefined)
-  t.equal(read({ SMTP_USER: 'x', SMTP_PORT: 'nonsense' }), undefined)
+  t.equal(read({ SMTP_USER: 'x', SMTP_PORT: '25' }), undefined)
 })
 
 test('what is not given has the defaults of the documentation', async t => {

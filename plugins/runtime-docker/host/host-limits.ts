@@ -1,8 +1,7 @@
 import { isProblem, type Log, Serial } from 'busbar/sdk'
 import type { EngineClient } from '../engine-client.js'
 import { instanceLabel } from '../labels.js'
-import { problems } from '../problems.js'
-import { defaultHostPorts, type HostPorts, parseHostPorts } from './host-ports.js'
+import type { HostPorts } from './host-ports.js'
 import { withHostTools } from './host-tools.js'
 import { bridgePrefix, installationTag, unnamedBridge } from './installation-tag.js'
 import { type Family, families, PacketFilter, type SavedTables } from './packet-filter.js'
@@ -10,8 +9,6 @@ import { guardRules, ownRules, type PacketPolicy, reachRules, withoutRules } fro
 
 const bridgeNameOption = 'com.docker.network.bridge.name'
 
-/** TCP connections of 16 neighbouring containers. The table of a machine holds 65 536 with 2 GiB, 262 144 from 8 GiB. */
-const defaultConnections = 4096
 /** dockerd writes too: what was read may be old when it is written. */
 const maxAttempts = 3
 
@@ -20,9 +17,9 @@ interface HostLimitsDependencies {
   readonly instanceId: string
   readonly log: Log
   /** HOST_PORTS_FOR_CONTAINERS. */
-  readonly ports: string | undefined
-  /** MAX_CONTAINER_CONNECTIONS. */
-  readonly connections: string | undefined
+  readonly ports: HostPorts
+  /** MAX_CONTAINER_CONNECTIONS: TCP connections of 16 neighbouring containers. */
+  readonly connections: number
 }
 
 /**
@@ -74,7 +71,8 @@ export class HostLimits {
 
   /** Never rejects for what the machine cannot do: an installation without a packet filter is one, too. */
   async #apply(): Promise<void> {
-    const limits = { ports: this.#ports(), connections: this.#connections() }
+    const { ports, connections } = this.dependencies
+    const limits = { ports, connections }
     try {
       let bridges = await this.#bridges()
       // Nothing was ever set by this process, nor has it anything that would need it.
@@ -117,13 +115,6 @@ export class HostLimits {
     return unguarded === undefined ? { kind: 'limited' } : { kind: 'unguarded', reason: unguarded }
   }
 
-  #ports(): HostPorts {
-    const value = this.dependencies.ports ?? defaultHostPorts
-    const ports = parseHostPorts(value)
-    if (ports === undefined) throw problems.badHostPorts({ value })
-    return ports
-  }
-
   /** Undefined without any network. Those of older versions have a bridge that the engine named. */
   async #bridges(): Promise<readonly string[] | undefined> {
     const { engine, instanceId } = this.dependencies
@@ -136,12 +127,6 @@ export class HostLimits {
       ({ Options }) => (Options as Record<string, string> | null)?.[bridgeNameOption] === undefined
     )
     return [`${bridgePrefix(instanceId)}+`, ...unnamed.map(({ Id }) => unnamedBridge(Id))]
-  }
-
-  #connections(): number {
-    const value = this.dependencies.connections ?? String(defaultConnections)
-    if (!/^\d{1,7}$/.test(value.trim()) || Number(value) < 16) throw problems.badConnections({ value })
-    return Number(value)
   }
 
   #become(state: LimitState, ports: HostPorts): void {

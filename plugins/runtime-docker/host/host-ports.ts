@@ -1,12 +1,6 @@
 /** Ports of the machine that containers may reach, both ends included; `all`: whatever the machine offers. */
 export type HostPorts = 'all' | ReadonlyArray<{ readonly first: number; readonly last: number }>
 
-/**
- * DNS, because the engine hands a container's questions on from the container's own address where the machine's
- * name server is one of the machine's own; HTTP and HTTPS, because applications call each other by their public names.
- */
-export const defaultHostPorts = '53,80,443'
-
 /** HOST_PORTS_FOR_CONTAINERS: `80,443,20000-20019`, `all` or `none`; undefined when it is written otherwise. */
 export function parseHostPorts(text: string): HostPorts | undefined {
   const value = text.trim().toLowerCase()

@@ -3,11 +3,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { until } from 'busbar/sdk/testing'
+import { settingsFrom, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { pack } from 'tar-fs'
 import { type ListedImage, unneededSteps } from '../build-steps.js'
 import { commandEnvironment, parseDockerHost } from '../engine-address.js'
+import { settings } from '../settings.js'
 import { engineTest, type Lab, startLab } from './lab.js'
 
 const image = (
@@ -85,7 +86,7 @@ test('what triggers have made, which has no labels, goes with the last step that
 
 test('command-line tools are sent to the engine that the platform uses', t => {
   const address = (value: string, variables: Record<string, string> = {}) =>
-    commandEnvironment(parseDockerHost(value, name => variables[name]))
+    commandEnvironment(parseDockerHost(value, settingsFrom(settings, variables)))
   t.same(address('unix:///run/x.sock'), { DOCKER_HOST: 'unix:///run/x.sock' })
   t.same(address('tcp://engine.lan'), { DOCKER_HOST: 'tcp://engine.lan:2375' })
   t.same(address('tcp://[::1]:99', { DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: '/certs' }), {

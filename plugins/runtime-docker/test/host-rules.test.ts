@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -69,13 +68,9 @@ test("one project's containers do not fill the machine's table of connections", 
   )
   t.ok((await inTable()) - between < 2 * most, `${await inTable()} from ${between}`)
 
-  await t.rejects(
-    labOn(t, engine, { MAX_CONTAINER_CONNECTIONS: 'many' }).runtime.ensureNetwork({
-      id: randomUUID(),
-      slug: 'm'
-    }),
-    { code: 'E_CONTAINER_CONNECTIONS_INVALID', message: /MAX_CONTAINER_CONNECTIONS holds many/ }
-  )
+  t.throws(() => labOn(t, engine, { MAX_CONTAINER_CONNECTIONS: 'many' }), {
+    message: /^MAX_CONTAINER_CONNECTIONS is "many"; it takes a whole number from 16/
+  })
 })
 
 test('a kernel that does not know where packets should come from is limited as far as it can be, and health says so', async t => {

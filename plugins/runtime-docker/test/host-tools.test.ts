@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { settingsFrom } from 'busbar/sdk/testing'
 import { EngineClient } from '../engine-client.js'
 import { withHostTools } from '../host/host-tools.js'
 import { toolsLabel } from '../host/tool-leftovers.js'
 import { imageInstanceLabel } from '../labels.js'
+import { settings } from '../settings.js'
 import { engineTest, startLab } from './lab.js'
 
 engineTest(
@@ -24,10 +26,14 @@ engineTest(
           .remove({ force: true })
           .catch(() => {})
     )
-    const seen = await withHostTools(new EngineClient(name => process.env[name]), instanceId, async tools => {
-      t.ok((await left()).includes(id), 'another process may be about to start it')
-      return await tools.run(['echo', 'here'])
-    })
+    const seen = await withHostTools(
+      new EngineClient(settingsFrom(settings, process.env)),
+      instanceId,
+      async tools => {
+        t.ok((await left()).includes(id), 'another process may be about to start it')
+        return await tools.run(['echo', 'here'])
+      }
+    )
     t.match(seen, { code: 0, output: 'here\n' })
     await sleep(100)
     t.same(await left(), [])

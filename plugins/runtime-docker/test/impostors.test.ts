@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { until } from 'busbar/sdk/testing'
+import { settingsFrom, until } from 'busbar/sdk/testing'
 import type Docker from 'dockerode'
 import type { Test } from 'tap'
 import { pack } from 'tar-stream'
@@ -9,6 +9,7 @@ import { keyringOf } from '../../../core/secrets/keyring.js'
 import { secretsFor } from '../../../core/secrets/secrets.js'
 import type { ContainerEvent, Owner } from '../api.js'
 import { DockerRuntime } from '../docker-runtime.js'
+import { settings } from '../settings.js'
 import { clock, engineTest, type Lab, log, startLab } from './lab.js'
 
 const forever = new AbortController().signal
@@ -220,7 +221,7 @@ engineTest(
       signatures,
       clock,
       log: warned,
-      environment: name => process.env[name]
+      settings: settingsFrom(settings, process.env)
     })
     t.same(await other.list({}), [])
     t.same(await other.list({}), [])

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { settingsFrom } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import pino from 'pino'
 import { type Test, test } from 'tap'
@@ -10,6 +11,7 @@ import { requireEngine } from '../../../test/lab/engine.js'
 import type { ContainerSpec } from '../api.js'
 import { DockerRuntime } from '../docker-runtime.js'
 import type { PaceLimits } from '../pull-pace.js'
+import { settings } from '../settings.js'
 
 export const clock = systemClock()
 
@@ -58,7 +60,7 @@ export function startLab(
     signatures,
     clock,
     log,
-    environment: name => environment[name] ?? process.env[name],
+    settings: settingsFrom(settings, { ...process.env, ...environment }),
     pullPace
   })
   t.teardown(async () => {

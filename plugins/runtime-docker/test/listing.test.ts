@@ -26,7 +26,7 @@ async function engine(t: Test, answer: (request: IncomingMessage) => Promise<Ans
   })
   const { port } = server.address() as AddressInfo
   const identity = new Identity('listing-test', signatures)
-  const client = new EngineClient(name => (name === 'DOCKER_HOST' ? `tcp://127.0.0.1:${port}` : undefined))
+  const client = new EngineClient({ docker_host: `tcp://127.0.0.1:${port}` })
   return {
     identity,
     images: new Images({

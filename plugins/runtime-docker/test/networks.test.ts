@@ -68,7 +68,7 @@ test('a /16 holds exactly 1024 project networks', t => {
 })
 
 test('BUSBAR_SUBNETS is a list of ranges of /26 or larger', t => {
-  t.equal(parsePools('10.1.0.0/16, 10.2.0.0/16')?.length, 2)
+  t.equal(parsePools('10.1.0.0/16, 10.2.0.0/16')?.ranges.length, 2)
   for (const wrong of [
     '',
     '10.1.0.0',
@@ -343,9 +343,8 @@ engineTest('the end of the range is explained, and so is a range that is none', 
       message: /every \/26 subnet of 10\.218\.0\.0\/26 is in use: set BUSBAR_SUBNETS/
     }
   )
-  const wrong = startLab(t, { environment: { BUSBAR_SUBNETS: 'ten' } })
-  await t.rejects(wrong.runtime.ensureNetwork({ id: wrong.projectId, slug: 'x' }), {
-    code: 'E_NETWORK_SUBNETS_INVALID'
+  t.throws(() => startLab(t, { environment: { BUSBAR_SUBNETS: 'ten' } }), {
+    message: /^BUSBAR_SUBNETS is "ten"; it takes IPv4 ranges/
   })
 })
 

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { containerRuntime } from 'busbar/api/runtime-docker'
-import { createTestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, settingsFrom } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import { test } from 'tap'
 import { readInstanceId } from '../instance-id.js'
+import { settings } from '../settings.js'
 import { engineTest } from './lab.js'
 
 engineTest('the health of the platform names the engine and how many containers it has', async t => {
@@ -18,21 +19,20 @@ engineTest('the health of the platform names the engine and how many containers 
 
 test('an installation has one id, made once by whichever process is first, or given', async t => {
   const directory = t.testdir({})
-  const at = (environment: Readonly<Record<string, string>> = {}) => ({
-    directory: async () => directory,
-    environment: (name: string) => environment[name]
-  })
-  const ids = await Promise.all(Array.from({ length: 8 }, async () => await readInstanceId(at())))
+  const at = async (variables: Readonly<Record<string, string>> = {}): Promise<string> =>
+    await readInstanceId(settingsFrom(settings, variables).instance_id, {
+      directory: async () => directory
+    })
+  const ids = await Promise.all(Array.from({ length: 8 }, async () => await at()))
   t.equal(new Set(ids).size, 1)
-  t.equal(await readInstanceId(at()), ids[0])
+  t.equal(await at(), ids[0])
   t.same(await readdir(directory), ['instance-id'])
-  t.equal(await readInstanceId(at({ BUSBAR_INSTANCE_ID: 'production-1' })), 'production-1')
-  await t.rejects(readInstanceId(at({ BUSBAR_INSTANCE_ID: 'a,b=c' })), {
-    code: 'E_INSTANCE_ID',
-    message: /^BUSBAR_INSTANCE_ID/
+  t.equal(await at({ BUSBAR_INSTANCE_ID: 'production-1' }), 'production-1')
+  await t.rejects(at({ BUSBAR_INSTANCE_ID: 'a,b=c' }), {
+    message: /^BUSBAR_INSTANCE_ID is "a,b=c"; it takes 8 to 64 letters/
   })
   await writeFile(join(directory, 'instance-id'), '')
-  await t.rejects(readInstanceId(at()), { code: 'E_INSTANCE_ID', message: /instance-id does not hold/ })
+  await t.rejects(at(), { code: 'E_INSTANCE_ID', message: /instance-id does not hold/ })
 })
 
 test('without an engine the platform serves, and says what is wrong with the engine', async t => {
