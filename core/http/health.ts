@@ -10,7 +10,7 @@ interface HealthReport {
   readonly checks: Readonly<Record<string, string>>
 }
 
-export interface HealthParts {
+interface HealthParts {
   /** What the platform cannot serve without. */
   readonly vital: Readonly<Record<string, Check>>
   /** What plugins contribute: reported, but a missing engine does not make the platform unhealthy. */

@@ -46,7 +46,6 @@ export const needs = {
   bus: kernel.bus,
   secrets: kernel.secrets,
   clock: kernel.clock,
-  instance: kernel.instance,
   registry: applicationRegistry,
   variables: environmentVariables,
   images: imagePreparation,

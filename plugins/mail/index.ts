@@ -1,8 +1,8 @@
 import { definePlugin } from 'busbar/sdk'
 import { jobs } from './jobs.js'
 import { mailHealth, mailServices, needs, startMail } from './mail.js'
-import { settings } from './mail-settings.js'
 import { createMessage } from './migrations/001-create-message.js'
+import { settings } from './settings.js'
 
 export default definePlugin({
   id: 'mail',

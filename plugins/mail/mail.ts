@@ -1,8 +1,8 @@
 import { type Health, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
 import { mailPost } from './api.js'
-import { mailSettingsOf, type Settings } from './mail-settings.js'
 import { MailStore } from './mail-store.js'
 import { PostOffice } from './post-office.js'
+import { mailSettingsOf, type Settings } from './settings.js'
 import { sendBySmtp } from './smtp.js'
 
 export const needs = {

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { Clock, Database, Health, JobContext, Jobs, Log, Secrets } from 'busbar/sdk'
 import type { Mail, MailMessage } from './api.js'
 import { render } from './letter.js'
-import type { MailSettings } from './mail-settings.js'
 import type { MailStore, StoredMessage } from './mail-store.js'
 import { problems } from './problems.js'
+import type { MailSettings } from './settings.js'
 import { type Envelope, MailRefused, type Smtp } from './smtp.js'
 
 interface PostOfficeParts {

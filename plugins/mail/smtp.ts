@@ -1,6 +1,6 @@
 import { createTransport } from 'nodemailer'
 import type { Rendered } from './letter.js'
-import type { MailSettings, TlsMode } from './mail-settings.js'
+import type { MailSettings, TlsMode } from './settings.js'
 
 export interface Envelope extends Rendered {
   /** Stays the same when it is sent again, so that a mailbox shows it once. */

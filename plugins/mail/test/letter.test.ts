@@ -1,7 +1,7 @@
 import { settingsFrom } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { render } from '../letter.js'
-import { mailSettingsOf, settings } from '../mail-settings.js'
+import { mailSettingsOf, settings } from '../settings.js'
 
 test('text and HTML say the same, and nothing in a letter is markup', async t => {
   const { subject, text, html } = render({
