@@ -148,7 +148,7 @@ test('SETUP_CODE gives the code or turns it off, and is refused when it is too s
   )
 
   await t.rejects(createTestKernel({ environment: { SETUP_CODE: 'secret' } }), {
-    message: /SETUP_CODE has 6 characters: give at least 12/
+    message: /SETUP_CODE cannot be used \(6 characters\); it takes at least 12/
   })
 })
 

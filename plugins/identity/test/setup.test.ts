@@ -65,13 +65,13 @@ test('addresses and passwords that cannot be are refused by name', async t => {
 
 test('the platform does not start with settings that cannot be, and says which', async t => {
   await t.rejects(createTestKernel({ environment: { JWT_EXPIRY_HOURS: 'soon' } }), {
-    message: /cannot start without.*"identity" \(JWT_EXPIRY_HOURS is "soon": give a number of hours/
+    message: /cannot start without.*"identity" \(JWT_EXPIRY_HOURS is "soon"; it takes a number above 0/
   })
 })
 
 test('a lifetime of sessions that is no number refuses the start and names the variable', async t => {
   await t.rejects(identityKit(t, { JWT_EXPIRY_HOURS: 'soon' }), {
-    message: /JWT_EXPIRY_HOURS is "soon": give a number of hours/
+    message: /JWT_EXPIRY_HOURS is "soon"; it takes a number above 0/
   })
   await t.rejects(identityKit(t, { JWT_REFRESH_HOURS: '0' }), { message: /JWT_REFRESH_HOURS/ })
 })
