@@ -1,4 +1,4 @@
-import { settingsFrom } from 'busbar/sdk/testing'
+import { settingsFrom } from '../../../sdk/testing/settings-from.js'
 import { type HostPolicy, usualHostPolicy } from '../network/host-policy.js'
 import { settings } from '../settings.js'
 

@@ -1,7 +1,7 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { settingsFrom } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
+import { settingsFrom } from '../../../sdk/testing/settings-from.js'
 import { chooseArguments } from '../builders/dockerfile-builder.js'
 import { readPatterns, selectEntries } from '../context/build-context.js'
 import { cleanPath, describeDockerfiles, openRoot, readSource } from '../context/source-tree.js'

@@ -1,5 +1,5 @@
-import { settingsFrom } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { settingsFrom } from '../../../sdk/testing/settings-from.js'
 import { render } from '../letter.js'
 import { mailSettingsOf, settings } from '../settings.js'
 
