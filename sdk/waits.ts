@@ -4,6 +4,17 @@ import type { Clock } from './kernel.js'
 export const pause = async (clock: Pick<Clock, 'sleep'>, ms: number, signal: AbortSignal): Promise<void> =>
   await clock.sleep(ms, signal).catch(() => {})
 
+/**
+ * As `Promise.all`, but only when all have ended: whatever fails, nothing of it is still at work then. Of several
+ * failures the first in the list counts.
+ */
+export async function together<const T extends readonly unknown[]>(
+  work: T
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  await Promise.allSettled(work)
+  return await Promise.all(work)
+}
+
 /** Pauses that double, from `firstMs` up to `longestMs`, until `reset`. */
 export class Backoff {
   #nextMs: number

@@ -89,13 +89,14 @@ export class RolloutEngine {
     let reached: RolloutStepName | undefined
     let done: WithImage | Switched | undefined
     const boundaries: Boundaries = {
-      before: async (step, state) => {
-        await this.#enter(state, step, jobSignal)
+      before: async (step, state) => await this.#enter(state, step, jobSignal),
+      note: async (step, state) => {
+        await this.#note(state, step, jobSignal)
         reached = step
       },
       after: async (step, state) => {
-        const signal = uncancellable.includes(step) ? jobSignal : rollout.signal
-        if (step !== 'record') await this.#pass(`after ${step}`, state, signal)
+        if (step !== 'record')
+          await this.#pass(`after ${step}`, state, this.#signalAt(step, rollout, jobSignal))
       }
     }
     try {
@@ -129,6 +130,7 @@ export class RolloutEngine {
         later.signal.throwIfAborted()
         await this.#pass(`before ${step}`, state, later.signal)
       },
+      note: async () => {},
       after: async (step, state) => {
         await this.#pass(`after ${step}`, state, later.signal)
       }
@@ -178,13 +180,21 @@ export class RolloutEngine {
     for (const release of releases) release()
   }
 
+  /** Once the switch has begun it is carried through: stopping half-way would help nobody. */
+  #signalAt(name: RolloutStepName, rollout: Rollout, jobSignal: AbortSignal): AbortSignal {
+    return uncancellable.includes(name) ? jobSignal : rollout.signal
+  }
+
   async #enter(rollout: Rollout, name: RolloutStepName, jobSignal: AbortSignal): Promise<void> {
-    const { store, clock } = this.#parts
-    // Once the switch has begun it is carried through: stopping half-way would help nobody.
-    const signal = uncancellable.includes(name) ? jobSignal : rollout.signal
+    const signal = this.#signalAt(name, rollout, jobSignal)
     if (signal === rollout.signal) signal.throwIfAborted()
     // Before the switch a cancel still comes in time.
     await this.#pass(`before ${name}`, rollout, name === 'switch' ? rollout.signal : signal)
+  }
+
+  async #note(rollout: Rollout, name: RolloutStepName, jobSignal: AbortSignal): Promise<void> {
+    const { store, clock } = this.#parts
+    const signal = this.#signalAt(name, rollout, jobSignal)
     if (
       !(await outlast(async () => await store.enterStep(rollout.deployment.id, name, clock.now()), {
         clock,

@@ -1,15 +1,23 @@
+import { together } from 'busbar/sdk'
 import type { RolloutStepName } from '../api.js'
 import type { Rollout } from './rollout.js'
 
 /** One named step: what it adds to what the steps before it have left. */
 export interface RolloutStep<In extends Rollout, Added extends object> {
   readonly name: RolloutStepName
-  run(rollout: In): Promise<Added>
+  /**
+   * True for one that need not wait until it is noted that it has begun: what it does is harmless, or is taken back
+   * whatever the note says. What is not, waits for `noted`.
+   */
+  readonly isEarly?: boolean
+  run(rollout: In, noted: Promise<void>): Promise<Added>
 }
 
-/** What happens between two steps. Whatever they throw ends the sequence. */
+/** What happens around a step. Whatever they throw ends the sequence. */
 export interface Boundaries {
   before(step: RolloutStepName, rollout: Rollout): Promise<void>
+  /** Notes that it begins. */
+  note(step: RolloutStepName, rollout: Rollout): Promise<void>
   after(step: RolloutStepName, rollout: Rollout): Promise<void>
 }
 
@@ -31,11 +39,15 @@ export class StepSequence<In extends Rollout, Out extends Rollout> {
     return new StepSequence<In, Out & Added>([...this.#steps, step])
   }
 
-  async run(rollout: In, { before, after }: Boundaries): Promise<Out> {
+  async run(rollout: In, { before, note, after }: Boundaries): Promise<Out> {
     let state: Rollout = rollout
     for (const step of this.#steps) {
       await before(step.name, state)
-      state = { ...state, ...(await step.run(state as never)) }
+      const noted = note(step.name, state)
+      if (step.isEarly !== true) await noted
+      // The note counts: it says that the deployment was cancelled, or is another process's by now.
+      const [, added] = await together([noted, step.run(state as never, noted)])
+      state = { ...state, ...added }
       await after(step.name, state)
     }
     return state as Out

@@ -1,5 +1,5 @@
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import { bounded } from 'busbar/sdk'
+import { bounded, together } from 'busbar/sdk'
 import { hookLimitMs } from '../../api.js'
 import { candidateName } from '../container-name.js'
 import { watchExit } from '../exit-watch.js'
@@ -15,6 +15,7 @@ export function network({
 }: Pick<RolloutTools, 'runtime'>): RolloutStep<WithImage, Pick<WithNetwork, 'network'>> {
   return {
     name: 'network',
+    isEarly: true,
     async run({ application: { projectId, projectSlug } }) {
       return { network: await runtime.ensureNetwork({ id: projectId, slug: projectSlug }) }
     }
@@ -36,6 +37,7 @@ export function create({
 
   return {
     name: 'create',
+    isEarly: true,
     async run({ deployment, application, variables, image: prepared, network, signal, undos }) {
       const { id: deploymentId } = deployment
       undos.push({ step: 'create', run: async () => await removeContainers(deploymentId, runtime) })
@@ -53,13 +55,14 @@ export function create({
         )
       )
       const check = application.healthCheck
-      const containerId = await runtime.create({
+      const words =
+        application.startCommand !== null && startWith(application.startCommand, await entrypointOf(prepared))
+      const creation = runtime.create({
         name: candidateName(application.slug, deploymentId),
         image: reference,
         owner: { projectId: application.projectId, applicationId: application.id, deploymentId },
         network,
-        ...(application.startCommand !== null &&
-          startWith(application.startCommand, await entrypointOf(prepared))),
+        ...words,
         env: Object.fromEntries(variables.map(({ key, value }) => [key, value])),
         cpuLimit: application.cpuLimit,
         memoryLimit: application.memoryLimit,
@@ -68,7 +71,7 @@ export function create({
         healthCommand: check.type === 'command' ? check : undefined,
         volumes: added.flatMap(({ volumes }) => volumes)
       })
-      await store.change(deploymentId, { container_port: port })
+      const [containerId] = await together([creation, store.change(deploymentId, { container_port: port })])
       return {
         containerId,
         port,
@@ -88,6 +91,7 @@ export function start({
 }: Pick<RolloutTools, 'runtime' | 'clock'>): RolloutStep<Created, Pick<Started, 'exitWatch'>> {
   return {
     name: 'start',
+    isEarly: true,
     async run({ containerId, buildLog, releases }) {
       const exitWatch = await watchExit(runtime, clock, containerId)
       releases.push(exitWatch.stop)

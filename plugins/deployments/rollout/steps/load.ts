@@ -1,5 +1,5 @@
 import type { ApplicationSource } from 'busbar/api/applications'
-import { bounded } from 'busbar/sdk'
+import { bounded, together } from 'busbar/sdk'
 import { hookLimitMs } from '../../api.js'
 import { DeployFailure } from '../deploy-failure.js'
 import type { Loaded, Rollout, RolloutTools } from '../rollout.js'
@@ -17,10 +17,14 @@ export function load({
 > {
   return {
     name: 'load',
+    isEarly: true,
     async run({ deployment, secrets, signal }) {
       const { application_id: applicationId, project_id: projectId } = deployment
       const loadedAt = clock.now()
-      const application = await registry.deployable(applicationId)
+      const [application, merged] = await together([
+        registry.deployable(applicationId),
+        variables.merged(projectId, applicationId)
+      ])
       if (application === undefined) throw new DeployFailure('the application is being deleted')
       for (const { value, plugin } of gates.entries()) {
         const reason = await bounded(() => value.refuses({ id: applicationId, projectId }), {
@@ -30,7 +34,6 @@ export function load({
         })
         if (reason !== null) throw new DeployFailure(reason)
       }
-      const merged = await variables.merged(projectId, applicationId)
       const hidden = merged.filter(({ isSecret }) => isSecret).map(({ value }) => value)
       secrets.redact([...hidden, ...secretsOf(application.source)])
       return { application, loadedAt, variables: merged }

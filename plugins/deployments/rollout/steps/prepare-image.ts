@@ -11,6 +11,7 @@ type ImageTools = Pick<RolloutTools, 'images' | 'records' | 'store' | 'clock' | 
  */
 export const prepareImage = (tools: ImageTools): RolloutStep<Loaded, Pick<WithImage, 'image'>> => ({
   name: 'prepare-image',
+  isEarly: true,
   async run(rollout) {
     const { kind } = rollout.deployment
     return {

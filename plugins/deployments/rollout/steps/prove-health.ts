@@ -51,6 +51,7 @@ export function proveHealth({
 
   return {
     name: 'prove-healthy',
+    isEarly: true,
     async run(rollout) {
       const proof = await provenOrEnded(rollout)
       await store.change(rollout.deployment.id, {

@@ -1,6 +1,6 @@
 import type { DirectAddresses, Target } from 'busbar/api/direct'
 import type { ContainerState } from 'busbar/api/runtime-docker'
-import { isProblem } from 'busbar/sdk'
+import { isProblem, together } from 'busbar/sdk'
 import { candidateName } from '../container-name.js'
 import { drainMs, orStopped } from '../drain-limit.js'
 import type { Proven, RolloutTools, Switched } from '../rollout.js'
@@ -17,7 +17,8 @@ export function switchTraffic(tools: SwitchTools): RolloutStep<Proven, Pick<Swit
   const { runtime, tidying, direct } = tools
   return {
     name: 'switch',
-    async run(rollout) {
+    isEarly: true,
+    async run(rollout, noted) {
       const { deployment, containerId, undos } = rollout
       const { id: applicationId, slug } = rollout.application
       let old: ContainerState | undefined
@@ -31,7 +32,9 @@ export function switchTraffic(tools: SwitchTools): RolloutStep<Proven, Pick<Swit
             signal
           )
       })
-      const [survey, target] = await Promise.all([
+      // From the first renaming on, a process that takes this up has to know that the switch has begun.
+      const [, survey, target] = await together([
+        noted,
         tidying.survey(applicationId),
         openDirectAddress(rollout, tools)
       ])
