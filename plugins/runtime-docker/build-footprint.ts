@@ -23,7 +23,8 @@ interface FootprintOptions {
  * containers of its own kind counted as its own, or none: the sum is then incomplete, and says so.
  */
 export class BuildFootprint {
-  readonly #before: Promise<ReadonlySet<string>>
+  /** By the engine's clock, to the second; undefined while it has not begun. */
+  #begunAt: number | undefined
   readonly #told = new Set<string>()
   /** The most that each container of a step was seen to hold. */
   readonly #steps = new Map<string, number>()
@@ -36,12 +37,14 @@ export class BuildFootprint {
   constructor(
     private readonly engine: EngineClient,
     private readonly options: FootprintOptions
-  ) {
-    // One build of an owner runs at a time, so what is new from now on is made by this one.
-    this.#before = this.#images().then(
-      images => new Set(images.map(({ Id }) => Id)),
-      () => new Set()
-    )
+  ) {}
+
+  /**
+   * One build of an owner runs at a time, so what is made from now on is made by this one. `at`: what the engine says
+   * that the time is. To note which images there are would make an engine that has hundreds list them for each build.
+   */
+  begin(at: Date): void {
+    this.#begunAt = Math.floor(at.getTime() / 1000)
   }
 
   /** Reads the words of the engine, among which are those of the steps. */
@@ -89,8 +92,9 @@ export class BuildFootprint {
   }
 
   async #measureImages(): Promise<number> {
-    const before = await this.#before
-    const made = (await this.#images()).filter(({ Id }) => !before.has(Id))
+    const begunAt = this.#begunAt
+    if (begunAt === undefined) return 0
+    const made = (await this.#images()).filter(({ Created }) => Created >= begunAt)
     const sizes = new Map(made.map(({ Id, Size }) => [Id, Size]))
     let bytes = 0
     for (const { Size, ParentId } of made)

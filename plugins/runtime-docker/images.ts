@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { type Clock, isProblem } from 'busbar/sdk'
+import { type Clock, isProblem, together } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { BuildOptions, BuildUsage, ContainerRuntime, ImageInfo, KeptSteps, Owner } from './api.js'
 import { buildProblem, withSourceLine } from './build-failure.js'
@@ -247,8 +247,7 @@ export class Images {
     const strays: StrayStep[] = []
     const running = AbortSignal.any([signal, refused.signal])
     try {
-      const network = await this.parts.network(options.owner.projectId)
-      await guardSteps(this.parts.engine, {
+      const guarded = guardSteps(this.parts.engine, {
         caps,
         processes,
         labels: this.parts.identity.ofImage(options.owner),
@@ -259,6 +258,8 @@ export class Images {
         signal: AbortSignal.any([running, ended.signal]),
         onRefusal: reason => onLine(`The number of processes of this step is not limited: ${reason}`)
       })
+      const [network, begunAt] = await together([this.parts.network(options.owner.projectId), guarded])
+      footprint.begin(begunAt ?? this.parts.clock.now())
       await this.#follow(
         'build the image',
         running,

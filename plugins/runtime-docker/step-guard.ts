@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import { IncomingMessage } from 'node:http'
 import type Docker from 'dockerode'
 import type { EngineClient } from './engine-client.js'
 import { type Labels, strayLabel } from './labels.js'
@@ -30,19 +31,20 @@ export const markedSharedBytes = (): number => usualSharedBytes + randomInt(1, 2
  * of a build can be forged.
  *
  * The same look at each container tells a step that would pass for another owner's, or for nobody's: `onStray` gets
- * it. Ends with `signal`.
+ * it. Ends with `signal`. Resolves when no container is missed any more, with what the engine says that the time is.
  */
 export async function guardSteps(
   engine: EngineClient,
   { onRefusal, ...options }: GuardOptions & { readonly onRefusal: (reason: string) => void }
-): Promise<void> {
+): Promise<Date | undefined> {
   const { signal } = options
   const filters = { type: ['container' as const], event: ['create', 'start'] }
-  const events = await engine.call(
+  const answer = await engine.call(
     'send its events',
-    async docker => asReadable(await docker.getEvents({ filters, abortSignal: signal })),
+    async docker => await docker.getEvents({ filters, abortSignal: signal }),
     { patient: true }
   )
+  const events = asReadable(answer)
   const guard = new StepGuard(engine, options)
   const follow = async (): Promise<void> => {
     for await (const { Action: action, Actor: actor } of jsonLines(events)) {
@@ -56,6 +58,13 @@ export async function guardSteps(
     if (!signal.aborted) onRefusal(error instanceof Error ? error.message : String(error))
   }
   follow().catch(refuse)
+  return saidAt(answer)
+}
+
+/** Every engine says it with each answer. */
+function saidAt(answer: NodeJS.ReadableStream): Date | undefined {
+  const said = answer instanceof IncomingMessage ? Date.parse(answer.headers.date ?? '') : Number.NaN
+  return Number.isNaN(said) ? undefined : new Date(said)
 }
 
 interface GuardOptions {

@@ -1,0 +1,81 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { until } from 'busbar/sdk/testing'
+import { test } from 'tap'
+import { EngineClient } from '../engine-client.js'
+import { Identity } from '../identity.js'
+import { Images } from '../images.js'
+import { clock, signatures } from './lab.js'
+
+const isList = ({ url = '' }: IncomingMessage): boolean => url.includes('/images/json')
+
+/** By the clock of the engine, which is not that of the platform. */
+const begunAt = new Date('2031-02-03T04:05:06Z')
+const image = (id: string, seconds: number, size: number, parent = '') => ({
+  Id: id,
+  ParentId: parent,
+  Size: size,
+  Created: begunAt.getTime() / 1000 + seconds
+})
+
+test('the images of a build are those made since it began by the clock of the engine, listed when it is measured', async t => {
+  const asked: string[] = []
+  let made: object[] = []
+  const server = createServer((request, response) => {
+    const { url = '', method = '' } = request
+    request.resume()
+    asked.push(`${method} ${url}`)
+    if (isList(request)) {
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify([image('before', -60, 1000), ...made]))
+    } else if (url.includes('/images/before/')) {
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify(image('before', -60, 1000)))
+    } else {
+      // Events, and the output of the build.
+      response.setHeader('date', begunAt.toUTCString())
+      response.flushHeaders()
+    }
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const images = new Images({
+    engine: new EngineClient(name => (name === 'DOCKER_HOST' ? `tcp://127.0.0.1:${port}` : undefined)),
+    instanceId: 'footprint-test',
+    identity: new Identity('footprint-test', signatures),
+    clock,
+    network: async () => 'builds'
+  })
+  const cancel = new AbortController()
+  const reason = new Error('enough')
+  const building = t.rejects(
+    images.build(
+      Readable.from(['']),
+      {
+        tag: 'made:1',
+        dockerfile: 'Dockerfile',
+        buildArgs: {},
+        owner: { projectId: 'p', applicationId: 'a' },
+        memoryBytes: 2 ** 30,
+        cpus: 1
+      },
+      { onLine: () => {}, signal: cancel.signal }
+    ),
+    reason
+  )
+  await until(() => asked.some(call => call.startsWith('POST') && call.includes('/build?')), 'the build')
+  t.notOk(
+    asked.some(call => call.includes('/images/json')),
+    'an engine that has many needs long to list them'
+  )
+  made = [image('first', 0, 1010, 'before'), image('second', 3, 1030, 'first')]
+  const [usage] = await images.usage()
+  t.equal(usage?.bytes, 30)
+  cancel.abort(reason)
+  await building
+})
