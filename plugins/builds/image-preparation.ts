@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import type { Clock, Contributions, Secrets } from 'busbar/sdk'
+import { type Clock, type Contributions, type Secrets, together } from 'busbar/sdk'
 import type {
   BuildContext,
   Builder,
@@ -86,15 +86,17 @@ export class SourceToImage implements ImagePreparation {
       const [home, scratch] = [join(folder, 'home'), join(folder, 'scratch')]
       for (const made of [home, scratch]) await mkdir(made)
       const { repo, branch, token, rootDirectory, dockerfilePath } = request.source
-      const commit = await git.clone(
-        { repo, branch, token, commit: request.commit, directory: tree, home },
-        context
-      )
-      await context.onCommit(commit)
-      const directory = await openRoot(tree, rootDirectory)
-      const tag = imageTag({ ...request, token: await names.tokenOf(request.applicationId) })
+      const [commit, nameToken] = await together([
+        git.clone({ repo, branch, token, commit: request.commit, directory: tree, home }, context),
+        names.tokenOf(request.applicationId)
+      ])
+      const [directory, cleared] = await together([
+        openRoot(tree, rootDirectory),
+        clearings.find(request.applicationId),
+        context.onCommit(commit)
+      ])
+      const tag = imageTag({ ...request, token: nameToken })
       const problem = () => problems.buildTimeout({ minutes: buildMinutes })
-      const cleared = await clearings.find(request.applicationId)
       const noCache = cleared !== undefined
       const image = await withTimeLimit(
         { clock, signal: context.signal, ms: buildMinutes * 60_000, problem },
