@@ -5,9 +5,9 @@ import { type Clock, isProblem, type Problem } from 'busbar/sdk'
 import { DeployFailure } from '../rollout/deploy-failure.js'
 import { askHttp } from './http-check.js'
 
-/** Grows slowly: a pause that doubles would be as long as what it waits for. */
-const firstPollMs = 20
-const pauseGrowth = 1.2
+/** Grows slowly: a pause that doubles would be as long as what it waits for. So it is a tenth of that. */
+const firstPollMs = 10
+const pauseGrowth = 1.1
 const longestPollMs = 2000
 const portMs = 10_000
 const aliveMs = 2000
