@@ -45,7 +45,7 @@ test('the images of a build are those made since it began by the clock of the en
   })
   const { port } = server.address() as AddressInfo
   const images = new Images({
-    engine: new EngineClient(name => (name === 'DOCKER_HOST' ? `tcp://127.0.0.1:${port}` : undefined)),
+    engine: new EngineClient({ docker_host: `tcp://127.0.0.1:${port}` }),
     instanceId: 'footprint-test',
     identity: new Identity('footprint-test', signatures),
     clock,
