@@ -1,7 +1,6 @@
 import { once } from 'node:events'
-import type { DuplexSocket } from 'busbar/sdk'
+import { type DuplexSocket, Turns } from 'busbar/sdk'
 import { createWebSocketStream, type WebSocket } from 'ws'
-import { Turns } from '../clock/turns.js'
 import { inFrame } from '../frames/frames.js'
 
 /** A plugin's end of a WebSocket: frames as an iterable, sends with backpressure, no access to the socket. */

@@ -6,8 +6,15 @@ import {
   validateHeaderValue
 } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { type DownloadReply, type Log, Problem, type SseFrame, type StreamReply } from 'busbar/sdk'
-import { inTurns, Turns } from '../clock/turns.js'
+import {
+  type DownloadReply,
+  inTurns,
+  type Log,
+  Problem,
+  type SseFrame,
+  type StreamReply,
+  Turns
+} from 'busbar/sdk'
 import { faultOf } from '../frames/fault.js'
 import type { RequestContext } from './request-context.js'
 

@@ -236,11 +236,11 @@ export class Images {
     context.once('error', error => {
       contextError = error
     })
-    const readLine = (text: string): void => {
+    const readLine = async (text: string): Promise<void> => {
       baseImage = /^Step \d+\/\d+ : FROM (?:--platform=\S+ )?(\S+)/i.exec(text)?.[1] ?? baseImage
       stages.read(text)
       footprint.read(text)
-      lines.write(check?.read(text) ?? text)
+      await lines.writeInTurns(check?.read(text) ?? text)
     }
     const ended = new AbortController()
     const refused = new AbortController()
@@ -276,8 +276,8 @@ export class Images {
             dockerfile: options.generated?.name ?? options.dockerfile,
             baseImage
           }),
-        event => {
-          if (typeof event.stream === 'string') readLine(event.stream)
+        async event => {
+          if (typeof event.stream === 'string') await readLine(event.stream)
           else progress.write(event)
           built = imageIdIn(event.aux) ?? built
         }
@@ -404,7 +404,7 @@ export class Images {
     signal: AbortSignal,
     open: (docker: Docker) => Promise<NodeJS.ReadableStream>,
     explain: (words: string) => ReturnType<typeof buildProblem>,
-    onEvent: (event: Readonly<Record<string, unknown>>) => void
+    onEvent: (event: Readonly<Record<string, unknown>>) => void | Promise<void>
   ): Promise<void> {
     signal.throwIfAborted()
     try {
@@ -413,7 +413,7 @@ export class Images {
         async docker => {
           for await (const event of jsonLines(asReadable(await open(docker)))) {
             if (typeof event.error === 'string') throw explain(event.error)
-            onEvent(event)
+            await onEvent(event)
           }
         },
         {

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { Turns } from 'busbar/sdk'
 
 /** A longer line is cut: it is a file somebody printed, not something to read. */
 const maxLineLength = 16_384
@@ -7,6 +8,9 @@ const cutMark = ' … (cut)'
 // Everything a terminal would not show and PostgreSQL may not store; tab and escape (colours) stay.
 const unprintable = /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f]/g
 
+/** So much is taken apart before anybody else may have a turn: some thousand lines when they are empty. */
+const pieceLength = 4096
+
 /**
  * Puts lines together from pieces of output, and holds no more than one line of bounded length. A line that
  * a program overwrites with carriage returns (a progress bar) is what stands there in the end.
@@ -14,6 +18,7 @@ const unprintable = /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f]/g
 export class OutputLines {
   #pending = ''
   #isCut = false
+  readonly #turns = new Turns()
 
   constructor(private readonly onLine: (line: string) => void) {}
 
@@ -25,6 +30,14 @@ export class OutputLines {
       start = end + 1
     }
     this.#append(text.slice(start))
+  }
+
+  /** The same; others have their turn between its lines. */
+  async writeInTurns(text: string): Promise<void> {
+    for (let at = 0; at < text.length; at += pieceLength) {
+      if (this.#turns.isOver) await this.#turns.pass()
+      this.write(text.slice(at, at + pieceLength))
+    }
   }
 
   /** The last line need not end in a newline. */
@@ -64,16 +77,19 @@ export const asReadable = (stream: NodeJS.ReadableStream): Readable =>
 /** An event longer than this is not one of the engine's. */
 const maxEventLength = 4 * 1024 * 1024
 
-/** The events of a stream of JSON lines, one at a time; nothing is kept. */
+/** The events of a stream of JSON lines, one at a time and in turns with others; nothing is kept. */
 export async function* jsonLines(stream: Readable): AsyncGenerator<Readonly<Record<string, unknown>>> {
   stream.setEncoding('utf8')
   const event = new BoundedText(maxEventLength)
+  const turns = new Turns()
   for await (const chunk of stream) {
     const text = String(chunk)
     let start = 0
     // Only what is new is searched: an event may come in very many pieces.
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
       event.add(text.slice(start, end))
+      // Very many may have come already, and of those no step waits for anything.
+      if (turns.isOver) await turns.pass()
       const value = parseObject(event.take())
       if (value !== undefined) yield value
       start = end + 1
