@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { type ExecOptions, type ExecResult, isProblem, type Log } from 'busbar/sdk'
 import { CappedOutput } from './capped-output.js'
-import { lineSplitter } from './line-splitter.js'
+import { LinesInTurns } from './lines-in-turns.js'
 import { problems, remedyFor } from './problems.js'
 import { forgetGroup, killGraceMs, signalGroup, trackGroup } from './process-group.js'
 
@@ -12,6 +12,8 @@ const defaultMaxOutputBytes = 1024 * 1024
 
 /** How long output may still come after the program itself has ended; then what it left behind dies. */
 const drainMs = 250
+/** The same while lines are still handed on, for which what it printed last waits. */
+const longestDrainMs = 10_000
 
 /** Processes for plugins, and a way to end them all. */
 export function createExec({ log }: { readonly log: Log }) {
@@ -112,11 +114,20 @@ function runProcess(
     child.once('exit', () => {
       drainTimer = setTimeout(() => {
         signalGroup(groupId, 'SIGKILL')
+        const endsAt = performance.now() + longestDrainMs
+        let seen = outputs.chunksSeen()
         // Who left the group may still hold the pipes; nobody waits for it.
-        drainTimer = setTimeout(() => {
-          child.stdout?.destroy()
-          child.stderr?.destroy()
-        }, drainMs)
+        const giveUp = (): void => {
+          const isComing = outputs.areBehind() || outputs.chunksSeen() > seen
+          seen = outputs.chunksSeen()
+          if (isComing && performance.now() < endsAt) {
+            drainTimer = setTimeout(giveUp, drainMs)
+          } else {
+            child.stdout?.destroy()
+            child.stderr?.destroy()
+          }
+        }
+        drainTimer = setTimeout(giveUp, drainMs)
       }, drainMs)
     })
     child.once('error', error => {
@@ -127,19 +138,21 @@ function runProcess(
       for (const abort of aborts) abort.removeEventListener('abort', kill)
       signalGroup(groupId, 'SIGKILL')
       forgetGroup(groupId)
-      const { stdout, stderr } = outputs()
-      const aborted = aborts.find(abort => abort.aborted)
-      if (aborted !== undefined) reject(aborted.reason)
-      else if (failure !== undefined) reject(failure.reason)
-      else
-        resolve({
-          exitCode,
-          signal,
-          stdout: stdout.text(),
-          stderr: stderr.text(),
-          truncated: stdout.isTruncated || stderr.isTruncated,
-          timedOut
-        })
+      const settle = ({ stdout, stderr }: Awaited<ReturnType<typeof outputs.end>>): void => {
+        const aborted = aborts.find(abort => abort.aborted)
+        if (aborted !== undefined) reject(aborted.reason)
+        else if (failure !== undefined) reject(failure.reason)
+        else
+          resolve({
+            exitCode,
+            signal,
+            stdout: stdout.text(),
+            stderr: stderr.text(),
+            truncated: stdout.isTruncated || stderr.isTruncated,
+            timedOut
+          })
+      }
+      outputs.end().then(settle, reject)
     })
   })
 }
@@ -151,17 +164,18 @@ function collectOutput(
 ) {
   const collect = (stream: 'stdout' | 'stderr') => {
     const output = new CappedOutput(maxOutputBytes)
+    const source = child[stream]
     const lines =
-      onLine === undefined
+      onLine === undefined || source === null
         ? undefined
-        : lineSplitter(line => {
+        : new LinesInTurns(source, line => {
             try {
               onLine(line, stream)
             } catch (error) {
               onFailure(error)
             }
           })
-    child[stream]?.on('data', (chunk: Buffer) => {
+    source?.on('data', (chunk: Buffer) => {
       output.push(chunk)
       lines?.push(chunk)
     })
@@ -169,10 +183,14 @@ function collectOutput(
   }
   const stdout = collect('stdout')
   const stderr = collect('stderr')
-  return () => {
-    stdout.lines?.end()
-    stderr.lines?.end()
-    return { stdout: stdout.output, stderr: stderr.output }
+  return {
+    areBehind: () => stdout.lines?.isBehind === true || stderr.lines?.isBehind === true,
+    /** Where lines are handed on. */
+    chunksSeen: () => (stdout.lines?.seen ?? 0) + (stderr.lines?.seen ?? 0),
+    async end() {
+      await Promise.all([stdout.lines?.end(), stderr.lines?.end()])
+      return { stdout: stdout.output, stderr: stderr.output }
+    }
   }
 }
 

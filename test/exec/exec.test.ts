@@ -139,6 +139,28 @@ test('a line without end comes in pieces', async t => {
   t.ok(lines.every(line => line.length <= 16 * 1024))
 })
 
+test('lines that have all come are handed on in turns with everybody else, and none is lost', async t => {
+  let lines = 0
+  let [now, most] = [0, 0]
+  let isOver = false
+  const next = (): void => {
+    now = 0
+    if (!isOver) setImmediate(next)
+  }
+  setImmediate(next)
+  const { exitCode } = await sh('head -c 60000 /dev/zero | tr "\\0" "\\n"; exit 3', {
+    onLine: () => {
+      lines++
+      most = Math.max(most, ++now)
+      for (const end = performance.now() + 0.02; performance.now() < end; );
+    }
+  })
+  isOver = true
+  t.equal(exitCode, 3)
+  t.equal(lines, 60_000)
+  t.ok(most <= 5_000, `${most} lines in one turn of the event loop`)
+})
+
 test('an error of the listener ends the program and is handed on', async t => {
   await t.rejects(
     sh('echo a; sleep 60', {

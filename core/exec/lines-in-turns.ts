@@ -1,0 +1,59 @@
+import type { Readable } from 'node:stream'
+import { Turns } from 'busbar/sdk'
+import { lineSplitter } from './line-splitter.js'
+
+/** So much is taken apart before anybody else may have a turn: some thousand lines when they are empty. */
+const pieceBytes = 4096
+
+/**
+ * Hands on the lines of a stream, in turns with everybody else: a program prints faster than anybody reads. While they
+ * are handed on, nothing more is read, so that the program waits.
+ */
+export class LinesInTurns {
+  readonly #lines: ReturnType<typeof lineSplitter>
+  readonly #turns = new Turns()
+  #work: Promise<void> = Promise.resolve()
+  #waiting = 0
+  #seen = 0
+
+  constructor(
+    private readonly stream: Readable,
+    onLine: (line: string) => void
+  ) {
+    this.#lines = lineSplitter(onLine)
+  }
+
+  /** True while something has come that is not handed on yet. */
+  get isBehind(): boolean {
+    return this.#waiting > 0
+  }
+
+  /** How many chunks have come. */
+  get seen(): number {
+    return this.#seen
+  }
+
+  push(chunk: Buffer): void {
+    this.#waiting++
+    this.#seen++
+    // Node reads on by itself when the program has ended: what comes then waits here.
+    this.stream.pause()
+    this.#work = this.#work.then(async () => {
+      await this.#handOn(chunk)
+      if (--this.#waiting === 0) this.stream.resume()
+    })
+  }
+
+  /** After the last chunk. */
+  async end(): Promise<void> {
+    await this.#work
+    this.#lines.end()
+  }
+
+  async #handOn(chunk: Buffer): Promise<void> {
+    for (let at = 0; at < chunk.length; at += pieceBytes) {
+      if (this.#turns.isOver) await this.#turns.pass()
+      this.#lines.push(chunk.subarray(at, at + pieceBytes))
+    }
+  }
+}
