@@ -9,6 +9,8 @@ const flushEveryMs = 250
 const flushAtLines = 100
 /** Lines that arrive faster than the database takes them are dropped past this many, the oldest first. */
 const maxWaiting = 4000
+/** The same for characters: of more than this the record keeps nothing. */
+const maxWaitingCharacters = 1024 * 1024
 const longestLine = 8 * 1024
 /** A live reader cannot follow more than this at once; the record has the rest. */
 const maxPublished = 1000
@@ -19,6 +21,9 @@ export interface LogEntry {
   readonly stream?: 'stdout' | 'stderr'
   readonly msg: string
 }
+
+/** A line before it is written: most of a flood never are, so it costs as little as can be. */
+type WaitingLine = Omit<LogEntry, 'ts'> & { readonly at: Date }
 
 interface BuildLogParts {
   readonly store: DeploymentLogStore
@@ -47,7 +52,8 @@ export function openBuildLog(
   { store, bus, secrets, clock, log }: BuildLogParts
 ): BuildLog {
   const channel = buildLogChannel(deploymentId)
-  let waiting: LogEntry[] = []
+  let waiting: WaitingLine[] = []
+  let waitingCharacters = 0
   let lostLines = 0
   let lostBytes = 0
   let isLive = true
@@ -74,13 +80,18 @@ export function openBuildLog(
   async function write(): Promise<void> {
     if (waiting.length === 0) return
     if (!isLoaded) await load()
-    let entries = waiting
+    const lines = waiting
     let cutLines = lostLines
     let cutBytes = lostBytes
     waiting = []
+    waitingCharacters = 0
     lostLines = lostBytes = 0
 
-    entries = entries.map(entry => ({ ...entry, msg: shortened(secrets.clean(entry.msg)) }))
+    const entries: LogEntry[] = lines.map(({ at, msg, ...line }) => ({
+      ts: at.toISOString(),
+      ...line,
+      msg: shortened(secrets.clean(msg))
+    }))
     const texts = entries.map(entry => `${JSON.stringify(entry)}\n`)
     const sizes = texts.map(text => Buffer.byteLength(text))
     let bytes = sizes.reduce((sum, size) => sum + size, 0)
@@ -132,23 +143,40 @@ export function openBuildLog(
     return flushing
   }
 
+  function add({ level, stream, msg }: BuildLogLine, at: Date): void {
+    // Cut before it waits: a line of many megabytes must not sit in memory.
+    const text =
+      msg.length > longestLine * 2
+        ? msg.slice(0, longestLine * 2) + lengthNote(msg.length - longestLine * 2)
+        : msg
+    waiting.push(stream === undefined ? { at, level, msg: text } : { at, level, stream, msg: text })
+    waitingCharacters += text.length
+    if (waiting.length > maxWaiting || waitingCharacters > maxWaitingCharacters) dropOldest()
+  }
+
+  /** Half of what may wait goes at once, so that a dropped line costs no more than a look. */
+  function dropOldest(): void {
+    let count = 0
+    let characters = 0
+    while (
+      waiting.length - count > maxWaiting / 2 ||
+      waitingCharacters - characters > maxWaitingCharacters / 2
+    ) {
+      characters += waiting[count]?.msg.length ?? 0
+      count += 1
+    }
+    waiting.splice(0, count)
+    waitingCharacters -= characters
+    lostLines += count
+    lostBytes += characters
+  }
+
   return {
-    line({ level, stream, msg }) {
+    line(line) {
       if (isClosed) return
-      const ts = clock.now().toISOString()
-      for (const part of msg.split(/\r?\n/)) {
-        // Cut before it waits: a line of many megabytes must not sit in memory.
-        const text =
-          part.length > longestLine * 2
-            ? part.slice(0, longestLine * 2) + lengthNote(part.length - longestLine * 2)
-            : part
-        waiting.push(stream === undefined ? { ts, level, msg: text } : { ts, level, stream, msg: text })
-      }
-      if (waiting.length > maxWaiting) {
-        const dropped = waiting.splice(0, waiting.length - maxWaiting / 2)
-        lostLines += dropped.length
-        lostBytes += dropped.reduce((sum, entry) => sum + entry.msg.length, 0)
-      }
+      const at = clock.now()
+      if (!line.msg.includes('\n')) add(line, at)
+      else for (const msg of line.msg.split(/\r?\n/)) add({ ...line, msg }, at)
       if (waiting.length === flushAtLines) void flush()
       else timer ??= setTimeout(() => void flush(), flushEveryMs)
     },

@@ -25,8 +25,21 @@ function setUp() {
       published.push({ event, data: data as LogEntry })
     }
   }
-  const secrets: Pick<Secrets, 'clean'> = { clean: text => text.replaceAll('s3cret', '[REDACTED]') }
-  const clock: Pick<Clock, 'now'> = { now: () => new Date('2026-01-01T00:00:00.123Z') }
+  const spent = { stamps: 0, cleaned: 0, cleanedCharacters: 0 }
+  class CountedDate extends Date {
+    override toISOString(): string {
+      spent.stamps++
+      return super.toISOString()
+    }
+  }
+  const secrets: Pick<Secrets, 'clean'> = {
+    clean(text) {
+      spent.cleaned++
+      spent.cleanedCharacters += text.length
+      return text.replaceAll('s3cret', '[REDACTED]')
+    }
+  }
+  const clock: Pick<Clock, 'now'> = { now: () => new CountedDate('2026-01-01T00:00:00.123Z') }
   // Only what a build log uses of them is there.
   const parts = {
     store: store as DeploymentLogStore,
@@ -39,6 +52,7 @@ function setUp() {
     open: () => openBuildLog('d', parts),
     read: async () => (await readBuildLog(parts.store, 'd')) ?? '',
     published,
+    spent,
     chunkCount: () => chunks.length
   }
 }
@@ -112,6 +126,29 @@ test('lines that arrive faster than they can be stored are counted, and the newe
     .map(line => Number(/^(\d+) lines/.exec(line.msg)?.[1] ?? 0))
     .reduce((sum, count) => sum + count, 0)
   t.equal(said + lines.length - 1, 100_000)
+})
+
+test('a line that is dropped is neither stamped nor searched for secrets', async t => {
+  const { open, read, spent } = setUp()
+  const log = open()
+  for (let index = 0; index < 500_000; index += 1) log.line({ level: 'info', stream: 'stdout', msg: '' })
+  await log.close()
+  t.ok(spent.stamps <= 5_000, `${spent.stamps} of half a million lines were stamped`)
+  t.ok(spent.cleaned <= 5_000, `${spent.cleaned} were searched`)
+  const lines = parsed(await read())
+  const said = lines
+    .map(line => Number(/^(\d+) lines/.exec(line.msg)?.[1] ?? 0))
+    .reduce((sum, count) => sum + count, 0)
+  t.equal(said + lines.length - 1, 500_000, 'every line is there or counted')
+})
+
+test('no more of long lines waits than the record can keep', async t => {
+  const { open, spent } = setUp()
+  const log = open()
+  for (let index = 0; index < 3_000; index += 1)
+    log.line({ level: 'info', stream: 'stdout', msg: 'x'.repeat(16_000) })
+  await log.close()
+  t.ok(spent.cleanedCharacters <= 2 ** 20, `${spent.cleanedCharacters} characters were searched`)
 })
 
 test('binary output and endless lines stay valid JSON of bounded length', async t => {
