@@ -29,6 +29,7 @@ import { BuildQueueStore } from './queue/build-queue-store.js'
 import { FollowUpStore } from './queue/follow-up-store.js'
 import { OwnerTurnStore } from './queue/owner-turn-store.js'
 import { OwnerTurns } from './queue/owner-turns.js'
+import { BuildLogPoll } from './records/build-log-poll.js'
 import { streamBuildLog } from './records/build-log-stream.js'
 import { DeploymentLogStore } from './records/deployment-log-store.js'
 import { DeploymentRecords } from './records/deployment-records.js'
@@ -103,6 +104,7 @@ export function startDeployments({
   const tidying = new Tidying({ ...use, store, logs, log })
   const shared = { ...use, store, logs, followUps, records, buildQueue, turns, tidying, log }
   const service = new DeploymentService(shared)
+  const streamParts = { store, logs, poll: new BuildLogPoll({ logs, clock: use.clock }) }
   const engine = new RolloutEngine({ ...shared, timeoutMs: config.task_timeout_minutes * 60_000 })
   onStop(async () => {
     await engine.stop()
@@ -120,7 +122,7 @@ export function startDeployments({
     healthWatch: new HealthWatch({ ...shared, intervalMs: config.health_check_interval_seconds * 1000 }),
     teardown: new DeploymentTeardown(shared),
     streamBuildLog: (projectId, deploymentId, signal) =>
-      streamBuildLog({ projectId, deploymentId }, shared, signal)
+      streamBuildLog({ projectId, deploymentId }, streamParts, signal)
   }
 }
 

@@ -1,11 +1,16 @@
-import type { Clock, SseFrame } from 'busbar/sdk'
+import type { SseFrame } from 'busbar/sdk'
 import { readBuildLog } from './build-log.js'
+import type { BuildLogPoll } from './build-log-poll.js'
 import type { DeploymentLogStore } from './deployment-log-store.js'
 import { isActive } from './deployment-state.js'
 import type { DeploymentStore } from './deployment-store.js'
 
-/** The log is in the database, so that any process can stream it; it is looked at this often. */
-const pollMs = 300
+interface StreamParts {
+  readonly store: DeploymentStore
+  readonly logs: DeploymentLogStore
+  /** Of all streams of the process. */
+  readonly poll: BuildLogPoll
+}
 
 /**
  * The build log as Server-Sent Events. A deployment that has ended is replayed; of one under way come
@@ -13,11 +18,7 @@ const pollMs = 300
  */
 export async function* streamBuildLog(
   { projectId, deploymentId }: { readonly projectId: string; readonly deploymentId: string },
-  {
-    store,
-    logs,
-    clock
-  }: { readonly store: DeploymentStore; readonly logs: DeploymentLogStore; readonly clock: Clock },
+  { store, logs, poll }: StreamParts,
   signal: AbortSignal
 ): AsyncGenerator<SseFrame> {
   let nextSeq = await logs.nextSeq(deploymentId)
@@ -31,17 +32,19 @@ export async function* streamBuildLog(
   }
   while (!signal.aborted) {
     // The state first: when it has ended, what is read next is all there will be.
-    const now = await store.get(projectId, deploymentId)
-    for (const chunk of await logs.read(deploymentId, nextSeq)) {
-      nextSeq = chunk.seq + 1
-      yield* linesOf(chunk.text)
+    const now = await poll.next(deploymentId)
+    const isOver = now === undefined || !isActive(now.status)
+    if (isOver || now.next_seq > nextSeq) {
+      for (const chunk of await poll.read(deploymentId, nextSeq)) {
+        nextSeq = chunk.seq + 1
+        yield* linesOf(chunk.text)
+      }
     }
-    if (now === undefined || !isActive(now.status)) {
+    if (isOver) {
       if (now !== undefined && now.error_message !== null) yield { event: 'error', data: now.error_message }
       yield { event: 'done', data: 'build log stream ended' }
       return
     }
-    await clock.sleep(pollMs, signal).catch(() => {})
   }
 }
 

@@ -1,4 +1,6 @@
 import type { Database } from 'busbar/sdk'
+import type { DeploymentStatus } from '../api.js'
+import { isThere } from './deployment-store.js'
 
 /** A piece of a build log: whole lines of newline-delimited JSON. */
 export interface LogChunk {
@@ -15,6 +17,15 @@ export interface WrittenChunk extends LogChunk {
 export interface LogCut {
   readonly lines: number
   readonly bytes: number
+}
+
+/** How far a deployment and its log are. */
+export interface LogProgress {
+  readonly id: string
+  readonly status: DeploymentStatus
+  readonly error_message: string | null
+  /** Behind the last piece. */
+  readonly next_seq: number
 }
 
 export class DeploymentLogStore {
@@ -74,6 +85,17 @@ export class DeploymentLogStore {
       [deploymentId]
     )
     return row?.next ?? 0
+  }
+
+  /** Without those whose application is being deleted. */
+  async progress(deploymentIds: readonly string[]): Promise<LogProgress[]> {
+    return await this.#db.sql<LogProgress>(
+      `
+      select id, status, error_message,
+        coalesce((select max(seq) from $schema.deployment_log where deployment_id = deployment.id), -1) + 1 as next_seq
+      from $schema.deployment as deployment where id = any(:deploymentIds) and ${isThere}`,
+      { deploymentIds }
+    )
   }
 
   /** Logs of all but the newest deployments of an application; their records stay. */

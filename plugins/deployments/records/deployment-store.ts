@@ -97,7 +97,7 @@ const columns = `id, application_id, status, triggered_by, image_tag, commit_sha
   switch_served, switch_failed, switch_longest_gap_ms, switch_cut, drain_ms, old_version_killed`
 
 /** The application is not being deleted. */
-const isThere = `exists (select from ${applicationTable.name} as owner where owner.id = application_id and owner.deleting_at is null)`
+export const isThere = `exists (select from ${applicationTable.name} as owner where owner.id = application_id and owner.deleting_at is null)`
 
 const active = `('${activeStatuses.join("', '")}')`
 
