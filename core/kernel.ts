@@ -43,6 +43,7 @@ import { Idempotency } from './http/idempotency.js'
 import { PluginInstance } from './http/plugin-instance.js'
 import { RouteTable, type TableEntry } from './http/route-table.js'
 import { SocketTable } from './http/socket-table.js'
+import { StreamCap } from './http/stream-cap.js'
 import { acceptUpgrades, hubRecord, socketRoute } from './http/upgrades.js'
 import { JobRunner } from './jobs/job-runner.js'
 import { Singletons } from './jobs/singleton.js'
@@ -209,7 +210,8 @@ export async function startKernel({
     const dormant: DormantPlugins = {
       borrow: async (point, schema, use) => await reconciler.borrow(point, schema, use)
     }
-    const http = { audit, idempotency, secureCookies: settings.secureCookies }
+    const streams = new StreamCap(settings.maxEventStreamsPerUser)
+    const http = { audit, idempotency, secureCookies: settings.secureCookies, streams }
     const kernelRecords = record(kernelPlugin, { id: 'kernel', builtIn: true })
     let kernelEntries: TableEntry[] = kernelRecords.routes.map(route => ({
       record: route,

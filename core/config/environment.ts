@@ -15,6 +15,7 @@ export interface Settings {
   readonly secureCookies: boolean
   readonly transportSecurity: boolean
   readonly maxSocketsPerUser: number
+  readonly maxEventStreamsPerUser: number
   /** Open connections in all, and of one client address; proxies of TRUST_PROXY have only the first limit. */
   readonly maxConnections: number
   readonly maxConnectionsPerAddress: number
@@ -75,6 +76,7 @@ export function readSettings(given: NodeJS.ProcessEnv): Settings {
     secureCookies: choice('SECURE_COOKIES', ['true', 'false'], 'false') === 'true',
     transportSecurity: choice('TLS_ENABLED', ['true', 'false'], 'false') === 'true',
     maxSocketsPerUser: number('MAX_WEBSOCKET_CONNS_PER_USER', 20, 1, 10_000),
+    maxEventStreamsPerUser: number('MAX_EVENT_STREAMS_PER_USER', 50, 1, 10_000),
     maxConnections: number('MAX_CONNECTIONS', 4096, 1, 1_000_000),
     maxConnectionsPerAddress: number('MAX_CONNECTIONS_PER_ADDRESS', 500, 1, 1_000_000),
     logLevel: choice('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),

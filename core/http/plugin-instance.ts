@@ -24,6 +24,7 @@ import { InFlight } from './in-flight.js'
 import type { PlatformRequest } from './platform-request.js'
 import { toProblem } from './problems.js'
 import type { RequestContext } from './request-context.js'
+import type { StreamCap } from './stream-cap.js'
 import { checkHeartbeat, downloadHead, sendDownload, sendEvents } from './streams.js'
 import { isBodyComing } from './unread-body.js'
 
@@ -32,6 +33,7 @@ export interface InstanceParts {
   readonly audit: AuditWriter
   readonly idempotency: Idempotency
   readonly secureCookies: boolean
+  readonly streams: StreamCap
 }
 
 interface InstanceOptions extends InstanceParts {
@@ -307,7 +309,7 @@ async function sendReply(
   result: Reply,
   context: RequestContext,
   reply: FastifyReply,
-  { secureCookies, log }: InstanceOptions
+  { secureCookies, streams, log }: InstanceOptions
 ): Promise<unknown> {
   switch (result.kind) {
     case 'value': {
@@ -322,7 +324,8 @@ async function sendReply(
     }
     case 'redirect':
       return await reply.code(302).header('location', result.url).send()
-    case 'sse':
+    case 'sse': {
+      const release = streams.admit(context.caller)
       return await callPlugin(context.record.plugin, async () => {
         // Before the head is written: what has no iterator is a fault that can still be answered.
         checkHeartbeat(result)
@@ -330,7 +333,8 @@ async function sendReply(
         void reply.hijack()
         await sendEvents(iterator, result, context, log)
         return reply
-      })
+      }).finally(release)
+    }
     case 'download':
       if (!isReadable(result.source)) throw new TypeError('a download was answered without a stream to read')
       return await inFrame(context.record.plugin, async () => {

@@ -1,0 +1,33 @@
+import { type Caller, problemTable } from 'busbar/sdk'
+
+const problems = problemTable({
+  tooMany: [
+    429,
+    'E_EVENT_STREAMS',
+    'you have {max} event streams open, which is as many as a user may have at once: close one first'
+  ]
+})
+
+/**
+ * How many event streams each user has open. An open one counts as one request, whatever it costs while it lives, so
+ * rate limits do not bound it. Whoever is not signed in is bound by the caps of connections.
+ */
+export class StreamCap {
+  readonly #open = new Map<string, number>()
+
+  constructor(readonly maxPerUser: number) {}
+
+  /** Throws when there are too many; returns what is to be called at the end of the stream. */
+  admit(caller: Caller): () => void {
+    if (caller.kind === 'anonymous') return () => {}
+    const { id } = caller.user
+    const count = this.#open.get(id) ?? 0
+    if (count >= this.maxPerUser) throw problems.tooMany({ max: this.maxPerUser })
+    this.#open.set(id, count + 1)
+    return () => {
+      const left = (this.#open.get(id) ?? 0) - 1
+      if (left > 0) this.#open.set(id, left)
+      else this.#open.delete(id)
+    }
+  }
+}

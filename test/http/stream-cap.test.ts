@@ -1,0 +1,84 @@
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { allow, definePlugin, type SseFrame, sse } from 'busbar/sdk'
+import { createTestKernel, until } from 'busbar/sdk/testing'
+import { test } from 'tap'
+
+let given = 0
+let ended = 0
+
+async function* silent(signal: AbortSignal): AsyncGenerator<SseFrame> {
+  given++
+  try {
+    yield { data: 'here' }
+    await once(signal, 'abort')
+  } finally {
+    ended++
+  }
+}
+
+const streams = {
+  manifest: { id: 'streams' },
+  definition: definePlugin({
+    id: 'streams',
+    routes(route) {
+      route({
+        method: 'GET',
+        url: '/api/streams/own',
+        summary: 's',
+        access: allow.token('read', { project: 'none' }),
+        handler: ({ signal }) => sse(silent(signal))
+      })
+      route({
+        method: 'GET',
+        url: '/api/streams/open',
+        summary: 's',
+        access: allow.public('a test'),
+        handler: ({ signal }) => sse(silent(signal))
+      })
+    }
+  })
+}
+
+test('a user has so many event streams open at once, by whatever credential, and others have theirs', async t => {
+  const k = await createTestKernel({
+    inline: [streams],
+    environment: { MAX_EVENT_STREAMS_PER_USER: '3' }
+  })
+  t.teardown(() => k.close())
+  const open = async (headers: Readonly<Record<string, string>>, path = 'own'): Promise<IncomingMessage> => {
+    const call = get(`${k.url}/api/streams/${path}`, { agent: false, headers })
+    call.on('error', () => {})
+    const [response] = (await once(call, 'response')) as [IncomingMessage]
+    response.on('error', () => {})
+    return response
+  }
+  const session = await k.as.session()
+  const token = await k.as.token('read')
+  const other = await k.as.session('other')
+  const first = await open(session.credential)
+  const more = [await open(session.credential), await open(token.credential)]
+  t.same(
+    [first, ...more].map(({ statusCode }) => statusCode),
+    [200, 200, 200]
+  )
+  for (const { credential } of [session, token]) {
+    const refused = await open(credential)
+    t.equal(refused.statusCode, 429)
+    t.match(refused.headers['content-type'], /^application\/json/)
+    t.match(JSON.parse(await text(refused)), {
+      code: 'E_EVENT_STREAMS',
+      error: 'you have 3 event streams open, which is as many as a user may have at once: close one first'
+    })
+  }
+  await until(() => ended === given - 3, 'what was refused is told to end, if it had begun')
+  t.equal((await open(other.credential)).statusCode, 200)
+  for (let n = 0; n < 5; n++)
+    t.equal((await open({}, 'open')).statusCode, 200, 'of strangers nothing is counted')
+  const before = ended
+  first.destroy()
+  await until(() => ended === before + 1, 'the first one has ended')
+  t.equal((await open(token.credential)).statusCode, 200)
+  t.equal((await open(session.credential)).statusCode, 429)
+})
