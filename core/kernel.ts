@@ -211,7 +211,7 @@ export async function startKernel({
       borrow: async (point, schema, use) => await reconciler.borrow(point, schema, use)
     }
     const streams = new StreamCap(settings.maxEventStreamsPerUser)
-    const http = { audit, idempotency, secureCookies: settings.secureCookies, streams }
+    const http = { audit, idempotency, secureCookies: settings.secureCookies, streams, guard }
     const kernelRecords = record(kernelPlugin, { id: 'kernel', builtIn: true })
     let kernelEntries: TableEntry[] = kernelRecords.routes.map(route => ({
       record: route,

@@ -265,6 +265,7 @@ export function routeRecord(
     idempotent: spec.idempotent ?? false,
     successStatus: success ?? 200,
     precondition: spec.precondition as RouteRecord['precondition'],
+    countedFor: spec.countedFor as RouteRecord['countedFor'],
     handler: spec.handler as RouteRecord['handler']
   })
 }

@@ -22,6 +22,12 @@ export interface RouteRecord extends DescribedRoute {
   readonly precondition:
     | ((request: Omit<RouteRequest, 'body' | 'query'>, self: object) => void | Promise<void>)
     | undefined
+  readonly countedFor:
+    | ((
+        request: Omit<RouteRequest, 'body' | 'query'>,
+        self: object
+      ) => string | undefined | Promise<string | undefined>)
+    | undefined
   readonly handler: (request: RouteRequest, self: object) => unknown
 }
 

@@ -62,8 +62,10 @@ export function routeValueFaults(spec: {
   limit?: unknown
   audit?: unknown
   precondition?: unknown
+  countedFor?: unknown
+  access?: { readonly kind?: unknown }
 }): string[] {
-  const { group, produces, timeoutMs, bodyLimit, body, limit, audit, precondition } = spec
+  const { group, produces, timeoutMs, bodyLimit, body, limit, audit, precondition, countedFor, access } = spec
   const { max, windowSeconds } = (limit ?? {}) as { max?: unknown; windowSeconds?: unknown }
   const bytes =
     typeof bodyLimit === 'object' && bodyLimit !== null ? (bodyLimit as { bytes?: unknown }).bytes : bodyLimit
@@ -80,6 +82,10 @@ export function routeValueFaults(spec: {
     [
       given(limit, isCount(max) && isPositive(windowSeconds)),
       'limit is { max, windowSeconds }, both above 0'
+    ],
+    [
+      given(countedFor, typeof countedFor === 'function' && limit !== undefined && access?.kind === 'public'),
+      'countedFor is a function, of a public route with a limit'
     ],
     [given(audit, isAudit(audit)), 'audit is { action, resource }, with an id of { param } or { result }']
   ])

@@ -28,7 +28,7 @@ const tokenBudget = 100
 const allTokensBudget = 1000
 const sessionBudget = 600
 /**
- * For public routes that declare no limit, by route and address: a load balancer that asks ten times a second stays
+ * For public routes that declare no limit, or only one that is not of the address, by route and address: a load balancer that asks ten times a second stays
  * below it. It is not announced in headers, as it is nothing to plan with.
  */
 const floodBudget = { GET: 3_000, other: 60 } as const
@@ -57,16 +57,26 @@ export class Guard {
       raw: { headers }
     } = context
     if (access.kind === 'public') {
-      const who = `ip:${networkOf(context.ip)}`
+      const who = addressOf(context)
       return (
         this.#withinFloodLimit(context, who) &&
-        this.#withinRouteLimit(context, who) &&
+        (context.record.countedFor !== undefined || this.#withinRouteLimit(context, who)) &&
         this.#hasGoodParams(context)
       )
     }
     return whenKnown(
       this.authenticate({ authorization: headers.authorization, cookie: headers.cookie }),
       found => this.#decide(found, context, access)
+    )
+  }
+
+  /**
+   * The limit of a route that says itself whom a request counts for. False when it is used up; then it has been answered.
+   */
+  admitCounted(context: RequestContext, whom: string | undefined): boolean {
+    return this.#withinRouteLimit(
+      context,
+      whom === undefined ? `nobody at ${addressOf(context)}` : `for:${whom}`
     )
   }
 
@@ -118,13 +128,14 @@ export class Guard {
     )
   }
 
-  #withinFloodLimit({ record: { method, url, limit }, response }: RequestContext, who: string): boolean {
-    if (limit !== undefined) return true
-    return this.#withinBudget(
-      response,
-      `${method} ${url} ${who}`,
-      method === 'GET' ? floodBudget.GET : floodBudget.other
-    )
+  #withinFloodLimit(
+    { record: { method, url, limit, countedFor }, response }: RequestContext,
+    who: string
+  ): boolean {
+    if (limit !== undefined && countedFor === undefined) return true
+    // Whom a request counts for is a look-up, whatever the method is.
+    const max = method === 'GET' || countedFor !== undefined ? floodBudget.GET : floodBudget.other
+    return this.#withinBudget(response, `${method} ${url} ${who}`, max)
   }
 
   /** Shown in headers only to who has used it up. */
@@ -152,6 +163,8 @@ export class Guard {
     return fault === null || refuse(context.response, { status: 400, code: 'E_PATH_INVALID', message: fault })
   }
 }
+
+const addressOf = ({ ip }: RequestContext): string => `ip:${networkOf(ip)}`
 
 /** What is wrong with the path's parameters: ids are lowercase hyphenated UUIDs unless a schema says otherwise. */
 function paramFault(

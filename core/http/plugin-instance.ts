@@ -19,6 +19,7 @@ import { answerValue } from './answer-value.js'
 import { answerWriter } from './answer-writer.js'
 import { cookieHeader, sendProblem } from './answers.js'
 import { giveUp } from './give-up.js'
+import type { Guard } from './guard.js'
 import type { Idempotency } from './idempotency.js'
 import { InFlight } from './in-flight.js'
 import type { PlatformRequest } from './platform-request.js'
@@ -34,6 +35,7 @@ export interface InstanceParts {
   readonly idempotency: Idempotency
   readonly secureCookies: boolean
   readonly streams: StreamCap
+  readonly guard: Pick<Guard, 'admitCounted'>
 }
 
 interface InstanceOptions extends InstanceParts {
@@ -213,7 +215,7 @@ function addRoute(scope: FastifyInstance, record: RouteRecord, options: Instance
       ...(record.schema.body === undefined ? {} : { body: record.schema.body }),
       ...(Object.keys(response).length === 0 ? {} : { response })
     },
-    ...(record.precondition === undefined ? {} : { onRequest: preconditionHook(record, options) }),
+    ...onRequest(record, options),
     ...(record.body === 'json' ? { preValidation, preHandler } : {}),
     handler: (request, reply) => {
       const context = contextOf(request)
@@ -229,6 +231,24 @@ function addRoute(scope: FastifyInstance, record: RouteRecord, options: Instance
     }
   })
 }
+
+function onRequest(record: RouteRecord, options: InstanceOptions) {
+  const hooks = [
+    ...(record.countedFor === undefined ? [] : [countingHook(record, options)]),
+    ...(record.precondition === undefined ? [] : [preconditionHook(record, options)])
+  ]
+  return hooks.length === 0 ? {} : { onRequest: hooks }
+}
+
+/** The limit of a route that says itself whom a request counts for. */
+const countingHook =
+  ({ plugin, countedFor }: RouteRecord, { self, guard }: InstanceOptions) =>
+  async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const context = contextOf(request)
+    const whom = await callPlugin(plugin, async () => await countedFor?.(context as never, self))
+    if (guard.admitCounted(context, whom)) return undefined
+    return reply.hijack()
+  }
 
 /** Before the body is read: what this throws is answered while the body is still on its way. */
 const preconditionHook =

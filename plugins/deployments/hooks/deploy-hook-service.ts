@@ -79,17 +79,23 @@ export class DeployHookService {
     })
   }
 
+  /** Undefined for every token that is not in force. */
+  async applicationOf(token: string): Promise<string | undefined> {
+    if (!shape.test(token)) return undefined
+    return (await this.#parts.hooks.findByHash(hashOf(token)))?.application_id
+  }
+
   /** 404 for every token that is not in force, whatever is wrong with it. */
   async call(token: string): Promise<{ status: 'queued' | 'in_progress'; application_id: string }> {
-    const row = shape.test(token) ? await this.#parts.hooks.findByHash(hashOf(token)) : undefined
-    if (row === undefined) throw problems.hookMissing()
+    const applicationId = await this.applicationOf(token)
+    if (applicationId === undefined) throw problems.hookMissing()
     try {
-      await this.#parts.service.deploy(row.application_id, 'hook')
-      return { status: 'queued', application_id: row.application_id }
+      await this.#parts.service.deploy(applicationId, 'hook')
+      return { status: 'queued', application_id: applicationId }
     } catch (error) {
       if (!isProblem(error)) throw error
       if (error.code === 'E_DEPLOYMENT_ACTIVE')
-        return { status: 'in_progress', application_id: row.application_id }
+        return { status: 'in_progress', application_id: applicationId }
       if (error.status === 404) throw problems.hookMissing()
       throw error
     }
