@@ -56,6 +56,7 @@ export {
   type VariableOptions
 } from './settings.js'
 export { type ColumnType, type PublishedTable, publishedTable, type TableRow } from './table.js'
+export * from './time-limit.js'
 export * from './turns.js'
 export * from './tx.js'
 export * from './waits.js'

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import { type Clock, type Contributions, type Secrets, together } from 'busbar/sdk'
+import { type Clock, type Contributions, type Secrets, together, withTimeLimit } from 'busbar/sdk'
 import type {
   BuildContext,
   Builder,
@@ -21,7 +21,6 @@ import { problems } from './problems.js'
 import { type ImageNames, imageTag } from './registry/image-names.js'
 import type { PrivateImages } from './registry/private-images.js'
 import { type ImageSource, pullImage } from './registry/pulled-image.js'
-import { withTimeLimit } from './time-limit.js'
 
 interface PreparationDependencies {
   readonly runtime: ContainerRuntime
@@ -71,9 +70,9 @@ export class SourceToImage implements ImagePreparation {
 
   async #pull(source: ImageSource, context: BuildContext): Promise<PreparedImage> {
     const { clock, pullMinutes } = this.dependencies
-    const problem = () => problems.pullTimeout({ image: source.image, minutes: pullMinutes })
+    const reason = () => problems.pullTimeout({ image: source.image, minutes: pullMinutes })
     return await withTimeLimit(
-      { clock, signal: context.signal, ms: pullMinutes * 60_000, problem },
+      { clock, signal: context.signal, ms: pullMinutes * 60_000, reason },
       async signal => await pullImage(this.dependencies, source, { ...context, signal })
     )
   }
@@ -96,10 +95,10 @@ export class SourceToImage implements ImagePreparation {
         context.onCommit(commit)
       ])
       const tag = imageTag({ ...request, token: nameToken })
-      const problem = () => problems.buildTimeout({ minutes: buildMinutes })
+      const reason = () => problems.buildTimeout({ minutes: buildMinutes })
       const noCache = cleared !== undefined
       const image = await withTimeLimit(
-        { clock, signal: context.signal, ms: buildMinutes * 60_000, problem },
+        { clock, signal: context.signal, ms: buildMinutes * 60_000, reason },
         async signal =>
           await builder.build(
             { ...request, directory, dockerfilePath, tag, scratch, noCache },

@@ -1,3 +1,4 @@
+import { withTimeLimit } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { EngineClient } from './engine-client.js'
 import type { Labels } from './labels.js'
@@ -38,18 +39,19 @@ export async function removeStraySteps(
 
 /** The engine removes the containers of a build when it has ended, and with it all that it still made. */
 async function untilRemoved(engine: EngineClient, containerId: string): Promise<void> {
-  const abortSignal = AbortSignal.timeout(removalMs)
-  await engine
-    .call(
-      'end a build',
-      async docker => {
-        await docker.getContainer(containerId).wait({ condition: 'removed', abortSignal })
-      },
-      { absent: [404], patient: true }
-    )
-    .catch((error: unknown) => {
-      if (!abortSignal.aborted) throw error
-    })
+  await withTimeLimit({ ms: removalMs }, async abortSignal => {
+    await engine
+      .call(
+        'end a build',
+        async docker => {
+          await docker.getContainer(containerId).wait({ condition: 'removed', abortSignal })
+        },
+        { absent: [404], patient: true }
+      )
+      .catch((error: unknown) => {
+        if (!abortSignal.aborted) throw error
+      })
+  })
 }
 
 /** Never one that was there before: an image says in whole seconds when it was made. */

@@ -1,4 +1,4 @@
-import { isProblem } from 'busbar/sdk'
+import { isProblem, withTimeLimit } from 'busbar/sdk'
 import { openBound } from '../network/bound-request.js'
 import { problems } from '../problems.js'
 import { basicAuthorization, type Connection } from './git-command.js'
@@ -28,17 +28,21 @@ async function locationOf(
   signal: AbortSignal
 ): Promise<string> {
   try {
-    const answer = await openBound({
-      url: new URL(address.url + discovery),
-      addresses: pinned,
-      // In all: a header that comes letter by letter is never silent.
-      signal: AbortSignal.any([signal, AbortSignal.timeout(answerWithinMs)]),
-      headers: {
-        'user-agent': 'git/2.0 (busbar)',
-        accept: '*/*',
-        ...(credentials === null ? {} : { authorization: basicAuthorization(credentials) })
-      }
-    })
+    // In all: a header that comes letter by letter is never silent.
+    const answer = await withTimeLimit(
+      { signal, ms: answerWithinMs },
+      async limited =>
+        await openBound({
+          url: new URL(address.url + discovery),
+          addresses: pinned,
+          signal: limited,
+          headers: {
+            'user-agent': 'git/2.0 (busbar)',
+            accept: '*/*',
+            ...(credentials === null ? {} : { authorization: basicAuthorization(credentials) })
+          }
+        })
+    )
     answer.destroy()
     const { location } = answer.headers
     if (location === undefined)

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import type { ImageInfo, RegistryAuth } from 'busbar/api/runtime-docker'
-import { isProblem } from 'busbar/sdk'
+import { isProblem, withTimeLimit } from 'busbar/sdk'
 import type { HostRules } from '../network/host-resolution.js'
 import { fullRepository } from './local-image.js'
 import { NotShown, RegistryReader } from './registry-reader.js'
@@ -45,31 +45,40 @@ const manifestTypes = [
  */
 export const layerProof =
   (rules: HostRules): LayerProof =>
-  async ({ name, auth, image, layers, hasConfig }, signal) => {
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(timeLimitMs)])
-    try {
-      const reader = new RegistryReader(name, auth, rules, limited)
-      const blobs = await blobsOf(reader, name, image)
-      const reading: Reading = { budget: { bytes: maxUnpackedBytes }, signal: limited }
-      const compare = async (blob: string, digest: string, mayBePacked: boolean): Promise<void> => {
-        const answer = await reader.open(`blobs/${blob}`)
-        if ((await digestOf(answer, { ...reading, mayBePacked })) !== digest)
-          throw new NotShown('what its registry hands out is something else')
+  async (wanted, signal) =>
+    await withTimeLimit({ signal, ms: timeLimitMs }, async limited => {
+      try {
+        await compareAll(rules, wanted, limited)
+        return undefined
+      } catch (error) {
+        signal.throwIfAborted()
+        if (isProblem(error)) throw error
+        if (limited.aborted) return `it takes longer than ${timeLimitMs / 60_000} minutes`
+        return error instanceof Error ? error.message : String(error)
       }
-      if (hasConfig) await compare(image.id, image.id, false)
-      for (const layer of layers) {
-        const blob = blobs[image.layers?.indexOf(layer) ?? -1]
-        if (blob === undefined) throw new NotShown('its registry names other layers now')
-        await compare(blob, layer, true)
-      }
-      return undefined
-    } catch (error) {
-      signal.throwIfAborted()
-      if (isProblem(error)) throw error
-      if (limited.aborted) return `it takes longer than ${timeLimitMs / 60_000} minutes`
-      return error instanceof Error ? error.message : String(error)
-    }
+    })
+
+/** Rejects when one of them is not handed out. */
+async function compareAll(
+  rules: HostRules,
+  { name, auth, image, layers, hasConfig }: WantedProof,
+  signal: AbortSignal
+): Promise<void> {
+  const reader = new RegistryReader(name, auth, rules, signal)
+  const blobs = await blobsOf(reader, name, image)
+  const reading: Reading = { budget: { bytes: maxUnpackedBytes }, signal }
+  const compare = async (blob: string, digest: string, mayBePacked: boolean): Promise<void> => {
+    const answer = await reader.open(`blobs/${blob}`)
+    if ((await digestOf(answer, { ...reading, mayBePacked })) !== digest)
+      throw new NotShown('what its registry hands out is something else')
   }
+  if (hasConfig) await compare(image.id, image.id, false)
+  for (const layer of layers) {
+    const blob = blobs[image.layers?.indexOf(layer) ?? -1]
+    if (blob === undefined) throw new NotShown('its registry names other layers now')
+    await compare(blob, layer, true)
+  }
+}
 
 /** The digests under which the registry has the layers, in the order of the layers. */
 async function blobsOf(reader: RegistryReader, name: string, image: ImageInfo): Promise<readonly string[]> {

@@ -1,5 +1,5 @@
 import type { LookupAddress } from 'node:dns'
-import { isProblem } from 'busbar/sdk'
+import { isProblem, withTimeLimit } from 'busbar/sdk'
 import { hostOf, openBound, redirectStatuses } from '../network/bound-request.js'
 import { type HostRules, resolveHost } from '../network/host-resolution.js'
 import { problems } from '../problems.js'
@@ -44,14 +44,18 @@ export async function askDoor(
 
 async function ask(url: URL, addresses: readonly LookupAddress[], wanted: Wanted, signal: AbortSignal) {
   try {
-    const answer = await openBound({
-      url,
-      addresses,
-      headers: { 'user-agent': 'docker/busbar', accept: '*/*' },
-      signal: AbortSignal.any([signal, AbortSignal.timeout(answerWithinMs)]),
-      // The engine may know an authority that this process does not; nothing secret is sent, and nothing here is believed.
-      acceptsAnyCertificate: true
-    })
+    const answer = await withTimeLimit(
+      { signal, ms: answerWithinMs },
+      async limited =>
+        await openBound({
+          url,
+          addresses,
+          headers: { 'user-agent': 'docker/busbar', accept: '*/*' },
+          signal: limited,
+          // The engine may know an authority that this process does not; nothing secret is sent, and nothing here is believed.
+          acceptsAnyCertificate: true
+        })
+    )
     answer.destroy()
     return { status: answer.statusCode, headers: answer.headers }
   } catch (error) {

@@ -75,7 +75,7 @@ export class HealthWatch {
       health_status: healthStatus,
       http_check: check
     } = deployment
-    const { isHealthy, saw } = await askHttp(containerId, check, { runtime, signal })
+    const { isHealthy, saw } = await askHttp(containerId, check, { runtime, clock, signal })
     signal.throwIfAborted()
     const decision = decideHealth(
       { applicationStatus, healthStatus, failures: this.#failures.get(id) ?? 0 },

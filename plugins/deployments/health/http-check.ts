@@ -1,5 +1,6 @@
 import { request } from 'node:http'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import { type Clock, withTimeLimit } from 'busbar/sdk'
 
 const requestMs = 5000
 const excerptCharacters = 200
@@ -24,6 +25,12 @@ interface HttpCheckResult {
   readonly cause?: unknown
 }
 
+interface Tools {
+  readonly runtime: Pick<ContainerRuntime, 'dial'>
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly signal: AbortSignal
+}
+
 interface Address {
   readonly host: string
   readonly port: number
@@ -40,7 +47,7 @@ interface Answer {
 export async function askHttp(
   containerId: string,
   check: HttpCheck,
-  { runtime, signal }: { readonly runtime: Pick<ContainerRuntime, 'dial'>; readonly signal: AbortSignal }
+  { runtime, clock, signal }: Tools
 ): Promise<HttpCheckResult> {
   let at: Address
   try {
@@ -51,11 +58,17 @@ export async function askHttp(
       cause: error
     }
   }
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(requestMs)])
+  return await withTimeLimit(
+    { signal, ms: requestMs, clock },
+    async limited => await follow(at, check, limited)
+  )
+}
+
+async function follow(at: Address, check: HttpCheck, signal: AbortSignal): Promise<HttpCheckResult> {
   const isRedirectWanted = check.expectStatus >= 300 && check.expectStatus < 400
   let path = check.path
   for (let hops = 0; ; hops++) {
-    const answer = await ask(at, path, limit)
+    const answer = await ask(at, path, signal)
     if ('saw' in answer) return answer
     const { location } = answer
     // What leads to another name, or to TLS, is for the proxy in front of the container.
@@ -112,7 +125,7 @@ async function ask(at: Address, path: string, signal: AbortSignal): Promise<Answ
     )
     outgoing.once('error', (error: NodeJS.ErrnoException) =>
       resolve(
-        error.name === 'AbortError' || error.name === 'TimeoutError'
+        error.name === 'AbortError'
           ? unanswered(`had no answer within ${requestMs / 1000} s`)
           : error.code === 'ECONNREFUSED'
             ? { ...unanswered('got no connection: it was refused'), isRefused: true }

@@ -1,4 +1,4 @@
-import { type Bus, bounded, type JobContext } from 'busbar/sdk'
+import { type Bus, bounded, type JobContext, withTimeLimit } from 'busbar/sdk'
 import { hookLimitMs, type RolloutBoundary, type RolloutStepName } from '../api.js'
 import { Parked } from '../queue/build-queue.js'
 import { type BuildLog, openBuildLog } from '../records/build-log.js'
@@ -29,6 +29,14 @@ interface EngineParts extends RolloutTools {
   readonly logs: DeploymentLogStore
   /** How long one deployment may take; for the sentence that says so. */
   readonly timeoutMs: number
+}
+
+/** What ends a deployment before it has succeeded or failed by itself. */
+interface Ends {
+  readonly cancel: AbortSignal
+  readonly job: AbortSignal
+  /** The reason of its signal when it has taken too long. */
+  readonly late: DeployFailure
 }
 
 /** Runs deployments: step by step, taken back when a step fails, taken up again after a crash. */
@@ -83,9 +91,35 @@ export class RolloutEngine {
     jobSignal: AbortSignal,
     steps: (rollout: Rollout, boundaries: Boundaries) => Promise<WithImage | Switched>
   ): Promise<void> {
+    const { clock, timeoutMs } = this.#parts
     const cancel = watchCancel(deployment.id, this.#parts)
-    const timeLimit = AbortSignal.timeout(this.#parts.timeoutMs)
-    const rollout = this.#open(deployment, AbortSignal.any([jobSignal, cancel.signal, timeLimit]))
+    const late = new DeployFailure(
+      `the deploy took longer than ${Math.round(timeoutMs / 60_000)} minutes`,
+      'make the build faster, or raise TASK_TIMEOUT_MINUTES'
+    )
+    await withTimeLimit(
+      {
+        signal: AbortSignal.any([jobSignal, cancel.signal]),
+        ms: timeoutMs,
+        reason: () => late,
+        clock
+      },
+      async signal =>
+        await this.#attempt(
+          this.#open(deployment, signal),
+          { cancel: cancel.signal, late, job: jobSignal },
+          steps
+        )
+    ).finally(cancel.stop)
+  }
+
+  async #attempt(
+    rollout: Rollout,
+    ends: Ends,
+    steps: (rollout: Rollout, boundaries: Boundaries) => Promise<WithImage | Switched>
+  ): Promise<void> {
+    const { deployment } = rollout
+    const jobSignal = ends.job
     let reached: RolloutStepName | undefined
     let done: WithImage | Switched | undefined
     const boundaries: Boundaries = {
@@ -105,14 +139,13 @@ export class RolloutEngine {
     } catch (error) {
       // Nothing has been made yet; it begins anew when its turn has come.
       if (error instanceof Parked) return
-      const reason = this.#reason(error, { cancel: cancel.signal, timeLimit, job: jobSignal })
+      const reason = this.#reason(error, rollout.signal, ends)
       // Nothing can be taken back without the record, and where the answer to a commit was lost, it knows more.
       const { clock, store } = this.#parts
       const row = await outlast(async () => await store.row(deployment.id), { clock, signal: jobSignal })
       const isRecorded = reached === 'record' && row?.status === 'success'
       if (!isRecorded) return await this.#giveUp(rollout, reached, reason, jobSignal)
     } finally {
-      cancel.stop()
       await this.#close(rollout)
     }
     if (done !== undefined && 'drain' in done) this.#clearAway(done)
@@ -225,20 +258,11 @@ export class RolloutEngine {
     }
   }
 
-  #reason(
-    error: unknown,
-    ended: { readonly cancel: AbortSignal; readonly timeLimit: AbortSignal; readonly job: AbortSignal }
-  ): DeployFailure {
-    const { timeoutMs, log } = this.#parts
-    if (ended.cancel.aborted) return new Cancelled()
-    if (ended.timeLimit.aborted)
-      return new DeployFailure(
-        `the deploy took longer than ${Math.round(timeoutMs / 60_000)} minutes`,
-        'make the build faster, or raise TASK_TIMEOUT_MINUTES'
-      )
-    if (ended.job.aborted)
-      return new DeployFailure('the platform was stopped during the deploy', 'deploy again')
-    if (!isExpected(error)) log.error({ err: error }, 'a deployment failed by an internal error')
+  #reason(error: unknown, signal: AbortSignal, { cancel, late, job }: Ends): DeployFailure {
+    if (cancel.aborted) return new Cancelled()
+    if (signal.reason === late) return late
+    if (job.aborted) return new DeployFailure('the platform was stopped during the deploy', 'deploy again')
+    if (!isExpected(error)) this.#parts.log.error({ err: error }, 'a deployment failed by an internal error')
     return failureOf(error)
   }
 

@@ -1,0 +1,40 @@
+import type { Clock } from './kernel.js'
+
+export interface TimeLimit {
+  /** Ends the work as well. */
+  readonly signal?: AbortSignal | undefined
+  readonly ms: number
+  /** What the signal of the work says when the time is up. Default: an `Error` that names the limit. */
+  readonly reason?: () => unknown
+  /** Default: the time of the machine. */
+  readonly clock?: Pick<Clock, 'sleep'>
+}
+
+/**
+ * Runs what ends by its signal, and settles like it: the signal aborts with the one given, or when the time is up.
+ *
+ * Instead of `AbortSignal.timeout`, which `AbortSignal.any` holds weakly: the next garbage collection takes its timer
+ * along, and there is no limit any more. This timer stays until the work ends.
+ */
+export async function withTimeLimit<T>(
+  { signal, ms, reason = () => new Error(`it took longer than ${ms / 1000} s`), clock }: TimeLimit,
+  run: (signal: AbortSignal) => Promise<T>
+): Promise<T> {
+  const late = new AbortController()
+  const stop = after(ms, () => late.abort(reason()), clock)
+  try {
+    return await run(signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]))
+  } finally {
+    stop()
+  }
+}
+
+function after(ms: number, act: () => void, clock: Pick<Clock, 'sleep'> | undefined): () => void {
+  if (clock === undefined) {
+    const timer = setTimeout(act, ms)
+    return () => clearTimeout(timer)
+  }
+  const done = new AbortController()
+  clock.sleep(ms, done.signal).then(act, () => {})
+  return () => done.abort()
+}

@@ -1,0 +1,11 @@
+import v8 from 'node:v8'
+import vm from 'node:vm'
+
+v8.setFlagsFromString('--expose-gc')
+const collect = vm.runInNewContext('gc') as () => void
+
+/** Collects garbage again and again until what is returned is called: what only weak references hold does not stay. */
+export function collectAgainAndAgain(): () => void {
+  const timer = setInterval(collect, 100)
+  return () => clearInterval(timer)
+}
