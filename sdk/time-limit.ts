@@ -14,18 +14,23 @@ export interface TimeLimit {
  * Runs what ends by its signal, and settles like it: the signal aborts with the one given, or when the time is up.
  *
  * Instead of `AbortSignal.timeout`, which `AbortSignal.any` holds weakly: the next garbage collection takes its timer
- * along, and there is no limit any more. This timer stays until the work ends.
+ * along, and there is no limit any more. This timer stays until the work ends. Nothing stays after that: a signal that
+ * lives long keeps a little of each `AbortSignal.any` upon it.
  */
 export async function withTimeLimit<T>(
   { signal, ms, reason = () => new Error(`it took longer than ${ms / 1000} s`), clock }: TimeLimit,
   run: (signal: AbortSignal) => Promise<T>
 ): Promise<T> {
-  const late = new AbortController()
-  const stop = after(ms, () => late.abort(reason()), clock)
+  const end = new AbortController()
+  const follow = (): void => end.abort(signal?.reason)
+  const stop = after(ms, () => end.abort(reason()), clock)
+  if (signal?.aborted === true) follow()
+  else signal?.addEventListener('abort', follow, { once: true })
   try {
-    return await run(signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]))
+    return await run(end.signal)
   } finally {
     stop()
+    signal?.removeEventListener('abort', follow)
   }
 }
 

@@ -1,12 +1,18 @@
+import { setMaxListeners } from 'node:events'
 import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import { type Clock, type Log, runRepeatedly } from 'busbar/sdk'
+import { bounded, type Clock, type Log, runRepeatedly } from 'busbar/sdk'
 import type { DeploymentStore, WatchedDeployment } from '../records/deployment-store.js'
+import { FairQueue } from './fair-queue.js'
 import { decideHealth, failuresInARow } from './health-decision.js'
 import { askHttp } from './http-check.js'
 
 /** How many are asked at once: an answer may take five seconds. */
-const askedAtOnce = 16
+const askedAtOnce = { most: 64, mostOfOneOwner: 16 }
+/** Longer than the engine may be silent, and the container after it. */
+const questionMs = 90_000
+const recordMs = 60_000
+const lookMs = 120_000
 
 interface HealthWatchParts {
   readonly store: Pick<DeploymentStore, 'watched' | 'change'>
@@ -17,14 +23,23 @@ interface HealthWatchParts {
   readonly intervalMs: number
 }
 
+interface Watched extends WatchedDeployment {
+  readonly containerId: string
+}
+
 /**
  * Asks what runs whether it is well, by the `http` check it was deployed with, for as long as one process lives.
  * Checks by a command are the engine's: its events tell.
+ *
+ * Each look lets all be asked that are not being asked already. It waits for none of them: what hangs is asked less
+ * often itself, and takes turns from its owner's others at most.
  */
 export class HealthWatch {
   readonly #parts: HealthWatchParts
+  /** What the last look has found, by deployment. */
+  #watched: ReadonlyMap<string, Watched> = new Map()
   /** By deployment; what has never failed is not kept. */
-  #failures: ReadonlyMap<string, number> = new Map()
+  readonly #failures = new Map<string, number>()
 
   constructor(parts: HealthWatchParts) {
     this.#parts = parts
@@ -32,55 +47,106 @@ export class HealthWatch {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log, intervalMs } = this.#parts
-    await runRepeatedly(async () => await this.#round(signal), {
+    const queue = new FairQueue(askedAtOnce)
+    const asking = new Set<Promise<void>>()
+    const begin = (): void => {
+      while (!signal.aborted) {
+        const turn = queue.take()
+        if (turn === undefined) return
+        const question = this.#question(turn.id, signal).finally(() => {
+          asking.delete(question)
+          queue.end(turn)
+          begin()
+        })
+        asking.add(question)
+      }
+    }
+    const look = async (): Promise<void> => {
+      await this.#look(signal)
+      for (const { id, owner_id: owner } of this.#watched.values()) queue.add({ owner, id })
+      begin()
+    }
+    // Each question listens to it.
+    setMaxListeners(0, signal)
+    await runRepeatedly(look, {
       everyMs: intervalMs,
       clock,
       signal,
       onError: error => log.warn({ err: error }, 'the health of the applications could not be looked at')
     })
+    await Promise.all(asking)
   }
 
-  async #round(signal: AbortSignal): Promise<void> {
+  async #look(signal: AbortSignal): Promise<void> {
+    this.#watched = await bounded(async () => await this.#find(), {
+      ms: lookMs,
+      signal,
+      what: 'the list of what runs'
+    })
+    for (const id of this.#failures.keys()) if (!this.#watched.has(id)) this.#failures.delete(id)
+  }
+
+  async #find(): Promise<ReadonlyMap<string, Watched>> {
     const { store, runtime } = this.#parts
     const watched = await store.watched()
-    const failures = new Map<string, number>()
-    if (watched.length > 0) {
-      const containers = new Map(
-        (await runtime.list({}))
-          .filter(({ status }) => status === 'running')
-          .map(({ id, owner }) => [owner.deploymentId, id])
-      )
-      const rest = watched.values()
-      const worker = async (): Promise<void> => {
-        for (const deployment of rest) {
-          signal.throwIfAborted()
-          const containerId = containers.get(deployment.id)
-          if (containerId === undefined) continue
-          const inARow = await this.#ask(deployment, containerId, signal)
-          if (inARow > 0) failures.set(deployment.id, inARow)
-        }
-      }
-      await Promise.all(Array.from({ length: Math.min(askedAtOnce, watched.length) }, worker))
-    }
-    this.#failures = failures
+    if (watched.length === 0) return new Map()
+    const running = new Map(
+      (await runtime.list({}))
+        .filter(({ status }) => status === 'running')
+        .map(({ id, owner }) => [owner.deploymentId, id])
+    )
+    return new Map(
+      watched.flatMap(deployment => {
+        const containerId = running.get(deployment.id)
+        return containerId === undefined ? [] : [[deployment.id, { ...deployment, containerId }]]
+      })
+    )
   }
 
-  /** How often in a row it has failed now. */
-  async #ask(deployment: WatchedDeployment, containerId: string, signal: AbortSignal): Promise<number> {
-    const { store, registry, runtime, clock, log } = this.#parts
-    const {
+  /** Ends in time, and never rejects. */
+  async #question(id: string, signal: AbortSignal): Promise<void> {
+    const { runtime, clock, log } = this.#parts
+    const asked = this.#watched.get(id)
+    if (asked === undefined) return
+    const { containerId, http_check: check } = asked
+    try {
+      const { isHealthy, saw } = await bounded(
+        async () => await askHttp(containerId, check, { runtime, clock, signal }),
+        { ms: questionMs, signal, what: 'the health check' }
+      )
+      signal.throwIfAborted()
+      const deployment = this.#watched.get(id)
+      // It may have been replaced since, or started anew.
+      if (deployment?.containerId !== containerId) return
+      await bounded(async () => await this.#conclude(deployment, isHealthy, saw), {
+        ms: recordMs,
+        signal,
+        what: 'the record of a health check'
+      })
+    } catch (error) {
+      if (!signal.aborted)
+        log.warn({ err: error, deploymentId: id }, 'the health of an application could not be looked at')
+    }
+  }
+
+  async #conclude(
+    {
       id,
       application_id: applicationId,
       application_status: applicationStatus,
       health_status: healthStatus,
       http_check: check
-    } = deployment
-    const { isHealthy, saw } = await askHttp(containerId, check, { runtime, clock, signal })
-    signal.throwIfAborted()
+    }: Watched,
+    isHealthy: boolean,
+    saw: string
+  ): Promise<void> {
+    const { store, registry, clock, log } = this.#parts
     const decision = decideHealth(
       { applicationStatus, healthStatus, failures: this.#failures.get(id) ?? 0 },
       isHealthy
     )
+    if (decision.failures > 0) this.#failures.set(id, decision.failures)
+    else this.#failures.delete(id)
     if (decision.healthStatus !== undefined) {
       const message = `GET ${check.path} ${saw}${isHealthy ? '' : `, ${failuresInARow} times in a row without what was expected`}`
       await store.change(id, {
@@ -91,6 +157,5 @@ export class HealthWatch {
       log.info({ applicationId, deploymentId: id, health: decision.healthStatus }, message)
     }
     if (decision.tell !== undefined) await registry.followHealth(applicationId, id, decision.tell)
-    return decision.failures
   }
 }

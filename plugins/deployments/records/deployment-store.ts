@@ -39,6 +39,7 @@ export type DeploymentRow = Omit<Deployment, 'build_logs'> & {
 /** A version that runs and is asked how it is. */
 export type WatchedDeployment = Pick<DeploymentRow, 'id' | 'application_id' | 'health_status'> & {
   readonly application_status: ApplicationStatus
+  readonly owner_id: string
   readonly http_check: HttpCheck
 }
 
@@ -169,8 +170,10 @@ export class DeploymentStore {
   /** The running versions that have an http check. */
   async watched(): Promise<WatchedDeployment[]> {
     return await this.#db.sql<WatchedDeployment>(`
-      select d.id, d.application_id, d.health_status, d.http_check, a.status as application_status
-      from $schema.deployment d join ${applicationTable.name} a on a.container_deployment_id = d.id
+      select d.id, d.application_id, d.health_status, d.http_check, a.status as application_status, p.user_id as owner_id
+      from $schema.deployment d
+      join ${applicationTable.name} a on a.container_deployment_id = d.id
+      join ${projectTable.name} p on p.id = d.project_id
       where d.http_check is not null and a.status in ('running', 'unhealthy') and a.deleting_at is null order by d.id`)
   }
 

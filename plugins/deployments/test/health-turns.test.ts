@@ -1,0 +1,138 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Log } from 'busbar/sdk'
+import { testClock, until } from 'busbar/sdk/testing'
+import { type Test, test } from 'tap'
+import { FairQueue } from '../health/fair-queue.js'
+import { HealthWatch } from '../health/health-watch.js'
+
+const intervalMs = 30_000
+/** A port of which the engine never says where it is. */
+const lost = 0
+const silentLog = { debug() {}, info() {}, warn() {}, error() {} } as unknown as Log
+
+async function serve(t: Test, answer: RequestListener): Promise<number> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await until(() => server.listening, 'the server listens')
+  return (server.address() as AddressInfo).port
+}
+
+/** A watch of what runs: `ports` says for each deployment whose it is and where it listens. */
+function watch(t: Test, ports: ReadonlyArray<readonly [id: string, owner: string, port: number]>) {
+  const clock = testClock()
+  const ended = new AbortController()
+  const told: string[] = []
+  const changes: Array<readonly [string, object]> = []
+  const state = new Map(ports.map(([id]) => [id, 'passing']))
+  const healthWatch = new HealthWatch({
+    clock,
+    log: silentLog,
+    intervalMs,
+    store: {
+      watched: async () =>
+        ports.map(([id, owner, port]) => ({
+          id,
+          application_id: `application of ${id}`,
+          application_status: 'running' as const,
+          owner_id: owner,
+          health_status: state.get(id) ?? null,
+          http_check: { path: '/health', expectStatus: 0, port }
+        })),
+      change: async (id, change) => {
+        changes.push([id, change])
+        if (change.health_status !== undefined) state.set(id, String(change.health_status))
+      }
+    },
+    registry: {
+      followHealth: async (_application, id, health) => {
+        told.push(`${id} ${health}`)
+      }
+    },
+    runtime: {
+      list: async () =>
+        ports.map(([id]) => ({
+          id: `container of ${id}`,
+          status: 'running',
+          owner: { deploymentId: id }
+        })) as never,
+      dial: async (_id, port) =>
+        port === lost ? await new Promise<never>(() => {}) : { host: '127.0.0.1', port }
+    }
+  })
+  const running = healthWatch.run(ended.signal)
+  t.teardown(async () => {
+    ended.abort(new Error('the test is over'))
+    await running
+  })
+  return { clock, told, changes }
+}
+
+test('checks that hang keep nobody else from being asked in time, and have a share of what is asked at once', async t => {
+  let hanging = 0
+  let most = 0
+  const silent = await serve(t, (_, response) => {
+    most = Math.max(most, ++hanging)
+    response.once('close', () => hanging--)
+  })
+  let asked = 0
+  const failing = await serve(t, (_, response) => {
+    asked++
+    response.writeHead(500).end()
+  })
+  const greedy = Array.from({ length: 100 }, (_, index) => [`a${index}`, 'ann', silent] as const)
+  const { clock, told } = watch(t, [...greedy, ['b', 'bob', failing]])
+
+  for (let times = 1; times <= 3; times++) {
+    await until(() => asked === times, `question ${times}`)
+    await clock.advance(intervalMs)
+  }
+  await until(() => told.includes('b unhealthy'), 'the fault is seen')
+  t.ok(most > 1, 'they were asked')
+  t.ok(most <= 16, `${most} of them were asked at once`)
+})
+
+test('a question that the engine never answers keeps nobody else from being asked', async t => {
+  let asked = 0
+  const well = await serve(t, (_, response) => {
+    asked++
+    response.end()
+  })
+  const { clock } = watch(t, [
+    ['a', 'ann', lost],
+    ['b', 'bob', well]
+  ])
+  for (let times = 1; times <= 3; times++) {
+    await until(() => asked === times, `question ${times}`)
+    await clock.advance(intervalMs)
+  }
+})
+
+test('the owners take turns, each in its own order, and nobody has more than its share', async t => {
+  const queue = new FairQueue({ most: 4, mostOfOneOwner: 2 })
+  const take = (): string | undefined => queue.take()?.id
+  for (const id of ['a1', 'a2', 'a3', 'a1']) queue.add({ owner: 'ann', id })
+  t.same([take(), take(), take()], ['a1', 'a2', undefined], 'ann has her share')
+  for (const id of ['b1', 'b2', 'b3']) queue.add({ owner: 'bob', id })
+  queue.add({ owner: 'cid', id: 'c1' })
+  t.same([take(), take(), take()], ['b1', 'c1', undefined], 'bob and cid take turns until there are four')
+  queue.add({ owner: 'dan', id: 'd1' })
+
+  queue.end({ owner: 'ann', id: 'a1' })
+  t.equal(take(), 'a3', 'ann has waited longest')
+  queue.add({ owner: 'ann', id: 'a1' })
+  queue.add({ owner: 'ann', id: 'a2' })
+  queue.end({ owner: 'ann', id: 'a3' })
+  t.equal(take(), 'b2', 'one after another, however much ann adds')
+  queue.end({ owner: 'bob', id: 'b1' })
+  t.equal(take(), 'd1')
+  queue.end({ owner: 'ann', id: 'a2' })
+  t.equal(take(), 'a1')
+  queue.end({ owner: 'cid', id: 'c1' })
+  t.equal(take(), 'b3')
+  queue.end({ owner: 'ann', id: 'a1' })
+  t.equal(take(), undefined, 'what was under way when it was added does not wait')
+})
