@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { withTimeLimit } from 'busbar/sdk'
 import { testClock, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
@@ -43,7 +43,7 @@ test('the time is that of the clock given, and the reason too', async t => {
   t.equal(ended, late)
 })
 
-test('an abort ends the work with its own reason, and no timer is left of what has ended', async t => {
+test('an abort ends the work with its own reason, and nothing is left of what has ended', async t => {
   const abort = new AbortController()
   const clock = testClock()
   let given: AbortSignal | undefined
@@ -54,9 +54,12 @@ test('an abort ends the work with its own reason, and no timer is left of what h
   abort.abort(new Error('cancelled'))
   await t.rejects(work, { message: 'cancelled' })
 
-  await withTimeLimit({ ms: 1000, clock }, async signal => {
+  const lasting = new AbortController()
+  await withTimeLimit({ signal: lasting.signal, ms: 1000, clock }, async signal => {
     given = signal
+    t.equal(getEventListeners(lasting.signal, 'abort').length, 1)
   })
+  t.same(getEventListeners(lasting.signal, 'abort'), [])
   await clock.advance(2000)
   t.notOk(given?.aborted)
 })
