@@ -1,11 +1,11 @@
 /** One whose turn has come; its owner gets the place back at its end. */
-export interface Turn {
+interface Turn {
   readonly owner: string
   readonly id: string
 }
 
 /** How many turns there are at a time. */
-export interface FairQueueLimits {
+interface FairQueueLimits {
   readonly most: number
   readonly mostOfOneOwner: number
 }
