@@ -1,7 +1,7 @@
 import type { ApplicationSource } from 'busbar/api/applications'
 import type { Variable } from 'busbar/api/environment'
 import type { ImageInfo } from 'busbar/api/runtime-docker'
-import { extensionPoint, type Problem, service } from 'busbar/sdk'
+import { extensionPoint, type Problem, type SecretScope, service } from 'busbar/sdk'
 
 /** One line of a build: what the record keeps and the `build-logs` channel carries. */
 export interface BuildLogLine {
@@ -92,15 +92,21 @@ export interface PreparedImage {
   readonly image: ImageInfo
 }
 
+export interface PreparationContext extends BuildContext {
+  onCommit(commit: Commit): Promise<void>
+  /**
+   * Of whoever keeps the log: what must not show in it is added here before the first line. Lines come as they are, and
+   * are cleaned by this where they are kept: of a loud build most are dropped.
+   */
+  readonly secrets: Pick<SecretScope, 'redact' | 'clean'>
+}
+
 /**
  * From an application's source to an image on the engine: clone and build, or pull and pin.
  * Rejects with a `Problem` whose message says the cause and the remedy.
  */
 export interface ImagePreparation {
-  prepare(
-    request: ImageRequest,
-    context: BuildContext & { onCommit(commit: Commit): Promise<void> }
-  ): Promise<PreparedImage>
+  prepare(request: ImageRequest, context: PreparationContext): Promise<PreparedImage>
 }
 export const imagePreparation = service<ImagePreparation>('builds.images')
 

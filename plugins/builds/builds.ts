@@ -30,7 +30,6 @@ export const needs = {
   exec: kernel.exec,
   clock: kernel.clock,
   instance: kernel.instance,
-  secrets: kernel.secrets,
   gates: applicationGates,
   builders
 }
@@ -54,7 +53,7 @@ export async function startBuilds({
   config,
   log
 }: StartContext<typeof needs, Settings>): Promise<Builds> {
-  const { exec, clock, instance, secrets } = use
+  const { exec, clock, instance } = use
   const workspaces = new Workspaces(instance, log)
   await workspaces.removeLeftovers(clock.now())
   const hostPolicy = config.git_private_hosts ?? usualHostPolicy(instance.loopbackOnly)
@@ -99,7 +98,6 @@ export async function startBuilds({
     builders: use.builders,
     git,
     workspaces,
-    secrets,
     clock,
     clearings,
     latest,

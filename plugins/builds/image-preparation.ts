@@ -1,14 +1,13 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import { type Clock, type Contributions, type Secrets, together, withTimeLimit } from 'busbar/sdk'
+import { type Clock, type Contributions, together, withTimeLimit } from 'busbar/sdk'
 import type {
   BuildContext,
   Builder,
-  BuildLogLine,
-  Commit,
   ImagePreparation,
   ImageRequest,
+  PreparationContext,
   PreparedImage
 } from './api.js'
 import type { CacheClearings } from './cache/cache-clearings.js'
@@ -27,7 +26,6 @@ interface PreparationDependencies {
   readonly builders: Contributions<Builder>
   readonly git: GitSource
   readonly workspaces: Workspaces
-  readonly secrets: Pick<Secrets, 'scope'>
   readonly clock: Clock
   readonly clearings: CacheClearings
   readonly latest: LatestBuilds
@@ -37,7 +35,6 @@ interface PreparationDependencies {
   readonly pullMinutes: number
 }
 
-type PreparationContext = BuildContext & { onCommit(commit: Commit): Promise<void> }
 type GitRequest = ImageRequest & { readonly source: Extract<ImageRequest['source'], { type: 'git' }> }
 
 /** See `ImagePreparation`. */
@@ -45,27 +42,29 @@ export class SourceToImage implements ImagePreparation {
   constructor(private readonly dependencies: PreparationDependencies) {}
 
   async prepare(request: ImageRequest, context: PreparationContext): Promise<PreparedImage> {
-    const { secrets } = this.dependencies
-    const { applicationId, deploymentId } = request
-    const hidden = secrets.scope()
-    hidden.redact(secretsOf(request))
-    const { clean } = hidden
-    const log = (line: BuildLogLine): void => context.log({ ...line, msg: clean(line.msg) })
-    try {
-      context.signal.throwIfAborted()
-      const { source } = request
-      return source.type === 'image'
-        ? await this.#pull(
-            { image: source.image, applicationId, deploymentId, auth: source.registry },
-            { log, signal: context.signal }
-          )
-        : await this.#build(
-            { ...request, source },
-            { ...context, log, clean, onCommit: async commit => await context.onCommit(commit) }
-          )
-    } finally {
-      hidden.release()
-    }
+    const { source } = request
+    const { secrets, signal } = context
+    secrets.redact(secretsOf(request))
+    signal.throwIfAborted()
+    return source.type === 'image'
+      ? await this.#pull(
+          {
+            image: source.image,
+            applicationId: request.applicationId,
+            deploymentId: request.deploymentId,
+            auth: source.registry
+          },
+          context
+        )
+      : await this.#build(
+          { ...request, source },
+          {
+            signal,
+            log: line => context.log(line),
+            clean: text => secrets.clean(text),
+            onCommit: async commit => await context.onCommit(commit)
+          }
+        )
   }
 
   async #pull(source: ImageSource, context: BuildContext): Promise<PreparedImage> {
@@ -77,7 +76,10 @@ export class SourceToImage implements ImagePreparation {
     )
   }
 
-  async #build(request: GitRequest, context: PreparationContext & GitContext): Promise<PreparedImage> {
+  async #build(
+    request: GitRequest,
+    context: Pick<PreparationContext, 'onCommit'> & GitContext
+  ): Promise<PreparedImage> {
     const { git, workspaces, clock, clearings, latest, names, buildMinutes } = this.dependencies
     const builder = this.#builderFor(request.buildType)
     return await workspaces.with(request.deploymentId, async folder => {

@@ -1,5 +1,5 @@
 import { isProblem } from 'busbar/sdk'
-import type { BuildContext, Commit, ImagePreparation, ImageRequest, PreparedImage } from '../api.js'
+import type { ImagePreparation, ImageRequest, PreparationContext, PreparedImage } from '../api.js'
 import type { StepLeftovers } from '../cache/leftovers.js'
 import type { DiskWatch } from '../disk/disk-watch.js'
 import type { Admission } from './admission.js'
@@ -18,10 +18,7 @@ const diskCodes: readonly string[] = ['E_BUILD_DISK_SHORT', 'E_BUILD_DISK_LIMIT'
 export class AdmittedPreparation implements ImagePreparation {
   constructor(private readonly parts: AdmittedParts) {}
 
-  async prepare(
-    request: ImageRequest,
-    context: BuildContext & { onCommit(commit: Commit): Promise<void> }
-  ): Promise<PreparedImage> {
+  async prepare(request: ImageRequest, context: PreparationContext): Promise<PreparedImage> {
     const { preparation, admission, diskWatch, leftovers } = this.parts
     await admission.requireDisk()
     const limits = request.limits ?? (await admission.usualLimits())

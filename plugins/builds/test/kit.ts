@@ -8,7 +8,7 @@ import { systemClock } from '../../../core/clock/clock.js'
 import { createExec } from '../../../core/exec/exec.js'
 import { createRedactor } from '../../../core/log/redactor.js'
 import { type GitServer, type GitServerOptions, startGitServer } from '../../../test/lab/git-server.js'
-import type { BuildLogLine } from '../api.js'
+import type { BuildLogLine, PreparationContext } from '../api.js'
 import type { GitContext } from '../git/git-source.js'
 
 export const clock = systemClock()
@@ -27,8 +27,7 @@ export function processes(t: Test) {
   return exec
 }
 
-export const redactor = createRedactor()
-const hidden = redactor.scope()
+const redactor = createRedactor()
 
 export async function gitServer(t: Test, options: Omit<GitServerOptions, 'root'> = {}): Promise<GitServer> {
   const server = await startGitServer({ root: join(await folder(t), 'repositories'), ...options })
@@ -53,14 +52,16 @@ export function trustEverybody(t: Test): void {
 /** A build context that keeps its log. */
 export function recorder(
   signal: AbortSignal = new AbortController().signal
-): GitContext & { readonly lines: BuildLogLine[]; text(): string } {
+): GitContext & Pick<PreparationContext, 'secrets'> & { readonly lines: BuildLogLine[]; text(): string } {
   const lines: BuildLogLine[] = []
+  const secrets = redactor.scope()
   return {
     lines,
     signal,
-    clean: hidden.clean,
+    secrets,
+    clean: secrets.clean,
     log: line => {
-      lines.push(line)
+      lines.push({ ...line, msg: secrets.clean(line.msg) })
     },
     text: () => lines.map(({ msg }) => msg).join('\n')
   }

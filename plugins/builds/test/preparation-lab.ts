@@ -13,7 +13,7 @@ import type { GitLimits } from '../git/git-command.js'
 import { GitSource } from '../git/git-source.js'
 import { SourceToImage } from '../image-preparation.js'
 import { allPublic } from './all-public.js'
-import { clock, folder, log, processes, recorder, redactor } from './kit.js'
+import { clock, folder, log, processes, recorder } from './kit.js'
 import { policyOf } from './policy-of.js'
 
 interface Setup {
@@ -68,7 +68,6 @@ export async function setUp(t: Test, changes: Setup = {}) {
     ),
     git,
     workspaces,
-    secrets: redactor,
     clock: changes.clock ?? clock,
     clearings: changes.clearings ?? neverCleared,
     latest: { find: async () => undefined, save: async () => {} },

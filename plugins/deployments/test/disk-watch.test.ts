@@ -87,7 +87,12 @@ test('what builds write to the disk of the engine', async t => {
           customBuildpacks: [],
           variables: []
         },
-        { signal: new AbortController().signal, log: () => {}, onCommit: async () => {} }
+        {
+          secrets: { redact: () => {}, clean: text => text },
+          signal: new AbortController().signal,
+          log: () => {},
+          onCommit: async () => {}
+        }
       )
       .finally(() => {
         isBuilding = false

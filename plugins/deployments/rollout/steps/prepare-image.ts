@@ -24,7 +24,7 @@ export const prepareImage = (tools: ImageTools): RolloutStep<Loaded, Pick<WithIm
 })
 
 async function buildImage(
-  { deployment, buildLog, signal, application, variables }: Loaded,
+  { deployment, buildLog, secrets, signal, application, variables }: Loaded,
   { images, records, store, clock, buildQueue }: ImageTools
 ): Promise<PreparedImage> {
   const limits = application.source.type === 'git' ? await buildQueue.enter(deployment, buildLog) : undefined
@@ -45,6 +45,7 @@ async function buildImage(
     },
     {
       signal,
+      secrets,
       log: line => buildLog.line(line),
       onCommit: async ({ sha, message, author }) =>
         await store.change(deployment.id, { commit_sha: sha, commit_message: message, commit_author: author })
