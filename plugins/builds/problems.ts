@@ -24,12 +24,12 @@ export const problems = problemTable({
   buildRanShort: [
     409,
     'E_BUILD_DISK_SHORT',
-    'the build was stopped: only {free} were left on {what} ({path}), less than {floor}{part}; make it write less (remove files in the RUN step that makes them), free space (docker system df shows what takes it), make the disk larger, or lower disk_floor_mib of the builds plugin'
+    'the build was stopped: only {free} were left on {what} ({path}){copies}{part}; make it write less (remove files in the RUN step that makes them), free space (docker system df shows what takes it), make the disk larger, or lower disk_floor_mib of the builds plugin'
   ],
   pullRanShort: [
     409,
     'E_BUILD_DISK_SHORT',
-    'the pull was stopped: only {free} were left on {what} ({path}), less than {floor}: free space (docker system df shows what takes it; docker image prune removes unused images), make the disk larger, use a smaller image, or lower disk_floor_mib of the builds plugin'
+    'the pull was stopped: only {free} were left on {what} ({path}){copies}: free space (docker system df shows what takes it; docker image prune removes unused images), make the disk larger, use a smaller image, or lower disk_floor_mib of the builds plugin'
   ],
   buildTooLarge: [
     409,

@@ -28,7 +28,8 @@ export class BuildFootprint {
   readonly #told = new Set<string>()
   /** The most that each container of a step was seen to hold. */
   readonly #steps = new Map<string, number>()
-  readonly #running = new Set<string>()
+  /** Of each container that is there now: what the engine is still to copy of it. */
+  readonly #running = new Map<string, number>()
   readonly #baseSizes = new Map<string, number>()
   #imageBytes = 0
   #hasNews = true
@@ -58,7 +59,7 @@ export class BuildFootprint {
   }
 
   async measure(): Promise<BuildUsage> {
-    for (const id of [...this.#told, ...this.#running]) await this.#measureStep(id)
+    for (const id of [...this.#told, ...this.#running.keys()]) await this.#measureStep(id)
     if (this.#hasNews) {
       this.#hasNews = false
       this.#imageBytes = await this.#measureImages()
@@ -68,7 +69,8 @@ export class BuildFootprint {
     // Either sum can miss something: a step that ended between two looks, an image that is not labelled yet.
     return {
       owner: this.options.owner,
-      bytes: Math.max(held(this.#steps.keys()), this.#imageBytes + held(this.#running)),
+      bytes: Math.max(held(this.#steps.keys()), this.#imageBytes + held(this.#running.keys())),
+      runningStepBytes: [...this.#running.values()].reduce((sum, bytes) => sum + bytes, 0),
       // What a step holds open without a name is not found by the engine.
       isPartial: this.#isPartial || this.#running.size > 0
     }
@@ -85,7 +87,8 @@ export class BuildFootprint {
       this.#running.delete(id)
       return
     }
-    this.#running.add(seen.Id)
+    // Of one that has ended, the copy is made already.
+    this.#running.set(seen.Id, seen.State.Running ? sizeOf(seen) : 0)
     this.#steps.set(seen.Id, Math.max(this.#steps.get(seen.Id) ?? 0, sizeOf(seen)))
     // What it writes there only the engine could measure, by walking through all its volumes.
     if (seen.Mounts.some(({ Type }) => Type === 'volume')) this.#isPartial = true

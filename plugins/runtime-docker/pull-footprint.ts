@@ -30,6 +30,7 @@ export class PullFootprint {
     return {
       owner: this.owner,
       bytes: layers.reduce((sum, { came, unpacked }) => sum + came + unpacked * unpackedShare, 0),
+      runningStepBytes: 0,
       isPartial: layers.some(({ unpacked }) => unpacked > 0)
     }
   }

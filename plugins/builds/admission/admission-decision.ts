@@ -22,6 +22,8 @@ export interface Disk {
   readonly what: string
   readonly path: string
   readonly freeBytes: number
+  /** The engine keeps its images and containers there. */
+  readonly isEngines: boolean
 }
 
 /** PSI: how much of the last ten seconds work waited, in per cent. `full`: all of it at once. */

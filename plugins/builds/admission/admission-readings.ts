@@ -131,16 +131,20 @@ async function readPressure(root: string): Promise<Pressure | undefined> {
 
 /** What is free on the disks that builds write to; where the engine is elsewhere its own is not known. */
 export async function readDisks({ directory, engine, root = '/' }: Surroundings): Promise<Disk[]> {
-  const wanted: Array<Omit<Disk, 'freeBytes'>> = [{ what: 'the disk of BUSBAR_DIR', path: directory }]
+  const wanted: Array<Omit<Disk, 'freeBytes'>> = [
+    { what: 'the disk of BUSBAR_DIR', path: directory, isEngines: false }
+  ]
   // From inside a container the engine's folder cannot be seen, but the container's own root lies on its disk.
-  if (engine?.place === 'here') wanted.push({ what: 'the disk of the Docker Engine', path: engine.dataRoot })
-  if (engine?.place === 'around') wanted.push({ what: 'the disk of the Docker Engine', path: root })
+  const ofEngine = { what: 'the disk of the Docker Engine', isEngines: true }
+  if (engine?.place === 'here') wanted.push({ ...ofEngine, path: engine.dataRoot })
+  if (engine?.place === 'around') wanted.push({ ...ofEngine, path: root })
   const disks: Disk[] = []
-  for (const { what, path } of wanted) {
+  for (const { what, path, isEngines } of wanted) {
     const stats = await statfs(path).catch(() => undefined)
     if (stats !== undefined)
       disks.push({
         what,
+        isEngines,
         path: engine?.place === 'around' && path === root ? engine.dataRoot : path,
         freeBytes: stats.bavail * stats.bsize
       })

@@ -12,6 +12,8 @@ export interface DiskUser {
   readonly freeAtBegin: ReadonlyMap<string, number>
   /** What a build is known to have written, and what a pull has at most, by what has come; undefined where nothing tells. */
   readonly writtenBytes: number | undefined
+  /** Of that, what the engine will copy when a step ends that runs now. */
+  readonly runningStepBytes: number
   /** It may have written more than that. */
   readonly isPartial: boolean
   /** It was cancelled, and gives back what it has taken. */
@@ -40,6 +42,18 @@ export function nextLookMs(disks: readonly Disk[], { floorBytes }: Pick<DiskLimi
   return Math.min(longestLookMs, Math.max(shortestLookMs, ((spare / bytesPerSecond) * 1000) / 2))
 }
 
+/** What will be free on each when the engine has copied the steps that run: no cancel stops that once a step has ended. */
+export function afterCopies(
+  disks: readonly Disk[],
+  users: ReadonlyArray<Pick<DiskUser, 'runningStepBytes' | 'isEnding'>>
+): readonly Disk[] {
+  const bytes = users.reduce(
+    (sum, { runningStepBytes, isEnding }) => sum + (isEnding ? 0 : runningStepBytes),
+    0
+  )
+  return disks.map(disk => (disk.isEngines ? { ...disk, freeBytes: disk.freeBytes - bytes } : disk))
+}
+
 export const isShort = (disks: readonly Disk[], { floorBytes }: Pick<DiskLimits, 'floorBytes'>): boolean =>
   disks.some(({ freeBytes }) => freeBytes < floorBytes)
 
@@ -63,12 +77,14 @@ export function decideDisk(
       })
     }
 
-  const short = disks.find(({ freeBytes }) => freeBytes < limits.floorBytes)
-  if (short === undefined) return undefined
+  const rooms = afterCopies(disks, users)
+  const index = rooms.findIndex(({ freeBytes }) => freeBytes < limits.floorBytes)
+  const [room, short] = [rooms[index], disks[index]]
+  if (room === undefined || short === undefined) return undefined
   // One after another: what a cancelled one gives back may be enough. It takes a while, so there is a second floor.
-  if (running.length < users.length && short.freeBytes >= limits.floorBytes / 2) return undefined
+  if (running.length < users.length && room.freeBytes >= limits.floorBytes / 2) return undefined
   const taker = heaviest(running, users, short)
-  return taker === undefined ? undefined : { id: taker.id, problem: diskProblem(taker, short, limits) }
+  return taker === undefined ? undefined : { id: taker.id, problem: diskProblem(taker, short, room, limits) }
 }
 
 /** A known amount that is smaller than this share of the unknown one does not tell who has taken that. */
@@ -82,7 +98,7 @@ function heaviest(
 ): DiskUser | undefined {
   const weighed = running.map(user => {
     const hidden = isSuspect(user, users) ? unexplained(user, users, disk) : 0
-    return { user, hidden, weight: taken(user, disk) + hidden }
+    return { user, hidden, weight: taken(user, disk) + copyOf(user, disk) + hidden }
   })
   const most = Math.max(...weighed.map(({ weight }) => weight))
   return weighed
@@ -100,13 +116,17 @@ const isSuspect = (user: DiskUser, users: readonly DiskUser[]): boolean =>
   (user.kind === 'build' || !users.some(({ kind, isPartial }) => kind === 'build' && isPartial))
 
 /** What is missing from the disk since it began. */
-const lost = ({ freeAtBegin }: DiskUser, { path, freeBytes }: Disk): number =>
+const lost = ({ freeAtBegin }: Pick<DiskUser, 'freeAtBegin'>, { path, freeBytes }: Disk): number =>
   Math.max(0, (freeAtBegin.get(path) ?? freeBytes) - freeBytes)
 
-const taken = (user: DiskUser, disk: Disk): number => {
+/** What it is known to have on a disk. */
+export const taken = (user: Omit<DiskUser, 'isEnding'>, disk: Disk): number => {
   const written = user.writtenBytes ?? 0
   return user.kind === 'pull' ? Math.min(written, lost(user, disk)) : written
 }
+
+const copyOf = ({ runningStepBytes }: DiskUser, { isEngines }: Disk): number =>
+  isEngines ? runningStepBytes : 0
 
 const unexplained = (user: DiskUser, users: readonly DiskUser[], disk: Disk): number =>
   Math.max(0, lost(user, disk) - users.reduce((sum, other) => sum + taken(other, disk), 0))
@@ -114,9 +134,15 @@ const unexplained = (user: DiskUser, users: readonly DiskUser[], disk: Disk): nu
 function diskProblem(
   { kind, writtenBytes }: DiskUser,
   { what, path, freeBytes }: Disk,
+  room: Disk,
   { floorBytes }: DiskLimits
 ): Problem {
-  const values = { free: amount(freeBytes), what, path, floor: amount(floorBytes) }
+  const floor = amount(floorBytes)
+  const copies =
+    freeBytes < floorBytes
+      ? `, less than ${floor}`
+      : `, and the engine needs another ${amount(freeBytes - room.freeBytes)} to keep the steps that run, which leaves less than ${floor}`
+  const values = { free: amount(freeBytes), what, path, copies }
   if (kind === 'pull') return problems.pullRanShort(values)
   return problems.buildRanShort({
     ...values,

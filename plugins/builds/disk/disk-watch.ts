@@ -2,12 +2,14 @@ import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import type { Clock, Log } from 'busbar/sdk'
 import type { Disk } from '../admission/admission-decision.js'
 import {
+  afterCopies,
   type DiskLimits,
   type DiskUser,
   decideDisk,
   isShort,
   longestLookMs,
-  nextLookMs
+  nextLookMs,
+  taken
 } from './disk-decision.js'
 
 interface DiskWatchParts {
@@ -34,6 +36,7 @@ interface Watched extends Omit<DiskUser, 'isEnding'> {
   /** Of one that was cancelled here. */
   endedAt: number | undefined
   writtenBytes: number | undefined
+  runningStepBytes: number
   isPartial: boolean
 }
 
@@ -62,8 +65,10 @@ export class DiskWatch {
       end,
       endedAt: undefined,
       begunAt: performance.now(),
-      freeAtBegin: new Map(disks.map(({ path, freeBytes }) => [path, freeBytes])),
+      // As if the others had yet to write what they have: all of that is subtracted as theirs.
+      freeAtBegin: new Map(disks.map(disk => [disk.path, disk.freeBytes + this.#takenByAll(disk)])),
       writtenBytes: undefined,
+      runningStepBytes: 0,
       isPartial: true
     }
     this.#watched.set(id, watched)
@@ -88,6 +93,10 @@ export class DiskWatch {
     }
   }
 
+  #takenByAll(disk: Disk): number {
+    return [...this.#watched.values()].reduce((sum, user) => sum + taken(user, disk), 0)
+  }
+
   /** What it has made stays, and is not missing without a reason to those that go on. */
   #forget({ id, writtenBytes = 0, freeAtBegin }: Watched, isMade: boolean): void {
     this.#watched.delete(id)
@@ -101,13 +110,13 @@ export class DiskWatch {
   }
 
   async #look(idle: AbortSignal): Promise<void> {
-    const { clock, log, limits } = this.parts
+    const { clock, log } = this.parts
     while (!idle.aborted) {
       const disks = await this.#lookOnce().catch((error: unknown) => {
         log.debug({ err: error }, 'what builds write to the disk could not be looked at; trying again')
         return []
       })
-      await clock.sleep(nextLookMs(disks, limits), idle).catch(() => {})
+      await clock.sleep(this.#nextLookMs(disks), idle).catch(() => {})
     }
   }
 
@@ -117,20 +126,35 @@ export class DiskWatch {
       if (performance.now() > endedAt + givesBackMs) this.#watched.delete(id)
     let disks = await read()
     this.#lastDisks = disks
-    const isNear = nextLookMs(disks, limits) < longestLookMs
+    const isNear = this.#nextLookMs(disks) < longestLookMs
     if (isNear || performance.now() >= this.#measureAfter) this.#measuring ??= this.#measure()
     // Where there is only one, it is the one.
     if (isShort(disks, limits) && this.#watched.size > 1) {
       await this.#measuredSoon()
       disks = await read()
     }
-    const users = [...this.#watched.values()].map(({ end, endedAt, ...user }) => ({
+    // What runs may have ended since it was measured: then its copy is part of what is missing by now.
+    this.#decide(
+      this.#users().map(user => ({ ...user, runningStepBytes: 0 })),
+      disks
+    )
+    return disks
+  }
+
+  #users(): DiskUser[] {
+    return [...this.#watched.values()].map(({ end, endedAt, ...user }) => ({
       ...user,
       isEnding: end.signal.aborted
     }))
-    const verdict = decideDisk(users, disks, limits)
+  }
+
+  #decide(users: readonly DiskUser[], disks: readonly Disk[]): void {
+    const verdict = decideDisk(users, disks, this.parts.limits)
     if (verdict !== undefined) this.#watched.get(verdict.id)?.end.abort(verdict.problem)
-    return disks
+  }
+
+  #nextLookMs(disks: readonly Disk[]): number {
+    return nextLookMs(afterCopies(disks, this.#users()), this.parts.limits)
   }
 
   async #measuredSoon(): Promise<void> {
@@ -143,15 +167,21 @@ export class DiskWatch {
   }
 
   async #measure(): Promise<void> {
-    const { runtime, log } = this.parts
+    const { runtime, log, limits, disks: read } = this.parts
     const begunAt = performance.now()
     try {
-      for (const { owner, bytes, isPartial } of await runtime.buildUsage()) {
-        const watched = this.#watched.get(owner.deploymentId ?? '')
-        if (watched === undefined) continue
-        watched.writtenBytes = bytes
-        watched.isPartial = isPartial
+      // Of the same moment: no step that is seen to run has been copied by then.
+      const disks = await read()
+      const usage = new Map(
+        (await runtime.buildUsage()).map(({ owner, ...known }) => [owner.deploymentId ?? '', known])
+      )
+      for (const watched of this.#watched.values()) {
+        const { bytes, runningStepBytes, isPartial } = usage.get(watched.id) ?? {}
+        watched.writtenBytes = bytes ?? watched.writtenBytes
+        watched.runningStepBytes = runningStepBytes ?? 0
+        watched.isPartial = isPartial ?? watched.isPartial
       }
+      if (!isShort(disks, limits)) this.#decide(this.#users(), disks)
     } catch (error) {
       log.debug({ err: error }, 'what builds have written could not be measured')
     } finally {

@@ -20,7 +20,9 @@ const machine = (changes: Partial<Machine> = {}): Machine => ({
   memoryBytes: 16 * gib,
   availableBytes: 12 * gib,
   own: undefined,
-  disks: [{ what: 'the disk of the Docker Engine', path: '/var/lib/docker', freeBytes: 50 * gib }],
+  disks: [
+    { what: 'the disk of the Docker Engine', path: '/var/lib/docker', freeBytes: 50 * gib, isEngines: true }
+  ],
   pressure: calm,
   ...changes
 })
@@ -199,7 +201,9 @@ const rows: readonly Row[] = [
   },
   {
     what: 'a short disk is refused, with the remedy',
-    machine: machine({ disks: [{ what: 'the disk of BUSBAR_DIR', path: '/data', freeBytes: 800 * mib }] }),
+    machine: machine({
+      disks: [{ what: 'the disk of BUSBAR_DIR', path: '/data', freeBytes: 800 * mib, isEngines: false }]
+    }),
     waitedMs: 1e9,
     wanted: {
       kind: 'refuse',
@@ -212,7 +216,7 @@ const rows: readonly Row[] = [
   },
   {
     what: 'the floor can be lowered',
-    machine: machine({ disks: [{ what: 'x', path: '/', freeBytes: 800 * mib }] }),
+    machine: machine({ disks: [{ what: 'x', path: '/', freeBytes: 800 * mib, isEngines: true }] }),
     settings: { disk_floor_mib: 500 },
     wanted: { kind: 'admit' }
   }

@@ -4,7 +4,12 @@ import { archiveLimit } from '../disk/archive-limit.js'
 
 const mib = 2 ** 20
 const config = { disk_floor_mib: 1024, build_disk_mib: 10_240 }
-const disk = (freeMib: number): Disk => ({ what: 'the disk', path: '/engine', freeBytes: freeMib * mib })
+const disk = (freeMib: number): Disk => ({
+  what: 'the disk',
+  path: '/engine',
+  freeBytes: freeMib * mib,
+  isEngines: true
+})
 
 test('archives may unpack to what a build may write, and leave the floor free', t => {
   t.equal(archiveLimit([disk(100_000)], config), 10_240 * mib)

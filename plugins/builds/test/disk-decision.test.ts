@@ -1,15 +1,21 @@
 import { test } from 'tap'
 import type { Disk } from '../admission/admission-decision.js'
-import { type DiskUser, decideDisk, nextLookMs } from '../disk/disk-decision.js'
+import { afterCopies, type DiskUser, decideDisk, nextLookMs } from '../disk/disk-decision.js'
 
 const mib = 2 ** 20
 const gib = 2 ** 30
 const limits = { floorBytes: gib, buildBytes: 10 * gib }
-const disk = (freeBytes: number, path = '/engine'): Disk => ({ what: `the disk ${path}`, path, freeBytes })
+const disk = (freeBytes: number, path = '/engine'): Disk => ({
+  what: `the disk ${path}`,
+  path,
+  freeBytes,
+  isEngines: path === '/engine'
+})
 const user = (id: string, writtenBytes: number | undefined, changes: Partial<DiskUser> = {}): DiskUser => ({
   id,
   kind: id === 'pull' ? 'pull' : 'build',
   writtenBytes,
+  runningStepBytes: 0,
   begunAt: 0,
   isPartial: writtenBytes === undefined,
   isEnding: false,
@@ -139,6 +145,46 @@ test('what nobody is known to have written is put down to who can have written i
     'but much does'
   )
   t.equal(ended([pull(50 * gib)], disk(100 * gib)), undefined, 'the limit of a build is none of a pull')
+  t.end()
+})
+
+test('what a step that runs has written counts twice: the engine copies it when it ends, and nothing stops that', t => {
+  const step = (id: string, runningStepBytes: number, changes: Partial<DiskUser> = {}) =>
+    user(id, runningStepBytes, { runningStepBytes, ...changes })
+
+  t.equal(ended([step('a', 3 * gib)], disk(4 * gib)), undefined, 'nobody while there is room for the copy')
+  t.equal(ended([step('a', 3 * gib)], disk(4 * gib - 1)), 'a', 'before the step has ended')
+  t.equal(
+    ended([user('a', 3 * gib)], disk(4 * gib - 1)),
+    undefined,
+    'what steps have written that have ended was copied'
+  )
+  t.equal(ended([step('a', 3 * gib)], disk(50 * gib), disk(2 * gib, '/data')), undefined, 'on another disk')
+  t.equal(
+    ended([step('a', 2 * gib), step('b', 3 * gib)], disk(6 * gib - 1)),
+    'b',
+    'of several steps all may end at once'
+  )
+  t.equal(
+    ended([user('a', 4 * gib), step('b', 3 * gib)], disk(4 * gib - 1)),
+    'b',
+    'who will have taken most with the copy ends'
+  )
+  t.equal(
+    ended([step('a', gib), step('b', 3 * gib, { isEnding: true })], disk(3 * gib)),
+    undefined,
+    'that of a build that was cancelled is not kept'
+  )
+  t.match(decideDisk([step('a', 3 * gib)], [disk(3.5 * gib)], limits)?.problem, {
+    code: 'E_BUILD_DISK_SHORT',
+    message:
+      /only 3\.5 GiB were left on the disk \/engine \(\/engine\), and the engine needs another 3\.0 GiB to keep the steps that run, which leaves less than 1\.0 GiB; it has written 3\.0 GiB/
+  })
+  t.equal(
+    nextLookMs(afterCopies([disk(6 * gib)], [step('a', 4 * gib)]), limits),
+    250,
+    'it is looked at sooner'
+  )
   t.end()
 })
 

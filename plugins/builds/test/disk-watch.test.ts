@@ -13,7 +13,7 @@ const floorBytes = 200 * mebi
 /** A disk of 1000 MiB, and what is built and pulled meanwhile. */
 function startWatch() {
   const disk = { freeBytes: 1000 * mebi }
-  const usage = new Map<string, { bytes: number; isPartial: boolean }>()
+  const usage = new Map<string, { bytes: number; runningStepBytes: number; isPartial: boolean }>()
   let measured = 0
   const watch = new DiskWatch({
     runtime: {
@@ -25,12 +25,14 @@ function startWatch() {
     clock,
     log: createLog({ level: 'silent', format: 'json', redactor: createRedactor() }),
     limits: { floorBytes, buildBytes: 10_000 * mebi },
-    disks: async () => [{ what: 'the disk', path: '/', freeBytes: disk.freeBytes, sizeBytes: 2000 * mebi }]
+    disks: async () => [{ what: 'the disk', path: '/', freeBytes: disk.freeBytes, isEngines: true }]
   })
   return {
     disk,
     wrote: (id: string, mebibytes: number, isPartial = false) =>
-      usage.set(id, { bytes: mebibytes * mebi, isPartial }),
+      usage.set(id, { bytes: mebibytes * mebi, runningStepBytes: 0, isPartial }),
+    runsStep: (id: string, mebibytes: number) =>
+      usage.set(id, { bytes: mebibytes * mebi, runningStepBytes: mebibytes * mebi, isPartial: true }),
     forget: (id: string) => usage.delete(id),
     untilMeasured: async () => {
       const before = measured
@@ -98,4 +100,15 @@ test('a file without a name in a step does not end a pull', async t => {
   t.match(await step.ended, { code: 'E_BUILD_DISK_SHORT' })
   pull.finish()
   t.equal(await pull.ended, undefined)
+})
+
+test('a build ends while its step runs, where there is no room for the copy of it', async t => {
+  const { disk, runsStep, begin } = startWatch()
+  const large = begin('large')
+  disk.freeBytes = 600 * mebi
+  runsStep('large', 450)
+  t.match(await large.ended, {
+    code: 'E_BUILD_DISK_SHORT',
+    message: /only 600 MiB were left .* another 450 MiB/
+  })
 })

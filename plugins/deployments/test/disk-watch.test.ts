@@ -138,6 +138,37 @@ test('what builds write to the disk of the engine', async t => {
     }
   )
 
+  await t.test('a step is not begun to be kept where there is no room for the copy of it', async t => {
+    const before = await freeOf(engine)
+    let least = before
+    const watching = setInterval(() => {
+      void freeOf(engine).then(free => {
+        least = Math.min(least, free)
+      })
+    }, 20)
+    t.teardown(() => {
+      clearInterval(watching)
+    })
+    // It stays above the floor, and its copy would not.
+    const parts = Math.floor((before / mebi - 200 - 40) / 10)
+    await hog.push(
+      dockerfile(
+        `i=0; while [ $i -lt ${parts} ]; do i=$((i+1)); dd if=/dev/zero of=/part$i bs=1M count=10; sleep 0.1; done`,
+        'sleep 60'
+      )
+    )
+    const failed = await hog.deployed()
+    clearInterval(watching)
+    t.match(failed, {
+      status: 'failed',
+      error_message:
+        /the build was stopped: only \d+ MiB were left on the disk of the Docker Engine .*, and the engine needs another \d+ MiB to keep the steps that run/
+    })
+    t.comment(failed.error_message, `${Math.round(least / mebi)} MiB were left`)
+    t.ok(least > 200 * mebi, 'the floor is not passed')
+    t.same(await stepsOf(hog, docker), [])
+  })
+
   await t.test('a build that writes more than it may is cancelled, also by many steps', async t => {
     await configure({ build_disk_mib: 100 })
     for (const files of [
