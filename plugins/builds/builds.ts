@@ -1,5 +1,10 @@
 import { lookup } from 'node:dns/promises'
-import { applicationBuildTypes, applicationGates, applicationTeardown } from 'busbar/api/applications'
+import {
+  applicationBuildTypes,
+  applicationGates,
+  applicationRegistry,
+  applicationTeardown
+} from 'busbar/api/applications'
 import { containerRuntime } from 'busbar/api/runtime-docker'
 import { type Contributor, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
 import { Admission } from './admission/admission.js'
@@ -11,6 +16,7 @@ import { CacheClearingStore } from './cache/cache-clearings.js'
 import { CacheService } from './cache/cache-service.js'
 import { LatestBuildStore } from './cache/latest-builds.js'
 import { StepLeftovers } from './cache/leftovers.js'
+import { sweepOrphanedImages } from './cache/orphaned-images.js'
 import { Workspaces } from './context/workspace.js'
 import { archiveLimit } from './disk/archive-limit.js'
 import { DiskWatch } from './disk/disk-watch.js'
@@ -27,6 +33,7 @@ import { buildLimits, diskLimits, type Settings, toolVariablesOf } from './setti
 export const needs = {
   db: kernel.database,
   runtime: containerRuntime,
+  applications: applicationRegistry,
   exec: kernel.exec,
   clock: kernel.clock,
   instance: kernel.instance,
@@ -40,7 +47,10 @@ export interface Builds {
   readonly preparation: AdmittedPreparation
   readonly caches: CacheService
   readonly leftovers: StepLeftovers
-  /** Settles pulls that were cut off, and forgets private images that are gone, until it is told to stop. */
+  /**
+   * Settles pulls that were cut off, forgets private images that are gone, and removes what was built for
+   * applications that are, until it is told to stop.
+   */
   readonly sweep: (signal: AbortSignal) => Promise<void>
   /** Its own, by build type. */
   readonly own: Readonly<Record<string, Builder>>
@@ -125,16 +135,19 @@ export async function startBuilds({
     caches: new CacheService({ ...use, clearings, latest, names }),
     leftovers,
     sweep: async signal => {
-      await sweepPrivateImages(
-        {
-          store: privateImages,
-          runtime,
-          clock,
-          log,
-          longestPullMs: (config.image_pull_timeout_minutes + 5) * 60_000
-        },
-        signal
-      )
+      await Promise.all([
+        sweepPrivateImages(
+          {
+            store: privateImages,
+            runtime,
+            clock,
+            log,
+            longestPullMs: (config.image_pull_timeout_minutes + 5) * 60_000
+          },
+          signal
+        ),
+        sweepOrphanedImages({ runtime, applications: use.applications, clock, log }, signal)
+      ])
     },
     buildTypes: () => use.builders.keys(),
     listBuilders: async () => await listBuilders(use.builders),

@@ -3,7 +3,7 @@ import type { Builds } from './builds.js'
 
 export function singletons(singleton: SingletonDeclarer<Builds>) {
   singleton({
-    name: 'private-images',
+    name: 'images',
     run: async ({ signal }, { sweep }) => {
       await sweep(signal)
     }

@@ -198,6 +198,12 @@ export interface BuildUsage {
   readonly isPartial: boolean
 }
 
+export interface BuiltImage {
+  readonly id: string
+  readonly tags: readonly string[]
+  readonly owner: Owner
+}
+
 export interface VolumeUsage {
   readonly name: string
   readonly sizeBytes: number
@@ -266,7 +272,8 @@ export interface ContainerRuntime {
   tail(containerId: string, lines: number): Promise<readonly string[]>
 
   image(reference: string): Promise<ImageInfo | undefined>
-  images(owner: Owner): Promise<ReadonlyArray<{ readonly id: string; readonly tags: readonly string[] }>>
+  /** Built for it by this platform, those without a name too unless another image continues them. */
+  images(owner: Owner): Promise<readonly BuiltImage[]>
   /** The unpacked layers (as in `ImageInfo`) of every image with a name, whoever made it, by its id. */
   layersOfNamed(): Promise<ReadonlyMap<string, readonly string[]>>
   /** True for an image that a build has made on this engine, or that one which was built for somebody continues. */
@@ -305,7 +312,8 @@ export interface ContainerRuntime {
 
   /**
    * The containers in which steps of builds for `owner` run, or ran when the build was cut off: `remove` takes
-   * them, and no other method. Only a build that is under way needs them.
+   * them, and no other method, and waits for one that the engine is about to keep: its image is there then, to be
+   * removed as well. Only a build that is under way needs them.
    */
   buildSteps(owner: Owner): Promise<ReadonlyArray<{ readonly id: string; readonly owner: Owner }>>
   /** Of each `build` that runs by this process, measured now, and of each `pull` with an owner. */

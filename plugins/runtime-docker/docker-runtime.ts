@@ -4,6 +4,7 @@ import type Docker from 'dockerode'
 import type {
   BuildOptions,
   BuildUsage,
+  BuiltImage,
   ContainerEvent,
   ContainerRuntime,
   ContainerSpec,
@@ -38,6 +39,7 @@ import type { PaceLimits } from './pull-pace.js'
 import { detourTo } from './route-check.js'
 import type { Settings } from './settings.js'
 import { stepContainers, stepOwnerOf } from './step-containers.js'
+import { copyMs, untilEngineRemoves } from './step-end.js'
 import { Volumes } from './volumes.js'
 
 interface RuntimeDependencies {
@@ -230,7 +232,13 @@ export class DockerRuntime implements ContainerRuntime {
   }
 
   async remove(containerId: string): Promise<void> {
-    if ((await this.#own(containerId, { orStep: true })) === undefined) return
+    const seen = await this.#own(containerId, { orStep: true })
+    if (seen === undefined) return
+    if (stepOwnerOf(seen, this.#identity) !== undefined) {
+      // To take the container away would not stop the copy, and its image would come when nobody looks for it any more.
+      const ms = copyMs(seen.State, this.dependencies.clock.now())
+      if (ms > 0) await untilEngineRemoves(this.#engine, containerId, ms)
+    }
     const removed = await this.#engine.call(
       `remove the container ${short(containerId)}`,
       async docker => {
@@ -330,9 +338,7 @@ export class DockerRuntime implements ContainerRuntime {
     return await this.#images.find(reference)
   }
 
-  async images(
-    owner: Owner
-  ): Promise<ReadonlyArray<{ readonly id: string; readonly tags: readonly string[] }>> {
+  async images(owner: Owner): Promise<readonly BuiltImage[]> {
     return await this.#images.list(owner)
   }
 

@@ -1,7 +1,15 @@
 import type { Readable } from 'node:stream'
 import { type Clock, isProblem, together } from 'busbar/sdk'
 import type Docker from 'dockerode'
-import type { BuildOptions, BuildUsage, ContainerRuntime, ImageInfo, KeptSteps, Owner } from './api.js'
+import type {
+  BuildOptions,
+  BuildUsage,
+  BuiltImage,
+  ContainerRuntime,
+  ImageInfo,
+  KeptSteps,
+  Owner
+} from './api.js'
 import { buildProblem, withSourceLine } from './build-failure.js'
 import { BuildFootprint } from './build-footprint.js'
 import { type BuildSteps, unneededSteps } from './build-steps.js'
@@ -75,19 +83,17 @@ export class Images {
     return (await this.#inspect(reference))?.Config
   }
 
-  async list(
-    owner: Owner
-  ): Promise<ReadonlyArray<{ readonly id: string; readonly tags: readonly string[] }>> {
+  async list(owner: Owner): Promise<readonly BuiltImage[]> {
     const label = [`${imageInstanceLabel}=${this.parts.instanceId}`, ...ownerFilter(owner)]
     const found = await this.parts.engine.call(
       'list images',
       async docker => await docker.listImages({ filters: { label } })
     )
-    const isOwned = ({ Labels: labels, RepoDigests: digests }: Docker.ImageInfo): boolean =>
-      isAmong(owner, this.parts.identity.image(labels, hasName(digests)))
-    return found
-      .filter(isOwned)
-      .map(({ Id, RepoTags }) => ({ id: Id, tags: (RepoTags ?? []).filter(tag => tag !== '<none>:<none>') }))
+    return found.flatMap(({ Id: id, Labels: labels, RepoTags, RepoDigests }) => {
+      const imageOwner = this.parts.identity.image(labels, hasName(RepoDigests))
+      if (imageOwner === undefined || !isAmong(owner, imageOwner)) return []
+      return [{ id, tags: (RepoTags ?? []).filter(tag => tag !== '<none>:<none>'), owner: imageOwner }]
+    })
   }
 
   async remove(reference: string): Promise<void> {

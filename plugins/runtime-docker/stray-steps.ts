@@ -1,7 +1,7 @@
-import { withTimeLimit } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { EngineClient } from './engine-client.js'
 import type { Labels } from './labels.js'
+import { untilEngineRemoves } from './step-end.js'
 import { removeStep } from './step-removal.js'
 
 /** A step of a build that had labels of somebody else. */
@@ -29,29 +29,12 @@ export async function removeStraySteps(
   steps: readonly StrayStep[],
   allImages: () => Promise<readonly Docker.ImageInfo[]>
 ): Promise<void> {
-  for (const { containerId } of steps) await untilRemoved(engine, containerId)
+  for (const { containerId } of steps) await untilEngineRemoves(engine, containerId, removalMs)
   // All that the build has made is there now.
   const images = await allImages()
   // What continues another one goes first; each takes along the steps that only it continued.
   for (const step of [...steps].reverse())
     for (const { Id: id } of images.filter(image => isFrom(step, image))) await removeStep(engine, id)
-}
-
-/** The engine removes the containers of a build when it has ended, and with it all that it still made. */
-async function untilRemoved(engine: EngineClient, containerId: string): Promise<void> {
-  await withTimeLimit({ ms: removalMs }, async abortSignal => {
-    await engine
-      .call(
-        'end a build',
-        async docker => {
-          await docker.getContainer(containerId).wait({ condition: 'removed', abortSignal })
-        },
-        { absent: [404], patient: true }
-      )
-      .catch((error: unknown) => {
-        if (!abortSignal.aborted) throw error
-      })
-  })
 }
 
 /** Never one that was there before: an image says in whole seconds when it was made. */

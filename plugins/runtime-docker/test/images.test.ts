@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer } from 'node:net'
@@ -65,7 +66,9 @@ engineTest('a build sends its lines live and answers the image with its ports, l
   t.same(image.builtFor, { projectId: lab.projectId })
   t.match(image.id, /^sha256:/)
   t.equal((await lab.runtime.image(options(lab).tag))?.id, image.id)
-  t.same(await lab.runtime.images({ projectId: lab.projectId }), [{ id: image.id, tags: [options(lab).tag] }])
+  t.same(await lab.runtime.images({ projectId: lab.projectId }), [
+    { id: image.id, tags: [options(lab).tag], owner: { projectId: lab.projectId } }
+  ])
   t.same(await lab.runtime.images({ projectId: lab.instanceId }), [])
   const labels = (await lab.docker.getImage(image.id).inspect()).Config.Labels
   t.match(labels, {
@@ -311,6 +314,41 @@ engineTest(
     t.same(await lab.runtime.buildUsage(), [])
   }
 )
+
+engineTest('a step that the engine is about to keep goes when its image is there to be removed', async t => {
+  const lab = startLab(t)
+  const owner = { projectId: lab.projectId, applicationId: randomUUID() }
+  const labels = Object.entries(await lab.runtime.imageLabels(owner)).map(([key, value]) => `${key}=${value}`)
+  const cancel = new AbortController()
+  const reason = new Error('cancelled')
+  const write = `dd if=/dev/zero of=/${lab.projectId} bs=1M count=400`
+  const building = t.rejects(
+    lab.runtime.build(
+      contextOf({
+        Dockerfile: `FROM busybox:lab\nLABEL ${labels.join(' ')}\nRUN sleep 1; ${write}\nRUN sleep 60\n`
+      }),
+      options(lab, { owner, isLabelled: true, noCache: false }),
+      { signal: cancel.signal, onLine: () => {} }
+    ),
+    reason
+  )
+  await until(
+    async () => (await buildContainers(lab)).some(({ State }) => State === 'running'),
+    'the step to run',
+    60_000
+  )
+  const [step] = await buildContainers(lab)
+  await lab.docker.getContainer(step?.Id ?? '').wait()
+  cancel.abort(reason)
+  await building
+  for (const { id } of await lab.runtime.buildSteps(owner)) await lab.runtime.remove(id)
+  const label = [`application-id=${owner.applicationId}`]
+  const sizes = (await lab.docker.listImages({ filters: { label } })).map(({ Size }) => Size)
+  t.ok(
+    sizes.some(size => size > 400 * 2 ** 20),
+    `it is among ${sizes.join(', ')}`
+  )
+})
 
 /** A registry that answers every request in one way. */
 async function registry(t: Test, answer: (server: Server) => void): Promise<string> {
