@@ -35,13 +35,15 @@ interface PreparationDependencies {
   readonly pullMinutes: number
 }
 
+/** Beside what is asked for: whoever watches the disks is told how large the checkout is. */
+type WatchedContext = PreparationContext & Pick<GitContext, 'onCheckoutSize'>
 type GitRequest = ImageRequest & { readonly source: Extract<ImageRequest['source'], { type: 'git' }> }
 
 /** See `ImagePreparation`. */
 export class SourceToImage implements ImagePreparation {
   constructor(private readonly dependencies: PreparationDependencies) {}
 
-  async prepare(request: ImageRequest, context: PreparationContext): Promise<PreparedImage> {
+  async prepare(request: ImageRequest, context: WatchedContext): Promise<PreparedImage> {
     const { source } = request
     const { secrets, signal } = context
     secrets.redact(secretsOf(request))

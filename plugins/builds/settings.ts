@@ -208,7 +208,10 @@ export const buildLimits = (
   machine = { memoryBytes: totalmem(), cores: availableParallelism() }
 ): BuildLimits => buildSlots(config, machine).each
 
-export const diskLimits = (config: Pick<Settings, 'disk_floor_mib' | 'build_disk_mib'>): DiskLimits => ({
+export const diskLimits = (
+  config: Pick<Settings, 'disk_floor_mib' | 'build_disk_mib' | 'failed_steps_mib'>
+): DiskLimits => ({
   floorBytes: config.disk_floor_mib * mebibyte,
-  buildBytes: config.build_disk_mib * mebibyte
+  buildBytes: config.build_disk_mib * mebibyte,
+  failedBytes: config.failed_steps_mib * mebibyte
 })

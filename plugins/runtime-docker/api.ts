@@ -192,8 +192,9 @@ export interface BuildUsage {
   /** Of that, what the step that runs holds: the engine copies it when the step ends, and a cancel does not stop that. */
   readonly runningStepBytes: number
   /**
-   * It may have written more. A build, whose step runs, or has written to volumes: an open file without a name is on the
-   * disk, and found by no walk through names. A pull that is unpacked: a layer may be packed better than others are.
+   * It may have written more. A build always: an open file without a name is on the disk, and found by no walk through
+   * names; nor are volumes measured, or what the engine copies for COPY until it is there. A pull that is unpacked: a
+   * layer may be packed better than others are.
    */
   readonly isPartial: boolean
 }

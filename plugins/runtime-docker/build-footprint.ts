@@ -20,7 +20,7 @@ interface FootprintOptions {
 /**
  * What one build has written on the engine so far: the images of the steps that have ended, and the container of
  * the one that runs. The engine's words say which container that is. A step that prints such words can only have
- * containers of its own kind counted as its own, or none: the sum is then incomplete, and says so.
+ * containers of its own kind counted as its own, or none.
  */
 export class BuildFootprint {
   /** By the engine's clock, to the second; undefined while it has not begun. */
@@ -33,7 +33,6 @@ export class BuildFootprint {
   readonly #baseSizes = new Map<string, number>()
   #imageBytes = 0
   #hasNews = true
-  #isPartial = false
 
   constructor(
     private readonly engine: EngineClient,
@@ -55,7 +54,6 @@ export class BuildFootprint {
     const container = /^ ---> Running in ([0-9a-f]{12})\n?$/.exec(text)?.[1]
     if (container === undefined) return
     if (this.#told.size < mostTold) this.#told.add(container)
-    else this.#isPartial = true
   }
 
   async measure(): Promise<BuildUsage> {
@@ -71,8 +69,8 @@ export class BuildFootprint {
       owner: this.options.owner,
       bytes: Math.max(held(this.#steps.keys()), this.#imageBytes + held(this.#running.keys())),
       runningStepBytes: [...this.#running.values()].reduce((sum, bytes) => sum + bytes, 0),
-      // What a step holds open without a name is not found by the engine.
-      isPartial: this.#isPartial || this.#running.size > 0
+      // What a step holds open without a name, has in a volume, or the engine copies for COPY, is not found.
+      isPartial: true
     }
   }
 
@@ -90,8 +88,6 @@ export class BuildFootprint {
     // Of one that has ended, the copy is made already.
     this.#running.set(seen.Id, seen.State.Running ? sizeOf(seen) : 0)
     this.#steps.set(seen.Id, Math.max(this.#steps.get(seen.Id) ?? 0, sizeOf(seen)))
-    // What it writes there only the engine could measure, by walking through all its volumes.
-    if (seen.Mounts.some(({ Type }) => Type === 'volume')) this.#isPartial = true
   }
 
   async #measureImages(): Promise<number> {

@@ -2,10 +2,11 @@ import { isProblem } from 'busbar/sdk'
 import type { ImagePreparation, ImageRequest, PreparationContext, PreparedImage } from '../api.js'
 import type { StepLeftovers } from '../cache/leftovers.js'
 import type { DiskWatch } from '../disk/disk-watch.js'
+import type { SourceToImage } from '../image-preparation.js'
 import type { Admission } from './admission.js'
 
 interface AdmittedParts {
-  readonly preparation: ImagePreparation
+  readonly preparation: Pick<SourceToImage, 'prepare'>
   readonly admission: Pick<Admission, 'requireDisk' | 'usualLimits'>
   readonly diskWatch: Pick<DiskWatch, 'during'>
   readonly leftovers: Pick<StepLeftovers, 'afterFailure'>
@@ -25,9 +26,9 @@ export class AdmittedPreparation implements ImagePreparation {
     return await diskWatch.during(
       { id: request.deploymentId, kind: request.source.type === 'git' ? 'build' : 'pull' },
       context.signal,
-      async signal => {
+      async (signal, onCheckoutSize) => {
         try {
-          return await preparation.prepare({ ...request, limits }, { ...context, signal })
+          return await preparation.prepare({ ...request, limits }, { ...context, signal, onCheckoutSize })
         } catch (error) {
           if (request.source.type === 'git') {
             await leftovers.afterFailure(request.applicationId, {

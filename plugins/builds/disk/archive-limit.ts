@@ -1,11 +1,8 @@
 import { type Disk, shortDisk } from '../admission/admission-decision.js'
-import { diskLimits, type Settings } from '../settings.js'
+import { diskLimits } from '../settings.js'
 
 /** How much the archives of one build may unpack to now; throws while a disk is short. */
-export function archiveLimit(
-  disks: readonly Disk[],
-  config: Pick<Settings, 'disk_floor_mib' | 'build_disk_mib'>
-): number {
+export function archiveLimit(disks: readonly Disk[], config: Parameters<typeof diskLimits>[0]): number {
   const short = shortDisk({ disks }, config)
   if (short !== undefined) throw short
   const { floorBytes, buildBytes } = diskLimits(config)

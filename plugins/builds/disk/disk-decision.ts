@@ -12,7 +12,11 @@ export interface DiskUser {
   readonly freeAtBegin: ReadonlyMap<string, number>
   /** What a build is known to have written, and what a pull has at most, by what has come; undefined where nothing tells. */
   readonly writtenBytes: number | undefined
-  /** Of that, what the engine will copy when a step ends that runs now. */
+  /** What its checkout takes on the disk of BUSBAR_DIR, which is most often the same. */
+  readonly workspaceBytes: number
+  /** What was free when it began to write what nobody can measure: a pull, when it began to unpack; by path, as `freeAtBegin`. */
+  readonly freeAtSuspicion: ReadonlyMap<string, number>
+  /** Of `writtenBytes`, what the engine will copy when a step ends that runs now. */
   readonly runningStepBytes: number
   /** It may have written more than that. */
   readonly isPartial: boolean
@@ -24,6 +28,8 @@ export interface DiskLimits {
   readonly floorBytes: number
   /** What one build may write. */
   readonly buildBytes: number
+  /** What the steps of failed builds of an application may keep. */
+  readonly failedBytes: number
 }
 
 interface Verdict {
@@ -90,7 +96,13 @@ export function decideDisk(
 /** A known amount that is smaller than this share of the unknown one does not tell who has taken that. */
 const tellingShare = 1 / 4
 
-/** The one that has taken most; of several that may have, the one that came last. */
+/** So much of what is missing, and a little may be of others. */
+const nearlyAll = 0.9
+
+/**
+ * The one that has taken most. Of several that may have: a pull in whose unpacking all of it went; then the one that is
+ * known to have written least, as what has a name is known. Whoever begins first, or waits, gains nothing by it.
+ */
 function heaviest(
   running: readonly DiskUser[],
   users: readonly DiskUser[],
@@ -101,35 +113,45 @@ function heaviest(
     return { user, hidden, weight: taken(user, disk) + copyOf(user, disk) + hidden }
   })
   const most = Math.max(...weighed.map(({ weight }) => weight))
-  return weighed
-    .filter(({ hidden, weight }) => weight + hidden * tellingShare >= most)
-    .map(({ user }) => user)
-    .sort((a, b) => b.begunAt - a.begunAt)[0]
+  const able = weighed.filter(({ hidden, weight }) => weight + hidden * tellingShare >= most)
+  const allHidden = Math.max(...able.map(({ hidden }) => hidden))
+  const rank = ({ user, hidden }: (typeof able)[number]): number =>
+    user.kind === 'pull' && hidden >= allHidden * nearlyAll ? -1 : taken(user, disk)
+  return able.sort((a, b) => rank(a) - rank(b) || b.user.begunAt - a.user.begunAt)[0]?.user
 }
 
 /**
- * Whether it can have written what nobody is known to have. First of all a build can, whose step may hold files that no
- * walk through names finds; a pull only where there is none, for how much it can have written is nearly known.
+ * Whether it can have written what nobody is known to have: a build, whose step may hold files that no walk through names
+ * finds, and a pull that unpacks a layer; one of which nothing is known yet only where there is no such build.
  */
 const isSuspect = (user: DiskUser, users: readonly DiskUser[]): boolean =>
   user.isPartial &&
-  (user.kind === 'build' || !users.some(({ kind, isPartial }) => kind === 'build' && isPartial))
+  (user.kind === 'build' ||
+    user.writtenBytes !== undefined ||
+    !users.some(({ kind, isPartial }) => kind === 'build' && isPartial))
 
-/** What is missing from the disk since it began. */
-const lost = ({ freeAtBegin }: Pick<DiskUser, 'freeAtBegin'>, { path, freeBytes }: Disk): number =>
-  Math.max(0, (freeAtBegin.get(path) ?? freeBytes) - freeBytes)
+/** What is missing from the disk since then. */
+const lost = (freeThen: ReadonlyMap<string, number>, { path, freeBytes }: Disk): number =>
+  Math.max(0, (freeThen.get(path) ?? freeBytes) - freeBytes)
 
 /** What it is known to have on a disk. */
 export const taken = (user: Omit<DiskUser, 'isEnding'>, disk: Disk): number => {
-  const written = user.writtenBytes ?? 0
-  return user.kind === 'pull' ? Math.min(written, lost(user, disk)) : written
+  const written = (user.writtenBytes ?? 0) + user.workspaceBytes
+  return user.kind === 'pull' ? Math.min(written, lost(user.freeAtBegin, disk)) : written
 }
+
+/** What stays of one that has ended: an image, or steps of a build that failed, of which the next one begins. */
+export const leftBy = (
+  user: Omit<DiskUser, 'isEnding'>,
+  disk: Disk,
+  { isMade, failedBytes }: { readonly isMade: boolean; readonly failedBytes: number }
+): number => Math.min(user.writtenBytes ?? 0, lost(user.freeAtBegin, disk), isMade ? Infinity : failedBytes)
 
 const copyOf = ({ runningStepBytes }: DiskUser, { isEngines }: Disk): number =>
   isEngines ? runningStepBytes : 0
 
 const unexplained = (user: DiskUser, users: readonly DiskUser[], disk: Disk): number =>
-  Math.max(0, lost(user, disk) - users.reduce((sum, other) => sum + taken(other, disk), 0))
+  Math.max(0, lost(user.freeAtSuspicion, disk) - users.reduce((sum, other) => sum + taken(other, disk), 0))
 
 function diskProblem(
   { kind, writtenBytes }: DiskUser,

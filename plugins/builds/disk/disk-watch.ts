@@ -7,6 +7,7 @@ import {
   type DiskUser,
   decideDisk,
   isShort,
+  leftBy,
   longestLookMs,
   nextLookMs,
   taken
@@ -32,6 +33,8 @@ const measureWithinMs = 250
 
 interface Watched extends Omit<DiskUser, 'isEnding'> {
   readonly freeAtBegin: Map<string, number>
+  freeAtSuspicion: Map<string, number>
+  workspaceBytes: number
   readonly end: AbortController
   /** Of one that was cancelled here. */
   endedAt: number | undefined
@@ -51,11 +54,14 @@ export class DiskWatch {
 
   constructor(private readonly parts: DiskWatchParts) {}
 
-  /** Runs what is done for a deployment; the signal that it gets aborts with a problem when it has to end. */
+  /**
+   * Runs what is done for a deployment; the signal that it gets aborts with a problem when it has to end. It tells what
+   * its checkout takes.
+   */
   async during<T>(
     { id, kind }: Pick<DiskUser, 'id' | 'kind'>,
     signal: AbortSignal,
-    run: (signal: AbortSignal) => Promise<T>
+    run: (signal: AbortSignal, onCheckoutSize: (bytes: number) => void) => Promise<T>
   ): Promise<T> {
     const disks = await this.parts.disks()
     const end = new AbortController()
@@ -65,8 +71,9 @@ export class DiskWatch {
       end,
       endedAt: undefined,
       begunAt: performance.now(),
-      // As if the others had yet to write what they have: all of that is subtracted as theirs.
-      freeAtBegin: new Map(disks.map(disk => [disk.path, disk.freeBytes + this.#takenByAll(disk)])),
+      workspaceBytes: 0,
+      freeAtBegin: this.#freeWithout(disks),
+      freeAtSuspicion: this.#freeWithout(disks),
       writtenBytes: undefined,
       runningStepBytes: 0,
       isPartial: true
@@ -79,13 +86,15 @@ export class DiskWatch {
     }
     let isMade = false
     try {
-      const made = await run(AbortSignal.any([signal, end.signal]))
+      const made = await run(AbortSignal.any([signal, end.signal]), bytes => {
+        watched.workspaceBytes = bytes
+      })
       isMade = true
       return made
     } finally {
-      this.#underWay -= 1
       if (end.signal.aborted) watched.endedAt = performance.now()
-      else this.#forget(watched, isMade)
+      else await this.#forget(watched, isMade)
+      this.#underWay -= 1
       if (this.#underWay === 0) {
         this.#watched.clear()
         this.#idle.abort()
@@ -93,20 +102,26 @@ export class DiskWatch {
     }
   }
 
-  #takenByAll(disk: Disk): number {
-    return [...this.#watched.values()].reduce((sum, user) => sum + taken(user, disk), 0)
+  /** What is free as if nobody had written yet what is known: all of that is subtracted as theirs. */
+  #freeWithout(disks: readonly Disk[]): Map<string, number> {
+    const all = [...this.#watched.values()]
+    return new Map(
+      disks.map(disk => [disk.path, disk.freeBytes + all.reduce((sum, user) => sum + taken(user, disk), 0)])
+    )
   }
 
-  /** What it has made stays, and is not missing without a reason to those that go on. */
-  #forget({ id, writtenBytes = 0, freeAtBegin }: Watched, isMade: boolean): void {
-    this.#watched.delete(id)
-    if (!isMade) return
-    for (const other of this.#watched.values())
-      for (const { path, freeBytes } of this.#lastDisks) {
-        const lost = Math.max(0, (freeAtBegin.get(path) ?? freeBytes) - freeBytes)
-        const before = other.freeAtBegin.get(path)
-        if (before !== undefined) other.freeAtBegin.set(path, before - Math.min(writtenBytes, lost))
-      }
+  /** What it has made stays, or has left when it failed, and is not missing without a reason to those that go on. */
+  async #forget(ended: Watched, isMade: boolean): Promise<void> {
+    // What a failed one has given back is there again.
+    const disks = isMade ? this.#lastDisks : await this.parts.disks().catch(() => this.#lastDisks)
+    this.#watched.delete(ended.id)
+    const { failedBytes } = this.parts.limits
+    for (const disk of disks) {
+      const left = leftBy(ended, disk, { isMade, failedBytes })
+      for (const { freeAtBegin, freeAtSuspicion } of this.#watched.values())
+        for (const free of [freeAtBegin, freeAtSuspicion])
+          free.set(disk.path, (free.get(disk.path) ?? disk.freeBytes) - left)
+    }
   }
 
   async #look(idle: AbortSignal): Promise<void> {
@@ -179,6 +194,8 @@ export class DiskWatch {
         const { bytes, runningStepBytes, isPartial } = usage.get(watched.id) ?? {}
         watched.writtenBytes = bytes ?? watched.writtenBytes
         watched.runningStepBytes = runningStepBytes ?? 0
+        if (watched.kind === 'pull' && isPartial === true && !watched.isPartial)
+          watched.freeAtSuspicion = this.#freeWithout(disks)
         watched.isPartial = isPartial ?? watched.isPartial
       }
       if (!isShort(disks, limits)) this.#decide(this.#users(), disks)

@@ -35,6 +35,8 @@ interface GitSourceDependencies extends HostRules {
 export interface GitContext extends BuildContext {
   /** Takes secrets out of what git says. */
   clean(text: string): string
+  /** What the checkout takes by now, about twice a second while it grows. */
+  onCheckoutSize?(bytes: number): void
 }
 
 export interface CloneRequest {
@@ -105,6 +107,8 @@ class Clone {
   readonly #over = new AbortController()
   readonly #signal: AbortSignal
   #remoteLines = 0
+  #packBytes = 0
+  #treeBytes = 0
 
   constructor(
     private readonly dependencies: GitSourceDependencies,
@@ -251,8 +255,9 @@ class Clone {
           )
       )
     )
-    if (sizes.reduce((sum, size) => sum + size, 0) > this.dependencies.limits.checkoutBytes)
-      this.#over.abort(this.#tooLarge())
+    this.#packBytes = sizes.reduce((sum, size) => sum + size, 0)
+    this.context.onCheckoutSize?.(this.#packBytes)
+    if (this.#packBytes > this.dependencies.limits.checkoutBytes) this.#over.abort(this.#tooLarge())
   }
 
   #tooLarge(): Problem {
@@ -311,6 +316,8 @@ class Clone {
         repo: this.#repo,
         reason: `${notUnderstood} lines of git ls-tree are not understood`
       })
+    this.#treeBytes = bytes
+    this.context.onCheckoutSize?.(this.#packBytes + bytes)
     if (submodules.length > 0) this.context.log({ level: 'warning', msg: submoduleNote(submodules) })
     await this.local(['checkout', '--quiet', '--force', '--detach', this.#wanted])
   }
@@ -318,6 +325,7 @@ class Clone {
   async finish(): Promise<void> {
     // Not part of the source: with it, no step of a build that copies everything could ever be cached.
     await rm(join(this.request.directory, '.git'), { recursive: true, force: true })
+    this.context.onCheckoutSize?.(this.#treeBytes)
   }
 }
 

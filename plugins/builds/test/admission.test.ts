@@ -525,8 +525,11 @@ test('nothing is pulled or built onto a disk that is short, and what is prepared
   const context = { ...recorder(), onCommit: async () => {} }
   const unwatched = {
     diskWatch: {
-      during: async <T>(_user: object, signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>) =>
-        await run(signal)
+      during: async <T>(
+        _user: object,
+        signal: AbortSignal,
+        run: (signal: AbortSignal, onCheckoutSize: () => void) => Promise<T>
+      ) => await run(signal, () => {})
     },
     leftovers: { afterFailure: async () => {} }
   }

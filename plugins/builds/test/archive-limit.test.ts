@@ -3,7 +3,7 @@ import type { Disk } from '../admission/admission-decision.js'
 import { archiveLimit } from '../disk/archive-limit.js'
 
 const mib = 2 ** 20
-const config = { disk_floor_mib: 1024, build_disk_mib: 10_240 }
+const config = { disk_floor_mib: 1024, build_disk_mib: 10_240, failed_steps_mib: 1024 }
 const disk = (freeMib: number): Disk => ({
   what: 'the disk',
   path: '/engine',

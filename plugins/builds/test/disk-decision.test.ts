@@ -1,28 +1,31 @@
 import { test } from 'tap'
 import type { Disk } from '../admission/admission-decision.js'
-import { afterCopies, type DiskUser, decideDisk, nextLookMs } from '../disk/disk-decision.js'
+import { afterCopies, type DiskUser, decideDisk, leftBy, nextLookMs } from '../disk/disk-decision.js'
 
 const mib = 2 ** 20
 const gib = 2 ** 30
-const limits = { floorBytes: gib, buildBytes: 10 * gib }
+const limits = { floorBytes: gib, buildBytes: 10 * gib, failedBytes: gib }
 const disk = (freeBytes: number, path = '/engine'): Disk => ({
   what: `the disk ${path}`,
   path,
   freeBytes,
   isEngines: path === '/engine'
 })
+const atBegin = new Map([
+  ['/engine', 20 * gib],
+  ['/data', 20 * gib]
+])
 const user = (id: string, writtenBytes: number | undefined, changes: Partial<DiskUser> = {}): DiskUser => ({
   id,
   kind: id === 'pull' ? 'pull' : 'build',
   writtenBytes,
   runningStepBytes: 0,
+  workspaceBytes: 0,
   begunAt: 0,
   isPartial: writtenBytes === undefined,
   isEnding: false,
-  freeAtBegin: new Map([
-    ['/engine', 20 * gib],
-    ['/data', 20 * gib]
-  ]),
+  freeAtBegin: atBegin,
+  freeAtSuspicion: changes.freeAtBegin ?? atBegin,
   ...changes
 })
 const ended = (users: readonly DiskUser[], ...disks: Disk[]): string | undefined =>
@@ -105,9 +108,22 @@ test('what nobody is known to have written is put down to who can have written i
     'a step that holds a file without a name, not a pull that has downloaded little'
   )
   t.equal(
-    ended([step('a', 0), pull(4 * gib, { isPartial: true })], disk(mib)),
+    ended(
+      [step('a', 0), pull(4 * gib, { isPartial: true, freeAtSuspicion: new Map([['/engine', 15 * gib]]) })],
+      disk(mib)
+    ),
     'a',
-    'nor one that is unpacked: that makes only so much of what came'
+    'nor one that is unpacked, when much was missing before that'
+  )
+  t.equal(
+    ended([step('b', 200 * mib), pull(150 * mib, { isPartial: true })], disk(mib)),
+    'pull',
+    'but where all went while it was unpacked: a layer may be packed a thousandfold'
+  )
+  t.equal(
+    ended([step('b', 0, { begunAt: 2 }), pull(150 * mib, { isPartial: true, begunAt: 1 })], disk(mib)),
+    'pull',
+    'whoever came last'
   )
   t.equal(
     ended([step('a', mib), pull(19 * gib, { isPartial: true })], disk(mib)),
@@ -143,6 +159,28 @@ test('what nobody is known to have written is put down to who can have written i
     ended([step('a', 9 * gib, { begunAt: 1 }), step('b', 0, { begunAt: 2 })], disk(mib)),
     'a',
     'but much does'
+  )
+  for (const [first, second] of [
+    ['hides', 'b'],
+    ['b', 'hides']
+  ])
+    t.equal(
+      ended(
+        [first, second].map((id = '', begunAt) => step(id, id === 'b' ? 200 * mib : 0, { begunAt })),
+        disk(mib)
+      ),
+      'hides',
+      `nor does it who began first: ${first}`
+    )
+  t.equal(
+    ended([step('a', 0, { workspaceBytes: 15 * gib }), step('b', 2 * gib, { begunAt: 1 })], disk(mib)),
+    'a',
+    'a large checkout is known'
+  )
+  t.equal(
+    ended([step('a', 0, { workspaceBytes: 15 * gib })], disk(100 * gib)),
+    undefined,
+    'and not what the build has written on the engine'
   )
   t.equal(ended([pull(50 * gib)], disk(100 * gib)), undefined, 'the limit of a build is none of a pull')
   t.end()
@@ -185,6 +223,16 @@ test('what a step that runs has written counts twice: the engine copies it when 
     250,
     'it is looked at sooner'
   )
+  t.end()
+})
+
+test('what stays of a build that failed is no more than may, and no more than is missing', t => {
+  const left = (writtenBytes: number, freeBytes: number, isMade = false) =>
+    leftBy(user('a', writtenBytes), disk(freeBytes), { isMade, failedBytes: gib })
+  t.equal(left(3 * gib, 10 * gib), gib)
+  t.equal(left(3 * gib, 20 * gib - mib), mib)
+  t.equal(left(900 * mib, 10 * gib), 900 * mib)
+  t.equal(left(3 * gib, 10 * gib, true), 3 * gib, 'an image stays as it is')
   t.end()
 })
 

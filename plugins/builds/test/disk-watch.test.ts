@@ -10,6 +10,8 @@ const mebi = 2 ** 20
 const clock = systemClock()
 const floorBytes = 200 * mebi
 
+class Failure extends Error {}
+
 /** A disk of 1000 MiB, and what is built and pulled meanwhile. */
 function startWatch() {
   const disk = { freeBytes: 1000 * mebi }
@@ -24,7 +26,7 @@ function startWatch() {
     },
     clock,
     log: createLog({ level: 'silent', format: 'json', redactor: createRedactor() }),
-    limits: { floorBytes, buildBytes: 10_000 * mebi },
+    limits: { floorBytes, buildBytes: 10_000 * mebi, failedBytes: 300 * mebi },
     disks: async () => [{ what: 'the disk', path: '/', freeBytes: disk.freeBytes, isEngines: true }]
   })
   return {
@@ -40,11 +42,23 @@ function startWatch() {
     },
     begin: (id: string, kind: 'build' | 'pull' = 'build') => {
       const done = new AbortController()
-      const ended = watch.during({ id, kind }, new AbortController().signal, async signal => {
-        await once(AbortSignal.any([signal, done.signal]), 'abort')
-        return signal.reason as Error | undefined
-      })
-      return { ended, finish: () => done.abort() }
+      let checkedOut = (_bytes: number): void => {}
+      const ended = watch.during(
+        { id, kind },
+        new AbortController().signal,
+        async (signal, onCheckoutSize) => {
+          checkedOut = onCheckoutSize
+          await once(AbortSignal.any([signal, done.signal]), 'abort')
+          if (done.signal.reason instanceof Failure) throw done.signal.reason
+          return signal.reason as Error | undefined
+        }
+      )
+      return {
+        ended,
+        finish: () => done.abort(),
+        fail: () => done.abort(new Failure('exit code 1')),
+        checkedOut: (mebibytes: number) => checkedOut(mebibytes * mebi)
+      }
     }
   }
 }
@@ -111,4 +125,41 @@ test('a build ends while its step runs, where there is no room for the copy of i
     code: 'E_BUILD_DISK_SHORT',
     message: /only 600 MiB were left .* another 450 MiB/
   })
+})
+
+test('what failed builds have left is not put down to a step that runs on', async t => {
+  const { disk, wrote, forget, untilMeasured, begin } = startWatch()
+  const step = begin('step')
+  await untilMeasured()
+  wrote('step', 50, true)
+  disk.freeBytes -= 50 * mebi
+  await untilMeasured()
+  for (const id of ['one', 'two']) {
+    const failing = begin(id)
+    wrote(id, 250, true)
+    disk.freeBytes -= 250 * mebi
+    await untilMeasured()
+    failing.fail()
+    await t.rejects(failing.ended, { message: 'exit code 1' })
+    forget(id)
+  }
+  const last = begin('last')
+  wrote('last', 300, true)
+  disk.freeBytes -= 300 * mebi
+  t.match(await last.ended, { code: 'E_BUILD_DISK_SHORT' })
+  step.finish()
+  t.equal(await step.ended, undefined)
+})
+
+test('a large checkout counts as what its build has taken', async t => {
+  const { disk, wrote, begin } = startWatch()
+  const cloning = begin('cloning')
+  const step = begin('step')
+  wrote('step', 200, true)
+  await clock.sleep(50)
+  cloning.checkedOut(600)
+  disk.freeBytes = 150 * mebi
+  t.match(await cloning.ended, { code: 'E_BUILD_DISK_SHORT' })
+  step.finish()
+  t.equal(await step.ended, undefined)
 })

@@ -460,3 +460,14 @@ test('an old git is named with the version that is needed', async t => {
     message: /2\.37 or newer is needed to keep private hosts out/
   })
 })
+
+test('what a checkout takes is told, with the pack while there is one', async t => {
+  const server = await gitServer(t)
+  const { url } = await server.createRepository('sized', { file: 'x'.repeat(300_000) })
+  const { clone } = await setUp(t)
+  const sizes: number[] = []
+  await clone(url, {}, { ...recorder(), onCheckoutSize: bytes => sizes.push(bytes) })
+  t.ok(sizes.length >= 2)
+  t.ok(Math.max(...sizes) >= 300_000)
+  t.equal(sizes.at(-1), 300_000, 'the pack is gone')
+})
