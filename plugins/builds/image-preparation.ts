@@ -64,6 +64,7 @@ export class SourceToImage implements ImagePreparation {
             signal,
             log: line => context.log(line),
             clean: text => secrets.clean(text),
+            onCheckoutSize: bytes => context.onCheckoutSize?.(bytes),
             onCommit: async commit => await context.onCommit(commit)
           }
         )

@@ -27,7 +27,8 @@ engineTest(
       'docs/keep.md': 'x',
       'run.sh': '#!/bin/sh\n'
     })
-    const context = recorder()
+    const checkouts: number[] = []
+    const context = { ...recorder(), onCheckoutSize: (bytes: number) => checkouts.push(bytes) }
     const deploymentId = randomUUID()
     const { reference, image } = await prepare(
       gitSource(url),
@@ -46,6 +47,7 @@ engineTest(
     t.same(image.builtFor, { projectId: lab.projectId, applicationId })
     t.same(commits, [{ sha, message: 'first commit', author: 'Ada Lovelace' }])
     t.same(await leftovers(), [])
+    t.ok(Math.max(...checkouts) > 0, 'whoever watches the disks is told how large the checkout is')
 
     const lines = context.lines.filter(({ stream }) => stream === 'stdout').map(({ msg }) => msg)
     t.ok(lines.includes('mode=production token='), 'the declared variable is there, the secret one is not')
