@@ -87,8 +87,10 @@ export interface ImageRequest {
 }
 
 export interface PreparedImage {
-  /** What a container is created from, and what a rollback can use again: a tag, or a digest. */
+  /** What the record shows, and what a rollback finds it by: a tag, or `name@sha256:…`. */
   readonly reference: string
+  /** What a container is created from: a name that nobody but the platform knows, where it was fetched. */
+  readonly name: string
   readonly image: ImageInfo
 }
 
@@ -109,6 +111,15 @@ export interface ImagePreparation {
   prepare(request: ImageRequest, context: PreparationContext): Promise<PreparedImage>
 }
 export const imagePreparation = service<ImagePreparation>('builds.images')
+
+/** Images that were prepared before, by the reference that the record of a deployment keeps. */
+export interface PreparedImages {
+  /** Undefined when it is not on the engine any more. */
+  find(applicationId: string, reference: string): Promise<PreparedImage | undefined>
+  /** Removes it, unless it is gone: no deployment of the application needs it any more. 409 E_IMAGE_IN_USE while a container does. */
+  release(applicationId: string, reference: string): Promise<void>
+}
+export const preparedImages = service<PreparedImages>('builds.prepared')
 
 /** What builds leave on the engine beside their images: the steps of other stages, and of builds that failed. */
 export interface BuildLeftovers {

@@ -9,7 +9,15 @@ import { containerRuntime } from 'busbar/api/runtime-docker'
 import { type Contributor, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
 import { Admission } from './admission/admission.js'
 import { AdmittedPreparation } from './admission/admitted-preparation.js'
-import { type Builder, buildAdmission, builders, buildLeftovers, imagePreparation } from './api.js'
+import {
+  type Builder,
+  buildAdmission,
+  builders,
+  buildLeftovers,
+  imagePreparation,
+  type PreparedImages,
+  preparedImages
+} from './api.js'
 import { listBuilders } from './builders/builder-list.js'
 import { ownBuilders } from './builders/own-builders.js'
 import { CacheClearingStore } from './cache/cache-clearings.js'
@@ -23,10 +31,13 @@ import { DiskWatch } from './disk/disk-watch.js'
 import { GitSource } from './git/git-source.js'
 import { SourceToImage } from './image-preparation.js'
 import { usualHostPolicy } from './network/host-policy.js'
+import { removeCutFetches } from './registry/cut-fetches.js'
+import { findPinned, releasePinned } from './registry/fetched-image.js'
+import { FetchedImages } from './registry/fetched-images.js'
+import { FormerPrivateImages } from './registry/former-private-images.js'
 import { ImageNameStore } from './registry/image-names.js'
-import { layerProof } from './registry/layer-proof.js'
-import { PrivateImageStore, sweepPrivateImages } from './registry/private-images.js'
-import { RegistryGate, withGatedPulls } from './registry/registry-gate.js'
+import { hostedRegistries } from './registry/registries.js'
+import { RegistryGate } from './registry/registry-gate.js'
 import type { BuilderAnswer } from './schemas.js'
 import { buildLimits, diskLimits, type Settings, toolVariablesOf } from './settings.js'
 
@@ -47,10 +58,8 @@ export interface Builds {
   readonly preparation: AdmittedPreparation
   readonly caches: CacheService
   readonly leftovers: StepLeftovers
-  /**
-   * Settles pulls that were cut off, forgets private images that are gone, and removes what was built for
-   * applications that are, until it is told to stop.
-   */
+  readonly prepared: PreparedImages
+  /** Removes what fetches that were cut off have left, and what was built for applications that are gone, until it is told to stop. */
   readonly sweep: (signal: AbortSignal) => Promise<void>
   /** Its own, by build type. */
   readonly own: Readonly<Record<string, Builder>>
@@ -63,7 +72,7 @@ export async function startBuilds({
   config,
   log
 }: StartContext<typeof needs, Settings>): Promise<Builds> {
-  const { exec, clock, instance } = use
+  const { exec, clock, instance, runtime } = use
   const workspaces = new Workspaces(instance, log)
   await workspaces.removeLeftovers(clock.now())
   const hostPolicy = config.git_private_hosts ?? usualHostPolicy(instance.loopbackOnly)
@@ -71,8 +80,6 @@ export async function startBuilds({
     hostPolicy: () => hostPolicy,
     lookup: async (host: string) => await lookup(host, { all: true, verbatim: true })
   }
-  const registries = new RegistryGate(hosts)
-  const runtime = withGatedPulls(use.runtime, registries)
   const gitLimits = {
     checkoutBytes: config.checkout_mib * 2 ** 20,
     fetchMs: 15 * 60_000,
@@ -86,7 +93,12 @@ export async function startBuilds({
   })
   const clearings = new CacheClearingStore(use.db)
   const latest = new LatestBuildStore(use.db)
-  const privateImages = new PrivateImageStore(use.db, clock, layerProof(hosts))
+  const images = {
+    runtime,
+    registries: hostedRegistries({ rules: hosts, clock, log, runtime }),
+    fetched: new FetchedImages(use.db, clock),
+    formerImages: new FormerPrivateImages(use.db)
+  }
   const names = new ImageNameStore(use.db)
   const admission = new Admission({ runtime, instance, clock, settings: config })
   const leftovers = new StepLeftovers({
@@ -104,7 +116,7 @@ export async function startBuilds({
     disks: async () => await admission.disks()
   })
   const preparation = new SourceToImage({
-    runtime,
+    ...images,
     builders: use.builders,
     git,
     workspaces,
@@ -112,38 +124,34 @@ export async function startBuilds({
     clearings,
     latest,
     names,
-    privateImages,
     buildMinutes: config.build_timeout_minutes,
     pullMinutes: config.image_pull_timeout_minutes
   })
   return {
     admission,
     own: ownBuilders({
+      ...images,
       exec,
-      runtime,
       instance,
       variables: toolVariablesOf(config),
-      privateImages,
       names,
-      registries,
+      gate: new RegistryGate(hosts),
       config,
       log,
       usualLimits: buildLimits(config),
       fetching: { hosts, maxBytes: gitLimits.checkoutBytes },
       archives: { exec, limit: async () => archiveLimit(await admission.disks(), config) }
     }),
-    caches: new CacheService({ ...use, clearings, latest, names }),
+    caches: new CacheService({ ...use, clearings, latest, names, fetched: images.fetched }),
+    prepared: {
+      find: async (applicationId, reference) => await findPinned(images, applicationId, reference),
+      release: async (applicationId, reference) => await releasePinned(images, applicationId, reference)
+    },
     leftovers,
     sweep: async signal => {
       await Promise.all([
-        sweepPrivateImages(
-          {
-            store: privateImages,
-            runtime,
-            clock,
-            log,
-            longestPullMs: (config.image_pull_timeout_minutes + 5) * 60_000
-          },
+        removeCutFetches(
+          { ...images, clock, log, longestMs: (config.image_pull_timeout_minutes + 5) * 60_000 },
           signal
         ),
         sweepOrphanedImages({ runtime, applications: use.applications, clock, log }, signal)
@@ -155,7 +163,11 @@ export async function startBuilds({
   }
 }
 
-export function buildServices(provide: ServiceBinder, { preparation, admission, leftovers }: Builds): void {
+export function buildServices(
+  provide: ServiceBinder,
+  { preparation, prepared, admission, leftovers }: Builds
+): void {
+  provide(preparedImages, prepared)
   provide(imagePreparation, preparation)
   provide(buildAdmission, admission)
   provide(buildLeftovers, leftovers)

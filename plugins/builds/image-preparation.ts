@@ -1,6 +1,5 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import { type Clock, type Contributions, together, withTimeLimit } from 'busbar/sdk'
 import type {
   BuildContext,
@@ -17,12 +16,11 @@ import type { Workspaces } from './context/workspace.js'
 import type { GitContext, GitSource } from './git/git-source.js'
 import { credentialsFor, parseRepository } from './git/repository-address.js'
 import { problems } from './problems.js'
+import { type ImageSource, pullImage } from './registry/fetched-image.js'
 import { type ImageNames, imageTag } from './registry/image-names.js'
-import type { PrivateImages } from './registry/private-images.js'
-import { type ImageSource, pullImage } from './registry/pulled-image.js'
+import type { ResolverParts } from './registry/image-resolver.js'
 
-interface PreparationDependencies {
-  readonly runtime: ContainerRuntime
+interface PreparationDependencies extends ResolverParts {
   readonly builders: Contributions<Builder>
   readonly git: GitSource
   readonly workspaces: Workspaces
@@ -30,7 +28,6 @@ interface PreparationDependencies {
   readonly clearings: CacheClearings
   readonly latest: LatestBuilds
   readonly names: ImageNames
-  readonly privateImages: PrivateImages
   readonly buildMinutes: number
   readonly pullMinutes: number
 }
@@ -112,7 +109,7 @@ export class SourceToImage implements ImagePreparation {
       )
       if (cleared !== undefined) await clearings.settle(request.applicationId, cleared)
       await latest.save(request.applicationId, { builtAt: clock.now(), stageEnds: image.stageEnds ?? [] })
-      return { reference: tag, image }
+      return { reference: tag, name: tag, image }
     })
   }
 

@@ -8,6 +8,7 @@ import { createImageName } from './migrations/004-create-image-name.js'
 import { createPrivatePull } from './migrations/005-create-private-pull.js'
 import { createPrivateImageRepository } from './migrations/006-create-private-image-repository.js'
 import { createPrivateLayer } from './migrations/007-create-private-layer.js'
+import { createFetchedImage } from './migrations/008-create-fetched-image.js'
 import { routes } from './routes.js'
 import { settings } from './settings.js'
 
@@ -22,7 +23,8 @@ export default definePlugin({
     createImageName,
     createPrivatePull,
     createPrivateImageRepository,
-    createPrivateLayer
+    createPrivateLayer,
+    createFetchedImage
   ],
   start: startBuilds,
   provides: buildServices,

@@ -46,15 +46,10 @@ export const problems = problemTable({
     'E_IMAGE_FOREIGN',
     'image {image} was built for another application and cannot be used as a source'
   ],
-  privateImageOfOthers: [
-    409,
-    'E_IMAGE_FOREIGN',
-    'the registry of {image} names an image that the engine holds already, and that another application needed an account for; that it names it does not show that this application may have it, and the platform could not see that it hands it out: {reason}; use the name that it was first pulled by, with an account of that registry'
-  ],
-  layersNotShown: [
-    409,
-    'E_IMAGE_LAYER',
-    'the engine has not asked the registry of {image} for some of its layers, because an image that another application needed an account for has them too, and the platform could not see that this registry hands them out: {reason}; check that the platform reaches the registry as the engine does, and that its layers are packed by gzip or not at all'
+  imageUnlike: [
+    422,
+    'E_IMAGE_BROKEN',
+    'the Docker Engine reads the configuration of {image} in another way than it is written to be read, so the image is not used: build and push it anew'
   ],
   registryUnresolved: [
     502,

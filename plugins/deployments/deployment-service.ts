@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { ApplicationRegistry, DeployableApplication, DeployHealth } from 'busbar/api/applications'
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { PreparedImages } from 'busbar/api/builds'
 import type { Bus, Clock, Database, Page, Reach, Rows } from 'busbar/sdk'
 import type { DeploymentQueue, Trigger } from './api.js'
 import { problems } from './problems.js'
@@ -21,7 +21,7 @@ interface DeploymentServiceParts {
   readonly records: DeploymentRecords
   readonly followUps: FollowUpStore
   readonly registry: ApplicationRegistry
-  readonly runtime: ContainerRuntime
+  readonly prepared: Pick<PreparedImages, 'find'>
   readonly bus: Bus
   readonly clock: Clock
 }
@@ -224,9 +224,9 @@ export class DeploymentService {
     return application
   }
 
-  async #requireImage({ id, image_tag: image }: DeploymentRow): Promise<void> {
+  async #requireImage({ id, application_id: applicationId, image_tag: image }: DeploymentRow): Promise<void> {
     if (image === null) throw problems.rollbackNoImage({ deploymentId: id })
-    if ((await this.#parts.runtime.image(image)) === undefined)
+    if ((await this.#parts.prepared.find(applicationId, image)) === undefined)
       throw problems.imageGone({ image, deploymentId: id })
   }
 }

@@ -4,7 +4,7 @@ import {
   applicationRegistry,
   applicationTeardown
 } from 'busbar/api/applications'
-import { buildAdmission, buildLeftovers, imagePreparation } from 'busbar/api/builds'
+import { buildAdmission, buildLeftovers, imagePreparation, preparedImages } from 'busbar/api/builds'
 import { directAddresses } from 'busbar/api/direct'
 import { environmentVariables } from 'busbar/api/environment'
 import { projectTeardown } from 'busbar/api/projects'
@@ -50,6 +50,7 @@ export const needs = {
   registry: applicationRegistry,
   variables: environmentVariables,
   images: imagePreparation,
+  prepared: preparedImages,
   leftovers: buildLeftovers,
   admission: buildAdmission,
   runtime: containerRuntime,

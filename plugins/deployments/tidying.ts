@@ -1,5 +1,5 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
-import type { BuildLeftovers } from 'busbar/api/builds'
+import type { BuildLeftovers, PreparedImages } from 'busbar/api/builds'
 import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
 import type { Bus, Clock, Jobs, Log, Secrets } from 'busbar/sdk'
 import type { DeploymentStatus } from './api.js'
@@ -39,6 +39,7 @@ interface TidyingParts {
   readonly registry: ApplicationRegistry
   readonly runtime: ContainerRuntime
   readonly leftovers: BuildLeftovers
+  readonly prepared: Pick<PreparedImages, 'release'>
   readonly bus: Bus
   readonly secrets: Secrets
   readonly clock: Clock
@@ -124,21 +125,18 @@ export class Tidying {
 
   /** Images that were built or pulled for the application and that no record worth keeping names. */
   async images(applicationId: string, servingId: string | null): Promise<void> {
-    const { runtime, store, log } = this.#parts
+    const { runtime, prepared, store, log } = this.#parts
     // Listed first: an image that is being built now belongs to a deployment that is active by the next line.
     const images = await runtime.images({ applicationId })
     const kept = await store.keptImages(applicationId, servingId, keptSuccessful)
     const built = images
       .flatMap(({ tags }) => tags)
       .filter(tag => !kept.tags.has(tag) && !kept.active.some(id => tag.endsWith(`:${id.slice(0, 8)}`)))
-    // By its digest: a name that still points to it keeps it.
-    for (const tag of [...built, ...(await store.outlivedImages(applicationId, servingId, keptSuccessful))]) {
-      await runtime
-        .removeImage(tag)
-        .catch((error: unknown) =>
-          log.debug({ err: error, applicationId, tag }, 'an old image stays for now')
-        )
-    }
+    const outlived = await store.outlivedImages(applicationId, servingId, keptSuccessful)
+    const stays = (tag: string) => (error: unknown) =>
+      log.debug({ err: error, applicationId, tag }, 'an old image stays for now')
+    for (const tag of built) await runtime.removeImage(tag).catch(stays(tag))
+    for (const tag of outlived) await prepared.release(applicationId, tag).catch(stays(tag))
   }
 
   /** Steps of builds: those that run for nobody, and those that have no name, unless a build is about to continue them. */

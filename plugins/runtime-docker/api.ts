@@ -15,6 +15,8 @@ export interface Owner {
 export interface EngineInfo {
   readonly version: string
   readonly apiVersion: string
+  /** What images are made for that it runs: `linux/amd64`. */
+  readonly platform: string
   readonly containers: number
   /** Of the engine's machine. */
   readonly cores: number
@@ -275,10 +277,6 @@ export interface ContainerRuntime {
   image(reference: string): Promise<ImageInfo | undefined>
   /** Built for it by this platform, those without a name too unless another image continues them. */
   images(owner: Owner): Promise<readonly BuiltImage[]>
-  /** The unpacked layers (as in `ImageInfo`) of every image with a name, whoever made it, by its id. */
-  layersOfNamed(): Promise<ReadonlyMap<string, readonly string[]>>
-  /** True for an image that a build has made on this engine, or that one which was built for somebody continues. */
-  isStepOfBuild(imageId: string): Promise<boolean>
   /** Unless it is gone. Removes a tag; the image with its last one. */
   removeImage(reference: string): Promise<void>
   /**
@@ -287,20 +285,17 @@ export interface ContainerRuntime {
    */
   imageLabels(owner: Owner): Promise<Readonly<Record<string, string>>>
   /**
-   * `isBase`: for a build, which has no account; the words of a failure say so. `owner`: for
-   * `buildUsage`. `onLayer`: called for each sign of a layer, in their order at first; none comes
-   * when the engine holds the image. It asks a registry for nothing that it holds, image or layer (`isHeld`), so
-   * whatever a registry names by its digest alone is there after the pull. For a name the engine
-   * takes what is made for its machine: with another platform, the name would mean that to everybody from then on.
+   * Takes in an image as `docker save` writes it: a tar with `manifest.json`, one configuration and the layers, packed or
+   * not, which it names `name` and nothing else. A layer that the engine holds upon the same ones may be left out; where
+   * one is missing that it does not hold, 409 E_IMAGE_INCOMPLETE. What is not as the configuration says is refused:
+   * 422 E_IMAGE_ARCHIVE. `owner`: for `buildUsage`. `onLayer`: a further layer is unpacked, of those that were not held.
    */
-  pull(
-    reference: string,
+  load(
+    archive: Readable,
     options: {
-      readonly auth?: RegistryAuth
-      readonly isBase?: true
+      readonly name: string
       readonly owner?: Owner
-      readonly onLayer?: (isHeld: boolean) => void
-      readonly onLine: (line: string) => void
+      readonly onLayer?: () => void
       readonly signal: AbortSignal
     }
   ): Promise<ImageInfo>
@@ -317,7 +312,7 @@ export interface ContainerRuntime {
    * removed as well. Only a build that is under way needs them.
    */
   buildSteps(owner: Owner): Promise<ReadonlyArray<{ readonly id: string; readonly owner: Owner }>>
-  /** Of each `build` that runs by this process, measured now, and of each `pull` with an owner. */
+  /** Of each `build` that runs by this process, measured now, and of each `load` with an owner. */
   buildUsage(): Promise<readonly BuildUsage[]>
   /** What builds for `owner` have left on the engine that no image and no container needs: steps without a name. */
   buildCacheBytes(owner: Owner): Promise<number>

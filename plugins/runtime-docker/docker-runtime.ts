@@ -35,7 +35,6 @@ import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
 import { problems } from './problems.js'
 import { ProjectNetworks } from './project-network.js'
-import type { PaceLimits } from './pull-pace.js'
 import { detourTo } from './route-check.js'
 import type { Settings } from './settings.js'
 import { stepContainers, stepOwnerOf } from './step-containers.js'
@@ -51,7 +50,6 @@ interface RuntimeDependencies {
   readonly log: Log
   readonly settings: Omit<Settings, 'instance_id'>
   /** How slowly an image may come; `usualPace` unless given. */
-  readonly pullPace?: PaceLimits
 }
 
 const inspectedAtOnce = 8
@@ -99,7 +97,6 @@ export class DockerRuntime implements ContainerRuntime {
       instanceId,
       identity,
       clock: dependencies.clock,
-      pullPace: dependencies.pullPace,
       network: async projectId => await this.#networks.ensureForBuilds(projectId)
     })
     this.#volumes = new Volumes(engine, instanceId, identity, dependencies.clock)
@@ -114,6 +111,7 @@ export class DockerRuntime implements ContainerRuntime {
     return {
       version: version.Version,
       apiVersion: version.ApiVersion,
+      platform: `${version.Os}/${version.Arch}`,
       containers: Number(engine.Containers),
       cores: Number(engine.NCPU),
       memoryBytes: Number(engine.MemTotal),
@@ -342,14 +340,6 @@ export class DockerRuntime implements ContainerRuntime {
     return await this.#images.list(owner)
   }
 
-  async layersOfNamed(): Promise<ReadonlyMap<string, readonly string[]>> {
-    return await this.#images.layersOfNamed()
-  }
-
-  async isStepOfBuild(imageId: string): Promise<boolean> {
-    return await this.#images.isStepOfBuild(imageId)
-  }
-
   async removeImage(reference: string): Promise<void> {
     await this.#images.remove(reference)
   }
@@ -358,8 +348,8 @@ export class DockerRuntime implements ContainerRuntime {
     return this.#identity.ofImage(owner)
   }
 
-  async pull(reference: string, options: Parameters<ContainerRuntime['pull']>[1]): Promise<ImageInfo> {
-    return await this.#images.pull(reference, options)
+  async load(archive: Readable, options: Parameters<ContainerRuntime['load']>[1]): Promise<ImageInfo> {
+    return await this.#images.load(archive, options)
   }
 
   async build(

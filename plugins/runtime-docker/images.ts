@@ -18,13 +18,11 @@ import type { Identity } from './identity.js'
 import { imageInfo } from './image-info.js'
 import { checkImage, parseImageReference } from './image-reference.js'
 import { imageInstanceLabel, isAmong, ownerFilter } from './labels.js'
-import { LayerMemory } from './layer-memory.js'
+import { loadProblem } from './load-failure.js'
+import { LoadFootprint } from './load-footprint.js'
 import { asReadable, jsonLines, OutputLines } from './output-lines.js'
 import { problems } from './problems.js'
-import { pullProblem, stallProblem } from './pull-failure.js'
-import { PullFootprint } from './pull-footprint.js'
-import { atPace, type PaceLimits, type Stall, usualPace } from './pull-pace.js'
-import { isAboutLayer, PullProgress } from './pull-progress.js'
+import { PullProgress } from './pull-progress.js'
 import { SharedCall } from './shared-call.js'
 import { StageEnds } from './stage-ends.js'
 import { StepCheck } from './step-check.js'
@@ -51,8 +49,6 @@ interface ImagesParts {
   readonly instanceId: string
   readonly identity: Identity
   readonly clock: Clock
-  /** `usualPace` unless given. */
-  readonly pullPace?: PaceLimits
   /** The name of the network in which steps of builds of a project run. */
   readonly network: (projectId: string) => Promise<string>
 }
@@ -60,9 +56,8 @@ interface ImagesParts {
 /** Images on the engine: looked up, pulled, built and removed. */
 export class Images {
   #processor: Promise<string> | undefined
-  /** Of the builds and pulls that run now. */
-  readonly #layers = new LayerMemory(async id => (await this.#inspect(id))?.RootFS?.Layers)
-  readonly #footprints = new Set<BuildFootprint | PullFootprint>()
+  /** Of the builds and loads that run now. */
+  readonly #footprints = new Set<BuildFootprint | LoadFootprint>()
   /**
    * Of everybody, because a step may be needed by an image that is nobody's: megabytes on an engine with many builds,
    * so that those who ask at the same time share it.
@@ -116,25 +111,6 @@ export class Images {
     )
   }
 
-  /** See `ContainerRuntime.layersOfNamed`. */
-  async layersOfNamed(): Promise<ReadonlyMap<string, readonly string[]>> {
-    const all = await this.parts.engine.call('list images', async docker => await docker.listImages())
-    const named = all.filter(({ RepoTags, RepoDigests }) => hasName(RepoTags) || hasName(RepoDigests))
-    return await this.#layers.of(named.map(({ Id }) => Id))
-  }
-
-  /** See `ContainerRuntime.isStepOfBuild`. */
-  async isStepOfBuild(imageId: string): Promise<boolean> {
-    const seen = await this.#inspect(imageId)
-    if (seen === undefined) return false
-    if (seen.Parent !== '') return true
-    const { images } = await this.#everything.answer()
-    return images.some(
-      ({ ParentId, Labels }) =>
-        ParentId === seen.Id && (Labels as Record<string, string> | null)?.[imageInstanceLabel] !== undefined
-    )
-  }
-
   async cacheBytes(owner: Owner): Promise<number> {
     return (await this.#steps(owner)).bytes
   }
@@ -169,56 +145,36 @@ export class Images {
     )
   }
 
-  async pull(
-    image: string,
-    { auth, isBase, owner, onLayer, onLine, signal }: Parameters<ContainerRuntime['pull']>[1]
+  async load(
+    archive: Readable,
+    { name, owner, onLayer, signal }: Parameters<ContainerRuntime['load']>[1]
   ): Promise<ImageInfo> {
-    const reference = parseImageReference(image)
-    const progress = new PullProgress(onLine)
-    const footprint = new PullFootprint(owner ?? {})
-    const account = auth === undefined ? {} : { authconfig: { serveraddress: reference.registry, ...auth } }
-    const as = auth !== undefined ? { username: auth.username } : isBase === true ? 'build' : 'nobody'
-    const explain = (words: string) => pullProblem({ reference, image, as }, words)
-    const limits = this.parts.pullPace ?? usualPace
-    const problem = (stall: Stall) => stallProblem(stall, limits, { image, registry: reference.registry })
+    checkImage(name)
+    const footprint = new LoadFootprint(owner ?? {})
     if (owner !== undefined) this.#footprints.add(footprint)
-    await atPace({ clock: this.parts.clock, limits, signal, problem }, async (running, onEvent) => {
-      // By digest the engine takes what it holds without asking the registry who may have it.
-      if (reference.version.startsWith('sha256:') && (await this.#inspect(image)) !== undefined) {
-        await orAborted(
-          running,
-          this.parts.engine.call(
-            `ask for ${image}`,
-            async docker => await docker.getImage(image).distribution(account),
-            {
-              patient: true,
-              explain: ({ statusCode, words }) => (statusCode === undefined ? undefined : explain(words))
-            }
-          )
-        )
-      }
+    // What is half an archive must not come to its end: the engine takes it apart only then.
+    const broken = new AbortController()
+    archive.once('error', error => broken.abort(error))
+    archive.on('data', (chunk: Buffer) => footprint.take(chunk.length))
+    archive.pause()
+    const running = AbortSignal.any([signal, broken.signal])
+    try {
       await this.#follow(
-        `pull ${image}`,
+        `load ${name}`,
         running,
-        async docker =>
-          await docker.createImage({
-            fromImage: reference.name,
-            tag: reference.version,
-            abortSignal: running,
-            ...account
-          }),
-        explain,
+        async docker => await docker.loadImage(archive, { abortSignal: running }),
+        words => loadProblem(words),
         event => {
-          onEvent(event)
-          footprint.read(event)
-          if (isAboutLayer(event)) onLayer?.(event.status === 'Already exists')
-          progress.write(event)
+          if (footprint.read(event)) onLayer?.()
         }
       )
-    }).finally(() => this.#footprints.delete(footprint))
-    const seen = await this.#inspect(image)
-    if (seen === undefined) throw problems.imageMissing({ image })
-    return await this.#info(seen)
+      const seen = await this.#inspect(name)
+      if (seen === undefined) throw problems.imageArchive({ reason: 'it names another image' })
+      return await this.#info(seen)
+    } finally {
+      this.#footprints.delete(footprint)
+      archive.destroy()
+    }
   }
 
   async build(context: Readable, options: BuildOptions, { onLine, signal }: Progress): Promise<ImageInfo> {

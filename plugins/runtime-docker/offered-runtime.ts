@@ -21,11 +21,9 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
 
   image: reference => runtime.image(reference),
   images: owner => runtime.images(owner),
-  layersOfNamed: () => runtime.layersOfNamed(),
-  isStepOfBuild: imageId => runtime.isStepOfBuild(imageId),
   removeImage: reference => runtime.removeImage(reference),
   imageLabels: owner => runtime.imageLabels(owner),
-  pull: (reference, options) => runtime.pull(reference, options),
+  load: (archive, options) => runtime.load(archive, options),
   build: (context, options, progress) => runtime.build(context, options, progress),
 
   buildSteps: owner => runtime.buildSteps(owner),

@@ -117,6 +117,21 @@ export const problems = problemTable({
   ],
   imageInUse: [409, 'E_IMAGE_IN_USE', 'image {image} is in use: {reason}'],
   imageForeign: [409, 'E_IMAGE_FOREIGN', 'image {image} was built by another platform and is left alone'],
+  imageIncomplete: [
+    409,
+    'E_IMAGE_INCOMPLETE',
+    'the Docker Engine does not hold all layers of an image that it was handed without them: {reason}'
+  ],
+  imageArchive: [
+    422,
+    'E_IMAGE_ARCHIVE',
+    'the Docker Engine does not take the image as it is: {reason}; build and push it anew with a current engine'
+  ],
+  imageArchivePlatform: [
+    409,
+    'E_IMAGE_PLATFORM',
+    'the image is for another kind of machine than that of the engine: {reason}; push it for that one too, or name another image'
+  ],
   badReference: [
     400,
     'E_IMAGE_REFERENCE',

@@ -1,7 +1,6 @@
 import type { Problem } from 'busbar/sdk'
 import type { ImageReference } from './image-reference.js'
 import { problems } from './problems.js'
-import type { PaceLimits, Stall } from './pull-pace.js'
 
 /** What is told about a failed pull. */
 interface FailedPull {
@@ -92,20 +91,6 @@ export function pullProblem({ reference, image, as }: FailedPull, words: string)
   const telling = withoutNames(reason)
   const row = table.find(([pattern]) => pattern.test(telling))
   return row === undefined ? problems.pullFailed(values) : row[1](values, as)
-}
-
-/** Of a pull that the platform has ended because next to nothing came. */
-export function stallProblem(
-  stall: Stall,
-  { seconds, bytesPerSecond }: PaceLimits,
-  values: { readonly image: string; readonly registry: string }
-): Problem {
-  return stall === 'silent'
-    ? problems.registrySilent({ ...values, reason: `for ${seconds} seconds next to nothing came` })
-    : problems.registrySlow({
-        ...values,
-        reason: `less than ${bytesPerSecond} bytes a second for ${seconds} seconds`
-      })
 }
 
 /** What was asked for says nothing of what went wrong: an image may be called `team/unauthorized:404`. */

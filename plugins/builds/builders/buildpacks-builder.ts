@@ -30,7 +30,7 @@ interface BuildpacksParts extends ToolParts, LabellingParts {
   /** For applications that choose none. */
   readonly builderImage: string
   readonly hosts: HostRules
-  readonly registries: RegistryGate
+  readonly gate: RegistryGate
 }
 
 /** Builds without a Dockerfile, by `pack build`. Two volumes of each application keep what the next build can use. */
@@ -50,7 +50,7 @@ export class BuildpacksBuilder implements Builder {
   async build(request: BuildRequest, context: BuildContext): Promise<ImageInfo> {
     const { applicationId, projectId, directory, scratch, customBuildpacks, noCache } = request
     await this.#tool.require()
-    const { runtime, registries, hosts } = this.parts
+    const { runtime, gate, hosts } = this.parts
     const builder = request.builderImage ?? this.parts.builderImage
     await checkBuildpacks(customBuildpacks, directory)
     // Images of this machine are used without asking a registry, and buildpacks could read whatever is in them.
@@ -59,7 +59,7 @@ export class BuildpacksBuilder implements Builder {
     await check()
     // What is not on the engine pack pulls itself.
     for (const name of images)
-      if ((await findByName(runtime, name)) === undefined) await registries.admit(name, context.signal)
+      if ((await findByName(runtime, name)) === undefined) await gate.admit(name, context.signal)
     const buildpacks = await fetchBuildpacks(customBuildpacks, join(scratch, 'buildpacks'), hosts, context)
     const passed = passVariables(request.variables, { withSecrets: true })
     warnOfWithheld(passed, program, context)

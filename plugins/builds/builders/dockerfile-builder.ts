@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
+import type { ImageInfo } from 'busbar/api/runtime-docker'
 import type { BuildContext, Builder, BuildLimits, BuildRequest } from '../api.js'
 import { chooseFiles, contextDockerfile, packFiles } from '../context/build-context.js'
 import { cleanPath, describeDockerfiles, readSource } from '../context/source-tree.js'
@@ -8,15 +8,13 @@ import { declaredArguments } from '../dockerfile/parse-dockerfile.js'
 import type { RemoteAdd } from '../dockerfile/remote-files.js'
 import { problems } from '../problems.js'
 import { builderPrefix } from '../registry/image-names.js'
-import type { PrivateImages } from '../registry/private-images.js'
+import type { ResolverParts } from '../registry/image-resolver.js'
 import { type ArchiveRules, checkArchives } from './added-archives.js'
 import { buildChecked, readDockerfile } from './checked-build.js'
 import { FetchedFiles, type FetchRules, filesFolder } from './fetched-files.js'
 
-interface DockerfileParts {
-  readonly runtime: ContainerRuntime
+interface DockerfileParts extends ResolverParts {
   readonly usualLimits: BuildLimits
-  readonly privateImages: PrivateImages
   /** For the addresses of ADD. */
   readonly fetching: FetchRules
   readonly archives: ArchiveRules

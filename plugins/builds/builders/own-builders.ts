@@ -14,7 +14,7 @@ import { StaticBuilder } from './static-builder.js'
 interface BuilderParts extends ToolParts, LabellingParts {
   readonly fetching: FetchRules
   readonly archives: ArchiveRules
-  readonly registries: RegistryGate
+  readonly gate: RegistryGate
   readonly config: Pick<
     Settings,
     'static_image' | 'static_build_image' | 'buildpacks_builder' | 'buildkit_host'

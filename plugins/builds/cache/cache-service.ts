@@ -3,6 +3,7 @@ import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import { bounded, type Clock, type Contributions } from 'busbar/sdk'
 import type { Builder } from '../api.js'
 import { problems } from '../problems.js'
+import type { FetchedImages } from '../registry/fetched-images.js'
 import { builderPrefix, type ImageNameStore, unlabelledName } from '../registry/image-names.js'
 import type { CacheAnswer } from '../schemas.js'
 import type { CacheClearingStore } from './cache-clearings.js'
@@ -16,6 +17,7 @@ interface CacheParts {
   readonly clearings: CacheClearingStore
   readonly latest: LatestBuildStore
   readonly names: ImageNameStore
+  readonly fetched: Pick<FetchedImages, 'releaseAll'>
   readonly clock: Clock
 }
 
@@ -54,6 +56,8 @@ export class CacheService {
     await this.parts.clearings.remove(applicationId)
     await this.parts.latest.remove(applicationId)
     await this.parts.names.remove(applicationId)
+    for (const handle of await this.parts.fetched.releaseAll(applicationId))
+      await this.parts.runtime.removeImage(handle)
   }
 
   async #empty(applicationId: string): Promise<void> {

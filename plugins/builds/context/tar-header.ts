@@ -33,3 +33,23 @@ export function sizeOf(header: Buffer): number | undefined {
   const [, digits] = /^ *([0-7]+)[ \0]*$/.exec(text) ?? []
   return digits === undefined ? undefined : Number.parseInt(digits, 8)
 }
+
+/** Of an ordinary file that anybody may read. Its name: at most 100 characters of ASCII. */
+export function fileHeader(name: string, size: number): Buffer {
+  const header = Buffer.alloc(blockBytes)
+  header.write(name, 0, 'latin1')
+  header.write('0000644\0' + '0000000\0'.repeat(2), 100, 'latin1')
+  if (size < 8 ** (sizeLength - 1))
+    header.write(size.toString(8).padStart(sizeLength - 1, '0'), sizeAt, 'latin1')
+  else {
+    header[sizeAt] = 0x80
+    header.writeBigUInt64BE(BigInt(size), sizeAt + sizeLength - 8)
+  }
+  header.write('0'.repeat(11), sizeAt + sizeLength, 'latin1')
+  header.write('0', typeAt, 'latin1')
+  header.write('ustar\0' + '00', 257, 'latin1')
+  header.fill(' ', sumAt, sumAt + sumLength)
+  const sum = header.reduce((total, byte) => total + byte, 0)
+  header.write(`${sum.toString(8).padStart(6, '0')}\0`, sumAt, 'latin1')
+  return header
+}

@@ -3,14 +3,15 @@ import { isProblem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
 import { isForPlatform } from '../dockerfile/platform.js'
 import { problems } from '../problems.js'
+import { fetchedPrefix } from './fetched-images.js'
+import type { FormerPrivateImages } from './former-private-images.js'
+import { type FetchParts, fetchImage } from './image-fetch.js'
 import { builderPrefix } from './image-names.js'
-import { hasLayersOfOthers, pullJudged } from './judged-pull.js'
 import { findByName, fullRepository, longestReference } from './local-image.js'
-import type { PrivateImages } from './private-images.js'
 
-export interface ResolverParts {
+export interface ResolverParts extends FetchParts {
   readonly runtime: ContainerRuntime
-  readonly privateImages: PrivateImages
+  readonly formerImages: Pick<FormerPrivateImages, 'isOfOthers'>
 }
 
 /** An image by name, for a build of an application. */
@@ -22,61 +23,76 @@ interface WantedImage {
 }
 
 /**
- * What a name stands for now, once it is certain that the application may use it: what the engine holds under that
- * name, else what its registry hands out to everybody. Ids are no names: they may be anybody's.
+ * What a name stands for now, once it is certain that the application may use it: what an operator has put on the engine
+ * under that name, else what its registry hands out to everybody. Ids are no names: they may be anybody's.
  */
 export async function resolveImage(
   parts: ResolverParts,
   wanted: WantedImage,
   context: BuildContext
 ): Promise<ImageInfo> {
-  const { reference, applicationId } = wanted
+  const { applicationId } = wanted
+  const { written, digest } = parseName(wanted.reference)
+  const named = await findNamed(parts, written, applicationId)
+  if (named !== undefined && (digest !== undefined || isAsWanted(named, { ...wanted, reference: written })))
+    return named
+  const known = await parts.fetched.find(applicationId, written)
+  const held = known === undefined ? undefined : await parts.runtime.image(known.handle)
+  if (held !== undefined) return held
+  try {
+    return (await fetchImage(parts, { name: written, applicationId, isBase: true }, context)).image
+  } catch (error) {
+    if (named === undefined || context.signal.aborted || !isProblem(error)) throw error
+    const msg = `${error.message}. The image ${written} on this machine is used as it is, although it is made for ${named.platform}.`
+    context.log({ level: 'warning', msg })
+    return named
+  }
+}
+
+/** With its tag written out, the engine cannot take a name for the beginning of an id. */
+function parseName(reference: string): { readonly written: string; readonly digest: string | undefined } {
   const { name, digest, tag } =
     (reference.length <= longestReference ? imageReferenceShape.exec(reference)?.groups : undefined) ?? {}
-  if (name === undefined) throw problems.badImageName({ image: reference.slice(0, 200) })
-  const last = name.slice(name.lastIndexOf('/') + 1)
-  if (last === 'sha256' || last.startsWith(builderPrefix))
-    throw problems.badImageName({ image: reference.slice(0, 200) })
-  // With its tag written out, the engine cannot take a name for the beginning of an id.
-  const written = digest === undefined && tag === undefined ? `${reference}:latest` : reference
-  const { runtime, privateImages } = parts
-  const held = await findByName(runtime, written)
-  if (held?.builtFor !== undefined && held.builtFor.applicationId !== applicationId)
-    throw problems.imageOfOthers({ image: reference })
-  const mayBeOfOthers =
-    held !== undefined &&
-    ((await privateImages.isBeingPulled(written, held.id, applicationId)) ||
-      (await privateImages.isOfOthers(held.id, applicationId)) ||
-      (await hasLayersOfOthers(privateImages, held, { applicationId, name: written })))
-  const isAsMeant =
-    held !== undefined && (digest !== undefined || isAsWanted(held, { ...wanted, reference: written }))
-  if (isAsMeant && !mayBeOfOthers) return held
-  try {
-    return await pullJudged(parts, { name: written, applicationId, isBase: true }, context)
-  } catch (error) {
-    if (held === undefined || mayBeOfOthers || context.signal.aborted || !isProblem(error)) throw error
-    const msg = `${error.message}. The image ${written} on this machine is used as it is, although it is made for ${held.platform}.`
-    context.log({ level: 'warning', msg })
-    return held
-  }
+  const last = name?.slice(name.lastIndexOf('/') + 1) ?? 'sha256'
+  if (last === 'sha256' || isOurs(last)) throw problems.badImageName({ image: reference.slice(0, 200) })
+  return { written: digest === undefined && tag === undefined ? `${reference}:latest` : reference, digest }
+}
+
+const isOurs = (name: string): boolean => name.startsWith(builderPrefix) || name.startsWith(fetchedPrefix)
+
+/**
+ * What the engine holds under a name. Nothing that the platform does for a tenant names an image by a word of theirs, so the name
+ * is an operator's, or that of an application's own build.
+ */
+export async function findNamed(
+  { runtime, formerImages }: Pick<ResolverParts, 'runtime' | 'formerImages'>,
+  name: string,
+  applicationId: string
+): Promise<ImageInfo | undefined> {
+  const named = await findByName(runtime, name)
+  if (named?.builtFor !== undefined && named.builtFor.applicationId !== applicationId)
+    throw problems.imageOfOthers({ image: name })
+  return named !== undefined && (await formerImages.isOfOthers(named.id, applicationId)) ? undefined : named
 }
 
 /** The same for the whole id of an image. */
 export async function checkImageId(
-  { runtime, privateImages }: ResolverParts,
+  { runtime, fetched, formerImages }: ResolverParts,
   id: string,
   applicationId: string
 ): Promise<void> {
   const image = await runtime.image(id)
-  const isOfOthers =
-    image === undefined ||
-    // Without labels of ours, and whoever may name it by its id alone is not known.
-    (image.builtFor === undefined && !image.repoTags?.length && image.repoDigests.length === 0) ||
-    (image.builtFor !== undefined && image.builtFor.applicationId !== applicationId) ||
-    (await privateImages.isOfOthers(image.id, applicationId)) ||
-    (await hasLayersOfOthers(privateImages, image, { applicationId }))
   // What does not exist and what belongs to somebody else read alike.
-  if (isOfOthers) throw problems.imageOfOthers({ image: id.slice(0, 19) })
+  const refusal = problems.imageOfOthers({ image: id.slice(0, 19) })
+  if (image === undefined || (await formerImages.isOfOthers(image.id, applicationId))) throw refusal
+  if (image.builtFor !== undefined) {
+    if (image.builtFor.applicationId !== applicationId) throw refusal
+    return
+  }
+  // Without labels of ours it has the name of an operator's, or was fetched; a step that a build has left has neither.
+  const names = image.repoTags ?? []
+  if (names.some(name => !isOurs(name)) || (await fetched.isOpenTo(applicationId, names))) return
+  throw refusal
 }
 
 /**

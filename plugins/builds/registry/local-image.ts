@@ -25,13 +25,13 @@ function carries({ repoTags = [], repoDigests }: ImageInfo, name: string): boole
   return repoTags.some(known => fullRepository(known) === repository && known.endsWith(tag))
 }
 
-/** Of two names with a tag, or without one for the latest. */
-export const isSameName = (one: string, other: string): boolean =>
-  fullRepository(one) === fullRepository(other) && tagOf(one) === tagOf(other)
+/** The digest of a name, else its tag. */
+export const versionOf = (name: string): string =>
+  name.includes('@') ? name.slice(name.indexOf('@') + 1) : (/:([^:/]+)$/.exec(name)?.[1] ?? 'latest')
 
-/** Undefined for a digest. */
-const tagOf = (name: string): string | undefined =>
-  name.includes('@') ? undefined : (/:([^:/]+)$/.exec(name)?.[1] ?? 'latest')
+/** A full repository as people write it: `node` for `docker.io/library/node`. */
+export const familiarName = (repository: string): string =>
+  repository.replace(/^docker\.io\/(?:library\/)?/, '')
 
 /** `node`, `docker.io/node` and `library/node:20` are all `docker.io/library/node`. */
 export function fullRepository(name: string): string {

@@ -1,5 +1,5 @@
 import type { ApplicationRegistry, DeployableApplication } from 'busbar/api/applications'
-import type { ImagePreparation, PreparedImage } from 'busbar/api/builds'
+import type { ImagePreparation, PreparedImage, PreparedImages } from 'busbar/api/builds'
 import type { DirectAddresses, SwitchProof } from 'busbar/api/direct'
 import type { EnvironmentVariables, Variable } from 'busbar/api/environment'
 import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
@@ -21,6 +21,7 @@ export interface RolloutTools {
   readonly registry: ApplicationRegistry
   readonly variables: EnvironmentVariables
   readonly images: ImagePreparation
+  readonly prepared: PreparedImages
   readonly buildQueue: Pick<BuildQueue, 'enter'>
   readonly turns: Pick<OwnerTurns, 'take'>
   readonly runtime: ContainerRuntime

@@ -10,7 +10,6 @@ import { secretsFor } from '../../../core/secrets/secrets.js'
 import { requireEngine } from '../../../test/lab/engine.js'
 import type { ContainerSpec } from '../api.js'
 import { DockerRuntime } from '../docker-runtime.js'
-import type { PaceLimits } from '../pull-pace.js'
 import { settings } from '../settings.js'
 
 export const clock = systemClock()
@@ -46,13 +45,12 @@ interface LabOptions {
   readonly docker?: Docker
   /** For a second platform that goes on where another one ended. */
   readonly instanceId?: string
-  readonly pullPace?: PaceLimits
 }
 
 /** A runtime of an instance of its own on the real engine; everything it made is removed after the test. */
 export function startLab(
   t: Test,
-  { environment = {}, docker = new Docker(), instanceId = randomUUID(), pullPace }: LabOptions = {}
+  { environment = {}, docker = new Docker(), instanceId = randomUUID() }: LabOptions = {}
 ): Lab {
   const projectId = randomUUID()
   const runtime = new DockerRuntime({
@@ -60,8 +58,7 @@ export function startLab(
     signatures,
     clock,
     log,
-    settings: settingsFrom(settings, { ...process.env, ...environment }),
-    pullPace
+    settings: settingsFrom(settings, { ...process.env, ...environment })
   })
   t.teardown(async () => {
     await removeAll(docker, instanceId)

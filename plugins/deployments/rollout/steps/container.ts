@@ -32,8 +32,8 @@ export function create({
   Pick<Created, 'containerId' | 'port' | 'isPortKnown'>
 > {
   /** Not every builder says it of the image that it has made. */
-  const entrypointOf = async ({ image, reference }: WithImage['image']): Promise<readonly string[]> =>
-    image.entrypoint ?? (await runtime.image(reference))?.entrypoint ?? []
+  const entrypointOf = async ({ image, name }: WithImage['image']): Promise<readonly string[]> =>
+    image.entrypoint ?? (await runtime.image(name))?.entrypoint ?? []
 
   return {
     name: 'create',
@@ -41,7 +41,7 @@ export function create({
     async run({ deployment, application, variables, image: prepared, network, signal, undos }) {
       const { id: deploymentId } = deployment
       undos.push({ step: 'create', run: async () => await removeContainers(deploymentId, runtime) })
-      const { image, reference } = prepared
+      const { image, name } = prepared
       const exposed = image.exposedPorts[0]
       const port = application.containerPort ?? exposed ?? defaultPort
       const added = await Promise.all(
@@ -59,7 +59,7 @@ export function create({
         application.startCommand !== null && startWith(application.startCommand, await entrypointOf(prepared))
       const creation = runtime.create({
         name: candidateName(application.slug, deploymentId),
-        image: reference,
+        image: name,
         owner: { projectId: application.projectId, applicationId: application.id, deploymentId },
         network,
         ...words,

@@ -3,7 +3,7 @@ import { DeployFailure } from '../deploy-failure.js'
 import type { Loaded, RolloutTools, WithImage } from '../rollout.js'
 import type { RolloutStep } from '../step-sequence.js'
 
-type ImageTools = Pick<RolloutTools, 'images' | 'records' | 'store' | 'clock' | 'buildQueue' | 'runtime'>
+type ImageTools = Pick<RolloutTools, 'images' | 'prepared' | 'records' | 'store' | 'clock' | 'buildQueue'>
 
 /**
  * Gets the image: built or pulled, or that of an earlier deployment. Every deployment passes through
@@ -66,16 +66,16 @@ async function buildImage(
 
 async function storedImage(
   { deployment, buildLog }: Loaded,
-  { runtime, records, clock }: ImageTools
+  { prepared, records, clock }: ImageTools
 ): Promise<PreparedImage> {
   const reference = deployment.image_tag ?? ''
   await records.beginBuild(deployment.id, {})
-  const image = await runtime.image(reference)
+  const image = await prepared.find(deployment.application_id, reference)
   if (image === undefined)
     throw new DeployFailure(`the image ${reference} is no longer on this machine`, 'deploy again instead')
   buildLog.line({ level: 'info', msg: `Using the image ${reference} again; nothing is built.` })
   await buildLog.flush()
   await records.beginRollout(deployment.id, { deploy_started_at: clock.now() })
   buildLog.endChannel()
-  return { reference, image }
+  return image
 }

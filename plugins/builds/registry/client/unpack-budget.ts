@@ -1,0 +1,18 @@
+/** How much the layers of one image may be, in all: packed, and unpacked. */
+export class UnpackBudget {
+  #packed = 0
+  #unpacked = 0
+
+  constructor(readonly limitBytes: number) {}
+
+  /** False when it is more than there may be. */
+  takePacked(bytes: number): boolean {
+    this.#packed += bytes
+    return this.#packed <= this.limitBytes
+  }
+
+  takeUnpacked(bytes: number): boolean {
+    this.#unpacked += bytes
+    return this.#unpacked <= this.limitBytes
+  }
+}

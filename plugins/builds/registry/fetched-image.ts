@@ -1,0 +1,111 @@
+import { type ImageInfo, type RegistryAuth, registryAwayCodes } from 'busbar/api/runtime-docker'
+import { isProblem } from 'busbar/sdk'
+import type { BuildContext, PreparedImage } from '../api.js'
+import { fetchImage } from './image-fetch.js'
+import { findNamed, type ResolverParts } from './image-resolver.js'
+import { familiarName, fullRepository } from './local-image.js'
+
+/** What is to be fetched, for which application, and with which account of its registry. */
+export interface ImageSource {
+  readonly image: string
+  readonly applicationId: string
+  readonly deploymentId: string
+  readonly auth?: RegistryAuth
+}
+
+/** Fetches an image and pins it, so that a rollback runs the same bytes whatever its tag has come to mean. */
+export async function pullImage(
+  parts: ResolverParts,
+  source: ImageSource,
+  context: BuildContext
+): Promise<PreparedImage> {
+  const { image: name, auth } = source
+  context.log({
+    level: 'info',
+    msg: auth === undefined ? `Pulling ${name}` : `Pulling ${name} as ${auth.username}`
+  })
+  const prepared = await fetchOrFind(parts, source, context)
+  if (prepared.image.foreignPlatform !== undefined) {
+    context.log({
+      level: 'warning',
+      msg: `The image is made for ${prepared.image.foreignPlatform}, and this machine is of another kind: it will hardly start.`
+    })
+  }
+  context.log({ level: 'info', msg: `Using ${prepared.reference}` })
+  return prepared
+}
+
+async function fetchOrFind(
+  parts: ResolverParts,
+  { image: name, applicationId, deploymentId, auth }: ImageSource,
+  context: BuildContext
+): Promise<PreparedImage> {
+  try {
+    const { fetched, image } = await fetchImage(
+      parts,
+      { name, applicationId, owner: { applicationId, deploymentId }, ...(auth !== undefined && { auth }) },
+      context
+    )
+    return { reference: pinned(fetched), name: fetched.handle, image }
+  } catch (error) {
+    if (!isProblem(error) || !registryAwayCodes.includes(error.code)) throw error
+    const local = await findLocal(parts, name, applicationId)
+    if (local === undefined) throw error
+    context.log({
+      level: 'warning',
+      msg: `${error.message}. The image of that name on this machine is used as it is.`
+    })
+    return local
+  }
+}
+
+/** What an operator has put on the engine under the name, or what was fetched by it before. */
+async function findLocal(
+  parts: ResolverParts,
+  name: string,
+  applicationId: string
+): Promise<PreparedImage | undefined> {
+  const named = await findNamed(parts, name, applicationId)
+  if (named !== undefined) {
+    const reference = pinnedReference(name, named)
+    return { reference, name: reference, image: named }
+  }
+  const known = await parts.fetched.find(applicationId, name)
+  const image = known === undefined ? undefined : await parts.runtime.image(known.handle)
+  return known === undefined || image === undefined
+    ? undefined
+    : { reference: pinned(known), name: known.handle, image }
+}
+
+/** `name@sha256:…`, as the engine writes it too. */
+const pinned = ({ repository, digest }: { readonly repository: string; readonly digest: string }): string =>
+  `${familiarName(repository)}@${digest}`
+
+/** `name@sha256:…` of the repository it was pulled from; an image that came from no registry has only its id. */
+export function pinnedReference(name: string, image: ImageInfo): string {
+  const repository = fullRepository(name)
+  return image.repoDigests.find(digest => fullRepository(digest) === repository) ?? image.id
+}
+
+/** The image of a deployment by what its record calls it, if it is still there. */
+export async function findPinned(
+  { runtime, fetched }: Pick<ResolverParts, 'runtime' | 'fetched'>,
+  applicationId: string,
+  reference: string
+): Promise<PreparedImage | undefined> {
+  const known = reference.includes('@') ? await fetched.find(applicationId, reference) : undefined
+  const name = known?.handle ?? reference
+  const image = await runtime.image(name)
+  return image === undefined ? undefined : { reference, name, image }
+}
+
+/** Removes what was fetched for a deployment that nobody goes back to. */
+export async function releasePinned(
+  { runtime, fetched }: Pick<ResolverParts, 'runtime' | 'fetched'>,
+  applicationId: string,
+  reference: string
+): Promise<void> {
+  const handles = await fetched.release(applicationId, reference)
+  // None: an operator's, or of an earlier release.
+  for (const name of handles.length > 0 ? handles : [reference]) await runtime.removeImage(name)
+}

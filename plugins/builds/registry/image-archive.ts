@@ -1,0 +1,44 @@
+import { Readable } from 'node:stream'
+import { blockBytes, fileHeader } from '../context/tar-header.js'
+
+interface ArchivedLayer {
+  /** As it is packed. */
+  readonly size: number
+  /** Absent: left out, as the engine holds it. */
+  readonly open?: () => AsyncIterable<Buffer>
+}
+
+interface ArchivedImage {
+  /** With a tag. */
+  readonly name: string
+  readonly configDigest: string
+  readonly config: Buffer
+  readonly layers: readonly ArchivedLayer[]
+}
+
+/** An image as `docker load` takes it in, layer by layer as they come. Ends with an error where one of them does. */
+export const imageArchive = (image: ArchivedImage): Readable =>
+  Readable.from(archived(image), { objectMode: false })
+
+async function* archived({ name, configDigest, config, layers }: ArchivedImage): AsyncGenerator<Buffer> {
+  const configName = `${configDigest.slice('sha256:'.length)}.json`
+  const layerName = (at: number): string => `layer-${at}.tar`
+  const manifest = [{ Config: configName, RepoTags: [name], Layers: layers.map((_, at) => layerName(at)) }]
+  for (const [file, content] of [
+    [configName, config],
+    ['manifest.json', Buffer.from(JSON.stringify(manifest))]
+  ] as const) {
+    yield fileHeader(file, content.length)
+    yield content
+    yield padding(content.length)
+  }
+  for (const [at, { size, open }] of layers.entries()) {
+    if (open === undefined) continue
+    yield fileHeader(layerName(at), size)
+    yield* open()
+    yield padding(size)
+  }
+  yield Buffer.alloc(2 * blockBytes)
+}
+
+const padding = (size: number): Buffer => Buffer.alloc((blockBytes - (size % blockBytes)) % blockBytes)

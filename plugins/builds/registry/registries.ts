@@ -1,0 +1,55 @@
+import type { Readable } from 'node:stream'
+import type { ContainerRuntime, RegistryAuth } from 'busbar/api/runtime-docker'
+import type { Clock, Log } from 'busbar/sdk'
+import type { HostRules } from '../network/host-resolution.js'
+import {
+  describeImage,
+  openLayer,
+  RegistryReader,
+  type RemoteImage,
+  type RemoteLayer,
+  UnpackBudget
+} from './client/index.js'
+
+/** An image in its registry, to be read. */
+export interface OfferedImage extends RemoteImage {
+  /** See `openLayer` of the client. */
+  readonly open: (layer: RemoteLayer) => Readable
+}
+
+export interface Registries {
+  /** Rejects with a `Problem`, or the reason of the signal, which also ends what is read of the image. */
+  offer(
+    wanted: { readonly name: string; readonly auth?: RegistryAuth; readonly isBase?: true },
+    signal: AbortSignal
+  ): Promise<OfferedImage>
+}
+
+/** More than any image that is run; a hostile one says less of itself than it unpacks to. */
+const maxImageBytes = 32 * 2 ** 30
+
+/** Those that the host rules let the platform ask, for images that the engine's machine runs. */
+export function hostedRegistries({
+  runtime,
+  ...reading
+}: {
+  readonly rules: HostRules
+  readonly clock: Clock
+  readonly log: Log
+  readonly runtime: Pick<ContainerRuntime, 'info'>
+}): Registries {
+  return {
+    async offer({ name, auth, isBase }, signal) {
+      const { platform } = await runtime.info()
+      const reader = new RegistryReader(name, {
+        ...reading,
+        signal,
+        ...(auth !== undefined && { auth }),
+        ...(isBase !== undefined && { isBase })
+      })
+      const image = await describeImage(reader, name, platform)
+      const budget = new UnpackBudget(maxImageBytes)
+      return { ...image, open: layer => openLayer(reader, layer, budget) }
+    }
+  }
+}
