@@ -33,7 +33,7 @@ import { SourceToImage } from './image-preparation.js'
 import { usualHostPolicy } from './network/host-policy.js'
 import { removeCutFetches } from './registry/cut-fetches.js'
 import { findPinned, releasePinned } from './registry/fetched-image.js'
-import { FetchedImages } from './registry/fetched-images.js'
+import { FetchedImageStore } from './registry/fetched-images.js'
 import { FormerPrivateImages } from './registry/former-private-images.js'
 import { ImageNameStore } from './registry/image-names.js'
 import { hostedRegistries } from './registry/registries.js'
@@ -96,7 +96,7 @@ export async function startBuilds({
   const images = {
     runtime,
     registries: hostedRegistries({ rules: hosts, clock, log, runtime }),
-    fetched: new FetchedImages(use.db, clock),
+    fetched: new FetchedImageStore(use.db, clock),
     formerImages: new FormerPrivateImages(use.db)
   }
   const names = new ImageNameStore(use.db)

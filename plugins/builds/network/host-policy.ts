@@ -88,6 +88,9 @@ export function refusalOf(policy: HostPolicy, host: string, address: string): 'm
 export const isVouchedFor = (policy: HostPolicy, host: string): boolean =>
   policy.allowsAll || policy.names.has(host.toLowerCase()) || (isIP(host) !== 0 && isIn(policy.ranges, host))
 
+/** Of a network that this machine is in, or of no network at all. */
+export const isPrivateAddress = (address: string): boolean => isIn(privateRanges, address)
+
 const isIn = (list: BlockList, address: string): boolean =>
   list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 

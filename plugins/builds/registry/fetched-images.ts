@@ -23,13 +23,32 @@ export interface FetchedImage {
 }
 
 /** Which images registries have handed out, and to whom. What is not here nobody has been handed. */
-export class FetchedImages {
+export interface FetchedImages {
+  /** What the name stood for when it was last fetched for this application, or for everybody. */
+  find(applicationId: string, name: string): Promise<FetchedImage | undefined>
+  /** Those that begin with this layer and that the holder has been handed, or everybody. */
+  withFirstLayer(holder: Holder, layer: string): Promise<readonly FetchedImage[]>
+  /** True when what has one of these names on the engine was handed to the application, or to everybody. */
+  isOpenTo(applicationId: string, names: readonly string[]): Promise<boolean>
+  /** A name for what is about to be fetched: that of the same image, if it was fetched before. */
+  begin(wanted: Pick<FetchedImage, 'holder' | 'repository' | 'digest'>): Promise<string>
+  /** It has come: from now on the holder may use it by its digest, and by the name that it was fetched by. */
+  settle(image: FetchedImage, name: string): Promise<void>
+  /** Forgets what this name with a digest stands for. Returns the names on the engine that nobody needs any more. */
+  release(applicationId: string, name: string): Promise<readonly string[]>
+  /** The same for all that this application alone was handed. */
+  releaseAll(applicationId: string): Promise<readonly string[]>
+  /** Names of fetches that were cut off: they began before, and never came to an end. */
+  begunBefore(time: Date): Promise<readonly string[]>
+  forgetFetch(handle: string): Promise<void>
+}
+
+export class FetchedImageStore implements FetchedImages {
   constructor(
     private readonly db: Database,
     private readonly clock: Pick<Clock, 'now'>
   ) {}
 
-  /** What the name stood for when it was last fetched for this application, or for everybody. */
   async find(applicationId: string, name: string): Promise<FetchedImage | undefined> {
     const [found] = await this.db.sql<FetchedImage>(
       `
@@ -41,7 +60,6 @@ export class FetchedImages {
     return found
   }
 
-  /** Those that begin with this layer and that the holder has been handed, or everybody. */
   async withFirstLayer(holder: Holder, layer: string): Promise<readonly FetchedImage[]> {
     return await this.db.sql<FetchedImage>(
       `select distinct on (handle) ${columns} from $schema.fetched_image where holder in ('', ?) and layers[1] = ?`,
@@ -49,7 +67,6 @@ export class FetchedImages {
     )
   }
 
-  /** True when what has one of these names on the engine was handed to the application, or to everybody. */
   async isOpenTo(applicationId: string, names: readonly string[]): Promise<boolean> {
     const rows = await this.db.sql(
       `select from $schema.fetched_image where holder in ('', :applicationId) and handle = any(:names) limit 1`,
@@ -58,8 +75,11 @@ export class FetchedImages {
     return rows.length > 0
   }
 
-  /** A name for what is about to be fetched: that of the same image, if it was fetched before. */
-  async begin({ holder, repository, digest }: Omit<FetchedImage, 'handle' | 'layers'>): Promise<string> {
+  async begin({
+    holder,
+    repository,
+    digest
+  }: Pick<FetchedImage, 'holder' | 'repository' | 'digest'>): Promise<string> {
     const [known] = await this.db.sql<{ handle: string }>(
       'select handle from $schema.fetched_image where holder = ? and repository = ? and digest = ? limit 1',
       [holder, repository, digest]
@@ -73,7 +93,6 @@ export class FetchedImages {
     return handle
   }
 
-  /** It has come: from now on the holder may use it by its digest, and by the name that it was fetched by. */
   async settle(image: FetchedImage, name: string): Promise<void> {
     const { layers, ...rest } = image
     await this.db.sql(
@@ -87,7 +106,6 @@ export class FetchedImages {
     )
   }
 
-  /** Forgets what this name with a digest stands for. Returns the names on the engine that nobody needs any more. */
   async release(applicationId: string, name: string): Promise<readonly string[]> {
     return await this.#unneeded(
       `holder in ('', :applicationId) and repository = :repository and digest = :digest`,
@@ -95,7 +113,6 @@ export class FetchedImages {
     )
   }
 
-  /** The same for all that this application alone was handed. */
   async releaseAll(applicationId: string): Promise<readonly string[]> {
     return await this.#unneeded('holder = :applicationId', { applicationId })
   }
@@ -108,7 +125,6 @@ export class FetchedImages {
     return [...new Set(rows.map(({ handle }) => handle))]
   }
 
-  /** Fetches that were cut off: they began before, and never came to an end. */
   async begunBefore(time: Date): Promise<readonly string[]> {
     const rows = await this.db.sql<{ handle: string }>(
       'select handle from $schema.fetch_under_way where begun_at < ?',

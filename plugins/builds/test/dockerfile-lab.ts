@@ -5,7 +5,7 @@ import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
 import type { Test } from 'tap'
 import { startLab } from '../../runtime-docker/test/lab.js'
 import { DockerfileBuilder } from '../builders/dockerfile-builder.js'
-import { allPublic } from './all-public.js'
+import { imageParts } from './fetched-lab.js'
 import { folder, processes, recorder } from './kit.js'
 import { policyOf } from './policy-of.js'
 
@@ -33,9 +33,8 @@ export function startDockerfileLab(
     }
   })
   const builder = new DockerfileBuilder({
-    runtime,
+    ...imageParts(runtime, privateHosts),
     usualLimits: { memoryBytes: 512 * 2 ** 20, cpus: 1 },
-    privateImages: allPublic,
     fetching: {
       hosts: {
         hostPolicy: () => policyOf(privateHosts),

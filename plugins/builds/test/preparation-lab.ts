@@ -12,7 +12,7 @@ import { Workspaces } from '../context/workspace.js'
 import type { GitLimits } from '../git/git-command.js'
 import { GitSource } from '../git/git-source.js'
 import { SourceToImage } from '../image-preparation.js'
-import { allPublic } from './all-public.js'
+import { imageParts } from './fetched-lab.js'
 import { clock, folder, log, processes, recorder } from './kit.js'
 import { policyOf } from './policy-of.js'
 
@@ -50,14 +50,14 @@ export async function setUp(t: Test, changes: Setup = {}) {
     limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60, ...changes.limits }
   })
   const runtime: ContainerRuntime = lab.runtime
+  const images = imageParts(runtime)
   const preparation = new SourceToImage({
-    runtime,
+    ...images,
     builders: contributions(
       changes.builders ?? {
         dockerfile: new DockerfileBuilder({
-          runtime,
+          ...images,
           usualLimits: { memoryBytes: 512 * 2 ** 20, cpus: 1 },
-          privateImages: allPublic,
           fetching: {
             hosts: { hostPolicy: () => policyOf('deny'), lookup: async () => [] },
             maxBytes: 2 ** 20
@@ -72,7 +72,6 @@ export async function setUp(t: Test, changes: Setup = {}) {
     clearings: changes.clearings ?? neverCleared,
     latest: { find: async () => undefined, save: async () => {} },
     names: { tokenOf: async () => imageToken },
-    privateImages: allPublic,
     buildMinutes: 30,
     pullMinutes: 10
   })

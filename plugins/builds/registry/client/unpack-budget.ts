@@ -1,4 +1,6 @@
-/** How much the layers of one image may be, in all: packed, and unpacked. */
+import { RegistryFailure } from './registry-failure.js'
+
+/** How much the layers of one image may be, all together: as they come, and unpacked. */
 export class UnpackBudget {
   #packed = 0
   #unpacked = 0
@@ -14,5 +16,9 @@ export class UnpackBudget {
   takeUnpacked(bytes: number): boolean {
     this.#unpacked += bytes
     return this.#unpacked <= this.limitBytes
+  }
+
+  exceeded(what: string): RegistryFailure {
+    return new RegistryFailure('size', `${what} more than ${Math.round(this.limitBytes / 2 ** 20)} MiB`)
   }
 }

@@ -1,0 +1,51 @@
+import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import { type FetchedImage, type FetchedImages, fetchedPrefix } from '../registry/fetched-images.js'
+import { fullRepository, versionOf } from '../registry/local-image.js'
+import { hostedRegistries, type Registries } from '../registry/registries.js'
+import { clock, log } from './kit.js'
+import { policyOf } from './policy-of.js'
+
+/** What was fetched, in memory. */
+export function fetchedInMemory(): FetchedImages {
+  const kept: Array<FetchedImage & { readonly version: string }> = []
+  let handles = 0
+  const open = (applicationId: string) =>
+    kept.filter(({ holder }) => holder === '' || holder === applicationId)
+  return {
+    find: async (applicationId, name) =>
+      open(applicationId).findLast(
+        ({ repository, version }) => repository === fullRepository(name) && version === versionOf(name)
+      ),
+    withFirstLayer: async (holder, layer) => open(holder).filter(({ layers }) => layers[0] === layer),
+    isOpenTo: async (applicationId, names) =>
+      open(applicationId).some(({ handle }) => names.includes(handle)),
+    begin: async () => `${fetchedPrefix}${process.pid}-${++handles}:latest`,
+    settle: async (image, name) => {
+      for (const version of [versionOf(name), image.digest]) kept.push({ ...image, version })
+    },
+    release: async () => [],
+    releaseAll: async () => [],
+    begunBefore: async () => [],
+    forgetFetch: async () => {}
+  }
+}
+
+/** Where every host name is this machine, under `privateHosts`. */
+export const registriesHere = (runtime: ContainerRuntime, privateHosts = 'allow'): Registries =>
+  hostedRegistries({
+    rules: {
+      hostPolicy: () => policyOf(privateHosts),
+      lookup: async () => [{ address: '127.0.0.1', family: 4 }]
+    },
+    clock,
+    log,
+    runtime
+  })
+
+/** What a build needs beside the engine. */
+export const imageParts = (runtime: ContainerRuntime, privateHosts?: string) => ({
+  runtime,
+  registries: registriesHere(runtime, privateHosts),
+  fetched: fetchedInMemory(),
+  formerImages: { isOfOthers: async () => false }
+})
