@@ -1,3 +1,4 @@
+import type { PreparedImages } from 'busbar/api/builds'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import type { Bus, Clock, Log } from 'busbar/sdk'
 import type { FollowUpStore } from './queue/follow-up-store.js'
@@ -16,7 +17,7 @@ export class DeploymentTeardown {
   }
 
   async application(applicationId: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-    const { store, runtime, followUps, log } = this.#parts
+    const { store, runtime, prepared, followUps, log } = this.#parts
     await followUps.drop(applicationId)
     await this.#endActive(applicationId, signal)
     for (const { id } of await runtime.list({ applicationId })) {
@@ -34,6 +35,16 @@ export class DeploymentTeardown {
             )
           )
       }
+    }
+    for (const reference of await store.ownPinnedImages(applicationId)) {
+      await prepared
+        .release(applicationId, reference)
+        .catch((error: unknown) =>
+          log.warn(
+            { err: error, applicationId, reference },
+            'an image that was pulled for a deleted application could not be removed'
+          )
+        )
     }
     await store.removeAll(applicationId)
   }
@@ -61,6 +72,7 @@ export class DeploymentTeardown {
 
 interface TeardownParts {
   readonly store: DeploymentStore
+  readonly prepared: Pick<PreparedImages, 'release'>
   readonly records: DeploymentRecords
   readonly followUps: FollowUpStore
   readonly runtime: ContainerRuntime

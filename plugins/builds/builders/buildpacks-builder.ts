@@ -4,13 +4,13 @@ import type { Problem } from 'busbar/sdk'
 import type { BuildContext, Builder, BuilderCache, BuildRequest } from '../api.js'
 import type { HostRules } from '../network/host-resolution.js'
 import { problems } from '../problems.js'
-import { findByName } from '../registry/local-image.js'
+import { findNamed } from '../registry/image-resolver.js'
 import type { RegistryGate } from '../registry/registry-gate.js'
 import { checkBuildpacks, imageOfBuildpack } from './buildpack-reference.js'
 import { CommandLineTool, type ToolParts } from './command-line-tool.js'
 import { type LabellingParts, labelledImage } from './labelled-image.js'
 import { fetchBuildpacks } from './remote-buildpacks.js'
-import { checkToolImages } from './tool-images.js'
+import { resolveToolImages } from './tool-images.js'
 import { passVariables, warnOfWithheld } from './tool-variables.js'
 
 const program = 'pack'
@@ -47,20 +47,34 @@ export class BuildpacksBuilder implements Builder {
     return await this.#tool.unavailable()
   }
 
+  /** What may be a registry's buildpack, a folder or an image is for pack to find out: an image only where anybody may have it. */
+  async #admit(references: readonly string[], applicationId: string, context: BuildContext): Promise<void> {
+    for (const reference of references) {
+      const name = imageOfBuildpack(reference)
+      if (name !== null && (await findNamed(this.parts, name, applicationId)) === undefined)
+        await this.parts.gate.admit(name, context.signal)
+    }
+  }
+
   async build(request: BuildRequest, context: BuildContext): Promise<ImageInfo> {
     const { applicationId, projectId, directory, scratch, customBuildpacks, noCache } = request
     await this.#tool.require()
-    const { runtime, gate, hosts } = this.parts
+    const { runtime, hosts } = this.parts
     const builder = request.builderImage ?? this.parts.builderImage
     await checkBuildpacks(customBuildpacks, directory)
-    // Images of this machine are used without asking a registry, and buildpacks could read whatever is in them.
-    const images = [builder, ...customBuildpacks.map(imageOfBuildpack).filter(image => image !== null)]
-    const check = async (): Promise<void> => await checkToolImages(images, applicationId, this.parts, context)
-    await check()
-    // What is not on the engine pack pulls itself.
-    for (const name of images)
-      if ((await findByName(runtime, name)) === undefined) await gate.admit(name, context.signal)
-    const buildpacks = await fetchBuildpacks(customBuildpacks, join(scratch, 'buildpacks'), hosts, context)
+    const named = customBuildpacks.filter(isImage)
+    const images = [builder, ...named.map(withoutScheme)]
+    const names = await resolveToolImages(images, applicationId, this.parts, context)
+    await this.#admit(
+      customBuildpacks.filter(reference => !isImage(reference)),
+      applicationId,
+      context
+    )
+    const buildpacks = (
+      await fetchBuildpacks(customBuildpacks, join(scratch, 'buildpacks'), hosts, context)
+    ).map(reference =>
+      isImage(reference) ? `docker://${names.get(withoutScheme(reference)) ?? ''}` : reference
+    )
     const passed = passVariables(request.variables, { withSecrets: true })
     warnOfWithheld(passed, program, context)
     const { build, launch } = cacheVolumes(applicationId)
@@ -93,7 +107,7 @@ export class BuildpacksBuilder implements Builder {
               '--path',
               directory,
               '--builder',
-              builder,
+              names.get(builder) ?? builder,
               '--pull-policy',
               'if-not-present',
               '--docker-host',
@@ -114,8 +128,6 @@ export class BuildpacksBuilder implements Builder {
           },
           context
         )
-        // One that came to the engine meanwhile, for somebody else, may be what was built with.
-        await check()
       })
     } catch (error) {
       // A program that was killed leaves the containers in which it was building.
@@ -126,6 +138,10 @@ export class BuildpacksBuilder implements Builder {
     }
   }
 }
+
+const isImage = (reference: string): boolean => /^docker:\/\//i.test(reference)
+
+const withoutScheme = (reference: string): string => reference.replace(/^docker:\/+/i, '')
 
 /** The registry's answer to a pull of the builder, of its run image or of a buildpack. */
 function explainDenied(output: string): Problem | undefined {

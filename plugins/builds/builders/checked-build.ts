@@ -132,7 +132,7 @@ async function resolveImages(
     const ownId = own.get(use.reference)
     const image =
       ownId === undefined
-        ? await resolveImage(parts, { ...use, applicationId }, context)
+        ? (await resolveImage(parts, { ...use, applicationId }, context)).image
         : await parts.runtime.image(ownId)
     if (image === undefined) continue
     if (use.platform !== undefined && !isForPlatform(image.platform ?? '', use.platform))

@@ -1,23 +1,22 @@
 import type { BuildContext } from '../api.js'
 import { problems } from '../problems.js'
 import { type ResolverParts, resolveImage } from '../registry/image-resolver.js'
-import { findByName } from '../registry/local-image.js'
 
 /**
- * Refuses images of this machine that are there for other applications only: a program that builds with them asks
- * nobody. What an account was needed for is asked of its registry again, as everybody may; what the engine does not
- * hold is for the program to get.
+ * The names by which the engine knows images that a program is to build with. The program asks nobody whose an image is, and the
+ * engine, were the program to pull one, would take whatever it holds for handed out.
  */
-export async function checkToolImages(
+export async function resolveToolImages(
   references: readonly string[],
   applicationId: string,
   parts: ResolverParts,
   context: BuildContext
-): Promise<void> {
+): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>()
   for (const reference of references) {
     if (/^(?:sha256:)?[0-9a-f]+$/.test(reference))
       throw problems.badImageName({ image: reference.slice(0, 200) })
-    if ((await findByName(parts.runtime, reference)) !== undefined)
-      await resolveImage(parts, { reference, applicationId }, context)
+    names.set(reference, (await resolveImage(parts, { reference, applicationId }, context)).name)
   }
+  return names
 }

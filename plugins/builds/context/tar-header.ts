@@ -38,7 +38,7 @@ export function sizeOf(header: Buffer): number | undefined {
 export function fileHeader(name: string, size: number): Buffer {
   const header = Buffer.alloc(blockBytes)
   header.write(name, 0, 'latin1')
-  header.write('0000644\0' + '0000000\0'.repeat(2), 100, 'latin1')
+  header.write(`0000644\0${'0000000\0'.repeat(2)}`, 100, 'latin1')
   if (size < 8 ** (sizeLength - 1))
     header.write(size.toString(8).padStart(sizeLength - 1, '0'), sizeAt, 'latin1')
   else {

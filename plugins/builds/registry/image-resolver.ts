@@ -22,6 +22,12 @@ interface WantedImage {
   readonly platform?: string
 }
 
+/** An image, and a name by which the engine knows it. */
+interface ResolvedImage {
+  readonly name: string
+  readonly image: ImageInfo
+}
+
 /**
  * What a name stands for now, once it is certain that the application may use it: what an operator has put on the engine
  * under that name, else what its registry hands out to everybody. Ids are no names: they may be anybody's.
@@ -30,22 +36,27 @@ export async function resolveImage(
   parts: ResolverParts,
   wanted: WantedImage,
   context: BuildContext
-): Promise<ImageInfo> {
+): Promise<ResolvedImage> {
   const { applicationId } = wanted
   const { written, digest } = parseName(wanted.reference)
   const named = await findNamed(parts, written, applicationId)
   if (named !== undefined && (digest !== undefined || isAsWanted(named, { ...wanted, reference: written })))
-    return named
+    return { name: written, image: named }
   const known = await parts.fetched.find(applicationId, written)
   const held = known === undefined ? undefined : await parts.runtime.image(known.handle)
-  if (held !== undefined) return held
+  if (known !== undefined && held !== undefined) return { name: known.handle, image: held }
   try {
-    return (await fetchImage(parts, { name: written, applicationId, isBase: true }, context)).image
+    const { fetched, image } = await fetchImage(
+      parts,
+      { name: written, applicationId, isBase: true },
+      context
+    )
+    return { name: fetched.handle, image }
   } catch (error) {
     if (named === undefined || context.signal.aborted || !isProblem(error)) throw error
     const msg = `${error.message}. The image ${written} on this machine is used as it is, although it is made for ${named.platform}.`
     context.log({ level: 'warning', msg })
-    return named
+    return { name: written, image: named }
   }
 }
 

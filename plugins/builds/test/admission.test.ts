@@ -517,7 +517,11 @@ test('nothing is pulled or built onto a disk that is short, and what is prepared
   const preparation: ImagePreparation = {
     async prepare(request) {
       seen.push(request)
-      return { reference: 'x', image: { id: 'x', repoDigests: [], exposedPorts: [], sizeBytes: 1 } }
+      return {
+        reference: 'x',
+        name: 'x',
+        image: { id: 'x', repoDigests: [], exposedPorts: [], sizeBytes: 1 }
+      }
     }
   }
   // What the request holds besides is not looked at here.

@@ -31,21 +31,23 @@ const resolve = async (
   reference: string,
   pulled: string[] = []
 ): Promise<ImageInfo> =>
-  await resolveImage(
-    {
-      runtime,
-      fetched: fetchedInMemory(),
-      formerImages: { isOfOthers: async () => false },
-      registries: {
-        offer: async ({ name }) => {
-          pulled.push(name)
-          throw unasked
+  (
+    await resolveImage(
+      {
+        runtime,
+        fetched: fetchedInMemory(),
+        formerImages: { isOfOthers: async () => false },
+        registries: {
+          offer: async ({ name }) => {
+            pulled.push(name)
+            throw unasked
+          }
         }
-      }
-    },
-    { reference, applicationId: 'mine' },
-    { log: () => {}, signal: new AbortController().signal } as unknown as BuildContext
-  )
+      },
+      { reference, applicationId: 'mine' },
+      { log: () => {}, signal: new AbortController().signal } as unknown as BuildContext
+    )
+  ).image
 
 test('an image that does not carry the name is not what it stands for, whatever the engine says', async t => {
   const { runtime, asked } = engineWith(victim)

@@ -411,6 +411,18 @@ export class DeploymentStore {
     }
   }
 
+  /** Images that were pulled for the application, and that no record of another application names. */
+  async ownPinnedImages(applicationId: string): Promise<string[]> {
+    const rows = await this.#db.sql<{ image_tag: string }>(
+      `
+      select distinct own.image_tag from $schema.deployment own
+      where own.application_id = :applicationId and own.image_tag like '%@sha256:%' and not exists (
+        select from $schema.deployment d where d.image_tag = own.image_tag and d.application_id <> :applicationId)`,
+      { applicationId }
+    )
+    return rows.map(row => row.image_tag)
+  }
+
   /**
    * Images that were pulled for the application, that no rollback reaches any more, and that no record of
    * another application names. Of those that have been out of reach for long only the newest are looked at.

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -220,44 +221,42 @@ test('images that were pulled and that no rollback reaches any more are removed'
   const shared = await imageApplication(lab, name)
   const build = async (path: string, ended: typeof web.ended) =>
     await ended((await admin.post(`${path}/build`)).body.id)
-  const pulled: string[] = []
-  t.teardown(async () => {
-    for (const one of [name, ...pulled])
-      await engine
-        .getImage(one)
-        .remove({ force: true })
-        .catch(() => undefined)
-  })
+  const layers: string[] = []
   for (let version = 0; version < 13; version++) {
-    await registry.push('team/many', 'latest', {
-      architecture,
-      layer: await tarOf('version', String(version)),
-      command: ['/version']
-    })
-    pulled.push((await build(web.path, web.ended)).image_tag)
-    if (version === 0) t.equal((await build(shared.path, shared.ended)).image_tag, pulled[0])
+    const layer = await tarOf('version', String(version))
+    layers.push(`sha256:${createHash('sha256').update(layer).digest('hex')}`)
+    await registry.push('team/many', 'latest', { architecture, layer, command: ['/version'] })
+    const { image_tag: pulled } = await build(web.path, web.ended)
+    t.match(pulled, new RegExp(`^${registry.host}/team/many@sha256:`))
+    if (version === 0) t.equal((await build(shared.path, shared.ended)).image_tag, pulled)
   }
-  const isThere = async (image: string) =>
-    await engine
-      .getImage(image)
-      .inspect()
-      .then(
-        () => true,
-        () => false
+  const there = async (): Promise<ReadonlySet<string>> => {
+    const held = await Promise.all(
+      (await engine.listImages()).map(
+        async ({ Id }) =>
+          await engine
+            .getImage(Id)
+            .inspect()
+            .catch(() => undefined)
       )
+    )
+    return new Set(held.flatMap(image => image?.RootFS.Layers ?? []))
+  }
+  const all = await there()
   t.same(
-    await Promise.all(pulled.map(isThere)),
-    pulled.map(() => true)
+    layers.filter(layer => !all.has(layer)),
+    []
   )
   t.match(await web.deploy(), { status: 'failed' }, 'it cannot run, and what is left over is tidied')
-  await until(
-    async () => !(await isThere(pulled[1] ?? '')) && !(await isThere(pulled[2] ?? '')),
-    'two are out of reach'
-  )
-  t.equal(await isThere(pulled[0] ?? ''), true, 'another application can go back to this one')
+  await until(async () => {
+    const left = await there()
+    return !left.has(layers[1] ?? '') && !left.has(layers[2] ?? '')
+  }, 'two are out of reach')
+  const left = await there()
+  t.equal(left.has(layers[0] ?? ''), true, 'another application can go back to this one')
   t.same(
-    await Promise.all(pulled.slice(3).map(isThere)),
-    pulled.slice(3).map(() => true),
+    layers.slice(3).filter(layer => !left.has(layer)),
+    [],
     'the newest ten stay'
   )
   await web.remove()
