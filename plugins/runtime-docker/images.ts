@@ -162,7 +162,7 @@ export class Images {
       await this.#follow(
         `load ${name}`,
         running,
-        async docker => await docker.loadImage(archive, { abortSignal: running }),
+        async docker => await docker.loadImage(archive, { quiet: false, abortSignal: running }),
         words => loadProblem(words),
         event => {
           if (footprint.read(event)) onLayer?.()

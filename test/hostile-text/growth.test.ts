@@ -2,7 +2,6 @@ import { Readable } from 'node:stream'
 import { networkOf } from 'busbar/sdk'
 import { test } from 'tap'
 import { readClientFrame } from '../../core/bus/client-frame.js'
-import { readSettings } from '../../core/config/environment.js'
 import { lineSplitter } from '../../core/exec/line-splitter.js'
 import { frameText } from '../../core/http/streams.js'
 import { consoleLine } from '../../core/log/console-line.js'
@@ -21,6 +20,12 @@ import { imageOfBuildpack } from '../../plugins/builds/builders/buildpack-refere
 import { parseIgnoreFile } from '../../plugins/builds/context/ignore-patterns.js'
 import { gitProblem, isRedirect, isUnadvertised, localProblem } from '../../plugins/builds/git/git-failure.js'
 import { checkBranch, parseRepository } from '../../plugins/builds/git/repository-address.js'
+import { errorCodes } from '../../plugins/builds/registry/client/answer-failure.js'
+import { readImageConfig } from '../../plugins/builds/registry/client/image-config.js'
+import { locateImage } from '../../plugins/builds/registry/client/image-location.js'
+import { readManifest } from '../../plugins/builds/registry/client/manifest.js'
+import { RegistryFailure } from '../../plugins/builds/registry/client/registry-failure.js'
+import { readChallenge, readToken } from '../../plugins/builds/registry/client/token-challenge.js'
 import { explainExit } from '../../plugins/deployments/rollout/exit-diagnosis.js'
 import { targetOf } from '../../plugins/direct/head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from '../../plugins/direct/platform-cookies.js'
@@ -32,6 +37,7 @@ import { checkImage } from '../../plugins/runtime-docker/image-reference.js'
 import { containerLines, jsonLines, OutputLines } from '../../plugins/runtime-docker/output-lines.js'
 import { pullProblem } from '../../plugins/runtime-docker/pull-failure.js'
 import { StageEnds } from '../../plugins/runtime-docker/stage-ends.js'
+import { publicLink } from '../../sdk/public-link.js'
 import { growthFault } from '../lab/growth.js'
 
 const mebibyte = 2 ** 20
@@ -113,6 +119,16 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'a failed build': text =>
     buildProblem(text, { dockerfile: 'Dockerfile', memoryBytes: 1, baseImage: 'node' }),
   'a failed pull': text => pullProblem({ reference, image: 'node', as: 'nobody' }, text),
+  'an image a registry is asked for': text => locateImage(text),
+  'a manifest of a registry': text =>
+    readManifest(Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: text })), text),
+  'a configuration of an image': text =>
+    readImageConfig(Buffer.from(JSON.stringify({ os: text, architecture: text })), 1),
+  'what a registry asks for': text => readChallenge(`Bearer ${text}`),
+  'what a registry asks for, whole': readChallenge,
+  'what a token service answers': text => readToken(Buffer.from(JSON.stringify({ token: text }))),
+  'why a registry refuses': text => errorCodes(text, false),
+  'the words of a registry': text => new RegistryFailure('answer', text),
   'an error of the engine': text => readEngineError(new Error(text)),
   'steps of a build': text => {
     new StageEnds().read(text)
@@ -129,7 +145,14 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'a frame of a client': readClientFrame,
   'a frame for a client': text => frameText({ data: text }),
   'a cell of a table': text => csvLine([text]),
-  'a public address': text => readSettings({ PUBLIC_BASE_URL: `https://example.com/${text}` }).publicUrl,
+  'a public address': text =>
+    publicLink(
+      {
+        environment: name => (name === 'PUBLIC_BASE_URL' ? `https://example.com/${text}` : undefined),
+        loopbackOnly: true
+      },
+      '/x'
+    ),
   'a line of the log': text =>
     consoleLine(
       JSON.stringify({ level: 'info', time: '', msg: text, other: text, err: { stack: text } }),

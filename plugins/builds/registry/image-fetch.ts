@@ -64,7 +64,7 @@ interface Fetch {
 }
 
 async function bring(parts: FetchParts, fetch: Fetch, context: BuildContext): Promise<ImageInfo> {
-  const { runtime, fetched } = parts
+  const { runtime } = parts
   const { remote, holder, handle } = fetch
   const present = await runtime.image(handle)
   if (present !== undefined && isSame(present.layers, layersOf(remote))) return present

@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { createServer as createTlsServer } from 'node:net'
 import { Readable } from 'node:stream'
 import { until } from 'busbar/sdk/testing'
-import type { Test } from 'tap'
 import { pack } from 'tar-stream'
-import { startRegistry } from '../../../test/lab/registry.js'
 import type { BuildOptions } from '../api.js'
 import { engineTest, type Lab, startLab } from './lab.js'
 
@@ -231,62 +226,6 @@ engineTest('an error of the context is the error of the build', async t => {
 })
 
 engineTest(
-  'a pull tells its progress in a few lines and answers the digest by which it can be had again',
-  async t => {
-    const lab = startLab(t)
-    const open = await startRegistry()
-    const locked = await startRegistry({ auth: { username: 'me', password: 's3cret' } })
-    t.teardown(async () => {
-      await open.close()
-      await locked.close()
-    })
-    const auth = { username: 'me', password: 's3cret' }
-    await buildLines(lab, 'FROM busybox:lab\nRUN head -c 40000000 /dev/urandom > /large\n')
-    await push(t, lab, `${open.host}/team/app:1`)
-    await push(t, lab, `${locked.host}/app:1`, { ...auth, serveraddress: locked.host })
-    await lab.runtime.removeImage(options(lab).tag)
-
-    const lines: string[] = []
-    const image = await lab.runtime.pull(`${open.host}/team/app:1`, {
-      onLine: line => lines.push(line),
-      signal: forever
-    })
-    t.match(image.repoDigests, [new RegExp(`^${open.host}/team/app@sha256:[0-9a-f]{64}$`)])
-    t.same(image.builtFor, { projectId: lab.projectId })
-    t.equal(lines[0], 'Pulling from team/app')
-    t.ok(
-      lines.some(line => /^2 of 2 layers ready, \d+ MB downloaded$/.test(line)),
-      lines.join('\n')
-    )
-    t.ok(lines.length < 10)
-
-    await t.rejects(pull(lab, `${locked.host}/app:1`), { code: 'E_REGISTRY_DENIED' })
-    t.match(await lab.runtime.pull(`${locked.host}/app:1`, { auth, onLine: () => {}, signal: forever }), {
-      id: image.id
-    })
-  }
-)
-
-/** Pushes the image that was built under a name and removes that name from the engine again. */
-async function push(t: Test, lab: Lab, name: string, authconfig: object = {}): Promise<void> {
-  const [repo = '', tag = ''] = name.split(/:(?=[^:]*$)/)
-  const { docker } = lab
-  await docker.getImage(options(lab).tag).tag({ repo, tag })
-  t.teardown(
-    async () =>
-      await docker
-        .getImage(name)
-        .remove({ force: true })
-        .catch(() => undefined)
-  )
-  const stream = await docker.getImage(name).push({ authconfig })
-  await new Promise((resolve, reject) =>
-    docker.modem.followProgress(stream, (error, output) => (error === null ? resolve(output) : reject(error)))
-  )
-  await docker.getImage(name).remove({ force: true })
-}
-
-engineTest(
   'while a step runs, what a build has written is told to be incomplete: a file without a name',
   async t => {
     const lab = startLab(t)
@@ -348,108 +287,6 @@ engineTest('a step that the engine is about to keep goes when its image is there
     sizes.some(size => size > 400 * 2 ** 20),
     `it is among ${sizes.join(', ')}`
   )
-})
-
-/** A registry that answers every request in one way. */
-async function registry(t: Test, answer: (server: Server) => void): Promise<string> {
-  const server = createServer()
-  answer(server)
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-const pull = async ({ runtime }: Lab, image: string, signal = forever) =>
-  await runtime.pull(image, { onLine: () => {}, signal })
-
-engineTest(
-  'pulls fail with the cause told apart: not found, denied, away, unknown host, bad name',
-  async t => {
-    const lab = startLab(t)
-    const empty = await registry(t, server =>
-      server.on('request', (request, response) => {
-        response.writeHead(request.url === '/v2/' ? 200 : 404, {
-          'content-type': 'application/json',
-          'docker-distribution-api-version': 'registry/2.0'
-        })
-        response.end(
-          request.url === '/v2/'
-            ? '{}'
-            : '{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}'
-        )
-      })
-    )
-    const locked = await registry(t, server =>
-      server.on('request', (_request, response) => {
-        response.writeHead(401, {
-          'content-type': 'application/json',
-          'www-authenticate': 'Basic realm="lab"'
-        })
-        response.end('{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}')
-      })
-    )
-    await t.rejects(pull(lab, `${empty}/app:9`), {
-      status: 404,
-      code: 'E_IMAGE_NOT_FOUND',
-      message: new RegExp(`${empty}/app:9 does not exist in the registry ${empty}`)
-    })
-    await t.rejects(pull(lab, `${locked}/app:9`), { code: 'E_REGISTRY_DENIED', message: /needs credentials/ })
-    await t.rejects(pull(lab, '127.0.0.1:1/app:9'), {
-      status: 502,
-      code: 'E_REGISTRY_UNREACHABLE',
-      message: /connection refused/
-    })
-    await t.rejects(pull(lab, 'registry.invalid/app:9'), {
-      status: 502,
-      code: 'E_REGISTRY_UNKNOWN',
-      message: /registry\.invalid could not be resolved/
-    })
-    await t.rejects(pull(lab, 'Bad Name'), { status: 400, code: 'E_IMAGE_REFERENCE' })
-  }
-)
-
-engineTest('credentials of one pull reach the registry, and only that one', async t => {
-  const lab = startLab(t)
-  const seen = new Set<string | undefined>()
-  const host = await registry(t, server =>
-    server.on('request', (request, response) => {
-      seen.add(request.headers.authorization)
-      response.writeHead(401, { 'www-authenticate': 'Basic realm="lab"' })
-      response.end()
-    })
-  )
-  await t.rejects(
-    lab.runtime.pull(`${host}/app:1`, {
-      auth: { username: 'me', password: 's3cret' },
-      onLine: () => {},
-      signal: forever
-    })
-  )
-  t.ok(seen.has(`Basic ${Buffer.from('me:s3cret').toString('base64')}`))
-  seen.clear()
-  await t.rejects(pull(lab, `${host}/app:1`))
-  t.same([...seen], [undefined])
-})
-
-engineTest('a pull from a registry that never answers can be cancelled', async t => {
-  const lab = startLab(t)
-  const mute = createTlsServer()
-  await new Promise<void>(resolve => mute.listen(0, '127.0.0.1', resolve))
-  const sockets: Array<() => void> = []
-  mute.on('connection', socket => sockets.push(() => socket.destroy()))
-  t.teardown(() => {
-    for (const close of sockets) close()
-    mute.close()
-  })
-  const cancel = new AbortController()
-  const reason = new Error('cancelled')
-  setTimeout(() => cancel.abort(reason), 300)
-  const startedAt = Date.now()
-  await t.rejects(pull(lab, `127.0.0.1:${(mute.address() as AddressInfo).port}/app:1`, cancel.signal), reason)
-  t.ok(Date.now() - startedAt < 10_000)
 })
 
 engineTest(

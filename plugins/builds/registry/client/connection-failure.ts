@@ -12,7 +12,11 @@ export function connectionFailure(error: unknown): RegistryFailure | undefined {
   if (isAboutTls(error, code)) return new RegistryFailure('tls', wordsOf(error))
   if (code.startsWith('HPE_')) return new RegistryFailure('answer', `it does not speak HTTP (${code})`)
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return new RegistryFailure('unknown', code)
-  return connectionCodes.has(code) ? new RegistryFailure('unreachable', wordsOf(error)) : undefined
+  if (connectionCodes.has(code)) return new RegistryFailure('unreachable', wordsOf(error))
+  // Of the operating system; what begins with ERR_ is a mistake of ours.
+  return code.startsWith('E') && !code.startsWith('ERR_')
+    ? new RegistryFailure('other', wordsOf(error))
+    : undefined
 }
 
 /** Whether what answers may well be a plain HTTP server: its answer is no TLS, or it hung up in the middle of it. */

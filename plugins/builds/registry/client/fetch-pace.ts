@@ -9,7 +9,7 @@ export interface PaceLimits {
 export const usualPace: PaceLimits = { seconds: 60, bytesPerSecond: 1000 }
 
 /** `silent`: nothing comes. `slow`: it comes, in drops. */
-export type Stall = 'silent' | 'slow'
+type Stall = 'silent' | 'slow'
 
 /**
  * Whether what was asked for comes, as far as that is for the registry to do: the time in which we take nothing is not

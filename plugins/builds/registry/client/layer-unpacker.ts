@@ -8,7 +8,7 @@ import type { UnpackBudget } from './unpack-budget.js'
 export const headBytes = 4
 
 /** By what it begins with, as the engine tells it; the type in a manifest may be any. */
-export function packingOf(head: Buffer): 'gzip' | 'zstd' | 'none' {
+function packingOf(head: Buffer): 'gzip' | 'zstd' | 'none' {
   if (head[0] === 0x1f && head[1] === 0x8b && head[2] === 0x08) return 'gzip'
   if (head.length < 4) return 'none'
   const magic = head.readUInt32LE(0)

@@ -49,7 +49,7 @@ export function readManifest(bytes: Buffer, contentType: string | undefined): Ma
   const isNamed = kinds[type] !== undefined
   const manifest = parse(bytes)
   const { schemaVersion, mediaType } = manifest ?? {}
-  if (schemaVersion === 1 || /\.manifest\.v1\+/.test(type))
+  if (schemaVersion === 1 || /docker\.distribution\.manifest\.v1\+/.test(type))
     throw new RegistryFailure('format', 'its manifest is of schema version 1, which is outdated')
   if (manifest === undefined || schemaVersion !== 2) {
     if (isNamed || /\+json$/.test(type)) throw broken('its manifest is cut off, or says nothing of an image')

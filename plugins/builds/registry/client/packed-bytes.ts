@@ -31,15 +31,15 @@ export async function* packedBytes(
             if (at > size)
               throw new RegistryFailure('broken', `a layer has more than the ${size} bytes of its manifest`)
             yield chunk
-            if (at === size) return
           }
         } finally {
           answer.destroy()
         }
-        throw new EndedEarly(`a layer ends after ${at} of ${size} bytes`)
+        if (at < size) throw new EndedEarly(`a layer ends after ${at} of ${size} bytes`)
       } catch (caught) {
         const error = watch.reasonOf(caught)
         if (!isOpened || watch.signal.aborted || !isBreak(error)) throw error
+        if (at === size) return
         if (resumptions === maxResumptions) throw lastWords(error, `${at} of ${size} bytes`)
         watch.rest()
         await backoff.pause(watch.signal)
@@ -51,7 +51,7 @@ export async function* packedBytes(
 }
 
 /** How much of an answer is here already. Throws when it is another part, or cannot be the whole. */
-export function bytesToSkip(
+function bytesToSkip(
   { statusCode, headers }: Pick<IncomingMessage, 'statusCode' | 'headers'>,
   at: number,
   size: number

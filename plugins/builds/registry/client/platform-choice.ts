@@ -31,7 +31,7 @@ export function pickEntry(entries: readonly IndexEntry[], platform: string): Ind
 }
 
 /** What a machine runs, the best first, with every variant written out. */
-export function platformsFor(platform: string): readonly string[] {
+function platformsFor(platform: string): readonly string[] {
   const [os = '', processor = '', variant] = normal(platform).split('/')
   const own = [os, processor, variant].filter(word => word !== undefined).join('/')
   const arm = (from: string): readonly string[] =>

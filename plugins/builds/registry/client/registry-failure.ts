@@ -4,7 +4,7 @@ import { type Problem, problemTable } from 'busbar/sdk'
 export type AskedAs = 'nobody' | 'build' | { readonly username: string }
 
 /** What is told about a fetch that failed. */
-export interface Wanted {
+interface Wanted {
   /** As it was written. */
   readonly image: string
   readonly registry: string
@@ -108,6 +108,7 @@ const problems = problemTable({
     'E_REGISTRY_FAILING',
     'the registry {registry} failed to hand out {image}: {reason}; try again later, or see its log'
   ],
+  other: [502, 'E_IMAGE_PULL', 'image {image} could not be pulled: {reason}'],
   quiet: [
     502,
     'E_REGISTRY_FAILING',
@@ -149,7 +150,8 @@ const tellingKinds: ReadonlySet<FailureKind> = new Set([
   'answer',
   'failing',
   'broken',
-  'format'
+  'format',
+  'other'
 ])
 
 /** For hosts that a registry has led to, unless the operator vouches for it: undefined where the failure may be told. */

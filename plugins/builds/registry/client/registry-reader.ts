@@ -106,13 +106,12 @@ export class RegistryReader {
   }
 
   /** For whoever deploys: with a remedy, and with no word of what the registry has led to. */
-  problemOf(error: unknown): unknown {
+  problemOf(error: unknown, image = this.image): unknown {
     const { log, signal } = this.parts
     if (signal.aborted) return signal.reason
     const failure = connectionFailure(error)
     if (failure === undefined) return error
-    const { image, location } = this
-    const wanted = { image, ...location, as: this.#as }
+    const wanted = { image, ...locateImage(image), as: this.#as }
     const problem = registryProblem(failure, wanted)
     const quiet = this.#mayTell() ? undefined : quietProblem(failure, wanted)
     if (quiet !== undefined)

@@ -72,7 +72,7 @@ export async function describeImage(
       layers: withDiffIds(layers, diffIds)
     }
   } catch (error) {
-    throw reader.problemOf(error)
+    throw reader.problemOf(error, reference)
   }
 }
 

@@ -1,18 +1,18 @@
 import { RegistryFailure } from './registry-failure.js'
 
 /** What a WWW-Authenticate asks for. */
-export type Challenge = { readonly kind: 'basic' } | { readonly kind: 'token'; readonly url: URL }
+type Challenge = { readonly kind: 'basic' } | { readonly kind: 'token'; readonly url: URL }
+
+const parameter = /\b(realm|service|scope)=(?:"([^"]*)"|([^\s,"]+))/gi
 
 /** Of several schemes the first that is known, as the engine does. Throws a `RegistryFailure`. */
 export function readChallenge(header: string): Challenge {
   const scheme = /\b(basic|bearer)\s/i.exec(`${header} `)?.[1]?.toLowerCase()
   if (scheme === 'basic') return { kind: 'basic' }
   if (scheme === undefined) throw new RegistryFailure('credentials', 'it answers 401 Unauthorized')
-  const said = new Map(
-    [...header.slice(0, 10_000).matchAll(/\b(realm|service|scope)="([^"]*)"/gi)].map(
-      ([, key = '', value = '']) => [key.toLowerCase(), value]
-    )
-  )
+  const said = new Map<string, string>()
+  for (const [, key = '', quoted, plain] of header.matchAll(parameter))
+    said.set(key.toLowerCase(), quoted ?? plain ?? '')
   const realm = said.get('realm') ?? ''
   if (!/^https?:/i.test(realm) || !URL.canParse(realm))
     throw new RegistryFailure('answer', 'it names no token service')
