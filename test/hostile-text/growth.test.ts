@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { networkOf } from 'busbar/sdk'
 import { test } from 'tap'
 import { readClientFrame } from '../../core/bus/client-frame.js'
+import { readSettings } from '../../core/config/environment.js'
 import { lineSplitter } from '../../core/exec/line-splitter.js'
 import { frameText } from '../../core/http/streams.js'
 import { consoleLine } from '../../core/log/console-line.js'
@@ -37,7 +38,6 @@ import { checkImage } from '../../plugins/runtime-docker/image-reference.js'
 import { containerLines, jsonLines, OutputLines } from '../../plugins/runtime-docker/output-lines.js'
 import { pullProblem } from '../../plugins/runtime-docker/pull-failure.js'
 import { StageEnds } from '../../plugins/runtime-docker/stage-ends.js'
-import { publicLink } from '../../sdk/public-link.js'
 import { growthFault } from '../lab/growth.js'
 
 const mebibyte = 2 ** 20
@@ -145,14 +145,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'a frame of a client': readClientFrame,
   'a frame for a client': text => frameText({ data: text }),
   'a cell of a table': text => csvLine([text]),
-  'a public address': text =>
-    publicLink(
-      {
-        environment: name => (name === 'PUBLIC_BASE_URL' ? `https://example.com/${text}` : undefined),
-        loopbackOnly: true
-      },
-      '/x'
-    ),
+  'a public address': text => readSettings({ PUBLIC_BASE_URL: `https://example.com/${text}` }).publicUrl,
   'a line of the log': text =>
     consoleLine(
       JSON.stringify({ level: 'info', time: '', msg: text, other: text, err: { stack: text } }),

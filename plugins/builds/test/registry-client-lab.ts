@@ -1,8 +1,8 @@
 import pino from 'pino'
 import type { Test } from 'tap'
-import { parseHostPolicy } from '../network/host-policy.js'
 import { RegistryReader } from '../registry/client/index.js'
 import { clock, log } from './kit.js'
+import { policyOf } from './policy-of.js'
 
 interface ReaderOptions {
   /** GIT_PRIVATE_HOSTS; 127.0.0.1 unless given. */
@@ -30,7 +30,7 @@ export function readerOf(t: Test, image: string, options: ReaderOptions = {}): R
     clock: { every: clock.every, sleep: async () => {} },
     log: writes === undefined ? log : pino({ level: 'info' }, writes),
     rules: {
-      hostPolicy: () => parseHostPolicy(hosts, false),
+      hostPolicy: () => policyOf(hosts),
       lookup: async host => {
         if (host.endsWith('.invalid')) throw Object.assign(new Error('none'), { code: 'ENOTFOUND' })
         return [addresses[host] ?? '127.0.0.1'].flat().map(address => ({ address, family: 4 }))
