@@ -50,9 +50,9 @@ async function imageOf({ id }: { readonly id: string }): Promise<Docker.ImageIns
 
 /** Names that the platform has given to images on the engine. */
 const fetchedNames = async (): Promise<string[]> =>
-  (await engine.listImages()).flatMap(({ RepoTags }) =>
-    (RepoTags ?? []).filter(tag => tag.startsWith('busbar-fetched-'))
-  )
+  (await engine.listImages())
+    .flatMap(({ RepoTags }) => (RepoTags ?? []).filter(tag => tag.startsWith('busbar-fetched-')))
+    .sort()
 
 /** A registry that names what it has not, or not as it is named, hands out nothing. */
 const refused = { status: 'failed', error_message: /incomplete or damaged/ }
@@ -320,7 +320,9 @@ test('a registry that names layers which others needed an account for must have 
   full.manifest('layers', '1', full.blob(config), layers)
   const honest = await deployImage(lab, 'honest', `${full.host}/layers:1`)
   t.match(honest.deployment, { status: 'success', error_message: null }, 'one that has them hands them out')
-  const asked = full.blobsAsked.length
+  const asked = (): number =>
+    full.blobsAsked.filter(blob => layers.some(({ digest }) => digest === blob)).length
+  const first = asked()
   t.match(await honest.again(), { status: 'success' })
-  t.equal(full.blobsAsked.length, asked, 'and is believed from then on')
+  t.equal(asked(), first, 'and is believed from then on')
 })

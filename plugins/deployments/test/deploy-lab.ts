@@ -141,8 +141,16 @@ export async function openLab({
     async close() {
       const instanceId = await readFile(join(k.state.directory, 'data/runtime-docker/instance-id'), 'utf8')
       await removeEverythingOf(instanceId.trim(), docker)
+      const fetched = await k.kernel.postgres
+        .query<{ handle: string }>('select distinct handle from builds.fetched_image')
+        .catch(() => [])
       await k.close()
       await removeEverythingOf(instanceId.trim(), docker)
+      for (const { handle } of fetched)
+        await docker
+          .getImage(handle)
+          .remove({ force: true })
+          .catch(() => undefined)
       await git.close()
       await rm(root, { recursive: true, force: true })
     }
