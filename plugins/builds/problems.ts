@@ -66,11 +66,6 @@ export const problems = problemTable({
     'E_REGISTRY_ANSWER',
     'the registry {registry} redirects whoever asks for {image}, which is not followed: {reason}; check the host and port'
   ],
-  registryQuiet: [
-    502,
-    'E_REGISTRY_FAILING',
-    'the Docker Engine could not pull {image}, or too slowly, although its registry {registry} answers: the log of dockerd says why; to be told here, name the registry without its port in GIT_PRIVATE_HOSTS, or load the image into the engine'
-  ],
   badImageName: [
     400,
     'E_IMAGE_REFERENCE',

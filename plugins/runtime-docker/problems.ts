@@ -188,11 +188,6 @@ export const problems = problemTable({
     'E_REGISTRY_UNREACHABLE',
     'the registry {registry} did not answer in time to pull {image}: {reason}; see whether it is well and its host and port are right, and whether a firewall is in between'
   ],
-  registrySlow: [
-    502,
-    'E_REGISTRY_SLOW',
-    'the registry {registry} sends too slowly to pull {image}: {reason}; see whether it is well, check the connection of the machine of the engine to it, or load the image into the engine'
-  ],
   registryUnknown: [
     502,
     'E_REGISTRY_UNKNOWN',

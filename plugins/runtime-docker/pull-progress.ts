@@ -1,5 +1,5 @@
 /** One event of a pull: of one layer when it has an id. */
-export interface PullEvent {
+interface PullEvent {
   readonly id?: unknown
   readonly status?: unknown
   readonly progressDetail?: unknown
@@ -64,11 +64,11 @@ export class PullProgress {
 const isBeginning = (status: string): boolean => status.startsWith('Pulling from ')
 
 /** The beginning of a pull has an id too: the tag. */
-export const isAboutLayer = ({ id, status }: PullEvent): boolean =>
+const isAboutLayer = ({ id, status }: PullEvent): boolean =>
   typeof id === 'string' && typeof status === 'string' && !isBeginning(status)
 
 /** 0 where the engine does not say. */
-export function byteCount(detail: unknown, name: 'current' | 'total'): number {
+function byteCount(detail: unknown, name: 'current' | 'total'): number {
   const count: unknown = typeof detail === 'object' && detail !== null ? Reflect.get(detail, name) : undefined
   return typeof count === 'number' ? count : 0
 }

@@ -16,7 +16,7 @@ export interface FetchParts {
 }
 
 /** What is to be fetched, for which application, and with which account of its registry. */
-export interface FetchRequest {
+interface FetchRequest {
   readonly name: string
   readonly applicationId: string
   readonly auth?: RegistryAuth
@@ -26,7 +26,7 @@ export interface FetchRequest {
 }
 
 /** An image on the engine, and whose it is. */
-export interface HeldImage {
+interface HeldImage {
   readonly fetched: FetchedImage
   readonly image: ImageInfo
 }

@@ -31,7 +31,7 @@ export function fetchedInMemory(): FetchedImages {
 }
 
 /** Where every host name is this machine, under `privateHosts`. */
-export const registriesHere = (runtime: ContainerRuntime, privateHosts = 'allow'): Registries =>
+const registriesHere = (runtime: ContainerRuntime, privateHosts = 'allow'): Registries =>
   hostedRegistries({
     rules: {
       hostPolicy: () => policyOf(privateHosts),

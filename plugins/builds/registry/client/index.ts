@@ -3,6 +3,6 @@
  * has not the digest that was asked for, and every host is under the host rules.
  */
 
-export { type ReaderParts, RegistryReader } from './registry-reader.js'
+export { RegistryReader } from './registry-reader.js'
 export { describeImage, openLayer, type RemoteImage, type RemoteLayer } from './remote-image.js'
 export { UnpackBudget } from './unpack-budget.js'
