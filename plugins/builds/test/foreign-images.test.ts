@@ -108,7 +108,7 @@ test('what an account was needed for is no builder of another application, and a
   t.equal(
     (
       await admin.put(packed.path, {
-        builder_image: null,
+        builder_image: 'busybox:lab',
         custom_buildpacks: JSON.stringify([`docker://${name}`])
       })
     ).status,
@@ -119,7 +119,7 @@ test('what an account was needed for is no builder of another application, and a
   t.equal(
     (
       await admin.put(packed.path, {
-        builder_image: 'registry.example.com/team/builder:1',
+        builder_image: 'busybox:lab',
         custom_buildpacks: null
       })
     ).status,

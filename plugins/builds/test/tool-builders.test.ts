@@ -215,6 +215,7 @@ void test('a build that hangs ends with all that it has started: when it is canc
   const { lab, tools } = await openToolLab(t)
   const admin = await lab.k.as.session()
   const application = await lab.application('hanging', sample('one'), { build_type: 'buildpacks' })
+  t.equal((await admin.put(application.path, { builder_image: 'busybox:lab' })).status, 200)
   const containers = async (): Promise<number> =>
     (
       await engine.listContainers({
