@@ -93,13 +93,13 @@ export async function startBuilds({
   })
   const clearings = new CacheClearingStore(use.db)
   const latest = new LatestBuildStore(use.db)
+  const names = new ImageNameStore(use.db)
   const images = {
     runtime,
     registries: hostedRegistries({ rules: hosts, clock, log, runtime }),
-    fetched: new FetchedImageStore(use.db, clock),
+    fetched: new FetchedImageStore(use.db, clock, names),
     formerImages: new FormerPrivateImages(use.db)
   }
-  const names = new ImageNameStore(use.db)
   const admission = new Admission({ runtime, instance, clock, settings: config })
   const leftovers = new StepLeftovers({
     runtime,

@@ -1,5 +1,6 @@
-import { randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { Clock, Database } from 'busbar/sdk'
+import type { ImageNames } from './image-names.js'
 import { fullRepository, versionOf } from './local-image.js'
 
 /** Of the names under which the engine holds what was fetched. Nobody is told the rest of one, and nobody can guess it. */
@@ -8,6 +9,9 @@ export const fetchedPrefix = 'busbar-fetched-'
 /** Who a registry has handed an image to: one application, or everybody. */
 export type Holder = string
 export const everybody: Holder = ''
+
+/** Stands for everybody where names of images have a part that nobody can guess. */
+const nobody = '00000000-0000-0000-0000-000000000000'
 
 /** An image that a registry has handed out, to the last byte. */
 export interface FetchedImage {
@@ -30,7 +34,7 @@ export interface FetchedImages {
   withFirstLayer(holder: Holder, layer: string): Promise<readonly FetchedImage[]>
   /** True when what has one of these names on the engine was handed to the application, or to everybody. */
   isOpenTo(applicationId: string, names: readonly string[]): Promise<boolean>
-  /** A name for what is about to be fetched: that of the same image, if it was fetched before. */
+  /** The name for what is about to be fetched: the same for all who fetch it for this holder, at once or one after the other. */
   begin(wanted: Pick<FetchedImage, 'holder' | 'repository' | 'digest'>): Promise<string>
   /** It has come: from now on the holder may use it by its digest, and by the name that it was fetched by. */
   settle(image: FetchedImage, name: string): Promise<void>
@@ -38,7 +42,7 @@ export interface FetchedImages {
   release(applicationId: string, name: string): Promise<readonly string[]>
   /** The same for all that this application alone was handed. */
   releaseAll(applicationId: string): Promise<readonly string[]>
-  /** Names of fetches that were cut off: they began before, and never came to an end. */
+  /** Names of fetches that were cut off: they began before, and none of the name ever came to an end. */
   begunBefore(time: Date): Promise<readonly string[]>
   forgetFetch(handle: string): Promise<void>
 }
@@ -46,7 +50,8 @@ export interface FetchedImages {
 export class FetchedImageStore implements FetchedImages {
   constructor(
     private readonly db: Database,
-    private readonly clock: Pick<Clock, 'now'>
+    private readonly clock: Pick<Clock, 'now'>,
+    private readonly names: ImageNames
   ) {}
 
   async find(applicationId: string, name: string): Promise<FetchedImage | undefined> {
@@ -80,16 +85,15 @@ export class FetchedImageStore implements FetchedImages {
     repository,
     digest
   }: Pick<FetchedImage, 'holder' | 'repository' | 'digest'>): Promise<string> {
-    const [known] = await this.db.sql<{ handle: string }>(
-      'select handle from $schema.fetched_image where holder = ? and repository = ? and digest = ? limit 1',
-      [holder, repository, digest]
+    const token = await this.names.tokenOf(holder === everybody ? nobody : holder)
+    const hash = createHash('sha256').update(`${token} ${repository} ${digest}`).digest('hex')
+    const handle = `${fetchedPrefix}${hash.slice(0, 40)}:latest`
+    await this.db.sql(
+      `
+      insert into $schema.fetch_under_way (handle, begun_at) values (:handle, :now)
+      on conflict (handle) do update set begun_at = excluded.begun_at`,
+      { handle, now: this.clock.now() }
     )
-    if (known !== undefined) return known.handle
-    const handle = `${fetchedPrefix}${randomBytes(20).toString('hex')}:latest`
-    await this.db.sql('insert into $schema.fetch_under_way (handle, begun_at) values (?, ?)', [
-      handle,
-      this.clock.now()
-    ])
     return handle
   }
 
@@ -127,8 +131,14 @@ export class FetchedImageStore implements FetchedImages {
 
   async begunBefore(time: Date): Promise<readonly string[]> {
     const rows = await this.db.sql<{ handle: string }>(
-      'select handle from $schema.fetch_under_way where begun_at < ?',
-      [time]
+      `
+      with ended as (
+        delete from $schema.fetch_under_way u
+        where begun_at < :time and exists (select from $schema.fetched_image f where f.handle = u.handle)
+      )
+      select handle from $schema.fetch_under_way u
+      where begun_at < :time and not exists (select from $schema.fetched_image f where f.handle = u.handle)`,
+      { time }
     )
     return rows.map(({ handle }) => handle)
   }

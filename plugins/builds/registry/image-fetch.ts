@@ -75,8 +75,6 @@ async function bring(parts: FetchParts, fetch: Fetch, context: BuildContext): Pr
     // Removed meanwhile, or an engine that keeps layers with their images only.
     if (held === 0 || !isProblem(error) || error.code !== 'E_IMAGE_INCOMPLETE') throw error
     return await load(parts, fetch, 0, context)
-  } finally {
-    if (context.signal.aborted) await runtime.removeImage(handle).catch(() => {})
   }
 }
 
