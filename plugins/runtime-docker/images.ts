@@ -436,15 +436,6 @@ const stepCaps = ({ memoryBytes, cpus }: BuildOptions): StepCaps => ({
   shmsize: markedSharedBytes()
 })
 
-/** For a call that cannot be taken back: nobody waits for it any longer. */
-async function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  signal.throwIfAborted()
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
-  })
-  return await Promise.race([work, aborted])
-}
-
 function imageIdIn(aux: unknown): string | undefined {
   return typeof aux === 'object' && aux !== null && 'ID' in aux && typeof aux.ID === 'string'
     ? aux.ID

@@ -13,7 +13,7 @@ import { type AskedAs, quietProblem, RegistryFailure, registryProblem } from './
 import { readChallenge, readToken } from './token-challenge.js'
 
 /** With what a repository is read, and for whom. */
-export interface ReaderParts {
+interface ReaderParts {
   readonly rules: HostRules
   readonly clock: Pick<Clock, 'every' | 'sleep'>
   /** Is told why a fetch failed where whoever deploys is not. */
