@@ -116,8 +116,11 @@ export const imagePreparation = service<ImagePreparation>('builds.images')
 export interface PreparedImages {
   /** Undefined when it is not on the engine any more. */
   find(applicationId: string, reference: string): Promise<PreparedImage | undefined>
-  /** Removes it, unless it is gone: no deployment of the application needs it any more. 409 E_IMAGE_IN_USE while a container does. */
-  release(applicationId: string, reference: string): Promise<void>
+  /**
+   * Deployments of the application need these, and no others any more. What was fetched for the others goes,
+   * once no other application keeps it and nobody has asked for it lately. References of images that were built are ignored.
+   */
+  keep(applicationId: string, references: readonly string[]): Promise<void>
 }
 export const preparedImages = service<PreparedImages>('builds.prepared')
 

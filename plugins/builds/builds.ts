@@ -31,11 +31,11 @@ import { DiskWatch } from './disk/disk-watch.js'
 import { GitSource } from './git/git-source.js'
 import { SourceToImage } from './image-preparation.js'
 import { usualHostPolicy } from './network/host-policy.js'
-import { removeCutFetches } from './registry/cut-fetches.js'
-import { findPinned, releasePinned } from './registry/fetched-image.js'
+import { findPinned } from './registry/fetched-image.js'
 import { FetchedImageStore } from './registry/fetched-images.js'
 import { FormerPrivateImages } from './registry/former-private-images.js'
 import { ImageNameStore } from './registry/image-names.js'
+import { removeUnusedImages, sweepUnusedImages } from './registry/image-removal.js'
 import { hostedRegistries } from './registry/registries.js'
 import { RegistryGate } from './registry/registry-gate.js'
 import type { BuilderAnswer } from './schemas.js'
@@ -59,7 +59,7 @@ export interface Builds {
   readonly caches: CacheService
   readonly leftovers: StepLeftovers
   readonly prepared: PreparedImages
-  /** Removes what fetches that were cut off have left, and what was built for applications that are gone, until it is told to stop. */
+  /** Removes fetched images that nobody needs, and what was built for applications that are gone, until it is told to stop. */
   readonly sweep: (signal: AbortSignal) => Promise<void>
   /** Its own, by build type. */
   readonly own: Readonly<Record<string, Builder>>
@@ -97,7 +97,7 @@ export async function startBuilds({
   const images = {
     runtime,
     registries: hostedRegistries({ rules: hosts, clock, log, runtime }),
-    fetched: new FetchedImageStore(use.db, clock, names),
+    fetched: new FetchedImageStore(use.db, clock, names, (config.image_pull_timeout_minutes + 5) * 60_000),
     formerImages: new FormerPrivateImages(use.db)
   }
   const admission = new Admission({ runtime, instance, clock, settings: config })
@@ -142,18 +142,18 @@ export async function startBuilds({
       fetching: { hosts, maxBytes: gitLimits.checkoutBytes },
       archives: { exec, limit: async () => archiveLimit(await admission.disks(), config) }
     }),
-    caches: new CacheService({ ...use, clearings, latest, names, fetched: images.fetched }),
+    caches: new CacheService({ ...use, clearings, latest, names, fetched: images.fetched, log }),
     prepared: {
       find: async (applicationId, reference) => await findPinned(images, applicationId, reference),
-      release: async (applicationId, reference) => await releasePinned(images, applicationId, reference)
+      keep: async (applicationId, references) => {
+        await images.fetched.keep(applicationId, references)
+        await removeUnusedImages({ ...images, log })
+      }
     },
     leftovers,
     sweep: async signal => {
       await Promise.all([
-        removeCutFetches(
-          { ...images, clock, log, longestMs: (config.image_pull_timeout_minutes + 5) * 60_000 },
-          signal
-        ),
+        sweepUnusedImages({ ...images, clock, log }, signal),
         sweepOrphanedImages({ runtime, applications: use.applications, clock, log }, signal)
       ])
     },

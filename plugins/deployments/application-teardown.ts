@@ -36,16 +36,7 @@ export class DeploymentTeardown {
           )
       }
     }
-    for (const reference of await store.ownPinnedImages(applicationId)) {
-      await prepared
-        .release(applicationId, reference)
-        .catch((error: unknown) =>
-          log.warn(
-            { err: error, applicationId, reference },
-            'an image that was pulled for a deleted application could not be removed'
-          )
-        )
-    }
+    await prepared.keep(applicationId, [])
     await store.removeAll(applicationId)
   }
 
@@ -72,7 +63,7 @@ export class DeploymentTeardown {
 
 interface TeardownParts {
   readonly store: DeploymentStore
-  readonly prepared: Pick<PreparedImages, 'release'>
+  readonly prepared: Pick<PreparedImages, 'keep'>
   readonly records: DeploymentRecords
   readonly followUps: FollowUpStore
   readonly runtime: ContainerRuntime

@@ -39,7 +39,7 @@ interface TidyingParts {
   readonly registry: ApplicationRegistry
   readonly runtime: ContainerRuntime
   readonly leftovers: BuildLeftovers
-  readonly prepared: Pick<PreparedImages, 'release'>
+  readonly prepared: Pick<PreparedImages, 'keep'>
   readonly bus: Bus
   readonly secrets: Secrets
   readonly clock: Clock
@@ -132,11 +132,13 @@ export class Tidying {
     const built = images
       .flatMap(({ tags }) => tags)
       .filter(tag => !kept.tags.has(tag) && !kept.active.some(id => tag.endsWith(`:${id.slice(0, 8)}`)))
-    const outlived = await store.outlivedImages(applicationId, servingId, keptSuccessful)
-    const stays = (tag: string) => (error: unknown) =>
-      log.debug({ err: error, applicationId, tag }, 'an old image stays for now')
-    for (const tag of built) await runtime.removeImage(tag).catch(stays(tag))
-    for (const tag of outlived) await prepared.release(applicationId, tag).catch(stays(tag))
+    for (const tag of built)
+      await runtime
+        .removeImage(tag)
+        .catch((error: unknown) =>
+          log.debug({ err: error, applicationId, tag }, 'an old image stays for now')
+        )
+    await prepared.keep(applicationId, [...kept.tags])
   }
 
   /** Steps of builds: those that run for nobody, and those that have no name, unless a build is about to continue them. */

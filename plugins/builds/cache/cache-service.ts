@@ -1,10 +1,11 @@
 import { contributionLimitMs } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import { bounded, type Clock, type Contributions } from 'busbar/sdk'
+import { bounded, type Clock, type Contributions, type Log } from 'busbar/sdk'
 import type { Builder } from '../api.js'
 import { problems } from '../problems.js'
 import type { FetchedImages } from '../registry/fetched-images.js'
 import { builderPrefix, type ImageNameStore, unlabelledName } from '../registry/image-names.js'
+import { removeFetched } from '../registry/image-removal.js'
 import type { CacheAnswer } from '../schemas.js'
 import type { CacheClearingStore } from './cache-clearings.js'
 import type { LatestBuildStore } from './latest-builds.js'
@@ -17,7 +18,8 @@ interface CacheParts {
   readonly clearings: CacheClearingStore
   readonly latest: LatestBuildStore
   readonly names: ImageNameStore
-  readonly fetched: Pick<FetchedImages, 'releaseAll'>
+  readonly fetched: Pick<FetchedImages, 'forget' | 'removed' | 'postpone'>
+  readonly log: Log
   readonly clock: Clock
 }
 
@@ -56,8 +58,8 @@ export class CacheService {
     await this.parts.clearings.remove(applicationId)
     await this.parts.latest.remove(applicationId)
     await this.parts.names.remove(applicationId)
-    for (const handle of await this.parts.fetched.releaseAll(applicationId))
-      await this.parts.runtime.removeImage(handle)
+    for (const handle of await this.parts.fetched.forget(applicationId))
+      await removeFetched(this.parts, handle)
   }
 
   async #empty(applicationId: string): Promise<void> {

@@ -70,7 +70,7 @@ async function findLocal(
     const reference = pinnedReference(name, named)
     return { reference, name: reference, image: named }
   }
-  const known = await parts.fetched.find(applicationId, name)
+  const known = await parts.fetched.find(applicationId, name, 'container')
   const image = known === undefined ? undefined : await parts.runtime.image(known.handle)
   return known === undefined || image === undefined
     ? undefined
@@ -93,19 +93,10 @@ export async function findPinned(
   applicationId: string,
   reference: string
 ): Promise<PreparedImage | undefined> {
-  const known = reference.includes('@') ? await fetched.find(applicationId, reference) : undefined
+  const known = reference.includes('@')
+    ? await fetched.find(applicationId, reference, 'container')
+    : undefined
   const name = known?.handle ?? reference
   const image = await runtime.image(name)
   return image === undefined ? undefined : { reference, name, image }
-}
-
-/** Removes what was fetched for a deployment that nobody goes back to. */
-export async function releasePinned(
-  { runtime, fetched }: Pick<ResolverParts, 'runtime' | 'fetched'>,
-  applicationId: string,
-  reference: string
-): Promise<void> {
-  const handles = await fetched.release(applicationId, reference)
-  // None: an operator's, or of an earlier release.
-  for (const name of handles.length > 0 ? handles : [reference]) await runtime.removeImage(name)
 }

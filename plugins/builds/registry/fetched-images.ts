@@ -26,10 +26,21 @@ export interface FetchedImage {
   readonly layers: readonly string[]
 }
 
+/** What an image is needed for: to build upon, or for containers of an application. */
+export type Purpose = 'base' | 'container'
+
+const hourMs = 3600_000
+
+/**
+ * How long an image stays after it was last asked for, when no application keeps it. A base is asked for by name again and
+ * again; what containers are made of is kept while one can be, and this is for the time until a deployment has noted it.
+ */
+const keepMs: Readonly<Record<Purpose, number>> = { base: 7 * 24 * hourMs, container: hourMs / 6 }
+
 /** Which images registries have handed out, and to whom. What is not here nobody has been handed. */
 export interface FetchedImages {
   /** What the name stood for when it was last fetched for this application, or for everybody. */
-  find(applicationId: string, name: string): Promise<FetchedImage | undefined>
+  find(applicationId: string, name: string, purpose: Purpose): Promise<FetchedImage | undefined>
   /** Those that begin with this layer and that the holder has been handed, or everybody. */
   withFirstLayer(holder: Holder, layer: string): Promise<readonly FetchedImage[]>
   /** True when what has one of these names on the engine was handed to the application, or to everybody. */
@@ -37,37 +48,59 @@ export interface FetchedImages {
   /** The name for what is about to be fetched: the same for all who fetch it for this holder, at once or one after the other. */
   begin(wanted: Pick<FetchedImage, 'holder' | 'repository' | 'digest'>): Promise<string>
   /** It has come: from now on the holder may use it by its digest, and by the name that it was fetched by. */
-  settle(image: FetchedImage, name: string): Promise<void>
-  /** Forgets what this name with a digest stands for. Returns the names on the engine that nobody needs any more. */
-  release(applicationId: string, name: string): Promise<readonly string[]>
-  /** The same for all that this application alone was handed. */
-  releaseAll(applicationId: string): Promise<readonly string[]>
-  /** Names of fetches that were cut off: they began before, and none of the name ever came to an end. */
-  begunBefore(time: Date): Promise<readonly string[]>
-  forgetFetch(handle: string): Promise<void>
+  settle(image: FetchedImage, fetch: SettledFetch): Promise<void>
+  /** The application needs these for its containers, and no others any more. What is no name with a digest is ignored. */
+  keep(applicationId: string, names: readonly string[]): Promise<void>
+  /** Forgets the application and what it alone was handed. Returns the names that the engine has for that. */
+  forget(applicationId: string): Promise<readonly string[]>
+  /**
+   * A name whose image is to go from the engine: a fetch was cut off, or the time of an image is over that no application
+   * keeps. What it stood for is forgotten before, so nobody is given it.
+   */
+  nextToRemove(): Promise<string | undefined>
+  removed(handle: string): Promise<void>
+  /** It could not be removed: in an hour again. */
+  postpone(handle: string): Promise<void>
+}
+
+interface SettledFetch {
+  /** What it was fetched by. */
+  readonly name: string
+  readonly applicationId: string
+  readonly purpose: Purpose
 }
 
 export class FetchedImageStore implements FetchedImages {
   constructor(
     private readonly db: Database,
     private readonly clock: Pick<Clock, 'now'>,
-    private readonly names: ImageNames
+    private readonly names: ImageNames,
+    /** No fetch lasts longer. */
+    private readonly longestFetchMs: number
   ) {}
 
-  async find(applicationId: string, name: string): Promise<FetchedImage | undefined> {
+  async find(applicationId: string, name: string, purpose: Purpose): Promise<FetchedImage | undefined> {
     const [found] = await this.db.sql<FetchedImage>(
       `
-      select ${columns} from $schema.fetched_image
-      where holder in ('', :applicationId) and repository = :repository and version = :version
-      order by fetched_at desc limit 1`,
-      { applicationId, repository: fullRepository(name), version: versionOf(name) }
+      update $schema.fetched_image set keep_until = greatest(keep_until, :until)
+      where handle = (
+        select handle from $schema.fetched_name
+        where holder in ('', :applicationId) and repository = :repository and version = :version
+        order by fetched_at desc limit 1)
+      returning ${columns}`,
+      {
+        applicationId,
+        repository: fullRepository(name),
+        version: versionOf(name),
+        until: this.#after(keepMs[purpose])
+      }
     )
     return found
   }
 
   async withFirstLayer(holder: Holder, layer: string): Promise<readonly FetchedImage[]> {
     return await this.db.sql<FetchedImage>(
-      `select distinct on (handle) ${columns} from $schema.fetched_image where holder in ('', ?) and layers[1] = ?`,
+      `select ${columns} from $schema.fetched_image where holder in ('', ?) and layers[1] = ?`,
       [holder, layer]
     )
   }
@@ -88,64 +121,121 @@ export class FetchedImageStore implements FetchedImages {
     const token = await this.names.tokenOf(holder === everybody ? nobody : holder)
     const hash = createHash('sha256').update(`${token} ${repository} ${digest}`).digest('hex')
     const handle = `${fetchedPrefix}${hash.slice(0, 40)}:latest`
-    await this.db.sql(
-      `
-      insert into $schema.fetch_under_way (handle, begun_at) values (:handle, :now)
-      on conflict (handle) do update set begun_at = excluded.begun_at`,
-      { handle, now: this.clock.now() }
-    )
+    await this.#removeAfter(handle, this.longestFetchMs)
     return handle
   }
 
-  async settle(image: FetchedImage, name: string): Promise<void> {
-    const { layers, ...rest } = image
+  async settle(
+    { layers, ...image }: FetchedImage,
+    { name, applicationId, purpose }: SettledFetch
+  ): Promise<void> {
     await this.db.sql(
       `
-      with settled as (delete from $schema.fetch_under_way where handle = :handle)
-      insert into $schema.fetched_image (holder, repository, version, digest, handle, layers, fetched_at)
-      select distinct :holder, :repository, unnest(cast(:versions as text[])), :digest, :handle, cast(:layers as text[]), cast(:now as timestamptz)
-      on conflict (holder, repository, version) do update
-      set digest = excluded.digest, handle = excluded.handle, layers = excluded.layers, fetched_at = excluded.fetched_at`,
-      { ...rest, layers: [...layers], versions: [versionOf(name), image.digest], now: this.clock.now() }
+      with settled as (delete from $schema.image_to_remove where handle = :handle),
+      image as (
+        insert into $schema.fetched_image (handle, holder, repository, digest, layers, keep_until)
+        values (:handle, :holder, :repository, :digest, cast(:layers as text[]), :until)
+        on conflict (handle) do update set keep_until = greatest(fetched_image.keep_until, excluded.keep_until)
+        returning handle),
+      use as (
+        insert into $schema.fetched_image_use (application_id, handle)
+        select :applicationId, handle from image where :purpose = 'container'
+        on conflict do nothing)
+      insert into $schema.fetched_name (holder, repository, version, handle, fetched_at)
+      select distinct :holder, :repository, unnest(cast(:versions as text[])), handle, cast(:now as timestamptz) from image
+      on conflict (holder, repository, version) do update set handle = excluded.handle, fetched_at = excluded.fetched_at`,
+      {
+        ...image,
+        layers: [...layers],
+        versions: [versionOf(name), image.digest],
+        applicationId,
+        purpose,
+        now: this.clock.now(),
+        until: this.#after(keepMs[purpose])
+      }
     )
   }
 
-  async release(applicationId: string, name: string): Promise<readonly string[]> {
-    return await this.#unneeded(
-      `holder in ('', :applicationId) and repository = :repository and digest = :digest`,
-      { applicationId, repository: fullRepository(name), digest: versionOf(name) }
+  async keep(applicationId: string, names: readonly string[]): Promise<void> {
+    const pinned = names.filter(name => name.includes('@'))
+    await this.db.sql(
+      `
+      with kept as (
+        select n.handle from $schema.fetched_name n
+        join unnest(cast(:repositories as text[]), cast(:versions as text[])) as wanted (repository, version)
+          on wanted.repository = n.repository and wanted.version = n.version
+        where n.holder in ('', :applicationId)),
+      dropped as (
+        delete from $schema.fetched_image_use
+        where application_id = :applicationId and handle not in (select handle from kept))
+      insert into $schema.fetched_image_use (application_id, handle)
+      select distinct :applicationId, handle from kept
+      on conflict do nothing`,
+      { applicationId, repositories: pinned.map(fullRepository), versions: pinned.map(versionOf) }
     )
   }
 
-  async releaseAll(applicationId: string): Promise<readonly string[]> {
-    return await this.#unneeded('holder = :applicationId', { applicationId })
-  }
-
-  async #unneeded(where: string, bindings: Readonly<Record<string, string>>): Promise<readonly string[]> {
-    const rows = await this.db.sql<{ handle: string }>(
-      `delete from $schema.fetched_image where ${where} returning handle`,
-      bindings
-    )
-    return [...new Set(rows.map(({ handle }) => handle))]
-  }
-
-  async begunBefore(time: Date): Promise<readonly string[]> {
+  async forget(applicationId: string): Promise<readonly string[]> {
     const rows = await this.db.sql<{ handle: string }>(
       `
-      with ended as (
-        delete from $schema.fetch_under_way u
-        where begun_at < :time and exists (select from $schema.fetched_image f where f.handle = u.handle)
-      )
-      select handle from $schema.fetch_under_way u
-      where begun_at < :time and not exists (select from $schema.fetched_image f where f.handle = u.handle)`,
-      { time }
+      with uses as (delete from $schema.fetched_image_use where application_id = :applicationId),
+      own as (delete from $schema.fetched_image where holder = :applicationId returning handle)
+      insert into $schema.image_to_remove (handle, due_at)
+      select handle, cast(:now as timestamptz) from own
+      on conflict (handle) do update set due_at = excluded.due_at
+      returning handle`,
+      { applicationId, now: this.clock.now() }
     )
     return rows.map(({ handle }) => handle)
   }
 
-  async forgetFetch(handle: string): Promise<void> {
-    await this.db.sql('delete from $schema.fetch_under_way where handle = ?', [handle])
+  async nextToRemove(): Promise<string | undefined> {
+    const now = this.clock.now()
+    await this.db.sql(
+      `
+      with unused as (
+        delete from $schema.fetched_image i
+        where keep_until < :now and not exists (select from $schema.fetched_image_use u where u.handle = i.handle)
+        returning handle)
+      insert into $schema.image_to_remove (handle, due_at)
+      select handle, cast(:now as timestamptz) from unused
+      on conflict (handle) do update set due_at = excluded.due_at`,
+      { now }
+    )
+    // A fetch of what is held already was cut off: there is nothing to remove.
+    await this.db.sql(
+      `
+      delete from $schema.image_to_remove r
+      where due_at <= :now and exists (select from $schema.fetched_image i where i.handle = r.handle)`,
+      { now }
+    )
+    const [next] = await this.db.sql<{ handle: string }>(
+      'select handle from $schema.image_to_remove where due_at <= ? order by due_at limit 1',
+      [now]
+    )
+    return next?.handle
+  }
+
+  async removed(handle: string): Promise<void> {
+    await this.db.sql('delete from $schema.image_to_remove where handle = ?', [handle])
+  }
+
+  async postpone(handle: string): Promise<void> {
+    await this.#removeAfter(handle, hourMs)
+  }
+
+  async #removeAfter(handle: string, ms: number): Promise<void> {
+    await this.db.sql(
+      `
+      insert into $schema.image_to_remove (handle, due_at) values (:handle, :due)
+      on conflict (handle) do update set due_at = excluded.due_at`,
+      { handle, due: this.#after(ms) }
+    )
+  }
+
+  #after(ms: number): Date {
+    return new Date(this.clock.now().getTime() + ms)
   }
 }
 
-const columns = 'holder, repository, digest, handle, layers'
+const columns = 'handle, holder, repository, digest, layers'

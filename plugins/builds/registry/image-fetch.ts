@@ -52,7 +52,7 @@ export async function fetchImage(
   const handle = await fetched.begin({ holder, repository, digest: remote.digest })
   const image = await bring(parts, { request, remote, holder, handle }, context)
   const found = { holder, repository, digest: remote.digest, handle, layers: layersOf(remote) }
-  await fetched.settle(found, name)
+  await fetched.settle(found, { name, applicationId, purpose: isBase === true ? 'base' : 'container' })
   return { fetched: found, image }
 }
 

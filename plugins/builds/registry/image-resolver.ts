@@ -42,7 +42,7 @@ export async function resolveImage(
   const named = await findNamed(parts, written, applicationId)
   if (named !== undefined && (digest !== undefined || isAsWanted(named, { ...wanted, reference: written })))
     return { name: written, image: named }
-  const known = await parts.fetched.find(applicationId, written)
+  const known = await parts.fetched.find(applicationId, written, 'base')
   const held = known === undefined ? undefined : await parts.runtime.image(known.handle)
   if (known !== undefined && held !== undefined) return { name: known.handle, image: held }
   try {

@@ -4,9 +4,9 @@ import { createTestKernel } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { createImageName } from '../migrations/004-create-image-name.js'
 import { createFetchedImage } from '../migrations/008-create-fetched-image.js'
-import { removeCutFetches } from '../registry/cut-fetches.js'
-import { everybody, type FetchedImage, FetchedImageStore } from '../registry/fetched-images.js'
+import { everybody, type FetchedImage, FetchedImageStore, type Purpose } from '../registry/fetched-images.js'
 import { ImageNameStore } from '../registry/image-names.js'
+import { sweepUnusedImages } from '../registry/image-removal.js'
 import { clock, log } from './kit.js'
 
 const name = 'registry.example.com/team/app:1'
@@ -29,15 +29,16 @@ async function openStore(t: Test, now: () => Date = () => new Date()) {
   })
   t.teardown(async () => await k.close())
   if (db === undefined) throw new Error('the plugin has not started')
-  const store = new FetchedImageStore(db, { now }, new ImageNameStore(db))
+  const store = new FetchedImageStore(db, { now }, new ImageNameStore(db), 3600_000)
   const fetched = async (
     holder: string,
     digest = digestOf('a'),
-    layers: readonly string[] = [digestOf('1')]
+    { purpose = 'container', applicationId = holder }: { purpose?: Purpose; applicationId?: string } = {}
   ): Promise<FetchedImage> => {
+    const layers = [digestOf('1')]
     const handle = await store.begin({ holder, repository, digest })
     const image = { holder, repository, digest, handle, layers }
-    await store.settle(image, name)
+    await store.settle(image, { name, applicationId, purpose })
     return image
   }
   return { store, fetched }
@@ -47,10 +48,10 @@ test('what an application was handed is its own, and what everybody may have is 
   const { store, fetched } = await openStore(t)
   const [owner, other] = [randomUUID(), randomUUID()]
   const own = await fetched(owner)
-  t.same(await store.find(owner, name), own)
-  t.same(await store.find(owner, `${repository}@${own.digest}`), own)
-  t.equal(await store.find(other, name), undefined)
-  t.equal(await store.find(other, `${repository}@${own.digest}`), undefined)
+  t.same(await store.find(owner, name, 'container'), own)
+  t.same(await store.find(owner, `${repository}@${own.digest}`, 'container'), own)
+  t.equal(await store.find(other, name, 'container'), undefined)
+  t.equal(await store.find(other, `${repository}@${own.digest}`, 'container'), undefined)
   t.same(await store.withFirstLayer(other, digestOf('1')), [])
   t.same(await store.withFirstLayer(everybody, digestOf('1')), [])
   t.equal(await store.isOpenTo(other, [own.handle]), false)
@@ -58,7 +59,7 @@ test('what an application was handed is its own, and what everybody may have is 
 
   const open = await fetched(everybody)
   t.not(open.handle, own.handle)
-  t.same(await store.find(other, 'registry.example.com/team/app:1'), open)
+  t.same(await store.find(other, 'registry.example.com/team/app:1', 'container'), open)
   t.same(await store.withFirstLayer(other, digestOf('1')), [open])
   t.equal((await store.withFirstLayer(owner, digestOf('1'))).length, 2)
   t.equal(await store.isOpenTo(other, [open.handle]), true)
@@ -76,46 +77,129 @@ test('a name on the engine is the same for all who fetch the same, and nobody el
   t.not(await another.store.begin({ holder: everybody, repository, digest }), handles[0])
 })
 
-test('a tag that has moved stands for the new image, and the old one stays until it is released', async t => {
+test('a tag that has moved stands for the new image, and the old one stays while it is kept', async t => {
   const { store, fetched } = await openStore(t)
   const owner = randomUUID()
   const old = await fetched(owner)
   const young = await fetched(owner, digestOf('b'))
-  t.same(await store.find(owner, name), young)
-  t.same(await store.find(owner, `${repository}@${old.digest}`), old)
-  t.same(await store.release(owner, `${repository}@${old.digest}`), [old.handle])
-  t.equal(await store.find(owner, `${repository}@${old.digest}`), undefined)
-  t.same(await store.release(owner, `${repository}@${old.digest}`), [])
-  t.same(await store.releaseAll(owner), [young.handle])
-  t.equal(await store.find(owner, name), undefined)
+  t.same(await store.find(owner, name, 'container'), young)
+  t.same(await store.find(owner, `${repository}@${old.digest}`, 'container'), old)
+})
+
+const pinned = ({ digest }: FetchedImage): string => `${repository}@${digest}`
+const hours = (count: number): Date => new Date(Date.UTC(2026, 0, 1, count))
+
+async function allToRemove(store: FetchedImageStore): Promise<string[]> {
+  const found: string[] = []
+  for (;;) {
+    const handle = await store.nextToRemove()
+    if (handle === undefined) return found.sort()
+    await store.removed(handle)
+    found.push(handle)
+  }
+}
+
+test('an image goes once no application keeps it and nobody has asked for it lately', async t => {
+  let now = hours(0)
+  const { store, fetched } = await openStore(t, () => now)
+  const [a, b] = [randomUUID(), randomUUID()]
+  const shared = await fetched(everybody, digestOf('a'), { applicationId: a })
+  await fetched(everybody, digestOf('a'), { applicationId: b })
+  const own = await fetched(a, digestOf('b'))
+  now = hours(1000)
+  t.same(await allToRemove(store), [], 'all are kept')
+
+  await store.keep(a, [])
+  t.same(await allToRemove(store), [own.handle], 'what B keeps is not A’s to remove')
+  t.same(await store.find(b, pinned(shared), 'container'), shared)
+  t.equal(await store.find(a, pinned(own), 'container'), undefined)
+
+  await store.keep(b, [pinned(shared), 'busbar-app:0123', 'sha256:abc'])
+  now = hours(2000)
+  t.same(await allToRemove(store), [])
+  await store.keep(b, ['busbar-app:0123'])
+  await store.find(a, name, 'container')
+  t.same(await allToRemove(store), [], 'it was asked for just now')
+  now = hours(2002)
+  t.same(await allToRemove(store), [shared.handle])
+  t.equal(await store.find(a, name, 'container'), undefined)
+})
+
+test('an application that asks for an image of its past keeps it again, and nothing of others', async t => {
+  let now = hours(0)
+  const { store, fetched } = await openStore(t, () => now)
+  const [a, b] = [randomUUID(), randomUUID()]
+  const image = await fetched(a)
+  await store.keep(a, [])
+  await store.keep(b, [pinned(image)])
+  await store.keep(a, [pinned(image)])
+  now = hours(1000)
+  t.same(await allToRemove(store), [])
+  await store.keep(a, [])
+  t.same(await allToRemove(store), [image.handle])
+})
+
+test('a base stays for a week after the last build that asked for it', async t => {
+  let now = hours(0)
+  const { store, fetched } = await openStore(t, () => now)
+  const base = await fetched(everybody, digestOf('a'), { purpose: 'base', applicationId: randomUUID() })
+  now = hours(24 * 6)
+  t.same(await store.find(randomUUID(), name, 'base'), base)
+  await store.find(randomUUID(), name, 'container')
+  now = hours(24 * 12)
+  t.same(await allToRemove(store), [])
+  now = hours(24 * 13 + 1)
+  t.same(await allToRemove(store), [base.handle])
+})
+
+test('with an application goes what it alone was handed, at once', async t => {
+  const { store, fetched } = await openStore(t)
+  const [a, b] = [randomUUID(), randomUUID()]
+  const own = await fetched(a)
+  const others = await fetched(b)
+  const open = await fetched(everybody, digestOf('c'), { applicationId: a })
+  t.same(await store.forget(a), [own.handle])
+  t.same(await store.forget(a), [])
+  t.same(await allToRemove(store), [own.handle], 'unless it could not be removed')
+  t.same(await store.find(b, pinned(others), 'container'), others)
+  t.same(await store.find(b, pinned(open), 'container'), open)
 })
 
 test('what a fetch that was cut off has left goes, and nothing that came to its end', async t => {
-  let now = new Date('2026-01-01T00:00:00Z')
+  let now = hours(0)
   const { store, fetched } = await openStore(t, () => now)
   const ended = await fetched(everybody)
   await store.begin({ holder: everybody, repository, digest: ended.digest })
   const cut = await store.begin({ holder: everybody, repository, digest: digestOf('c') })
-  now = new Date('2026-01-01T02:00:00Z')
-  const late = await store.begin({ holder: everybody, repository, digest: digestOf('d') })
-  const removed: string[] = []
+  const inUse = await store.begin({ holder: everybody, repository, digest: digestOf('d') })
+  await store.keep(randomUUID(), [])
+  now = hours(2)
+  await store.begin({ holder: everybody, repository, digest: digestOf('e') })
+  const asked: string[] = []
   const ending = new AbortController()
-  const sweep = removeCutFetches(
+  const sweep = sweepUnusedImages(
     {
       runtime: {
         removeImage: async handle => {
-          removed.push(handle)
-          ending.abort()
+          asked.push(handle)
+          if (asked.length === 2) ending.abort()
+          if (handle === inUse) throw new Error('a container uses it')
         }
       },
       fetched: store,
       clock: { ...clock, now: () => now },
-      log,
-      longestMs: 3600_000
+      log
     },
     ending.signal
   )
   await sweep.catch(() => undefined)
-  t.same(removed, [cut])
-  t.same(await store.begunBefore(new Date('2026-01-01T03:00:00Z')), [late])
+  t.same(asked.sort(), [cut, inUse].sort())
+  t.same(await allToRemove(store), [])
+  now = hours(4)
+  t.equal(
+    (await allToRemove(store)).length,
+    2,
+    'what was in use is tried again, and the late one was cut off too'
+  )
+  t.same(await store.find(randomUUID(), name, 'container'), ended)
 })

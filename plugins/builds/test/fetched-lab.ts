@@ -20,13 +20,14 @@ export function fetchedInMemory(): FetchedImages {
     isOpenTo: async (applicationId, names) =>
       open(applicationId).some(({ handle }) => names.includes(handle)),
     begin: async () => `${fetchedPrefix}${process.pid}-${++handles}:latest`,
-    settle: async (image, name) => {
+    settle: async (image, { name }) => {
       for (const version of [versionOf(name), image.digest]) kept.push({ ...image, version })
     },
-    release: async () => [],
-    releaseAll: async () => [],
-    begunBefore: async () => [],
-    forgetFetch: async () => {}
+    keep: async () => {},
+    forget: async () => [],
+    nextToRemove: async () => undefined,
+    removed: async () => {},
+    postpone: async () => {}
   }
 }
 

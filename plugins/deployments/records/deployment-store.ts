@@ -411,37 +411,6 @@ export class DeploymentStore {
     }
   }
 
-  /** Images that were pulled for the application, and that no record of another application names. */
-  async ownPinnedImages(applicationId: string): Promise<string[]> {
-    const rows = await this.#db.sql<{ image_tag: string }>(
-      `
-      select distinct own.image_tag from $schema.deployment own
-      where own.application_id = :applicationId and own.image_tag like '%@sha256:%' and not exists (
-        select from $schema.deployment d where d.image_tag = own.image_tag and d.application_id <> :applicationId)`,
-      { applicationId }
-    )
-    return rows.map(row => row.image_tag)
-  }
-
-  /**
-   * Images that were pulled for the application, that no rollback reaches any more, and that no record of
-   * another application names. Of those that have been out of reach for long only the newest are looked at.
-   */
-  async outlivedImages(applicationId: string, servingId: string | null, keep: number): Promise<string[]> {
-    const rows = await this.#db.sql<{ image_tag: string }>(
-      `
-      with successful as (
-        select id, image_tag, row_number() over (order by started_at desc, id desc) as age from $schema.deployment
-        where application_id = :applicationId and status = 'success' and image_tag is not null)
-      select distinct old.image_tag from successful old
-      where old.age > :keep and old.age <= :keep + 20 and old.image_tag like '%@sha256:%' and not exists (
-        select from $schema.deployment d left join successful s on s.id = d.id
-        where d.image_tag = old.image_tag and (d.application_id <> :applicationId or d.id = :servingId or d.status in ${active} or s.age <= :keep))`,
-      { applicationId, servingId, keep }
-    )
-    return rows.map(row => row.image_tag)
-  }
-
   /** Records past the newest `keep`, except the serving one and the newest successful ones. */
   async removeOld(
     applicationId: string,

@@ -142,7 +142,9 @@ export async function openLab({
       const instanceId = await readFile(join(k.state.directory, 'data/runtime-docker/instance-id'), 'utf8')
       await removeEverythingOf(instanceId.trim(), docker)
       const fetched = await k.kernel.postgres
-        .query<{ handle: string }>('select distinct handle from builds.fetched_image')
+        .query<{ handle: string }>(
+          'select handle from builds.fetched_image union select handle from builds.image_to_remove'
+        )
         .catch(() => [])
       await k.close()
       await removeEverythingOf(instanceId.trim(), docker)

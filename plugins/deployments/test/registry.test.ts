@@ -247,6 +247,8 @@ test('images that were pulled and that no rollback reaches any more are removed'
     layers.filter(layer => !all.has(layer)),
     []
   )
+  // As if all had been pulled a while ago.
+  await lab.k.kernel.postgres.query("update builds.fetched_image set keep_until = now() - interval '1 hour'")
   t.match(await web.deploy(), { status: 'failed' }, 'it cannot run, and what is left over is tidied')
   await until(async () => {
     const left = await there()
