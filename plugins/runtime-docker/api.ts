@@ -235,6 +235,9 @@ export function registryOf(image: string): string {
   return host === 'index.docker.io' ? 'docker.io' : host
 }
 
+/** Of the names that images have which came by `load`. They go with whoever loaded them, whatever their labels say. */
+export const loadedPrefix = 'busbar-fetched-'
+
 /**
  * Containers on one machine. Every method rejects with a `Problem` that says what to do when the engine
  * is away (503 E_ENGINE_UNREACHABLE), when something does not exist (404 E_CONTAINER_MISSING,
@@ -275,7 +278,10 @@ export interface ContainerRuntime {
   tail(containerId: string, lines: number): Promise<readonly string[]>
 
   image(reference: string): Promise<ImageInfo | undefined>
-  /** Built for it by this platform, those without a name too unless another image continues them. */
+  /**
+   * Built for it by this platform, those without a name too unless another image continues them. Names that `load` gave are
+   * left out, and so is what has no other name.
+   */
   images(owner: Owner): Promise<readonly BuiltImage[]>
   /** Unless it is gone. Removes a tag; the image with its last one. */
   removeImage(reference: string): Promise<void>
@@ -286,7 +292,7 @@ export interface ContainerRuntime {
   imageLabels(owner: Owner): Promise<Readonly<Record<string, string>>>
   /**
    * Takes in an image as `docker save` writes it: a tar with `manifest.json`, one configuration and the layers, packed or
-   * not, which it names `name` and nothing else. A layer that the engine holds upon the same ones may be left out; where
+   * not, which it names `name`, which begins with `loadedPrefix`, and nothing else. A layer that the engine holds upon the same ones may be left out; where
    * one is missing that it does not hold, 409 E_IMAGE_INCOMPLETE. What is not as the configuration says is refused:
    * 422 E_IMAGE_ARCHIVE. `owner`: for `buildUsage`. `onLayer`: a further layer is unpacked, of those that were not held.
    */

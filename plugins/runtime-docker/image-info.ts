@@ -1,5 +1,5 @@
 import type Docker from 'dockerode'
-import type { ImageInfo } from './api.js'
+import { type ImageInfo, loadedPrefix } from './api.js'
 import { declaredSize } from './declared-size.js'
 import { claimedOwner, imageInstanceLabel } from './labels.js'
 
@@ -28,6 +28,21 @@ export const imageInfo = (seen: Docker.ImageInspectInfo): ImageInfo => ({
   // A claim is enough to keep others from it.
   ...(seen.Config.Labels?.[imageInstanceLabel] ? { builtFor: claimedOwner(seen.Config.Labels) } : {})
 })
+
+/** The engine writes `<none>:<none>` and `<none>@<none>` for what has none. */
+export const hasName = (names: readonly string[] | null | undefined): boolean =>
+  names?.some(name => !name.startsWith('<none>')) ?? false
+
+export const isLoadedName = (name: string): boolean => name.startsWith(loadedPrefix)
+
+/** It has come from a registry, by the engine or by `load`: what its labels say is the word of whoever made it. */
+export const isForeign = ({
+  RepoTags: tags,
+  RepoDigests: digests
+}: {
+  readonly RepoTags?: readonly string[] | null
+  readonly RepoDigests?: readonly string[] | null
+}): boolean => hasName(digests) || (tags?.some(isLoadedName) ?? false)
 
 /** EXPOSE writes `8080/tcp`, `53/udp`, or a port alone. */
 export const tcpPorts = (exposed: readonly string[]): number[] =>

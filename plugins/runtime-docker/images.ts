@@ -15,7 +15,7 @@ import { BuildFootprint } from './build-footprint.js'
 import { type BuildSteps, unneededSteps } from './build-steps.js'
 import type { EngineClient } from './engine-client.js'
 import type { Identity } from './identity.js'
-import { imageInfo } from './image-info.js'
+import { hasName, imageInfo, isForeign, isLoadedName } from './image-info.js'
 import { checkImage, parseImageReference } from './image-reference.js'
 import { imageInstanceLabel, isAmong, ownerFilter } from './labels.js'
 import { loadProblem } from './load-failure.js'
@@ -84,18 +84,20 @@ export class Images {
       'list images',
       async docker => await docker.listImages({ filters: { label } })
     )
-    return found.flatMap(({ Id: id, Labels: labels, RepoTags, RepoDigests }) => {
-      const imageOwner = this.parts.identity.image(labels, hasName(RepoDigests))
+    return found.flatMap(image => {
+      const imageOwner = this.parts.identity.image(image.Labels, isForeign(image))
       if (imageOwner === undefined || !isAmong(owner, imageOwner)) return []
-      return [{ id, tags: (RepoTags ?? []).filter(tag => tag !== '<none>:<none>'), owner: imageOwner }]
+      const names = (image.RepoTags ?? []).filter(tag => tag !== '<none>:<none>')
+      const tags = names.filter(name => !isLoadedName(name))
+      return names.length > 0 && tags.length === 0 ? [] : [{ id: image.Id, tags, owner: imageOwner }]
     })
   }
 
   async remove(reference: string): Promise<void> {
     const seen = await this.#inspect(reference)
     if (seen === undefined) return
-    // Pulled by digest it is ours to give back, whatever its labels say: they came with it.
-    const builtBy = reference.includes('@') ? undefined : seen.Config.Labels?.[imageInstanceLabel]
+    // A name that the platform gave it itself is the platform's to take back, whatever the labels say: they came with it.
+    const builtBy = isLoadedName(reference) ? undefined : seen.Config.Labels?.[imageInstanceLabel]
     if (builtBy !== undefined && builtBy !== '' && builtBy !== this.parts.instanceId)
       throw problems.imageForeign({ image: reference })
     await this.parts.engine.call(
@@ -139,7 +141,7 @@ export class Images {
           keep.ends.some(id => Id.startsWith(`sha256:${id}`)) ||
           hasName(RepoTags) ||
           hasName(RepoDigests),
-        isOwned: isAmong(owner, this.parts.identity.image(Labels, hasName(RepoDigests)))
+        isOwned: isAmong(owner, this.parts.identity.image(Labels, isForeign({ RepoTags, RepoDigests })))
       })),
       keep
     )
@@ -423,10 +425,6 @@ const listEverything = async (engine: EngineClient): Promise<EngineListing> =>
   )
 
 const keepNone: KeptSteps = { ends: [], newest: 0, after: new Date(0) }
-
-/** The engine writes `<none>:<none>` and `<none>@<none>` for what has none. */
-const hasName = (names: readonly string[] | null | undefined): boolean =>
-  names?.some(name => !name.startsWith('<none>')) ?? false
 
 const stepCaps = ({ memoryBytes, cpus }: BuildOptions): StepCaps => ({
   memory: memoryBytes,

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto'
+import { loadedPrefix } from 'busbar/api/runtime-docker'
 import type { Clock, Database } from 'busbar/sdk'
 import type { ImageNames } from './image-names.js'
 import { fullRepository, versionOf } from './local-image.js'
-
-/** Of the names under which the engine holds what was fetched. Nobody is told the rest of one, and nobody can guess it. */
-export const fetchedPrefix = 'busbar-fetched-'
 
 /** Who a registry has handed an image to: one application, or everybody. */
 export type Holder = string
@@ -20,7 +18,7 @@ export interface FetchedImage {
   readonly repository: string
   /** Of what its name stood for: `sha256:…`. */
   readonly digest: string
-  /** What the engine knows it by. */
+  /** What the engine knows it by. Nobody is told it, and nobody can guess it. */
   readonly handle: string
   /** Unpacked, the lowest first. */
   readonly layers: readonly string[]
@@ -120,7 +118,7 @@ export class FetchedImageStore implements FetchedImages {
   }: Pick<FetchedImage, 'holder' | 'repository' | 'digest'>): Promise<string> {
     const token = await this.names.tokenOf(holder === everybody ? nobody : holder)
     const hash = createHash('sha256').update(`${token} ${repository} ${digest}`).digest('hex')
-    const handle = `${fetchedPrefix}${hash.slice(0, 40)}:latest`
+    const handle = `${loadedPrefix}${hash.slice(0, 40)}:latest`
     await this.#removeAfter(handle, this.longestFetchMs)
     return handle
   }

@@ -97,7 +97,8 @@ async function load(
   const image = await runtime.load(archive, { name: handle, owner, signal, onLayer: () => progress.layer() })
   // The engine reads the same configuration with a reader of its own.
   if (isSame(image.layers, layersOf(remote))) return image
-  await runtime.removeImage(handle)
+  // Where it cannot go now, it goes by its name later: nothing is noted of it.
+  await runtime.removeImage(handle).catch(() => undefined)
   throw problems.imageUnlike({ image: name })
 }
 

@@ -1,9 +1,13 @@
-import { type ContainerRuntime, type ImageInfo, imageReferenceShape } from 'busbar/api/runtime-docker'
+import {
+  type ContainerRuntime,
+  type ImageInfo,
+  imageReferenceShape,
+  loadedPrefix
+} from 'busbar/api/runtime-docker'
 import { isProblem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
 import { isForPlatform } from '../dockerfile/platform.js'
 import { problems } from '../problems.js'
-import { fetchedPrefix } from './fetched-images.js'
 import type { FormerPrivateImages } from './former-private-images.js'
 import { type FetchParts, fetchImage } from './image-fetch.js'
 import { builderPrefix } from './image-names.js'
@@ -69,7 +73,7 @@ function parseName(reference: string): { readonly written: string; readonly dige
   return { written: digest === undefined && tag === undefined ? `${reference}:latest` : reference, digest }
 }
 
-const isOurs = (name: string): boolean => name.startsWith(builderPrefix) || name.startsWith(fetchedPrefix)
+const isOurs = (name: string): boolean => name.startsWith(builderPrefix) || name.startsWith(loadedPrefix)
 
 /**
  * What the engine holds under a name. Nothing that the platform does for a tenant names an image by a word of theirs, so the name

@@ -1,5 +1,5 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import { type FetchedImage, type FetchedImages, fetchedPrefix } from '../registry/fetched-images.js'
+import { type ContainerRuntime, loadedPrefix } from 'busbar/api/runtime-docker'
+import type { FetchedImage, FetchedImages } from '../registry/fetched-images.js'
 import { fullRepository, versionOf } from '../registry/local-image.js'
 import { hostedRegistries, type Registries } from '../registry/registries.js'
 import { clock, log } from './kit.js'
@@ -19,7 +19,7 @@ export function fetchedInMemory(): FetchedImages {
     withFirstLayer: async (holder, layer) => open(holder).filter(({ layers }) => layers[0] === layer),
     isOpenTo: async (applicationId, names) =>
       open(applicationId).some(({ handle }) => names.includes(handle)),
-    begin: async () => `${fetchedPrefix}${process.pid}-${++handles}:latest`,
+    begin: async () => `${loadedPrefix}${process.pid}-${++handles}:latest`,
     settle: async (image, { name }) => {
       for (const version of [versionOf(name), image.digest]) kept.push({ ...image, version })
     },

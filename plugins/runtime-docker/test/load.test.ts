@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { until } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
 import { pack } from 'tar-stream'
+import { loadedPrefix } from '../api.js'
 import { engineTest, type Lab, startLab } from './lab.js'
 
 const forever = new AbortController().signal
@@ -26,14 +27,22 @@ interface Archive {
   /** Those that the configuration names instead. */
   readonly diffIds?: readonly string[]
   readonly isPacked?: boolean
+  readonly labels?: Readonly<Record<string, string>>
 }
 
-async function archiveOf({ name, layers, without = [], diffIds, isPacked }: Archive): Promise<Buffer> {
+async function archiveOf({
+  name,
+  layers,
+  without = [],
+  diffIds,
+  isPacked,
+  labels = {}
+}: Archive): Promise<Buffer> {
   const config = Buffer.from(
     JSON.stringify({
       architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
       os: 'linux',
-      config: { Cmd: ['/x'] },
+      config: { Cmd: ['/x'], Labels: labels },
       rootfs: { type: 'layers', diff_ids: diffIds ?? layers.map(sha256) },
       history: layers.map(() => ({ created_by: 'by hand' }))
     })
@@ -50,7 +59,7 @@ async function archiveOf({ name, layers, without = [], diffIds, isPacked }: Arch
 }
 
 function nameFor(t: Test, { docker }: Lab): string {
-  const name = `load-lab-${randomUUID()}:latest`
+  const name = `${loadedPrefix}lab-${randomUUID()}:latest`
   t.teardown(
     async () =>
       await docker
@@ -139,4 +148,32 @@ engineTest('what has come of an image is told while it comes, and a cancel ends 
   await loading
   t.same(await lab.runtime.buildUsage(), [])
   t.equal(await lab.runtime.image(name), undefined)
+})
+
+engineTest('what the labels of a loaded image say makes it nobody’s, and keeps it from nobody', async t => {
+  const lab = startLab(t)
+  const owner = { projectId: lab.projectId, applicationId: randomUUID() }
+  const unsigned = {
+    'busbar-image-instance': lab.instanceId,
+    'project-id': owner.projectId,
+    'application-id': owner.applicationId
+  }
+  const layer = await layerOf('x', randomBytes(64))
+  await load(t, lab, { layers: [layer], labels: unsigned })
+  t.same(await lab.runtime.images(owner), [])
+
+  // An application runs, by its registry, what another one has built: one image with two names.
+  const labels = await lab.runtime.imageLabels(owner)
+  const { image, name } = await load(t, lab, { layers: [layer], labels })
+  t.same(await lab.runtime.images(owner), [], 'it goes with whoever loaded it')
+  await lab.docker.getImage(image.id).tag({ repo: `busbar-app-${owner.applicationId}`, tag: '1' })
+  t.match(await lab.runtime.images(owner), [{ tags: [`busbar-app-${owner.applicationId}:1`] }])
+
+  const ofAnother = await load(t, lab, {
+    layers: [layer],
+    labels: { ...unsigned, 'busbar-image-instance': randomUUID() }
+  })
+  await lab.runtime.removeImage(ofAnother.name)
+  t.equal(await lab.runtime.image(ofAnother.name), undefined)
+  t.not(await lab.runtime.image(name), undefined)
 })
