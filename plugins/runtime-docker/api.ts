@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream'
 import { service } from 'busbar/sdk'
 
+export { isReservedLabel } from './labels.js'
+
 /**
  * Whose a thing on the engine is. Everything created carries it in labels and is signed; what the runtime answers
  * is verified, and never only what labels say.

@@ -68,3 +68,6 @@ export function strayLabel(labels: Labels, expected: Labels): string | undefined
 }
 
 const isOfPlatform = (key: string): boolean => key.startsWith('busbar-')
+
+/** A label that means something to a platform. */
+export const isReservedLabel = (key: string): boolean => isOfPlatform(key) || reserved.includes(key)

@@ -11,7 +11,6 @@ interface ArchivedLayer {
 interface ArchivedImage {
   /** With a tag. */
   readonly name: string
-  readonly configDigest: string
   readonly config: Buffer
   readonly layers: readonly ArchivedLayer[]
 }
@@ -20,12 +19,11 @@ interface ArchivedImage {
 export const imageArchive = (image: ArchivedImage): Readable =>
   Readable.from(archived(image), { objectMode: false })
 
-async function* archived({ name, configDigest, config, layers }: ArchivedImage): AsyncGenerator<Buffer> {
-  const configName = `${configDigest.slice('sha256:'.length)}.json`
+async function* archived({ name, config, layers }: ArchivedImage): AsyncGenerator<Buffer> {
   const layerName = (at: number): string => `layer-${at}.tar`
-  const manifest = [{ Config: configName, RepoTags: [name], Layers: layers.map((_, at) => layerName(at)) }]
+  const manifest = [{ Config: 'config.json', RepoTags: [name], Layers: layers.map((_, at) => layerName(at)) }]
   for (const [file, content] of [
-    [configName, config],
+    ['config.json', config],
     ['manifest.json', Buffer.from(JSON.stringify(manifest))]
   ] as const) {
     yield fileHeader(file, content.length)

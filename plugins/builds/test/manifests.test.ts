@@ -168,7 +168,7 @@ test('of an index that is taken which the machine runs best', t => {
 test('a configuration tells what it is made for and which layers it has', t => {
   const config = (value: object) => Buffer.from(JSON.stringify(value))
   const rootfs = { type: 'layers', diff_ids: [digest] }
-  t.same(readImageConfig(config({ os: 'linux', architecture: 'arm', variant: 'v6', rootfs }), 1), {
+  t.match(readImageConfig(config({ os: 'linux', architecture: 'arm', variant: 'v6', rootfs }), 1), {
     platform: 'linux/arm/v6',
     diffIds: [digest]
   })
@@ -197,6 +197,40 @@ test('a configuration tells what it is made for and which layers it has', t => {
       failure(() => readImageConfig(Buffer.from(text), 0)),
       /^broken: .*no JSON object/
     )
+  t.end()
+})
+
+test('a configuration is written anew with what is known alone, each key once', t => {
+  const other = `sha256:${'2'.repeat(64)}`
+  const text = `{
+    "rootfs": { "type": "layers", "diff_ids": ["${digest}"], "Diff_Ids": ["${other}"] },
+    "RootFS": { "type": "layers", "diff_ids": ["${other}"] }, "root\u017fs": 1, "rootf\u017f": { "diff_ids": ["${other}"] },
+    "os": "linux", "OS": "windows", "architecture": "amd64", "created": "2026-01-01T00:00:00Z", "parent": "${other}",
+    "container_config": { "Cmd": ["x"] },
+    "config": {
+      "Cmd": ["/bin/sh"], "cmd": ["other"], "Env": ["A=1"], "env": ["A=2"], "MacAddress": "02:42:ac:11:00:02",
+      "Labels": { "mine": "1", "__proto__": "2", "busbar-image-instance": "x", "application-id": "y", "managed-by": "z" },
+      "labels": { "busbar-image-instance": "x" }
+    },
+    "history": [{ "created_by": "by hand", "empty_layer": true, "Empty_Layer": false }, 7]
+  }`
+  const { diffIds, rewritten } = readImageConfig(Buffer.from(text), 1)
+  t.same(diffIds, [digest])
+  t.equal(
+    rewritten.toString(),
+    JSON.stringify({
+      architecture: 'amd64',
+      os: 'linux',
+      created: '2026-01-01T00:00:00Z',
+      config: {
+        Env: ['A=1'],
+        Cmd: ['/bin/sh'],
+        Labels: { mine: '1', ['__proto__']: '2' }
+      },
+      rootfs: { type: 'layers', diff_ids: [digest] },
+      history: [{ created_by: 'by hand', empty_layer: true }, {}]
+    })
+  )
   t.end()
 })
 

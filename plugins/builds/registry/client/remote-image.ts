@@ -30,8 +30,7 @@ export interface RemoteImage {
   /** Of what the name stands for, an index or a manifest: `name@sha256:…` finds the same again. */
   readonly digest: string
   readonly manifestDigest: string
-  /** The id that the engine gives the image. */
-  readonly configDigest: string
+  /** For the engine: see `ImageConfig.rewritten`. */
   readonly config: Buffer
   /**
    * What its configuration says that it is made for: `linux/amd64`, `linux/arm/v7`; `linux` alone where it does not say.
@@ -62,12 +61,11 @@ export async function describeImage(
     const { manifest, digest: manifestDigest } = await descend(reader, named, platform)
     const { config, layers } = manifest
     const bytes = await readContent(reader, `blobs/${config.digest}`, config, maxConfigBytes)
-    const { platform: madeFor, diffIds } = readImageConfig(bytes, layers.length)
+    const { platform: madeFor, diffIds, rewritten } = readImageConfig(bytes, layers.length)
     return {
       digest: named.digest,
       manifestDigest,
-      configDigest: config.digest,
-      config: bytes,
+      config: rewritten,
       platform: madeFor,
       layers: withDiffIds(layers, diffIds)
     }
