@@ -94,10 +94,13 @@ export async function startBuilds({
   const clearings = new CacheClearingStore(use.db)
   const latest = new LatestBuildStore(use.db)
   const names = new ImageNameStore(use.db)
+  // An image is fetched for a pull, or in the time of a build.
+  const longestFetchMs =
+    (Math.max(config.build_timeout_minutes, config.image_pull_timeout_minutes) + 5) * 60_000
   const images = {
     runtime,
     registries: hostedRegistries({ rules: hosts, clock, log, runtime }),
-    fetched: new FetchedImageStore(use.db, clock, names, (config.image_pull_timeout_minutes + 5) * 60_000),
+    fetched: new FetchedImageStore(use.db, clock, names, longestFetchMs),
     formerImages: new FormerPrivateImages(use.db)
   }
   const admission = new Admission({ runtime, instance, clock, settings: config })

@@ -5,7 +5,7 @@ import type { Builder } from '../api.js'
 import { problems } from '../problems.js'
 import type { FetchedImages } from '../registry/fetched-images.js'
 import { builderPrefix, type ImageNameStore, unlabelledName } from '../registry/image-names.js'
-import { removeFetched } from '../registry/image-removal.js'
+import { type RemovalParts, removeUnusedImages } from '../registry/image-removal.js'
 import type { CacheAnswer } from '../schemas.js'
 import type { CacheClearingStore } from './cache-clearings.js'
 import type { LatestBuildStore } from './latest-builds.js'
@@ -18,7 +18,7 @@ interface CacheParts {
   readonly clearings: CacheClearingStore
   readonly latest: LatestBuildStore
   readonly names: ImageNameStore
-  readonly fetched: Pick<FetchedImages, 'forget' | 'removed' | 'postpone'>
+  readonly fetched: RemovalParts['fetched'] & Pick<FetchedImages, 'forget'>
   readonly log: Log
   readonly clock: Clock
 }
@@ -58,8 +58,8 @@ export class CacheService {
     await this.parts.clearings.remove(applicationId)
     await this.parts.latest.remove(applicationId)
     await this.parts.names.remove(applicationId)
-    for (const handle of await this.parts.fetched.forget(applicationId))
-      await removeFetched(this.parts, handle)
+    await this.parts.fetched.forget(applicationId)
+    await removeUnusedImages(this.parts)
   }
 
   async #empty(applicationId: string): Promise<void> {

@@ -31,7 +31,8 @@ export const createFetchedImage: Migration = {
     create index fetched_image_use_handle on $schema.fetched_image_use (handle);
     create table $schema.image_to_remove (
       handle text primary key,
-      due_at timestamptz not null
+      due_at timestamptz not null,
+      is_being_removed boolean not null default false
     );
   `
 }

@@ -49,16 +49,16 @@ export interface FetchedImages {
   settle(image: FetchedImage, fetch: SettledFetch): Promise<void>
   /** The application needs these for its containers, and no others any more. What is no name with a digest is ignored. */
   keep(applicationId: string, names: readonly string[]): Promise<void>
-  /** Forgets the application and what it alone was handed. Returns the names that the engine has for that. */
-  forget(applicationId: string): Promise<readonly string[]>
+  /** Forgets the application; what it alone was handed is to go now. */
+  forget(applicationId: string): Promise<void>
   /**
-   * A name whose image is to go from the engine: a fetch was cut off, or the time of an image is over that no application
-   * keeps. What it stood for is forgotten before, so nobody is given it.
+   * An image that is to go from the engine: a fetch was cut off, or the time of an image is over that no application keeps.
+   * What it stood for is forgotten before, so nobody is given it. It is due again in an hour unless it is `removed`.
+   * `isShort`: no room is left on a disk, so that bases go too which no build has asked for since the longest fetch began.
    */
-  nextToRemove(): Promise<string | undefined>
+  nextToRemove(isShort?: boolean): Promise<string | undefined>
+  /** Unless a fetch of the same has begun meanwhile. */
   removed(handle: string): Promise<void>
-  /** It could not be removed: in an hour again. */
-  postpone(handle: string): Promise<void>
 }
 
 interface SettledFetch {
@@ -119,7 +119,12 @@ export class FetchedImageStore implements FetchedImages {
     const token = await this.names.tokenOf(holder === everybody ? nobody : holder)
     const hash = createHash('sha256').update(`${token} ${repository} ${digest}`).digest('hex')
     const handle = `${loadedPrefix}${hash.slice(0, 40)}:latest`
-    await this.#removeAfter(handle, this.longestFetchMs)
+    await this.db.sql(
+      `
+      insert into $schema.image_to_remove (handle, due_at) values (:handle, :due)
+      on conflict (handle) do update set due_at = excluded.due_at, is_being_removed = false`,
+      { handle, due: this.#after(this.longestFetchMs) }
+    )
     return handle
   }
 
@@ -173,32 +178,30 @@ export class FetchedImageStore implements FetchedImages {
     )
   }
 
-  async forget(applicationId: string): Promise<readonly string[]> {
-    const rows = await this.db.sql<{ handle: string }>(
+  async forget(applicationId: string): Promise<void> {
+    await this.db.sql(
       `
       with uses as (delete from $schema.fetched_image_use where application_id = :applicationId),
       own as (delete from $schema.fetched_image where holder = :applicationId returning handle)
       insert into $schema.image_to_remove (handle, due_at)
       select handle, cast(:now as timestamptz) from own
-      on conflict (handle) do update set due_at = excluded.due_at
-      returning handle`,
+      on conflict (handle) do update set due_at = excluded.due_at`,
       { applicationId, now: this.clock.now() }
     )
-    return rows.map(({ handle }) => handle)
   }
 
-  async nextToRemove(): Promise<string | undefined> {
+  async nextToRemove(isShort = false): Promise<string | undefined> {
     const now = this.clock.now()
     await this.db.sql(
       `
       with unused as (
         delete from $schema.fetched_image i
-        where keep_until < :now and not exists (select from $schema.fetched_image_use u where u.handle = i.handle)
+        where keep_until < :over and not exists (select from $schema.fetched_image_use u where u.handle = i.handle)
         returning handle)
       insert into $schema.image_to_remove (handle, due_at)
       select handle, cast(:now as timestamptz) from unused
       on conflict (handle) do update set due_at = excluded.due_at`,
-      { now }
+      { now, over: isShort ? this.#after(keepMs.base - this.longestFetchMs) : now }
     )
     // A fetch of what is held already was cut off: there is nothing to remove.
     await this.db.sql(
@@ -208,27 +211,18 @@ export class FetchedImageStore implements FetchedImages {
       { now }
     )
     const [next] = await this.db.sql<{ handle: string }>(
-      'select handle from $schema.image_to_remove where due_at <= ? order by due_at limit 1',
-      [now]
+      `
+      update $schema.image_to_remove set due_at = :again, is_being_removed = true
+      where handle = (
+        select handle from $schema.image_to_remove where due_at <= :now order by due_at limit 1 for update skip locked)
+      returning handle`,
+      { now, again: this.#after(hourMs) }
     )
     return next?.handle
   }
 
   async removed(handle: string): Promise<void> {
-    await this.db.sql('delete from $schema.image_to_remove where handle = ?', [handle])
-  }
-
-  async postpone(handle: string): Promise<void> {
-    await this.#removeAfter(handle, hourMs)
-  }
-
-  async #removeAfter(handle: string, ms: number): Promise<void> {
-    await this.db.sql(
-      `
-      insert into $schema.image_to_remove (handle, due_at) values (:handle, :due)
-      on conflict (handle) do update set due_at = excluded.due_at`,
-      { handle, due: this.#after(ms) }
-    )
+    await this.db.sql('delete from $schema.image_to_remove where handle = ? and is_being_removed', [handle])
   }
 
   #after(ms: number): Date {

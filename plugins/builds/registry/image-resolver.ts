@@ -69,11 +69,14 @@ function parseName(reference: string): { readonly written: string; readonly dige
   const { name, digest, tag } =
     (reference.length <= longestReference ? imageReferenceShape.exec(reference)?.groups : undefined) ?? {}
   const last = name?.slice(name.lastIndexOf('/') + 1) ?? 'sha256'
-  if (last === 'sha256' || isOurs(last)) throw problems.badImageName({ image: reference.slice(0, 200) })
+  if (last === 'sha256' || isOurs(reference)) throw problems.badImageName({ image: reference.slice(0, 200) })
   return { written: digest === undefined && tag === undefined ? `${reference}:latest` : reference, digest }
 }
 
-const isOurs = (name: string): boolean => name.startsWith(builderPrefix) || name.startsWith(loadedPrefix)
+const isOurs = (name: string): boolean => {
+  const last = name.slice(name.lastIndexOf('/') + 1)
+  return last.startsWith(builderPrefix) || last.startsWith(loadedPrefix)
+}
 
 /**
  * What the engine holds under a name. Nothing that the platform does for a tenant names an image by a word of theirs, so the name
@@ -84,6 +87,7 @@ export async function findNamed(
   name: string,
   applicationId: string
 ): Promise<ImageInfo | undefined> {
+  if (isOurs(name)) throw problems.badImageName({ image: name })
   const named = await findByName(runtime, name)
   if (named?.builtFor !== undefined && named.builtFor.applicationId !== applicationId)
     throw problems.imageOfOthers({ image: name })
@@ -100,14 +104,17 @@ export async function checkImageId(
   // What does not exist and what belongs to somebody else read alike.
   const refusal = problems.imageOfOthers({ image: id.slice(0, 19) })
   if (image === undefined || (await formerImages.isOfOthers(image.id, applicationId))) throw refusal
-  if (image.builtFor !== undefined) {
-    if (image.builtFor.applicationId !== applicationId) throw refusal
-    return
-  }
-  // Without labels of ours it has the name of an operator's, or was fetched; a step that a build has left has neither.
   const names = image.repoTags ?? []
-  if (names.some(name => !isOurs(name)) || (await fetched.isOpenTo(applicationId, names))) return
-  throw refusal
+  if (await fetched.isOpenTo(applicationId, names)) return
+  // What has come from a registry, or is coming, is for whom that has handed it out, whatever its labels say.
+  const isFetchedOnly = names.length > 0 && names.every(name => name.startsWith(loadedPrefix))
+  const { builtFor } = image
+  // Without labels of ours it has the name of an operator's; a step that a build has left has none.
+  const isOpen =
+    builtFor === undefined
+      ? names.some(name => !isOurs(name))
+      : !isFetchedOnly && builtFor.applicationId === applicationId
+  if (!isOpen) throw refusal
 }
 
 /**

@@ -89,10 +89,10 @@ test('a tag that has moved stands for the new image, and the old one stays while
 const pinned = ({ digest }: FetchedImage): string => `${repository}@${digest}`
 const hours = (count: number): Date => new Date(Date.UTC(2026, 0, 1, count))
 
-async function allToRemove(store: FetchedImageStore): Promise<string[]> {
+async function allToRemove(store: FetchedImageStore, isShort?: boolean): Promise<string[]> {
   const found: string[] = []
   for (;;) {
-    const handle = await store.nextToRemove()
+    const handle = await store.nextToRemove(isShort)
     if (handle === undefined) return found.sort()
     await store.removed(handle)
     found.push(handle)
@@ -158,9 +158,9 @@ test('with an application goes what it alone was handed, at once', async t => {
   const own = await fetched(a)
   const others = await fetched(b)
   const open = await fetched(everybody, digestOf('c'), { applicationId: a })
-  t.same(await store.forget(a), [own.handle])
-  t.same(await store.forget(a), [])
-  t.same(await allToRemove(store), [own.handle], 'unless it could not be removed')
+  await store.forget(a)
+  await store.forget(a)
+  t.same(await allToRemove(store), [own.handle])
   t.same(await store.find(b, pinned(others), 'container'), others)
   t.same(await store.find(b, pinned(open), 'container'), open)
 })
@@ -202,4 +202,31 @@ test('what a fetch that was cut off has left goes, and nothing that came to its 
     'what was in use is tried again, and the late one was cut off too'
   )
   t.same(await store.find(randomUUID(), name, 'container'), ended)
+})
+
+test('a fetch that begins while the same image is removed is noted all the same', async t => {
+  let now = hours(0)
+  const { store, fetched } = await openStore(t, () => now)
+  const image = await fetched(everybody, digestOf('a'), { applicationId: randomUUID(), purpose: 'base' })
+  now = hours(24 * 8)
+  const removal = await store.nextToRemove()
+  t.equal(removal, image.handle)
+  t.equal(await store.nextToRemove(), undefined, 'one removes it')
+  await store.begin({ holder: everybody, repository, digest: image.digest })
+  if (removal !== undefined) await store.removed(removal)
+  now = hours(24 * 9)
+  t.same(await allToRemove(store), [image.handle], 'and it did not come to its end')
+})
+
+test('on a full disk bases go that no build is about to use', async t => {
+  let now = hours(0)
+  const { store, fetched } = await openStore(t, () => now)
+  const a = randomUUID()
+  const old = await fetched(everybody, digestOf('a'), { applicationId: a, purpose: 'base' })
+  const kept = await fetched(everybody, digestOf('b'), { applicationId: a })
+  now = hours(2)
+  const young = await fetched(everybody, digestOf('c'), { applicationId: a, purpose: 'base' })
+  t.same(await allToRemove(store, true), [old.handle])
+  t.same(await store.find(a, pinned(kept), 'container'), kept)
+  t.same(await store.find(a, pinned(young), 'base'), young)
 })

@@ -24,10 +24,9 @@ export function fetchedInMemory(): FetchedImages {
       for (const version of [versionOf(name), image.digest]) kept.push({ ...image, version })
     },
     keep: async () => {},
-    forget: async () => [],
+    forget: async () => {},
     nextToRemove: async () => undefined,
-    removed: async () => {},
-    postpone: async () => {}
+    removed: async () => {}
   }
 }
 
