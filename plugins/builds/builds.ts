@@ -28,6 +28,7 @@ import { sweepOrphanedImages } from './cache/orphaned-images.js'
 import { Workspaces } from './context/workspace.js'
 import { archiveLimit } from './disk/archive-limit.js'
 import { DiskWatch } from './disk/disk-watch.js'
+import { ImageRoom } from './disk/image-room.js'
 import { GitSource } from './git/git-source.js'
 import { SourceToImage } from './image-preparation.js'
 import { usualHostPolicy } from './network/host-policy.js'
@@ -94,16 +95,27 @@ export async function startBuilds({
   const clearings = new CacheClearingStore(use.db)
   const latest = new LatestBuildStore(use.db)
   const names = new ImageNameStore(use.db)
+  const admission: Admission = new Admission({
+    runtime,
+    instance,
+    clock,
+    settings: config,
+    makeRoom: async () => await removeUnusedImages({ ...images, log }, { isShort: true })
+  })
   // An image is fetched for a pull, or in the time of a build.
   const longestFetchMs =
     (Math.max(config.build_timeout_minutes, config.image_pull_timeout_minutes) + 5) * 60_000
   const images = {
+    room: new ImageRoom({
+      disks: async () => await admission.disks(),
+      floorBytes: diskLimits(config).floorBytes,
+      clock
+    }),
     runtime,
     registries: hostedRegistries({ rules: hosts, clock, log, runtime }),
     fetched: new FetchedImageStore(use.db, clock, names, longestFetchMs),
     formerImages: new FormerPrivateImages(use.db)
   }
-  const admission = new Admission({ runtime, instance, clock, settings: config })
   const leftovers = new StepLeftovers({
     runtime,
     latest,

@@ -46,6 +46,21 @@ export const problems = problemTable({
     'E_IMAGE_FOREIGN',
     'image {image} was built for another application and cannot be used as a source'
   ],
+  imageRoom: [
+    409,
+    'E_BUILD_DISK_SHORT',
+    'the image {image} takes {needs} when it is unpacked, and {what} ({path}) has {free} free, of which {floor} stay free{others}: free space (docker system df shows what takes it), make the disk larger, use a smaller image, or lower disk_floor_mib of the builds plugin'
+  ],
+  imageSparse: [
+    409,
+    'E_IMAGE_FORMAT',
+    'the image {image} has sparse files in a layer, which may unpack to any size: pack it without --sparse'
+  ],
+  imageUnclear: [
+    409,
+    'E_IMAGE_FORMAT',
+    'the image {image} has a layer that is no archive as current engines write it, so it cannot be told what it unpacks to: build and push it anew with a current engine'
+  ],
   imageUnlike: [
     422,
     'E_IMAGE_BROKEN',

@@ -11,12 +11,17 @@ interface AdmissionParts {
   readonly instance: Pick<Instance, 'directory'>
   readonly clock: Clock
   readonly settings: BuildSettings
+  /** Frees what can be had again, of what the engine keeps. */
+  readonly makeRoom: () => Promise<void>
 }
 
 /** The facts of an engine hardly change, and to ask for them takes it up to 50 ms. */
 const engineFactsMs = 60_000
 /** An engine that does not answer must not hold up the queue. */
 const engineLimitMs = 2000
+const roomEveryMs = 60_000
+/** A queue waits no longer for room; the engine goes on. */
+const roomLimitMs = 10_000
 
 /**
  * See `BuildAdmission`. It keeps nothing: who waits and who runs is the queue's knowledge, which lies in
@@ -25,6 +30,7 @@ const engineLimitMs = 2000
  * in what is free.
  */
 export class Admission implements BuildAdmission {
+  #madeRoomAt: number | undefined
   #engine: { readonly facts: Surroundings['engine']; readonly readAt: number } | undefined
 
   constructor(private readonly parts: AdmissionParts) {}
@@ -53,6 +59,28 @@ export class Admission implements BuildAdmission {
   }
 
   async #machine(): Promise<Machine> {
+    const machine = await this.#readMachine()
+    if (shortDisk(machine, this.parts.settings) === undefined || !(await this.#makeRoom())) return machine
+    return await this.#readMachine()
+  }
+
+  /** True when it may have helped. */
+  async #makeRoom(): Promise<boolean> {
+    const now = performance.now()
+    if (this.#madeRoomAt !== undefined && now - this.#madeRoomAt < roomEveryMs) return false
+    this.#madeRoomAt = now
+    const { makeRoom, clock } = this.parts
+    const done = new AbortController()
+    await Promise.race([
+      // An engine that is away is told of by what comes next.
+      makeRoom().catch(() => undefined),
+      clock.sleep(roomLimitMs, done.signal).catch(() => undefined)
+    ])
+    done.abort()
+    return true
+  }
+
+  async #readMachine(): Promise<Machine> {
     return await readMachine({
       directory: await this.parts.instance.directory(),
       engine: await this.#engineFacts()

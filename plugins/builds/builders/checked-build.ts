@@ -96,12 +96,7 @@ async function generate(
   readonly triggering: readonly string[]
 }> {
   const plan = planDockerfile(dockerfile, buildArgs)
-  const images = await resolveImages(
-    parts,
-    plan,
-    { applicationId: owner.applicationId, own: own ?? new Map() },
-    context
-  )
+  const images = await resolveImages(parts, plan, { ...owner, own: own ?? new Map() }, context)
   const baseImage = (use: ImageUse): ImageInfo => imageOf(images, use)
   checkSize(plan, buildArgs, baseImage)
   await checkAdded?.(addedFiles(plan, baseImage))

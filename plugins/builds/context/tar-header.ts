@@ -11,8 +11,9 @@ export function isTarHeader(block: Buffer): boolean {
   const text = block.toString('latin1', sumAt, sumAt + sumLength).replace(/^[\0 ]+|[\0 ].*$/gs, '')
   if (!/^[0-7]+$/.test(text)) return false
   let [unsigned, signed] = [0, 0]
-  for (const [index, byte] of block.entries()) {
-    const value = index >= sumAt && index < sumAt + sumLength ? 0x20 : byte
+  // By index: this is done for each file of an image.
+  for (let index = 0; index < block.length; index++) {
+    const value = index >= sumAt && index < sumAt + sumLength ? 0x20 : (block[index] ?? 0)
     unsigned += value
     signed += value > 127 ? value - 256 : value
   }

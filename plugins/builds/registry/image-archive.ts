@@ -13,13 +13,15 @@ interface ArchivedImage {
   readonly name: string
   readonly config: Buffer
   readonly layers: readonly ArchivedLayer[]
+  /** Before the last bytes, without which the engine takes nothing of it apart. */
+  readonly beforeEnd: () => Promise<void>
 }
 
 /** An image as `docker load` takes it in, layer by layer as they come. Ends with an error where one of them does. */
 export const imageArchive = (image: ArchivedImage): Readable =>
   Readable.from(archived(image), { objectMode: false })
 
-async function* archived({ name, config, layers }: ArchivedImage): AsyncGenerator<Buffer> {
+async function* archived({ name, config, layers, beforeEnd }: ArchivedImage): AsyncGenerator<Buffer> {
   const layerName = (at: number): string => `layer-${at}.tar`
   const manifest = [{ Config: 'config.json', RepoTags: [name], Layers: layers.map((_, at) => layerName(at)) }]
   for (const [file, content] of [
@@ -36,6 +38,7 @@ async function* archived({ name, config, layers }: ArchivedImage): AsyncGenerato
     yield* open()
     yield padding(size)
   }
+  await beforeEnd()
   yield Buffer.alloc(2 * blockBytes)
 }
 

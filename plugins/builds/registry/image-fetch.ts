@@ -2,9 +2,16 @@ import type { Readable } from 'node:stream'
 import type { ContainerRuntime, ImageInfo, Owner, RegistryAuth } from 'busbar/api/runtime-docker'
 import { isProblem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
+import type { ImageRoom, Reservation } from '../disk/image-room.js'
 import { problems } from '../problems.js'
 import type { RemoteImage } from './client/index.js'
-import { everybody, type FetchedImage, type FetchedImages, type Holder } from './fetched-images.js'
+import {
+  everybody,
+  type FetchedImage,
+  type FetchedImages,
+  type Holder,
+  type Purpose
+} from './fetched-images.js'
 import { imageArchive } from './image-archive.js'
 import { fullRepository } from './local-image.js'
 import type { OfferedImage, Registries } from './registries.js'
@@ -13,6 +20,7 @@ export interface FetchParts {
   readonly runtime: Pick<ContainerRuntime, 'image' | 'load' | 'removeImage'>
   readonly registries: Registries
   readonly fetched: FetchedImages
+  readonly room: Pick<ImageRoom, 'reserve'>
 }
 
 /** What is to be fetched, for which application, and with which account of its registry. */
@@ -49,11 +57,15 @@ export async function fetchImage(
     context.signal
   )
   const repository = fullRepository(name)
-  const handle = await fetched.begin({ holder, repository, digest: remote.digest })
-  const image = await bring(parts, { request, remote, holder, handle }, context)
-  const found = { holder, repository, digest: remote.digest, handle, layers: layersOf(remote) }
-  await fetched.settle(found, { name, applicationId, purpose: isBase === true ? 'base' : 'container' })
-  return { fetched: found, image }
+  const purpose: Purpose = isBase === true ? 'base' : 'container'
+  for (let attempt = 1; ; attempt++) {
+    const handle = await fetched.begin({ holder, repository, digest: remote.digest })
+    const image = await bring(parts, { request, remote, holder, handle }, context)
+    const found = { holder, repository, digest: remote.digest, handle, layers: layersOf(remote) }
+    await fetched.settle(found, { name, applicationId, purpose })
+    // A removal that had begun before may have taken it; from here on none begins.
+    if ((await parts.runtime.image(handle)) !== undefined || attempt === 2) return { fetched: found, image }
+  }
 }
 
 interface Fetch {
@@ -79,7 +91,7 @@ async function bring(parts: FetchParts, fetch: Fetch, context: BuildContext): Pr
 }
 
 async function load(
-  { runtime }: FetchParts,
+  { runtime, room }: FetchParts,
   { request: { name, owner }, remote, handle }: Fetch,
   held: number,
   { log, signal }: BuildContext
@@ -87,19 +99,34 @@ async function load(
   const progress = new FetchProgress(remote.layers.length, held, msg =>
     log({ level: 'info', stream: 'stdout', msg })
   )
+  let reserved: Reservation | undefined
   const archive = imageArchive({
     ...remote,
     name: handle,
     layers: remote.layers.map((layer, at) =>
       at < held ? layer : { ...layer, open: () => progress.counted(remote.open(layer)) }
-    )
+    ),
+    beforeEnd: async () => {
+      reserved = await room.reserve(name, unpackedBytes(name, remote))
+    }
   })
-  const image = await runtime.load(archive, { name: handle, owner, signal, onLayer: () => progress.layer() })
+  let image: ImageInfo | undefined
+  try {
+    image = await runtime.load(archive, { name: handle, owner, signal, onLayer: () => progress.layer() })
+  } finally {
+    reserved?.end(image !== undefined)
+  }
   // The engine reads the same configuration with a reader of its own.
   if (isSame(image.layers, layersOf(remote))) return image
   // Where it cannot go now, it goes by its name later: nothing is noted of it.
   await runtime.removeImage(handle).catch(() => undefined)
   throw problems.imageUnlike({ image: name })
+}
+
+function unpackedBytes(image: string, { unpacked }: OfferedImage): number {
+  const { bytes, fault } = unpacked()
+  if (fault === undefined) return bytes
+  throw fault === 'sparse' ? problems.imageSparse({ image }) : problems.imageUnclear({ image })
 }
 
 /** How many layers, the lowest first, the engine holds in an image that the holder was handed. */

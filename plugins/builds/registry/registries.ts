@@ -15,6 +15,8 @@ import {
 export interface OfferedImage extends RemoteImage {
   /** See `openLayer` of the client. */
   readonly open: (layer: RemoteLayer) => Readable
+  /** What the layers that were opened take on a disk, once they are unpacked; known when the last one has come. */
+  readonly unpacked: () => UnpackBudget['unpacked']
 }
 
 export interface Registries {
@@ -49,7 +51,7 @@ export function hostedRegistries({
       })
       const image = await describeImage(reader, name, platform)
       const budget = new UnpackBudget(maxImageBytes)
-      return { ...image, open: layer => openLayer(reader, layer, budget) }
+      return { ...image, open: layer => openLayer(reader, layer, budget), unpacked: () => budget.unpacked }
     }
   }
 }

@@ -498,7 +498,11 @@ test('of an engine elsewhere only its own words are known, and without any file 
 })
 
 /** An admission over a real folder, with an engine that does not answer. */
-const admissionIn = async (t: Test, changes: Partial<BuildSettings> = {}): Promise<Admission> => {
+const admissionIn = async (
+  t: Test,
+  changes: Partial<BuildSettings> = {},
+  makeRoom: () => Promise<void> = async () => {}
+): Promise<Admission> => {
   const directory = await folder(t)
   return new Admission({
     runtime: {
@@ -508,7 +512,8 @@ const admissionIn = async (t: Test, changes: Partial<BuildSettings> = {}): Promi
     },
     instance: { directory: async () => directory },
     clock,
-    settings: { ...settings, ...changes }
+    settings: { ...settings, ...changes },
+    makeRoom
   })
 }
 
@@ -548,6 +553,15 @@ test('nothing is pulled or built onto a disk that is short, and what is prepared
     message: /free on the disk of BUSBAR_DIR \(.*docker image prune/
   })
   t.same(seen, [])
+
+  let rooms = 0
+  const settled = await admissionIn(t, { disk_floor_mib: 1e9 }, async () => {
+    rooms++
+    throw new Error('the engine is away')
+  })
+  for (let asked = 0; asked < 3; asked++)
+    await t.rejects(settled.requireDisk(), { code: 'E_BUILD_DISK_SHORT' })
+  t.equal(rooms, 1, 'room is made first, once a minute')
 
   const roomy = new AdmittedPreparation({
     preparation,

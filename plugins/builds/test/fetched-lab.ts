@@ -47,5 +47,6 @@ export const imageParts = (runtime: ContainerRuntime, privateHosts?: string) => 
   runtime,
   registries: registriesHere(runtime, privateHosts),
   fetched: fetchedInMemory(),
+  room: { reserve: async () => ({ end: () => {} }) },
   formerImages: { isOfOthers: async () => false }
 })

@@ -37,6 +37,7 @@ const resolve = async (
         runtime,
         fetched: fetchedInMemory(),
         formerImages: { isOfOthers: async () => false },
+        room: { reserve: async () => ({ end: () => {} }) },
         registries: {
           offer: async ({ name }) => {
             pulled.push(name)

@@ -107,7 +107,7 @@ async function startPlatformLab(t: Test) {
           .remove({ force: true })
           .catch(() => undefined)
   })
-  const dockerfiles = startDockerfileLab(t)
+  const dockerfiles = startDockerfileLab(t, undefined, 'allow')
   const processorOf = async (image: string): Promise<string> =>
     (await docker.getImage(image).inspect()).Architecture
   /** What an image is made for that is built upon `from`, or why there is none. */
@@ -148,8 +148,10 @@ engineTest('what the engine holds for another kind of machine is asked for anew'
     await new Promise(resolve => docker.modem.followProgress(stream, resolve))
     t.equal(await processorOf(name), other)
   }
-  const [base, foreign] = [`${registry.host}/team/base:1`, `${registry.host}/team/foreign:1`]
-  await registry.publish('team/base', [own, other])
+  const [base, away, foreign] = ['base', 'away', 'foreign'].map(
+    name => `${registry.host}/team/${name}:1`
+  ) as [string, string, string]
+  for (const name of ['base', 'away']) await registry.publish(`team/${name}`, [own, other])
   await pullByHand(base)
   t.equal(await madeFor(base), own)
   const count = registry.asked.length
@@ -159,10 +161,12 @@ engineTest('what the engine holds for another kind of machine is asked for anew'
   await pullByHand(base)
   t.equal(await madeFor(`--platform=linux/${other} ${base}`), other, 'unless that is what is wanted')
 
+  await pullByHand(away)
   registry.close()
-  const { image, log } = await build({ Dockerfile: `FROM ${base}\nENV A=1\n` })
+  t.equal(await madeFor(base), own, 'what was fetched stays')
+  const { image, log } = await build({ Dockerfile: `FROM ${away}\nENV A=1\n` })
   t.equal(await processorOf(image?.id ?? ''), other)
-  t.match(log, new RegExp(`${base} on this machine is used as it is, although it is made for linux/${other}`))
+  t.match(log, new RegExp(`${away} on this machine is used as it is, although it is made for linux/${other}`))
 
   await docker.getImage(base).tag({ repo: foreign.slice(0, -2), tag: '1' })
   t.notMatch(

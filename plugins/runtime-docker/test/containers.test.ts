@@ -17,7 +17,7 @@ engineTest('the engine says its version, how many containers it has, and what it
 })
 
 engineTest('a container lives from create to remove, and every step may be repeated', async t => {
-  const { runtime, projectId, spec } = startLab(t)
+  const { runtime, docker, projectId, spec } = startLab(t)
   const network = await runtime.ensureNetwork(project(projectId))
   const id = await runtime.create(spec('life', network))
   t.match(await runtime.inspect(id), { id, status: 'created', health: null, owner: { projectId } })
@@ -26,6 +26,11 @@ engineTest('a container lives from create to remove, and every step may be repea
   await runtime.start(id)
   t.equal((await runtime.inspect(id))?.status, 'running')
 
+  // A signal before the shell minds it is lost.
+  await until(
+    async () => ((await docker.getContainer(id).top()).Processes as unknown[]).length > 2,
+    'it is at work'
+  )
   await runtime.stop(id, 5)
   await runtime.stop(id, 5)
   t.match(await runtime.inspect(id), { status: 'exited', exitCode: 0 })

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Transform } from 'node:stream'
 import * as zlib from 'node:zlib'
+import { TarMeter } from '../../context/tar-meter.js'
 import { RegistryFailure } from './registry-failure.js'
 import type { UnpackBudget } from './unpack-budget.js'
 
@@ -41,6 +42,7 @@ function unpacking(head: Buffer): Transform | undefined {
 /** Takes the bytes of a layer as they come, keeps nothing, and tells the digest of what they unpack to. */
 export class LayerUnpacker {
   readonly #hash = createHash('sha256')
+  readonly #meter = new TarMeter()
   /** Undefined: it is not packed. Works in threads; only its pieces come to the event loop, one a turn. */
   readonly #stream: Transform | undefined
   #failure: Error | undefined
@@ -89,6 +91,7 @@ export class LayerUnpacker {
         stream.once('end', done)
         stream.end()
       })
+    this.budget.takeLayer(this.#meter)
     return `sha256:${this.#hash.digest('hex')}`
   }
 
@@ -99,6 +102,7 @@ export class LayerUnpacker {
   #take(plain: Buffer): void {
     if (!this.budget.takeUnpacked(plain.length)) throw this.budget.exceeded('its layers unpack to')
     this.#hash.update(plain)
+    this.#meter.push(plain)
   }
 
   async #unlessFailed(begin: (done: (error?: Error | null) => void) => void): Promise<void> {

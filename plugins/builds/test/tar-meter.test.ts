@@ -1,0 +1,101 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { test } from 'tap'
+import { type Header, pack } from 'tar-stream'
+import { fileHeader } from '../context/tar-header.js'
+import { TarMeter } from '../context/tar-meter.js'
+
+const cluster = 4096
+
+function measured(tar: Uint8Array, piece = 1000) {
+  const meter = new TarMeter()
+  for (let at = 0; at < tar.length; at += piece) meter.push(Buffer.from(tar.subarray(at, at + piece)))
+  return { bytes: meter.bytes, fault: meter.fault }
+}
+
+async function tarOf(
+  ...entries: ReadonlyArray<readonly [Partial<Header> & { name: string }, content?: string]>
+): Promise<Buffer> {
+  const tar = pack()
+  for (const [header, content] of entries) tar.entry(header, content ?? '')
+  tar.finalize()
+  return await buffer(tar)
+}
+
+/** Of a type, with words of a pax header before it where there are any. */
+function entry(
+  type: string,
+  size: number,
+  content: Buffer = Buffer.alloc(Math.ceil(size / 512) * 512)
+): Buffer {
+  const header = fileHeader('x', size)
+  header.write(type, 156, 'latin1')
+  header.fill(' ', 148, 156)
+  const sum = header.reduce((total, byte) => total + byte, 0)
+  header.write(`${sum.toString(8).padStart(6, '0')}\0`, 148, 'latin1')
+  return Buffer.concat([header, content])
+}
+
+function pax(record: string, type = 'x'): Buffer {
+  const text = Buffer.alloc(512)
+  text.write(record)
+  return entry(type, record.length, text)
+}
+const end = Buffer.alloc(1024)
+
+test('each entry takes what the smallest file does, and its size in whole clusters', async t => {
+  const tar = await tarOf(
+    [{ name: 'a/', type: 'directory' }],
+    [{ name: 'a/empty' }, ''],
+    [{ name: 'a/one' }, 'x'],
+    [{ name: 'a/large' }, 'x'.repeat(2 * cluster + 1)],
+    [{ name: `a/${'long'.repeat(60)}` }, 'x'],
+    [{ name: 'link', type: 'symlink', linkname: 'a' }]
+  )
+  for (const piece of [1, 511, 512, 5000, tar.length])
+    t.same(measured(tar, piece), { bytes: (6 + 1 + 3 + 1) * cluster, fault: undefined }, `${piece}`)
+  t.same(measured(Buffer.concat([tar, Buffer.from('garbage behind the end'.repeat(100))])).fault, undefined)
+  t.end()
+})
+
+test('what the engine may read otherwise, or of any size, is told', t => {
+  const file = entry('0', 10)
+  for (const [name, parts, expected] of [
+    ['a size in words', [pax('16 size=1000000\n'), entry('0', 0, Buffer.alloc(1000448)), end], 246],
+    ['a link with a size', [entry('1', 1000, Buffer.alloc(0)), file, end], 3],
+    ['an old entry', [entry('\0', 10), end], 2],
+    ['a file of tars', [entry('0', 1024, entry('S', 512)), end], 2],
+    ['a sparse file', [entry('S', 512), end], 'sparse'],
+    ['a sparse file in words', [pax('22 GNU.sparse.major=1\n'), file, end], 'sparse'],
+    ['a sparse file in words of all', [pax('22 GNU.sparse.major=1\n', 'g'), file, end], 'sparse'],
+    ['a size in words of all', [pax('10 size=5\n', 'g'), file, end], 'unclear'],
+    ['a size that is none', [pax('11 size=-5\n'), file, end], 'unclear'],
+    ['words that count themselves wrong', [pax('99 size=5\n'), file, end], 'unclear'],
+    ['words without an end', [pax('9 size=5x'), file, end], 'unclear'],
+    ['too many words', [entry('x', 2 ** 21), file, end], 'unclear'],
+    ['an old entry with other words', [pax('9 path=d\n'), entry('\0', 10), end], 'unclear'],
+    ['a block of zeros between entries', [file, Buffer.alloc(512), file, end], 'unclear'],
+    ['no tar', [Buffer.alloc(1024, 'x')], 'unclear']
+  ] as const) {
+    const { bytes, fault } = measured(Buffer.concat([...parts]))
+    t.equal(fault ?? bytes / (typeof expected === 'number' ? cluster : 1), expected, name)
+  }
+  t.end()
+})
+
+test('a sparse file as GNU tar packs it is told in each of its formats', t => {
+  const folder = mkdtempSync(join(tmpdir(), 'busbar-tar-meter-'))
+  t.teardown(() => execFileSync('rm', ['-rf', folder]))
+  writeFileSync(join(folder, 'hole'), '')
+  truncateSync(join(folder, 'hole'), 2 ** 30)
+  for (const format of ['gnu', 'posix'])
+    t.equal(
+      measured(execFileSync('tar', ['-S', `--format=${format}`, '-C', folder, '-c', 'hole'])).fault,
+      'sparse',
+      format
+    )
+  t.end()
+})
