@@ -28,7 +28,7 @@ export class BuildFootprint {
   readonly #told = new Set<string>()
   /** The most that each container of a step was seen to hold. */
   readonly #steps = new Map<string, number>()
-  /** Of each container that is there now: what the engine is still to copy of it. */
+  /** Of each container that is there now: what the engine is still to copy of it; of one that has ended nothing, as its image may be there. */
   readonly #running = new Map<string, number>()
   readonly #baseSizes = new Map<string, number>()
   #imageBytes = 0
@@ -62,13 +62,12 @@ export class BuildFootprint {
       this.#hasNews = false
       this.#imageBytes = await this.#measureImages()
     }
-    const held = (ids: Iterable<string>): number =>
-      [...ids].reduce((sum, id) => sum + (this.#steps.get(id) ?? 0), 0)
+    const [steps, running] = [sumOf(this.#steps), sumOf(this.#running)]
     // Either sum can miss something: a step that ended between two looks, an image that is not labelled yet.
     return {
       owner: this.options.owner,
-      bytes: Math.max(held(this.#steps.keys()), this.#imageBytes + held(this.#running.keys())),
-      runningStepBytes: [...this.#running.values()].reduce((sum, bytes) => sum + bytes, 0),
+      bytes: Math.max(steps, this.#imageBytes + running),
+      runningStepBytes: running,
       // What a step holds open without a name, has in a volume, or the engine copies for COPY, is not found.
       isPartial: true
     }
@@ -121,3 +120,6 @@ export class BuildFootprint {
     return size ?? Infinity
   }
 }
+
+const sumOf = (sizes: ReadonlyMap<string, number>): number =>
+  [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0)
