@@ -5,7 +5,7 @@ import { unknownName } from './did-you-mean.js'
 import type { Variables } from './environment.js'
 import { type SettingsSchema, settingsSchema } from './settings-schema.js'
 import { unknownKeys } from './unknown-keys.js'
-import { missingVariable, readVariables } from './variables.js'
+import { readVariables } from './variables.js'
 
 type Values = Readonly<Record<string, unknown>>
 
@@ -19,12 +19,10 @@ export function pluginConfig(
   variables: Variables
 ): Values {
   const schema = settingsSchema(config as TSchema | undefined)
-  refuseForeign(schema, stored)
+  refuseUnstorable(schema, stored)
   const { values, faults } = readVariables(schema, variables)
   if (faults.length > 0) throw new MisconfiguredError(faults.join('; '))
   const settings = { ...structuredClone(stored), ...values }
-  const missing = schema.required.find(field => settings[field] === undefined && hasNoDefault(schema, field))
-  if (missing !== undefined) throw new MisconfiguredError(missingVariable(schema, missing))
   if (config !== undefined) {
     const valid = validatorOf(config as object, 'body')
     if (valid(settings) !== true) throw new MisconfiguredError(explainFault(valid.errors, 'settings'))
@@ -33,7 +31,7 @@ export function pluginConfig(
 }
 
 /** Before the validator, which takes away what a closed object does not name. */
-function refuseForeign({ stored: schema, variables }: SettingsSchema, stored: Values): void {
+function refuseUnstorable({ stored: schema, variables }: SettingsSchema, stored: Values): void {
   const fixed = Object.keys(stored).filter(field => variables.has(field))
   const open = Object.fromEntries(Object.entries(stored).filter(([field]) => !variables.has(field)))
   const faults = [
@@ -47,15 +45,13 @@ function refuseForeign({ stored: schema, variables }: SettingsSchema, stored: Va
   if (faults.length > 0) throw new MisconfiguredError(`settings: ${faults.join('; ')}`)
 }
 
-const hasNoDefault = ({ variables }: SettingsSchema, field: string): boolean => {
-  const variable = variables.get(field)
-  return variable !== undefined && variable.schema.default === undefined
-}
-
 function parsed({ variables }: SettingsSchema, settings: Record<string, unknown>): Values {
-  // The variables have been parsed with success before; what is left are defaults.
-  for (const [field, { parse }] of variables)
-    if (parse !== undefined && settings[field] !== undefined)
-      settings[field] = parse(settings[field] as never)
+  for (const [field, { name, parse, takes }] of variables) {
+    if (parse === undefined || settings[field] === undefined) continue
+    settings[field] = parse(settings[field] as never)
+    // What a variable gives has been parsed with success before: this was a default.
+    if (settings[field] === undefined)
+      throw new MisconfiguredError(`the default of ${name} cannot be used; it takes ${takes}`)
+  }
   return settings
 }

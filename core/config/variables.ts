@@ -2,45 +2,50 @@ import type { TSchema } from 'busbar/sdk'
 import { explainFault } from '../schemas/schema-fault.js'
 import { validatorOf } from '../schemas/schemas.js'
 import type { Variables } from './environment.js'
-import type { SettingsSchema } from './settings-schema.js'
+import type { SettingsSchema, VariableField } from './settings-schema.js'
 
 const longestShown = 100
 
-/** The settings that variables give, as their schemas read them, and what is wrong with each that cannot be used. */
+/** The settings that variables give, as their schemas read them, and what is wrong with each that cannot be used or has to be set. */
 export function readVariables(
   { variables: fields }: SettingsSchema,
   variables: Variables
 ): { readonly values: Readonly<Record<string, unknown>>; readonly faults: readonly string[] } {
   const values: Record<string, unknown> = {}
   const faults: string[] = []
-  for (const [field, { name, schema, alone, parse, secret = false, takes }] of fields) {
-    const text = variables(name)
-    if (text === undefined) continue
-    const value = readText(text, schema)
-    const valid = validatorOf(alone, 'body')
-    if (valid({ [field]: value }) !== true) {
-      const expected = takes ?? wordsFor(schema)
-      faults.push(
-        expected === undefined
-          ? explainFault(valid.errors, name).replace(field, name)
-          : wrong(name, text, secret, expected)
-      )
-    } else if (parse !== undefined && parse(value as never) === undefined)
-      faults.push(wrong(name, text, secret, takes ?? 'something else'))
-    else values[field] = value
+  for (const [field, declared] of fields) {
+    const text = variables(declared.name)
+    if (text === undefined) {
+      if (declared.isRequired) faults.push(unset(declared))
+      continue
+    }
+    const value = readText(text, declared.schema)
+    const fault = faultOf(declared, text, value)
+    if (fault === null) values[field] = value
+    else faults.push(fault)
   }
   return { values, faults }
 }
 
-/** A setting that has no default, and whose variable is not set. */
-export function missingVariable({ variables }: SettingsSchema, field: string): string {
-  const declared = variables.get(field)
-  const expected = declared?.takes ?? (declared === undefined ? undefined : wordsFor(declared.schema))
-  return `${declared?.name} is not set${expected === undefined ? '' : `; it takes ${expected}`}`
+function faultOf(declared: VariableField, text: string, value: unknown): string | null {
+  const { name, asObject, parse, secret = false } = declared
+  const valid = validatorOf(asObject, 'body')
+  const fits = valid({ [name]: value }) === true
+  if (fits && (parse === undefined || parse(value as never) !== undefined)) return null
+  const takes = whatItTakes(declared)
+  if (takes === undefined) return explainFault(valid.errors, name)
+  const shown = secret
+    ? `cannot be used (${text.length} characters)`
+    : `is ${JSON.stringify(text.slice(0, longestShown))}`
+  return `${name} ${shown}; it takes ${takes}`
 }
 
-const wrong = (name: string, text: string, isSecret: boolean, takes: string): string =>
-  `${name} ${isSecret ? `cannot be used (${text.length} characters)` : `is ${JSON.stringify(text.slice(0, longestShown))}`}; it takes ${takes}`
+function unset(declared: VariableField): string {
+  const takes = whatItTakes(declared)
+  return `${declared.name} is not set${takes === undefined ? '' : `; it takes ${takes}`}`
+}
+
+const whatItTakes = ({ takes, schema }: VariableField): string | undefined => takes ?? wordsFor(schema)
 
 /** The text as the type of the schema; as it is where it has none of its form, which the schema then refuses. */
 export function readText(text: string, { type }: TSchema): unknown {

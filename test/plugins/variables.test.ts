@@ -1,5 +1,5 @@
 import { definePlugin, fromEnvironment, MisconfiguredError, maybe, object, oneOf, Type } from 'busbar/sdk'
-import { createTestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, settingsFrom } from 'busbar/sdk/testing'
 import { test } from 'tap'
 
 const port = Type.Integer({ minimum: 1, maximum: 65_535, default: 7000 })
@@ -143,20 +143,28 @@ test('settings that cannot be used together are told by the plugin, which is not
   })
 })
 
-test('a variable that must be set is named when it is not', async t => {
-  const definition = definePlugin({
-    id: 'needy',
-    config: object({
-      key: fromEnvironment('NEEDY_KEY', Type.String()),
-      size: fromEnvironment('NEEDY_SIZE', Type.Number({ maximum: 9 }))
-    }),
-    start: () => ({})
+test('every variable that must be set is named when it is not, beside those that cannot be used', async t => {
+  const needy = object({
+    key: fromEnvironment('NEEDY_KEY', Type.String()),
+    size: fromEnvironment('NEEDY_SIZE', Type.Number({ maximum: 9 })),
+    mode: fromEnvironment('NEEDY_MODE', oneOf(['fast', 'safe']))
   })
-  const k = await createTestKernel({ inline: [{ manifest: { id: 'needy' }, definition }] })
-  t.teardown(() => k.close())
-  t.match((await (await k.as.session()).get('/api/plugins/needy')).body, {
-    state: 'misconfigured',
-    reason: /^NEEDY_KEY is not set/
+  t.throws(() => settingsFrom(needy, { NEEDY_MODE: 'slow' }), {
+    message:
+      'NEEDY_KEY is not set; NEEDY_SIZE is not set; it takes a number up to 9; NEEDY_MODE is "slow"; it takes fast, safe'
+  })
+})
+
+test('a default that the plugin itself cannot read is told, and is no setting that is missing', async t => {
+  const vague = object({
+    range: fromEnvironment('VAGUE_RANGE', Type.String({ default: 'all' }), {
+      takes: 'a number',
+      parse: text => (/^\d+$/.test(text) ? Number(text) : undefined)
+    })
+  })
+  t.same(settingsFrom(vague, { VAGUE_RANGE: '3' }), { range: 3 })
+  t.throws(() => settingsFrom(vague), {
+    message: 'the default of VAGUE_RANGE cannot be used; it takes a number'
   })
 })
 
