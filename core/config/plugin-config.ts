@@ -11,7 +11,8 @@ type Values = Readonly<Record<string, unknown>>
 
 /**
  * A plugin's settings: what the operator has stored and what the environment gives, checked, with the plugin's defaults
- * for the rest. Throws a `MisconfiguredError` that names the fields and variables and what they take.
+ * for the rest. Throws a `MisconfiguredError` that names every variable that does not fit, or else the field, and what it
+ * takes.
  */
 export function pluginConfig(
   { config }: Pick<AnyPlugin, 'config'>,
