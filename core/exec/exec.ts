@@ -115,12 +115,11 @@ function runProcess(
       drainTimer = setTimeout(() => {
         signalGroup(groupId, 'SIGKILL')
         const endsAt = performance.now() + longestDrainMs
-        let seen = outputs.chunksSeen()
+        // What has come so far says nothing of what is still to come.
+        outputs.isComing()
         // Who left the group may still hold the pipes; nobody waits for it.
         const giveUp = (): void => {
-          const isComing = outputs.areBehind() || outputs.chunksSeen() > seen
-          seen = outputs.chunksSeen()
-          if (isComing && performance.now() < endsAt) {
+          if (outputs.isComing() && performance.now() < endsAt) {
             drainTimer = setTimeout(giveUp, drainMs)
           } else {
             child.stdout?.destroy()
@@ -184,9 +183,8 @@ function collectOutput(
   const stdout = collect('stdout')
   const stderr = collect('stderr')
   return {
-    areBehind: () => stdout.lines?.isBehind === true || stderr.lines?.isBehind === true,
-    /** Where lines are handed on. */
-    chunksSeen: () => (stdout.lines?.seen ?? 0) + (stderr.lines?.seen ?? 0),
+    /** Both are asked, so that each tells next time what has come since now. Without `onLine` none says so. */
+    isComing: () => [stdout, stderr].map(({ lines }) => lines?.isComing() === true).includes(true),
     async end() {
       await Promise.all([stdout.lines?.end(), stderr.lines?.end()])
       return { stdout: stdout.output, stderr: stderr.output }

@@ -14,7 +14,7 @@ export class LinesInTurns {
   readonly #turns = new Turns()
   #work: Promise<void> = Promise.resolve()
   #waiting = 0
-  #seen = 0
+  #hasCome = false
 
   constructor(
     private readonly stream: Readable,
@@ -23,19 +23,16 @@ export class LinesInTurns {
     this.#lines = lineSplitter(onLine)
   }
 
-  /** True while something has come that is not handed on yet. */
-  get isBehind(): boolean {
-    return this.#waiting > 0
-  }
-
-  /** How many chunks have come. */
-  get seen(): number {
-    return this.#seen
+  /** Whether something has come since this was asked before, or is still to be handed on. */
+  isComing(): boolean {
+    const isComing = this.#hasCome || this.#waiting > 0
+    this.#hasCome = false
+    return isComing
   }
 
   push(chunk: Buffer): void {
     this.#waiting++
-    this.#seen++
+    this.#hasCome = true
     // Node reads on by itself when the program has ended: what comes then waits here.
     this.stream.pause()
     this.#work = this.#work.then(async () => {
