@@ -15,6 +15,7 @@ export class Turns {
     return performance.now() >= this.#endsAt
   }
 
+  /** Queues behind the other loops that wait, and resolves when this one's next turn begins. */
   async pass(): Promise<void> {
     await new Promise<void>(resolve => {
       waiting.push(resolve)
@@ -29,13 +30,4 @@ function letOneGoOn(): void {
   const goOn = waiting.shift()
   if (waiting.length > 0) setImmediate(letOneGoOn)
   goOn?.()
-}
-
-/** The same values; others have their turn between them. */
-export async function* inTurns<T>(values: AsyncIterable<T>): AsyncGenerator<T> {
-  const turns = new Turns()
-  for await (const value of values) {
-    if (turns.isOver) await turns.pass()
-    yield value
-  }
 }

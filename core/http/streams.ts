@@ -6,15 +6,7 @@ import {
   validateHeaderValue
 } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import {
-  type DownloadReply,
-  inTurns,
-  type Log,
-  Problem,
-  type SseFrame,
-  type StreamReply,
-  Turns
-} from 'busbar/sdk'
+import { type DownloadReply, type Log, Problem, type SseFrame, type StreamReply, Turns } from 'busbar/sdk'
 import { faultOf } from '../frames/fault.js'
 import type { RequestContext } from './request-context.js'
 
@@ -133,6 +125,15 @@ export function downloadHead({ type, filename, options }: DownloadReply): Outgoi
     validateHeaderValue(header, value)
   }
   return head
+}
+
+/** The same values; others have their turn between them. */
+async function* inTurns<T>(values: AsyncIterable<T>): AsyncGenerator<T> {
+  const turns = new Turns()
+  for await (const value of values) {
+    if (turns.isOver) await turns.pass()
+    yield value
+  }
 }
 
 export async function sendDownload(
