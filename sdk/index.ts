@@ -55,7 +55,7 @@ export {
   type ParsedVariableOptions,
   type VariableOptions
 } from './settings.js'
-export { type ColumnType, type PublishedTable, publishedTable, type TableRow } from './table.js'
+export * from './table.js'
 export * from './time-limit.js'
 export * from './turns.js'
 export * from './tx.js'

@@ -227,7 +227,7 @@ export interface KernelServices {
   readonly operations: Operations
   /** For plugins that remove things which others hold rows of; built-in plugins only. */
   readonly dormant: DormantPlugins
-  /** What the kernel remembers about projects; the owner of the facts says when they change. */
+  /** What the kernel remembers about projects; the owner of the facts says when they change. Built-in plugins only. */
   readonly projectFacts: ProjectFactsCache
 }
 

@@ -49,6 +49,7 @@ export interface ExtensionPoint<T, K extends string = string> {
 export interface Contributions<T, K extends string = string> {
   /** Undefined while nobody contributes under this key. */
   get(key: K): T | undefined
+  /** Under which somebody contributes now, in the order of contributing. */
   keys(): K[]
   /** In the order of contributing; `plugin` is the id of who does. */
   entries(): ReadonlyArray<{ readonly key: K; readonly plugin: string; readonly value: T }>

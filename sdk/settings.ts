@@ -3,6 +3,7 @@ import { type Static, type TSchema, type TUnsafe, Type } from '@sinclair/typebox
 /** Where a schema says which variable gives the value. */
 export const variableKeyword = 'x-environment'
 
+/** What `fromEnvironment` is told beside the name of the variable and the schema. */
 export interface VariableOptions {
   /** After "it takes", where the schema does not say it in words: `two ports, the lower first, like 20000-24999`. */
   readonly takes?: string
@@ -24,13 +25,14 @@ export interface DeclaredVariable extends VariableOptions {
 
 /**
  * A field of `config` that is set by an environment variable, and by nothing else: for what must be known before the
- * platform has an admin, and for what belongs to the machine. Wrap the schema in it, and it in `maybe`:
+ * platform has an admin, and for what belongs to the machine. Wrap the schema in it, and the whole in `maybe` where
+ * there is no default and the variable may be unset:
  *
  *     config: object({ port: fromEnvironment('SHOP_PORT', Type.Integer({ minimum: 1, maximum: 65_535, default: 7000 })) })
  *
  * The text of the variable is read as the schema's type: a number, `true` or `false`, a list separated by commas. A
- * variable that is empty counts as unset. With a value that does not fit the plugin is `misconfigured`, and its
- * reason names the variable and what it takes.
+ * variable that is empty counts as unset. With a value that does not fit, or without one that must be there, the
+ * plugin is `misconfigured`, and its reason names the variable and what it takes.
  */
 export function fromEnvironment<T extends TSchema, V>(
   name: string,

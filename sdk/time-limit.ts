@@ -1,8 +1,10 @@
 import type { Clock } from './kernel.js'
 
+/** How long work may take, and what ends it earlier. */
 export interface TimeLimit {
   /** Ends the work as well. */
   readonly signal?: AbortSignal | undefined
+  /** From the call of `withTimeLimit` on. */
   readonly ms: number
   /** What the signal of the work says when the time is up. Default: an `Error` that names the limit. */
   readonly reason?: () => unknown
