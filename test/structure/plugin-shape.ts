@@ -1,8 +1,6 @@
-import { type AnyNode, type ExportSpecifier, type ObjectExpression, type Program, parse } from 'acorn'
-import { transformSync } from 'esbuild'
+import type { AnyNode, ExportSpecifier, ObjectExpression, Program } from 'acorn'
 import type { Import } from './import-graph.js'
-
-const moduleOptions = { ecmaVersion: 'latest', sourceType: 'module' } as const
+import { parseJavaScript, parseTypeScript } from './syntax-tree.js'
 
 /** The files of one plugin that its shape is about, by their paths in its folder. */
 export interface PluginFiles {
@@ -27,7 +25,7 @@ export function shapeFaults({ id, texts }: PluginFiles): string[] {
 export function indexFaults(code: string): string[] {
   let statements: Program['body']
   try {
-    statements = parse(code, moduleOptions).body
+    statements = parseJavaScript(code).body
   } catch (error) {
     return [`has types in it, or cannot be read: ${String(error)}`]
   }
@@ -76,9 +74,8 @@ export function migrationFault(path: string, code: string): string | null {
   const words = /^migrations\/\d{3}-([a-z0-9-]+)\.ts$/.exec(path)?.[1]
   if (words === undefined) return 'is not called NNN-what-it-does.ts'
   const wanted = words.replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
-  const javascript = transformSync(code, { loader: 'ts', format: 'esm', target: 'esnext' }).code
   // The compiler exports all names in one statement at the end.
-  const exported = parse(javascript, moduleOptions).body.flatMap(statement =>
+  const exported = parseTypeScript(code).program.body.flatMap(statement =>
     statement.type === 'ExportNamedDeclaration' ? statement.specifiers.map(nameOf) : []
   )
   return exported.length === 1 && exported[0] === wanted

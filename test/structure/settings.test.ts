@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import type { AnyPlugin, TSchema } from 'busbar/sdk'
 import { test } from 'tap'
 import { variableOf } from '../../sdk/settings.js'
-import { environmentFaults, namesIn, tableUnder } from './settings-docs.js'
+import { environmentFaults } from './environment-reads.js'
+import { namesIn, tableUnder } from './settings-docs.js'
 
 const root = join(import.meta.dirname, '../..')
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')

@@ -1,6 +1,6 @@
-import { type AnyNode, parse } from 'acorn'
+import type { AnyNode } from 'acorn'
 import { full } from 'acorn-walk'
-import { transformSync } from 'esbuild'
+import { parseTypeScript } from './syntax-tree.js'
 
 /** One file of a plugin; `owner` is the schema of that plugin. */
 export interface SqlModule {
@@ -100,10 +100,10 @@ interface ImportedName {
 
 /** What a module imports by name, and its texts; what stands in a template is kept as `${…}`. */
 function moduleOf(code: string): { imports: ImportedName[]; texts: string[] } {
-  const javascript = transformSync(code, { loader: 'ts', format: 'esm', target: 'esnext' }).code
+  const { javascript, program } = parseTypeScript(code)
   const imports: ImportedName[] = []
   const texts: string[] = []
-  full(parse(javascript, { ecmaVersion: 'latest', sourceType: 'module' }), node => {
+  full(program, node => {
     const known = node as AnyNode
     const text = textOf(known, javascript)
     if (text !== undefined) texts.push(text)

@@ -1,6 +1,6 @@
-import { type AnyNode, parse } from 'acorn'
+import type { AnyNode } from 'acorn'
 import { simple } from 'acorn-walk'
-import { transformSync } from 'esbuild'
+import { parseTypeScript } from '../syntax-tree.js'
 
 /** A regular expression as it stands in a file. */
 export interface Pattern {
@@ -19,7 +19,7 @@ interface FoundPatterns {
  * JSON schemas, which the validator compiles.
  */
 export function patternsIn(code: string, loader: 'ts' | 'js'): FoundPatterns {
-  const javascript = transformSync(code, { loader, format: 'esm', target: 'esnext' }).code
+  const { javascript, program } = parseTypeScript(code, loader)
   const patterns: Pattern[] = []
   const built: string[] = []
   const construct = (
@@ -32,7 +32,7 @@ export function patternsIn(code: string, loader: 'ts' | 'js'): FoundPatterns {
     if (source === undefined || mode === undefined) built.push(written)
     else patterns.push({ source, flags: mode })
   }
-  simple(parse(javascript, { ecmaVersion: 'latest', sourceType: 'module' }), {
+  simple(program, {
     Literal({ regex }) {
       if (regex != null) patterns.push({ source: regex.pattern, flags: regex.flags })
     },
