@@ -84,11 +84,11 @@ export interface RouteSpec<U extends string, A extends Access, S extends RouteSc
   readonly limit?: RouteLimit
   /**
    * For a public route with a `limit` that is called with a credential of its own, from addresses that many share (a host
-   * of repositories): whom the request counts for, such as the id of what the credential is of. Undefined for a credential
+   * of repositories): what its limit counts by, such as the id of what the credential is of. Undefined for a credential
    * of nobody, which counts for the address as usual. Asked before the body is read, of each request below the ceiling for
    * floods: a look-up, no more.
    */
-  readonly countedFor?: (
+  readonly limitKey?: (
     request: Omit<RouteRequest<U, A, S>, 'body' | 'query'>,
     self: Self
   ) => string | undefined | Promise<string | undefined>

@@ -265,7 +265,7 @@ export function routeRecord(
     idempotent: spec.idempotent ?? false,
     successStatus: success ?? 200,
     precondition: spec.precondition as RouteRecord['precondition'],
-    countedFor: spec.countedFor as RouteRecord['countedFor'],
+    limitKey: spec.limitKey as RouteRecord['limitKey'],
     handler: spec.handler as RouteRecord['handler']
   })
 }

@@ -22,7 +22,7 @@ export interface RouteRecord extends DescribedRoute {
   readonly precondition:
     | ((request: Omit<RouteRequest, 'body' | 'query'>, self: object) => void | Promise<void>)
     | undefined
-  readonly countedFor:
+  readonly limitKey:
     | ((
         request: Omit<RouteRequest, 'body' | 'query'>,
         self: object

@@ -62,10 +62,10 @@ export function routeValueFaults(spec: {
   limit?: unknown
   audit?: unknown
   precondition?: unknown
-  countedFor?: unknown
+  limitKey?: unknown
   access?: { readonly kind?: unknown }
 }): string[] {
-  const { group, produces, timeoutMs, bodyLimit, body, limit, audit, precondition, countedFor, access } = spec
+  const { group, produces, timeoutMs, bodyLimit, body, limit, audit, precondition, limitKey, access } = spec
   const { max, windowSeconds } = (limit ?? {}) as { max?: unknown; windowSeconds?: unknown }
   const bytes =
     typeof bodyLimit === 'object' && bodyLimit !== null ? (bodyLimit as { bytes?: unknown }).bytes : bodyLimit
@@ -84,8 +84,8 @@ export function routeValueFaults(spec: {
       'limit is { max, windowSeconds }, both above 0'
     ],
     [
-      given(countedFor, typeof countedFor === 'function' && limit !== undefined && access?.kind === 'public'),
-      'countedFor is a function, of a public route with a limit'
+      given(limitKey, typeof limitKey === 'function' && limit !== undefined && access?.kind === 'public'),
+      'limitKey is a function, of a public route with a limit'
     ],
     [given(audit, isAudit(audit)), 'audit is { action, resource }, with an id of { param } or { result }']
   ])

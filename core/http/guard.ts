@@ -60,7 +60,7 @@ export class Guard {
       const who = addressOf(context)
       return (
         this.#withinFloodLimit(context, who) &&
-        (context.record.countedFor !== undefined || this.#withinRouteLimit(context, who)) &&
+        (context.record.limitKey !== undefined || this.#withinRouteLimit(context, who)) &&
         this.#hasGoodParams(context)
       )
     }
@@ -71,12 +71,12 @@ export class Guard {
   }
 
   /**
-   * The limit of a route that says itself whom a request counts for. False when it is used up; then it has been answered.
+   * The limit of a route that gives its key itself. False when it is used up; then it has been answered.
    */
-  admitCounted(context: RequestContext, whom: string | undefined): boolean {
+  admitByKey(context: RequestContext, key: string | undefined): boolean {
     return this.#withinRouteLimit(
       context,
-      whom === undefined ? `nobody at ${addressOf(context)}` : `for:${whom}`
+      key === undefined ? `nobody at ${addressOf(context)}` : `for:${key}`
     )
   }
 
@@ -129,12 +129,12 @@ export class Guard {
   }
 
   #withinFloodLimit(
-    { record: { method, url, limit, countedFor }, response }: RequestContext,
+    { record: { method, url, limit, limitKey }, response }: RequestContext,
     who: string
   ): boolean {
-    if (limit !== undefined && countedFor === undefined) return true
-    // Whom a request counts for is a look-up, whatever the method is.
-    const max = method === 'GET' || countedFor !== undefined ? floodBudget.GET : floodBudget.other
+    if (limit !== undefined && limitKey === undefined) return true
+    // The key of a limit is a look-up, whatever the method is.
+    const max = method === 'GET' || limitKey !== undefined ? floodBudget.GET : floodBudget.other
     return this.#withinBudget(response, `${method} ${url} ${who}`, max)
   }
 

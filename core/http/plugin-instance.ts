@@ -35,7 +35,7 @@ export interface InstanceParts {
   readonly idempotency: Idempotency
   readonly secureCookies: boolean
   readonly streams: StreamCap
-  readonly guard: Pick<Guard, 'admitCounted'>
+  readonly guard: Pick<Guard, 'admitByKey'>
 }
 
 interface InstanceOptions extends InstanceParts {
@@ -234,19 +234,19 @@ function addRoute(scope: FastifyInstance, record: RouteRecord, options: Instance
 
 function onRequest(record: RouteRecord, options: InstanceOptions) {
   const hooks = [
-    ...(record.countedFor === undefined ? [] : [countingHook(record, options)]),
+    ...(record.limitKey === undefined ? [] : [limitHook(record, options)]),
     ...(record.precondition === undefined ? [] : [preconditionHook(record, options)])
   ]
   return hooks.length === 0 ? {} : { onRequest: hooks }
 }
 
-/** The limit of a route that says itself whom a request counts for. */
-const countingHook =
-  ({ plugin, countedFor }: RouteRecord, { self, guard }: InstanceOptions) =>
+/** The limit of a route that gives its key itself. */
+const limitHook =
+  ({ plugin, limitKey }: RouteRecord, { self, guard }: InstanceOptions) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const context = contextOf(request)
-    const whom = await callPlugin(plugin, async () => await countedFor?.(context as never, self))
-    if (guard.admitCounted(context, whom)) return undefined
+    const key = await callPlugin(plugin, async () => await limitKey?.(context as never, self))
+    if (guard.admitByKey(context, key)) return undefined
     return reply.hijack()
   }
 

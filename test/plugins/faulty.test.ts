@@ -59,7 +59,7 @@ test('what is wrong with a third-party plugin', async t => {
       [route('', '/api/x/faulty/:x/:x'), /two parameters of one name/],
       [route('group: 5n'), /group is text/],
       [route("limit: { max: 'x', windowSeconds: 1 }"), /limit is/],
-      [route('countedFor: () => undefined'), /countedFor is a function, of a public route with a limit/],
+      [route('limitKey: () => undefined'), /limitKey is a function, of a public route with a limit/],
       [route('audit: { action: 5 }'), /audit is/],
       [route('schema: { body: Type.Unsafe({ type: "integer", default: 5n }) }'), /cannot be written as JSON/],
       [route('schema: { body: object({ a: Type.String({ example: "x" }) }) }'), /unknown keyword: "example"/],

@@ -69,7 +69,7 @@ export function deployHookRoutes(route: RouteDeclarer<Deployments>) {
     access: allow.public('the token in the path is the credential'),
     limit: { max: 30, windowSeconds: 60 },
     // Hosts of repositories call for everybody from the same addresses.
-    countedFor: async ({ params }, { hooks }) => await hooks.applicationOf(params.token),
+    limitKey: async ({ params }, { hooks }) => await hooks.applicationOf(params.token),
     schema: { params: hookParams, response: { 202: hookCalled } },
     audit: { action: 'trigger_deploy_hook', resource: 'application', id: { result: 'application_id' } },
     handler: async ({ params }, { hooks }) => reply(202, await hooks.call(params.token))
