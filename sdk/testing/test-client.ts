@@ -1,5 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { request } from 'node:http'
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 
 /** An answer of the platform. `body` is parsed JSON where it is JSON, text otherwise, null when empty. */
 export interface TestAnswer {
@@ -38,6 +37,22 @@ export class TestClient {
   }
   async delete(path: string, options: TestRequest = {}): Promise<TestAnswer> {
     return await this.send('DELETE', path, options)
+  }
+
+  /**
+   * Sends a `GET`, and resolves with the answer while it is still coming: an event stream, or a download. Whoever asks
+   * reads it, and ends the request with `destroy()`. One that is cut off says so only to who reads it.
+   */
+  async open(path: string): Promise<IncomingMessage> {
+    return await new Promise<IncomingMessage>((resolve, reject) => {
+      const call = request(this.url + path, { headers: this.credential, agent: false }, response => {
+        response.on('error', () => {})
+        resolve(response)
+      })
+      // What comes after the answer has begun is the answer's.
+      call.on('error', reject)
+      call.end()
+    })
   }
 
   async send(method: string, path: string, { headers = {}, body }: TestRequest = {}): Promise<TestAnswer> {

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allow, definePlugin, sse } from 'busbar/sdk'
 import { createTestKernel, TestClient, type TestKernel, type TestSocket, until } from 'busbar/sdk/testing'
@@ -51,15 +50,7 @@ interface Held {
 }
 
 async function hold(k: TestKernel, client: TestClient, project: string, channel: string): Promise<Held> {
-  const stream = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
-    const call = request(
-      `${k.url}/api/projects/${project}/live`,
-      { headers: client.credential, agent: false },
-      resolve
-    )
-    call.on('error', reject)
-    call.end()
-  })
+  const stream = await client.open(`/api/projects/${project}/live`)
   if (stream.statusCode !== 200) throw new Error(`the stream was answered ${String(stream.statusCode)}`)
   await once(stream, 'data')
   stream.resume()

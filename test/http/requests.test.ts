@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { request } from 'node:http'
 import { connect } from 'node:net'
 import { createTestKernel, type TestKernel, testClock, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
@@ -347,9 +346,7 @@ test('every answer carries the security headers and a request id', async t => {
 })
 
 test('an event stream stops its source when the client goes away', async t => {
-  const call = request(`${k.url}/api/probe/events`)
-  call.end()
-  const [response] = (await once(call, 'response')) as [import('node:http').IncomingMessage]
+  const response = await k.as.anonymous().open('/api/probe/events')
   t.match(response.headers, { 'content-type': 'text/event-stream' })
   const [chunk] = (await once(response, 'data')) as [Buffer]
   t.match(chunk.toString(), /event: tick\ndata: {"n":\d+}\n\n/)

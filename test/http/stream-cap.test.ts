@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import { get, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { allow, definePlugin, type SseFrame, sse } from 'busbar/sdk'
-import { createTestKernel, until } from 'busbar/sdk/testing'
+import { createTestKernel, type TestClient, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 
 let given = 0
@@ -47,24 +47,18 @@ test('a user has so many event streams open at once, by whatever credential, and
     environment: { MAX_EVENT_STREAMS_PER_USER: '3' }
   })
   t.teardown(() => k.close())
-  const open = async (headers: Readonly<Record<string, string>>, path = 'own'): Promise<IncomingMessage> => {
-    const call = get(`${k.url}/api/streams/${path}`, { agent: false, headers })
-    call.on('error', () => {})
-    const [response] = (await once(call, 'response')) as [IncomingMessage]
-    response.on('error', () => {})
-    return response
-  }
+  const open = async (client: TestClient): Promise<IncomingMessage> => await client.open('/api/streams/own')
   const session = await k.as.session()
   const token = await k.as.token('read')
   const other = await k.as.session('other')
-  const first = await open(session.credential)
-  const more = [await open(session.credential), await open(token.credential)]
+  const first = await open(session)
+  const more = [await open(session), await open(token)]
   t.same(
     [first, ...more].map(({ statusCode }) => statusCode),
     [200, 200, 200]
   )
-  for (const { credential } of [session, token]) {
-    const refused = await open(credential)
+  for (const client of [session, token]) {
+    const refused = await open(client)
     t.equal(refused.statusCode, 429)
     t.match(refused.headers['content-type'], /^application\/json/)
     t.match(JSON.parse(await text(refused)), {
@@ -73,12 +67,16 @@ test('a user has so many event streams open at once, by whatever credential, and
     })
   }
   await until(() => ended === given - 3, 'what was refused is told to end, if it had begun')
-  t.equal((await open(other.credential)).statusCode, 200)
+  t.equal((await open(other)).statusCode, 200)
   for (let n = 0; n < 5; n++)
-    t.equal((await open({}, 'open')).statusCode, 200, 'of strangers nothing is counted')
+    t.equal(
+      (await k.as.anonymous().open('/api/streams/open')).statusCode,
+      200,
+      'of strangers nothing is counted'
+    )
   const before = ended
   first.destroy()
   await until(() => ended === before + 1, 'the first one has ended')
-  t.equal((await open(token.credential)).statusCode, 200)
-  t.equal((await open(session.credential)).statusCode, 429)
+  t.equal((await open(token)).statusCode, 200)
+  t.equal((await open(session)).statusCode, 429)
 })

@@ -1,5 +1,4 @@
 import { EventEmitter, once } from 'node:events'
-import { type ClientRequest, get, type IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
@@ -152,22 +151,11 @@ async function startStreams(t: Test): Promise<{ k: TestKernel; lines: string[] }
   return { k, lines }
 }
 
-async function opened(
-  k: TestKernel,
-  path: string
-): Promise<{ call: ClientRequest; response: IncomingMessage }> {
-  const call = get(k.url + path, { agent: false })
-  call.on('error', () => {})
-  const [response] = (await once(call, 'response')) as [IncomingMessage]
-  response.on('error', () => {})
-  return { call, response }
-}
-
 for (const path of ['/api/streams/endless', '/api/streams/download']) {
   test(`${path}: others are served while a source never waits, and it ends with its client`, async t => {
     const { k } = await startStreams(t)
     const before = returned
-    const { call, response } = await opened(k, path)
+    const response = await k.as.anonymous().open(path)
     response.resume()
     for (let n = 0; n < 5; n++) {
       const startedAt = performance.now()
@@ -177,7 +165,7 @@ for (const path of ['/api/streams/endless', '/api/streams/download']) {
         `answered after ${Math.round(performance.now() - startedAt)} ms`
       )
     }
-    call.destroy()
+    response.destroy()
     t.ok(await until(() => returned === before + 1, 'the source was told to end', 2_000))
     const soFar = produced
     await turn()
@@ -187,7 +175,7 @@ for (const path of ['/api/streams/endless', '/api/streams/download']) {
   test(`${path}: a client that does not read holds the source up`, async t => {
     const { k } = await startStreams(t)
     isUsedUp = false
-    const { call, response } = await opened(k, path)
+    const response = await k.as.anonymous().open(path)
     response.pause()
     let last = -1
     t.ok(
@@ -203,14 +191,14 @@ for (const path of ['/api/streams/endless', '/api/streams/download']) {
       )
     )
     t.notOk(isUsedUp, 'it has more to give')
-    call.destroy()
+    response.destroy()
   })
 }
 
 for (const path of ['/api/streams/busy', '/api/streams/busy-download']) {
   test(`${path}: the event loop turns while a source works`, async t => {
     const { k } = await startStreams(t)
-    const { response } = await opened(k, path)
+    const response = await k.as.anonymous().open(path)
     response.resume()
     let turns = 0
     let isOver = false
@@ -225,10 +213,10 @@ for (const path of ['/api/streams/busy', '/api/streams/busy-download']) {
 test('a source that cannot be told to end is asked for nothing once its client has gone', async t => {
   const { k } = await startStreams(t)
   isUsedUp = false
-  const { call, response } = await opened(k, '/api/streams/deaf')
+  const response = await k.as.anonymous().open('/api/streams/deaf')
   response.resume()
   await once(response, 'data')
-  call.destroy()
+  response.destroy()
   let last = -1
   await until(async () => {
     const isStill = produced === last
@@ -243,9 +231,8 @@ test("a stream goes on beyond its route's time limit, at which a handler that ha
   const { k } = await startStreams(t)
   const texts = await Promise.all(
     ['patient-events', 'patient-download'].map(async name => {
-      const { response } = await opened(k, `/api/streams/${name}`)
-      const read = text(response)
-      return { name, read }
+      const response = await k.as.anonymous().open(`/api/streams/${name}`)
+      return { name, read: text(response) }
     })
   )
   // Begun later with the same limit: when it is over, so are theirs.

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -87,10 +86,8 @@ test('a plugin that ends nothing keeps nobody else from working, and the platfor
   const admin = await k.as.session()
   t.equal((await k.as.anonymous().post('/api/stubborn/hold')).status, 200)
   t.ok(await until(() => held > 0 && jobs > 0, 'a transaction and a job are held'))
-  const stream = get(`${k.url}/api/stubborn/stream`, { agent: false })
-  stream.on('error', () => {})
-  const [response] = await once(stream, 'response')
-  response.on('error', () => {}).resume()
+  const stream = await k.as.anonymous().open('/api/stubborn/stream')
+  stream.resume()
 
   const own = k.as.anonymous().get('/api/stubborn/ask')
   for (let n = 0; n < 5; n++) {

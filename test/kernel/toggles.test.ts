@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   allow,
@@ -228,9 +227,7 @@ test('requests under way finish when their plugin is turned off', async t => {
 test('a stream of another plugin, and a socket, do not notice a toggle', async t => {
   const socket = await k.socket(await admin())
   socket.subscribe('probe')
-  const call = request(`${k.url}/api/probe/events`)
-  call.end()
-  const [response] = (await once(call, 'response')) as [import('node:http').IncomingMessage]
+  const response = await k.as.anonymous().open('/api/probe/events')
   let ended = false
   let ticks = 0
   response.on('data', () => {
@@ -256,9 +253,7 @@ test('a stream of another plugin, and a socket, do not notice a toggle', async t
 test('its own stream ends when a plugin is turned off, and a reload keeps the channel subscribed', async t => {
   const socket = await k.socket(await admin())
   socket.subscribe('probe')
-  const call = request(`${k.url}/api/probe/events`)
-  call.end()
-  const [response] = (await once(call, 'response')) as [import('node:http').IncomingMessage]
+  const response = await k.as.anonymous().open('/api/probe/events')
   response.resume()
   const closed = once(response, 'close')
   t.match(await (await admin()).post('/api/plugins/probe/reload'), {
