@@ -5,10 +5,10 @@ export const pause = async (clock: Pick<Clock, 'sleep'>, ms: number, signal: Abo
   await clock.sleep(ms, signal).catch(() => {})
 
 /**
- * As `Promise.all`, but only when all have ended: whatever fails, nothing of it is still at work then. Of several
- * failures the first in the list counts.
+ * Settles as `Promise.all` does, but only when all have settled: whatever fails, nothing of it is still at work then. Of
+ * several failures the first in the list is thrown.
  */
-export async function together<const T extends readonly unknown[]>(
+export async function settleAll<const T extends readonly unknown[]>(
   work: T
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
   await Promise.allSettled(work)

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Clock, type Contributions, together, withTimeLimit } from 'busbar/sdk'
+import { type Clock, type Contributions, settleAll, withTimeLimit } from 'busbar/sdk'
 import type {
   BuildContext,
   Builder,
@@ -87,11 +87,11 @@ export class SourceToImage implements ImagePreparation {
       const [home, scratch] = [join(folder, 'home'), join(folder, 'scratch')]
       for (const made of [home, scratch]) await mkdir(made)
       const { repo, branch, token, rootDirectory, dockerfilePath } = request.source
-      const [commit, nameToken] = await together([
+      const [commit, nameToken] = await settleAll([
         git.clone({ repo, branch, token, commit: request.commit, directory: tree, home }, context),
         names.tokenOf(request.applicationId)
       ])
-      const [directory, cleared] = await together([
+      const [directory, cleared] = await settleAll([
         openRoot(tree, rootDirectory),
         clearings.find(request.applicationId),
         context.onCommit(commit)

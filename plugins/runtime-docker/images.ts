@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { type Clock, isProblem, together } from 'busbar/sdk'
+import { type Clock, isProblem, settleAll } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type {
   BuildOptions,
@@ -222,7 +222,7 @@ export class Images {
         signal: AbortSignal.any([running, ended.signal]),
         onRefusal: reason => onLine(`The number of processes of this step is not limited: ${reason}`)
       })
-      const [network, begunAt] = await together([this.parts.network(options.owner.projectId), guarded])
+      const [network, begunAt] = await settleAll([this.parts.network(options.owner.projectId), guarded])
       footprint.begin(begunAt ?? this.parts.clock.now())
       await this.#follow(
         'build the image',

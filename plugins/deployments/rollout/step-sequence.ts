@@ -1,4 +1,4 @@
-import { together } from 'busbar/sdk'
+import { settleAll } from 'busbar/sdk'
 import type { RolloutStepName } from '../api.js'
 import type { Rollout } from './rollout.js'
 
@@ -46,7 +46,7 @@ export class StepSequence<In extends Rollout, Out extends Rollout> {
       const noted = note(step.name, state)
       if (step.isEarly !== true) await noted
       // The note counts: it says that the deployment was cancelled, or is another process's by now.
-      const [, added] = await together([noted, step.run(state as never, noted)])
+      const [, added] = await settleAll([noted, step.run(state as never, noted)])
       state = { ...state, ...added }
       await after(step.name, state)
     }

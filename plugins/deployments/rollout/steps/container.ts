@@ -1,5 +1,5 @@
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import { bounded, together } from 'busbar/sdk'
+import { bounded, settleAll } from 'busbar/sdk'
 import { hookLimitMs } from '../../api.js'
 import { candidateName } from '../container-name.js'
 import { watchExit } from '../exit-watch.js'
@@ -71,7 +71,7 @@ export function create({
         healthCommand: check.type === 'command' ? check : undefined,
         volumes: added.flatMap(({ volumes }) => volumes)
       })
-      const [containerId] = await together([creation, store.change(deploymentId, { container_port: port })])
+      const [containerId] = await settleAll([creation, store.change(deploymentId, { container_port: port })])
       return {
         containerId,
         port,

@@ -1,5 +1,5 @@
 import type { ApplicationSource } from 'busbar/api/applications'
-import { bounded, together } from 'busbar/sdk'
+import { bounded, settleAll } from 'busbar/sdk'
 import { hookLimitMs } from '../../api.js'
 import { DeployFailure } from '../deploy-failure.js'
 import type { Loaded, Rollout, RolloutTools } from '../rollout.js'
@@ -21,7 +21,7 @@ export function load({
     async run({ deployment, secrets, signal }) {
       const { application_id: applicationId, project_id: projectId } = deployment
       const loadedAt = clock.now()
-      const [application, merged] = await together([
+      const [application, merged] = await settleAll([
         registry.deployable(applicationId),
         variables.merged(projectId, applicationId)
       ])

@@ -1,6 +1,6 @@
 import type { DirectAddresses, Target } from 'busbar/api/direct'
 import type { ContainerState } from 'busbar/api/runtime-docker'
-import { isProblem, together } from 'busbar/sdk'
+import { isProblem, settleAll } from 'busbar/sdk'
 import { candidateName } from '../container-name.js'
 import { drainMs, orStopped } from '../drain-limit.js'
 import type { Proven, RolloutTools, Switched } from '../rollout.js'
@@ -33,7 +33,7 @@ export function switchTraffic(tools: SwitchTools): RolloutStep<Proven, Pick<Swit
           )
       })
       // From the first renaming on, a process that takes this up has to know that the switch has begun.
-      const [, survey, target] = await together([
+      const [, survey, target] = await settleAll([
         noted,
         tidying.survey(applicationId),
         openDirectAddress(rollout, tools)
