@@ -249,6 +249,11 @@ export const problems = problemTable({
     'E_BUILD_ARCHIVE',
     'the Dockerfile {dockerfile} {adds} {path}, an archive with sparse files, which may unpack to any size: pack it without --sparse'
   ],
+  archiveUnclear: [
+    409,
+    'E_BUILD_ARCHIVE',
+    'the Dockerfile {dockerfile} {adds} {path}, an archive that may be read in several ways, so it cannot be told what it unpacks to: pack it anew, or COPY it and unpack it in a RUN step'
+  ],
   archiveUnreadable: [
     409,
     'E_BUILD_ARCHIVE',

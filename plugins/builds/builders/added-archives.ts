@@ -46,7 +46,8 @@ export async function checkArchives(
       words: { dockerfile: from.dockerfile, adds: isCertain ? 'ADDs' : 'may ADD', path }
     }
     const unpacked = await measured(archive, left, rules, context)
-    if (unpacked?.isSparse === true) throw problems.archiveSparse(archive.words)
+    if (unpacked?.fault === 'sparse') throw problems.archiveSparse(archive.words)
+    if (unpacked?.fault === 'unclear') throw problems.archiveUnclear(archive.words)
     left -= unpacked?.bytes ?? 0
     if (left < 0)
       throw problems.archiveTooLarge({ ...archive.words, limit: Math.max(0, Math.floor(limit / mebibyte)) })

@@ -2,8 +2,8 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { SparseSearch } from './sparse-search.js'
 import { blockBytes, isTarHeader } from './tar-header.js'
+import { type TarFault, TarMeter } from './tar-meter.js'
 
 /** How a file is packed: `plain` is not, but may be a tar. */
 export type Packing = 'gzip' | 'bzip2' | 'xz' | 'zstd' | 'plain'
@@ -34,10 +34,10 @@ async function firstBytes(path: string, count: number): Promise<Buffer> {
 }
 
 export interface Unpacked {
-  /** Of the tar, and of what is in it unless it is sparse; not more than a little above the limit. */
+  /** What its entries take on a disk; not more than a little above the limit. */
   readonly bytes: number
-  /** Files in it may be of any size, whatever the tar holds of them. */
-  readonly isSparse: boolean
+  /** Why that is not all of it. */
+  readonly fault: TarFault | undefined
 }
 
 /**
@@ -54,7 +54,7 @@ export async function measureTar(
   file.once('error', error => source.destroy(error))
   let head = Buffer.alloc(0)
   let bytes = 0
-  const sparse = new SparseSearch()
+  const meter = new TarMeter()
   try {
     for await (const piece of source as AsyncIterable<Buffer>) {
       if (bytes < blockBytes) {
@@ -62,14 +62,16 @@ export async function measureTar(
         if (head.length === blockBytes && !isTarHeader(head)) return undefined
       }
       bytes += piece.length
-      sparse.push(piece)
-      if (bytes > limit || sparse.isFound) break
+      meter.push(piece)
+      if (bytes > limit || meter.bytes > limit || meter.fault !== undefined) break
     }
   } finally {
     file.destroy()
     source.destroy()
   }
-  return head.length === blockBytes && isTarHeader(head) ? { bytes, isSparse: sparse.isFound } : undefined
+  return head.length === blockBytes && isTarHeader(head)
+    ? { bytes: Math.max(bytes, meter.bytes), fault: meter.fault }
+    : undefined
 }
 
 /** A reader that goes no further, as all others do; what else zlib minds, others may pass over. */
