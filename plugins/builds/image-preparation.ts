@@ -16,9 +16,9 @@ import type { Workspaces } from './context/workspace.js'
 import type { GitContext, GitSource } from './git/git-source.js'
 import { credentialsFor, parseRepository } from './git/repository-address.js'
 import { problems } from './problems.js'
-import { type ImageSource, pullImage } from './registry/fetched-image.js'
 import { type ImageNames, imageTag } from './registry/image-names.js'
 import type { ResolverParts } from './registry/image-resolver.js'
+import { type ImageSource, pullImage } from './registry/pinned-image.js'
 
 interface PreparationDependencies extends ResolverParts {
   readonly builders: Contributions<Builder>
