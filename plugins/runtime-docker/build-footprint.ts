@@ -1,6 +1,7 @@
 import type Docker from 'dockerode'
 import type { BuildUsage, Owner } from './api.js'
 import type { EngineClient } from './engine-client.js'
+import type { Footprint } from './footprint.js'
 
 /** So many words of the engine are looked into at once; a build can print them too. */
 const mostTold = 64
@@ -22,7 +23,7 @@ interface FootprintOptions {
  * the one that runs. The engine's words say which container that is. A step that prints such words can only have
  * containers of its own kind counted as its own, or none.
  */
-export class BuildFootprint {
+export class BuildFootprint implements Footprint {
   /** By the engine's clock, to the second; undefined while it has not begun. */
   #begunAt: number | undefined
   readonly #told = new Set<string>()

@@ -17,6 +17,7 @@ import type {
   VolumeUsage
 } from './api.js'
 import { BridgeNetworks } from './bridge-networks.js'
+import { BuildCache } from './build-cache.js'
 import { containerOptions, restartPolicies } from './container-options.js'
 import { ContainerOwners } from './container-owners.js'
 import { containerState } from './container-state.js'
@@ -25,9 +26,12 @@ import { commandEnvironment, findEngine, isOnThisMachine } from './engine-addres
 import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
 import { engineEvents } from './engine-events.js'
+import type { Footprint } from './footprint.js'
 import { HostLimits, type LimitState } from './host/host-limits.js'
 import { engineRanges, hostRanges, type RoutedRange } from './host-ranges.js'
 import { Identity, type Signatures } from './identity.js'
+import { buildImage } from './image-build.js'
+import { loadImage } from './image-load.js'
 import { Images } from './images.js'
 import { guardLabelled } from './label-guard.js'
 import { instanceLabel, isAmong, ownerFilter } from './labels.js'
@@ -49,7 +53,6 @@ interface RuntimeDependencies {
   readonly clock: Clock
   readonly log: Log
   readonly settings: Omit<Settings, 'instance_id'>
-  /** How slowly an image may come; `usualPace` unless given. */
 }
 
 const inspectedAtOnce = 8
@@ -63,6 +66,9 @@ export class DockerRuntime implements ContainerRuntime {
   readonly #identity: Identity
   readonly #owners: ContainerOwners
   readonly #images: Images
+  readonly #buildCache: BuildCache
+  /** Of the builds and loads that run now. */
+  readonly #footprints = new Set<Footprint>()
   readonly #bridges: BridgeNetworks
   readonly #networks: ProjectNetworks
   readonly #limits: HostLimits
@@ -92,13 +98,8 @@ export class DockerRuntime implements ContainerRuntime {
       pools: settings.subnets
     })
     this.#networks = new ProjectNetworks(this.#bridges, identity, instanceId)
-    this.#images = new Images({
-      engine,
-      instanceId,
-      identity,
-      clock: dependencies.clock,
-      network: async projectId => await this.#networks.ensureForBuilds(projectId)
-    })
+    this.#images = new Images({ engine, instanceId, identity })
+    this.#buildCache = new BuildCache({ engine, identity })
     this.#volumes = new Volumes(engine, instanceId, identity, dependencies.clock)
     this.#platform = new PlatformContainer(this.#engine, ownContainerNames(settings.own_container))
   }
@@ -349,7 +350,11 @@ export class DockerRuntime implements ContainerRuntime {
   }
 
   async load(archive: Readable, options: Parameters<ContainerRuntime['load']>[1]): Promise<ImageInfo> {
-    return await this.#images.load(archive, options)
+    return await loadImage(
+      { engine: this.#engine, images: this.#images, footprints: this.#footprints },
+      archive,
+      options
+    )
   }
 
   async build(
@@ -357,7 +362,20 @@ export class DockerRuntime implements ContainerRuntime {
     options: BuildOptions,
     progress: Parameters<ContainerRuntime['build']>[2]
   ): Promise<ImageInfo> {
-    return await this.#images.build(context, options, progress)
+    return await buildImage(
+      {
+        engine: this.#engine,
+        identity: this.#identity,
+        clock: this.dependencies.clock,
+        network: async projectId => await this.#networks.ensureForBuilds(projectId),
+        images: this.#images,
+        cache: this.#buildCache,
+        footprints: this.#footprints
+      },
+      context,
+      options,
+      progress
+    )
   }
 
   async buildSteps(owner: Owner): Promise<ReadonlyArray<{ readonly id: string; readonly owner: Owner }>> {
@@ -369,15 +387,15 @@ export class DockerRuntime implements ContainerRuntime {
   }
 
   async buildUsage(): Promise<readonly BuildUsage[]> {
-    return await this.#images.usage()
+    return await Promise.all([...this.#footprints].map(async footprint => await footprint.measure()))
   }
 
   async buildCacheBytes(owner: Owner): Promise<number> {
-    return await this.#images.cacheBytes(owner)
+    return await this.#buildCache.bytes(owner)
   }
 
   async clearBuildCache(owner: Owner, keep?: KeptSteps): Promise<void> {
-    await this.#images.clearCache(owner, keep)
+    await this.#buildCache.clear(owner, keep)
   }
 
   async commandEnvironment(): Promise<Readonly<Record<string, string>>> {

@@ -1,4 +1,5 @@
 import type { BuildUsage, Owner } from './api.js'
+import type { Footprint } from './footprint.js'
 
 /** As many times its packed size an ordinary layer has when it is unpacked, at most. */
 const unpackedShare = 4
@@ -8,7 +9,7 @@ const unpackedShare = 4
  * has been read of its layers to unpack them. A layer that is packed better than others makes more, so while one is
  * unpacked this is incomplete.
  */
-export class LoadFootprint {
+export class LoadFootprint implements Footprint {
   readonly #unpacked = new Map<string, number>()
   #archive = 0
 

@@ -3,8 +3,11 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { BuildCache } from '../build-cache.js'
 import { EngineClient } from '../engine-client.js'
+import type { Footprint } from '../footprint.js'
 import { Identity } from '../identity.js'
+import { buildImage } from '../image-build.js'
 import { Images } from '../images.js'
 import { clock, signatures } from './lab.js'
 
@@ -44,17 +47,23 @@ test('the images of a build are those made since it began by the clock of the en
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  const images = new Images({
-    engine: new EngineClient({ docker_host: `tcp://127.0.0.1:${port}` }),
-    instanceId: 'footprint-test',
-    identity: new Identity('footprint-test', signatures),
+  const engine = new EngineClient({ docker_host: `tcp://127.0.0.1:${port}` })
+  const identity = new Identity('footprint-test', signatures)
+  const footprints = new Set<Footprint>()
+  const parts = {
+    engine,
+    identity,
     clock,
-    network: async () => 'builds'
-  })
+    network: async () => 'builds',
+    images: new Images({ engine, instanceId: 'footprint-test', identity }),
+    cache: new BuildCache({ engine, identity }),
+    footprints
+  }
   const cancel = new AbortController()
   const reason = new Error('enough')
   const building = t.rejects(
-    images.build(
+    buildImage(
+      parts,
       Readable.from(['']),
       {
         tag: 'made:1',
@@ -74,8 +83,8 @@ test('the images of a build are those made since it began by the clock of the en
     'an engine that has many needs long to list them'
   )
   made = [image('first', 0, 1010, 'before'), image('second', 3, 1030, 'first')]
-  const [usage] = await images.usage()
-  t.equal(usage?.bytes, 30)
+  const [footprint] = footprints
+  t.equal((await footprint?.measure())?.bytes, 30)
   cancel.abort(reason)
   await building
 })

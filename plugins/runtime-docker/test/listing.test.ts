@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
+import { BuildCache } from '../build-cache.js'
 import { EngineClient } from '../engine-client.js'
 import { Identity } from '../identity.js'
-import { Images } from '../images.js'
-import { clock, signatures } from './lab.js'
+import { signatures } from './lab.js'
 
 interface Answer {
   readonly status: number
@@ -29,13 +29,7 @@ async function engine(t: Test, answer: (request: IncomingMessage) => Promise<Ans
   const client = new EngineClient({ docker_host: `tcp://127.0.0.1:${port}` })
   return {
     identity,
-    images: new Images({
-      engine: client,
-      instanceId: 'listing-test',
-      identity,
-      clock,
-      network: async () => ''
-    })
+    cache: new BuildCache({ engine: client, identity })
   }
 }
 
@@ -44,19 +38,16 @@ const isList = ({ url = '' }: IncomingMessage): boolean => url.includes('/images
 test('whoever asks for the cache while it is listed shares the next list, which is newer than what they ask', async t => {
   const waiting: Array<() => void> = []
   let lists = 0
-  const { images } = await engine(t, async request => {
+  const { cache } = await engine(t, async request => {
     if (isList(request)) {
       lists++
       await new Promise<void>(resolve => waiting.push(resolve))
     }
     return { status: 200, body: [] }
   })
-  const first = images.cacheBytes({ applicationId: 'a' })
+  const first = cache.bytes({ applicationId: 'a' })
   await until(() => lists === 1, 'the first list')
-  const others = Array.from(
-    { length: 20 },
-    async (_, at) => await images.cacheBytes({ applicationId: `a${at}` })
-  )
+  const others = Array.from({ length: 20 }, async (_, at) => await cache.bytes({ applicationId: `a${at}` }))
   await new Promise(resolve => setTimeout(resolve, 100))
   t.equal(lists, 1, 'one at a time')
   waiting.shift()?.()
@@ -65,7 +56,7 @@ test('whoever asks for the cache while it is listed shares the next list, which 
   waiting.shift()?.()
   await Promise.all(others)
   t.equal(lists, 2)
-  const last = images.cacheBytes({ applicationId: 'a' })
+  const last = cache.bytes({ applicationId: 'a' })
   await until(() => lists === 3, 'a list of its own')
   waiting.shift()?.()
   await last
@@ -73,13 +64,13 @@ test('whoever asks for the cache while it is listed shares the next list, which 
 
 test('a list that fails fails for those who share it, and the next one is asked for anew', async t => {
   let lists = 0
-  const { images } = await engine(t, request => {
+  const { cache } = await engine(t, request => {
     if (!isList(request)) return { status: 200, body: [] }
     return ++lists === 1 ? { status: 500, body: { message: 'broken' } } : { status: 200, body: [] }
   })
   const [first, second] = await Promise.allSettled([
-    images.cacheBytes({ applicationId: 'a' }),
-    images.cacheBytes({ applicationId: 'b' })
+    cache.bytes({ applicationId: 'a' }),
+    cache.bytes({ applicationId: 'b' })
   ])
   t.match(first, { status: 'rejected', reason: { code: 'E_ENGINE_REFUSED' } })
   t.match(second, { status: 'fulfilled', value: 0 })
@@ -89,7 +80,7 @@ test('a list that fails fails for those who share it, and the next one is asked 
 test('a step that somebody else has removed meanwhile is as good as removed', async t => {
   const step = (at: number) => `sha256:${String(at).repeat(64)}`
   const removed: string[] = []
-  const { images, identity } = await engine(t, request => {
+  const { cache, identity } = await engine(t, request => {
     if (request.method === 'DELETE') {
       removed.push(decodeURIComponent(request.url ?? ''))
       return removed.length === 1
@@ -111,6 +102,6 @@ test('a step that somebody else has removed meanwhile is as good as removed', as
       }))
     }
   })
-  await images.clearCache({ applicationId: 'a' })
+  await cache.clear({ applicationId: 'a' })
   t.equal(removed.length, 2, 'the next one is removed all the same')
 })
