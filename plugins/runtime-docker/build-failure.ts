@@ -17,10 +17,7 @@ export function buildProblem(
     return commandProblem(command, Number(code), build.memoryBytes)
   if (/no space left on device/i.test(reason)) return problems.diskFull({ task: 'build the image', reason })
   if (isAboutRegistry(reason))
-    return pullProblem(
-      { reference: referenceOf(build.baseImage), image: build.baseImage, as: 'build' },
-      reason
-    )
+    return pullProblem({ reference: referenceOf(build.baseImage), image: build.baseImage }, reason)
   const buildKitOption = /the (--\S+ option) requires BuildKit/.exec(reason)?.[1]
   if (buildKitOption !== undefined) return problems.buildKit({ reason: buildKitOption })
   if (/^(COPY|ADD) failed/.test(reason)) return problems.buildCopy({ reason })

@@ -34,3 +34,10 @@ export async function followProgress(
   }
   signal.throwIfAborted()
 }
+
+/** Of the `progressDetail` of an event; 0 where the engine does not say. */
+export function currentBytes(detail: unknown): number {
+  const count: unknown =
+    typeof detail === 'object' && detail !== null ? Reflect.get(detail, 'current') : undefined
+  return typeof count === 'number' ? count : 0
+}

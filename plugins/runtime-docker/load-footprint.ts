@@ -1,4 +1,5 @@
 import type { BuildUsage, Owner } from './api.js'
+import { currentBytes } from './engine-progress.js'
 import type { Footprint } from './footprint.js'
 
 /** As many times its packed size an ordinary layer has when it is unpacked, at most. */
@@ -23,7 +24,7 @@ export class LoadFootprint implements Footprint {
   read({ id, status, progressDetail }: Readonly<Record<string, unknown>>): boolean {
     if (typeof id !== 'string' || status !== 'Loading layer') return false
     const isFirst = !this.#unpacked.has(id)
-    this.#unpacked.set(id, Math.max(this.#unpacked.get(id) ?? 0, currentOf(progressDetail)))
+    this.#unpacked.set(id, Math.max(this.#unpacked.get(id) ?? 0, currentBytes(progressDetail)))
     return isFirst
   }
 
@@ -36,10 +37,4 @@ export class LoadFootprint implements Footprint {
       isPartial: this.#unpacked.size > 0
     }
   }
-}
-
-function currentOf(detail: unknown): number {
-  const count: unknown =
-    typeof detail === 'object' && detail !== null ? Reflect.get(detail, 'current') : undefined
-  return typeof count === 'number' ? count : 0
 }

@@ -161,22 +161,7 @@ export const problems = problemTable({
   registryDenied: [
     409,
     'E_REGISTRY_DENIED',
-    'the registry {registry} does not hand out {image} to everybody: it needs credentials, or does not exist; check the name, and set registry_username and registry_password of the application to those of an account that may read it'
-  ],
-  registryDeniedBase: [
-    409,
-    'E_REGISTRY_DENIED',
     'the registry {registry} does not hand out the base image {image} to everybody: it needs credentials, which builds do not have, or does not exist; check the name, use a public base image, or load it into the engine'
-  ],
-  registryCredentials: [
-    409,
-    'E_REGISTRY_CREDENTIALS',
-    'the registry {registry} refused the user name {username} and its password: they are wrong or have expired; set registry_username and registry_password of the application anew'
-  ],
-  registryForbidden: [
-    409,
-    'E_REGISTRY_DENIED',
-    'the registry {registry} does not hand out {image} to the account {username}: allow it to pull this image, or check the name'
   ],
   registryUnreachable: [
     502,

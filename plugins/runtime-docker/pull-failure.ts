@@ -2,13 +2,11 @@ import type { Problem } from 'busbar/sdk'
 import type { ImageReference } from './image-reference.js'
 import { problems } from './problems.js'
 
-/** What is told about a failed pull. */
+/** The base image of a build, which the engine pulls without an account. */
 interface FailedPull {
   readonly reference: ImageReference
   /** As it was written. */
   readonly image: string
-  /** With what the registry was asked: nothing, an account, or nothing because it is the base image of a build. */
-  readonly as: 'nobody' | 'build' | { readonly username: string }
 }
 
 interface Values {
@@ -18,7 +16,7 @@ interface Values {
   readonly version: string
   readonly reason: string
 }
-type Row = readonly [pattern: RegExp, make: (values: Values, as: FailedPull['as']) => Problem]
+type Row = readonly [pattern: RegExp, make: (values: Values) => Problem]
 
 // In this order: the words for a denied repository contain "does not exist", those for a failed look-up "dial".
 const table: readonly Row[] = [
@@ -37,10 +35,9 @@ const table: readonly Row[] = [
     /error unmarshalling content|error parsing HTTP \d+ response body|invalid character|stopped after \d+ redirects|unsupported manifest media type|malformed HTTP|unsupported protocol scheme/i,
     values => problems.registryAnswer(values)
   ],
-  [/unauthorized|authentication required|incorrect username or password|\b401\b/i, refused],
   [
-    /pull access denied|no basic auth credentials|authorization failed|insufficient_scope|denied\b|\b403\b/i,
-    forbidden
+    /unauthorized|authentication required|incorrect username or password|\b401\b|pull access denied|no basic auth credentials|authorization failed|insufficient_scope|denied\b|\b403\b/i,
+    values => problems.registryDenied(values)
   ],
   [
     /no matching manifest|does not match the (specified|detected) (host )?platform|cannot be used on this platform/i,
@@ -68,17 +65,8 @@ const table: readonly Row[] = [
   [/invalid reference format|invalid tag format/i, values => problems.badReference(values)]
 ]
 
-function refused(values: Values, as: FailedPull['as']): Problem {
-  return typeof as === 'object' ? problems.registryCredentials({ ...values, ...as }) : forbidden(values, as)
-}
-
-function forbidden(values: Values, as: FailedPull['as']): Problem {
-  if (typeof as === 'object') return problems.registryForbidden({ ...values, ...as })
-  return as === 'build' ? problems.registryDeniedBase(values) : problems.registryDenied(values)
-}
-
 /** The engine's words about a failed pull as a problem with a remedy. */
-export function pullProblem({ reference, image, as }: FailedPull, words: string): Problem {
+export function pullProblem({ reference, image }: FailedPull, words: string): Problem {
   const reason = words.replace(/^Error response from daemon: /, '').trim()
   const { registry, name, version } = reference
   const values = {
@@ -90,7 +78,7 @@ export function pullProblem({ reference, image, as }: FailedPull, words: string)
   }
   const telling = withoutNames(reason)
   const row = table.find(([pattern]) => pattern.test(telling))
-  return row === undefined ? problems.pullFailed(values) : row[1](values, as)
+  return row === undefined ? problems.pullFailed(values) : row[1](values)
 }
 
 /** What was asked for says nothing of what went wrong: an image may be called `team/unauthorized:404`. */

@@ -1,3 +1,5 @@
+import { currentBytes } from './engine-progress.js'
+
 /** One event of a pull: of one layer when it has an id. */
 interface PullEvent {
   readonly id?: unknown
@@ -20,19 +22,19 @@ export class PullProgress {
 
   constructor(private readonly onLine: (line: string) => void) {}
 
-  write(event: PullEvent): void {
-    const { id, status, progressDetail } = event
+  write({ id, status, progressDetail }: PullEvent): void {
     if (typeof status !== 'string') return
-    const isNextImage = isBeginning(status)
+    const isNextImage = status.startsWith('Pulling from ')
     if (isNextImage) this.#startOver()
-    if (typeof id !== 'string' || !isAboutLayer(event)) {
+    // The beginning of a pull has an id too: the tag.
+    if (typeof id !== 'string' || isNextImage) {
       this.onLine(status)
       return
     }
     const layer = this.#layers.get(id) ?? { bytes: 0, isFinished: false }
     this.#layers.set(id, layer)
     if (status === 'Downloading') {
-      const more = Math.max(0, byteCount(progressDetail, 'current') - layer.bytes)
+      const more = Math.max(0, currentBytes(progressDetail) - layer.bytes)
       layer.bytes += more
       this.#downloaded += more
     }
@@ -59,16 +61,4 @@ export class PullProgress {
     const size = bytes === 0 ? '' : `, ${Math.round(bytes / 1e6)} MB downloaded`
     this.onLine(`${this.#finishedCount} of ${this.#layers.size} layers ready${size}`)
   }
-}
-
-const isBeginning = (status: string): boolean => status.startsWith('Pulling from ')
-
-/** The beginning of a pull has an id too: the tag. */
-const isAboutLayer = ({ id, status }: PullEvent): boolean =>
-  typeof id === 'string' && typeof status === 'string' && !isBeginning(status)
-
-/** 0 where the engine does not say. */
-function byteCount(detail: unknown, name: 'current' | 'total'): number {
-  const count: unknown = typeof detail === 'object' && detail !== null ? Reflect.get(detail, name) : undefined
-  return typeof count === 'number' ? count : 0
 }

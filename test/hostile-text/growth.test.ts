@@ -118,7 +118,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'an ignore file': text => parseIgnoreFile(eighth(text)),
   'a failed build': text =>
     buildProblem(text, { dockerfile: 'Dockerfile', memoryBytes: 1, baseImage: 'node' }),
-  'a failed pull': text => pullProblem({ reference, image: 'node', as: 'nobody' }, text),
+  'a failed pull': text => pullProblem({ reference, image: 'node' }, text),
   'an image a registry is asked for': text => locateImage(text),
   'a manifest of a registry': text =>
     readManifest(Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: text })), text),
