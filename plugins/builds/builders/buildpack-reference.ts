@@ -32,10 +32,15 @@ async function leadsOut(directory: string, path: string): Promise<boolean> {
   return real !== undefined && real !== root && !real.startsWith(root + sep)
 }
 
+/** Says itself that it is one. */
+export const isImage = (reference: string): boolean => reference.startsWith('docker://')
+
+export const withoutScheme = (reference: string): string => reference.replace(/^docker:\/+/, '')
+
 /** The image that a reference may mean; null when it means none. */
 export function imageOfBuildpack(reference: string): string | null {
   if (/^(https?:\/\/|urn:|from=)/i.test(reference)) return null
-  const name = reference.replace(/^docker:\/+/, '')
+  const name = withoutScheme(reference)
   return /^[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[\w][\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/.test(
     name.replace(/^[\w.-]+:\d+\//, 'x/')
   )

@@ -6,11 +6,11 @@ import type { HostRules } from '../network/host-resolution.js'
 import { problems } from '../problems.js'
 import { findNamed } from '../registry/image-resolver.js'
 import type { RegistryGate } from '../registry/registry-gate.js'
-import { checkBuildpacks, imageOfBuildpack } from './buildpack-reference.js'
+import { checkBuildpacks, imageOfBuildpack, isImage, withoutScheme } from './buildpack-reference.js'
 import { CommandLineTool, type ToolParts } from './command-line-tool.js'
 import { type LabellingParts, labelledImage } from './labelled-image.js'
 import { fetchBuildpacks } from './remote-buildpacks.js'
-import { resolveToolImages } from './tool-images.js'
+import { resolveToolImage } from './tool-images.js'
 import { passVariables, warnOfWithheld } from './tool-variables.js'
 
 const program = 'pack'
@@ -62,19 +62,20 @@ export class BuildpacksBuilder implements Builder {
     const { runtime, hosts } = this.parts
     const builder = request.builderImage ?? this.parts.builderImage
     await checkBuildpacks(customBuildpacks, directory)
-    const named = customBuildpacks.filter(isImage)
-    const images = [builder, ...named.map(withoutScheme)]
-    const names = await resolveToolImages(images, applicationId, this.parts, context)
+    const builderName = await resolveToolImage(builder, applicationId, this.parts, context)
+    const resolved: string[] = []
+    for (const reference of customBuildpacks)
+      resolved.push(
+        isImage(reference)
+          ? `docker://${await resolveToolImage(withoutScheme(reference), applicationId, this.parts, context)}`
+          : reference
+      )
     await this.#admit(
       customBuildpacks.filter(reference => !isImage(reference)),
       applicationId,
       context
     )
-    const buildpacks = (
-      await fetchBuildpacks(customBuildpacks, join(scratch, 'buildpacks'), hosts, context)
-    ).map(reference =>
-      isImage(reference) ? `docker://${names.get(withoutScheme(reference)) ?? ''}` : reference
-    )
+    const buildpacks = await fetchBuildpacks(resolved, join(scratch, 'buildpacks'), hosts, context)
     const passed = passVariables(request.variables, { withSecrets: true })
     warnOfWithheld(passed, program, context)
     const { build, launch } = cacheVolumes(applicationId)
@@ -107,7 +108,7 @@ export class BuildpacksBuilder implements Builder {
               '--path',
               directory,
               '--builder',
-              names.get(builder) ?? builder,
+              builderName,
               '--pull-policy',
               'if-not-present',
               '--docker-host',
@@ -138,10 +139,6 @@ export class BuildpacksBuilder implements Builder {
     }
   }
 }
-
-const isImage = (reference: string): boolean => /^docker:\/\//i.test(reference)
-
-const withoutScheme = (reference: string): string => reference.replace(/^docker:\/+/i, '')
 
 /** The registry's answer to a pull of the builder, of its run image or of a buildpack. */
 function explainDenied(output: string): Problem | undefined {

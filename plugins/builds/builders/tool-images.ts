@@ -3,20 +3,16 @@ import { problems } from '../problems.js'
 import { type ResolverParts, resolveImage } from '../registry/image-resolver.js'
 
 /**
- * The names by which the engine knows images that a program is to build with. The program asks nobody whose an image is, and the
+ * The name by which the engine knows an image that a program is to build with. The program asks nobody whose an image is, and the
  * engine, were the program to pull one, would take whatever it holds for handed out.
  */
-export async function resolveToolImages(
-  references: readonly string[],
+export async function resolveToolImage(
+  reference: string,
   applicationId: string,
   parts: ResolverParts,
   context: BuildContext
-): Promise<ReadonlyMap<string, string>> {
-  const names = new Map<string, string>()
-  for (const reference of references) {
-    if (/^(?:sha256:)?[0-9a-f]+$/.test(reference))
-      throw problems.badImageName({ image: reference.slice(0, 200) })
-    names.set(reference, (await resolveImage(parts, { reference, applicationId }, context)).name)
-  }
-  return names
+): Promise<string> {
+  if (/^(?:sha256:)?[0-9a-f]+$/.test(reference))
+    throw problems.badImageName({ image: reference.slice(0, 200) })
+  return (await resolveImage(parts, { reference, applicationId }, context)).name
 }
