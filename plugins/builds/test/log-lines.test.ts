@@ -16,8 +16,7 @@ test('lines of a build are handed on as they are; what must not show of them is 
     clean(text: string): string {
       searched++
       return text
-    },
-    release: () => {}
+    }
   }
   const builder: Builder = {
     async build(_, { log }) {
@@ -39,7 +38,6 @@ test('lines of a build are handed on as they are; what must not show of them is 
     workspaces: {
       with: async (_: string, use: (folder: string) => Promise<unknown>) => await use(directory)
     },
-    secrets: { scope: () => secrets },
     clock,
     clearings: { find: async () => undefined },
     latest: { save: async () => {} },
