@@ -78,7 +78,7 @@ export async function startBuilds({
   await workspaces.removeLeftovers(clock.now())
   const hostPolicy = config.git_private_hosts ?? usualHostPolicy(instance.loopbackOnly)
   const hosts = {
-    hostPolicy: () => hostPolicy,
+    hostPolicy,
     lookup: async (host: string) => await lookup(host, { all: true, verbatim: true })
   }
   const gitLimits = {

@@ -94,7 +94,7 @@ export class GitSource {
   }
 
   async #requireGit(): Promise<void> {
-    this.#versionCheck ??= checkGitVersion(this.dependencies.exec, !this.dependencies.hostPolicy().allowsAll)
+    this.#versionCheck ??= checkGitVersion(this.dependencies.exec, !this.dependencies.hostPolicy.allowsAll)
     await this.#versionCheck.catch((error: unknown) => {
       this.#versionCheck = undefined
       throw error

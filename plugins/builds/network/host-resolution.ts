@@ -4,8 +4,7 @@ import { problems } from '../problems.js'
 import { type HostPolicy, refusalOf } from './host-policy.js'
 
 export interface HostRules {
-  /** Read when it is needed: a mistake in it is told to who deploys. */
-  readonly hostPolicy: () => HostPolicy
+  readonly hostPolicy: HostPolicy
   readonly lookup: (host: string) => Promise<readonly LookupAddress[]>
 }
 
@@ -18,7 +17,6 @@ export async function resolveHost(
   { hostPolicy, lookup }: HostRules,
   use: HostUse = 'repository host'
 ): Promise<readonly LookupAddress[]> {
-  const policy = hostPolicy()
   const found =
     isIP(host) !== 0
       ? [{ address: host, family: isIP(host) }]
@@ -28,7 +26,7 @@ export async function resolveHost(
   if (found.length === 0) throw problems.hostUnknown({ use, host, reason: 'it has no address' })
   // Every address, because a connection may be made to any of them.
   for (const { address } of found) {
-    const refusal = refusalOf(policy, host, address)
+    const refusal = refusalOf(hostPolicy, host, address)
     if (refusal === 'metadata') throw problems.hostMetadata({ use, host, address })
     if (refusal === 'private') throw problems.hostPrivate({ use, host, address })
   }

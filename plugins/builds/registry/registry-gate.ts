@@ -18,7 +18,7 @@ export class RegistryGate {
     // No tenant decides what Docker Hub answers. An id names no registry.
     if (registry === 'docker.io') return
     const host = registry.replace(/:\d+$/, '')
-    const isTrusted = isVouchedFor(this.rules.hostPolicy(), host)
+    const isTrusted = isVouchedFor(this.rules.hostPolicy, host)
     const addresses = await resolveHost(host, this.rules, 'registry').catch((error: unknown) => {
       if (!isProblem(error) || error.code !== 'E_SOURCE_HOST_UNKNOWN') throw error
       // The engine may have a mirror or a proxy for it.

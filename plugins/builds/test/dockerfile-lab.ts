@@ -37,7 +37,7 @@ export function startDockerfileLab(
     usualLimits: { memoryBytes: 512 * 2 ** 20, cpus: 1 },
     fetching: {
       hosts: {
-        hostPolicy: () => policyOf(privateHosts),
+        hostPolicy: policyOf(privateHosts),
         lookup: async () => [{ address: '127.0.0.1', family: 4 }]
       },
       maxBytes: 2 ** 20

@@ -34,7 +34,7 @@ export function fetchedInMemory(): FetchedImages {
 const registriesHere = (runtime: ContainerRuntime, privateHosts = 'allow'): Registries =>
   hostedRegistries({
     rules: {
-      hostPolicy: () => policyOf(privateHosts),
+      hostPolicy: policyOf(privateHosts),
       lookup: async () => [{ address: '127.0.0.1', family: 4 }]
     },
     clock,

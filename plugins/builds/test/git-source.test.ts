@@ -44,7 +44,7 @@ async function setUp(
     clock,
     lookup,
     limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60, ...limits },
-    hostPolicy: () => policyOf(policy)
+    hostPolicy: policyOf(policy)
   })
   const root = await folder(t)
   await mkdir(join(root, 'home'))

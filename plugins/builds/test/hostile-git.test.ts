@@ -16,7 +16,7 @@ async function setUp(t: Test, limits: Partial<GitLimits> = {}) {
     exec: processes(t),
     clock,
     lookup: async () => [],
-    hostPolicy: () => policyOf('allow'),
+    hostPolicy: policyOf('allow'),
     limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60, ...limits }
   })
   let count = 0

@@ -45,7 +45,7 @@ export async function setUp(t: Test, changes: Setup = {}) {
   const git = new GitSource({
     exec: processes(t),
     clock,
-    hostPolicy: () => policyOf('allow'),
+    hostPolicy: policyOf('allow'),
     lookup: async () => [{ address: '127.0.0.1', family: 4 }],
     limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60, ...changes.limits }
   })
@@ -59,7 +59,7 @@ export async function setUp(t: Test, changes: Setup = {}) {
           ...images,
           usualLimits: { memoryBytes: 512 * 2 ** 20, cpus: 1 },
           fetching: {
-            hosts: { hostPolicy: () => policyOf('deny'), lookup: async () => [] },
+            hosts: { hostPolicy: policyOf('deny'), lookup: async () => [] },
             maxBytes: 2 ** 20
           },
           archives: { exec: processes(t), limit: async () => 2 ** 30 }

@@ -30,7 +30,7 @@ export function readerOf(t: Test, image: string, options: ReaderOptions = {}): R
     clock: { every: clock.every, sleep: async () => {} },
     log: writes === undefined ? log : pino({ level: 'info' }, writes),
     rules: {
-      hostPolicy: () => policyOf(hosts),
+      hostPolicy: policyOf(hosts),
       lookup: async host => {
         if (host.endsWith('.invalid')) throw Object.assign(new Error('none'), { code: 'ENOTFOUND' })
         return [addresses[host] ?? '127.0.0.1'].flat().map(address => ({ address, family: 4 }))

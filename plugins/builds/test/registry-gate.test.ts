@@ -39,7 +39,7 @@ async function door(t: Test, answer: RequestListener): Promise<number> {
 const setting = '127.0.0.1 listed.example'
 const hosts: Record<string, string> = { 'ten.example': '10.0.0.1', 'metadata.example': '169.254.169.254' }
 const gate = new RegistryGate({
-  hostPolicy: () => policyOf(setting),
+  hostPolicy: policyOf(setting),
   lookup: async host => {
     if (host.endsWith('.invalid')) throw Object.assign(new Error('none'), { code: 'ENOTFOUND' })
     return [{ address: hosts[host] ?? '127.0.0.1', family: 4 }]
@@ -179,7 +179,7 @@ test('which registries a program may let the engine ask', async t => {
 
 test('where everything is allowed, no registry is asked twice, and metadata stays out of reach', async t => {
   const open = new RegistryGate({
-    hostPolicy: () => policyOf('allow'),
+    hostPolicy: policyOf('allow'),
     lookup: async host => {
       if (host === 'gone.invalid') throw new Error('none')
       return [{ address: hosts[host] ?? '10.0.0.1', family: 4 }]

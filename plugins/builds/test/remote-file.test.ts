@@ -15,7 +15,7 @@ const forever = new AbortController().signal
 
 /** Every name is this machine, unless `lookup` says something else. */
 const rules = (setting: string, lookup: HostRules['lookup'] = async () => [here]): HostRules => ({
-  hostPolicy: () => policyOf(setting),
+  hostPolicy: policyOf(setting),
   lookup
 })
 

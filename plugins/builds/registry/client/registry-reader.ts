@@ -130,7 +130,7 @@ export class RegistryReader {
     return (
       registry === 'docker.io' ||
       (!this.#wasRedirected && this.#tokenServicesAsked === 0) ||
-      isVouchedFor(this.parts.rules.hostPolicy(), hostOf(new URL(`https://${host}`)))
+      isVouchedFor(this.parts.rules.hostPolicy, hostOf(new URL(`https://${host}`)))
     )
   }
 
@@ -153,7 +153,7 @@ export class RegistryReader {
     const { rules, auth } = this.parts
     const host = hostOf(new URL(`http://${this.location.host}`))
     if (isLocal(host)) return true
-    const policy = rules.hostPolicy()
+    const policy = rules.hostPolicy
     if (auth !== undefined || !isVouchedFor(policy, host)) return false
     return !policy.allowsAll || (await this.#resolve(host, 'registry', watch)).every(isPrivateAddress)
   }
