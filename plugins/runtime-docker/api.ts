@@ -161,7 +161,7 @@ export interface BuildOptions {
   readonly noCache?: boolean
 }
 
-/** Codes of a failed `pull` that say nothing of the image: the registry itself could not be asked. */
+/** Codes of an image that did not come which say nothing of it: its registry could not be asked. */
 export const registryAwayCodes: readonly string[] = [
   'E_REGISTRY_UNREACHABLE',
   'E_REGISTRY_UNKNOWN',
@@ -189,7 +189,7 @@ export interface KeptSteps {
   readonly newestBytes?: number
 }
 
-/** What a build that is under way has written on the engine, or a pull at most. */
+/** What a build that is under way has written on the engine, or a load at most. */
 export interface BuildUsage {
   readonly owner: Owner
   readonly bytes: number
@@ -197,7 +197,7 @@ export interface BuildUsage {
   readonly runningStepBytes: number
   /**
    * It may have written more. A build always: an open file without a name is on the disk, and found by no walk through
-   * names; nor are volumes measured, or what the engine copies for COPY until it is there. A pull that is unpacked: a
+   * names; nor are volumes measured, or what the engine copies for COPY until it is there. A load that is unpacked: a
    * layer may be packed better than others are.
    */
   readonly isPartial: boolean
