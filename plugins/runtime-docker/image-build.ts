@@ -96,13 +96,16 @@ export async function buildImage(
       engine,
       'build the image',
       running,
-      async docker =>
-        await docker.buildImage(context, {
+      async docker => {
+        // From here on docker-modem ends the request when the context fails.
+        if (contextError !== undefined) throw contextError
+        return await docker.buildImage(context, {
           ...engineOptions(identity, options),
           ...caps,
           networkmode: network,
           abortSignal: running
-        }),
+        })
+      },
       words =>
         buildProblem(withSourceLine(words, options), {
           ...options,

@@ -24,18 +24,23 @@ export async function loadImage(
   checkImage(name)
   const footprint = new LoadFootprint(owner ?? {})
   if (owner !== undefined) footprints.add(footprint)
-  // What is half an archive must not come to its end: the engine takes it apart only then.
-  const broken = new AbortController()
-  archive.once('error', error => broken.abort(error))
+  // Its errors look like those of the engine's socket, and are not.
+  let archiveError: unknown
+  archive.once('error', error => {
+    archiveError = error
+  })
   archive.on('data', (chunk: Buffer) => footprint.take(chunk.length))
   archive.pause()
-  const running = AbortSignal.any([signal, broken.signal])
   try {
     await followProgress(
       engine,
       `load ${name}`,
-      running,
-      async docker => await docker.loadImage(archive, { quiet: false, abortSignal: running }),
+      signal,
+      async docker => {
+        // From here on docker-modem ends the request when the archive fails: half of one must not come to its end.
+        if (archiveError !== undefined) throw archiveError
+        return await docker.loadImage(archive, { quiet: false, abortSignal: signal })
+      },
       loadProblem,
       event => {
         if (footprint.read(event)) onLayer?.()
@@ -44,6 +49,9 @@ export async function loadImage(
     const loaded = await images.find(name)
     if (loaded === undefined) throw problems.imageArchive({ reason: 'it names another image' })
     return loaded
+  } catch (error) {
+    signal.throwIfAborted()
+    throw archiveError ?? error
   } finally {
     footprints.delete(footprint)
     archive.destroy()
