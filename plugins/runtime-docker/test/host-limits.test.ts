@@ -8,6 +8,7 @@ import { parseHostPorts } from '../host/host-ports.js'
 import { bridgePrefix, newBridgeName } from '../host/installation-tag.js'
 import { settings } from '../settings.js'
 import {
+  addressOn,
   knock,
   labOn,
   metadata,
@@ -141,15 +142,12 @@ test('with the limits of its machine', async t => {
     const network = await lab.runtime.ensureBuildNetwork(lab.projectId)
     const other = await lab.runtime.create(lab.spec('other-step', network, { command: ['sh', '-c', serve] }))
     await lab.runtime.start(other)
-    const {
-      NetworkSettings: { Networks }
-    } = await lab.docker.getContainer(other).inspect()
-    const of = Networks[network]
+    const step = await addressOn(lab, other, network)
     t.same(
       await engine.onMachine(
         'node',
         '-e',
-        `require('node:net').connect(7000, '${of?.IPAddress ?? ''}').on('connect', () => { console.log('up'); process.exit() })`
+        `require('node:net').connect(7000, '${step.address}').on('connect', () => { console.log('up'); process.exit() })`
       ),
       'up\n'
     )
@@ -157,18 +155,18 @@ test('with the limits of its machine', async t => {
     const lines = await build(
       lab,
       `FROM busybox:lab\nRUN ${[
-        knock(of?.Gateway ?? '', 80),
-        knock(of?.Gateway ?? '', 5432),
+        knock(step.gateway, 80),
+        knock(step.gateway, 5432),
         knock('172.17.0.1', 8080),
         knock(project.address, 7000),
-        knock(of?.IPAddress ?? '', 7000)
+        knock(step.address, 7000)
       ].join(';')}\n`
     )
     t.same(
       lines.filter(line => /^\d+ (?:open|closed|silent)$/.test(line)),
       ['80 open', '5432 closed', '8080 closed', '7000 silent', '7000 silent']
     )
-    t.same(await runIn(lab, project.id, knock(of?.IPAddress ?? '', 7000)), ['7000 silent'])
+    t.same(await runIn(lab, project.id, knock(step.address, 7000)), ['7000 silent'])
   })
 
   await t.test(
@@ -213,10 +211,7 @@ test('with the limits of its machine', async t => {
     })
     const id = await lab.runtime.create(lab.spec('old', 'busbar-old'))
     await lab.runtime.start(id)
-    const {
-      NetworkSettings: { Networks }
-    } = await engine.docker.getContainer(id).inspect()
-    const gateway = Networks['busbar-old']?.Gateway ?? ''
+    const { gateway } = await addressOn(lab, id, 'busbar-old')
     t.same(await runIn(lab, id, knock(gateway, 5432)), ['5432 open'])
     t.equal(await lab.runtime.ensureNetwork({ id: lab.projectId, slug: 'renamed' }), 'busbar-old')
     t.same(await runIn(lab, id, [knock(gateway, 5432), knock(gateway, 80)].join(';')), [
@@ -240,6 +235,12 @@ test('HOST_PORTS_FOR_CONTAINERS is a list of ports and ranges, or a word', async
     t.equal(parseHostPorts(wrong), undefined, JSON.stringify(wrong))
   t.throws(() => settingsFrom(settings, { HOST_PORTS_FOR_CONTAINERS: 'eighty' }), {
     message: /^HOST_PORTS_FOR_CONTAINERS is "eighty"; it takes ports and ranges of ports/
+  })
+})
+
+test('MAX_CONTAINER_CONNECTIONS is a number', async t => {
+  t.throws(() => settingsFrom(settings, { MAX_CONTAINER_CONNECTIONS: 'many' }), {
+    message: /^MAX_CONTAINER_CONNECTIONS is "many"; it takes a whole number from 16/
   })
 })
 

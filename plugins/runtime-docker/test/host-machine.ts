@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { Test } from 'tap'
@@ -18,9 +19,19 @@ export const neighbour = '192.168.250.2'
 
 /** Where the neighbour keeps every connection open. */
 export const holdingPort = 9999
+const neighbourPorts = [80, 53, 5432, holdingPort]
 
 const listener = (ports: readonly number[]): string =>
   `for (const port of ${JSON.stringify(ports)}) require('node:net').createServer(socket => { socket.on('error', () => {}); if (port !== ${holdingPort}) socket.end('hello') }).listen(port, () => console.log('listens'))`
+
+async function untilListening({ stdout }: ChildProcess, count: number): Promise<void> {
+  let heard = ''
+  for await (const piece of stdout?.iterator({ destroyOnReturn: false }) ?? []) {
+    heard += String(piece)
+    if (heard.split('listens').length > count) return
+  }
+  throw new Error(`the server has ended: ${heard}`)
+}
 
 export async function startMachine(
   t: Test,
@@ -33,8 +44,7 @@ export async function startMachine(
   })
   const server = engine.serveOnMachine('node', '-e', listener(hostPorts))
   t.teardown(() => server.kill('SIGKILL'))
-  for (let heard = ''; heard.split('listens').length <= hostPorts.length; )
-    heard += String((await once(server.stdout ?? server, 'data'))[0])
+  await untilListening(server, hostPorts.length)
   return engine
 }
 
@@ -63,6 +73,16 @@ export async function runIn({ docker }: Lab, container: string, script: string):
   return text.trim().split(/\r?\n/)
 }
 
+export async function addressOn(
+  { docker }: Lab,
+  container: string,
+  network: string
+): Promise<{ readonly address: string; readonly gateway: string }> {
+  const { NetworkSettings } = await docker.getContainer(container).inspect()
+  const { IPAddress: address = '', Gateway: gateway = '' } = NetworkSettings.Networks[network] ?? {}
+  return { address, gateway }
+}
+
 export async function startApplication(
   lab: Lab,
   name = 'app'
@@ -74,10 +94,7 @@ export async function startApplication(
     owner: { projectId }
   })
   await lab.runtime.start(id)
-  const {
-    NetworkSettings: { Networks }
-  } = await lab.docker.getContainer(id).inspect()
-  return { id, gateway: Networks[network]?.Gateway ?? '', address: Networks[network]?.IPAddress ?? '' }
+  return { id, ...(await addressOn(lab, id, network)) }
 }
 
 /** A network beside the engine's machine, in which the metadata is too. */
@@ -87,7 +104,7 @@ export async function startNeighbour(t: Test, engine: SecondEngine): Promise<voi
     '--net',
     'sh',
     '-c',
-    `ip link set lo up; echo ready; read line; ip address add ${neighbour}/24 dev peer0; ip address add ${metadata}/32 dev peer0; ip link set peer0 up; ip route add default via 192.168.250.1; exec node -e "${listener([80, 53, 5432, holdingPort])}"`
+    `ip link set lo up; echo ready; read line; ip address add ${neighbour}/24 dev peer0; ip address add ${metadata}/32 dev peer0; ip link set peer0 up; ip route add default via 192.168.250.1; exec node -e "${listener(neighbourPorts)}"`
   )
   t.teardown(() => server.kill('SIGKILL'))
   if (server.stdout === null || server.pid === undefined) throw new Error('no neighbour')
@@ -109,6 +126,5 @@ export async function startNeighbour(t: Test, engine: SecondEngine): Promise<voi
   await engine.onMachine('ip', 'link', 'set', 'near0', 'up')
   await engine.onMachine('ip', 'route', 'add', `${metadata}/32`, 'via', neighbour)
   server.stdin?.write('\n')
-  for (let heard = ''; heard.split('listens').length <= 4; )
-    heard += String((await once(server.stdout, 'data'))[0])
+  await untilListening(server, neighbourPorts.length)
 }
