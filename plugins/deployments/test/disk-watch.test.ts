@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers'
 import { imagePreparation } from 'busbar/api/builds'
 import { until } from 'busbar/sdk/testing'
 import type Docker from 'dockerode'
-import { test } from 'tap'
+import { type Test, test } from 'tap'
 import { pack } from 'tar-stream'
 import { requireDockerRegistry, startDockerRegistry } from '../../../test/lab/docker-registry.js'
 import { requireSecondEngine, type SecondEngine, startSecondEngine } from '../../../test/lab/second-engine.js'
@@ -39,6 +39,26 @@ async function stepsOf({ id }: LabApplication, docker: Docker): Promise<string[]
 
 const freeOf = async ({ dataRoot }: SecondEngine): Promise<number> =>
   await statfs(dataRoot).then(({ bavail, bsize }) => bavail * bsize)
+
+/** Looks until it is asked for the least that was free. */
+function watchFree(t: Test, engine: SecondEngine): () => number {
+  let least = Infinity
+  const watching = setInterval(() => {
+    freeOf(engine).then(
+      free => {
+        least = Math.min(least, free)
+      },
+      (error: unknown) => t.comment(error)
+    )
+  }, 20)
+  const stop = (): void => clearInterval(watching)
+  t.teardown(stop)
+  return () => {
+    stop()
+    return least
+  }
+}
+
 test('what builds write to the disk of the engine', async t => {
   if (!(await requireSecondEngine(t))) return
   const engine = await startSecondEngine({ images: ['busybox:lab'], diskBytes: 768 * mebi })
@@ -112,17 +132,9 @@ test('what builds write to the disk of the engine', async t => {
   await t.test(
     'a build that fills the disk is cancelled at the floor, that of another application is not, and nothing of it stays',
     async t => {
-      let least = Infinity
-      const watching = setInterval(() => {
-        void freeOf(engine).then(free => {
-          least = Math.min(least, free)
-        })
-      }, 20)
-      t.teardown(() => {
-        clearInterval(watching)
-      })
+      const leastFree = watchFree(t, engine)
       const failed = await besideQuiet(dockerfile(write('first', 100), write('hog', 'for ever')))
-      clearInterval(watching)
+      const least = leastFree()
       t.match(failed, {
         status: 'failed',
         step: 'prepare-image',
@@ -140,15 +152,7 @@ test('what builds write to the disk of the engine', async t => {
 
   await t.test('a step is not begun to be kept where there is no room for the copy of it', async t => {
     const before = await freeOf(engine)
-    let least = before
-    const watching = setInterval(() => {
-      void freeOf(engine).then(free => {
-        least = Math.min(least, free)
-      })
-    }, 20)
-    t.teardown(() => {
-      clearInterval(watching)
-    })
+    const leastFree = watchFree(t, engine)
     // It stays above the floor, and its copy would not.
     const parts = Math.floor((before / mebi - 200 - 40) / 10)
     await hog.push(
@@ -158,7 +162,7 @@ test('what builds write to the disk of the engine', async t => {
       )
     )
     const failed = await hog.deployed()
-    clearInterval(watching)
+    const least = leastFree()
     t.match(failed, {
       status: 'failed',
       error_message:
