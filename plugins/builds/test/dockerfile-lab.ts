@@ -33,7 +33,7 @@ export function startDockerfileLab(
     }
   })
   const builder = new DockerfileBuilder({
-    ...imageParts(runtime, privateHosts),
+    ...imageParts(t, runtime, privateHosts),
     usualLimits: { memoryBytes: 512 * 2 ** 20, cpus: 1 },
     fetching: {
       hosts: {

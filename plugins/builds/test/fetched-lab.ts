@@ -1,14 +1,15 @@
+import { randomUUID } from 'node:crypto'
 import { type ContainerRuntime, loadedPrefix } from 'busbar/api/runtime-docker'
+import type { Test } from 'tap'
 import type { FetchedImage, FetchedImages } from '../registry/fetched-images.js'
 import { fullRepository, versionOf } from '../registry/local-image.js'
 import { hostedRegistries, type Registries } from '../registry/registries.js'
 import { clock, log } from './kit.js'
 import { policyOf } from './policy-of.js'
 
-/** What was fetched, in memory. */
-export function fetchedInMemory(): FetchedImages {
+/** What was fetched, in memory. `begun` gets the names that were given. */
+export function fetchedInMemory(begun: string[] = []): FetchedImages {
   const kept: Array<FetchedImage & { readonly version: string }> = []
-  let handles = 0
   const open = (applicationId: string) =>
     kept.filter(({ holder }) => holder === '' || holder === applicationId)
   return {
@@ -19,7 +20,11 @@ export function fetchedInMemory(): FetchedImages {
     withFirstLayer: async (holder, layer) => open(holder).filter(({ layers }) => layers[0] === layer),
     isOpenTo: async (applicationId, names) =>
       open(applicationId).some(({ handle }) => names.includes(handle)),
-    begin: async () => `${loadedPrefix}${process.pid}-${++handles}:latest`,
+    begin: async () => {
+      const name = `${loadedPrefix}lab-${randomUUID()}:latest`
+      begun.push(name)
+      return name
+    },
     settle: async (image, { name }) => {
       for (const version of [versionOf(name), image.digest]) kept.push({ ...image, version })
     },
@@ -43,10 +48,16 @@ const registriesHere = (runtime: ContainerRuntime, privateHosts = 'allow'): Regi
   })
 
 /** What a build needs beside the engine. */
-export const imageParts = (runtime: ContainerRuntime, privateHosts?: string) => ({
-  runtime,
-  registries: registriesHere(runtime, privateHosts),
-  fetched: fetchedInMemory(),
-  room: { reserve: async () => ({ end: () => {} }) },
-  formerImages: { isOfOthers: async () => false }
-})
+export function imageParts(t: Test, runtime: ContainerRuntime, privateHosts?: string) {
+  const begun: string[] = []
+  t.teardown(async () => {
+    for (const name of begun) await runtime.removeImage(name).catch(() => undefined)
+  })
+  return {
+    runtime,
+    registries: registriesHere(runtime, privateHosts),
+    fetched: fetchedInMemory(begun),
+    room: { reserve: async () => ({ end: () => {} }) },
+    formerImages: { isOfOthers: async () => false }
+  }
+}

@@ -50,7 +50,7 @@ export async function setUp(t: Test, changes: Setup = {}) {
     limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60, ...changes.limits }
   })
   const runtime: ContainerRuntime = lab.runtime
-  const images = imageParts(runtime)
+  const images = imageParts(t, runtime)
   const preparation = new SourceToImage({
     ...images,
     builders: contributions(
