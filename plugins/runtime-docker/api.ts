@@ -1,7 +1,17 @@
 import type { Readable } from 'node:stream'
 import { service } from 'busbar/sdk'
 
-export { isReservedLabel } from './labels.js'
+/** The labels that name the owner of a thing on the engine. */
+export const ownerKeys = {
+  projectId: 'project-id',
+  applicationId: 'application-id',
+  deploymentId: 'deployment-id',
+  databaseId: 'database-id'
+} as const
+
+/** A label that means something to a platform, or may to a later one. */
+export const isReservedLabel = (key: string): boolean =>
+  key.startsWith('busbar-') || key === 'managed-by' || Object.values<string>(ownerKeys).includes(key)
 
 /**
  * Whose a thing on the engine is. Everything created carries it in labels and is signed; what the runtime answers

@@ -1,4 +1,4 @@
-import type { Owner } from './api.js'
+import { type Owner, ownerKeys } from './api.js'
 
 /** Says which platform made a container, a network or a volume: two of them may share one engine. */
 export const instanceLabel = 'busbar-instance'
@@ -10,19 +10,12 @@ export const imageInstanceLabel = 'busbar-image-instance'
 /** Proves the labels of an image, a network or a volume. See `Identity`. */
 export const signatureLabel = 'busbar-signature'
 
-const keys = {
-  projectId: 'project-id',
-  applicationId: 'application-id',
-  deploymentId: 'deployment-id',
-  databaseId: 'database-id'
-} as const
-
 export type Labels = Readonly<Record<string, string>>
-const fields = Object.entries(keys) as ReadonlyArray<readonly [keyof Owner, string]>
+const fields = Object.entries(ownerKeys) as ReadonlyArray<readonly [keyof Owner, string]>
 /** Beside these, every key that begins with `busbar-` means something to a platform, or may to a later one. */
 const reserved = [
   'managed-by',
-  ...Object.values(keys),
+  ...Object.values(ownerKeys),
   instanceLabel,
   imageInstanceLabel,
   signatureLabel,
@@ -68,6 +61,3 @@ export function strayLabel(labels: Labels, expected: Labels): string | undefined
 }
 
 const isOfPlatform = (key: string): boolean => key.startsWith('busbar-')
-
-/** A label that means something to a platform. */
-export const isReservedLabel = (key: string): boolean => isOfPlatform(key) || reserved.includes(key)
