@@ -106,6 +106,7 @@ export async function startBuilds({
   const longestFetchMs =
     (Math.max(config.build_timeout_minutes, config.image_pull_timeout_minutes) + 5) * 60_000
   const images = {
+    clock,
     room: new ImageRoom({
       disks: async () => await admission.disks(),
       floorBytes: diskLimits(config).floorBytes,

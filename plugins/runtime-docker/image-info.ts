@@ -49,4 +49,5 @@ export const tcpPorts = (exposed: readonly string[]): number[] =>
   exposed
     .flatMap(entry => /^(\d+)(?:\/tcp)?$/.exec(entry)?.[1] ?? [])
     .map(Number)
+    .filter(port => port >= 1 && port <= 65_535)
     .sort((a, b) => a - b)

@@ -21,7 +21,10 @@ export interface Disk {
   /** Completes "… are free on". */
   readonly what: string
   readonly path: string
+  /** By its bytes, or by its inodes where those end first: as many small files take them. */
   readonly freeBytes: number
+  /** What one inode counts as; absent where they do not end. */
+  readonly bytesPerInode?: number
   /** The engine keeps its images and containers there. */
   readonly isEngines: boolean
 }

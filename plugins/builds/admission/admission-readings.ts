@@ -1,3 +1,4 @@
+import type { StatsFs } from 'node:fs'
 import { readFile, statfs } from 'node:fs/promises'
 import { availableParallelism, totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -131,7 +132,7 @@ async function readPressure(root: string): Promise<Pressure | undefined> {
 
 /** What is free on the disks that builds write to; where the engine is elsewhere its own is not known. */
 export async function readDisks({ directory, engine, root = '/' }: Surroundings): Promise<Disk[]> {
-  const wanted: Array<Omit<Disk, 'freeBytes'>> = [
+  const wanted: Array<Pick<Disk, 'what' | 'path' | 'isEngines'>> = [
     { what: 'the disk of BUSBAR_DIR', path: directory, isEngines: false }
   ]
   // From inside a container the engine's folder cannot be seen, but the container's own root lies on its disk.
@@ -146,8 +147,25 @@ export async function readDisks({ directory, engine, root = '/' }: Surroundings)
         what,
         isEngines,
         path: engine?.place === 'around' && path === root ? engine.dataRoot : path,
-        freeBytes: stats.bavail * stats.bsize
+        ...freeOf(stats)
       })
   }
   return disks
+}
+
+/** Of a file system that has only so many inodes, those that are left count as the share of its bytes that they are. */
+export function freeOf({
+  blocks,
+  bavail,
+  bsize,
+  files,
+  ffree
+}: Pick<StatsFs, 'blocks' | 'bavail' | 'bsize' | 'files' | 'ffree'>): Pick<
+  Disk,
+  'freeBytes' | 'bytesPerInode'
+> {
+  const freeBytes = bavail * bsize
+  if (files === 0) return { freeBytes }
+  const bytesPerInode = (blocks * bsize) / files
+  return { freeBytes: Math.min(freeBytes, Math.floor(ffree * bytesPerInode)), bytesPerInode }
 }

@@ -63,14 +63,14 @@ export async function measureTar(
       }
       bytes += piece.length
       meter.push(piece)
-      if (bytes > limit || meter.bytes > limit || meter.fault !== undefined) break
+      if (bytes > limit || meter.unpacked.bytes > limit || meter.fault !== undefined) break
     }
   } finally {
     file.destroy()
     source.destroy()
   }
   return head.length === blockBytes && isTarHeader(head)
-    ? { bytes: Math.max(bytes, meter.bytes), fault: meter.fault }
+    ? { bytes: Math.max(bytes, meter.unpacked.bytes), fault: meter.fault }
     : undefined
 }
 

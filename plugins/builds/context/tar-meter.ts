@@ -1,15 +1,25 @@
 import { blockBytes, isTarHeader, sizeOf, typeOf } from './tar-header.js'
 
-/** What a file takes at least, and what its size is rounded up to, on the usual file systems. */
+/** What its inode and its name take, of whatever kind it is. */
+const entryBytes = 512
+/** What the size of a file is rounded up to, and what a directory takes, on the usual file systems. */
 const clusterBytes = 4096
-/** No reader takes more of a header in words. */
-const maxWordsBytes = 2 ** 20
+const directory = '5'
 const headerOnly = /[1-6]/
 /** Names and records for the entry that follows. */
 const extension = /[LKxg]/
+/** More than the attributes of a file may be. */
+const maxExtensionBytes = 128 * 1024
+const maxRecords = 1000
 
 /** Why it cannot be said what a tar takes. */
 export type TarFault = 'sparse' | 'unclear'
+
+/** What is in a tar takes so much of a disk. */
+export interface Unpacked {
+  readonly bytes: number
+  readonly entries: number
+}
 
 /**
  * What the entries of a tar take on a disk once they are unpacked, read as it comes. It reads as Go does, with which the
@@ -18,6 +28,7 @@ export type TarFault = 'sparse' | 'unclear'
  */
 export class TarMeter {
   #bytes = 0
+  #entries = 0
   #fault: TarFault | undefined
   #rest: Buffer = Buffer.alloc(0)
   /** Of what follows a header. */
@@ -25,11 +36,12 @@ export class TarMeter {
   #pax: PaxHeader | undefined
   /** In words before an entry: of it, instead of the one in its header. */
   #size: number | undefined
-  #isExtended = false
+  /** The kinds of extensions that have come for the entry that follows. */
+  #extensions = ''
   #zeroBlocks = 0
 
-  get bytes(): number {
-    return this.#bytes
+  get unpacked(): Unpacked {
+    return { bytes: this.#bytes, entries: this.#entries }
   }
 
   get fault(): TarFault | undefined {
@@ -66,21 +78,25 @@ export class TarMeter {
     if (type === 'S') this.#fault = 'sparse'
     else if (this.#zeroBlocks > 0 || told === undefined || !isTarHeader(header)) this.#fault = 'unclear'
     else if (extension.test(type)) this.#readExtension(type, told)
-    else this.#readEntry(header, type, headerOnly.test(type) ? 0 : (this.#size ?? told))
+    else this.#readEntry(type, headerOnly.test(type) ? 0 : (this.#size ?? told))
   }
 
-  #readEntry(header: Buffer, type: string, size: number): void {
-    // Whether an entry of an old kind is a directory is told by its name.
-    if (type === '\0' && size > 0 && (this.#isExtended || isNamedDirectory(header))) this.#fault = 'unclear'
+  #readEntry(type: string, size: number): void {
+    // By its name it may be a directory, and a name can be said in three ways.
+    if (type === '\0' && size > 0) this.#fault = 'unclear'
     this.#size = undefined
-    this.#isExtended = false
+    this.#extensions = ''
     this.#skip = padded(size)
-    this.#bytes += clusterBytes + Math.ceil(size / clusterBytes) * clusterBytes
+    this.#entries++
+    this.#bytes +=
+      entryBytes + (type === directory ? clusterBytes : Math.ceil(size / clusterBytes) * clusterBytes)
   }
 
   #readExtension(type: string, size: number): void {
-    if (size > maxWordsBytes) this.#fault = 'unclear'
-    this.#isExtended = true
+    // Records for all end those for one, and a second one of a kind takes the place of the first.
+    const isRepeated = this.#extensions.includes(type) || (type === 'g' && this.#extensions !== '')
+    if (size > maxExtensionBytes || isRepeated) this.#fault = 'unclear'
+    if (type !== 'g') this.#extensions += type
     this.#skip = padded(size)
     if (size > 0 && (type === 'x' || type === 'g'))
       this.#pax = { isGlobal: type === 'g', size, parts: [], left: this.#skip }
@@ -114,6 +130,7 @@ interface PaxHeader {
 function paxRecords(text: Buffer): Array<readonly [key: string, value: string]> | undefined {
   const records: Array<readonly [string, string]> = []
   for (let at = 0; at < text.length; ) {
+    if (records.length === maxRecords) return undefined
     const space = text.indexOf(' ', at)
     const length = space < 0 ? Number.NaN : Number(text.toString('latin1', at, space))
     const end = at + length
@@ -122,7 +139,7 @@ function paxRecords(text: Buffer): Array<readonly [key: string, value: string]> 
       return undefined
     if (equals < 0 || equals >= end) return undefined
     records.push([
-      text.toString('latin1', space + 1, equals),
+      text.toString('latin1', space + 1, Math.min(equals, space + 17)),
       text.toString('latin1', equals + 1, Math.min(end - 1, equals + 17))
     ])
     at = end
@@ -131,6 +148,3 @@ function paxRecords(text: Buffer): Array<readonly [key: string, value: string]> 
 }
 
 const padded = (size: number): number => Math.ceil(size / blockBytes) * blockBytes
-
-const isNamedDirectory = (header: Buffer): boolean =>
-  header.toString('latin1', 0, 100).replace(/\0.*$/s, '').endsWith('/')

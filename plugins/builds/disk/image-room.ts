@@ -1,21 +1,26 @@
 import type { Clock, Problem } from 'busbar/sdk'
 import type { Disk } from '../admission/admission-decision.js'
 import { amount } from '../admission/admission-words.js'
+import type { Unpacked } from '../context/tar-meter.js'
 import { problems } from '../problems.js'
 
-/** An engine goes on to unpack what it was handed, whoever has hung up. */
-const afterFailureMs = 5 * 60_000
+/** How long an image waits for others that are unpacked. */
+const patienceMs = 5 * 60_000
+const lookMs = 500
+/** An engine goes on to unpack what it was handed, though nobody listens, at least as fast as this. */
+const slowestBytesPerSecond = 50e6
+const leastAfterMs = 10_000
 
 interface RoomParts {
   /** What is free on each disk that the engine writes to. */
   readonly disks: () => Promise<readonly Disk[]>
   readonly floorBytes: number
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Pick<Clock, 'now' | 'sleep'>
 }
 
 export interface Reservation {
-  /** Whether the engine has unpacked it. */
-  end(isDone: boolean): void
+  /** `isHeard`: the engine has said how it ended. */
+  end(isHeard: boolean): void
 }
 
 /**
@@ -23,58 +28,76 @@ export interface Reservation {
  * so what one takes is known and promised to it before: all that are unpacked at once leave the floor free.
  */
 export class ImageRoom {
-  readonly #promised = new Set<{ readonly bytes: number; until?: number }>()
+  readonly #promised = new Set<Promised>()
 
   constructor(private readonly parts: RoomParts) {}
 
-  /** Throws a `Problem` where there is no room. */
-  async reserve(image: string, bytes: number): Promise<Reservation> {
-    const { clock, floorBytes } = this.parts
-    // Promised before anything is waited for: of two at once, the later one sees the other.
-    const own = { bytes }
-    this.#promised.add(own)
-    try {
-      const disks = await this.parts.disks()
-      const now = clock.now().getTime()
-      for (const promise of this.#promised)
-        if (promise.until !== undefined && promise.until < now) this.#promised.delete(promise)
-      const promised = [...this.#promised].reduce((sum, promise) => sum + promise.bytes, 0)
-      const short = disks.find(({ freeBytes }) => freeBytes - floorBytes < promised)
-      if (short !== undefined) throw noRoom(image, { short, bytes, others: promised - bytes, floorBytes })
-    } catch (error) {
-      this.#promised.delete(own)
-      throw error
+  /** Waits while others take the room. Rejects with a `Problem` where there is none, or with the reason of the signal. */
+  async reserve(image: string, size: Unpacked, signal: AbortSignal): Promise<Reservation> {
+    const { clock, disks: read } = this.parts
+    const until = clock.now().getTime() + patienceMs
+    for (;;) {
+      const disks = await read()
+      signal.throwIfAborted()
+      // Looked up and promised in one turn: of two at once, the later one sees the other.
+      const lack = this.#lackOf(size, disks)
+      if (lack === undefined) return this.#promise(size)
+      if (lack.others === 0 || clock.now().getTime() >= until)
+        throw noRoom(image, lack, this.parts.floorBytes)
+      await clock.sleep(lookMs, signal)
     }
+  }
+
+  #promise(size: Unpacked): Reservation {
+    const own: Promised = { ...size }
+    this.#promised.add(own)
     return {
-      end: isDone => {
-        if (isDone) this.#promised.delete(own)
-        else Object.assign(own, { until: clock.now().getTime() + afterFailureMs })
+      end: isHeard => {
+        const longestMs = Math.max(leastAfterMs, (size.bytes / slowestBytesPerSecond) * 1000)
+        if (isHeard) this.#promised.delete(own)
+        else own.until = this.parts.clock.now().getTime() + longestMs
       }
     }
   }
+
+  #lackOf(size: Unpacked, disks: readonly Disk[]): Lack | undefined {
+    const now = this.parts.clock.now().getTime()
+    for (const promised of this.#promised)
+      if (promised.until !== undefined && promised.until < now) this.#promised.delete(promised)
+    return disks
+      .map(disk => ({
+        disk,
+        needs: takenOn(disk, size),
+        others: [...this.#promised].reduce((sum, promised) => sum + takenOn(disk, promised), 0)
+      }))
+      .find(({ disk, needs, others }) => disk.freeBytes - this.parts.floorBytes < needs + others)
+  }
 }
 
-function noRoom(
+interface Promised extends Unpacked {
+  until?: number
+}
+
+interface Lack {
+  readonly disk: Disk
+  readonly needs: number
+  readonly others: number
+}
+
+const takenOn = ({ bytesPerInode = 0 }: Disk, { bytes, entries }: Unpacked): number =>
+  Math.max(bytes, entries * bytesPerInode)
+
+const noRoom = (
   image: string,
-  {
-    short,
-    bytes,
-    others,
-    floorBytes
-  }: {
-    readonly short: Disk
-    readonly bytes: number
-    readonly others: number
-    readonly floorBytes: number
-  }
-): Problem {
-  return problems.imageRoom({
+  { disk: { what, path, freeBytes }, needs, others }: Lack,
+  floorBytes: number
+): Problem =>
+  problems.imageRoom({
     image,
-    needs: amount(bytes),
-    free: amount(short.freeBytes),
-    what: short.what,
-    path: short.path,
-    others: others === 0 ? '' : `, ${amount(others)} are promised to others`,
+    needs: amount(needs),
+    free: amount(freeBytes),
+    what,
+    path,
+    others: others === 0 ? '' : `, and ${amount(others)} are promised to others`,
     floor: amount(floorBytes)
   })
-}

@@ -64,6 +64,8 @@ export interface FetchedImages {
 interface SettledFetch {
   /** What it was fetched by. */
   readonly name: string
+  /** Before the registry said what the name stands for: a slow fetch takes a name back to nothing older. */
+  readonly askedAt: Date
   readonly applicationId: string
   readonly purpose: Purpose
 }
@@ -130,7 +132,7 @@ export class FetchedImageStore implements FetchedImages {
 
   async settle(
     { layers, ...image }: FetchedImage,
-    { name, applicationId, purpose }: SettledFetch
+    { name, askedAt, applicationId, purpose }: SettledFetch
   ): Promise<void> {
     await this.db.sql(
       `
@@ -145,15 +147,16 @@ export class FetchedImageStore implements FetchedImages {
         select :applicationId, handle from image where :purpose = 'container'
         on conflict do nothing)
       insert into $schema.fetched_name (holder, repository, version, handle, fetched_at)
-      select distinct :holder, :repository, unnest(cast(:versions as text[])), handle, cast(:now as timestamptz) from image
-      on conflict (holder, repository, version) do update set handle = excluded.handle, fetched_at = excluded.fetched_at`,
+      select distinct :holder, :repository, unnest(cast(:versions as text[])), handle, cast(:askedAt as timestamptz) from image
+      on conflict (holder, repository, version) do update set handle = excluded.handle, fetched_at = excluded.fetched_at
+      where fetched_name.fetched_at <= excluded.fetched_at`,
       {
         ...image,
         layers: [...layers],
         versions: [versionOf(name), image.digest],
         applicationId,
         purpose,
-        now: this.clock.now(),
+        askedAt,
         until: this.#after(keepMs[purpose])
       }
     )

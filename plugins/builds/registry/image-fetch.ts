@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { ContainerRuntime, ImageInfo, Owner, RegistryAuth } from 'busbar/api/runtime-docker'
-import { isProblem } from 'busbar/sdk'
+import { type Clock, isProblem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
+import type { Unpacked } from '../context/tar-meter.js'
 import type { ImageRoom, Reservation } from '../disk/image-room.js'
 import { problems } from '../problems.js'
 import type { RemoteImage } from './client/index.js'
@@ -21,6 +22,7 @@ export interface FetchParts {
   readonly registries: Registries
   readonly fetched: FetchedImages
   readonly room: Pick<ImageRoom, 'reserve'>
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /** What is to be fetched, for which application, and with which account of its registry. */
@@ -52,6 +54,7 @@ export async function fetchImage(
   const { registries, fetched } = parts
   const { name, applicationId, auth, isBase } = request
   const holder = auth === undefined ? everybody : applicationId
+  const askedAt = parts.clock.now()
   const remote = await registries.offer(
     { name, ...(auth !== undefined && { auth }), ...(isBase !== undefined && { isBase }) },
     context.signal
@@ -62,7 +65,7 @@ export async function fetchImage(
     const handle = await fetched.begin({ holder, repository, digest: remote.digest })
     const image = await bring(parts, { request, remote, holder, handle }, context)
     const found = { holder, repository, digest: remote.digest, handle, layers: layersOf(remote) }
-    await fetched.settle(found, { name, applicationId, purpose })
+    await fetched.settle(found, { name, askedAt, applicationId, purpose })
     // A removal that had begun before may have taken it; from here on none begins.
     if ((await parts.runtime.image(handle)) !== undefined || attempt === 2) return { fetched: found, image }
   }
@@ -107,14 +110,15 @@ async function load(
       at < held ? layer : { ...layer, open: () => progress.counted(remote.open(layer)) }
     ),
     beforeEnd: async () => {
-      reserved = await room.reserve(name, unpackedBytes(name, remote))
+      reserved = await room.reserve(name, unpackedSize(name, remote), signal)
     }
   })
   let image: ImageInfo | undefined
   try {
     image = await runtime.load(archive, { name: handle, owner, signal, onLayer: () => progress.layer() })
   } finally {
-    reserved?.end(image !== undefined)
+    // It has ended by its own word, unless nobody listens any more.
+    reserved?.end(!signal.aborted)
   }
   // The engine reads the same configuration with a reader of its own.
   if (isSame(image.layers, layersOf(remote))) return image
@@ -123,9 +127,9 @@ async function load(
   throw problems.imageUnlike({ image: name })
 }
 
-function unpackedBytes(image: string, { unpacked }: OfferedImage): number {
-  const { bytes, fault } = unpacked()
-  if (fault === undefined) return bytes
+function unpackedSize(image: string, { unpacked }: OfferedImage): Unpacked {
+  const { fault, ...size } = unpacked()
+  if (fault === undefined) return size
   throw fault === 'sparse' ? problems.imageSparse({ image }) : problems.imageUnclear({ image })
 }
 

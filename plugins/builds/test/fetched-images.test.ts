@@ -33,12 +33,16 @@ async function openStore(t: Test, now: () => Date = () => new Date()) {
   const fetched = async (
     holder: string,
     digest = digestOf('a'),
-    { purpose = 'container', applicationId = holder }: { purpose?: Purpose; applicationId?: string } = {}
+    {
+      purpose = 'container',
+      applicationId = holder,
+      askedAt = now()
+    }: { purpose?: Purpose; applicationId?: string; askedAt?: Date } = {}
   ): Promise<FetchedImage> => {
     const layers = [digestOf('1')]
     const handle = await store.begin({ holder, repository, digest })
     const image = { holder, repository, digest, handle, layers }
-    await store.settle(image, { name, applicationId, purpose })
+    await store.settle(image, { name, askedAt, applicationId, purpose })
     return image
   }
   return { store, fetched }
@@ -229,4 +233,12 @@ test('on a full disk bases go that no build is about to use', async t => {
   t.same(await allToRemove(store, true), [old.handle])
   t.same(await store.find(a, pinned(kept), 'container'), kept)
   t.same(await store.find(a, pinned(young), 'base'), young)
+})
+
+test('a fetch that was asked for earlier and ends later sets no name back', async t => {
+  const { store, fetched } = await openStore(t, () => hours(2))
+  const young = await fetched(everybody, digestOf('b'), { askedAt: hours(1) })
+  const slow = await fetched(everybody, digestOf('a'), { askedAt: hours(0) })
+  t.same(await store.find(randomUUID(), name, 'base'), young)
+  t.same(await store.find(randomUUID(), pinned(slow), 'container'), slow)
 })

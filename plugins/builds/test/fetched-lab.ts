@@ -57,6 +57,7 @@ export function imageParts(t: Test, runtime: ContainerRuntime, privateHosts?: st
     runtime,
     registries: registriesHere(runtime, privateHosts),
     fetched: fetchedInMemory(begun),
+    clock,
     room: { reserve: async () => ({ end: () => {} }) },
     formerImages: { isOfOthers: async () => false }
   }

@@ -2,43 +2,73 @@ import { test } from 'tap'
 import { ImageRoom } from '../disk/image-room.js'
 
 const gibibyte = 2 ** 30
+const forever = new AbortController().signal
 
-function roomOf(freeGib: number) {
-  const state = { now: new Date('2026-01-01T00:00:00Z'), freeBytes: freeGib * gibibyte }
+/** `look` is called where an image waits, half a second each time. */
+function roomOf(freeGib: number, look: () => void = () => {}) {
+  const state = { now: Date.UTC(2026, 0, 1), freeBytes: freeGib * gibibyte }
   const disk = { isEngines: true, what: 'the disk of the Docker Engine', path: '/var/lib/docker' }
   const room = new ImageRoom({
     disks: async () => [
       { ...disk, freeBytes: 1000 * gibibyte },
-      { ...disk, freeBytes: state.freeBytes }
+      { ...disk, freeBytes: state.freeBytes, bytesPerInode: 16_384 }
     ],
     floorBytes: gibibyte,
-    clock: { now: () => state.now }
+    clock: {
+      now: () => new Date(state.now),
+      sleep: async ms => {
+        state.now += ms
+        look()
+      }
+    }
   })
-  return { room, state }
+  const reserve = async (image: string, gib: number, entries = 1) =>
+    await room.reserve(image, { bytes: gib * gibibyte, entries }, forever)
+  return { reserve, room, state }
 }
 const refused = { status: 409, code: 'E_BUILD_DISK_SHORT' }
 
-test('an image is unpacked only where the floor stays free, whatever else is unpacked', async t => {
-  const { room, state } = roomOf(10)
-  await t.rejects(room.reserve('huge', 9.5 * gibibyte), {
+test('an image is unpacked only where the floor stays free', async t => {
+  const { reserve, state } = roomOf(10)
+  const begunAt = state.now
+  await t.rejects(reserve('huge', 9.5), {
     ...refused,
-    message: /huge takes 9.5 GiB when it is unpacked.* has 10.0 GiB free, of which 1.0 GiB stay free/
+    message: /huge takes 9.5 GiB when it is unpacked.* has 10.0 GiB free, of which 1.0 GiB stay free:/
   })
-  const both = await Promise.allSettled([room.reserve('a', 5 * gibibyte), room.reserve('b', 5 * gibibyte)])
-  t.ok(
-    both.some(({ status }) => status === 'rejected'),
-    'two at once have no room for both'
+  await t.rejects(reserve('many', 0, 600_000), { ...refused, message: /many takes 9.2 GiB/ }, 'by its inodes')
+  t.equal(state.now, begunAt, 'at once: nobody gives it room')
+})
+
+test('an image waits for the room that others take, and those that fit do not wait', async t => {
+  const ending: Array<() => void> = []
+  const { reserve } = roomOf(10, () => ending.shift()?.())
+  const first = await reserve('first', 5)
+  ending.push(
+    () => {},
+    () => first.end(true)
   )
-  for (const one of both) if (one.status === 'fulfilled') one.value.end(true)
-  const first = await room.reserve('first', 5 * gibibyte)
-  await t.rejects(room.reserve('second', 5 * gibibyte), {
-    ...refused,
-    message: /5.0 GiB are promised to others/
-  })
-  first.end(true)
-  const second = await room.reserve('second', 5 * gibibyte)
-  second.end(false)
-  await t.rejects(room.reserve('third', 5 * gibibyte), refused, 'the engine may still unpack it')
-  state.now = new Date('2026-01-01T00:06:00Z')
-  await t.resolves(room.reserve('third', 5 * gibibyte))
+  const [second, small] = await Promise.all([reserve('second', 5), reserve('small', 1)])
+  t.same(ending, [], 'the second came when the first had ended')
+  await t.rejects(reserve('third', 5), { ...refused, message: /, and 6.0 GiB are promised to others/ })
+  second.end(true)
+  small.end(true)
+  await t.resolves(reserve('third', 9))
+})
+
+test('what the engine may still unpack keeps its room for as long as that may take', async t => {
+  const { reserve, state } = roomOf(10)
+  const cut = await reserve('cut', 9)
+  cut.end(false)
+  const begunAt = state.now
+  await t.resolves(reserve('next', 5))
+  const waitedMs = state.now - begunAt
+  t.ok(waitedMs > 180_000 && waitedMs < 200_000, `${waitedMs} ms`)
+})
+
+test('a wait for room ends with its deploy', async t => {
+  const cancel = new AbortController()
+  const reason = new Error('cancelled')
+  const { reserve, room } = roomOf(10, () => cancel.abort(reason))
+  await reserve('first', 9)
+  await t.rejects(room.reserve('second', { bytes: gibibyte, entries: 1 }, cancel.signal), reason)
 })

@@ -4,6 +4,7 @@ import type { BuildContext } from '../api.js'
 import { resolveImage } from '../registry/image-resolver.js'
 import { findByName } from '../registry/local-image.js'
 import { fetchedInMemory } from './fetched-lab.js'
+import { clock } from './kit.js'
 
 const digest = `sha256:${'7'.repeat(64)}`
 const victim = {
@@ -37,6 +38,7 @@ const resolve = async (
         runtime,
         fetched: fetchedInMemory(),
         formerImages: { isOfOthers: async () => false },
+        clock,
         room: { reserve: async () => ({ end: () => {} }) },
         registries: {
           offer: async ({ name }) => {

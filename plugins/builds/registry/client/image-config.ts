@@ -70,7 +70,11 @@ function rewrite(written: Json, diffIds: readonly string[]): Buffer {
     rootfs: { type: 'layers', diff_ids: diffIds },
     ...(Array.isArray(history) && { history: history.map(step => picked(objectOf(step), historyKeys)) })
   }
-  return Buffer.from(JSON.stringify(rewritten))
+  try {
+    return Buffer.from(JSON.stringify(rewritten))
+  } catch {
+    throw broken('its configuration is nested too deeply')
+  }
 }
 
 const picked = (from: Json, keys: readonly string[]): Json =>

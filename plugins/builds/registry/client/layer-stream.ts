@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { Turns } from 'busbar/sdk'
 import { headBytes, LayerUnpacker } from './layer-unpacker.js'
 import { RegistryFailure } from './registry-failure.js'
 import type { UnpackBudget } from './unpack-budget.js'
@@ -13,10 +14,12 @@ export async function* provenLayer(
   budget: UnpackBudget
 ): AsyncGenerator<Buffer, void, undefined> {
   const hash = createHash('sha256')
+  const turns = new Turns()
   let unpacker: LayerUnpacker | undefined
   let last: Buffer | undefined
   try {
     for await (const piece of withWholeHead(packed)) {
+      if (turns.isOver) await turns.pass()
       if (!budget.takePacked(piece.length)) throw budget.exceeded('its layers are')
       unpacker ??= new LayerUnpacker(piece, budget)
       hash.update(piece)

@@ -6,10 +6,13 @@ import { RegistryFailure } from './registry-failure.js'
 import type { UnpackBudget } from './unpack-budget.js'
 
 /** As many bytes tell how a layer is packed. */
-export const headBytes = 4
+export const headBytes = 6
 
 /** By what it begins with, as the engine tells it; the type in a manifest may be any. */
-function packingOf(head: Buffer): 'gzip' | 'zstd' | 'none' {
+function packingOf(head: Buffer): 'gzip' | 'zstd' | 'bzip2' | 'xz' | 'none' {
+  const start = head.toString('latin1', 0, 6)
+  if (start.startsWith('BZh')) return 'bzip2'
+  if (start === '\xfd7zXZ\0') return 'xz'
   if (head[0] === 0x1f && head[1] === 0x8b && head[2] === 0x08) return 'gzip'
   if (head.length < 4) return 'none'
   const magic = head.readUInt32LE(0)
@@ -34,6 +37,9 @@ function unpacking(head: Buffer): Transform | undefined {
         'packing',
         `a layer is packed by zstd, which Node.js ${process.versions.node} does not know; run the platform with Node.js 22.15 or newer, or push the image packed by gzip`
       )
+    case 'bzip2':
+    case 'xz':
+      throw new RegistryFailure('packing', 'a layer is packed by bzip2 or xz; push the image packed by gzip')
     case 'none':
       return undefined
   }

@@ -1,11 +1,11 @@
-import type { TarFault, TarMeter } from '../../context/tar-meter.js'
+import type { TarFault, TarMeter, Unpacked } from '../../context/tar-meter.js'
 import { RegistryFailure } from './registry-failure.js'
 
 /** How much the layers of one image may be, all together: as they come, and unpacked. */
 export class UnpackBudget {
   #packed = 0
   #unpacked = 0
-  #diskBytes = 0
+  #disk: Unpacked = { bytes: 0, entries: 0 }
   #fault: TarFault | undefined
 
   constructor(readonly limitBytes: number) {}
@@ -22,12 +22,12 @@ export class UnpackBudget {
   }
 
   /** What the layers that have come take on a disk once they are unpacked, or why that cannot be told. */
-  get unpacked(): { readonly bytes: number; readonly fault: TarFault | undefined } {
-    return { bytes: this.#diskBytes, fault: this.#fault }
+  get unpacked(): Unpacked & { readonly fault: TarFault | undefined } {
+    return { ...this.#disk, fault: this.#fault }
   }
 
-  takeLayer({ bytes, fault }: TarMeter): void {
-    this.#diskBytes += bytes
+  takeLayer({ unpacked: { bytes, entries }, fault }: TarMeter): void {
+    this.#disk = { bytes: this.#disk.bytes + bytes, entries: this.#disk.entries + entries }
     this.#fault ??= fault
   }
 
