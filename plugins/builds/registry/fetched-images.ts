@@ -18,7 +18,7 @@ export interface FetchedImage {
   readonly repository: string
   /** Of what its name stood for: `sha256:…`. */
   readonly digest: string
-  /** What the engine knows it by. Nobody is told it, and nobody can guess it. */
+  /** What the engine knows it by. No reference may name it, and nobody can guess it. */
   readonly handle: string
   /** Unpacked, the lowest first. */
   readonly layers: readonly string[]

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { type Test, test } from 'tap'
 import { Admission } from '../admission/admission.js'
 import { decide, type Machine } from '../admission/admission-decision.js'
-import { readMachine } from '../admission/admission-readings.js'
+import { freeOf, readMachine } from '../admission/admission-readings.js'
 import { decideQueue } from '../admission/admission-turns.js'
 import { AdmittedPreparation } from '../admission/admitted-preparation.js'
 import type { BuildQueue, ImagePreparation, ImageRequest, RunningBuild, WaitingBuild } from '../api.js'
@@ -495,6 +495,14 @@ test('of an engine elsewhere only its own words are known, and without any file 
   const guessed = await readMachine({ directory: bare, engine: undefined, root: bare })
   t.ok(guessed.cores >= 1 && guessed.memoryBytes > 0 && (guessed.availableBytes ?? 0) > 0)
   t.equal(decide({ machine: guessed, running: [], settings, waitedMs: 0 }).kind, 'admit')
+})
+
+test('a disk has as much left as its inodes take, where those end first', t => {
+  const disk = { blocks: 1000, bavail: 500, bsize: 4096, files: 250, ffree: 200 }
+  t.same(freeOf(disk), { freeBytes: 500 * 4096, bytesPerInode: 4 * 4096 })
+  t.same(freeOf({ ...disk, ffree: 10 }), { freeBytes: 10 * 4 * 4096, bytesPerInode: 4 * 4096 })
+  t.same(freeOf({ ...disk, files: 0, ffree: 0 }), { freeBytes: 500 * 4096 }, 'as on btrfs')
+  t.end()
 })
 
 /** An admission over a real folder, with an engine that does not answer. */
