@@ -1,9 +1,10 @@
 import { blockBytes, isTarHeader, sizeOf, typeOf } from './tar-header.js'
 
-/** What its inode and its name take, of whatever kind it is. */
+/** What the name and the inode of a file take, of whatever kind it is. */
 const entryBytes = 512
 /** What the size of a file is rounded up to, and what a directory takes, on the usual file systems. */
 const clusterBytes = 4096
+const hardLink = '1'
 const directory = '5'
 const headerOnly = /[1-6]/
 /** Names and records for the entry that follows. */
@@ -18,7 +19,7 @@ export type TarFault = 'sparse' | 'unclear'
 /** What is in a tar takes so much of a disk. */
 export interface Unpacked {
   readonly bytes: number
-  readonly entries: number
+  readonly inodes: number
 }
 
 /**
@@ -28,7 +29,7 @@ export interface Unpacked {
  */
 export class TarMeter {
   #bytes = 0
-  #entries = 0
+  #inodes = 0
   #fault: TarFault | undefined
   #rest: Buffer = Buffer.alloc(0)
   /** Of what follows a header. */
@@ -41,7 +42,7 @@ export class TarMeter {
   #zeroBlocks = 0
 
   get unpacked(): Unpacked {
-    return { bytes: this.#bytes, entries: this.#entries }
+    return { bytes: this.#bytes, inodes: this.#inodes }
   }
 
   get fault(): TarFault | undefined {
@@ -87,7 +88,7 @@ export class TarMeter {
     this.#size = undefined
     this.#extensions = ''
     this.#skip = padded(size)
-    this.#entries++
+    if (type !== hardLink) this.#inodes++
     this.#bytes +=
       entryBytes + (type === directory ? clusterBytes : Math.ceil(size / clusterBytes) * clusterBytes)
   }

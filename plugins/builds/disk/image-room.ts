@@ -84,8 +84,8 @@ interface Lack {
   readonly others: number
 }
 
-const takenOn = ({ bytesPerInode = 0 }: Disk, { bytes, entries }: Unpacked): number =>
-  Math.max(bytes, entries * bytesPerInode)
+const takenOn = ({ bytesPerInode = 0 }: Disk, { bytes, inodes }: Unpacked): number =>
+  Math.max(bytes, inodes * bytesPerInode)
 
 const noRoom = (
   image: string,

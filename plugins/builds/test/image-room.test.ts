@@ -22,8 +22,8 @@ function roomOf(freeGib: number, look: () => void = () => {}) {
       }
     }
   })
-  const reserve = async (image: string, gib: number, entries = 1) =>
-    await room.reserve(image, { bytes: gib * gibibyte, entries }, forever)
+  const reserve = async (image: string, gib: number, inodes = 1) =>
+    await room.reserve(image, { bytes: gib * gibibyte, inodes }, forever)
   return { reserve, room, state }
 }
 const refused = { status: 409, code: 'E_BUILD_DISK_SHORT' }
@@ -70,5 +70,5 @@ test('a wait for room ends with its deploy', async t => {
   const reason = new Error('cancelled')
   const { reserve, room } = roomOf(10, () => cancel.abort(reason))
   await reserve('first', 9)
-  await t.rejects(room.reserve('second', { bytes: gibibyte, entries: 1 }, cancel.signal), reason)
+  await t.rejects(room.reserve('second', { bytes: gibibyte, inodes: 1 }, cancel.signal), reason)
 })

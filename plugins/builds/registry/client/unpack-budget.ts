@@ -5,7 +5,7 @@ import { RegistryFailure } from './registry-failure.js'
 export class UnpackBudget {
   #packed = 0
   #unpacked = 0
-  #disk: Unpacked = { bytes: 0, entries: 0 }
+  #disk: Unpacked = { bytes: 0, inodes: 0 }
   #fault: TarFault | undefined
 
   constructor(readonly limitBytes: number) {}
@@ -26,8 +26,8 @@ export class UnpackBudget {
     return { ...this.#disk, fault: this.#fault }
   }
 
-  takeLayer({ unpacked: { bytes, entries }, fault }: TarMeter): void {
-    this.#disk = { bytes: this.#disk.bytes + bytes, entries: this.#disk.entries + entries }
+  takeLayer({ unpacked: { bytes, inodes }, fault }: TarMeter): void {
+    this.#disk = { bytes: this.#disk.bytes + bytes, inodes: this.#disk.inodes + inodes }
     this.#fault ??= fault
   }
 
