@@ -1,9 +1,10 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
+import { abandon, boundInterim } from 'busbar/sdk/http1'
 import { type Head, readHead } from './head.js'
 import { requestHeaders, responseHeaders, responseTrailers } from './header-rules.js'
 import { joinChunks } from './joined-chunks.js'
-import { abandon, boundInterim, isFit, openOutgoing, TimedOut } from './outgoing.js'
+import { isFit, maxInterim, openOutgoing, TimedOut } from './outgoing.js'
 import { isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
 import { mayRetry, type Route } from './route.js'
 import type { Upstream } from './upstream.js'
@@ -104,7 +105,7 @@ class Exchange {
       if (this.expectsContinue && !this.mayBodyFlow && this.isWaiting) this.response.writeContinue()
       this.mayBodyFlow = true
     })
-    boundInterim(outgoing, () => this.fail('endlessInterim'))
+    boundInterim(outgoing, () => this.fail('endlessInterim'), maxInterim)
     outgoing.on('response', answer => {
       clearTimeout(answerTimer)
       if (!isFit(answer)) {

@@ -4,7 +4,7 @@ import {
   request as openRequest,
   type RequestOptions
 } from 'node:http'
-import { hasTooManyHeaders, maxHeaders, stopParsing } from 'busbar/sdk/http1'
+import { hasTooManyHeaders, maxHeaders } from 'busbar/sdk/http1'
 import type { Upstream } from './upstream.js'
 
 /** Why a request to a container was given up; `code` says it to `refusalOf`. */
@@ -43,24 +43,7 @@ export function openOutgoing(
 }
 
 /** Interim answers (1xx) to one request; who works for long may send one every few seconds. */
-const maxInterim = 100
-
-/** Gives a request up whose container sends interim answers without end, after `refuse` has answered for it. */
-export function boundInterim(outgoing: ClientRequest, refuse: () => void): void {
-  let count = 0
-  outgoing.on('information', () => {
-    count += 1
-    if (count !== maxInterim + 1) return
-    refuse()
-    abandon(outgoing)
-  })
-}
-
-/** What more the container says is not read. */
-export function abandon(outgoing: ClientRequest): void {
-  if (outgoing.socket !== null) stopParsing(outgoing.socket)
-  outgoing.destroy()
-}
+export const maxInterim = 100
 
 /**
  * False for what is not handed on: a change of protocol (101) that names none, which Node takes for an answer like any

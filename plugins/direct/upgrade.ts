@@ -1,11 +1,11 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { hasEarlierRequest, hasTooManyHeaders } from 'busbar/sdk/http1'
+import { abandon, boundInterim, hasEarlierRequest, hasTooManyHeaders } from 'busbar/sdk/http1'
 import { type Head, readHead } from './head.js'
 import { requestHeaders, responseHeaders } from './header-rules.js'
 import { joinChunks } from './joined-chunks.js'
-import { abandon, boundInterim, isFit, openOutgoing, TimedOut } from './outgoing.js'
+import { isFit, maxInterim, openOutgoing, TimedOut } from './outgoing.js'
 import { isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
 import { mayRetry, type Route } from './route.js'
 
@@ -118,7 +118,7 @@ function send(
     send(route, request, client, head, asked, attempt + 1)
   })
 
-  boundInterim(outgoing, () => giveUp('endlessInterim'))
+  boundInterim(outgoing, () => giveUp('endlessInterim'), maxInterim)
   outgoing.on('upgrade', (answer, container, firstBytes) => {
     if (hasTooManyHeaders(answer)) {
       container.destroy()
