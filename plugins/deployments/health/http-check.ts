@@ -1,6 +1,7 @@
 import { request } from 'node:http'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import { type Clock, withTimeLimit } from 'busbar/sdk'
+import { boundInterim } from 'busbar/sdk/http1'
 
 const requestMs = 5000
 const excerptCharacters = 200
@@ -122,6 +123,12 @@ async function ask(at: Address, path: string, signal: AbortSignal): Promise<Answ
         answer.once('end', done)
         answer.once('error', done)
       }
+    )
+    boundInterim(outgoing, () =>
+      resolve({
+        ...unanswered('sent interim answers (1xx) one after another and no final one'),
+        isAnswered: true
+      })
     )
     outgoing.once('error', (error: NodeJS.ErrnoException) =>
       resolve(
