@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { boundInterim } from 'busbar/sdk/http1'
 
 interface BoundRequest {
   readonly url: URL
@@ -10,6 +11,13 @@ interface BoundRequest {
   readonly signal: AbortSignal
   /** Where nothing secret is sent and nothing of the answer is trusted. */
   readonly acceptsAnyCertificate?: true
+}
+
+/** The host answered, and not by HTTP as anybody speaks it. */
+export class EndlessInterim extends Error {
+  constructor() {
+    super('it sends interim answers (1xx) one after another and no final one')
+  }
 }
 
 /** Asks by GET on a connection of its own; redirects are the caller's. The body has not begun: read it or destroy it. */
@@ -33,6 +41,7 @@ export async function openBound({
     const outgoing = open(withoutUser(url), options, resolve)
     // Stays: a body that breaks off is told here as well.
     outgoing.on('error', reject)
+    boundInterim(outgoing, () => reject(new EndlessInterim()))
     outgoing.end()
   })
 }

@@ -5,6 +5,7 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer as createRawServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
+import { endlessInterimServer } from '../../../test/lab/interim-answers.js'
 import type { HostRules } from '../network/host-resolution.js'
 import { fetchRemoteFile, type RemoteFile, type RemoteFileLimits } from '../network/remote-file.js'
 import { folder, selfSigned, trustEverybody } from './kit.js'
@@ -326,4 +327,13 @@ test('a file that is there already is neither written nor removed', async t => {
     { code: 'EEXIST' }
   )
   t.equal(await readFile(join(directory, 'a', 'b'), 'utf8'), 'old')
+})
+
+test('a host that sends interim answers without end is given up', async t => {
+  const { fetch, left } = await fetcher(t)
+  await t.rejects(fetch(`http://one.example:${await endlessInterimServer(t)}/x`), {
+    code: 'E_REMOTE_FILE_UNREACHABLE',
+    message: /interim answers \(1xx\) one after another and no final one/
+  })
+  t.same(await left(), [])
 })
