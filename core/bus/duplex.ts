@@ -3,11 +3,19 @@ import { type DuplexSocket, Turns } from 'busbar/sdk'
 import { createWebSocketStream, type WebSocket } from 'ws'
 import { inFrame } from '../frames/frames.js'
 
-/** A plugin's end of a WebSocket: frames as an iterable, sends with backpressure, no access to the socket. */
-export function duplexOf(socket: WebSocket, plugin: string, pluginSignal: AbortSignal): DuplexSocket {
+/**
+ * A plugin's end of a WebSocket: frames as an iterable, sends with backpressure, no access to the socket. Those of one
+ * owner, its user, send in turns.
+ */
+export function duplexOf(
+  socket: WebSocket,
+  plugin: string,
+  pluginSignal: AbortSignal,
+  owner: string
+): DuplexSocket {
   const stream = createWebSocketStream(socket, { readableObjectMode: true, decodeStrings: false })
   const closed = new AbortController()
-  const turns = new Turns()
+  const turns = new Turns(owner)
   socket.once('close', () => {
     inFrame(plugin, () => {
       closed.abort(new Error('the socket is closed'))

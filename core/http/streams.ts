@@ -1,10 +1,5 @@
 import { once } from 'node:events'
-import {
-  type OutgoingHttpHeaders,
-  type ServerResponse,
-  validateHeaderName,
-  validateHeaderValue
-} from 'node:http'
+import { type OutgoingHttpHeaders, validateHeaderName, validateHeaderValue } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { type DownloadReply, type Log, Problem, type SseFrame, type StreamReply, Turns } from 'busbar/sdk'
 import { faultOf } from '../frames/fault.js'
@@ -39,7 +34,7 @@ export async function sendEvents(
     context.abort(accessLost)
   })
   try {
-    await orAborted(signal, () => writeFrames(iterator, response, signal))
+    await orAborted(signal, () => writeFrames(iterator, context))
   } catch (error) {
     if (!signal.aborted)
       log.error(
@@ -56,12 +51,9 @@ export async function sendEvents(
 }
 
 /** Whether the request has ended is asked before every step: a promise that lost a race is never looked at again. */
-async function writeFrames(
-  iterator: AsyncIterator<SseFrame>,
-  response: ServerResponse,
-  signal: AbortSignal
-): Promise<void> {
-  const turns = new Turns()
+async function writeFrames(iterator: AsyncIterator<SseFrame>, context: RequestContext): Promise<void> {
+  const { response, signal } = context
+  const turns = new Turns(ownerOf(context))
   while (!signal.aborted) {
     const next = await iterator.next()
     if (next.done === true || signal.aborted) return
@@ -127,9 +119,13 @@ export function downloadHead({ type, filename, options }: DownloadReply): Outgoi
   return head
 }
 
+/** Streams of one user share turns, and so do those of an address from which nobody is signed in. */
+const ownerOf = ({ caller, ip }: RequestContext): string =>
+  caller.kind === 'anonymous' ? ip : caller.user.id
+
 /** The same values; others have their turn between them. */
-async function* inTurns<T>(values: AsyncIterable<T>): AsyncGenerator<T> {
-  const turns = new Turns()
+async function* inTurns<T>(values: AsyncIterable<T>, owner: string): AsyncGenerator<T> {
+  const turns = new Turns(owner)
   for await (const value of values) {
     if (turns.isOver) await turns.pass()
     yield value
@@ -146,7 +142,7 @@ export async function sendDownload(
   // A source of another length than was told would be taken for a part of the next answer, or the other way round.
   response.strictContentLength = true
   response.writeHead(200, head)
-  await pipeline(source, inTurns, response).catch((error: unknown) => {
+  await pipeline(source, values => inTurns(values, ownerOf(context)), response).catch((error: unknown) => {
     if (!context.signal.aborted)
       log.error(
         { err: error, requestId: context.requestId, plugin: context.record.plugin },

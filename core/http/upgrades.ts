@@ -167,7 +167,7 @@ async function admit(
     throw error
   })
   return socket => {
-    const duplex = duplexOf(socket, plugin, own.signal)
+    const duplex = duplexOf(socket, plugin, own.signal, caller.user.id)
     const unwatch = context.watchAccess(() => {
       duplex.close(1008, 'access denied')
     })
