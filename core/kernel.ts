@@ -17,6 +17,7 @@ import { ProjectAccess } from './access/project-access.js'
 import { AuditTrail } from './audit/audit-trail.js'
 import { createAuthenticator } from './auth/authenticator.js'
 import { CredentialCache } from './auth/credential-cache.js'
+import { CredentialWatch } from './auth/credential-watch.js'
 import { createCredentials } from './auth/credentials.js'
 import type { Authorize } from './bus/channel-access.js'
 import { Hub } from './bus/hub.js'
@@ -101,6 +102,7 @@ const stopLimitMs = 22_000
 const closeLimitMs = 10_000
 const maxCachedCredentials = 10_000
 const healthEveryMs = 30_000
+const expiredEveryMs = 10_000
 const sweepEveryMs = 3_600_000
 const subscribeLimitMs = 10_000
 
@@ -164,6 +166,7 @@ export async function startKernel({
     const credentials = createCredentials({ cache, signals: listener, afterCommit })
     const sources = registry.contributions(access.credentials)
     const authenticate = createAuthenticator({ cache, sources, clock, log })
+    const held = new CredentialWatch({ cache, sources, clock, log })
     const limiter = new RateLimiter(clock)
     const guard = new Guard(authenticate, projects, limiter, clock, sources)
 
@@ -179,7 +182,8 @@ export async function startKernel({
           mayListen(projects, channel, id, caller),
           subscribeLimitMs,
           'deciding a subscription'
-        )
+        ),
+      holdCredential: (caller, lost) => held.hold(caller, lost)
     })
     projects.watchers.add(() => {
       hub.recheck()
@@ -198,7 +202,7 @@ export async function startKernel({
 
     // Where requests come in.
     keepServersInFrames()
-    const edge = new Edge({ settings, guard, projects, log })
+    const edge = new Edge({ settings, guard, projects, credentials: held, log })
     const sockets = new SocketTable()
     shutdown.add('HTTP', async () => {
       await edge.close(closeLimitMs)
@@ -303,6 +307,9 @@ export async function startKernel({
       choices.follow(reconciler),
       clock.every(healthEveryMs, async () => {
         await reconciler.checkHealth()
+      }),
+      clock.every(expiredEveryMs, async () => {
+        await held.askForExpired()
       }),
       clock.every(sweepEveryMs, async () => {
         await idempotency.sweep()

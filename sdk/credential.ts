@@ -36,6 +36,11 @@ export interface CredentialSource {
   /** Undefined when nobody has a credential with this digest. Throws when that cannot be said. */
   find(kind: 'session' | 'token', digest: string): Promise<FoundCredential | undefined>
   /**
+   * The same credential as it is now, for what was opened with it and stays open. Undefined when it has ended.
+   * A session expires here when it can no longer be refreshed: its secrets change, and it goes on.
+   */
+  current(caller: SignedInCaller): Promise<FoundCredential | undefined>
+  /**
    * Told about a use at `at`, at most every few minutes. Another process may have told of one meanwhile:
    * a use later than `recent` need not be written again.
    */

@@ -19,12 +19,16 @@ export type Revoked =
 
 /** Credentials by the digest of their value. */
 export class CredentialCache extends LookupCache<KnownCredential> {
+  /** Called when credentials are no longer what they were, in whatever process that was decided. */
+  readonly watchers = new Set<(revoked: Revoked) => void>()
+
   drop(revoked: Revoked): void {
     this.forgetWhere(({ caller }) => isRevoked(caller, revoked))
+    for (const tell of this.watchers) tell(revoked)
   }
 }
 
-function isRevoked(caller: SignedInCaller, revoked: Revoked): boolean {
+export function isRevoked(caller: SignedInCaller, revoked: Revoked): boolean {
   switch (revoked.kind) {
     case 'all':
       return true

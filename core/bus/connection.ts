@@ -75,6 +75,14 @@ export class Connection {
     this.#waiting = []
   }
 
+  /** The credential it was opened with has ended. */
+  revoke(): void {
+    const granted = [...this.topics.keys()]
+    this.end()
+    for (const channel of granted) this.#refuse(channel)
+    this.webSocket.close(1008, 'access denied')
+  }
+
   /** What was granted may be refused now. */
   async recheck(topic: Topic): Promise<void> {
     const isGranted = await this.hub.isGranted(topic.name, this.caller)

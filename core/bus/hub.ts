@@ -15,6 +15,8 @@ export interface HubOptions {
   readonly clock: Clock
   readonly maxConnectionsPerUser: number
   readonly authorize: Authorize
+  /** Calls `lost` when the caller's credential is no longer good; returns how to stop. */
+  readonly holdCredential?: (caller: SignedInCaller, lost: () => void) => () => void
   readonly relay?: Relay
   /** Takes live secrets out of everything published. */
   readonly redactor?: Pick<Redactor, 'cleanJson'>
@@ -28,9 +30,11 @@ export class Hub {
   readonly #topics: TopicTable
   readonly #connections: ConnectionTable
   readonly #relay: Relay | undefined
+  readonly #holdCredential: HubOptions['holdCredential']
 
-  constructor({ log, clock, maxConnectionsPerUser, authorize, relay, redactor }: HubOptions) {
+  constructor({ log, clock, maxConnectionsPerUser, authorize, holdCredential, relay, redactor }: HubOptions) {
     this.#relay = relay
+    this.#holdCredential = holdCredential
     this.#access = new ChannelAccess(this.#channels, authorize, log)
     this.#messages = new MessageEncoder(this.#channels, log, redactor)
     const topics = new TopicTable(this.#channels, this.#messages, relay, log)
@@ -72,6 +76,10 @@ export class Hub {
     webSocket.on('message', data => {
       receive(connection, data)
     })
+    const release = this.#holdCredential?.(caller, () => {
+      connection.revoke()
+    })
+    if (release !== undefined) webSocket.on('close', release)
   }
 
   publish(channel: string, event: string, data: unknown): void {

@@ -11,6 +11,7 @@ import {
   tinyChunks
 } from 'busbar/sdk/http1'
 import type { ProjectAccess } from '../access/project-access.js'
+import type { CredentialWatch } from '../auth/credential-watch.js'
 import { whenLate } from '../clock/waits.js'
 import { whenKnown } from '../clock/when-known.js'
 import type { Settings } from '../config/environment.js'
@@ -31,6 +32,7 @@ interface EdgeOptions {
   readonly settings: Settings
   readonly guard: Guard
   readonly projects: ProjectAccess
+  readonly credentials: CredentialWatch
   readonly log: Log
 }
 
@@ -182,7 +184,7 @@ export class Edge {
   }
 
   #admit(request: IncomingMessage, response: ServerResponse, requestId: string): void | Promise<void> {
-    const { settings, guard, projects } = this.options
+    const { settings, guard, projects, credentials } = this.options
     setCommonHeaders(response, requestId, settings.transportSecurity)
     const refusal = refuseHead(request)
     if (refusal !== null) throw refusal
@@ -211,7 +213,8 @@ export class Edge {
       params,
       clientOf(request, settings.trustedProxies),
       requestId,
-      projects
+      projects,
+      credentials
     )
     response.on('close', () => {
       this.#end(context)

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { type Caller, type Page, Problem, type ProjectId, projectRoleFor, type Reach } from 'busbar/sdk'
 import { type ProjectAccess, reachOf } from '../access/project-access.js'
+import type { CredentialWatch } from '../auth/credential-watch.js'
 import type { RouteRecord } from '../declarations/records.js'
 import { faultOf } from '../frames/fault.js'
 import { inFrame } from '../frames/frames.js'
@@ -43,7 +44,8 @@ export class RequestContext {
     readonly params: Readonly<Record<string, unknown>>,
     readonly client: Client,
     readonly requestId: string,
-    readonly projects: ProjectAccess
+    readonly projects: ProjectAccess,
+    readonly credentials: CredentialWatch
   ) {}
 
   get caller(): Caller {
@@ -99,7 +101,8 @@ export class RequestContext {
     const {
       record: { access },
       params,
-      projects
+      projects,
+      credentials
     } = this
     const caller = this.#caller
     if (caller.kind === 'anonymous' || access.kind === 'public') return () => {}
@@ -114,7 +117,9 @@ export class RequestContext {
     projects.watchers.add(look)
     // It may have been lost since the guard looked.
     look()
+    const release = credentials.hold(caller, lost)
     return () => {
+      release()
       projects.watchers.delete(look)
     }
   }

@@ -132,7 +132,7 @@ async function admit(
   response: ServerResponse,
   { edge, guard, hub, log, sockets }: UpgradeOptions
 ): Promise<((socket: WebSocket) => void) | undefined> {
-  const { settings, projects } = edge.options
+  const { settings, projects, credentials } = edge.options
   const path = (raw.url ?? '').split('?')[0] ?? ''
   const requestId = edge.nextRequestId()
   setCommonHeaders(response, requestId, settings.transportSecurity)
@@ -147,7 +147,8 @@ async function admit(
     own?.params ?? {},
     clientOf(raw, settings.trustedProxies),
     requestId,
-    projects
+    projects,
+    credentials
   )
   if (!(await guard.admit(context))) return undefined
   if (!originAllowed(raw.headers.origin, raw.headers.host, settings.corsOrigins))

@@ -11,6 +11,7 @@ interface UserColumns {
 interface SessionColumns extends UserColumns {
   readonly id: string
   readonly secret_expires_at: Date
+  readonly expires_at: Date
   readonly last_used_at: Date
   readonly has_factor: boolean
 }
@@ -28,7 +29,9 @@ interface TokenColumns extends UserColumns {
 /** What the guard asks when it meets a credential. Every statement is prepared, by a digest or an id. */
 export class CredentialStore {
   readonly #selectSession
+  readonly #selectSessionById
   readonly #selectToken
+  readonly #selectTokenById
   readonly #touchToken
   readonly #touchSession
   readonly #touchUser
@@ -37,23 +40,25 @@ export class CredentialStore {
     db: Database,
     private readonly twoFactor: TwoFactorPolicy = 'optional'
   ) {
+    const sessions = `
+      select s.id, s.secret_expires_at, s.expires_at, s.last_used_at, u.id as user_id, u.email, u.username, u.role,
+        exists(select 1 from ${db.schema}.totp f where f.user_id = u.id and f.enabled_at is not null) as has_factor
+      from ${db.schema}.session s join ${db.schema}.user u on u.id = s.user_id`
     this.#selectSession = db.statement<SessionColumns, [string]>(
       'session',
-      `
-      select s.id, s.secret_expires_at, s.last_used_at, u.id as user_id, u.email, u.username, u.role,
-        exists(select 1 from ${db.schema}.totp f where f.user_id = u.id and f.enabled_at is not null) as has_factor
-      from ${db.schema}.session s join ${db.schema}.user u on u.id = s.user_id
-      where s.secret_hash = $1`
+      `${sessions} where s.secret_hash = $1`
     )
-    this.#selectToken = db.statement<TokenColumns, [string]>(
-      'token',
-      `
+    this.#selectSessionById = db.statement<SessionColumns, [string]>(
+      'session_by_id',
+      `${sessions} where s.id = $1`
+    )
+    const tokens = `
       select t.id, t.name, t.scope, t.role_at_issue, t.pinned, t.expires_at, t.last_used_at,
         u.id as user_id, u.email, u.username, u.role,
         array(select p.project_id::text from ${db.schema}.access_token_pin p where p.token_id = t.id) as project_ids
-      from ${db.schema}.access_token t join ${db.schema}.user u on u.id = t.user_id
-      where t.hash = $1`
-    )
+      from ${db.schema}.access_token t join ${db.schema}.user u on u.id = t.user_id`
+    this.#selectToken = db.statement<TokenColumns, [string]>('token', `${tokens} where t.hash = $1`)
+    this.#selectTokenById = db.statement<TokenColumns, [string]>('token_by_id', `${tokens} where t.id = $1`)
     this.#touchToken = db.statement<never, [string, Date, Date]>(
       'touch_token',
       `
@@ -74,7 +79,21 @@ export class CredentialStore {
   }
 
   async find(kind: 'session' | 'token', digest: string): Promise<FoundCredential | undefined> {
-    return await (kind === 'token' ? this.#findToken(digest) : this.#findSession(digest))
+    if (kind === 'token') {
+      const [row] = await this.#selectToken([digest])
+      return row === undefined ? undefined : tokenOf(row)
+    }
+    const [row] = await this.#selectSession([digest])
+    return row === undefined ? undefined : this.#sessionOf(row, row.secret_expires_at)
+  }
+
+  async current(caller: SignedInCaller): Promise<FoundCredential | undefined> {
+    if (caller.kind === 'token') {
+      const [row] = await this.#selectTokenById([caller.tokenId])
+      return row === undefined ? undefined : tokenOf(row)
+    }
+    const [row] = await this.#selectSessionById([caller.sessionId])
+    return row === undefined ? undefined : this.#sessionOf(row, row.expires_at)
   }
 
   async used(caller: SignedInCaller, at: Date, recent: Date): Promise<void> {
@@ -87,31 +106,27 @@ export class CredentialStore {
     if (touched !== undefined) await this.#touchUser([touched.user_id, at])
   }
 
-  async #findSession(digest: string): Promise<FoundCredential | undefined> {
-    const [row] = await this.#selectSession([digest])
-    if (row === undefined) return undefined
+  #sessionOf(row: SessionColumns, expiresAt: Date): FoundCredential {
     const caller: SignedInCaller = Object.freeze({
       kind: 'session',
       sessionId: row.id,
       user: userOf(row, row.role),
       ...(mustEnroll(this.twoFactor, row.role, row.has_factor) ? { mustEnroll: true } : {})
     })
-    return { caller, expiresAt: row.secret_expires_at, lastUsedAt: row.last_used_at }
+    return { caller, expiresAt, lastUsedAt: row.last_used_at }
   }
+}
 
-  async #findToken(digest: string): Promise<FoundCredential | undefined> {
-    const [row] = await this.#selectToken([digest])
-    if (row === undefined) return undefined
-    const caller: SignedInCaller = Object.freeze({
-      kind: 'token',
-      tokenId: row.id,
-      tokenName: row.name,
-      scope: row.scope,
-      pins: row.pinned ? Object.freeze([...row.project_ids]) : null,
-      user: userOf(row, effectiveRole(row.role_at_issue, row.role))
-    })
-    return { caller, expiresAt: row.expires_at, lastUsedAt: row.last_used_at }
-  }
+function tokenOf(row: TokenColumns): FoundCredential {
+  const caller: SignedInCaller = Object.freeze({
+    kind: 'token',
+    tokenId: row.id,
+    tokenName: row.name,
+    scope: row.scope,
+    pins: row.pinned ? Object.freeze([...row.project_ids]) : null,
+    user: userOf(row, effectiveRole(row.role_at_issue, row.role))
+  })
+  return { caller, expiresAt: row.expires_at, lastUsedAt: row.last_used_at }
 }
 
 const userOf = (row: UserColumns, role: Role): CallerUser =>

@@ -57,6 +57,7 @@ export async function startIdentity({
     accounts: accountsOf({ ...use, setup, policy: sessionPolicyOf(config) }),
     credentials: {
       find: (kind, digest) => store.find(kind, digest),
+      current: caller => store.current(caller),
       used: (caller, at, recent) => store.used(caller, at, recent),
       admitted: (caller, operation, projectId) => {
         uses.admitted(caller, operation, projectId)

@@ -1,9 +1,10 @@
 import { EventEmitter } from 'node:events'
-import type { CallerUser, CredentialSource, FoundCredential, Tx } from 'busbar/sdk'
+import type { CallerUser, CredentialSource, FoundCredential, SignedInCaller, Tx } from 'busbar/sdk'
 import { testClock } from 'busbar/sdk/testing'
 import { pino } from 'pino'
 import { createAuthenticator } from '../../core/auth/authenticator.js'
 import { CredentialCache } from '../../core/auth/credential-cache.js'
+import { CredentialWatch } from '../../core/auth/credential-watch.js'
 import { createCredentials } from '../../core/auth/credentials.js'
 
 const user: CallerUser = { id: 'u', email: 'ada@example.com', username: 'ada', role: 'member' }
@@ -62,12 +63,31 @@ export function authKit() {
   })
   const kept = new Map<string, FoundCredential>()
   const asked: string[] = []
+  const current = new Map<SignedInCaller, FoundCredential>()
+  const reads: SignedInCaller[] = []
+  /** Keeps answers of `current` back. */
+  const gate = {
+    opened: Promise.resolve(),
+    close(): () => void {
+      let open = (): void => {}
+      gate.opened = new Promise(resolve => {
+        open = resolve
+      })
+      return open
+    }
+  }
   const uses: Array<{ at: number; recent: number }> = []
   const plugged: { source: CredentialSource | undefined } = {
     source: {
       find: async (kind, digest) => {
         asked.push(kind)
         return kept.get(`${kind} ${digest}`)
+      },
+      current: async caller => {
+        reads.push(caller)
+        const found = current.get(caller)
+        await gate.opened
+        return found
       },
       used: async (_caller, at, recent) => {
         uses.push({ at: at.getTime(), recent: recent.getTime() })
@@ -79,7 +99,9 @@ export function authKit() {
     keys: () => [],
     entries: () => []
   }
-  const authenticate = createAuthenticator({ cache, sources, clock, log: pino({ level: 'silent' }) })
+  const log = pino({ level: 'silent' })
+  const authenticate = createAuthenticator({ cache, sources, clock, log })
+  const watch = new CredentialWatch({ cache, sources, clock, log })
 
   return {
     clock,
@@ -90,6 +112,11 @@ export function authKit() {
     plugged,
     commits,
     authenticate,
+    watch,
+    /** What `watch` reads, by the caller it asks for. */
+    current,
+    reads,
+    gate,
     /** A new credential; returns what the client shows. */
     issue(found: FoundCredential): { authorization: string | undefined; cookie: string | undefined } {
       const { kind } = found.caller

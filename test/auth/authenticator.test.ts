@@ -102,7 +102,8 @@ test('while nobody can say, a credential is not bad, and what is known goes on',
   plugged.source = {
     find: async () => {
       throw new Error('connection refused')
-    }
+    },
+    current: async () => undefined
   }
   await t.rejects(async () => await authenticate(fresh), { message: 'connection refused' })
   t.equal((await authenticate(known)).kind, 'caller')
