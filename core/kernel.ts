@@ -249,6 +249,8 @@ export async function startKernel({
         edge.table = new RouteTable([...kernelEntries, ...entries])
         sockets.replace(reconciler.entries.values())
         projects.forgetAll()
+        // A new identity may answer otherwise; it forgets at its start, while the old one still answers.
+        cache.drop({ kind: 'all' })
         description = undefined
       },
       announce: async reloaded => {

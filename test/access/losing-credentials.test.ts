@@ -86,6 +86,20 @@ test('what is open ends with the credential it was opened with, in any process, 
   for (const held of refreshed) await hasEnded(t, held)
 })
 
+test('what is open ends when identity comes back with rules that give fewer rights, and tokens go on', async t => {
+  const k = await createTestKernel({ inline: [live], clock: testClock() })
+  t.teardown(async () => {
+    await k.close()
+  })
+  const [admin, ann] = [await k.as.session(), await k.as.session('ann')]
+  const { project, channel } = await projectOf(ann)
+  const token = await k.as.token('read', { user: 'ann' })
+  const [session, remains] = [await hold(k, ann, project, channel), await hold(k, token, project, channel)]
+  t.equal((await admin.put('/api/plugins/identity/config', { two_factor: 'everyone' })).status, 200)
+  await hasEnded(t, session)
+  await goesOn(t, k, remains, channel, 'second')
+})
+
 test('what is open ends when its session can no longer be refreshed', async t => {
   const clock = testClock()
   // 7.2 and 18 seconds.
