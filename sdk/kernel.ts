@@ -82,7 +82,7 @@ export interface Secrets {
    * "success", would be taken out of what others read, and goes into a `scope()`.
    */
   redact(values: readonly string[]): () => void
-  /** A copy of `text` with all values that `redact` hides now replaced by `[REDACTED]`. */
+  /** A copy of `text` with all values that `redact` hides now replaced by `[REDACTED]`, and what may be half of one beside a `cutMark`. */
   clean(text: string): string
   /** For the secrets of one tenant. */
   scope(): SecretScope
@@ -102,7 +102,7 @@ export interface Secrets {
 export interface SecretScope {
   /** Hides these values too, in the same forms as `Secrets.redact`. */
   redact(values: readonly string[]): void
-  /** A copy of `text` with these values, and all that `Secrets.redact` hides, replaced by `[REDACTED]`. */
+  /** A copy of `text` with these values, and all that `Secrets.redact` hides, replaced by `[REDACTED]`; what may be half of one beside a `cutMark` too. */
   clean(text: string): string
   /** Hides none of them any more. */
   release(): void
@@ -122,7 +122,7 @@ export interface ExecOptions {
   readonly maxOutputBytes?: number
   readonly signal?: AbortSignal
   readonly input?: string
-  /** Called with each line while the process runs. */
+  /** Called with each line while the process runs; one of more than 16 Ki characters ends there, with `cutMark`. */
   readonly onLine?: (line: string, stream: 'stdout' | 'stderr') => void
 }
 export interface ExecResult {

@@ -1,36 +1,57 @@
 import { StringDecoder } from 'node:string_decoder'
+import { cutMark } from 'busbar/sdk'
 
-/** A longer line is handed on in pieces of this many characters. */
+/** A longer line is cut. Its rest is no line: half a secret at its beginning would not be recognised. */
 const longestLine = 16 * 1024
 
 /** Bytes in, whole lines out: without line ends, and of a line drawn over (`\r`) only the last state. */
 export function lineSplitter(onLine: (line: string) => void) {
   const decoder = new StringDecoder('utf8')
-  let rest = ''
+  let line = ''
+  let isBegun = false
+  let isCut = false
+  /** A carriage return at the end of what has come: it ends the line, or the line is drawn over. */
+  let isReturned = false
 
-  /** Hands on what is too long in pieces; what is left is short enough. */
-  function shorten(text: string): string {
-    let from = 0
-    while (text.length - from > longestLine) {
-      // Never between the two halves of a character.
-      const last = text.charCodeAt(from + longestLine - 1)
-      const end = from + (last >= 0xd800 && last <= 0xdbff ? longestLine - 1 : longestLine)
-      onLine(text.slice(from, end))
-      from = end
-    }
-    return text.slice(from)
+  function begin(): void {
+    line = ''
+    isCut = isReturned = false
   }
 
-  function emit(line: string): void {
-    const text = shorten(line).replace(/\r$/, '')
-    onLine(text.slice(text.lastIndexOf('\r') + 1))
+  function append(piece: string): void {
+    if (piece === '') return
+    isBegun = true
+    if (isReturned) begin()
+    isReturned = piece.endsWith('\r')
+    const end = isReturned ? piece.length - 1 : piece.length
+    const text = piece.slice(0, end)
+    const from = text.lastIndexOf('\r') + 1
+    if (from > 0) {
+      line = ''
+      isCut = false
+    }
+    if (isCut) return
+    line += text.slice(from)
+    if (line.length <= longestLine) return
+    isCut = true
+    // Never between the two halves of a character.
+    line = line.slice(0, longestLine).replace(/[\ud800-\udbff]$/, '')
+  }
+
+  function finish(): void {
+    onLine(isCut ? line + cutMark : line)
+    begin()
+    isBegun = false
   }
 
   function take(text: string): void {
-    const lines = (rest + text).split('\n')
+    const lines = text.split('\n')
     const last = lines.pop() ?? ''
-    lines.forEach(emit)
-    rest = shorten(last)
+    for (const piece of lines) {
+      append(piece)
+      finish()
+    }
+    append(last)
   }
 
   return {
@@ -39,7 +60,7 @@ export function lineSplitter(onLine: (line: string) => void) {
     },
     end(): void {
       take(decoder.end())
-      if (rest !== '') emit(rest)
+      if (isBegun) finish()
     }
   }
 }

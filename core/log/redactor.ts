@@ -1,5 +1,6 @@
 import type { SecretScope } from 'busbar/sdk'
 import { credentialSpans, mayHoldCredential } from './credential-shapes.js'
+import { cutSpans } from './cut-spans.js'
 import type { Span } from './needle-set.js'
 import { SecretSet } from './secret-set.js'
 
@@ -21,8 +22,8 @@ export function createRedactor() {
     ofLog = [shared, ...scopes]
   }
 
-  const clean = (text: string, sets: readonly SecretSet[]): string =>
-    isClean(text, sets) ? text : mask(text, secretSpans(text, sets))
+  const clean = (text: string, sets: readonly SecretSet[], cuts: readonly Span[] = []): string =>
+    cuts.length === 0 && isClean(text, sets) ? text : mask(text, secretSpans(text, sets, cuts))
 
   function cleanValue(value: unknown, sets: readonly SecretSet[], keep: readonly string[] = []): unknown {
     if (typeof value === 'string') return clean(value, sets)
@@ -44,7 +45,8 @@ export function createRedactor() {
   return {
     /** Hidden until the function that it returns was called, whatever others add and take back meanwhile. */
     add: (values: readonly string[]): (() => void) => shared.add(values),
-    clean: (text: string): string => clean(text, everywhere),
+    /** What may be half a secret where the text was cut goes too: see `cutMark`. */
+    clean: (text: string): string => clean(text, everywhere, cutSpans(text)),
     /**
      * The same inside the strings and keys of a JSON text, which stays valid; numbers are left alone, and
      * so are the top-level members named in `keep`.
@@ -63,7 +65,7 @@ export function createRedactor() {
           scopes.add(own)
           noteScopes()
         },
-        clean: text => clean(text, ofScope),
+        clean: text => clean(text, ofScope, cutSpans(text)),
         release() {
           own.clear()
           scopes.delete(own)
@@ -81,8 +83,8 @@ function isClean(text: string, sets: readonly SecretSet[]): boolean {
 }
 
 /** Overlapping and touching finds are one, so that no part of the second shows. */
-function secretSpans(text: string, sets: readonly SecretSet[]): Span[] {
-  const found = credentialSpans(text)
+function secretSpans(text: string, sets: readonly SecretSet[], cuts: readonly Span[]): Span[] {
+  const found = [...cuts, ...credentialSpans(text)]
   for (const set of sets) for (const span of set.spans(text)) found.push(span)
   found.sort((a, b) => a.start - b.start)
   const merged: Span[] = []

@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream'
-import { Turns } from 'busbar/sdk'
+import { cutMark, Turns } from 'busbar/sdk'
 
 /** A longer line is cut: it is a file somebody printed, not something to read. */
 const maxLineLength = 16_384
-const cutMark = ' … (cut)'
 
 // Everything a terminal would not show and PostgreSQL may not store; tab and escape (colours) stay.
 const unprintable = /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f]/g

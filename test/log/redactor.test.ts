@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { cutMark } from 'busbar/sdk'
 import { test } from 'tap'
 import { createRedactor } from '../../core/log/redactor.js'
 
@@ -240,4 +241,27 @@ test('megabytes of secrets are hidden, and neither they nor what is hidden besid
   }
   t.comment(`the longest took ${longest.toFixed(0)} ms`)
   t.ok(longest < 3000)
+})
+
+test('what may be half a secret goes where a text was cut, of each line, and once only', async t => {
+  const redactor = createRedactor()
+  const scope = redactor.scope()
+  const long = randomBytes(1000).toString('hex')
+  const short = randomBytes(20).toString('hex')
+  scope.redact([short, long, short.slice(8, 12)])
+  for (const [value, from] of [
+    [short, 1],
+    [short, 39],
+    [long, 63],
+    [long, 1999]
+  ] as const) {
+    const cut = `${'x'.repeat(100)} ${value.slice(0, from)}${cutMark}`
+    const clean = scope.clean(`${cut}\n${cut}${value.slice(from)} and more\nlast ${'y'.repeat(100)}`)
+    const [first, second, last] = clean.split('\n')
+    t.match(first, /^x{37,101} ?\[REDACTED\] … \(cut\)$/)
+    t.match(second, /^x{37,101} ?\[REDACTED\] … \(cut\)\[REDACTED\](?: and more)?$/)
+    t.equal(last, `last ${'y'.repeat(100)}`)
+    t.equal(scope.clean(clean), clean)
+  }
+  t.equal(scope.clean(`see https://me:${'p'.repeat(100)}${cutMark}`), `see https[REDACTED]${cutMark}`)
 })
