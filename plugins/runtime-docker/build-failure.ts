@@ -1,4 +1,4 @@
-import type { Problem } from 'busbar/sdk'
+import { cutMark, cutText, type Problem } from 'busbar/sdk'
 import type { BuildOptions } from './api.js'
 import { parseImageReference } from './image-reference.js'
 import { problems } from './problems.js'
@@ -44,13 +44,10 @@ export function withSourceLine(words: string, { generated }: Pick<BuildOptions, 
 
 // A command may be as long as its Dockerfile; what went wrong stands at either end.
 const shortened = (words: string): string =>
-  words.length > 4000 ? `${words.slice(0, 3000)} … ${words.slice(-900)}` : words
+  words.length > 4000 ? words.slice(0, 3000) + cutMark + words.slice(-900) : words
 
 function commandProblem(command: string, code: number, memoryBytes: number): Problem {
-  const shown = command
-    .replace(/^\/bin\/sh -c /, '')
-    .replace(/\s+/g, ' ')
-    .slice(0, 300)
+  const shown = cutText(command.replace(/^\/bin\/sh -c /, '').replace(/\s+/g, ' '), 300)
   return code === outOfMemoryCode
     ? problems.buildKilled({ command: shown, memory: Math.round(memoryBytes / 2 ** 20) })
     : problems.buildCommand({ command: shown, code })

@@ -1,3 +1,4 @@
+import { cutText } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { ContainerState, Owner } from './api.js'
 
@@ -29,7 +30,7 @@ export function containerState(seen: Docker.ContainerInspectInfo, owner: Owner):
     oomKilled: state.OOMKilled,
     startedAt: state.StartedAt,
     health: healths.find(health => health === state.Health?.Status) ?? null,
-    healthOutput: lastCheck === undefined ? null : lastCheck.Output.trim().slice(0, healthOutputLength),
+    healthOutput: lastCheck === undefined ? null : cutText(lastCheck.Output.trim(), healthOutputLength),
     error: state.Error
   }
 }

@@ -1,7 +1,7 @@
 import { access, constants, mkdir } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import { type Exec, type Instance, isProblem, type Problem } from 'busbar/sdk'
+import { cutText, type Exec, type Instance, isProblem, type Problem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
 import { problems } from '../problems.js'
 import type { ToolVariables } from '../settings.js'
@@ -144,5 +144,5 @@ function reasonIn(lines: readonly string[]): string {
   const telling = lines.findLast(line =>
     /\b(error|failed|fatal|cannot|denied|no such|not found)\b/i.test(line)
   )
-  return (telling ?? lines.at(-1) ?? 'it said nothing').trim().slice(0, maxReason)
+  return cutText((telling ?? lines.at(-1) ?? 'it said nothing').trim(), maxReason)
 }

@@ -1,4 +1,4 @@
-import type { Problem } from 'busbar/sdk'
+import { cutMark, cutText, type Problem } from 'busbar/sdk'
 import { problems } from '../problems.js'
 
 interface Attempt {
@@ -116,7 +116,7 @@ const firstError = (stderr: string): string =>
 
 /** A name in it may be as long as its writer liked. */
 const printable = (text: string): string =>
-  text.length > 300 ? `${text.slice(0, 150)} … ${text.slice(-130)}` : text
+  text.length > 300 ? text.slice(0, 150) + cutMark + text.slice(-130) : text
 
 function reasonIn(stderr: string): string {
   const lines = stderr
@@ -124,8 +124,5 @@ function reasonIn(stderr: string): string {
     .map(line => line.trim())
     .filter(line => line !== '')
   const last = lines.findLast(line => /^(fatal|error): /.test(line)) ?? lines.at(-1) ?? 'git gave no reason'
-  return last
-    .replace(/^(fatal|error): /, '')
-    .replace(/^unable to access '[^']*': /, '')
-    .slice(0, 500)
+  return cutText(last.replace(/^(fatal|error): /, '').replace(/^unable to access '[^']*': /, ''), 500)
 }

@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
-import type { Clock, Exec, Problem } from 'busbar/sdk'
+import { type Clock, cutMark, type Exec, type Problem } from 'busbar/sdk'
 import type { BuildContext, Commit } from '../api.js'
 import { type HostRules, resolveHost } from '../network/host-resolution.js'
 import { problems } from '../problems.js'
@@ -216,7 +216,7 @@ class Clone {
     if (result.exitCode === 0) return undefined
     if (result.timedOut)
       throw problems.timeout({ repo: this.#repo, minutes: Math.ceil(limits.fetchMs / 60_000) })
-    return this.context.clean(result.stderr)
+    return this.context.clean(result.truncated ? result.stderr + cutMark : result.stderr)
   }
 
   #remoteLine(msg: string): void {

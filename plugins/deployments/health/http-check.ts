@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
-import { type Clock, withTimeLimit } from 'busbar/sdk'
+import { type Clock, cutText, withTimeLimit } from 'busbar/sdk'
 import { boundInterim } from 'busbar/sdk/http1'
 
 const requestMs = 5000
@@ -83,7 +83,7 @@ function judge({ expectStatus }: HttpCheck, { status, location, excerpt }: Answe
   const isHealthy = expectStatus === 0 ? status >= 200 && status < 300 : status === expectStatus
   const more =
     location !== null
-      ? ` and leads to ${location.href.slice(0, excerptCharacters)}, which is not followed`
+      ? ` and leads to ${cutText(location.href, excerptCharacters)}, which is not followed`
       : excerpt === ''
         ? ''
         : `: ${excerpt}`
@@ -111,7 +111,7 @@ async function ask(at: Address, path: string, signal: AbortSignal): Promise<Answ
           resolve({
             status,
             location: isRedirect ? new URL(location, originOf(at) + path) : null,
-            excerpt: body.replace(/\s+/g, ' ').trim().slice(0, excerptCharacters)
+            excerpt: cutText(body.replace(/\s+/g, ' ').trim(), excerptCharacters)
           })
           outgoing.destroy()
         }

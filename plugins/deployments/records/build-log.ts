@@ -1,5 +1,5 @@
 import type { BuildLogLine } from 'busbar/api/builds'
-import type { Bus, Clock, Log, SecretScope } from 'busbar/sdk'
+import { type Bus, type Clock, cutMark, cutText, type Log, type SecretScope } from 'busbar/sdk'
 import type { DeploymentLogStore, LogChunk } from './deployment-log-store.js'
 
 /** A build log keeps this much of its beginning, and as much of its end. */
@@ -145,10 +145,7 @@ export function openBuildLog(
 
   function add({ level, stream, msg }: BuildLogLine, at: Date): void {
     // Cut before it waits: a line of many megabytes must not sit in memory.
-    const text =
-      msg.length > longestLine * 2
-        ? msg.slice(0, longestLine * 2) + lengthNote(msg.length - longestLine * 2)
-        : msg
+    const text = cutText(msg, longestLine * 2)
     waiting.push(stream === undefined ? { at, level, msg: text } : { at, level, stream, msg: text })
     waitingCharacters += text.length
     if (waiting.length > maxWaiting || waitingCharacters > maxWaitingCharacters) dropOldest()
@@ -191,10 +188,12 @@ export function openBuildLog(
   }
 }
 
-const shortened = (text: string): string =>
-  text.length > longestLine ? text.slice(0, longestLine) + lengthNote(text.length - longestLine) : text
-
-const lengthNote = (characters: number): string => ` … (${characters} more characters)`
+function shortened(text: string): string {
+  if (text.length <= longestLine) return text
+  const isCut = text.endsWith(cutMark)
+  const more = text.length - longestLine - (isCut ? cutMark.length : 0)
+  return `${text.slice(0, longestLine)} … (${isCut ? 'more than ' : ''}${more} more characters)`
+}
 
 /** The whole log as it is kept, with a line where something was left out. */
 export async function readBuildLog(store: DeploymentLogStore, deploymentId: string): Promise<string | null> {

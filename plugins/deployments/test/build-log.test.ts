@@ -1,4 +1,4 @@
-import type { Bus, Clock, Log, Secrets } from 'busbar/sdk'
+import { type Bus, type Clock, cutMark, type Log, type Secrets } from 'busbar/sdk'
 import { pino } from 'pino'
 import { test } from 'tap'
 import { type LogEntry, openBuildLog, readBuildLog } from '../records/build-log.js'
@@ -25,6 +25,7 @@ function setUp() {
       published.push({ event, data: data as LogEntry })
     }
   }
+  const cleaned: string[] = []
   const spent = { stamps: 0, cleaned: 0, cleanedCharacters: 0 }
   class CountedDate extends Date {
     override toISOString(): string {
@@ -35,6 +36,7 @@ function setUp() {
   const secrets: Pick<Secrets, 'clean'> = {
     clean(text) {
       spent.cleaned++
+      if (text.length > 16_000) cleaned.push(text)
       spent.cleanedCharacters += text.length
       return text.replaceAll('s3cret', '[REDACTED]')
     }
@@ -53,6 +55,7 @@ function setUp() {
     read: async () => (await readBuildLog(parts.store, 'd')) ?? '',
     published,
     spent,
+    cleaned,
     chunkCount: () => chunks.length
   }
 }
@@ -162,6 +165,18 @@ test('binary output and endless lines stay valid JSON of bounded length', async 
   t.ok((lines[1]?.msg.length ?? 0) < 9000)
   t.match(lines[1]?.msg, /more characters/)
   t.notMatch(await read(), /\u0000/)
+})
+
+test('a line that is cut before it is cleaned says so to whoever cleans it', async t => {
+  const { open, read, cleaned } = setUp()
+  const log = open()
+  log.line({ level: 'info', stream: 'stdout', msg: 's3cret'.repeat(4000) })
+  await log.close()
+  t.same(
+    cleaned.map(text => [text.length, text.endsWith(cutMark)]),
+    [[16_384 + cutMark.length, true]]
+  )
+  t.match(parsed(await read())[0]?.msg, / … \(more than \d+ more characters\)$/)
 })
 
 test('a second process goes on where the first one stopped', async t => {
