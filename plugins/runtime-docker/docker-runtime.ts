@@ -330,7 +330,9 @@ export class DockerRuntime implements ContainerRuntime {
           .logs({ follow: false, stdout: true, stderr: true, tail: wanted }),
       { absent: [404] }
     )
-    return output === undefined ? [] : containerLines(Buffer.from(output), seen.Config.Tty).slice(-wanted)
+    return output === undefined
+      ? []
+      : containerLines(Buffer.from(output), seen.Config.Tty, wanted).slice(-wanted)
   }
 
   async image(reference: string): Promise<ImageInfo | undefined> {

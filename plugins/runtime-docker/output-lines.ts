@@ -133,14 +133,31 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | undefine
 
 const frameHeaderLength = 8
 
-/** The lines in a buffer of container output, in the order they were written by either stream. */
-export function containerLines(output: Buffer, hasTerminal: boolean): string[] {
+/** The engine keeps a longer line in pieces of this many bytes, and counts pieces where it is asked for the last lines. */
+const keptPieceBytes = 16 * 1024
+
+/**
+ * The lines in the last of a container's output, in the order they were written by either stream. Where the first of a
+ * stream may have begun earlier, it says so: not where fewer pieces came than were asked for.
+ */
+export function containerLines(output: Buffer, hasTerminal: boolean, asked = 0): string[] {
   const lines: string[] = []
+  const firsts: number[] = []
+  let pieces = 0
   const streams = new Map<number, OutputLines>()
+  const open = (): OutputLines => {
+    let isFirst = true
+    return new OutputLines(line => {
+      if (isFirst) firsts.push(lines.length)
+      isFirst = false
+      lines.push(line)
+    })
+  }
   const write = (stream: number, text: string): void => {
-    const target = streams.get(stream) ?? new OutputLines(line => lines.push(line))
+    const target = streams.get(stream) ?? open()
     streams.set(stream, target)
     target.write(text)
+    pieces++
   }
   if (hasTerminal) {
     write(1, output.toString('utf8'))
@@ -153,5 +170,7 @@ export function containerLines(output: Buffer, hasTerminal: boolean): string[] {
     }
   }
   for (const target of streams.values()) target.end()
-  return lines
+  // How many pieces came by way of a terminal cannot be seen.
+  const mayHaveBegun = output.length >= keptPieceBytes && (hasTerminal || pieces >= asked)
+  return mayHaveBegun ? lines.map((line, index) => (firsts.includes(index) ? cutMark + line : line)) : lines
 }

@@ -1,9 +1,10 @@
+import { cutMark } from 'busbar/sdk'
 import { test } from 'tap'
 import { registryOf } from '../api.js'
 import { buildProblem } from '../build-failure.js'
 import { tcpPorts } from '../image-info.js'
 import { parseImageReference } from '../image-reference.js'
-import { OutputLines } from '../output-lines.js'
+import { containerLines, OutputLines } from '../output-lines.js'
 import { pullProblem } from '../pull-failure.js'
 import { PullProgress } from '../pull-progress.js'
 
@@ -233,5 +234,12 @@ test('the words of builds are told apart, and commands are shown as they were wr
 
 test('of EXPOSE the TCP ports are read, lowest first', t => {
   t.same(tcpPorts(['9000/tcp', '53/udp', '80', '443/tcp']), [80, 443, 9000])
+  t.end()
+})
+
+test('what may begin in the middle of a line says so', t => {
+  const rest = 'x'.repeat(16_000)
+  t.same(containerLines(Buffer.from(`${rest}\n`), true), [rest])
+  t.same(containerLines(Buffer.from(`${rest}\n${rest}\n`), true), [cutMark + rest, rest])
   t.end()
 })
