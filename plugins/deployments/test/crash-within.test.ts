@@ -3,8 +3,8 @@ import type { TestClient } from 'busbar/sdk/testing'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { faultSample } from '../../../test/lab/fault-sample.js'
 import type { GitFiles } from '../../../test/lab/git-server.js'
+import { rotatingSample } from '../../../test/lab/rotating-sample.js'
 import { type RolloutStepName, rolloutSteps } from '../api.js'
 import { killWhen, startVictim, survives } from './crash-lab.js'
 import { engine, type Mode, openLab, sample } from './deploy-lab.js'
@@ -161,10 +161,10 @@ test('kill -9 of the platform in the middle of a step of a deploy', async t => {
   }
 
   // What a build leaves, a container that is not proven, and two names that change.
-  const moments = faultSample(
+  const moments = rotatingSample(
     'kill -9 of the platform during a step',
     Object.values(during).flatMap(those => those.map(({ name }) => name)),
-    { always: ['build', 'proof by port', 'switch'], others: 2 }
+    { always: ['build', 'proof by port', 'switch'], others: 1 }
   )
   for (const step of rolloutSteps) {
     for (const { name, files = sample, check = { type: 'none' }, before, come } of during[step]) {

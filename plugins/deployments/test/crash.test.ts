@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { faultSample } from '../../../test/lab/fault-sample.js'
+import { rotatingSample } from '../../../test/lab/rotating-sample.js'
 import { rolloutSteps } from '../api.js'
 import { killAt, startVictim, survives } from './crash-lab.js'
 import { openLab, sample } from './deploy-lab.js'
@@ -14,7 +14,7 @@ test('kill -9 of the platform between two steps of a deploy', async t => {
 
   // What is before a step is in no record: to the next start it is the same as what is after the one before.
   // One that has not begun, the last that fails with a container to take away, and the first that is finished.
-  const steps = faultSample('kill -9 of the platform between two steps', rolloutSteps, {
+  const steps = rotatingSample('kill -9 of the platform between two steps', rolloutSteps, {
     always: ['load', 'prove-healthy', 'switch'],
     others: 2
   })

@@ -7,7 +7,7 @@ import { pino } from 'pino'
 import { type Test, test } from 'tap'
 import { startEmbedded, stopEmbedded } from '../../../embedded-postgres/index.js'
 import { requireEngine } from '../../../test/lab/engine.js'
-import { faultSample } from '../../../test/lab/fault-sample.js'
+import { rotatingSample } from '../../../test/lab/rotating-sample.js'
 import { rolloutSteps } from '../api.js'
 import { stateOf } from './crash-lab.js'
 import { engine, openLab, sample } from './deploy-lab.js'
@@ -110,7 +110,7 @@ test('kill -9 of PostgreSQL during a deploy', async t => {
   }
 
   // Before there is anything to take back, when the old version still serves, and when the new one does and no record says so.
-  const steps = faultSample('kill -9 of PostgreSQL after a step', rolloutSteps, {
+  const steps = rotatingSample('kill -9 of PostgreSQL after a step', rolloutSteps, {
     always: ['load', 'start', 'switch'],
     others: 2
   })

@@ -1,6 +1,6 @@
 import { until } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
-import { faultSample } from '../../../test/lab/fault-sample.js'
+import { rotatingSample } from '../../../test/lab/rotating-sample.js'
 import { requireSecondEngine, type SecondEngine, startSecondEngine } from '../../../test/lab/second-engine.js'
 import { rolloutSteps } from '../api.js'
 import { killWhen, stateOf } from './crash-lab.js'
@@ -79,10 +79,10 @@ export async function surviveEngine(
   }
 
   // The engine is away when the new container is to be started, proven, and when the old one is to go.
-  const steps = faultSample(
+  const steps = rotatingSample(
     `kill -9 of an engine ${liveRestore ? 'whose containers live on' : 'whose containers go with it'}, after a step`,
     rolloutSteps,
-    { always: ['create', 'start', 'switch'], others: 2 }
+    { always: ['create', 'start', 'switch'], others: 1 }
   )
   for (const step of rolloutSteps.filter(one => steps.has(one))) {
     await t.test(`after ${step}`, async t => {

@@ -10,20 +10,20 @@ interface SampleOptions {
 
 /**
  * Cases of a product that grows, as a crash at every boundary of every kind of deploy. `npm test` runs those that matter
- * most and a few of the others, chosen by the commit; `npm run test:faults` (`FAULTS=all`) runs them all. What is left
- * out is told on stderr, and `FAULTS_SEED=<commit>` runs the choice of another commit.
+ * most and a few of the others, chosen by the commit; `npm run test:faults` (`SAMPLES=all`) runs them all. What is left
+ * out is told on stderr, and `SAMPLES_SEED=<commit>` runs the choice of another commit.
  */
-export function faultSample(
+export function rotatingSample(
   title: string,
   cases: readonly string[],
   options: SampleOptions
 ): ReadonlySet<string> {
-  if (process.env.FAULTS === 'all') return new Set(cases)
-  const seed = process.env.FAULTS_SEED ?? commit()
+  if (process.env.SAMPLES === 'all') return new Set(cases)
+  const seed = process.env.SAMPLES_SEED ?? commit()
   const chosen = choose(title, cases, options, seed)
   const left = cases.filter(one => !chosen.has(one))
   process.stderr.write(
-    `${title}: ${chosen.size} of ${cases.length} cases, chosen by FAULTS_SEED=${seed}; without ${left.map(one => `"${one}"`).join(', ')} (npm run test:faults runs them all)\n`
+    `${title}: ${chosen.size} of ${cases.length} cases, chosen by SAMPLES_SEED=${seed}; without ${left.map(one => `"${one}"`).join(', ')} (npm run test:faults runs them all)\n`
   )
   return chosen
 }

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { choose, faultSample } from './fault-sample.js'
+import { choose, rotatingSample } from './rotating-sample.js'
 
 const cases = ['load', 'build', 'create', 'start', 'switch', 'record', 'drain']
 const options = { always: ['build', 'switch'], others: 2 }
@@ -22,14 +22,14 @@ test('over many commits every case has its turn', async t => {
   for (const one of cases) t.ok((seen.get(one) ?? 0) > 25, `${one}: ${seen.get(one)} of 200`)
 })
 
-test('with FAULTS=all every case runs', async t => {
-  const { FAULTS: before } = process.env
+test('with SAMPLES=all every case runs', async t => {
+  const { SAMPLES: before } = process.env
   t.teardown(() => {
-    if (before === undefined) delete process.env.FAULTS
-    else process.env.FAULTS = before
+    if (before === undefined) delete process.env.SAMPLES
+    else process.env.SAMPLES = before
   })
-  process.env.FAULTS = 'all'
-  t.same([...faultSample('a crash', cases, options)], cases)
+  process.env.SAMPLES = 'all'
+  t.same([...rotatingSample('a crash', cases, options)], cases)
 })
 
 test('a case that always runs and is no more is an error', async t => {
