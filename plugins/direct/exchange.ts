@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
-import { abandon, boundInterim } from 'busbar/sdk/http1'
+import { abandon, guardAnswer } from 'busbar/sdk/http1'
 import { type Head, readHead } from './head.js'
 import { requestHeaders, responseHeaders, responseTrailers } from './header-rules.js'
 import { joinChunks } from './joined-chunks.js'
@@ -105,7 +105,14 @@ class Exchange {
       if (this.expectsContinue && !this.mayBodyFlow && this.isWaiting) this.response.writeContinue()
       this.mayBodyFlow = true
     })
-    boundInterim(outgoing, () => this.fail('endlessInterim'), maxInterim)
+    guardAnswer(
+      outgoing,
+      fault => {
+        if (this.outgoing === outgoing && this.isWaiting)
+          this.fail(fault === 'interim' ? 'endlessInterim' : 'notHttp')
+      },
+      maxInterim
+    )
     outgoing.on('response', answer => {
       clearTimeout(answerTimer)
       if (!isFit(answer)) {
@@ -132,8 +139,6 @@ class Exchange {
     outgoing.on('close', () => {
       clearTimeout(connectTimer)
       clearTimeout(answerTimer)
-      // An unasked change of protocol (101) ends without an answer and without an error.
-      if (this.outgoing === outgoing && this.isWaiting) this.fail('notHttp')
     })
   }
 

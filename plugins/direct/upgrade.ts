@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { abandon, boundInterim, hasEarlierRequest, hasTooManyHeaders } from 'busbar/sdk/http1'
+import { abandon, guardAnswer, hasEarlierRequest, hasTooManyHeaders } from 'busbar/sdk/http1'
 import { type Head, readHead } from './head.js'
 import { requestHeaders, responseHeaders } from './header-rules.js'
 import { joinChunks } from './joined-chunks.js'
@@ -118,7 +118,13 @@ function send(
     send(route, request, client, head, asked, attempt + 1)
   })
 
-  boundInterim(outgoing, () => giveUp('endlessInterim'), maxInterim)
+  guardAnswer(
+    outgoing,
+    fault => {
+      if (isWaiting) giveUp(fault === 'interim' ? 'endlessInterim' : 'notHttp')
+    },
+    maxInterim
+  )
   outgoing.on('upgrade', (answer, container, firstBytes) => {
     if (hasTooManyHeaders(answer)) {
       container.destroy()

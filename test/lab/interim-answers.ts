@@ -3,6 +3,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import type { Test } from 'tap'
 
 const interim = 'HTTP/1.1 102 Processing\r\n\r\n'
+/** Node gives such a request up without a word. */
+export const unaskedUpgrade = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'
 
 /** A server that sends `count` interim answers to whatever it is asked, and `end` after them. Answers its port. */
 export async function interimServer(t: Test, count: number, end = ''): Promise<number> {

@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { boundInterim } from 'busbar/sdk/http1'
+import { type AnswerFault, guardAnswer } from 'busbar/sdk/http1'
 
 interface BoundRequest {
   readonly url: URL
@@ -13,10 +13,15 @@ interface BoundRequest {
   readonly acceptsAnyCertificate?: true
 }
 
+const told: Readonly<Record<AnswerFault, string>> = {
+  interim: 'it sends interim answers (1xx) one after another and no final one',
+  none: 'it ends the connection without an answer, or for another protocol that nobody asked for (101)'
+}
+
 /** The host answered, and not by HTTP as anybody speaks it. */
-export class EndlessInterim extends Error {
-  constructor() {
-    super('it sends interim answers (1xx) one after another and no final one')
+export class NoAnswer extends Error {
+  constructor(fault: AnswerFault) {
+    super(told[fault])
   }
 }
 
@@ -41,7 +46,7 @@ export async function openBound({
     const outgoing = open(withoutUser(url), options, resolve)
     // Stays: a body that breaks off is told here as well.
     outgoing.on('error', reject)
-    boundInterim(outgoing, () => reject(new EndlessInterim()))
+    guardAnswer(outgoing, fault => reject(new NoAnswer(fault)))
     outgoing.end()
   })
 }

@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer as createRawServer, type Server, type Socket } from 'node:net'
 import { type Test, test } from 'tap'
-import { endlessInterimServer } from '../../../test/lab/interim-answers.js'
+import { endlessInterimServer, interimServer, unaskedUpgrade } from '../../../test/lab/interim-answers.js'
 import { describeImage } from '../registry/client/index.js'
 import { RegistryFailure, registryProblem } from '../registry/client/registry-failure.js'
 import { indexType, manifestType } from './hand-made-registry.js'
@@ -230,6 +230,10 @@ test('a registry that cannot be reached or trusted is told by its own remedy', a
   t.match(await pull(t, `127.0.0.1:${await endlessInterimServer(t)}/app:1`), {
     code: 'E_REGISTRY_ANSWER',
     message: /interim answers \(1xx\) one after another and no final one/
+  })
+  t.match(await pull(t, `127.0.0.1:${await interimServer(t, 0, unaskedUpgrade)}/app:1`), {
+    code: 'E_REGISTRY_ANSWER',
+    message: /another protocol that nobody asked for/
   })
   const mute = `127.0.0.1:${await listen(t, createRawServer())}/app:1`
   t.match(await pull(t, mute, { pace: { seconds: 1, bytesPerSecond: 1000 } }), {

@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer as createRawServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
-import { endlessInterimServer } from '../../../test/lab/interim-answers.js'
+import { endlessInterimServer, interimServer, unaskedUpgrade } from '../../../test/lab/interim-answers.js'
 import type { HostRules } from '../network/host-resolution.js'
 import { fetchRemoteFile, type RemoteFile, type RemoteFileLimits } from '../network/remote-file.js'
 import { folder, selfSigned, trustEverybody } from './kit.js'
@@ -329,11 +329,15 @@ test('a file that is there already is neither written nor removed', async t => {
   t.equal(await readFile(join(directory, 'a', 'b'), 'utf8'), 'old')
 })
 
-test('a host that sends interim answers without end is given up', async t => {
+test('a host that sends interim answers without end, or speaks another protocol, is given up', async t => {
   const { fetch, left } = await fetcher(t)
   await t.rejects(fetch(`http://one.example:${await endlessInterimServer(t)}/x`), {
     code: 'E_REMOTE_FILE_UNREACHABLE',
     message: /interim answers \(1xx\) one after another and no final one/
+  })
+  await t.rejects(fetch(`http://one.example:${await interimServer(t, 0, unaskedUpgrade)}/x`), {
+    code: 'E_REMOTE_FILE_UNREACHABLE',
+    message: /another protocol that nobody asked for/
   })
   t.same(await left(), [])
 })

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import { type Clock, cutText, withTimeLimit } from 'busbar/sdk'
-import { boundInterim } from 'busbar/sdk/http1'
+import { type AnswerFault, guardAnswer } from 'busbar/sdk/http1'
 
 const requestMs = 5000
 const excerptCharacters = 200
@@ -124,12 +124,7 @@ async function ask(at: Address, path: string, signal: AbortSignal): Promise<Answ
         answer.once('error', done)
       }
     )
-    boundInterim(outgoing, () =>
-      resolve({
-        ...unanswered('sent interim answers (1xx) one after another and no final one'),
-        isAnswered: true
-      })
-    )
+    guardAnswer(outgoing, fault => resolve({ ...unanswered(sawInstead[fault]), isAnswered: true }))
     outgoing.once('error', (error: NodeJS.ErrnoException) =>
       resolve(
         error.name === 'AbortError'
@@ -141,6 +136,11 @@ async function ask(at: Address, path: string, signal: AbortSignal): Promise<Answ
     )
     outgoing.end()
   })
+}
+
+const sawInstead: Readonly<Record<AnswerFault, string>> = {
+  interim: 'sent interim answers (1xx) one after another and no final one',
+  none: 'ended the connection without an answer, or for another protocol that nobody asked for (101)'
 }
 
 const unanswered = (saw: string): HttpCheckResult => ({

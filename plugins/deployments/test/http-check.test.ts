@@ -3,7 +3,7 @@ import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { systemClock } from '../../../core/clock/clock.js'
 import { collectAgainAndAgain } from '../../../test/lab/garbage.js'
-import { endlessInterimServer, interimServer } from '../../../test/lab/interim-answers.js'
+import { endlessInterimServer, interimServer, unaskedUpgrade } from '../../../test/lab/interim-answers.js'
 import { askHttp } from '../health/http-check.js'
 
 const ask = async (port: number) =>
@@ -45,4 +45,12 @@ test('who sends interim answers without end is unhealthy; a few are in the way o
   })
   const final = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
   t.match(await ask(await interimServer(t, 20, final)), { isHealthy: true, saw: 'answered 200' })
+})
+
+test('who answers with another protocol that nobody asked for is unhealthy', async t => {
+  t.match(await ask(await interimServer(t, 0, unaskedUpgrade)), {
+    isHealthy: false,
+    isAnswered: true,
+    saw: /another protocol that nobody asked for/
+  })
 })

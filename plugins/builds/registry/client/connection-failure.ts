@@ -1,5 +1,5 @@
 import { isProblem } from 'busbar/sdk'
-import { EndlessInterim } from '../../network/bound-request.js'
+import { NoAnswer } from '../../network/bound-request.js'
 import { RegistryFailure } from './registry-failure.js'
 
 /** What a connection, its TLS or its HTTP failed by; undefined for what is no fault of these. */
@@ -7,7 +7,7 @@ export function connectionFailure(error: unknown): RegistryFailure | undefined {
   if (error instanceof RegistryFailure) return error
   if (isProblem(error))
     return error.code === 'E_SOURCE_HOST_UNKNOWN' ? new RegistryFailure('unknown', error.message) : undefined
-  if (error instanceof EndlessInterim) return new RegistryFailure('answer', error.message)
+  if (error instanceof NoAnswer) return new RegistryFailure('answer', error.message)
   const code = codeOf(error)
   if (!(error instanceof Error) || code === '') return undefined
   if (isWithoutTls(error)) return new RegistryFailure('plainHttp', code)
