@@ -1,11 +1,13 @@
 import { blockBytes, isTarHeader, sizeOf, typeOf } from './tar-header.js'
+import { directoryOf, nameIn, TarDirectories, untilNul } from './tar-names.js'
 
 /** What the name and the inode of a file take, of whatever kind it is. */
 const entryBytes = 512
 /** What the size of a file is rounded up to, and what a directory takes, on the usual file systems. */
 const clusterBytes = 4096
 const hardLink = '1'
-const directory = '5'
+/** The second by its name only. */
+const directory = /[5\0]/
 const headerOnly = /[1-6]/
 /** Names and records for the entry that follows. */
 const extension = /[LKxg]/
@@ -23,26 +25,33 @@ export interface Unpacked {
 }
 
 /**
- * What the entries of a tar take on a disk once they are unpacked, read as it comes. It reads as Go does, with which the
- * engine unpacks, and says of what that may read otherwise that it cannot be told; so it does of sparse files, which may be
- * of any size.
+ * What a tar takes on a disk once it is unpacked, read as it comes: its entries, the directories that these need, and all of
+ * it that is no content, which the engine keeps beside a layer so that it can write the same tar again. It reads as Go does,
+ * with which the engine unpacks, and says of what that may read otherwise that it cannot be told; so it does of sparse files,
+ * which may be of any size.
  */
 export class TarMeter {
   #bytes = 0
+  /** What is no content of a file. */
+  #kept = 0
   #inodes = 0
   #fault: TarFault | undefined
   #rest: Buffer = Buffer.alloc(0)
   /** Of what follows a header. */
   #skip = 0
-  #pax: PaxHeader | undefined
+  #words: Words | undefined
   /** In words before an entry: of it, instead of the one in its header. */
   #size: number | undefined
+  /** The names of the entry that follows: which of them counts, readers may see differently. */
+  #names: string[] = []
   /** The kinds of extensions that have come for the entry that follows. */
   #extensions = ''
   #zeroBlocks = 0
+  readonly #directories = new TarDirectories()
 
   get unpacked(): Unpacked {
-    return { bytes: this.#bytes, inodes: this.#inodes }
+    // In letters, of which each holds six bits, and where a compression may have nothing to find.
+    return { bytes: this.#bytes + Math.ceil((this.#kept * 4) / 3), inodes: this.#inodes }
   }
 
   get fault(): TarFault | undefined {
@@ -50,12 +59,16 @@ export class TarMeter {
   }
 
   push(piece: Buffer): void {
-    for (let at = 0; at < piece.length && this.#fault === undefined && this.#zeroBlocks < 2; ) {
+    for (let at = 0; at < piece.length && this.#fault === undefined; ) {
+      if (this.#zeroBlocks === 2) {
+        this.#kept += piece.length - at
+        return
+      }
       if (this.#skip > 0) {
         const part = piece.subarray(at, at + this.#skip)
         at += part.length
         this.#skip -= part.length
-        if (this.#pax !== undefined) this.#takePax(this.#pax, part)
+        if (this.#words !== undefined) this.#takeWords(this.#words, part)
         continue
       }
       const part = piece.subarray(at, at + blockBytes - this.#rest.length)
@@ -79,18 +92,31 @@ export class TarMeter {
     if (type === 'S') this.#fault = 'sparse'
     else if (this.#zeroBlocks > 0 || told === undefined || !isTarHeader(header)) this.#fault = 'unclear'
     else if (extension.test(type)) this.#readExtension(type, told)
-    else this.#readEntry(type, headerOnly.test(type) ? 0 : (this.#size ?? told))
+    else this.#readEntry(type, headerOnly.test(type) ? 0 : (this.#size ?? told), nameIn(header))
   }
 
-  #readEntry(type: string, size: number): void {
+  #readEntry(type: string, size: number, name: string): void {
     // By its name it may be a directory, and a name can be said in three ways.
     if (type === '\0' && size > 0) this.#fault = 'unclear'
+    const names = [name, ...this.#names]
+    this.#names = []
     this.#size = undefined
     this.#extensions = ''
     this.#skip = padded(size)
-    if (type !== hardLink) this.#inodes++
-    this.#bytes +=
-      entryBytes + (type === directory ? clusterBytes : Math.ceil(size / clusterBytes) * clusterBytes)
+    const isDirectory = directory.test(type)
+    if (!isDirectory && type !== hardLink) this.#inodes++
+    this.#kept += blockBytes + this.#skip - size
+    if (!isDirectory) this.#bytes += entryBytes + Math.ceil(size / clusterBytes) * clusterBytes
+    for (const one of names) this.#takeDirectory(isDirectory ? one : directoryOf(one))
+  }
+
+  #takeDirectory(path: string): void {
+    const made = this.#directories.take(path)
+    if (made === undefined) this.#fault = 'unclear'
+    else {
+      this.#inodes += made
+      this.#bytes += made * (entryBytes + clusterBytes)
+    }
   }
 
   #readExtension(type: string, size: number): void {
@@ -99,28 +125,35 @@ export class TarMeter {
     if (size > maxExtensionBytes || isRepeated) this.#fault = 'unclear'
     if (type !== 'g') this.#extensions += type
     this.#skip = padded(size)
-    if (size > 0 && (type === 'x' || type === 'g'))
-      this.#pax = { isGlobal: type === 'g', size, parts: [], left: this.#skip }
+    this.#kept += blockBytes + this.#skip
+    if (size > 0 && type !== 'K') this.#words = { type, size, parts: [], left: this.#skip }
   }
 
-  #takePax(pax: PaxHeader, part: Buffer): void {
-    pax.parts.push(Buffer.from(part))
-    pax.left -= part.length
-    if (pax.left > 0) return
-    this.#pax = undefined
-    const records = paxRecords(Buffer.concat(pax.parts).subarray(0, pax.size))
+  #takeWords(words: Words, part: Buffer): void {
+    words.parts.push(Buffer.from(part))
+    words.left -= part.length
+    if (words.left > 0) return
+    this.#words = undefined
+    const text = Buffer.concat(words.parts).subarray(0, words.size)
+    if (words.type === 'L') this.#names.push(untilNul(text))
+    else this.#readRecords(words.type === 'g', paxRecords(text))
+  }
+
+  #readRecords(isGlobal: boolean, records: ReturnType<typeof paxRecords>): void {
     if (records === undefined) this.#fault = 'unclear'
     for (const [key, value] of records ?? [])
       if (key.startsWith('GNU.sparse')) this.#fault = 'sparse'
+      else if (key === 'path') this.#names.push(value)
       else if (key === 'size') {
-        if (pax.isGlobal || !/^\d{1,15}$/.test(value)) this.#fault ??= 'unclear'
+        if (isGlobal || !/^\d{1,15}$/.test(value)) this.#fault ??= 'unclear'
         this.#size = Number(value)
       }
   }
 }
 
-interface PaxHeader {
-  readonly isGlobal: boolean
+/** What stands before an entry. */
+interface Words {
+  readonly type: string
   readonly size: number
   readonly parts: Buffer[]
   /** With what fills up its last block. */
@@ -141,7 +174,7 @@ function paxRecords(text: Buffer): Array<readonly [key: string, value: string]> 
     if (equals < 0 || equals >= end) return undefined
     records.push([
       text.toString('latin1', space + 1, Math.min(equals, space + 17)),
-      text.toString('latin1', equals + 1, Math.min(end - 1, equals + 17))
+      text.toString('latin1', equals + 1, end - 1)
     ])
     at = end
   }

@@ -45,6 +45,8 @@ function pax(record: string, type = 'x'): Buffer {
   return entry(type, record.length, text)
 }
 const end = Buffer.alloc(1024)
+/** Of what is no content, in letters. */
+const kept = (size: number): number => Math.ceil((size * 4) / 3)
 
 test('each entry takes an inode, and its size in whole clusters', async t => {
   const tar = await tarOf(
@@ -56,12 +58,10 @@ test('each entry takes an inode, and its size in whole clusters', async t => {
     [{ name: 'link', type: 'symlink', linkname: 'a' }],
     [{ name: 'hard', type: 'link', linkname: 'a/one' }]
   )
+  const content = 1 + (2 * cluster + 1) + 1
+  const bytes = 7 * 512 + (1 + 1 + 3 + 1) * cluster + kept(tar.length - end.length - content)
   for (const piece of [1, 511, 512, 5000, tar.length])
-    t.same(
-      measured(tar, piece),
-      { bytes: 7 * 512 + (1 + 1 + 3 + 1) * cluster, inodes: 6, fault: undefined },
-      `${piece}`
-    )
+    t.same(measured(tar, piece), { bytes, inodes: 6, fault: undefined }, `${piece}`)
   t.same(measured(Buffer.concat([tar, Buffer.from('garbage behind the end'.repeat(100))])).fault, undefined)
   t.end()
 })
@@ -72,8 +72,8 @@ test('what the engine may read otherwise, or of any size, is told', t => {
     ['a size in words', [pax('16 size=1000000\n'), entry('0', 0, Buffer.alloc(1000448)), end], 245],
     ['a link with a size', [entry('1', 1000, Buffer.alloc(0)), file, end], 1],
     ['a file of tars', [entry('0', 1024, entry('S', 512)), end], 1],
-    ['words and a long name', [pax('9 path=d\n'), entry('L', 10), file, end], 1],
-    ['words for all before words for one', [pax('9 path=d\n', 'g'), pax('9 path=d\n'), file, end], 1],
+    ['words and a long name', [pax('9 path=d\n'), entry('L', 10), file, end], 2],
+    ['words for all before words for one', [pax('9 path=d\n', 'g'), pax('9 path=d\n'), file, end], 2],
     ['a sparse file', [entry('S', 512), end], 'sparse'],
     ['a sparse file in words', [pax('22 GNU.sparse.major=1\n'), file, end], 'sparse'],
     ['a sparse file in words of all', [pax('22 GNU.sparse.major=1\n', 'g'), file, end], 'sparse'],
@@ -110,5 +110,44 @@ test('a sparse file as GNU tar packs it is told in each of its formats', t => {
       'sparse',
       format
     )
+  t.end()
+})
+
+test('a directory that only names of entries speak of counts, once', async t => {
+  const inodes = async (...names: string[]): Promise<number> =>
+    measured(
+      await tarOf(...names.map(name => [{ name, type: name.endsWith('/') ? 'directory' : 'file' }] as const))
+    ).inodes
+  t.equal(await inodes('x', './y'), 2)
+  t.equal(await inodes('a/b/c/x', 'a/b/c/y', 'a/b/z', '/a//b/./w'), 3 + 4)
+  t.equal(await inodes('a/b/', 'a/b/x', 'a/c/'), 3 + 1, 'with those that are entries')
+  const deep = 'd/'.repeat(200)
+  t.equal(await inodes(`${deep}x`), 201, 'in words')
+  t.equal(await inodes(`${'n'.repeat(99)}/${deep.slice(0, 150)}x`), 1 + 75 + 1, 'in the prefix')
+  const gnu = Buffer.alloc(512)
+  gnu.write(`${deep}x`)
+  t.equal(measured(Buffer.concat([entry('L', 401, gnu), entry('0', 0), end])).inodes, 201, 'in a long name')
+  t.equal(measured(Buffer.concat([pax('12 path=a/b\n'), entry('5', 0), end])).inodes, 2 + 1)
+})
+
+test('directories that nobody can make, or nobody needs, cannot be told', async t => {
+  for (const name of ['d/'.repeat(257), 'd'.repeat(4097)])
+    t.equal(measured(await tarOf([{ name: `${name}/x` }])).fault, 'unclear')
+  const many = await tarOf(
+    ...Array.from({ length: 1100 }, (_, index) => [{ name: `${index}/${'d/'.repeat(230)}x` }] as const)
+  )
+  t.equal(measured(many, 2 ** 16).fault, 'unclear')
+})
+
+test('what is no content is kept, whatever it says and wherever it stands', t => {
+  const file = entry('0', 10)
+  const alone = measured(Buffer.concat([file, end])).bytes
+  const comment = `60000 comment=${'x'.repeat(59985)}\n`
+  for (const [name, parts] of [
+    ['a comment', [pax(comment), file, end]],
+    ['a comment for all', [pax(comment, 'g'), file, end]],
+    ['the end', [file, end, Buffer.alloc(60000, 'x')]]
+  ] as const)
+    t.ok(measured(Buffer.concat([...parts])).bytes >= alone + kept(60000), name)
   t.end()
 })
