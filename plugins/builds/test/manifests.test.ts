@@ -263,3 +263,24 @@ test('names lead where the engine would go by them', t => {
     t.throws(() => locateImage(reference), { code: 'E_IMAGE_REFERENCE' }, reference)
   t.end()
 })
+
+test('what has very many members is refused unread, and a long text in one of them is not', t => {
+  const withLabels = (labels: string) => () =>
+    readImageConfig(
+      Buffer.from(`{"os":"linux","rootfs":{"diff_ids":["${digest}"]},"config":{"Labels":{${labels}}}}`),
+      1
+    )
+  const many = Array.from({ length: 20_000 }, (_, at) => `"${at}":""`).join()
+  t.match(failure(withLabels(many)), /^broken: .*very many members/)
+  t.match(
+    failure(withLabels(`"a":${'['.repeat(20_001)}${']'.repeat(20_001)}`)),
+    /^broken: .*very many members/
+  )
+  const text = JSON.stringify('{"a":[1,2,"\\",{["]}'.repeat(10_000))
+  t.equal(JSON.parse(withLabels(`"a":${text}`)().rewritten.toString()).config.Labels.a, JSON.parse(text))
+  t.match(
+    failure(() => readManifest(Buffer.from(`{"schemaVersion":2,"layers":{${many}}}`), undefined)),
+    /./
+  )
+  t.end()
+})

@@ -1,4 +1,5 @@
 import { isReservedLabel } from 'busbar/api/runtime-docker'
+import { parseBounded } from './bounded-json.js'
 import { isDigest, platformOf } from './manifest.js'
 import { RegistryFailure } from './registry-failure.js'
 
@@ -15,7 +16,8 @@ export interface ImageConfig {
   readonly rewritten: Buffer
 }
 
-export const maxConfigBytes = 4 * 2 ** 20
+/** Nothing runs that says more than half as much: it does not fit into the engine's messages. */
+export const maxConfigBytes = 2 * 2 ** 20
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -88,12 +90,12 @@ const objectOf = (value: unknown): Json =>
 
 function parse(bytes: Buffer): Json {
   try {
-    const value: unknown = JSON.parse(bytes.toString())
+    const value: unknown = parseBounded(bytes)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Json
   } catch {
     // Told below.
   }
-  throw broken('its configuration is no JSON object')
+  throw broken('its configuration is no JSON object, or one of very many members')
 }
 
 const broken = (reason: string): RegistryFailure => new RegistryFailure('broken', reason)

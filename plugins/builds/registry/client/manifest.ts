@@ -1,3 +1,4 @@
+import { parseBounded } from './bounded-json.js'
 import { RegistryFailure } from './registry-failure.js'
 
 /** What a manifest names, by its content. */
@@ -132,7 +133,7 @@ export const isDigest = (value: unknown): value is string =>
 
 function parse(bytes: Buffer): Json | undefined {
   try {
-    return asObject(JSON.parse(bytes.toString()))
+    return asObject(parseBounded(bytes))
   } catch {
     return undefined
   }
