@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { StringDecoder } from 'node:string_decoder'
 import { cutMark, Turns } from 'busbar/sdk'
 
 /** A longer line is cut: it is a file somebody printed, not something to read. */
@@ -144,7 +145,7 @@ export function containerLines(output: Buffer, hasTerminal: boolean, asked = 0):
   const lines: string[] = []
   const firsts: number[] = []
   let pieces = 0
-  const streams = new Map<number, OutputLines>()
+  const streams = new Map<number, { readonly lines: OutputLines; readonly decoder: StringDecoder }>()
   const open = (): OutputLines => {
     let isFirst = true
     return new OutputLines(line => {
@@ -153,23 +154,27 @@ export function containerLines(output: Buffer, hasTerminal: boolean, asked = 0):
       lines.push(line)
     })
   }
-  const write = (stream: number, text: string): void => {
-    const target = streams.get(stream) ?? open()
+  const write = (stream: number, bytes: Buffer): void => {
+    const target = streams.get(stream) ?? { lines: open(), decoder: new StringDecoder('utf8') }
     streams.set(stream, target)
-    target.write(text)
+    // A character, of a secret perhaps, may lie across the border of two pieces.
+    target.lines.write(target.decoder.write(bytes))
     pieces++
   }
   if (hasTerminal) {
-    write(1, output.toString('utf8'))
+    write(1, output)
   } else {
     for (let at = 0; at + frameHeaderLength <= output.length; ) {
       const length = output.readUInt32BE(at + 4)
       const body = at + frameHeaderLength
-      write(output[at] ?? 1, output.toString('utf8', body, body + length))
+      write(output[at] ?? 1, output.subarray(body, body + length))
       at = body + length
     }
   }
-  for (const target of streams.values()) target.end()
+  for (const { lines: target, decoder } of streams.values()) {
+    target.write(decoder.end())
+    target.end()
+  }
   // How many pieces came by way of a terminal cannot be seen.
   const mayHaveBegun = output.length >= keptPieceBytes && (hasTerminal || pieces >= asked)
   return mayHaveBegun ? lines.map((line, index) => (firsts.includes(index) ? cutMark + line : line)) : lines

@@ -243,3 +243,28 @@ test('what may begin in the middle of a line says so', t => {
   t.same(containerLines(Buffer.from(`${rest}\n${rest}\n`), true), [cutMark + rest, rest])
   t.end()
 })
+
+test('a character that lies across two pieces of a stream is one, with the other stream between', t => {
+  const frame = (stream: number, body: Buffer): Buffer => {
+    const head = Buffer.alloc(8)
+    head[0] = stream
+    head.writeUInt32BE(body.length, 4)
+    return Buffer.concat([head, body])
+  }
+  const secret = Buffer.from('schlüssel-€-\u{1f511}')
+  for (let cut = 1; cut < secret.length; cut++)
+    t.same(
+      containerLines(
+        Buffer.concat([
+          frame(1, secret.subarray(0, cut)),
+          frame(2, Buffer.from('ö\n')),
+          frame(1, secret.subarray(cut))
+        ]),
+        false,
+        10
+      ),
+      ['ö', secret.toString()]
+    )
+  t.same(containerLines(frame(1, secret.subarray(0, -1)), false, 10), ['schlüssel-€-\ufffd'])
+  t.end()
+})
