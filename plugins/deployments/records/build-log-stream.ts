@@ -1,5 +1,5 @@
 import type { SseFrame } from 'busbar/sdk'
-import { readBuildLog } from './build-log.js'
+import { buildLogPieces } from './build-log.js'
 import type { BuildLogPoll } from './build-log-poll.js'
 import type { DeploymentLogStore } from './deployment-log-store.js'
 import { isActive } from './deployment-state.js'
@@ -11,6 +11,9 @@ interface StreamParts {
   /** Of all streams of the process. */
   readonly poll: BuildLogPoll
 }
+
+/** A log may be replayed to many readers who take their time: each holds this many of its pieces, not all of it. */
+const replayedAtOnce = 16
 
 /**
  * The build log as Server-Sent Events. A deployment that has ended is replayed; of one under way come
@@ -25,7 +28,7 @@ export async function* streamBuildLog(
   const first = await store.get(projectId, deploymentId)
   if (first === undefined) return
   if (!isActive(first.status)) {
-    yield* linesOf((await readBuildLog(logs, deploymentId)) ?? '')
+    for await (const piece of buildLogPieces(logs, deploymentId, replayedAtOnce)) yield* linesOf(piece)
     if (first.error_message !== null) yield { event: 'error', data: first.error_message }
     yield { event: 'done', data: `build ${first.status}` }
     return
@@ -49,5 +52,10 @@ export async function* streamBuildLog(
 }
 
 function* linesOf(text: string): Generator<SseFrame> {
-  for (const line of text.split('\n')) if (line !== '') yield { data: line }
+  let start = 0
+  for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
+    if (end > start) yield { data: text.slice(start, end) }
+    start = end + 1
+  }
+  if (start < text.length) yield { data: text.slice(start) }
 }

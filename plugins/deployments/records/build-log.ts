@@ -195,18 +195,33 @@ function shortened(text: string): string {
   return `${text.slice(0, longestLine)} … (${isCut ? 'more than ' : ''}${more} more characters)`
 }
 
-/** The whole log as it is kept, with a line where something was left out. */
+/** A log as it is kept, in pieces of whole lines, with a line where something was left out: read so many at a time. */
+export async function* buildLogPieces(
+  store: DeploymentLogStore,
+  deploymentId: string,
+  pageLength?: number
+): AsyncGenerator<string> {
+  let isTail = false
+  for (let from = 0; ; ) {
+    const page = await store.read(deploymentId, from, pageLength)
+    for (const chunk of page) {
+      if (chunk.is_tail && !isTail) {
+        isTail = true
+        const cut = await store.cut(deploymentId)
+        if (cut.lines > 0) yield cutNote(cut, chunk.text)
+      }
+      yield chunk.text
+      from = chunk.seq + 1
+    }
+    if (pageLength === undefined || page.length < pageLength) return
+  }
+}
+
+/** The whole log; null when there is none. */
 export async function readBuildLog(store: DeploymentLogStore, deploymentId: string): Promise<string | null> {
-  const chunks = await store.read(deploymentId, 0)
-  if (chunks.length === 0) return null
-  const cut = await store.cut(deploymentId)
-  const firstOfTail = chunks.find(chunk => chunk.is_tail)
-  const text = chunks
-    .map(chunk =>
-      chunk === firstOfTail && cut.lines > 0 ? cutNote(cut, chunk.text) + chunk.text : chunk.text
-    )
-    .join('')
-  return text
+  const pieces: string[] = []
+  for await (const piece of buildLogPieces(store, deploymentId)) pieces.push(piece)
+  return pieces.length === 0 ? null : pieces.join('')
 }
 
 function cutNote(cut: { lines: number; bytes: number }, next: string): string {

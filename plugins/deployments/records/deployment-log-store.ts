@@ -63,11 +63,11 @@ export class DeploymentLogStore {
     )
   }
 
-  /** The pieces from `seq` on, in order. */
-  async read(deploymentId: string, fromSeq: number): Promise<WrittenChunk[]> {
+  /** The pieces from `fromSeq` on, in order: the first `limit` of them, or all. */
+  async read(deploymentId: string, fromSeq: number, limit?: number): Promise<WrittenChunk[]> {
     return await this.#db.sql<WrittenChunk>(
-      'select * from $schema.deployment_log where deployment_id = ? and seq >= ? order by seq',
-      [deploymentId, fromSeq]
+      'select * from $schema.deployment_log where deployment_id = ? and seq >= ? order by seq limit ?',
+      [deploymentId, fromSeq, limit ?? null]
     )
   }
 

@@ -18,6 +18,7 @@ function setUp(ids: readonly string[]) {
   )
   const stateOf = (id: string) => states.get(id) ?? { status: 'failed', error_message: null, chunks: [] }
   let queries = 0
+  let largestPage = 0
   const asked = <T>(answer: T): Promise<T> => {
     queries++
     return Promise.resolve(answer)
@@ -25,7 +26,11 @@ function setUp(ids: readonly string[]) {
   const store = { get: (_: string, id: string) => asked(states.get(id)) }
   const logs = {
     nextSeq: (id: string) => asked(stateOf(id).chunks.length),
-    read: (id: string, from: number) => asked(stateOf(id).chunks.slice(from)),
+    read: async (id: string, from: number, limit?: number) => {
+      const page = stateOf(id).chunks.slice(from, limit === undefined ? undefined : from + limit)
+      largestPage = Math.max(largestPage, page.length)
+      return await asked(page)
+    },
     cut: () => asked({ lines: 0, bytes: 0 }),
     progress: (wanted: readonly string[]) =>
       asked(
@@ -65,6 +70,7 @@ function setUp(ids: readonly string[]) {
     stop: (): void => {
       aborted.abort()
     },
+    largestPage: () => largestPage,
     /** What a new stream has given so far. */
     open(id: string): SseFrame[] & { isOver?: boolean } {
       const frames: SseFrame[] & { isOver?: boolean } = []
@@ -130,4 +136,20 @@ test('a stream ends with its deployment', async t => {
   remove('a')
   await tick()
   t.same([...frames], [{ event: 'done', data: 'build log stream ended' }])
+})
+
+test('what has ended is replayed in order and a few pieces at a time, however long it is', async t => {
+  const { open, write, end, largestPage } = setUp(['a'])
+  for (let n = 0; n < 100; n++) write('a', `${n}`)
+  end('a', null)
+  const frames = open('a')
+  await until(() => frames.isOver === true, 'it is over')
+  t.same(
+    [...frames],
+    [
+      ...Array.from({ length: 100 }, (_, n) => ({ data: `{"msg":"${n}"}` })),
+      { event: 'done', data: 'build success' }
+    ]
+  )
+  t.ok(largestPage() <= 16, `${largestPage()} pieces`)
 })
