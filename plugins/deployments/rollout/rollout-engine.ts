@@ -18,6 +18,7 @@ import {
 } from './rollout.js'
 import { type RolloutSteps, rolloutSteps } from './rollout-steps.js'
 import { enqueueSettle } from './settling.js'
+import { endOf } from './step-end.js'
 import type { Boundaries } from './step-sequence.js'
 import { removeContainers } from './steps/container.js'
 import { switchTrafficBack } from './steps/switch.js'
@@ -131,7 +132,9 @@ export class RolloutEngine {
       after: async (step, state) => {
         if (step !== 'record')
           await this.#pass(`after ${step}`, state, this.#signalAt(step, rollout, jobSignal))
-      }
+      },
+      ends: async (step, state, work) =>
+        await this.#ends(step, deployment.id, work, this.#signalAt(step, state, jobSignal))
     }
     try {
       done = await steps(rollout, boundaries)
@@ -166,7 +169,8 @@ export class RolloutEngine {
       note: async () => {},
       after: async (step, state) => {
         await this.#pass(`after ${step}`, state, later.signal)
-      }
+      },
+      ends: async (step, state, work) => await this.#ends(step, state.deployment.id, work, later.signal)
     }
     const work = (async () => {
       try {
@@ -197,6 +201,24 @@ export class RolloutEngine {
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the plugin is stopping'))
     await Promise.all(this.#clearings)
+  }
+
+  async #ends<T>(
+    step: RolloutStepName,
+    deploymentId: string,
+    work: Promise<T>,
+    signal: AbortSignal
+  ): Promise<T> {
+    const { clock, log } = this.#parts
+    return await endOf(work, {
+      signal,
+      clock,
+      onLeft: () =>
+        log.error(
+          { deploymentId, step },
+          'a step of a deployment goes on although it was told to end; the deployment ends without it'
+        )
+    })
   }
 
   #open(deployment: DeploymentRow, signal: AbortSignal): Rollout {

@@ -19,6 +19,8 @@ export interface Boundaries {
   /** Notes that it begins. */
   note(step: RolloutStepName, rollout: Rollout): Promise<void>
   after(step: RolloutStepName, rollout: Rollout): Promise<void>
+  /** Settles like `work`, or rejects where that does not end although it was told to. */
+  ends<T>(step: RolloutStepName, rollout: Rollout, work: Promise<T>): Promise<T>
 }
 
 type AnyStep = RolloutStep<never, object>
@@ -39,14 +41,14 @@ export class StepSequence<In extends Rollout, Out extends Rollout> {
     return new StepSequence<In, Out & Added>([...this.#steps, step])
   }
 
-  async run(rollout: In, { before, note, after }: Boundaries): Promise<Out> {
+  async run(rollout: In, { before, note, after, ends }: Boundaries): Promise<Out> {
     let state: Rollout = rollout
     for (const step of this.#steps) {
       await before(step.name, state)
       const noted = note(step.name, state)
       if (step.isEarly !== true) await noted
       // The note counts: it says that the deployment was cancelled, or is another process's by now.
-      const [, added] = await settleAll([noted, step.run(state as never, noted)])
+      const [, added] = await settleAll([noted, ends(step.name, state, step.run(state as never, noted))])
       state = { ...state, ...added }
       await after(step.name, state)
     }

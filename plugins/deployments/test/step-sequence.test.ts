@@ -20,7 +20,8 @@ function observed() {
       seen.push(`noted ${step}`)
       if (failNote !== undefined) throw failNote
     },
-    after: async step => void seen.push(`after ${step}`)
+    after: async step => void seen.push(`after ${step}`),
+    ends: async (_, __, work) => await work
   }
   const step = (name: RolloutStepName, more: Partial<RolloutStep<Rollout, object>> = {}) => ({
     name,
