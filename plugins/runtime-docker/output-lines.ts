@@ -136,6 +136,8 @@ const frameHeaderLength = 8
 
 /** The engine keeps a longer line in pieces of this many bytes, and counts pieces where it is asked for the last lines. */
 const keptPieceBytes = 16 * 1024
+/** Where a character lay across the border of two such pieces, the engine has kept nothing of it. */
+const brokenEnd = /\ufffd{1,3}$/
 
 /**
  * The lines in the last of a container's output, in the order they were written by either stream. Where the first of a
@@ -158,7 +160,9 @@ export function containerLines(output: Buffer, hasTerminal: boolean, asked = 0):
     const target = streams.get(stream) ?? { lines: open(), decoder: new StringDecoder('utf8') }
     streams.set(stream, target)
     // A character, of a secret perhaps, may lie across the border of two pieces.
-    target.lines.write(target.decoder.write(bytes))
+    const text = target.decoder.write(bytes)
+    const isBroken = bytes.length >= keptPieceBytes && brokenEnd.test(text)
+    target.lines.write(isBroken ? text.replace(brokenEnd, cutMark) : text)
     pieces++
   }
   if (hasTerminal) {

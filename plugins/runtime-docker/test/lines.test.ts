@@ -244,13 +244,15 @@ test('what may begin in the middle of a line says so', t => {
   t.end()
 })
 
+/** As the engine hands out a piece of a stream. */
+function frame(stream: number, body: Buffer): Buffer {
+  const head = Buffer.alloc(8)
+  head[0] = stream
+  head.writeUInt32BE(body.length, 4)
+  return Buffer.concat([head, body])
+}
+
 test('a character that lies across two pieces of a stream is one, with the other stream between', t => {
-  const frame = (stream: number, body: Buffer): Buffer => {
-    const head = Buffer.alloc(8)
-    head[0] = stream
-    head.writeUInt32BE(body.length, 4)
-    return Buffer.concat([head, body])
-  }
   const secret = Buffer.from('schlüssel-€-\u{1f511}')
   for (let cut = 1; cut < secret.length; cut++)
     t.same(
@@ -266,5 +268,22 @@ test('a character that lies across two pieces of a stream is one, with the other
       ['ö', secret.toString()]
     )
   t.same(containerLines(frame(1, secret.subarray(0, -1)), false, 10), ['schlüssel-€-\ufffd'])
+  t.end()
+})
+
+test('where the engine has lost a character between two pieces of a line, it is marked as cut', t => {
+  const [before, behind] = ['ü'.repeat(8190), 'of a secret']
+  t.same(
+    containerLines(
+      Buffer.concat([
+        frame(1, Buffer.from(`${before}\ufffd\ufffd`)),
+        frame(1, Buffer.from(`\ufffd${behind}\n`))
+      ]),
+      false,
+      10
+    ),
+    [`${before}${cutMark}\ufffd${behind}`]
+  )
+  t.same(containerLines(frame(1, Buffer.from('its own \ufffd')), false, 10), ['its own \ufffd'])
   t.end()
 })
