@@ -1,11 +1,12 @@
 import { blockBytes, isTarHeader, sizeOf, typeOf } from './tar-header.js'
-import { directoryOf, nameIn, TarDirectories, untilNul } from './tar-names.js'
+import { directoryOf, isLongTarget, nameIn, TarDirectories, targetIn, untilNul } from './tar-names.js'
 
 /** What the name and the inode of a file take, of whatever kind it is. */
 const entryBytes = 512
 /** What the size of a file is rounded up to, and what a directory takes, on the usual file systems. */
 const clusterBytes = 4096
 const hardLink = '1'
+const symbolicLink = '2'
 /** The second by its name only. */
 const directory = /[5\0]/
 const headerOnly = /[1-6]/
@@ -92,6 +93,7 @@ export class TarMeter {
     if (type === 'S') this.#fault = 'sparse'
     else if (this.#zeroBlocks > 0 || told === undefined || !isTarHeader(header)) this.#fault = 'unclear'
     else if (extension.test(type)) this.#readExtension(type, told)
+    else if (type === symbolicLink && isLongTarget(targetIn(header))) this.#fault = 'unclear'
     else this.#readEntry(type, headerOnly.test(type) ? 0 : (this.#size ?? told), nameIn(header))
   }
 
@@ -126,7 +128,7 @@ export class TarMeter {
     if (type !== 'g') this.#extensions += type
     this.#skip = padded(size)
     this.#kept += blockBytes + this.#skip
-    if (size > 0 && type !== 'K') this.#words = { type, size, parts: [], left: this.#skip }
+    if (size > 0) this.#words = { type, size, parts: [], left: this.#skip }
   }
 
   #takeWords(words: Words, part: Buffer): void {
@@ -136,7 +138,12 @@ export class TarMeter {
     this.#words = undefined
     const text = Buffer.concat(words.parts).subarray(0, words.size)
     if (words.type === 'L') this.#names.push(untilNul(text))
+    else if (words.type === 'K') this.#takeTarget(untilNul(text))
     else this.#readRecords(words.type === 'g', paxRecords(text))
+  }
+
+  #takeTarget(target: string): void {
+    if (isLongTarget(target)) this.#fault = 'unclear'
   }
 
   #readRecords(isGlobal: boolean, records: ReturnType<typeof paxRecords>): void {
@@ -144,6 +151,7 @@ export class TarMeter {
     for (const [key, value] of records ?? [])
       if (key.startsWith('GNU.sparse')) this.#fault = 'sparse'
       else if (key === 'path') this.#names.push(value)
+      else if (key === 'linkpath') this.#takeTarget(value)
       else if (key === 'size') {
         if (isGlobal || !/^\d{1,15}$/.test(value)) this.#fault ??= 'unclear'
         this.#size = Number(value)

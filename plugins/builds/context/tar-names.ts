@@ -1,4 +1,5 @@
 const nameLength = 100
+const targetAt = 157
 const magicAt = 257
 const prefixAt = 345
 const prefixLength = 155
@@ -10,6 +11,18 @@ export function nameIn(header: Buffer): string {
   const prefix = untilNul(header.subarray(prefixAt, prefixAt + prefixLength))
   return prefix === '' ? name : `${prefix}/${name}`
 }
+
+/** Where a link leads by its header itself. */
+export const targetIn = (header: Buffer): string => untilNul(header.subarray(targetAt, targetAt + nameLength))
+
+/**
+ * More than any link has. Who unpacks follows links for each file that lies behind them, one upon another: with
+ * thousands of parts in each, a file took longer than a megabyte of content.
+ */
+const maxTargetParts = 64
+
+export const isLongTarget = (target: string): boolean =>
+  target.split('/', maxTargetParts + 1).length > maxTargetParts
 
 export function untilNul(bytes: Buffer): string {
   const end = bytes.indexOf(0)

@@ -151,3 +151,20 @@ test('what is no content is kept, whatever it says and wherever it stands', t =>
     t.ok(measured(Buffer.concat([...parts])).bytes >= alone + kept(60000), name)
   t.end()
 })
+
+test('a link with a target of very many parts cannot be told, however it is said', async t => {
+  const told = async (parts: number, name = 'link'): Promise<string | undefined> =>
+    measured(await tarOf([{ name, type: 'symlink', linkname: 'd/'.repeat(parts - 1) + name }])).fault
+  t.same(
+    [await told(64), await told(65), await told(40), await told(1000)],
+    [undefined, 'unclear', undefined, 'unclear']
+  )
+  const target = Buffer.alloc(512)
+  target.write('../'.repeat(100))
+  t.equal(measured(Buffer.concat([entry('K', 300, target), entry('2', 0), end])).fault, 'unclear')
+  t.equal(
+    measured(await tarOf([{ name: 'x', type: 'symlink', linkname: '/'.repeat(99) }])).fault,
+    'unclear',
+    'in its header'
+  )
+})
