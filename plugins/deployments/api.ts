@@ -22,7 +22,10 @@ export const deploymentFinished = event<{
   readonly status: 'success' | 'failed'
 }>('deployments.finished')
 
-/** How long a deploy waits for a gate, a source of container parts or a rollout hook; then it fails and names the plugin. A cancel does not wait at all. */
+/**
+ * How long a deploy waits for a gate, a source of container parts, a rollout hook or a traffic router; then it fails and
+ * names the plugin. A cancel does not wait at all.
+ */
 export const hookLimitMs = 60_000
 
 /** Says why an application must not be deployed now (a quota is used up); null when it may. Asked before anything is built. */
@@ -80,3 +83,63 @@ export interface RolloutHook {
   at(boundary: RolloutBoundary, progress: RolloutProgress): void | Promise<void>
 }
 export const rolloutHooks = extensionPoint<RolloutHook>('deployments.rolloutHooks')
+
+/** Where an application's requests go: one container of one deployment, at an address that the platform can connect to. */
+export interface TrafficTarget {
+  readonly deploymentId: string
+  readonly containerId: string
+  readonly host: string
+  readonly port: number
+}
+
+/** What a switch did to the traffic. */
+export interface SwitchProof {
+  /** Requests answered between the switch and the end of the drain, by either version. */
+  readonly served: number
+  /** Requests that got no answer from a container (502 or a cut connection). */
+  readonly failed: number
+  /** The longest time between two answers while requests were waiting; ms. */
+  readonly longestGapMs: number
+  /** How long the old version's last requests took to finish; ms. */
+  readonly drainMs: number
+  /** Requests and sockets still open on the old version when the time was up. */
+  readonly cut: number
+}
+
+/** A switch that has been made. */
+export interface TrafficSwitch {
+  /** Resolves when nothing is under way on the container of before, after `timeoutMs` at the latest. Called once at most. */
+  drain(timeoutMs: number): Promise<SwitchProof>
+}
+
+/**
+ * What leads visitors to the container of an application: its ports, its domains, a proxy. Of several, a deploy prepares
+ * all side by side, then switches one after the other in the order of their keys, and drains them together. When a later
+ * one or the deploy fails, those whose switch had begun are reverted, the last first.
+ *
+ * Each call has `hookLimitMs`; what it throws, or a call that takes longer, fails the deploy and names the plugin. A call
+ * that was given up may still be at work when the next one comes: the last one counts. One whose plugin is off is left
+ * out, and a call during which the plugin was reloaded is made again to the new version if it failed. So every call may
+ * come to another run of the plugin, or after a crash to another process, than the one before, and more than once. Deploys
+ * of one application come one after another. A router that was away during a deploy finds out by itself what serves (`containerDeploymentId` of
+ * `ApplicationRegistry.deployable`).
+ */
+export interface TrafficRouter {
+  /**
+   * Gets ready to lead requests somewhere; nothing of what visitors see changes yet. Null, or a sentence without a full
+   * stop that says why nobody can reach the application by this router for now. The deploy then goes on with a warning
+   * in its log, and `switchTo` is called all the same: it says where requests go once they can come again.
+   */
+  prepare(applicationId: string): Promise<string | null>
+  /**
+   * New requests go to `target` from the moment this resolves; those under way finish where they are. Null where it has
+   * no address for the application, and nothing to switch.
+   */
+  switchTo(applicationId: string, target: TrafficTarget): Promise<TrafficSwitch | null>
+  /**
+   * Requests go to `target`, the container that served before, whatever a `switchTo` has done or left undone; with null
+   * they go nowhere, as none of before runs. Null where nobody has to be waited for.
+   */
+  revert(applicationId: string, target: TrafficTarget | null): Promise<TrafficSwitch | null>
+}
+export const trafficRouters = extensionPoint<TrafficRouter>('deployments.trafficRouters')

@@ -5,7 +5,6 @@ import {
   applicationTeardown
 } from 'busbar/api/applications'
 import { buildAdmission, buildLeftovers, imagePreparation, preparedImages } from 'busbar/api/builds'
-import { directAddresses } from 'busbar/api/direct'
 import { environmentVariables } from 'busbar/api/environment'
 import { projectTeardown } from 'busbar/api/projects'
 import { containerRuntime } from 'busbar/api/runtime-docker'
@@ -13,12 +12,11 @@ import {
   access,
   type Contributor,
   kernel,
-  optional,
   type ServiceBinder,
   type SseFrame,
   type StartContext
 } from 'busbar/sdk'
-import { containerParts, deployGates, deploymentQueue, rolloutHooks } from './api.js'
+import { containerParts, deployGates, deploymentQueue, rolloutHooks, trafficRouters } from './api.js'
 import { DeploymentTeardown } from './application-teardown.js'
 import { DeploymentService } from './deployment-service.js'
 import { HealthWatch } from './health/health-watch.js'
@@ -39,6 +37,7 @@ import { RolloutEngine } from './rollout/rollout-engine.js'
 import { Settling } from './rollout/settling.js'
 import type { Settings } from './settings.js'
 import { Tidying } from './tidying.js'
+import { Traffic } from './traffic/traffic.js'
 
 export const needs = {
   db: kernel.database,
@@ -54,10 +53,10 @@ export const needs = {
   leftovers: buildLeftovers,
   admission: buildAdmission,
   runtime: containerRuntime,
-  direct: optional(directAddresses),
   gates: deployGates,
   parts: containerParts,
-  hooks: rolloutHooks
+  hooks: rolloutHooks,
+  routers: trafficRouters
 }
 
 /** The running plugin. */
@@ -103,7 +102,8 @@ export function startDeployments({
   const turns = new OwnerTurns({ ...use, turns: new OwnerTurnStore(use.db), records, log })
   const buildQueue = new BuildQueue({ ...use, queue: new BuildQueueStore(use.db), records, log })
   const tidying = new Tidying({ ...use, store, logs, log })
-  const shared = { ...use, store, logs, followUps, records, buildQueue, turns, tidying, log }
+  const traffic = new Traffic({ ...use, log })
+  const shared = { ...use, store, logs, followUps, records, buildQueue, turns, tidying, traffic, log }
   const service = new DeploymentService(shared)
   const streamParts = { store, logs, poll: new BuildLogPoll({ logs, clock: use.clock }) }
   const engine = new RolloutEngine({ ...shared, timeoutMs: config.task_timeout_minutes * 60_000 })

@@ -1,7 +1,8 @@
+import type { SwitchProof, TrafficSwitch, TrafficTarget } from 'busbar/api/deployments'
 import type { Bus, Clock, Log } from 'busbar/sdk'
 import { type AddressStore, targetOf } from './address-store.js'
-import type { DirectAddresses, SwitchProof } from './api.js'
-import type { Forwarder } from './forwarder.js'
+import type { DirectAddresses } from './api.js'
+import { type Forwarder, isSameTarget } from './forwarder.js'
 import { OpenPorts } from './open-ports.js'
 import { problems } from './problems.js'
 import { type DirectSettings, urlOf } from './settings.js'
@@ -12,8 +13,6 @@ const changedTopic = 'changed'
 const retryMs = 2000
 /** How long a drain lasts where nobody can say what is under way: the port is another process's. */
 const blindDrainMs = 2000
-
-type Target = Parameters<DirectAddresses['switchTo']>[1]
 
 interface AddressServiceParts {
   readonly store: AddressStore
@@ -47,20 +46,22 @@ export class AddressService implements DirectAddresses {
     })
   }
 
-  switchTo(applicationId: string, target: Target): ReturnType<DirectAddresses['switchTo']> {
+  switchTo(applicationId: string, target: TrafficTarget): Promise<TrafficSwitch> {
+    return this.#turns.take(applicationId, async () => await this.#switchTo(applicationId, target))
+  }
+
+  /** As `switchTo`, but for an address that goes there already: what is under way on it is left in peace, and null is answered. */
+  revert(applicationId: string, target: TrafficTarget | null): Promise<TrafficSwitch | null> {
     return this.#turns.take(applicationId, async () => {
-      const { store, clock } = this.parts
-      const row = await store.setTarget(applicationId, target, clock.now())
-      if (row === undefined) throw problems.notOpen({ applicationId })
-      const switched = (await this.#ports.listen(row))?.switchTo(target)
-      await this.#tellOthers(applicationId)
-      return {
-        drain: timeoutMs => (switched === undefined ? this.#blindDrain(timeoutMs) : switched.drain(timeoutMs))
-      }
+      const current = this.#ports.get(applicationId)?.target ?? null
+      if (target !== null && (current === null || !isSameTarget(target, current)))
+        return await this.#switchTo(applicationId, target)
+      await this.#setTarget(applicationId, target)
+      return null
     })
   }
 
-  retarget(applicationId: string, target: Target | null): Promise<void> {
+  retarget(applicationId: string, target: TrafficTarget | null): Promise<void> {
     return this.#turns.take(applicationId, async () => await this.#setTarget(applicationId, target))
   }
 
@@ -141,7 +142,16 @@ export class AddressService implements DirectAddresses {
     })
   }
 
-  async #setTarget(applicationId: string, target: Target | null): Promise<void> {
+  async #switchTo(applicationId: string, target: TrafficTarget): Promise<TrafficSwitch> {
+    const { store, clock } = this.parts
+    const row = await store.setTarget(applicationId, target, clock.now())
+    if (row === undefined) throw problems.notOpen({ applicationId })
+    const switched = (await this.#ports.listen(row))?.switchTo(target)
+    await this.#tellOthers(applicationId)
+    return switched ?? { drain: async timeoutMs => await this.#blindDrain(timeoutMs) }
+  }
+
+  async #setTarget(applicationId: string, target: TrafficTarget | null): Promise<void> {
     const { store, clock } = this.parts
     if (target === null) await store.setStopped(applicationId, clock.now())
     else if ((await store.setTarget(applicationId, target, clock.now())) === undefined)

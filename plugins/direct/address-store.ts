@@ -1,6 +1,6 @@
 import { applicationTable } from 'busbar/api/applications'
+import type { TrafficTarget } from 'busbar/api/deployments'
 import type { Database, TableRow } from 'busbar/sdk'
-import type { Target } from './api.js'
 import type { PortHistory } from './port-choice.js'
 
 export interface AddressRow {
@@ -15,7 +15,7 @@ export interface AddressRow {
 }
 
 /** The target of a row, also while its application is stopped; null before the first deploy. */
-export function targetOf(row: AddressRow): Target | null {
+export function targetOf(row: AddressRow): TrafficTarget | null {
   const { deployment_id: deploymentId, container_id: containerId, target_host: host, target_port: port } = row
   return deploymentId === null || containerId === null || host === null || port === null
     ? null
@@ -77,7 +77,11 @@ export function createAddressStore(db: Database) {
     },
 
     /** `isRunning` false keeps the target, so that a start finds the port of the container again. */
-    async setTarget(applicationId: string, target: Target, now: Date): Promise<AddressRow | undefined> {
+    async setTarget(
+      applicationId: string,
+      target: TrafficTarget,
+      now: Date
+    ): Promise<AddressRow | undefined> {
       return (
         await db.sql<AddressRow>(
           `update $schema.address set deployment_id = ?, container_id = ?, target_host = ?, target_port = ?, is_running = true, updated_at = ?

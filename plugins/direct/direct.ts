@@ -4,6 +4,7 @@ import {
   applicationRegistry,
   applicationTeardown
 } from 'busbar/api/applications'
+import { trafficRouters } from 'busbar/api/deployments'
 import { containerRuntime } from 'busbar/api/runtime-docker'
 import {
   type Contributor,
@@ -18,6 +19,7 @@ import { createAddressStore } from './address-store.js'
 import { directAddresses } from './api.js'
 import { type ContainerWatch, createContainerWatch } from './container-watch.js'
 import { directSettingsOf, type Settings } from './settings.js'
+import { createTrafficRouter } from './traffic-router.js'
 
 export const needs = {
   db: kernel.database,
@@ -63,6 +65,7 @@ export function directContributions(contribute: Contributor, { service, containe
   contribute(applicationAddresses, 'direct', { directUrl: id => service.directUrl(id) })
   contribute(applicationLifecycle, 'direct', containers)
   contribute(applicationTeardown, 'direct', { teardown: id => service.close(id) })
+  contribute(trafficRouters, 'direct', createTrafficRouter(service))
 }
 
 export function directHealth({ service }: Direct): Health {

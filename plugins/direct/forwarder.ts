@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, Socket } from 'node:net'
+import type { TrafficSwitch, TrafficTarget } from 'busbar/api/deployments'
 import {
   type ConnectionCaps,
   capConnections,
@@ -9,7 +10,6 @@ import {
   isLastRequest,
   maxHeaders
 } from 'busbar/sdk/http1'
-import type { SwitchProof, Target } from './api.js'
 import { forwardRequest } from './exchange.js'
 import { defaultLimits, type ForwardingLimits, type Route } from './route.js'
 import { createSwitchMeter } from './switch-meter.js'
@@ -32,18 +32,18 @@ export interface Forwarder {
   readonly port: number
   /** The only host by which it may be asked; undefined: any. */
   readonly ownHost: string | undefined
-  readonly target: Target | null
-  /** From now on new requests go to `target`. `drain` waits for what is under way elsewhere. */
-  switchTo(target: Target): { drain(timeoutMs: number): Promise<SwitchProof> }
+  readonly target: TrafficTarget | null
+  /** From now on new requests go to `target`. What is under way elsewhere finishes there. */
+  switchTo(target: TrafficTarget): TrafficSwitch
   /** The same without being watched: the container has moved or is gone. */
-  retarget(target: Target | null): void
+  retarget(target: TrafficTarget | null): void
   close(): Promise<void>
 }
 
 /** Listens on `host:port` (0: any free port); rejects with the error of `listen` when it cannot. */
 export async function openForwarder(
   at: { readonly host: string; readonly port: number; readonly ownHost?: string | undefined },
-  target: Target | null,
+  target: TrafficTarget | null,
   limits: Partial<ForwardingLimits> = {},
   caps: ConnectionCaps = defaultCaps
 ): Promise<Forwarder> {
@@ -107,7 +107,7 @@ export async function openForwarder(
     },
 
     retarget(next) {
-      if (next !== null && current !== null && isSame(next, current.target)) return
+      if (next !== null && current !== null && isSameTarget(next, current.target)) return
       const previous = current
       current = next === null ? null : createUpstream(next)
       previous?.retire()
@@ -155,7 +155,7 @@ export async function openForwarder(
   }
 }
 
-const isSame = (a: Target, b: Target): boolean =>
+export const isSameTarget = (a: TrafficTarget, b: TrafficTarget): boolean =>
   a.host === b.host &&
   a.port === b.port &&
   a.containerId === b.containerId &&

@@ -1,5 +1,5 @@
 import { Agent } from 'node:http'
-import type { Target } from './api.js'
+import type { TrafficTarget } from 'busbar/api/deployments'
 
 /**
  * Kept-alive connections are given up after this long unused, which is sooner than any common server
@@ -9,7 +9,7 @@ const idleConnectionMs = 1000
 
 /** One container as the forwarder sees it: its address, its connections, what is under way. */
 export interface Upstream {
-  readonly target: Target
+  readonly target: TrafficTarget
   readonly agent: Agent
   /** Requests and sockets under way. */
   readonly open: number
@@ -23,7 +23,7 @@ export interface Upstream {
   readonly emptyAt: number | undefined
 }
 
-export function createUpstream(target: Target): Upstream {
+export function createUpstream(target: TrafficTarget): Upstream {
   const agent = new Agent({
     keepAlive: true,
     timeout: idleConnectionMs,

@@ -386,7 +386,14 @@ export class RolloutEngine {
         step: 'switch',
         run: async stopping =>
           await switchTrafficBack(
-            { applicationId, slug, deploymentId: id, containerId, old, isDirectTouched: true },
+            {
+              applicationId,
+              slug,
+              deploymentId: id,
+              containerId,
+              old,
+              routers: this.#parts.traffic.routers()
+            },
             this.#parts,
             stopping
           )

@@ -1,6 +1,5 @@
 import type { ApplicationRegistry, DeployableApplication } from 'busbar/api/applications'
 import type { ImagePreparation, PreparedImage, PreparedImages } from 'busbar/api/builds'
-import type { DirectAddresses, SwitchProof } from 'busbar/api/direct'
 import type { EnvironmentVariables, Variable } from 'busbar/api/environment'
 import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
 import type { Clock, Contributions, Database, Jobs, Log, SecretScope, Secrets } from 'busbar/sdk'
@@ -11,6 +10,7 @@ import type { BuildLog } from '../records/build-log.js'
 import type { DeploymentRecords } from '../records/deployment-records.js'
 import type { DeploymentRow, DeploymentStore } from '../records/deployment-store.js'
 import type { Tidying } from '../tidying.js'
+import type { Drain, Traffic } from '../traffic/traffic.js'
 import type { ExitWatch } from './exit-watch.js'
 
 /** What a rollout works with. */
@@ -25,7 +25,7 @@ export interface RolloutTools {
   readonly buildQueue: Pick<BuildQueue, 'enter'>
   readonly turns: Pick<OwnerTurns, 'take'>
   readonly runtime: ContainerRuntime
-  readonly direct: { get(): DirectAddresses | undefined }
+  readonly traffic: Traffic
   readonly gates: Contributions<DeployGate>
   readonly parts: Contributions<ContainerPartsSource>
   readonly hooks: Contributions<RolloutHook>
@@ -88,8 +88,7 @@ export type Proven = Pick<Created, keyof Rollout | 'application' | 'loadedAt' | 
 export interface Switched extends Proven {
   /** The container that has served until now. */
   readonly old: ContainerState | undefined
-  /** Undefined where there is no direct address. */
-  readonly drain: ((timeoutMs: number) => Promise<SwitchProof>) | undefined
+  readonly drain: Drain
 }
 
 /** From here on the new version serves: a cancel comes too late, and a crash is answered by going on. */

@@ -1,11 +1,13 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
-import type { DirectAddresses, Target } from 'busbar/api/direct'
 import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
 import type { Jobs } from 'busbar/sdk'
+import type { TrafficTarget } from '../api.js'
 import { queueOf } from '../records/deployment-records.js'
 import type { DeploymentStore } from '../records/deployment-store.js'
 import { enqueueTidy, type Tidying } from '../tidying.js'
+import type { Traffic } from '../traffic/traffic.js'
 import { candidateName } from './container-name.js'
+import { drainMs } from './drain-limit.js'
 
 export const settleJob = 'settle'
 export interface SettlePayload {
@@ -22,13 +24,13 @@ interface SettlingParts {
   readonly store: DeploymentStore
   readonly registry: ApplicationRegistry
   readonly runtime: ContainerRuntime
-  readonly direct: { get(): DirectAddresses | undefined }
+  readonly traffic: Traffic
   readonly tidying: Tidying
   readonly jobs: Jobs
 }
 
 /**
- * Makes the engine and the direct address agree with the record again, where a deploy could not be taken back
+ * Makes the engine and the traffic routers agree with the record again, where a deploy could not be taken back
  * because the engine, or the database, was away: what serves bears the name and gets the requests.
  */
 export class Settling {
@@ -38,7 +40,7 @@ export class Settling {
   }
 
   async application(applicationId: string): Promise<void> {
-    const { registry, runtime, tidying, direct } = this.#parts
+    const { registry, runtime, tidying, traffic } = this.#parts
     const application = await registry.deployable(applicationId)
     if (application === undefined) return
     const survey = await tidying.survey(applicationId)
@@ -56,7 +58,11 @@ export class Settling {
         )
       await runtime.rename(serving.id, application.slug)
       const target = await targetOf(serving, this.#parts)
-      if (target !== null) await direct.get()?.retarget(applicationId, target)
+      if (target !== null) {
+        const { drain, fault } = await traffic.revert(traffic.routers(), applicationId, target)
+        if (fault !== undefined) throw fault
+        await drain(drainMs)
+      }
     }
     await enqueueTidy(this.#parts, applicationId)
   }
@@ -66,7 +72,7 @@ export class Settling {
 export async function targetOf(
   container: ContainerState | undefined,
   { runtime, store }: Pick<SettlingParts, 'runtime' | 'store'>
-): Promise<Target | null> {
+): Promise<TrafficTarget | null> {
   const deploymentId = container?.owner.deploymentId
   if (container === undefined || deploymentId === undefined) return null
   const port = (await store.row(deploymentId))?.container_port

@@ -7,12 +7,12 @@ import {
   type Server
 } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import type { Target } from '../api.js'
+import type { TrafficTarget } from 'busbar/api/deployments'
 
 /** A server that stands for a container. */
 export interface Origin {
   readonly server: Server
-  readonly target: Target
+  readonly target: TrafficTarget
   close(): Promise<void>
 }
 

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { Agent } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { TrafficTarget } from 'busbar/api/deployments'
 import { test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
-import type { Target } from '../api.js'
 import { openForwarder } from '../forwarder.js'
 import { mayRetry } from '../route.js'
 import { createSwitchMeter } from '../switch-meter.js'
@@ -115,7 +115,7 @@ test('a request that was given to a container which is gone is given to the new 
 })
 
 /** A process that is stopped and whose queue of connections is full: no new one is accepted. */
-async function startFrozen(): Promise<{ target: Target; close(): void }> {
+async function startFrozen(): Promise<{ target: TrafficTarget; close(): void }> {
   const listen =
     'require("net").createServer().listen({ port: 0, host: "127.0.0.1", backlog: 1 }, function () { console.log(this.address().port) })'
   const child = spawn(process.execPath, ['-e', listen], { stdio: ['ignore', 'pipe', 'inherit'] })

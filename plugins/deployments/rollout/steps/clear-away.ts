@@ -16,7 +16,7 @@ export function drain({
     async run({ deployment, signal, old, drain: drained }) {
       // The switch is watched for as long as the two are there together.
       if (old?.status === 'running') await clock.sleep(overlapMs, signal)
-      const proof = await orStopped(drained?.(drainMs), signal)
+      const proof = await orStopped(drained(drainMs), signal)
       if (proof !== undefined)
         await store.change(deployment.id, {
           switch_served: proof.served,

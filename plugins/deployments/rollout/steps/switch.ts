@@ -1,43 +1,48 @@
-import type { DirectAddresses, Target } from 'busbar/api/direct'
 import type { ContainerState } from 'busbar/api/runtime-docker'
-import { isProblem, settleAll } from 'busbar/sdk'
+import { settleAll } from 'busbar/sdk'
+import type { TrafficTarget } from '../../api.js'
+import { type AskedRouter, type Drain, together } from '../../traffic/traffic.js'
 import { candidateName } from '../container-name.js'
 import { drainMs, orStopped } from '../drain-limit.js'
 import type { Proven, RolloutTools, Switched } from '../rollout.js'
 import { targetOf } from '../settling.js'
 import type { RolloutStep } from '../step-sequence.js'
 
-type SwitchTools = Pick<RolloutTools, 'runtime' | 'tidying' | 'direct' | 'store'>
+type SwitchTools = Pick<RolloutTools, 'runtime' | 'tidying' | 'traffic' | 'store'>
 
 /**
- * Makes the new container the one that serves. Names first, the direct address last: until that moment
- * no request of it has gone anywhere else.
+ * Makes the new container the one that serves. Names first, the traffic routers last: until that moment no request of
+ * theirs has gone anywhere else.
  */
 export function switchTraffic(tools: SwitchTools): RolloutStep<Proven, Pick<Switched, 'old' | 'drain'>> {
-  const { runtime, tidying, direct } = tools
+  const { runtime, tidying, traffic } = tools
   return {
     name: 'switch',
     isEarly: true,
     async run(rollout, noted) {
-      const { deployment, containerId, undos } = rollout
+      const { deployment, containerId, buildLog, undos } = rollout
       const { id: applicationId, slug } = rollout.application
       let old: ContainerState | undefined
-      let isDirectTouched = false
+      const begun: AskedRouter[] = []
       undos.push({
         step: 'switch',
         run: async signal =>
           await switchTrafficBack(
-            { applicationId, slug, deploymentId: deployment.id, containerId, old, isDirectTouched },
+            { applicationId, slug, deploymentId: deployment.id, containerId, old, routers: begun },
             tools,
             signal
           )
       })
+      const routers = traffic.routers()
       // From the first renaming on, a process that takes this up has to know that the switch has begun.
-      const [, survey, target] = await settleAll([
+      const [, survey, target, warnings] = await settleAll([
         noted,
         tidying.survey(applicationId),
-        openDirectAddress(rollout, tools)
+        // Without routers the switch is the renaming, and nobody needs the address.
+        routers.length === 0 ? undefined : newTarget(rollout, tools),
+        traffic.prepare(routers, applicationId)
       ])
+      for (const warning of warnings) buildLog.line({ level: 'warning', msg: `${warning}.` })
       old = survey.find(({ fate }) => fate === 'serves')?.container
 
       // Whoever bears the name, by whatever history, gives it up.
@@ -47,38 +52,29 @@ export function switchTraffic(tools: SwitchTools): RolloutStep<Proven, Pick<Swit
       if (bearer !== undefined)
         await runtime.rename(bearer.id, candidateName(slug, bearer.owner.deploymentId ?? bearer.id))
       await runtime.rename(containerId, slug)
-      if (target === undefined) return { old, drain: undefined }
-      isDirectTouched = true
-      const switched = await orNoted(rollout, direct.get()?.switchTo(applicationId, target))
-      return { old, drain: switched?.drain }
+      const drains: Drain[] = []
+      for (const router of routers) {
+        if (target === undefined) break
+        begun.push(router)
+        const drain = await traffic.switchTo(router, applicationId, target)
+        if (drain !== undefined) drains.push(drain)
+        else
+          buildLog.line({
+            level: 'warning',
+            msg: `The plugin "${router.plugin}" was turned off meanwhile: it does not lead requests to the new version.`
+          })
+      }
+      return { old, drain: together(drains) }
     }
   }
 }
 
-/** The new target; undefined where there is no direct address. Nothing goes there yet. */
-async function openDirectAddress(
-  rollout: Proven,
-  { direct, runtime }: SwitchTools
-): Promise<Target | undefined> {
-  const addresses = direct.get()
-  if (addresses === undefined) return undefined
-  const { containerId, port, application } = rollout
-  const [at] = await Promise.all([
-    runtime.dial(containerId, port),
-    orNoted(rollout, addresses.open(application.id))
-  ])
-  return { deploymentId: rollout.deployment.id, containerId, ...at }
-}
-
-/** Without a direct address the switch is the renaming, which domains follow. */
-async function orNoted<T>({ buildLog }: Proven, work: Promise<T> | undefined): Promise<T | undefined> {
-  try {
-    return await work
-  } catch (error) {
-    if (!isProblem(error)) throw error
-    buildLog.line({ level: 'warning', msg: `No direct address: ${error.message}.` })
-    return undefined
-  }
+/** Nothing goes there yet. */
+async function newTarget(
+  { deployment, containerId, port }: Proven,
+  { runtime }: SwitchTools
+): Promise<TrafficTarget> {
+  return { deploymentId: deployment.id, containerId, ...(await runtime.dial(containerId, port)) }
 }
 
 interface SwitchBack {
@@ -88,34 +84,23 @@ interface SwitchBack {
   /** Undefined when it is gone already. */
   readonly containerId: string | undefined
   readonly old: ContainerState | undefined
-  /** The direct address may go to the new container. */
-  readonly isDirectTouched: boolean
+  /** Those by which requests may go to the new container. */
+  readonly routers: readonly AskedRouter[]
 }
 
 /** The old container gets its requests and its name back; what the new one has begun to answer ends there. */
 export async function switchTrafficBack(
-  { applicationId, slug, deploymentId, containerId, old, isDirectTouched }: SwitchBack,
-  tools: Pick<SwitchTools, 'direct' | 'runtime' | 'store'>,
+  { applicationId, slug, deploymentId, containerId, old, routers }: SwitchBack,
+  tools: Pick<SwitchTools, 'traffic' | 'runtime' | 'store'>,
   signal: AbortSignal
 ): Promise<void> {
-  const { direct, runtime } = tools
-  const back = isDirectTouched
-    ? await redirect(applicationId, await targetOf(old, tools), direct.get())
-    : undefined
-  const drained = back?.drain(drainMs)
+  const { traffic, runtime } = tools
+  const target = routers.length === 0 ? null : await targetOf(old, tools)
+  const { drain, fault } = await traffic.revert(routers, applicationId, target)
+  const drained = drain(drainMs)
   if (containerId !== undefined && (await runtime.inspect(containerId)) !== undefined)
     await runtime.rename(containerId, candidateName(slug, deploymentId))
   if (old !== undefined && (await runtime.inspect(old.id)) !== undefined) await runtime.rename(old.id, slug)
   await orStopped(drained, signal).catch(() => {})
-}
-
-/** Undefined where there is nothing to go back to. */
-async function redirect(
-  applicationId: string,
-  target: Target | null,
-  addresses: DirectAddresses | undefined
-): Promise<Awaited<ReturnType<DirectAddresses['switchTo']>> | undefined> {
-  if (target !== null) return await addresses?.switchTo(applicationId, target)
-  await addresses?.retarget(applicationId, null)
-  return undefined
+  if (fault !== undefined) throw fault
 }

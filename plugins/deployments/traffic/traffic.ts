@@ -1,0 +1,151 @@
+import { bounded, type Contributions, isProblem, type Log, settleAll } from 'busbar/sdk'
+import {
+  hookLimitMs,
+  type SwitchProof,
+  type TrafficRouter,
+  type TrafficSwitch,
+  type TrafficTarget
+} from '../api.js'
+import { DeployFailure } from '../rollout/deploy-failure.js'
+import { proofOf } from './switch-proof.js'
+
+interface TrafficParts {
+  readonly routers: Contributions<TrafficRouter>
+  readonly log: Log
+  /** How long each call of a router may take. */
+  readonly limitMs?: number
+}
+
+/** Undefined where no router has told what the switch did. Never rejects. */
+export type Drain = (timeoutMs: number) => Promise<SwitchProof | undefined>
+
+interface Reverted {
+  readonly drain: Drain
+  /** Undefined when every router has done it. */
+  readonly fault: unknown
+}
+
+/** A router that was asked, by its key, with the plugin that it was of then. */
+export interface AskedRouter {
+  readonly key: string
+  readonly plugin: string
+}
+
+/** A call that was made, or that nobody was there for. */
+type Outcome<T> = { readonly isOff: false; readonly answer: T } | { readonly isOff: true }
+
+/**
+ * All that leads visitors to applications, as one: the traffic routers that plugins contribute, in the order of their
+ * keys. They come and go while deploys are under way.
+ */
+export class Traffic {
+  readonly #parts: TrafficParts
+  constructor(parts: TrafficParts) {
+    this.#parts = parts
+  }
+
+  /** Those that are there now. */
+  routers(): readonly AskedRouter[] {
+    return this.#parts.routers
+      .entries()
+      .map(({ key, plugin }) => ({ key, plugin }))
+      .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+  }
+
+  /** Side by side. What they answer are warnings: by which of them nobody gets to the application, and why. */
+  async prepare(routers: readonly AskedRouter[], applicationId: string): Promise<readonly string[]> {
+    const outcomes = await settleAll(
+      routers.map(async router => await this.#call(router, 'prepare', one => one.prepare(applicationId)))
+    )
+    return outcomes.flatMap(outcome =>
+      outcome.isOff || typeof outcome.answer !== 'string' ? [] : outcome.answer
+    )
+  }
+
+  /** Requests go to `target` from now on; undefined when the plugin of the router is off. */
+  async switchTo(
+    router: AskedRouter,
+    applicationId: string,
+    target: TrafficTarget
+  ): Promise<Drain | undefined> {
+    const outcome = await this.#call(router, 'switch', one => one.switchTo(applicationId, target))
+    return outcome.isOff ? undefined : this.#drainOf(router, outcome.answer)
+  }
+
+  /** The last first, and all of them whatever one throws; never rejects. */
+  async revert(
+    routers: readonly AskedRouter[],
+    applicationId: string,
+    target: TrafficTarget | null
+  ): Promise<Reverted> {
+    const drains: Drain[] = []
+    const faults: unknown[] = []
+    for (const router of routers.toReversed()) {
+      try {
+        const outcome = await this.#call(router, 'revert', one => one.revert(applicationId, target))
+        if (!outcome.isOff) drains.push(this.#drainOf(router, outcome.answer))
+      } catch (error) {
+        faults.push(error)
+      }
+    }
+    return {
+      drain: together(drains),
+      fault: faults.length < 2 ? faults[0] : new AggregateError(faults, sentenceOf(faults))
+    }
+  }
+
+  /** The proof of what has been switched already does not depend on whether it can be told. */
+  #drainOf({ plugin }: AskedRouter, made: TrafficSwitch | null): Drain {
+    const { log, limitMs = hookLimitMs } = this.#parts
+    return async timeoutMs => {
+      if (made === null) return undefined
+      try {
+        const what = `${named(plugin)} (drain)`
+        return proofOf([await bounded(() => made.drain(timeoutMs), { ms: limitMs, what })])
+      } catch (error) {
+        log.warn({ err: error, plugin }, 'what a switch did to the traffic is not known of one router')
+        return undefined
+      }
+    }
+  }
+
+  /** Made to whichever version of the plugin is there; again when another one has taken its place meanwhile. */
+  async #call<T>(
+    { key, plugin }: AskedRouter,
+    what: 'prepare' | 'switch' | 'revert',
+    work: (router: TrafficRouter) => Promise<T>
+  ): Promise<Outcome<T>> {
+    const { routers, limitMs = hookLimitMs } = this.#parts
+    for (;;) {
+      const router = routers.get(key)
+      if (router === undefined) return { isOff: true }
+      try {
+        const answer = await bounded(() => work(router), { ms: limitMs, what: `${named(plugin)} (${what})` })
+        return { isOff: false, answer }
+      } catch (error) {
+        // What a version says that has gone meanwhile is of no account.
+        if (routers.get(key) === router) throw failureOf(error, plugin)
+      }
+    }
+  }
+}
+
+const named = (plugin: string): string => `the traffic router of the plugin "${plugin}"`
+
+/** All at the same time. */
+export const together =
+  (drains: readonly Drain[]): Drain =>
+  async timeoutMs => {
+    const proofs = await Promise.all(drains.map(async drain => await drain(timeoutMs)))
+    return proofOf(proofs.filter(proof => proof !== undefined))
+  }
+
+/** Names the plugin, whatever it threw. */
+function failureOf(error: unknown, plugin: string): Error {
+  const message = error instanceof Error ? error.message : String(error)
+  const text = message.startsWith(named(plugin)) ? message : `${named(plugin)}: ${message}`
+  return isProblem(error) ? new DeployFailure(text) : new Error(text, { cause: error })
+}
+
+const sentenceOf = (faults: readonly unknown[]): string =>
+  faults.map(fault => (fault instanceof Error ? fault.message : String(fault))).join('; ')
