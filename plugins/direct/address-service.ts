@@ -88,6 +88,14 @@ export class AddressService implements DirectAddresses {
     })
   }
 
+  /** Requests go to `target` instead of `former`, which does not run; ignored once they go elsewhere. */
+  replace(applicationId: string, former: TrafficTarget | null, target: TrafficTarget): Promise<void> {
+    return this.#turns.take(applicationId, async () => {
+      const row = await this.parts.store.find(applicationId)
+      if (row?.container_id === (former?.containerId ?? null)) await this.#setTarget(applicationId, target)
+    })
+  }
+
   /** Forwards again, as the database says, before anything else is looked at. */
   async resume(): Promise<void> {
     const { store, clock } = this.parts

@@ -19,17 +19,18 @@ export function createContainerWatch(parts: {
 }) {
   const { store, service, registry, runtime, log } = parts
 
-  /** Renews the address of one container, if it is the one that requests go to. */
-  async function look(applicationId: string, containerId: string): Promise<void> {
+  /** Renews the address of one container, if it is the one that requests go to; whether that does not run any more. */
+  async function look(applicationId: string, containerId: string): Promise<boolean> {
     const target = await store.find(applicationId).then(row => (row === undefined ? null : targetOf(row)))
     const engine = runtime.get()
-    if (target === null || engine === undefined || target.containerId !== containerId) return
+    if (target === null || engine === undefined || target.containerId !== containerId) return false
     const isRunning = (await engine.inspect(containerId))?.status === 'running'
     const at = isRunning ? await engine.dial(containerId, target.port) : null
     await service.renew(applicationId, containerId, at)
+    return at === null
   }
 
-  /** Gives an address to what was deployed while this plugin was off. A target that runs is never taken over. */
+  /** Gives an address to what was deployed while this plugin was off. A target that runs is never replaced. */
   async function adopt(container: ContainerState): Promise<void> {
     const { applicationId, deploymentId } = container.owner
     const engine = runtime.get()
@@ -48,7 +49,7 @@ export function createContainerWatch(parts: {
       application.containerPort ?? (await engine.image(container.image))?.exposedPorts[0] ?? defaultPort
     const at = await engine.dial(container.id, port)
     await service.open(applicationId)
-    await service.retarget(applicationId, { deploymentId, containerId: container.id, ...at })
+    await service.replace(applicationId, known, { deploymentId, containerId: container.id, ...at })
   }
 
   const attempt = async (applicationId: string, work: () => Promise<void>): Promise<void> => {
@@ -61,18 +62,26 @@ export function createContainerWatch(parts: {
     if (event.kind === 'resync') {
       for (const { application_id: applicationId, container_id: containerId } of await store.all()) {
         if (containerId !== null)
-          await attempt(applicationId, async () => await look(applicationId, containerId))
+          await attempt(applicationId, async () => {
+            await look(applicationId, containerId)
+          })
       }
       for (const container of (await runtime.get()?.list({})) ?? [])
         await attempt(container.owner.applicationId ?? '', async () => await adopt(container))
     } else if (watched.has(event.action) && event.owner.applicationId !== undefined) {
       const { applicationId } = event.owner
-      await attempt(applicationId, async () => await look(applicationId, event.containerId))
+      await attempt(applicationId, async () => {
+        // What serves may have been deployed while this plugin was off, and before the old version had ended.
+        if (!(await look(applicationId, event.containerId))) return
+        for (const container of (await runtime.get()?.list({ applicationId })) ?? []) await adopt(container)
+      })
     }
   }
 
   return {
-    started: look,
+    started: async (applicationId: string, containerId: string): Promise<void> => {
+      await look(applicationId, containerId)
+    },
 
     stopped: (applicationId: string): Promise<void> => service.retarget(applicationId, null),
 
