@@ -10,7 +10,7 @@ import type { BuildLog } from '../records/build-log.js'
 import type { DeploymentRecords } from '../records/deployment-records.js'
 import type { DeploymentRow, DeploymentStore } from '../records/deployment-store.js'
 import type { Tidying } from '../tidying.js'
-import type { Drain, Traffic } from '../traffic/traffic.js'
+import type { Drain, FoundRouter, Traffic } from '../traffic/traffic.js'
 import type { ExitWatch } from './exit-watch.js'
 
 /** What a rollout works with. */
@@ -88,6 +88,8 @@ export type Proven = Pick<Created, keyof Rollout | 'application' | 'loadedAt' | 
 export interface Switched extends Proven {
   /** The container that has served until now. */
   readonly old: ContainerState | undefined
+  /** Those that were there when the switch began. */
+  readonly routers: readonly FoundRouter[]
   readonly drain: Drain
 }
 

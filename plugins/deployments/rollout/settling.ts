@@ -31,7 +31,7 @@ interface SettlingParts {
 
 /**
  * Makes the engine and the traffic routers agree with the record again, where a deploy could not be taken back
- * because the engine, or the database, was away: what serves bears the name and gets the requests.
+ * because the engine, or the database, was away, or a router was not there for the switch: what serves bears the name and gets the requests.
  */
 export class Settling {
   readonly #parts: SettlingParts
@@ -59,7 +59,9 @@ export class Settling {
       await runtime.rename(serving.id, application.slug)
       const target = await targetOf(serving, this.#parts)
       if (target !== null) {
-        const { drain, fault } = await traffic.revert(traffic.routers(), applicationId, target)
+        const routers = traffic.routers()
+        await traffic.prepare(routers, applicationId)
+        const { drain, fault } = await traffic.revert(routers, applicationId, target)
         if (fault !== undefined) throw fault
         await drain(drainMs)
       }

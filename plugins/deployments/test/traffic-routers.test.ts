@@ -3,7 +3,7 @@ import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../test/lab/engine.js'
 import { rolloutHooks, type TrafficRouter, trafficRouters } from '../api.js'
-import { openLab, sample } from './deploy-lab.js'
+import { engine, type Mode, openLab, sample } from './deploy-lab.js'
 
 type Call = 'prepare' | 'switchTo' | 'revert' | 'drain'
 
@@ -49,12 +49,14 @@ function router(id: 'north' | 'south', key: string) {
 }
 
 let faultBeforeRecord = false
+let cleanedUp = 0
 const faults = definePlugin({
   id: 'faults',
   contributes(contribute) {
     contribute(rolloutHooks, 'faults', {
       at(boundary) {
         if (faultBeforeRecord && boundary === 'before record') throw new Error('no record')
+        if (boundary === 'after clean-up') cleanedUp++
       }
     })
   }
@@ -78,14 +80,17 @@ test('several traffic routers', async t => {
   const admin = await lab.k.as.session()
 
   /** What is done in the calls of the next deploy, and what has been called when it ended. */
-  const deployed = async (version: string, done: Record<string, () => unknown> = {}) => {
-    await web.push(sample(version))
+  const deployed = async (version: string, done: Record<string, () => unknown> = {}, mode: Mode = 'ok') => {
+    await web.push(sample(version, mode))
     within.clear()
     for (const [call, act] of Object.entries(done)) within.set(call, act)
     calls.length = 0
     return await web.deployed()
   }
-  const switches = () => calls.filter(call => !call.endsWith('drain'))
+  /** Of deploys alone: routers are also prepared and led back to what serves when something has to be looked up again. */
+  const switches = () => calls.filter(call => call.endsWith('switchTo'))
+  const revertsAfter = (last: string) =>
+    calls.slice(calls.lastIndexOf(last)).filter(call => call.endsWith('revert'))
 
   await t.test('are switched one after the other by their keys, and drained together', async t => {
     const seen: Record<string, string> = {}
@@ -98,8 +103,8 @@ test('several traffic routers', async t => {
     })
     t.match(ended, { status: 'success' })
     t.same(seen, { north: 'one', south: 'two' }, 'direct addresses come between them')
-    t.same(switches().slice(0, 2).toSorted(), ['north prepare', 'south prepare'])
-    t.same(switches().slice(2), ['north switchTo', 'south switchTo'])
+    t.same(calls.slice(0, 2).toSorted(), ['north prepare', 'south prepare'])
+    t.same(switches(), ['north switchTo', 'south switchTo'])
     t.equal(await served(), 'two')
     const told = await until(async () => {
       const { body } = await admin.get(`${web.path}/deployments/${ended.id}`)
@@ -126,7 +131,8 @@ test('several traffic routers', async t => {
       step: 'switch',
       error_message: /the traffic router of the plugin "south": no certificate/
     })
-    t.same(switches().slice(2), ['north switchTo', 'south switchTo', 'south revert', 'north revert'])
+    t.same(switches(), ['north switchTo', 'south switchTo'])
+    t.same(revertsAfter('south switchTo').slice(0, 2), ['south revert', 'north revert'])
     t.same(seen, { south: 'never', north: 'two' })
     t.equal(await served(), 'two')
   })
@@ -158,14 +164,15 @@ test('several traffic routers', async t => {
       status: 'failed',
       error_message: /the traffic router of the plugin "south": not today/
     })
-    t.same(switches().toSorted(), ['north prepare', 'south prepare'])
+    t.same(calls.slice(0, 2).toSorted(), ['north prepare', 'south prepare'])
+    t.same(switches(), [])
     t.equal(await served(), 'two')
   })
 
   await t.test('may have no address for an application: the log warns of it', async t => {
     const ended = await deployed('three', { 'north prepare': () => 'No domain: it has none yet' })
     t.match(ended, { status: 'success', build_logs: /"warning".*No domain: it has none yet\./ })
-    t.same(switches().slice(2), ['north switchTo', 'south switchTo'])
+    t.same(switches(), ['north switchTo', 'south switchTo'])
     t.equal(await served(), 'three')
   })
 
@@ -174,10 +181,10 @@ test('several traffic routers', async t => {
       'north switchTo': async () => await reconciler.disable('south', {})
     })
     t.match(ended, { status: 'success', build_logs: /south.* was turned off meanwhile/ })
-    t.same(switches().slice(2), ['north switchTo'])
+    t.same(switches(), ['north switchTo'])
     t.equal(await served(), 'four')
     t.match(await deployed('five'), { status: 'success' })
-    t.notOk(calls.some(call => call.startsWith('south')))
+    t.notOk(calls.some(call => call === 'south prepare' || call === 'south switchTo'))
     await reconciler.enable('south')
   })
 
@@ -203,12 +210,45 @@ test('several traffic routers', async t => {
       }
     })
     t.match(ended, { status: 'success' })
-    t.same(switches().slice(2), ['north switchTo', 'south switchTo', 'south switchTo'])
+    t.same(switches(), ['north switchTo', 'south switchTo', 'south switchTo'])
   })
 
   await t.test('need not be direct addresses', async t => {
     await reconciler.disable('direct', {})
     t.match(await deployed('eight'), { status: 'success' })
-    t.same(switches().slice(2), ['north switchTo', 'south switchTo'])
+    t.same(switches(), ['north switchTo', 'south switchTo'])
+    await reconciler.enable('direct')
   })
+
+  await t.test('that were away for the switch are told of it before the old version goes', async t => {
+    const ended = await deployed('nine', {
+      'north switchTo': async () => await reconciler.disable('direct', {}),
+      'south switchTo': async () => await reconciler.enable('direct')
+    })
+    t.match(ended, { status: 'success', build_logs: /direct.* was turned off meanwhile/ })
+    await until(async () => {
+      const answer = await fetch(address)
+      t.ok(answer.ok)
+      return (await answer.text()) === 'nine'
+    }, 'the address leads to the new version')
+    await until(async () => (await web.containers()).length === 1, 'the old version is cleared away')
+    t.equal(await served(), 'nine')
+  })
+
+  await t.test(
+    'a direct address that comes back too late for that follows when the old version ends',
+    async t => {
+      t.match(await deployed('deaf', {}, 'deaf'), { status: 'success' })
+      await until(async () => (await web.containers()).length === 1, 'one container is left')
+      const [old] = await web.containers()
+      await reconciler.disable('direct', {})
+      const before = cleanedUp
+      t.match(await deployed('ten'), { status: 'success' })
+      await until(() => cleanedUp > before, 'the old version is being stopped')
+      await reconciler.enable('direct')
+      t.equal(await served(), 'deaf')
+      await engine.getContainer(old?.Id ?? '').kill()
+      await until(async () => (await served()) === 'ten', 'the address leads to the new version')
+    }
+  )
 })

@@ -25,11 +25,20 @@ function trafficOf(routers: Record<string, TrafficRouter>) {
   const log = { warn: (line: object) => logged.push(line) } as never
   return { traffic: new Traffic({ routers: contributions, log, limitMs: 20 }), logged }
 }
-const asked = (key: string) => ({ key, plugin: `plugin-${key}` })
+const found = (key: string, value = good) => ({ key, plugin: `plugin-${key}`, value })
 
 test('routers are in the order of their keys, whoever came first', t => {
-  t.same(trafficOf({ b: good, a: good }).traffic.routers(), [asked('a'), asked('b')])
+  t.same(trafficOf({ b: good, a: good }).traffic.routers(), [found('a'), found('b')])
   t.same(trafficOf({}).traffic.routers(), [])
+  t.end()
+})
+
+test('routers that came, went or were reloaded are noticed', t => {
+  const since = trafficOf({ a: good, b: good }).traffic.routers()
+  t.notOk(trafficOf({ b: good, a: good }).traffic.hasChanged(since))
+  t.ok(trafficOf({ a: good, b: { ...good } }).traffic.hasChanged(since), 'reloaded')
+  t.ok(trafficOf({ a: good }).traffic.hasChanged(since), 'gone')
+  t.ok(trafficOf({ a: good, b: good, c: good }).traffic.hasChanged(since), 'new')
   t.end()
 })
 
@@ -39,7 +48,7 @@ test('a router that never answers is given up and named', async t => {
   await t.rejects(traffic.prepare(routers, 'x'), {
     message: /the traffic router of the plugin "plugin-a" \(prepare\) did not answer within/
   })
-  await t.rejects(traffic.switchTo(asked('a'), 'x', target), {
+  await t.rejects(traffic.switchTo(found('a'), 'x', target), {
     message: /the traffic router of the plugin "plugin-a" \(switch\) did not answer within/
   })
   const { drain, fault } = await traffic.revert(routers, 'x', target)
@@ -78,7 +87,7 @@ test('a drain that never ends, throws or tells nonsense leaves the others their 
 
 test('a router without an address for an application has nothing to drain', async t => {
   const { traffic, logged } = trafficOf({ a: { ...good, switchTo: async () => null } })
-  const drain = await traffic.switchTo(asked('a'), 'x', target)
+  const drain = await traffic.switchTo(found('a'), 'x', target)
   t.ok(drain)
   t.equal(await drain?.(0), undefined)
   t.same(logged, [])

@@ -25,11 +25,8 @@ interface Reverted {
   readonly fault: unknown
 }
 
-/** A router that was asked, by its key, with the plugin that it was of then. */
-export interface AskedRouter {
-  readonly key: string
-  readonly plugin: string
-}
+/** A router at one moment; the plugin may have been reloaded since, or be off. */
+export type FoundRouter = ReturnType<Contributions<TrafficRouter>['entries']>[number]
 
 /** A call that was made, or that nobody was there for. */
 type Outcome<T> = { readonly isOff: false; readonly answer: T } | { readonly isOff: true }
@@ -45,15 +42,18 @@ export class Traffic {
   }
 
   /** Those that are there now. */
-  routers(): readonly AskedRouter[] {
-    return this.#parts.routers
-      .entries()
-      .map(({ key, plugin }) => ({ key, plugin }))
-      .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+  routers(): readonly FoundRouter[] {
+    return this.#parts.routers.entries().toSorted((a, b) => (a.key < b.key ? -1 : 1))
+  }
+
+  /** Whether others are there now, or newer versions of them, which may not know of a switch that was made meanwhile. */
+  hasChanged(since: readonly FoundRouter[]): boolean {
+    const now = this.routers()
+    return now.length !== since.length || now.some(({ value }, index) => value !== since[index]?.value)
   }
 
   /** Side by side. What they answer are warnings: by which of them nobody gets to the application, and why. */
-  async prepare(routers: readonly AskedRouter[], applicationId: string): Promise<readonly string[]> {
+  async prepare(routers: readonly FoundRouter[], applicationId: string): Promise<readonly string[]> {
     const outcomes = await settleAll(
       routers.map(async router => await this.#call(router, 'prepare', one => one.prepare(applicationId)))
     )
@@ -64,7 +64,7 @@ export class Traffic {
 
   /** Requests go to `target` from now on; undefined when the plugin of the router is off. */
   async switchTo(
-    router: AskedRouter,
+    router: FoundRouter,
     applicationId: string,
     target: TrafficTarget
   ): Promise<Drain | undefined> {
@@ -74,7 +74,7 @@ export class Traffic {
 
   /** The last first, and all of them whatever one throws; never rejects. */
   async revert(
-    routers: readonly AskedRouter[],
+    routers: readonly FoundRouter[],
     applicationId: string,
     target: TrafficTarget | null
   ): Promise<Reverted> {
@@ -95,7 +95,7 @@ export class Traffic {
   }
 
   /** The proof of what has been switched already does not depend on whether it can be told. */
-  #drainOf({ plugin }: AskedRouter, made: TrafficSwitch | null): Drain {
+  #drainOf({ plugin }: FoundRouter, made: TrafficSwitch | null): Drain {
     const { log, limitMs = hookLimitMs } = this.#parts
     return async timeoutMs => {
       if (made === null) return undefined
@@ -111,7 +111,7 @@ export class Traffic {
 
   /** Made to whichever version of the plugin is there; again when another one has taken its place meanwhile. */
   async #call<T>(
-    { key, plugin }: AskedRouter,
+    { key, plugin }: FoundRouter,
     what: 'prepare' | 'switch' | 'revert',
     work: (router: TrafficRouter) => Promise<T>
   ): Promise<Outcome<T>> {

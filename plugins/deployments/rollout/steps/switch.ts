@@ -1,7 +1,7 @@
 import type { ContainerState } from 'busbar/api/runtime-docker'
 import { settleAll } from 'busbar/sdk'
 import type { TrafficTarget } from '../../api.js'
-import { type AskedRouter, type Drain, together } from '../../traffic/traffic.js'
+import { type Drain, type FoundRouter, together } from '../../traffic/traffic.js'
 import { candidateName } from '../container-name.js'
 import { drainMs, orStopped } from '../drain-limit.js'
 import type { Proven, RolloutTools, Switched } from '../rollout.js'
@@ -14,7 +14,9 @@ type SwitchTools = Pick<RolloutTools, 'runtime' | 'tidying' | 'traffic' | 'store
  * Makes the new container the one that serves. Names first, the traffic routers last: until that moment no request of
  * theirs has gone anywhere else.
  */
-export function switchTraffic(tools: SwitchTools): RolloutStep<Proven, Pick<Switched, 'old' | 'drain'>> {
+export function switchTraffic(
+  tools: SwitchTools
+): RolloutStep<Proven, Pick<Switched, 'old' | 'routers' | 'drain'>> {
   const { runtime, tidying, traffic } = tools
   return {
     name: 'switch',
@@ -23,7 +25,7 @@ export function switchTraffic(tools: SwitchTools): RolloutStep<Proven, Pick<Swit
       const { deployment, containerId, buildLog, undos } = rollout
       const { id: applicationId, slug } = rollout.application
       let old: ContainerState | undefined
-      const begun: AskedRouter[] = []
+      const begun: FoundRouter[] = []
       undos.push({
         step: 'switch',
         run: async signal =>
@@ -64,7 +66,7 @@ export function switchTraffic(tools: SwitchTools): RolloutStep<Proven, Pick<Swit
             msg: `The plugin "${router.plugin}" was turned off meanwhile: it does not lead requests to the new version.`
           })
       }
-      return { old, drain: together(drains) }
+      return { old, routers, drain: together(drains) }
     }
   }
 }
@@ -85,7 +87,7 @@ interface SwitchBack {
   readonly containerId: string | undefined
   readonly old: ContainerState | undefined
   /** Those by which requests may go to the new container. */
-  readonly routers: readonly AskedRouter[]
+  readonly routers: readonly FoundRouter[]
 }
 
 /** The old container gets its requests and its name back; what the new one has begun to answer ends there. */
