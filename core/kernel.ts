@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import {
   access,
   type Clock,
-  type DormantPlugins,
   healthChecks,
   type Instance,
   type Log,
@@ -60,6 +59,9 @@ import { PluginStore } from './plugins/plugin-store.js'
 import { Purge } from './plugins/purge.js'
 import { Reconciler, type ReconcilerOptions } from './plugins/reconciler.js'
 import { release } from './release.js'
+import { ResourceKinds } from './resources/resource-kinds.js'
+import { ResourceRemovals } from './resources/resource-removals.js'
+import { ResourceOwners, resourcesFor } from './resources/resources.js'
 import { ScheduleStore } from './schedules/schedule-store.js'
 import { Scheduler } from './schedules/scheduler.js'
 import { createKeyring } from './secrets/keyring.js'
@@ -161,7 +163,9 @@ export async function startKernel({
     const afterCommit = (tx: Tx, run: () => void): void => {
       postgres.afterCommit(tx, run)
     }
-    const projects = new ProjectAccess(registry, listener, afterCommit)
+    const kinds = new ResourceKinds()
+    const owners = new ResourceOwners(postgres, kinds)
+    const projects = new ProjectAccess(registry, owners, listener, afterCommit)
     const cache = new CredentialCache(maxCachedCredentials)
     const credentials = createCredentials({ cache, signals: listener, afterCommit })
     const sources = registry.contributions(access.credentials)
@@ -211,9 +215,16 @@ export async function startKernel({
     // What plugs in.
     const audit = new AuditTrail(database, clock, log)
     const idempotency = new Idempotency(database, clock)
-    const dormant: DormantPlugins = {
-      borrow: async (point, schema, use) => await reconciler.borrow(point, schema, use)
-    }
+    const removals = new ResourceRemovals({
+      postgres,
+      kinds,
+      jobs,
+      registry,
+      disabled: { runTemporarily: async (schema, use) => await reconciler.runTemporarily(schema, use) },
+      order: () => reconciler.catalog.order,
+      clock,
+      log
+    })
     const streams = new StreamCap(settings.maxEventStreamsPerUser)
     const http = { audit, idempotency, secureCookies: settings.secureCookies, streams, guard }
     const kernelRecords = record(kernelPlugin, { id: 'kernel', builtIn: true })
@@ -237,6 +248,8 @@ export async function startKernel({
         events,
         singletons,
         schedules,
+        kinds,
+        removals,
         log,
         worksJobs: settings.role !== 'api'
       },
@@ -373,9 +386,10 @@ export async function startKernel({
         secrets: secretsFor(keyring, redactor, id),
         clock,
         exec,
-        instance: instanceFacts(id, settings)
+        instance: instanceFacts(id, settings),
+        resources: resourcesFor(id, { postgres, kinds, owners, removals })
       }
-      const forBuiltIns: BuiltInServices = { credentials, projectFacts: projects, audit, dormant, operations }
+      const forBuiltIns: BuiltInServices = { credentials, projectFacts: projects, audit, operations }
       return builtIn ? { ...common, ...forBuiltIns } : common
     }
   }

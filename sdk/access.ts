@@ -26,7 +26,7 @@ export type ProjectRole = (typeof projectRoles)[number]
  * - `{ param }`: a path parameter holds the project id. `chain` names the kind of every further id in
  *   the path; the kernel refuses (404) an id that does not belong to the ids before it.
  * - `{ of, param }`: a path parameter holds the id of a resource of kind `of`; its project is looked up
- *   through the `access.resources` extension point.
+ *   by what its plugin declares in `resources`.
  * - `'filtered'`: a list; the handler narrows its rows by `request.reach`.
  * - `'never-pinned'`: no project, and a pinned token is refused (403) whatever its pins are.
  * - `'none'`: no project is concerned and pins play no part.

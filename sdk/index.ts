@@ -45,6 +45,7 @@ export {
   sse,
   type ValueReply
 } from './reply.js'
+export * from './resource.js'
 export * from './route.js'
 export * from './schedule.js'
 export * from './schema.js'

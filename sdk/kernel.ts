@@ -5,7 +5,7 @@ import type { ProjectId, SignedInCaller } from './caller.js'
 import type { CredentialSource, Credentials } from './credential.js'
 import type { DomainEvent } from './event.js'
 import type { Schedules } from './schedule.js'
-import { type ExtensionPoint, extensionPoint, type Service, service } from './service.js'
+import { extensionPoint, type Service, service } from './service.js'
 import type { Tx } from './tx.js'
 
 export type Log = Logger
@@ -194,18 +194,24 @@ export interface Operations {
   admitting(caller: SignedInCaller): readonly Operation[]
 }
 
-/** Plugins that are off. */
-export interface DormantPlugins {
+/** Resources, by the kinds that plugins declare in `resources`. */
+export interface Resources {
   /**
-   * Starts the plugin that owns a database schema, hands what it contributes to `point` to `use`, and stops it:
-   * nothing else of it is on meanwhile. False when there is no such plugin, it is on, or it contributes nothing
-   * there. Rejects when it does not start, and with what `use` rejects with.
+   * Removes a resource of this plugin: marks it, and those of its kind that lie in it, in `tx`; a durable job takes it
+   * apart once that has committed. False when it does not exist, is marked already, or does not lie in `project`.
    */
-  borrow<T>(
-    point: ExtensionPoint<T>,
-    schema: string,
-    use: (contribution: T) => Promise<void>
+  remove(
+    resource: { readonly kind: string; readonly id: string; readonly project?: ProjectId },
+    tx: Tx
   ): Promise<boolean>
+  /**
+   * What resources of any plugin are called now. Asked for UUIDs; those that no longer exist are left out, and none is
+   * known of a kind whose plugin is off or which names none.
+   */
+  namesOf(
+    kind: string,
+    ids: readonly string[]
+  ): Promise<ReadonlyArray<{ readonly id: string; readonly name: string }>>
 }
 
 /** The kernel's services, by the names of a manifest's `grants`. */
@@ -219,14 +225,13 @@ export interface KernelServices {
   readonly exec: Exec
   readonly clock: Clock
   readonly instance: Instance
+  readonly resources: Resources
   /** For the plugin that shows and keeps the audit log; built-in plugins only. */
   readonly audit: AuditLog
   /** For the plugin that keeps sessions and tokens; built-in plugins only. */
   readonly credentials: Credentials
   /** What a caller may do; built-in plugins only. */
   readonly operations: Operations
-  /** For plugins that remove things which others hold rows of; built-in plugins only. */
-  readonly dormant: DormantPlugins
   /** What the kernel remembers about projects; the owner of the facts says when they change. Built-in plugins only. */
   readonly projectFacts: ProjectFactsCache
 }
@@ -245,10 +250,10 @@ export const kernel: { readonly [K in keyof KernelServices]: Service<KernelServi
   exec: kernelService('exec'),
   clock: kernelService('clock'),
   instance: kernelService('instance'),
+  resources: kernelService('resources'),
   audit: kernelService('audit'),
   credentials: kernelService('credentials'),
   operations: kernelService('operations'),
-  dormant: kernelService('dormant'),
   projectFacts: kernelService('projectFacts')
 }
 
@@ -268,21 +273,13 @@ export interface ProjectFactsCache {
   invalidate(projectId: string, tx?: Tx): Promise<void>
 }
 
-/** Who owns a resource: its project, and the ids of the kinds it lies in. */
-export interface Ownership {
-  readonly projectId: ProjectId | string
-  readonly parents?: Readonly<Record<string, string>>
-}
-
 export const access = {
   /** Contributed once, by the plugin that keeps users, sessions and tokens, under the key `identity`. */
   credentials: extensionPoint<CredentialSource, 'identity'>('access.credentials'),
   /** Contributed once, by the plugin that owns projects, under the key `projects`. */
   projects: extensionPoint<{ facts(projectId: string): Promise<ProjectFacts | undefined> }, 'projects'>(
     'access.projects'
-  ),
-  /** By kind (`application`): who owns the resource with this id. A resource never changes its owner. */
-  resources: extensionPoint<{ ownerOf(id: string): Promise<Ownership | undefined> }>('access.resources')
+  )
 } as const
 
 /** Contributions to `GET /healthz`, by name: resolve with `ok` or a detail, throw what is wrong. */

@@ -4,6 +4,7 @@ import type { EventDeclarer } from './event.js'
 import type { JobDeclarer, SingletonDeclarer } from './job.js'
 import type { Log } from './kernel.js'
 import type { Migration } from './migration.js'
+import type { ResourceDeclarer } from './resource.js'
 import type { RouteDeclarer } from './route.js'
 import type { ScheduleDeclarer } from './schedule.js'
 import type { ExtensionPoint, Needs, Resolved, Service } from './service.js'
@@ -55,6 +56,8 @@ export interface PluginDefinition<N extends Needs, C extends TSchema, Self exten
   readonly provides?: (provide: ServiceBinder, self: Self) => void
   /** Contributions to extension points, its own or others'. */
   readonly contributes?: (contribute: Contributor, self: Self) => void
+  /** Kinds of things that it keeps for users. */
+  readonly resources?: (resource: ResourceDeclarer<Self>) => void
   readonly routes?: (route: RouteDeclarer<Self>) => void
   readonly channels?: (channel: ChannelDeclarer<Self>) => void
   readonly sockets?: (socket: SocketDeclarer<Self>) => void

@@ -1,7 +1,6 @@
 import {
   type Access,
   access,
-  type Ownership,
   type ProjectFacts,
   type ProjectFactsCache,
   type ProjectId,
@@ -18,11 +17,11 @@ import { LookupCache } from '../cache/lookup-cache.js'
 import { withDeadline } from '../clock/waits.js'
 import { whenKnown } from '../clock/when-known.js'
 import type { Signals } from '../database/listener.js'
+import type { Ownership, ResourceOwners } from '../resources/resources.js'
 import type { ServiceRegistry } from '../services/registry.js'
 import { decidePins, decideProject, notFound } from './decision.js'
 
 type Projects = Resolved<typeof access>['projects']
-type Resources = Resolved<typeof access>['resources']
 
 type ProjectDecision =
   | { readonly refused: Refusal }
@@ -43,15 +42,14 @@ export class ProjectAccess implements ProjectFactsCache {
   /** Called when somebody may no longer see a project, in whatever process that was decided. */
   readonly watchers = new Set<() => void>()
   readonly #projects: Projects
-  readonly #resources: Resources
 
   constructor(
     registry: ServiceRegistry,
+    private readonly resources: Pick<ResourceOwners, 'ownerOf'>,
     private readonly signals: Signals,
     private readonly afterCommit: (tx: Tx, run: () => void) => void
   ) {
     this.#projects = registry.contributions(access.projects)
-    this.#resources = registry.contributions(access.resources)
     const tell = (): void => {
       for (const look of this.watchers) look()
     }
@@ -149,7 +147,8 @@ export class ProjectAccess implements ProjectFactsCache {
       const owner = await this.#ownerOf(kind, params[param] ?? '')
       if (owner?.projectId !== projectId) return false
       for (const [otherParam, otherKind] of Object.entries(chain)) {
-        const parent = otherKind === undefined ? undefined : owner.parents?.[otherKind]
+        // One that lies in another of its own kind stands beside it in no path.
+        const parent = otherKind === undefined || otherKind === kind ? undefined : owner.parents[otherKind]
         if (parent !== undefined && parent !== params[otherParam]) return false
       }
     }
@@ -157,17 +156,17 @@ export class ProjectAccess implements ProjectFactsCache {
   }
 
   #ownerOf(kind: string, id: string): Ownership | undefined | Promise<Ownership | undefined> {
-    const resource = this.#resources.get(kind)
     // A resource never changes its owner, so what is remembered stays true; a deleted one is caught by
     // its store, whose statements carry the project's id too.
     const key = `${kind}/${id}`
-    return resource === undefined
-      ? undefined
-      : (this.#owners.get(key) ??
-          this.#owners.load(
-            key,
-            async () => await withDeadline(resource.ownerOf(id), lookUpLimitMs, `the owner of the ${kind}`)
-          ))
+    return (
+      this.#owners.get(key) ??
+      this.#owners.load(
+        key,
+        async () =>
+          await withDeadline(this.resources.ownerOf(kind, id), lookUpLimitMs, `the owner of the ${kind}`)
+      )
+    )
   }
 }
 

@@ -1,7 +1,15 @@
 import { type Access, scopes } from '../../sdk/access.js'
+import { isParamOf } from './resource-kinds.js'
 
-/** What is wrong with an access value, whatever its type claims: plugins may be JavaScript. */
-export function accessFaults(access: Access | undefined, params: readonly string[]): string[] {
+/**
+ * What is wrong with an access value, whatever its type claims: plugins may be JavaScript. `kinds` are those of
+ * resources that are declared.
+ */
+export function accessFaults(
+  access: Access | undefined,
+  params: readonly string[],
+  kinds: readonly string[]
+): string[] {
   if (typeof access !== 'object' || access === null)
     return ['access is missing; use allow.public, allow.session or allow.token']
   if (access.kind === 'public') {
@@ -29,11 +37,12 @@ export function accessFaults(access: Access | undefined, params: readonly string
     ]
     for (const param of used)
       if (!params.includes(param)) faults.push(`the project rule names "${param}", which is not in the path`)
-    const left = params.filter(
-      param =>
-        !used.includes(param) && 'chain' in project && /(application|database|deployment)Id$/.test(param)
-    )
-    for (const param of left) faults.push(`the project rule's chain leaves out "${param}"`)
+    if ('of' in project) return faults
+    for (const param of params) {
+      const kind = used.includes(param) ? undefined : kinds.find(one => isParamOf(one, param))
+      if (kind !== undefined)
+        faults.push(`the project rule's chain leaves out "${param}"; add ${param}: '${kind}' to it`)
+    }
   }
   return faults
 }

@@ -4,6 +4,7 @@ import type {
   ChannelSpec,
   EventDeclarer,
   JobSpec,
+  ResourceSpec,
   RouteSchema,
   RouteSpec,
   ScheduleSpec,
@@ -19,12 +20,14 @@ import type {
   EventRecord,
   JobRecord,
   PluginRecords,
+  ResourceRecord,
   RouteRecord,
   ScheduleRecord,
   SingletonRecord,
   SocketRecord
 } from './records.js'
 import { defaultTimeZone } from './recurrence.js'
+import { resourceFaults, resourceRecord, teardownJob } from './resource-kinds.js'
 import {
   migrationsFault,
   named,
@@ -42,6 +45,8 @@ interface RecordContext {
   readonly id: string
   /** Third-party plugins keep to `/api/x/<id>/` and `x:<id>:`. */
   readonly builtIn: boolean
+  /** The kinds of resources that other plugins declare. */
+  readonly kinds?: readonly string[]
 }
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -51,11 +56,12 @@ const publicBodyLimit = 16 * 1024
 const minute = 60_000
 
 /** Runs a plugin's declarations and keeps frozen copies; throws a `RecordError` naming every fault. */
-export function record(definition: AnyPlugin, context: RecordContext): PluginRecords {
+export function record(definition: AnyPlugin, given: RecordContext): PluginRecords {
   const faults: string[] = []
-  if (definition.id !== context.id)
-    faults.push(`definePlugin says id "${definition.id}", plugin.json says "${context.id}"`)
+  if (definition.id !== given.id)
+    faults.push(`definePlugin says id "${definition.id}", plugin.json says "${given.id}"`)
 
+  const resources: ResourceRecord[] = []
   const routes: RouteRecord[] = []
   const channels: ChannelRecord[] = []
   const sockets: SocketRecord[] = []
@@ -103,6 +109,11 @@ export function record(definition: AnyPlugin, context: RecordContext): PluginRec
     if (definition[part] !== undefined && typeof definition[part] !== 'function')
       faults.push(`${part} is not a function`)
 
+  declare('resources', (spec: ResourceSpec<object, object>) => {
+    if (note(`resource ${spec.kind}`, resourceFaults(given.id, spec, resources)))
+      resources.push(resourceRecord(given.id, spec))
+  })
+  const context = { ...given, kinds: [...(given.kinds ?? []), ...resources.map(({ kind }) => kind)] }
   const declareRoute = (spec: RouteSpec<string, Access, RouteSchema, object>): void => {
     const where = `route ${spec.method} ${spec.url}`
     if (note(where, routeFaults(spec, context, routes))) routes.push(routeRecord(spec, context))
@@ -132,7 +143,14 @@ export function record(definition: AnyPlugin, context: RecordContext): PluginRec
   })
   declare('jobs', (spec: JobSpec<never, object>) => {
     const clash = jobs.some(job => job.name === spec.name)
-    if (note(`job ${spec.name}`, [...workFaults(context.id, spec), ...(clash ? ['declared twice'] : [])])) {
+    const isKernels = spec.name === teardownJob && resources.some(({ removal }) => removal !== undefined)
+    if (
+      note(`job ${spec.name}`, [
+        ...workFaults(context.id, spec),
+        ...(clash ? ['declared twice'] : []),
+        ...(isKernels ? ['the kernel has a job of this name for the removal of its resources'] : [])
+      ])
+    ) {
       jobs.push(
         Object.freeze({
           name: spec.name,
@@ -173,7 +191,7 @@ export function record(definition: AnyPlugin, context: RecordContext): PluginRec
   }
 
   if (faults.length > 0) throw new RecordError(faults.join('; '))
-  return Object.freeze({ routes, channels, sockets, jobs, singletons, schedules, events })
+  return Object.freeze({ resources, routes, channels, sockets, jobs, singletons, schedules, events })
 }
 
 const paramsOf = (url: string): string[] => [...url.matchAll(/:(\w+)/g)].map(match => match[1] ?? '')
@@ -185,7 +203,7 @@ function routeFaults(
 ): string[] {
   if (typeof spec.url !== 'string') return ['it has no url']
   const params = paramsOf(spec.url)
-  const faults = [...accessFaults(spec.access, params), ...routeValueFaults(spec)]
+  const faults = [...accessFaults(spec.access, params, context.kinds ?? []), ...routeValueFaults(spec)]
   if (!methods.includes(spec.method))
     faults.push(`method "${String(spec.method)}" is none of ${methods.join(', ')}`)
   faults.push(...pathFaults(spec.url, context))
@@ -281,12 +299,12 @@ const channelName = /^[a-z][a-z0-9-]*(:[a-z0-9-]+)*(:\{\w+\})?$/
 
 function channelFaults(
   spec: ChannelSpec<string, object>,
-  { id, builtIn }: RecordContext,
+  { id, builtIn, kinds = [] }: RecordContext,
   earlier: readonly ChannelRecord[]
 ): string[] {
   if (typeof spec.name !== 'string') return ['it has no name']
   const param = /\{(\w+)\}$/.exec(spec.name)?.[1]
-  const faults = accessFaults(spec.access, param === undefined ? [] : [param])
+  const faults = accessFaults(spec.access, param === undefined ? [] : [param], kinds)
   if (spec.access?.kind === 'public')
     faults.push('a channel cannot be public: the socket asks for a credential')
   if (!channelName.test(spec.name))
@@ -318,11 +336,11 @@ function channelRecord(spec: ChannelSpec<string, object>, { id }: RecordContext)
 
 function socketFaults(
   spec: SocketSpec<string, object>,
-  { id, builtIn }: RecordContext,
+  { id, builtIn, kinds = [] }: RecordContext,
   earlier: readonly SocketRecord[]
 ): string[] {
   if (typeof spec.url !== 'string') return ['it has no url']
-  const faults = accessFaults(spec.access, paramsOf(spec.url))
+  const faults = accessFaults(spec.access, paramsOf(spec.url), kinds)
   const prefix = builtIn ? '/api/ws/' : `/api/ws/x/${id}/`
   if (!spec.url.startsWith(prefix)) faults.push(`a socket's path begins with ${prefix}`)
   else faults.push(...segmentFaults(spec.url))

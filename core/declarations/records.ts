@@ -3,11 +3,14 @@ import type {
   Audit,
   ChannelContext,
   DuplexSocket,
+  ExtensionPoint,
   JobContext,
   MissedRuns,
+  ResourceTeardown,
   RouteRequest,
   ScheduleContext,
-  SocketRequest
+  SocketRequest,
+  Tx
 } from 'busbar/sdk'
 import type { DescribedRoute } from './openapi.js'
 
@@ -88,7 +91,28 @@ export interface EventRecord {
   ) => void | Promise<void>
 }
 
+export interface ResourceRecord {
+  readonly plugin: string
+  readonly kind: string
+  /** Without its schema. */
+  readonly table: string
+  /** Column by kind. */
+  readonly parents: Readonly<Record<string, string>>
+  readonly name: string | undefined
+  readonly removal: RemovalRecord | undefined
+}
+
+interface RemovalRecord {
+  readonly teardown: ExtensionPoint<ResourceTeardown> | undefined
+  readonly turnsBy: string | undefined
+  readonly run:
+    | ((row: object, context: { readonly signal: AbortSignal }, self: object) => Promise<void>)
+    | undefined
+  readonly deleted: ((row: object, tx: Tx, self: object) => Promise<void>) | undefined
+}
+
 export interface PluginRecords {
+  readonly resources: readonly ResourceRecord[]
   readonly routes: readonly RouteRecord[]
   readonly channels: readonly ChannelRecord[]
   readonly sockets: readonly SocketRecord[]

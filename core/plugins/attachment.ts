@@ -6,10 +6,13 @@ import { framed } from '../frames/framed.js'
 import { inFrame, signalInFrame } from '../frames/frames.js'
 import type { JobRunner, RecordedJob } from '../jobs/job-runner.js'
 import type { Singletons } from '../jobs/singleton.js'
+import type { ResourceKinds } from '../resources/resource-kinds.js'
+import type { ResourceRemovals } from '../resources/resource-removals.js'
 import { jobOf, type RecordedSchedule } from '../schedules/recorded-schedule.js'
 import type { Scheduler } from '../schedules/scheduler.js'
 import type { ServiceRegistry } from '../services/registry.js'
 import type { PluginRun } from './plugin-run.js'
+import { schemaOf } from './plugin-schema.js'
 
 export interface Sockets {
   readonly registry: ServiceRegistry
@@ -18,6 +21,8 @@ export interface Sockets {
   readonly events: EventHub
   readonly singletons: Singletons
   readonly schedules: Scheduler
+  readonly kinds: ResourceKinds
+  readonly removals: ResourceRemovals
   readonly log: Log
   /** False in a process that only serves the API. */
   readonly worksJobs: boolean
@@ -103,11 +108,13 @@ export class Attachment {
         }
       })
     )
+    const removals = to.removals.jobsOf(id, records.resources)
     // A process that runs no jobs knows them all the same: it enqueues them.
-    await to.jobs.add(id, [...jobs, ...subscriptions, ...schedules.map(jobOf)], {
+    await to.jobs.add(id, [...jobs, ...subscriptions, ...schedules.map(jobOf), ...removals], {
       isLimited: !this.run.options.container.builtIn
     })
     await to.schedules.add(id, schedules)
+    await to.removals.resume(id)
   }
 
   #runSingletons(): void {
@@ -132,7 +139,7 @@ export class Attachment {
     )
   }
 
-  /** Puts its services and contributions in place of those of an earlier version. */
+  /** Puts its services, contributions and kinds of resources in place of those of an earlier version. */
   #publish(): void {
     const {
       run: {
@@ -143,10 +150,16 @@ export class Attachment {
           container: { builtIn }
         }
       },
-      to: { registry }
+      run,
+      to: { registry, kinds }
     } = this
     const own = `${id}.`
     const giver = { plugin: id, run: this }
+    const schema = schemaOf(id, builtIn)
+    kinds.add(
+      this,
+      run.records.resources.map(record => ({ record, schema, self }))
+    )
     inFrame(id, () => {
       definition.provides?.((service, implementation) => {
         if (typeof service?.id !== 'string' || typeof implementation !== 'object' || implementation === null)
@@ -171,6 +184,7 @@ export class Attachment {
 
   #withdraw(): void {
     this.to.registry.withdraw(this)
+    this.to.kinds.withdraw(this)
   }
 
   /** Stops its background work. Its services answer 503 from now on unless a newer run has taken over. */

@@ -37,6 +37,11 @@ export class PluginCatalog {
     return this.#graph.order
   }
 
+  /** All of them, each after what it needs; those whose dependencies are not sound come last. */
+  get inOrder(): readonly PluginEntry[] {
+    return [...new Set([...this.order.map(id => this.known(id)), ...this.entries.values()])]
+  }
+
   /** Of what it uses, what starts before it: two that may use each other are in one order all the same. */
   usedBefore(id: string, uses: readonly string[]): readonly string[] {
     const place = this.order.indexOf(id)

@@ -5,7 +5,8 @@ import { pathToFileURL } from 'node:url'
 import type { AnyPlugin } from 'busbar/sdk'
 import { withDeadline } from '../clock/waits.js'
 import { record } from '../declarations/recorder.js'
-import type { RouteRecord } from '../declarations/records.js'
+import type { PluginRecords } from '../declarations/records.js'
+import { kindConflicts } from '../declarations/resource-kinds.js'
 import { noteCode } from '../frames/code-owners.js'
 import { callPlugin } from '../frames/fault.js'
 import { findConflicts } from '../http/route-table.js'
@@ -23,8 +24,8 @@ interface LoadOptions {
   readonly inline: AnyPlugin | undefined
   /** Where bundles of third-party plugins are kept. */
   readonly cache: string
-  /** The routes of all other plugins. */
-  readonly others: readonly RouteRecord[]
+  /** What all other plugins declare. */
+  readonly others: readonly PluginRecords[]
 }
 
 /**
@@ -41,8 +42,16 @@ export async function loadPlugin(
     (builtIn
       ? await importInFrame(id, await entryOf(directory, manifest.main))
       : await loadThirdParty(directory, manifest, cache))
-  const records = await callPlugin(id, () => record(definition, { id, builtIn }))
-  const conflicts = findConflicts(records.routes, others)
+  const resources = others.flatMap(other => other.resources)
+  const kinds = resources.map(({ kind }) => kind)
+  const records = await callPlugin(id, () => record(definition, { id, builtIn, kinds }))
+  const conflicts = [
+    ...findConflicts(
+      records.routes,
+      others.flatMap(other => other.routes)
+    ),
+    ...kindConflicts(records.resources, resources)
+  ]
   if (conflicts.length > 0) throw new LoadError(conflicts.join('; '))
   return { manifest, definition, records }
 }

@@ -1,9 +1,10 @@
-import type { AnyPlugin, ExtensionPoint, Health, Log } from 'busbar/sdk'
+import type { AnyPlugin, Health, Log } from 'busbar/sdk'
 import { untilGivenUp, withDeadline } from '../clock/waits.js'
 import type { PluginRecords } from '../declarations/records.js'
 import { callPlugin, shown } from '../frames/fault.js'
 import { inFrame } from '../frames/frames.js'
 import { type InstanceParts, PluginInstance } from '../http/plugin-instance.js'
+import type { TemporaryRun } from '../resources/resource-removals.js'
 import { type ContainerOptions, createPluginContainer } from '../services/container.js'
 import { RunEnd, whileRunning } from '../services/while-running.js'
 import { Attachment, type Sockets } from './attachment.js'
@@ -70,26 +71,30 @@ export class PluginRun {
     }
   }
 
-  /** Starts a run that is plugged into nothing, for what it contributes to `point`, and ends it. */
-  static async borrow<T>(
+  /** Starts a run that is plugged into nothing, hands it to `use`, and ends it. */
+  static async runTemporarily<T>(
     options: RunOptions,
-    point: ExtensionPoint<T>,
-    use: (contribution: T) => Promise<void>
-  ): Promise<boolean> {
+    schema: string,
+    use: (run: TemporaryRun) => Promise<T>
+  ): Promise<T> {
     const run = new PluginRun(options)
     try {
       await run.#start()
-      const contributions: T[] = []
+      const contributed: Array<{ readonly point: string; readonly value: unknown }> = []
       inFrame(run.id, () => {
         options.definition.contributes?.(({ id }, _key, value) => {
-          if (id === point.id) contributions.push(value as unknown as T)
+          contributed.push({ point: id, value })
         }, run.#self)
       })
-      for (const contribution of contributions)
-        await callPlugin(run.id, async () => {
-          await use(contribution)
-        })
-      return contributions.length > 0
+      return await use({
+        plugin: run.id,
+        schema,
+        self: run.#self,
+        resources: run.records.resources,
+        // What it contributes to a point is what that takes.
+        contributionsTo: ({ id }) =>
+          contributed.flatMap(({ point, value }) => (point === id ? [value as never] : []))
+      })
     } finally {
       await run.#stop()
     }

@@ -1,11 +1,12 @@
 import { join } from 'node:path'
-import { type ExtensionPoint, Serial } from 'busbar/sdk'
+import { Serial } from 'busbar/sdk'
 import { isMisconfigured } from '../../sdk/settings.js'
 import { Delayed } from '../clock/delayed.js'
 import { withDeadline } from '../clock/waits.js'
 import type { MigrationPlan } from '../database/migrations.js'
 import { faultOf } from '../frames/fault.js'
 import type { TableEntry } from '../http/route-table.js'
+import type { TemporaryRun } from '../resources/resource-removals.js'
 import { isOfEndedRun } from '../services/while-running.js'
 import { type CatalogOptions, PluginCatalog } from './catalog.js'
 import { checkHealth } from './health-round.js'
@@ -76,7 +77,7 @@ export class Reconciler {
       await this.catalog.discover()
       await this.catalog.readChoices()
       await this.catalog.quarantine(this.#marks.takeCrashed())
-      for (const entry of this.entries.values()) {
+      for (const entry of this.catalog.inOrder) {
         // Built-in plugins that are off are recorded too, so that their paths can say so.
         if (entry.discovered.builtIn) await this.#load(entry)
         else if (this.catalog.isWanted(entry) && offeredManifest(entry) !== undefined)
@@ -224,12 +225,8 @@ export class Reconciler {
     })
   }
 
-  /** See `DormantPlugins`. It needs no turn: the run that is borrowed is plugged into nothing. */
-  async borrow<T>(
-    point: ExtensionPoint<T>,
-    schema: string,
-    use: (contribution: T) => Promise<void>
-  ): Promise<boolean> {
+  /** See `DisabledPlugins`. It needs no turn: what runs so is plugged into nothing. */
+  async runTemporarily(schema: string, use: (run: TemporaryRun) => Promise<boolean>): Promise<boolean> {
     const entry = [...this.entries.values()].find(
       ({ id, discovered }) => schemaOf(id, discovered.builtIn) === schema
     )
@@ -238,7 +235,9 @@ export class Reconciler {
       await this.#exclusive(async () => {
         await this.#load(entry)
       })
-    return entry.loaded !== undefined && (await PluginRun.borrow(this.#runOptions(entry), point, use))
+    return (
+      entry.loaded !== undefined && (await PluginRun.runTemporarily(this.#runOptions(entry), schema, use))
+    )
   }
 
   /** Another process has changed something: read the choices again; `reloaded` names a plugin to reload. */
@@ -338,7 +337,7 @@ export class Reconciler {
       const inline = this.options.inline.find(({ manifest: { id } }) => id === entry.id)?.definition
       const others = [...this.entries.values()]
         .filter(other => other !== entry)
-        .flatMap(other => other.loaded?.records.routes ?? [])
+        .flatMap(other => other.loaded?.records ?? [])
       return await loadPlugin(discovered, discovered.manifest, {
         inline,
         cache: join(this.options.directory, 'bundles'),

@@ -14,6 +14,7 @@ const promising: ReadonlySet<string> = new Set<MethodName>([
   'times',
   'signal',
   'directory',
+  'namesOf',
   'run'
 ])
 

@@ -1,4 +1,4 @@
-import { event, extensionPoint, publishedTable, service, type Tx } from 'busbar/sdk'
+import { event, extensionPoint, publishedTable, type ResourceTeardown, service, type Tx } from 'busbar/sdk'
 
 /** The project rule of routes below `/api/projects/:projectId/applications/:applicationId`: that application, in that project. */
 export const inApplication = { param: 'projectId', chain: { applicationId: 'application' } } as const
@@ -167,10 +167,8 @@ export const applicationGitIntegrations = extensionPoint<{
   mayUse(integrationId: string, userId: string): Promise<boolean>
 }>('applications.gitIntegrations')
 
-/** As `projects.teardown`, for one application. Runs for each application of a deleted project too. */
-export const applicationTeardown = extensionPoint<{
-  teardown(applicationId: string, context: { readonly signal: AbortSignal }): Promise<void>
-}>('applications.teardown')
+/** What a plugin removes of an application that is being deleted; of each one of a deleted project too. */
+export const applicationTeardown = extensionPoint<ResourceTeardown>('applications.teardown')
 
 export const applicationDeleted = event<{ readonly applicationId: string; readonly projectId: string }>(
   'applications.deleted'

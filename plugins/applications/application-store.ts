@@ -35,7 +35,6 @@ const alive = 'where project_id = $1 and id = $2 and deleting_at is null'
 export class ApplicationStore {
   readonly #get
   readonly #record
-  readonly #owner
   readonly #list
   readonly #count
 
@@ -47,10 +46,6 @@ export class ApplicationStore {
     this.#record = db.statement<ApplicationRecord, [string, string]>(
       'application-record',
       `select ${columns}, container_deployment_id from $schema.application ${alive}`
-    )
-    this.#owner = db.statement<{ projectId: string }, [string]>(
-      'application-owner',
-      'select project_id as "projectId" from $schema.application where id = $1 and deleting_at is null'
     )
     const listed =
       'from $schema.application where project_id = $1 and deleting_at is null and parent_application_id is null'
@@ -71,10 +66,6 @@ export class ApplicationStore {
   /** As `get`, with the deployment whose container is the running one. */
   async record(projectId: ProjectId, id: string): Promise<ApplicationRecord | undefined> {
     return (await this.#record([projectId, id]))[0]
-  }
-
-  async ownerOf(id: string): Promise<{ projectId: string } | undefined> {
-    return (await this.#owner([id]))[0]
   }
 
   /** As `get`, and nobody else changes it until `tx` ends. */
@@ -99,13 +90,6 @@ export class ApplicationStore {
   async list(projectId: ProjectId, page: Page): Promise<Rows<ApplicationRow>> {
     const rows = await this.#list([projectId, page.limit, page.offset])
     return await countedRows(page, rows, () => this.#count([projectId]))
-  }
-
-  async namesOf(ids: readonly string[]): Promise<Array<{ id: string; name: string }>> {
-    return await this.db
-      .table<ApplicationRow>('application')
-      .select('id', 'name')
-      .whereIn('id', [...ids])
   }
 
   async insert(application: NewApplication, tx: Tx): Promise<void> {

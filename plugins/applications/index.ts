@@ -1,10 +1,11 @@
 import { definePlugin } from 'busbar/sdk'
-import { applicationContributions, applicationServices, needs, startApplications } from './applications.js'
+import { applicationServices, needs, startApplications } from './applications.js'
 import { channels } from './channels.js'
-import { jobs, singletons } from './jobs.js'
+import { singletons } from './jobs.js'
 import { createApplications } from './migrations/001-create-applications.js'
 import { addRegistryCredentials } from './migrations/002-add-registry-credentials.js'
 import { addStartCommand } from './migrations/003-add-start-command.js'
+import { resources } from './resources.js'
 import { routes } from './routes.js'
 
 export default definePlugin({
@@ -13,9 +14,8 @@ export default definePlugin({
   migrations: [createApplications, addRegistryCredentials, addStartCommand],
   start: startApplications,
   provides: applicationServices,
-  contributes: applicationContributions,
+  resources,
   routes,
   channels,
-  jobs,
   singletons
 })

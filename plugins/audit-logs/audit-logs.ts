@@ -1,5 +1,4 @@
 import { kernel, type StartContext } from 'busbar/sdk'
-import { resourceNames } from './api.js'
 import { AuditService } from './audit-service.js'
 import { AuditStore } from './audit-store.js'
 import { keepForDays } from './retention.js'
@@ -9,7 +8,7 @@ export const needs = {
   audit: kernel.audit,
   db: kernel.database,
   clock: kernel.clock,
-  names: resourceNames
+  resources: kernel.resources
 }
 
 /** The running plugin. */
@@ -21,7 +20,7 @@ export interface AuditLogs {
 
 export function startAuditLogs({ use, config, log }: StartContext<typeof needs, Settings>): AuditLogs {
   return {
-    logs: new AuditService(new AuditStore(use.db, use.audit.table), use.names, use.clock),
+    logs: new AuditService(new AuditStore(use.db, use.audit.table), use.resources, use.clock),
     retain: async signal => {
       await keepForDays(config.retention_days, { ...use, log, signal })
     }

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream'
-import { type Clock, type Contributions, isUuid, type Page } from 'busbar/sdk'
-import type { ResourceNames } from './api.js'
+import { type Clock, isUuid, type Page, type Resources } from 'busbar/sdk'
 import type { AuditFilter } from './audit-filter.js'
 import type { AuditRow, AuditStore, Cursor } from './audit-store.js'
 import { csvLine } from './csv.js'
@@ -20,7 +19,7 @@ interface AuditExport {
 export class AuditService {
   constructor(
     private readonly store: AuditStore,
-    private readonly names: Contributions<ResourceNames>,
+    private readonly resources: Pick<Resources, 'namesOf'>,
     private readonly clock: Clock
   ) {}
 
@@ -65,7 +64,7 @@ export class AuditService {
               : []
           )
         )
-        for (const { id, name } of (await this.names.get(kind)?.namesOf([...ids])) ?? [])
+        for (const { id, name } of await this.resources.namesOf(kind, [...ids]))
           known.set(`${kind} ${id}`, name)
       })
     )

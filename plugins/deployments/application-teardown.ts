@@ -40,11 +40,6 @@ export class DeploymentTeardown {
     await store.removeAll(applicationId)
   }
 
-  async project(projectId: string, context: { readonly signal: AbortSignal }): Promise<void> {
-    for (const applicationId of await this.#parts.store.applicationsOf(projectId))
-      await this.application(applicationId, context)
-  }
-
   async #endActive(applicationId: string, signal: AbortSignal): Promise<void> {
     const { store, records, bus, clock } = this.#parts
     for (let waited = 0; ; waited += lookEveryMs) {

@@ -6,10 +6,8 @@ import {
 } from 'busbar/api/applications'
 import { buildAdmission, buildLeftovers, imagePreparation, preparedImages } from 'busbar/api/builds'
 import { environmentVariables } from 'busbar/api/environment'
-import { projectTeardown } from 'busbar/api/projects'
 import { containerRuntime } from 'busbar/api/runtime-docker'
 import {
-  access,
   type Contributor,
   kernel,
   type ServiceBinder,
@@ -131,28 +129,12 @@ export function deploymentServices(provide: ServiceBinder, { service }: Deployme
   provide(deploymentQueue, service.queue)
 }
 
-export function deploymentContributions(
-  contribute: Contributor,
-  { service, store, teardown }: Deployments
-): void {
-  contribute(access.resources, 'deployment', {
-    async ownerOf(id) {
-      const owner = await store.ownerOf(id)
-      return owner === undefined
-        ? undefined
-        : { projectId: owner.project_id, parents: { application: owner.application_id } }
-    }
-  })
+export function deploymentContributions(contribute: Contributor, { service, teardown }: Deployments): void {
   contribute(applicationGates, 'deployments', { refuses: async id => await service.refuses(id) })
   contribute(applicationDeployHealth, 'deployments', { latest: async id => await service.latestHealth(id) })
   contribute(applicationTeardown, 'deployments', {
     teardown: async (id, context) => {
       await teardown.application(id, context)
-    }
-  })
-  contribute(projectTeardown, 'deployments', {
-    teardown: async (id, context) => {
-      await teardown.project(id, context)
     }
   })
 }

@@ -7,6 +7,7 @@ import { addBuildQueue } from './migrations/002-add-build-queue.js'
 import { addHttpCheck } from './migrations/003-add-http-check.js'
 import { addOldVersionKilled } from './migrations/004-add-old-version-killed.js'
 import { addTurn } from './migrations/005-add-turn.js'
+import { resources } from './resources.js'
 import { routes } from './routes.js'
 import { settings } from './settings.js'
 
@@ -18,6 +19,7 @@ export default definePlugin({
   start: startDeployments,
   provides: deploymentServices,
   contributes: deploymentContributions,
+  resources,
   routes,
   channels,
   jobs,

@@ -1,13 +1,10 @@
 import {
-  bounded,
-  type Contributions,
-  type DormantPlugins,
-  type ExtensionPoint,
   event,
   extensionPoint,
   type ProjectRole,
   publishedTable,
   type Reach,
+  type ResourceTeardown,
   service,
   type Tx
 } from 'busbar/sdk'
@@ -52,99 +49,8 @@ export interface ProjectDirectory {
 }
 export const projectDirectory = service<ProjectDirectory>('projects.directory')
 
-/**
- * Removes what a plugin keeps of a project that is being deleted: containers, rows, files. Keyed by the
- * plugin's id; run in reverse dependency order by a durable job, so it is idempotent and may run again.
- * Throwing is the way to say "not yet": the project's row stays, and all steps run again later.
- */
-export interface ProjectTeardown {
-  teardown(projectId: string, context: { readonly signal: AbortSignal }): Promise<void>
-}
-export const projectTeardown = extensionPoint<ProjectTeardown>('projects.teardown')
-
-/** How long one step of a teardown may take; the removal tries again later. */
-const teardownLimitMs = 5 * 60_000
-
-/**
- * Runs the steps of a teardown, dependants first. A step that fails does not keep the others from their
- * work (what they remove may be what it waits for); the first failure is thrown at the end.
- */
-export async function runTeardown(
-  steps: Contributions<ProjectTeardown>,
-  id: string,
-  signal: AbortSignal
-): Promise<void> {
-  const failures: unknown[] = []
-  // Contributions come in start order: what depends on others was started after them.
-  for (const { value, plugin } of [...steps.entries()].reverse()) {
-    signal.throwIfAborted()
-    try {
-      await bounded(() => value.teardown(id, { signal }), {
-        ms: teardownLimitMs,
-        signal,
-        what: `the teardown of the plugin "${plugin}"`
-      })
-    } catch (error) {
-      failures.push(error)
-    }
-  }
-  if (failures.length > 0) throw failures[0]
-}
-
-/**
- * The table whose rows still refer to the one a statement tried to delete (PostgreSQL 23503, and 23001
- * since 18), or null for any other error. In a teardown it means: a plugin that is off still holds something, so wait.
- */
-export function tableHolding(error: unknown): string | null {
-  if (typeof error !== 'object' || error === null || !('code' in error)) return null
-  if (error.code !== '23503' && error.code !== '23001') return null
-  const part = (name: 'schema' | 'table') =>
-    name in error ? String((error as Record<string, unknown>)[name]) : '?'
-  return `${part('schema')}.${part('table')}`
-}
-
-/** What helps where a table holds rows of what is being removed, in words for the log: `x_notes.note` is of the plugin "notes". */
-export function heldRemedy(table: string): string {
-  const plugin = (table.split('.')[0] ?? '').replace(/^x_/, '').replaceAll('_', '-')
-  return `enable the plugin "${plugin}", or, when its code is gone or nobody needs it, remove what it has stored: POST /api/plugins/${plugin}/purge (with "dry_run": true to see it first)`
-}
-
-/**
- * Runs `remove`. Where rows of a plugin that is off keep it from its end, that plugin is started for its
- * step of the teardown alone, and `remove` runs again.
- */
-export async function removeWithDormant(
-  dormant: DormantPlugins,
-  step: {
-    readonly point: ExtensionPoint<ProjectTeardown>
-    readonly id: string
-    readonly signal: AbortSignal
-  },
-  remove: () => Promise<void>
-): Promise<void> {
-  const asked = new Set<string>()
-  for (;;) {
-    try {
-      return await remove()
-    } catch (error) {
-      const schema = tableHolding(error)?.split('.')[0]
-      if (schema === undefined || asked.has(schema)) throw error
-      asked.add(schema)
-      const isAsked = await dormant.borrow(step.point, schema, async plugin => {
-        await bounded(() => plugin.teardown(step.id, { signal: step.signal }), {
-          ms: teardownLimitMs,
-          signal: step.signal,
-          what: `the teardown of the plugin that owns ${schema}`
-        })
-      })
-      if (!isAsked) throw error
-    }
-  }
-}
-
-/** How long a teardown waits before its next round: 5 s, doubling, to 5 minutes. */
-export const teardownDelayMs = (round: number): number =>
-  Math.min(5_000 * 2 ** Math.min(round, 16), 5 * 60_000)
+/** What a plugin removes of a project that is being deleted, keyed by the plugin's id; after what it owns in the project. */
+export const projectTeardown = extensionPoint<ResourceTeardown>('projects.teardown')
 
 /** The project's row is gone. */
 export const projectDeleted = event<{ readonly projectId: string }>('projects.deleted')

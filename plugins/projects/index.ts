@@ -1,8 +1,8 @@
 import { definePlugin } from 'busbar/sdk'
-import { jobs } from './jobs.js'
 import { createProjects } from './migrations/001-create-projects.js'
 import { createMembers } from './migrations/002-create-members.js'
 import { needs, projectContributions, projectServices, startProjects } from './projects.js'
+import { resources } from './resources.js'
 import { routes } from './routes.js'
 
 export default definePlugin({
@@ -12,6 +12,6 @@ export default definePlugin({
   start: startProjects,
   provides: projectServices,
   contributes: projectContributions,
-  routes,
-  jobs
+  resources,
+  routes
 })

@@ -3,18 +3,19 @@ import type { Identity } from 'busbar/api/identity'
 import type {
   Clock,
   Database,
-  Jobs,
+  Events,
   Page,
   Problem,
   ProjectFactsCache,
   ProjectId,
   Reach,
+  Resources,
   Rows,
   Tx
 } from 'busbar/sdk'
+import { projectDeleted } from './api.js'
 import type { MemberStore } from './member-store.js'
 import { problems } from './problems.js'
-import { enqueueTeardown } from './project-removal.js'
 import type { ProjectChanges, ProjectStore } from './project-store.js'
 import type { ProjectListRow, ProjectRow } from './schemas.js'
 
@@ -22,7 +23,8 @@ interface ProjectServiceParts {
   readonly store: ProjectStore
   readonly members: MemberStore
   readonly db: Database
-  readonly jobs: Jobs
+  readonly events: Events
+  readonly resources: Resources
   readonly clock: Clock
   readonly identity: Identity
   readonly facts: ProjectFactsCache
@@ -86,15 +88,21 @@ export class ProjectService {
     return sayOwned(await this.parts.store.countOf(userId))
   }
 
-  /** Invisible from now on; a durable job takes everything apart. */
+  /** Invisible from now on; the kernel takes everything apart. */
   async delete(projectId: ProjectId): Promise<{ status: string }> {
-    const { store, clock, identity, jobs } = this.parts
+    const { identity, resources } = this.parts
     await this.#write(projectId, async tx => {
-      if (!(await store.markDeleting(projectId, clock.now(), tx))) missing(projectId)
+      if (!(await resources.remove({ kind: 'project', id: projectId }, tx))) missing(projectId)
       await identity.removePins(projectId, tx)
-      await enqueueTeardown({ jobs, store }, { projectId, round: 0 }, { tx })
     })
     return { status: 'deleted' }
+  }
+
+  /** Its row is gone, with `tx`. */
+  async recordDeleted(projectId: string, tx: Tx): Promise<void> {
+    const { events, facts } = this.parts
+    await events.emit(projectDeleted, { projectId }, tx)
+    await facts.invalidate(projectId, tx)
   }
 
   async #update(

@@ -77,13 +77,6 @@ export class ProjectStore {
     return (await (tx === undefined ? this.#find([projectId]) : this.#findAndHold([projectId], tx)))[0]
   }
 
-  async namesOf(ids: readonly string[]): Promise<Array<{ id: string; name: string }>> {
-    return await this.db
-      .table<ProjectRow>('project')
-      .select('id', 'name')
-      .whereIn('id', [...ids])
-  }
-
   /** Newest first, with the count of all that the caller may see. */
   async list(reach: Reach, page: Page): Promise<Rows<ProjectListRow>> {
     const rows = await this.#list([reach.pins, reach.userId, page.limit, page.offset])
@@ -139,36 +132,5 @@ export class ProjectStore {
       [at, projectId],
       tx
     )
-  }
-
-  /** False when it does not exist or is being deleted already. */
-  async markDeleting(projectId: ProjectId, now: Date, tx: Tx): Promise<boolean> {
-    const rows = await this.db.sql(
-      'update $schema.project set deleting_at = ? where id = ? and deleting_at is null returning id',
-      [now, projectId],
-      tx
-    )
-    return rows.length > 0
-  }
-
-  async deleting(): Promise<string[]> {
-    const rows = await this.db.sql<{ id: string }>(
-      'select id from $schema.project where deleting_at is not null'
-    )
-    return rows.map(({ id }) => id)
-  }
-
-  async isDeleting(projectId: string): Promise<boolean> {
-    return (await this.facts(projectId))?.deleting ?? false
-  }
-
-  /** Refused by PostgreSQL while any plugin's row refers to the project. */
-  async remove(projectId: string, tx: Tx): Promise<boolean> {
-    const rows = await this.db.sql(
-      'delete from $schema.project where id = ? and deleting_at is not null returning id',
-      [projectId],
-      tx
-    )
-    return rows.length > 0
   }
 }

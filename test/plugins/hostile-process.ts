@@ -28,11 +28,11 @@ const thrown: Readonly<Record<string, string>> = {
   'a problem with circular details':
     "(() => { const d = {}; d.d = d; return new Problem(409, 'E_X', 'c', d) })()",
   'a problem with headers that are none': "new Problem(409, 'E_X', 'h', {}, { 'bad header': '\\n' })",
+  'a code that throws': "Object.defineProperty(new Error('m'), 'code', { get () { throw new Error('no') } })",
   'a problem that throws':
     "({ [Symbol.for('busbar.problem')]: true, get status () { throw new Error('no') } })"
 }
 const names = Object.keys(thrown)
-const uuid = '11111111-1111-4111-8111-111111111111'
 
 const home = await mkdtemp(join(tmpdir(), 'busbar-hostile-'))
 await writePlugin(
@@ -47,13 +47,18 @@ await writePlugin(
       on('audited', async () => { throw make() }, { audit: { action: 'a', resource: 'r' } })
       on('before', () => ({}), { precondition: async () => { throw make() } })
       on('behind', () => { setTimeout(() => { throw make() }, 1); Promise.reject(make()); return {} })
-      route({ method: 'GET', url: '/api/x/hostile/owned-' + at + '/:thingId', summary: 's', access: allow.token('read', { project: { param: 'thingId', of: 'thing-' + at } }), handler: () => ({}) })
     }
     route({ method: 'GET', url: '/api/x/hostile/thenable', summary: 's', access: open, handler: () => ({ then () { throw null } }) })
   },
   contributes (contribute) {
     for (const [at, make] of thrown.entries())
-      contribute(access.resources, 'thing-' + at, { ownerOf: async () => { setTimeout(() => { throw make() }, 1); throw make() } })
+      contribute(extensionPoint('projects.teardown'), 'hostile-' + at, {
+        teardown: async () => {
+          if (globalThis.healthAt !== at) return
+          setTimeout(() => { throw make() }, 1)
+          throw make()
+        }
+      })
   },
   health: () => { throw thrown[globalThis.healthAt ?? 0]() }
 `,
@@ -104,7 +109,10 @@ for (const [at, name] of names.entries()) {
   const found: unknown[] = []
   for (const kind of ['now', 'later', 'audited', 'before'])
     found.push(await answer(`/api/x/hostile/${kind}-${at}`))
-  found.push(await answer(`/api/x/hostile/owned-${at}/${uuid}`))
+  const { id } = (await admin.post('/api/projects', { name: 'x', slug: `x${at}` })).body
+  await admin.delete(`/api/projects/${id}`)
+  const isHeld = (line: string): boolean => line.includes(id) && line.includes('is not removed yet')
+  found.push(await within(10_000, () => lines.some(isHeld)))
   await answer(`/api/x/hostile/behind-${at}`)
   await new Promise(resolve => setTimeout(resolve, 30))
   const { status, body } = await admin.get('/api/plugins')

@@ -35,6 +35,7 @@ const coreLayers: readonly (readonly string[])[] = [
   ['cache', 'clock', 'frames', 'log', 'release', 'schemas', 'threads'],
   ['config', 'database', 'declarations', 'event-loop', 'exec', 'limits', 'secrets', 'services', 'shutdown'],
   ['auth', 'bus', 'jobs'],
+  ['resources'],
   ['access', 'events', 'schedules'],
   ['http'],
   ['audit', 'plugins'],

@@ -432,12 +432,4 @@ export class DeploymentStore {
     await this.#db.sql('delete from $schema.deploy_hook where application_id = ?', [applicationId])
     await this.#db.sql('delete from $schema.deployment where application_id = ?', [applicationId])
   }
-
-  async applicationsOf(projectId: string): Promise<string[]> {
-    const rows = await this.#db.sql<{ application_id: string }>(
-      'select distinct application_id from $schema.deployment where project_id = ?',
-      [projectId]
-    )
-    return rows.map(row => row.application_id)
-  }
 }
