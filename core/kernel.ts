@@ -59,9 +59,9 @@ import { PluginStore } from './plugins/plugin-store.js'
 import { Purge } from './plugins/purge.js'
 import { Reconciler, type ReconcilerOptions } from './plugins/reconciler.js'
 import { release } from './release.js'
-import { ResourceKinds } from './resources/resource-kinds.js'
 import { ResourceRemovals } from './resources/resource-removals.js'
 import { ResourceOwners, resourcesFor } from './resources/resources.js'
+import { RunningKinds } from './resources/running-kinds.js'
 import { ScheduleStore } from './schedules/schedule-store.js'
 import { Scheduler } from './schedules/scheduler.js'
 import { createKeyring } from './secrets/keyring.js'
@@ -91,6 +91,7 @@ export interface Kernel {
   readonly postgres: Postgres
   readonly registry: ServiceRegistry
   readonly health: Health
+  readonly removals: ResourceRemovals
   /** When the event loop stood still, for how long and in which plugin; empty unless that is watched. */
   readonly stalls: StallRecord
   /** Resolves when the third-party plugins have been started, or could not be. */
@@ -163,7 +164,7 @@ export async function startKernel({
     const afterCommit = (tx: Tx, run: () => void): void => {
       postgres.afterCommit(tx, run)
     }
-    const kinds = new ResourceKinds()
+    const kinds = new RunningKinds()
     const owners = new ResourceOwners(postgres, kinds)
     const projects = new ProjectAccess(registry, owners, listener, afterCommit)
     const cache = new CredentialCache(maxCachedCredentials)
@@ -368,6 +369,7 @@ export async function startKernel({
       postgres,
       registry,
       health,
+      removals,
       stalls,
       settled,
       close: async () => {

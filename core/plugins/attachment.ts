@@ -6,8 +6,8 @@ import { framed } from '../frames/framed.js'
 import { inFrame, signalInFrame } from '../frames/frames.js'
 import type { JobRunner, RecordedJob } from '../jobs/job-runner.js'
 import type { Singletons } from '../jobs/singleton.js'
-import type { ResourceKinds } from '../resources/resource-kinds.js'
 import type { ResourceRemovals } from '../resources/resource-removals.js'
+import type { RunningKinds } from '../resources/running-kinds.js'
 import { jobOf, type RecordedSchedule } from '../schedules/recorded-schedule.js'
 import type { Scheduler } from '../schedules/scheduler.js'
 import type { ServiceRegistry } from '../services/registry.js'
@@ -21,7 +21,7 @@ export interface Sockets {
   readonly events: EventHub
   readonly singletons: Singletons
   readonly schedules: Scheduler
-  readonly kinds: ResourceKinds
+  readonly kinds: RunningKinds
   readonly removals: ResourceRemovals
   readonly log: Log
   /** False in a process that only serves the API. */

@@ -13,8 +13,8 @@ import { callPlugin } from '../frames/fault.js'
 import type { JobRunner, RecordedJob } from '../jobs/job-runner.js'
 import type { ServiceRegistry } from '../services/registry.js'
 import { heldRemedy, tableHolding } from './held-row.js'
-import { liesIn, type ResourceKinds, type RunningKind } from './resource-kinds.js'
 import { ResourceTable } from './resource-table.js'
+import { liesIn, type RunningKind, type RunningKinds } from './running-kinds.js'
 import { askPlugin, dependantsFirst, runAll, type TeardownStep } from './teardown-steps.js'
 
 /** A resource that is removed, and the one that it is removed with. */
@@ -49,7 +49,7 @@ interface DisabledPlugins {
 
 interface RemovalParts {
   readonly postgres: Postgres
-  readonly kinds: ResourceKinds
+  readonly kinds: RunningKinds
   readonly jobs: Pick<JobRunner, 'submit'>
   readonly registry: ServiceRegistry
   readonly disabled: DisabledPlugins
@@ -84,11 +84,11 @@ export class ResourceRemovals {
     return true
   }
 
-  /** Takes up what is marked of a plugin, or of all: what an earlier process left, even where its job has run out of attempts. */
-  async resume(plugin: string): Promise<void> {
-    for (const running of this.parts.kinds.ofPlugin(plugin)) {
-      const { kind, removal } = running.record
-      if (removal === undefined) continue
+  /** Takes up now what is marked of a plugin, or of all: what an earlier process left, even where its job has run out of attempts. */
+  async resume(plugin?: string): Promise<void> {
+    for (const running of this.parts.kinds.all()) {
+      const { plugin: owner, kind, removal } = running.record
+      if (removal === undefined || (plugin !== undefined && plugin !== owner)) continue
       for (const id of await this.#table(running).marked())
         await this.#enqueue(running, { kind, id, round: 0 })
     }

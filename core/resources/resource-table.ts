@@ -1,6 +1,6 @@
 import type { Tx } from 'busbar/sdk'
 import type { Postgres } from '../database/postgres.js'
-import type { RunningKind } from './resource-kinds.js'
+import type { RunningKind } from './running-kinds.js'
 
 /** A row, whatever else is in it. */
 interface ResourceRow {

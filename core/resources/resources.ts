@@ -1,9 +1,9 @@
 import { isUuid, type Resources, type Tx } from 'busbar/sdk'
 import type { Postgres } from '../database/postgres.js'
 import { projectKind } from '../declarations/resource-kinds.js'
-import type { ResourceKinds } from './resource-kinds.js'
 import type { ResourceRemovals } from './resource-removals.js'
 import { ResourceTable } from './resource-table.js'
+import type { RunningKinds } from './running-kinds.js'
 
 /** Who owns a resource: its project, and by kind the ids of what else it lies in. */
 export interface Ownership {
@@ -18,7 +18,7 @@ const deepest = 8
 export class ResourceOwners {
   constructor(
     private readonly postgres: Pick<Postgres, 'query'>,
-    private readonly kinds: ResourceKinds
+    private readonly kinds: RunningKinds
   ) {}
 
   async ownerOf(kind: string, id: string, tx?: Tx): Promise<Ownership | undefined> {
@@ -51,7 +51,7 @@ export const resourcesFor = (
   plugin: string,
   parts: {
     readonly postgres: Pick<Postgres, 'query'>
-    readonly kinds: ResourceKinds
+    readonly kinds: RunningKinds
     readonly owners: ResourceOwners
     readonly removals: ResourceRemovals
   }

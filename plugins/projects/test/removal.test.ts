@@ -188,24 +188,46 @@ test('a step that fails does not keep the others from their work, and all run ag
   await until(() => seen.includes(`deleted ${project.id}`), 'the end')
 })
 
-test('a platform that was stopped during a deletion starts again and finishes it', async t => {
+test('a platform that was stopped during a deletion starts again and finishes it, an earlier release too', async t => {
   const k = await createTestKernel()
-  const project = (await (await k.as.session()).post('/api/projects', { name: 'Left', slug: 'left' })).body
-    .id as string
+  const admin = await k.as.session()
+  const project = (await admin.post('/api/projects', { name: 'Left', slug: 'left' })).body.id as string
+  const kept = (await admin.post('/api/projects', { name: 'Kept', slug: 'kept' })).body.id as string
+  const application = (
+    await admin.post(`/api/projects/${kept}/applications`, {
+      name: 'web',
+      type: 'image',
+      build_type: 'image',
+      source_image: 'busybox:lab'
+    })
+  ).body.id as string
   await k.stop()
-  const marking = new pg.Client({ connectionString: k.state.database.url })
-  await marking.connect()
-  await marking.query('update projects.project set deleting_at = $1 where id = $2', [new Date(), project])
-  await marking.end()
+  const former = new pg.Client({ connectionString: k.state.database.url })
+  await former.connect()
+  await former.query('update projects.project set deleting_at = now() where id = $1', [project])
+  await former.query('update applications.application set deleting_at = now() where id = $1', [application])
+  const add = async (task: string, payload: object, key: string | null): Promise<void> => {
+    await former.query(
+      "select graphile_worker.add_job($1, $2, job_key => $3, run_at => now() + case when $3::text is null then interval '0' else interval '1 hour' end)",
+      [task, JSON.stringify({ payload: { ...payload, round: 7 } }), key]
+    )
+  }
+  // As a release before resources were declared has left them: one that waits, and one whose process has died.
+  await add('projects:teardown', { projectId: project }, `projects:teardown:${project}`)
+  await add('projects:teardown', { projectId: project }, null)
+  await add('applications:teardown', { applicationId: application }, `applications:teardown:${application}`)
+  await add('applications:teardown', { applicationId: application }, null)
+  await former.end()
   const next = await createTestKernel({ state: k.state })
   t.teardown(async () => {
     await next.close()
   })
-  for (
-    let n = 0;
-    n < 100 && (await next.kernel.postgres.query('select 1 from projects.project')).length > 0;
-    n++
+  const left = async (text: string): Promise<object[]> => await next.kernel.postgres.query(text)
+  await until(
+    async () =>
+      (await left("select 1 from graphile_worker.jobs where task_identifier like '%:teardown'")).length === 0,
+    'all removals have ended'
   )
-    await new Promise(resolve => setTimeout(resolve, 50))
-  t.same(await next.kernel.postgres.query('select id from projects.project'), [])
+  t.same(await left('select id from projects.project'), [{ id: kept }])
+  t.same(await left('select id from applications.application'), [])
 })

@@ -13,7 +13,7 @@ interface Given extends RunningKind {
 }
 
 /** The kinds of resources of the plugins that run. */
-export class ResourceKinds {
+export class RunningKinds {
   readonly #kinds = new Map<string, Given>()
 
   /** `by` is the run that gives them; a newer run of the same plugin takes the place of an older one. */
@@ -30,8 +30,8 @@ export class ResourceKinds {
     return this.#kinds.get(kind)
   }
 
-  ofPlugin(plugin: string): RunningKind[] {
-    return [...this.#kinds.values()].filter(({ record }) => record.plugin === plugin)
+  all(): RunningKind[] {
+    return [...this.#kinds.values()]
   }
 
   /** Those whose resources lie in one of this kind and have a removal of their own. */
