@@ -221,7 +221,9 @@ export async function startKernel({
       kinds,
       jobs,
       registry,
-      disabled: { runTemporarily: async (schema, use) => await reconciler.runTemporarily(schema, use) },
+      disabled: {
+        runTemporarily: async (schema, signal, use) => await reconciler.runTemporarily(schema, signal, use)
+      },
       order: () => reconciler.catalog.order,
       clock,
       log

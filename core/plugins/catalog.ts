@@ -13,6 +13,7 @@ import {
   type PluginStateName,
   setState
 } from './plugin-entry.js'
+import { schemaOf } from './plugin-schema.js'
 import type { PluginChoice, PluginStore } from './plugin-store.js'
 import { pluginProblems } from './problems.js'
 
@@ -40,6 +41,13 @@ export class PluginCatalog {
   /** All of them, each after what it needs; those whose dependencies are not sound come last. */
   get inOrder(): readonly PluginEntry[] {
     return [...new Set([...this.order.map(id => this.known(id)), ...this.entries.values()])]
+  }
+
+  /** The plugin that owns a database schema. */
+  ofSchema(schema: string): PluginEntry | undefined {
+    return [...this.entries.values()].find(
+      ({ id, discovered }) => schemaOf(id, discovered.builtIn) === schema
+    )
   }
 
   /** Of what it uses, what starts before it: two that may use each other are in one order all the same. */

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { Serial } from 'busbar/sdk'
 import { isMisconfigured } from '../../sdk/settings.js'
 import { Delayed } from '../clock/delayed.js'
-import { withDeadline } from '../clock/waits.js'
+import { untilGivenUp, withDeadline } from '../clock/waits.js'
 import type { MigrationPlan } from '../database/migrations.js'
 import { faultOf } from '../frames/fault.js'
 import type { TableEntry } from '../http/route-table.js'
@@ -23,7 +23,7 @@ import {
   usesOf
 } from './plugin-entry.js'
 import { PluginRun, type RunOptions } from './plugin-run.js'
-import { planOf, schemaOf } from './plugin-schema.js'
+import { planOf } from './plugin-schema.js'
 import { pluginProblems } from './problems.js'
 import type { Purge } from './purge.js'
 import { type Purged, purgePlugin } from './purge-plugin.js'
@@ -225,19 +225,22 @@ export class Reconciler {
     })
   }
 
-  /** See `DisabledPlugins`. It needs no turn: what runs so is plugged into nothing. */
-  async runTemporarily(schema: string, use: (run: TemporaryRun) => Promise<boolean>): Promise<boolean> {
-    const entry = [...this.entries.values()].find(
-      ({ id, discovered }) => schemaOf(id, discovered.builtIn) === schema
-    )
-    if (entry === undefined || entry.run !== undefined) return false
-    if (entry.loaded === undefined)
-      await this.#exclusive(async () => {
-        await this.#load(entry)
-      })
-    return (
-      entry.loaded !== undefined && (await PluginRun.runTemporarily(this.#runOptions(entry), schema, use))
-    )
+  /** See `DisabledPlugins`: what runs so is plugged into nothing, so others may change meanwhile. */
+  async runTemporarily<T>(
+    schema: string,
+    signal: AbortSignal,
+    use: (run: TemporaryRun) => Promise<T>
+  ): Promise<T | undefined> {
+    const reading = this.#exclusive(async () => {
+      await this.catalog.discover()
+      const found = this.catalog.ofSchema(schema)
+      if (found !== undefined && found.loaded === undefined) await this.#load(found)
+      return found
+    })
+    const entry = await untilGivenUp(reading, signal, 0)
+    return entry?.loaded === undefined || entry.run !== undefined
+      ? undefined
+      : await PluginRun.runTemporarily(this.#runOptions(entry), schema, use)
   }
 
   /** Another process has changed something: read the choices again; `reloaded` names a plugin to reload. */

@@ -41,10 +41,15 @@ export interface TemporaryRun {
 /** Plugins that are off. */
 interface DisabledPlugins {
   /**
-   * Starts the plugin that owns a database schema, plugged into nothing, hands it to `use`, and stops it. False when there
-   * is no such plugin or it is on, and when `use` answers so. Rejects when it does not start, and with what `use` rejects with.
+   * Starts the plugin that owns a database schema, plugged into nothing, hands it to `use`, and stops it. Undefined when
+   * there is no such plugin or it is on. Rejects when it does not start, and with what `use` rejects with; `signal` ends
+   * the wait for its turn.
    */
-  runTemporarily(schema: string, use: (run: TemporaryRun) => Promise<boolean>): Promise<boolean>
+  runTemporarily<T>(
+    schema: string,
+    signal: AbortSignal,
+    use: (run: TemporaryRun) => Promise<T>
+  ): Promise<T | undefined>
 }
 
 interface RemovalParts {
@@ -147,12 +152,12 @@ export class ResourceRemovals {
         const schema = tableHolding(error)?.split('.')[0]
         if (schema === undefined || asked.has(schema)) throw error
         asked.add(schema)
-        const isAsked = await this.parts.disabled.runTemporarily(schema, async run => {
+        const isAsked = await this.parts.disabled.runTemporarily(schema, signal, async run => {
           const steps = this.#stepsOfTemporary(running.record, target, run)
           await runAll(steps, signal)
           return steps.length > 0
         })
-        if (!isAsked) throw error
+        if (isAsked !== true) throw error
       }
     }
   }
