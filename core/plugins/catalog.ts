@@ -43,11 +43,24 @@ export class PluginCatalog {
     return [...new Set([...this.order.map(id => this.known(id)), ...this.entries.values()])]
   }
 
-  /** The plugin that owns a database schema. */
-  ofSchema(schema: string): PluginEntry | undefined {
-    return [...this.entries.values()].find(
-      ({ id, discovered }) => schemaOf(id, discovered.builtIn) === schema
-    )
+  /**
+   * The plugin that owns a database schema, where it is off, behind those it requires that are off too, each after what
+   * it needs; none where one of them is in quarantine.
+   */
+  offWithin(schema: string): PluginEntry[] {
+    const owner = this.inOrder.find(({ id, discovered }) => schemaOf(id, discovered.builtIn) === schema)
+    if (owner === undefined) return []
+    const wanted = new Set<string>()
+    const want = (id: string): void => {
+      const entry = this.entries.get(id)
+      if (entry === undefined || entry.run !== undefined || wanted.has(id)) return
+      wanted.add(id)
+      for (const need of Object.keys(manifestOf(entry)?.requires ?? {})) want(need)
+    }
+    want(owner.id)
+    // One that may have ended the process is started by an operator, or not at all.
+    const isFit = ![...wanted].some(id => (this.choices.get(id)?.quarantined ?? null) !== null)
+    return isFit ? this.inOrder.filter(({ id }) => wanted.has(id)) : []
   }
 
   /** Of what it uses, what starts before it: two that may use each other are in one order all the same. */

@@ -1,8 +1,13 @@
 import type { Clock } from 'busbar/sdk'
 import { isUp, type PluginEntry, setState } from './plugin-entry.js'
 
+/** Asks every running plugin how it is. */
+export async function healthRound(entries: Iterable<PluginEntry>, clock: Clock): Promise<void> {
+  await Promise.all([...entries].map(async entry => await checkHealth(entry, clock)))
+}
+
 /** Asks a plugin how it is, and notes the answer unless something else has happened to it meanwhile. */
-export async function checkHealth(entry: PluginEntry, clock: Clock): Promise<void> {
+async function checkHealth(entry: PluginEntry, clock: Clock): Promise<void> {
   const { run } = entry
   if (run === undefined || !isUp(entry.state) || run.options.definition.health === undefined) return
   const health = await run.health()

@@ -6,6 +6,7 @@ import { inFrame } from '../frames/frames.js'
 import { type InstanceParts, PluginInstance } from '../http/plugin-instance.js'
 import type { TemporaryRun } from '../resources/resource-removals.js'
 import { type ContainerOptions, createPluginContainer } from '../services/container.js'
+import { ServiceRegistry } from '../services/registry.js'
 import { RunEnd, whileRunning } from '../services/while-running.js'
 import { Attachment, type Sockets } from './attachment.js'
 import type { Manifest } from './manifest.js'
@@ -71,32 +72,32 @@ export class PluginRun {
     }
   }
 
-  /** Starts a run that is plugged into nothing, hands it to `use`, and ends it. */
+  /**
+   * Starts runs that are plugged into nothing but each other, hands the last one to `use`, and ends them. Those before it
+   * are what it requires, in order.
+   */
   static async runTemporarily<T>(
-    options: RunOptions,
+    versions: readonly RunOptions[],
     schema: string,
     use: (run: TemporaryRun) => Promise<T>
-  ): Promise<T> {
-    const run = new PluginRun(options)
+  ): Promise<T | undefined> {
+    const registry = new ServiceRegistry(versions[0]?.sockets.registry)
+    const runs: PluginRun[] = []
     try {
-      await run.#start()
-      const contributed: Array<{ readonly point: string; readonly value: unknown }> = []
-      inFrame(run.id, () => {
-        options.definition.contributes?.(({ id }, _key, value) => {
-          contributed.push({ point: id, value })
-        }, run.#self)
-      })
-      return await use({
-        plugin: run.id,
-        schema,
-        self: run.#self,
-        resources: run.records.resources,
-        // What it contributes to a point is what that takes.
-        contributionsTo: ({ id }) =>
-          contributed.flatMap(({ point, value }) => (point === id ? [value as never] : []))
-      })
+      for (const options of versions) {
+        const run = new PluginRun({ ...options, container: { ...options.container, registry } })
+        runs.push(run)
+        await run.#start()
+        inFrame(run.id, () => {
+          options.definition.provides?.((service, implementation) => {
+            registry.provide({ plugin: run.id, run }, service, implementation)
+          }, run.#self)
+        })
+      }
+      const last = runs.at(-1)
+      return last && (await use(last.#temporarily(schema)))
     } finally {
-      await run.#stop()
+      for (const run of runs.reverse()) await run.#stop()
     }
   }
 
@@ -174,6 +175,24 @@ export class PluginRun {
     const started: unknown = await untilGivenUp(starting, closing, 0)
     if (typeof started === 'object' && started !== null) this.#self = started
     this.#instance = await PluginInstance.create({ ...http, plugin: this.id, routes, self: this.#self, log })
+  }
+
+  #temporarily(schema: string): TemporaryRun {
+    const contributed: Array<{ readonly point: string; readonly value: unknown }> = []
+    inFrame(this.id, () => {
+      this.options.definition.contributes?.(({ id }, _key, value) => {
+        contributed.push({ point: id, value })
+      }, this.#self)
+    })
+    return {
+      plugin: this.id,
+      schema,
+      self: this.#self,
+      resources: this.records.resources,
+      // What it contributes to a point is what that takes.
+      contributionsTo: ({ id }) =>
+        contributed.flatMap(({ point, value }) => (point === id ? [value as never] : []))
+    }
   }
 
   /** Tells it to stop and runs what it registered, last first; one that hangs is left behind. */

@@ -9,7 +9,7 @@ import type { TableEntry } from '../http/route-table.js'
 import type { TemporaryRun } from '../resources/resource-removals.js'
 import { isOfEndedRun } from '../services/while-running.js'
 import { type CatalogOptions, PluginCatalog } from './catalog.js'
-import { checkHealth } from './health-round.js'
+import { healthRound } from './health-round.js'
 import { loadPlugin } from './loader.js'
 import {
   isEssential,
@@ -233,14 +233,18 @@ export class Reconciler {
   ): Promise<T | undefined> {
     const reading = this.#exclusive(async () => {
       await this.catalog.discover()
-      const found = this.catalog.ofSchema(schema)
-      if (found !== undefined && found.loaded === undefined) await this.#load(found)
+      const found = this.catalog.offWithin(schema)
+      for (const entry of found) if (entry.loaded === undefined) await this.#load(entry)
       return found
     })
-    const entry = await untilGivenUp(reading, signal, 0)
-    return entry?.loaded === undefined || entry.run !== undefined
-      ? undefined
-      : await PluginRun.runTemporarily(this.#runOptions(entry), schema, use)
+    const off = await untilGivenUp(reading, signal, 0)
+    return off.every(({ loaded }) => loaded !== undefined)
+      ? await PluginRun.runTemporarily(
+          off.map(entry => this.#runOptions(entry)),
+          schema,
+          use
+        )
+      : undefined
   }
 
   /** Another process has changed something: read the choices again; `reloaded` names a plugin to reload. */
@@ -266,11 +270,7 @@ export class Reconciler {
 
   /** Asks every running plugin how it is. */
   async checkHealth(): Promise<void> {
-    await Promise.all(
-      [...this.entries.values()].map(async entry => {
-        await checkHealth(entry, this.options.clock)
-      })
-    )
+    await healthRound(this.entries.values(), this.options.clock)
   }
 
   /** An error nobody caught, left behind by a plugin's timer or promise. */

@@ -38,6 +38,9 @@ export class ServiceRegistry {
   readonly #runs = new WeakMap<Contribution, object>()
   readonly #changes = new EventEmitter().setMaxListeners(0)
 
+  /** What is not provided here is that of `below`, whose contributions are those of both. */
+  constructor(private readonly below?: ServiceRegistry) {}
+
   provide({ plugin, run }: Giver, { id, builtInOnly }: Service<object>, implementation: object): void {
     const entry = this.#entry(id)
     if (entry.implementation !== undefined && entry.provider !== plugin) {
@@ -84,7 +87,9 @@ export class ServiceRegistry {
   }
 
   handle(id: string): object {
-    return this.#entry(id).handle
+    return this.below === undefined || this.#isProvidedHere(id)
+      ? this.#entry(id).handle
+      : this.below.handle(id)
   }
 
   isProvided(id: string): boolean {
@@ -93,22 +98,24 @@ export class ServiceRegistry {
 
   /** Which run of its provider answers; undefined when none does. */
   providerRun(id: string): object | undefined {
-    const entry = this.#services.get(id)
-    return entry?.implementation === undefined ? undefined : entry.by
+    return this.#isProvidedHere(id) ? this.#services.get(id)?.by : this.below?.providerRun(id)
   }
 
   /** Calls back, in the frame of the caller, whenever `providerRun` may have changed, until the signal aborts. */
   onChange(id: string, listener: () => void, signal: AbortSignal): void {
     const bound = AsyncResource.bind(listener)
+    this.below?.onChange(id, listener, signal)
     this.#changes.on(id, bound)
     signal.addEventListener('abort', () => this.#changes.off(id, bound), { once: true })
   }
 
   isBuiltInOnly(id: string): boolean {
-    return this.#services.get(id)?.builtInOnly ?? false
+    return this.#services.get(id)?.builtInOnly ?? this.below?.isBuiltInOnly(id) ?? false
   }
 
-  contributions<T, K extends string>({ id }: ExtensionPoint<T, K>): Contributions<T, K> {
+  contributions<T, K extends string>(point: ExtensionPoint<T, K>): Contributions<T, K> {
+    if (this.below !== undefined) return this.below.contributions(point)
+    const { id } = point
     // What `contribute` took for this point.
     const list = () => (this.#points.get(id) ?? []) as ReturnType<Contributions<T, K>['entries']>
     return Object.freeze({
@@ -116,6 +123,10 @@ export class ServiceRegistry {
       keys: () => list().map(one => one.key),
       entries: () => list()
     })
+  }
+
+  #isProvidedHere(id: string): boolean {
+    return this.#services.get(id)?.implementation !== undefined
   }
 
   #entry(id: string): Provided {

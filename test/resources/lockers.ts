@@ -12,6 +12,7 @@ const lockers = `
       deleting_at timestamptz
     )\` }],
   start: ({ use }) => use,
+  provides: provide => { provide(lockerKeys, { find: async () => 'the key' }) },
   resources: resource => {
     resource({
       kind: 'locker',
@@ -47,16 +48,16 @@ const lockers = `
     })
   }`
 
-/** Another one, which keeps rows of lockers and needs their plugin for its tables alone. */
+/** Another one, which keeps rows of lockers and asks their plugin for something. */
 const tags = `
-  needs: { db: kernel.database },
+  needs: { db: kernel.database, keys: lockerKeys },
   migrations: [{ name: '001-create', phase: 'expand', sql:
     'create table $schema.tag (locker_id uuid not null references x_lockers.locker (id) on delete restrict)' }],
   start: ({ use }) => use,
-  contributes: (contribute, { db }) => {
+  contributes: (contribute, { db, keys }) => {
     contribute(lockerTeardown, 'tags', {
       teardown: async id => {
-        globalThis.lockerLog.push('untag')
+        globalThis.lockerLog.push('untag with ' + await keys.find(id))
         await db.sql('delete from $schema.tag where locker_id = ?', [id])
       }
     })
@@ -64,7 +65,8 @@ const tags = `
 
 const before = `
 const lockerTeardown = extensionPoint('lockers.teardown')
-const lockerDeleted = event('lockers.deleted')`
+const lockerDeleted = event('lockers.deleted')
+const lockerKeys = service('lockers.keys')`
 
 /** What the plugins of this file tell, and how often the last step of a removal is to fail. */
 export const shared = globalThis as unknown as { lockerLog: string[]; lockerFailures: number }

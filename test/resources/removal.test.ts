@@ -16,7 +16,7 @@ test('a third-party plugin declares a resource: access, names and removal follow
     items: [{ resource_type: 'locker', resource_id: one.id }]
   })
   await until(() => shared.lockerLog.includes('deleted one'), 'the event')
-  t.same(shared.lockerLog, ['untag', 'empty one', 'delete one', 'deleted one'])
+  t.same(shared.lockerLog, ['untag with the key', 'empty one', 'delete one', 'deleted one'])
   t.notOk(await isThere('x_lockers.locker', one.id))
   t.ok(await isThere('x_lockers.locker', other.id))
   t.match((await admin.get(other.path)).status, 200)
@@ -27,14 +27,18 @@ test('what lies in a project goes with it, whether its plugins are on or off', a
   const first = await locker('first')
   t.equal((await admin.delete(`/api/projects/${first.project}`)).status, 200)
   await until(async () => !(await isThere('projects.project', first.project)), 'the project is gone')
-  t.same(shared.lockerLog.slice(0, 3), ['untag', 'empty first', 'delete first'])
+  t.same(shared.lockerLog.slice(0, 3), ['untag with the key', 'empty first', 'delete first'])
 
   const second = await locker('second')
   for (const id of ['tags', 'lockers']) t.match(await change(id, 'disable'), { status: 200 })
   shared.lockerLog = []
   t.equal((await admin.delete(`/api/projects/${second.project}`)).status, 200)
   await until(async () => !(await isThere('projects.project', second.project)), 'the project is gone')
-  t.same(shared.lockerLog, ['empty second', 'untag', 'empty second', 'delete second'], 'in one round')
+  t.same(
+    shared.lockerLog,
+    ['empty second', 'untag with the key', 'empty second', 'delete second'],
+    'in one round'
+  )
   for (const id of ['tags', 'lockers'])
     t.match((await admin.get(`/api/plugins/${id}`)).body, { state: 'stopped' })
 })

@@ -149,6 +149,27 @@ test('a plugin that is off but holds rows is started for its step alone', async 
   )
 })
 
+test('a project goes with its applications though their plugin and all that need it are off', async t => {
+  const k = await createTestKernel()
+  t.teardown(() => k.close())
+  const admin = await k.as.session()
+  const { body: project } = await admin.post('/api/projects', { name: 'x', slug: 'x' })
+  const all = `/api/projects/${project.id}/applications`
+  const source = { type: 'image', build_type: 'image', source_image: 'busybox:lab' }
+  const { body: application } = await admin.post(all, { name: 'web', ...source })
+  await admin.put(`${all}/${application.id}/env`, { vars: [{ key: 'A', value: '1' }] })
+  t.equal((await admin.post('/api/plugins/applications/disable', { cascade: true })).status, 200)
+  t.match((await admin.get('/api/plugins/environment')).body, { state: 'stopped' })
+  t.equal((await admin.delete(`/api/projects/${project.id}`)).status, 200)
+  const left = async (table: string): Promise<number> =>
+    (await k.kernel.postgres.query(`select 1 from ${table}`)).length
+  await until(async () => (await left('projects.project')) === 0, 'the project is gone')
+  t.equal(await left('applications.application'), 0)
+  t.equal(await left('environment.variable'), 0)
+  for (const id of ['applications', 'environment'])
+    t.match((await admin.get(`/api/plugins/${id}`)).body, { state: 'stopped' })
+})
+
 test('a step that fails does not keep the others from their work, and all run again', async t => {
   const seen: string[] = []
   let isBroken = true
