@@ -71,7 +71,7 @@ const lockerKeys = service('lockers.keys')`
 /** What the plugins of this file tell, and how often the last step of a removal is to fail. */
 export const shared = globalThis as unknown as { lockerLog: string[]; lockerFailures: number }
 
-export interface Lockers extends Installation {
+interface Lockers extends Installation {
   /** A project of the admin with a locker that has a tag. */
   locker(label: string): Promise<{ readonly project: string; readonly id: string; readonly path: string }>
   isThere(table: string, id: string): Promise<boolean>
