@@ -9,7 +9,6 @@ import {
 import type { Postgres } from '../database/postgres.js'
 import type { ResourceRecord } from '../declarations/records.js'
 import { paramOf, teardownJob, wordsOf } from '../declarations/resource-kinds.js'
-import { callPlugin } from '../frames/fault.js'
 import type { JobRunner, RecordedJob } from '../jobs/job-runner.js'
 import type { ServiceRegistry } from '../services/registry.js'
 import { heldRemedy, tableHolding } from './held-row.js'
@@ -69,7 +68,11 @@ const minute = 60_000
 const roundLimitMs = 15 * minute
 /** For what does not end with the round. */
 const jobLimitMs = roundLimitMs + minute
+/** What a plugin may take within a transaction of the kernel's. */
+const transactionLimitMs = 20_000
 const attempts = 10
+/** Rows may refer to each other in a circle. */
+const deepest = 8
 
 /** How long a removal waits before its next round: 5 s, doubling, to 5 minutes. */
 export const roundDelayMs = (round: number): number => Math.min(5_000 * 2 ** Math.min(round, 16), 5 * minute)
@@ -89,11 +92,16 @@ export class ResourceRemovals {
     return true
   }
 
-  /** Takes up now what is marked of a plugin, or of all: what an earlier process left, even where its job has run out of attempts. */
+  /**
+   * Takes up now what is marked of a plugin, or of all: what an earlier process left, even where its job has run out of
+   * attempts. Rejects where a table is not as declared.
+   */
   async resume(plugin?: string): Promise<void> {
     for (const running of this.parts.kinds.all()) {
       const { plugin: owner, kind, removal } = running.record
-      if (removal === undefined || (plugin !== undefined && plugin !== owner)) continue
+      if (plugin !== undefined && plugin !== owner) continue
+      await this.#table(running).check()
+      if (removal === undefined) continue
       for (const id of await this.#table(running).marked())
         await this.#enqueue(running, { kind, id, round: 0 })
     }
@@ -173,13 +181,14 @@ export class ResourceRemovals {
     if (row === undefined || removal === undefined) return
     await runAll(this.#stepsOf(record, target), signal)
     if (removal.run !== undefined)
-      await askPlugin(plugin, 'the last step of the removal', signal, async inFrame => {
-        await removal.run?.(row, { signal: inFrame }, self)
+      await askPlugin({ plugin, step: 'the last step of the removal', signal }, async own => {
+        await removal.run?.(row, { signal: own }, self)
       })
     await this.parts.postgres.transaction(async tx => {
       const deleted = await table.delete(target.id, tx)
-      if (deleted === undefined) return
-      await callPlugin(plugin, async () => {
+      if (deleted === undefined || removal.deleted === undefined) return
+      const ask = { plugin, step: 'what is done when a row is deleted', signal, ms: transactionLimitMs }
+      await askPlugin(ask, async () => {
         await removal.deleted?.(deleted, tx, self)
       })
     })
@@ -261,7 +270,13 @@ export class ResourceRemovals {
     )
   }
 
-  async #turnOf(running: RunningKind, id: string, tx?: Tx): Promise<string | undefined> {
+  async #turnOf(
+    running: RunningKind,
+    id: string,
+    tx: Tx | undefined,
+    levels = deepest
+  ): Promise<string | undefined> {
+    if (levels === 0) return undefined
     const table = this.#table(running)
     const column = running.record.removal?.turnsBy
     if (column !== undefined) return await table.valueOf(id, column, tx)
@@ -269,7 +284,7 @@ export class ResourceRemovals {
     for (const kind of Object.keys(running.record.parents)) {
       const [parent, parentId] = [this.parts.kinds.get(kind), parents?.[kind]]
       if (parent !== undefined && parentId !== undefined)
-        return (await this.#turnOf(parent, parentId, tx)) ?? parentId
+        return (await this.#turnOf(parent, parentId, tx, levels - 1)) ?? parentId
     }
     return undefined
   }
@@ -287,8 +302,8 @@ const isAround = ({ kind, id }: Target, target: Target | undefined): boolean =>
 const teardownStep = (plugin: string, value: ResourceTeardown, id: string): TeardownStep => ({
   plugin,
   run: async signal => {
-    await askPlugin(plugin, 'the teardown', signal, async inFrame => {
-      await value.teardown(id, { signal: inFrame })
+    await askPlugin({ plugin, step: 'the teardown', signal }, async own => {
+      await value.teardown(id, { signal: own })
     })
   }
 })

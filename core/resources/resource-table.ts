@@ -14,6 +14,8 @@ export class ResourceTable {
   readonly #kind: string
   readonly #label: string | undefined
   readonly #isMarkable: boolean
+  /** Columns besides the id and those of what it lies in. */
+  readonly #further: readonly string[]
 
   constructor(
     private readonly postgres: Pick<Postgres, 'query'>,
@@ -24,6 +26,18 @@ export class ResourceTable {
     this.#kind = kind
     this.#label = name
     this.#isMarkable = removal !== undefined
+    const further = [name, removal?.turnsBy, removal === undefined ? undefined : 'deleting_at']
+    this.#further = further.filter(column => column !== undefined)
+  }
+
+  /** Rejects when the table lacks something that was declared. */
+  async check(): Promise<void> {
+    const columns = ['id', ...Object.values(this.#parents), ...this.#further].map(column => `"${column}"`)
+    try {
+      await this.postgres.query(`select ${columns.join(', ')} from ${this.#name} limit 0`)
+    } catch (error) {
+      throw new Error(`resource ${this.#kind}: ${(error as Error).message}`, { cause: error })
+    }
   }
 
   /** By kind, the ids of what it lies in; undefined when it does not exist, or, of those that are there for users, is being removed. */

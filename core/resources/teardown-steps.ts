@@ -8,18 +8,24 @@ export interface TeardownStep {
   run(signal: AbortSignal): Promise<void>
 }
 
-/** How long one step of a plugin may take; the removal tries again later. */
+/** A call into a plugin. */
+interface Ask {
+  readonly plugin: string
+  /** For the error: `the teardown`. */
+  readonly step: string
+  readonly signal: AbortSignal
+  /** How long it may take; the removal tries again later. */
+  readonly ms?: number
+}
+
 const stepLimitMs = 5 * 60_000
 
 /** Calls into a plugin, in its name and not for ever. */
 export async function askPlugin(
-  plugin: string,
-  step: string,
-  signal: AbortSignal,
+  { plugin, step, signal, ms = stepLimitMs }: Ask,
   work: (signal: AbortSignal) => Promise<void>
 ): Promise<void> {
   const what = `${step} of the plugin "${plugin}"`
-  const ms = stepLimitMs
   const reason = (): Error => new Error(`${what} did not end within ${ms / 1000} s`)
   // A signal for this step alone: one that lives as long as the round would keep a listener of each.
   await withTimeLimit({ signal, ms, reason }, async limited => {

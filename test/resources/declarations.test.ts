@@ -77,8 +77,18 @@ test('a route that leaves the id of a resource out of its chain is refused, whoe
   )
 })
 
-test('a kind is declared by one plugin', async t => {
+test('a kind is declared by one plugin, and its table has what is declared', async t => {
   const { write, change, admin } = await installation(t)
+  const table =
+    "[{ name: '001-create', phase: 'expand', sql: 'create table $schema.locker (id uuid primary key)' }]"
+  await write(
+    'bare',
+    `migrations: ${table}, resources: resource => { resource({ kind: 'locker', table: 'locker', removal: {} }) }`
+  )
+  await change('bare', 'enable')
+  t.match((await admin.get('/api/plugins/bare')).body, {
+    reason: /resource locker: column "deleting_at" does not exist/
+  })
   await write('copy', "resources: resource => { resource({ kind: 'application', table: 'application' }) }")
   await change('copy', 'enable')
   t.match((await admin.get('/api/plugins/copy')).body, {
