@@ -8,6 +8,7 @@ import {
   type Instance,
   type Log,
   type Operations,
+  projectRoleFor,
   type Tx
 } from 'busbar/sdk'
 import { startEmbedded } from '../embedded-postgres/index.js'
@@ -18,7 +19,7 @@ import { createAuthenticator } from './auth/authenticator.js'
 import { CredentialCache } from './auth/credential-cache.js'
 import { CredentialWatch } from './auth/credential-watch.js'
 import { createCredentials } from './auth/credentials.js'
-import type { Authorize } from './bus/channel-access.js'
+import type { Authority, Verdict } from './bus/channel-access.js'
 import { Hub } from './bus/hub.js'
 import { pluginBus } from './bus/plugin-bus.js'
 import { createRelay } from './bus/relay.js'
@@ -182,16 +183,11 @@ export async function startKernel({
       redactor,
       maxConnectionsPerUser: settings.maxSocketsPerUser,
       relay: createRelay({ signals: listener, log }),
-      authorize: async (channel, id, caller) =>
-        await withDeadline(
-          mayListen(projects, channel, id, caller),
-          subscribeLimitMs,
-          'deciding a subscription'
-        ),
+      authority: authorityOf(projects),
       holdCredential: (caller, lost) => held.hold(caller, lost)
     })
-    projects.watchers.add(() => {
-      hub.recheck()
+    projects.watchers.add(change => {
+      hub.recheck(change)
     })
     const jobs = new JobRunner({ postgres, log })
     const events = new EventHub(jobs)
@@ -410,15 +406,29 @@ async function migrateKernel(
   for (const error of failed.values()) throw error
 }
 
+const notGranted: Verdict = Object.freeze({ isGranted: false, project: undefined })
+
 /** A subscription is decided like a request: caller, then project. */
-async function mayListen(
-  projects: ProjectAccess,
-  ...[channel, id, caller]: Parameters<Authorize>
-): Promise<boolean> {
-  const { access, param } = channel
-  if (access.kind === 'public' || decideCaller(caller, access) !== null) return false
-  return (await projects.decide(caller, access, param === null ? {} : { [param]: id })).refused === null
-}
+const authorityOf = (projects: ProjectAccess): Authority => ({
+  async decide({ access, param }, id, caller) {
+    if (access.kind === 'public' || decideCaller(caller, access) !== null) return notGranted
+    const decision = await withDeadline(
+      projects.decide(caller, access, param === null ? {} : { [param]: id }),
+      subscribeLimitMs,
+      'deciding a subscription'
+    )
+    return decision.refused === null ? { isGranted: true, project: decision.project } : notGranted
+  },
+  async decideIn({ access }, project, caller) {
+    if (access.kind === 'public' || decideCaller(caller, access) !== null) return false
+    const decision = await withDeadline(
+      projects.decideProject(caller, project, projectRoleFor(access)),
+      subscribeLimitMs,
+      'deciding a subscription'
+    )
+    return decision.refused === null
+  }
+})
 
 function instanceFacts(id: string, settings: Settings): Instance {
   const path = join(settings.directory, 'data', id)

@@ -14,11 +14,13 @@ import {
 import { credentialsTopic } from '../auth/credentials.js'
 import type { Refusal } from '../auth/refusal.js'
 import { LookupCache } from '../cache/lookup-cache.js'
+import type { AccessChange } from '../changes/access-change.js'
 import { withDeadline } from '../clock/waits.js'
 import { whenKnown } from '../clock/when-known.js'
 import type { Signals } from '../database/listener.js'
 import type { Ownership, ResourceOwners } from '../resources/resources.js'
 import type { ServiceRegistry } from '../services/registry.js'
+import { AccessWatch } from './access-watch.js'
 import { decidePins, decideProject, notFound } from './decision.js'
 
 type Projects = Resolved<typeof access>['projects']
@@ -40,7 +42,8 @@ export class ProjectAccess implements ProjectFactsCache {
   readonly #facts = new LookupCache<ProjectFacts>(10_000)
   readonly #owners = new LookupCache<Ownership>(50_000)
   /** Called when somebody may no longer see a project, in whatever process that was decided. */
-  readonly watchers = new Set<() => void>()
+  readonly watchers = new Set<(change: AccessChange) => void>()
+  readonly #open = new AccessWatch()
   readonly #projects: Projects
 
   constructor(
@@ -50,21 +53,24 @@ export class ProjectAccess implements ProjectFactsCache {
     private readonly afterCommit: (tx: Tx, run: () => void) => void
   ) {
     this.#projects = registry.contributions(access.projects)
-    const tell = (): void => {
-      for (const look of this.watchers) look()
+    const tell = (change: AccessChange): void => {
+      for (const look of this.watchers) look(change)
     }
+    this.watchers.add(change => {
+      this.#open.after(change)
+    })
     signals.onSignal(topic, id => {
       this.#facts.forget(id)
-      tell()
+      tell({ kind: 'project', id })
     })
     signals.onReconnect(() => {
       this.forgetAll()
-      tell()
+      tell({ kind: 'all' })
     })
     // A user who is deleted leaves every project, of which the database tells nobody.
     const reread = (userId: string): void => {
       this.#facts.forgetWhere(({ members }) => userId in members)
-      tell()
+      tell({ kind: 'user', id: userId })
     }
     signals.onSignal(credentialsTopic, data => {
       if (data.startsWith('user:')) reread(data.slice('user:'.length))
@@ -84,6 +90,11 @@ export class ProjectAccess implements ProjectFactsCache {
         this.#facts.forget(projectId)
       })
     await this.signals.signal(topic, projectId, tx)
+  }
+
+  /** Calls `look` when the caller's access to the project may have changed; returns how to stop. */
+  watch(caller: SignedInCaller, project: ProjectId, look: () => void): () => void {
+    return this.#open.watch(caller, project, look)
   }
 
   /** The guard's last step: pins, visibility, ownership and the chain of nested ids. */

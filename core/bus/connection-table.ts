@@ -30,6 +30,11 @@ export class ConnectionTable {
     return this.#open.size
   }
 
+  /** Those of a user. */
+  of(userId: string): readonly Connection[] {
+    return [...this.#open].filter(({ caller }) => caller.user.id === userId)
+  }
+
   /** Undefined for a socket that is turned away. */
   admit(webSocket: WebSocket, caller: SignedInCaller): Connection | undefined {
     // A socket that breaks says so here and then closes: its close is all that matters.

@@ -1,5 +1,6 @@
 import type { SignedInCaller } from 'busbar/sdk'
 import type { WebSocket } from 'ws'
+import type { Verdict } from './channel-access.js'
 import { serverFrameText } from './client-frame.js'
 import { Outbox, parcelOf } from './outbox.js'
 import type { Topic } from './topic.js'
@@ -14,9 +15,9 @@ const waitingLimit = 32
 
 /** The part of the hub that a connection talks to. */
 export interface Subscribable {
-  /** True when the caller may hear the channel, undefined when that cannot be decided now; never throws. */
-  isGranted(channel: string, caller: SignedInCaller): Promise<boolean | undefined>
-  join(channel: string, connection: Connection): void
+  /** Whether the caller may hear the channel; undefined when that cannot be decided now; never throws. */
+  decide(channel: string, caller: SignedInCaller): Promise<Verdict | undefined>
+  join(channel: string, connection: Connection, project: string | undefined): void
   leave(channel: string, connection: Connection): void
 }
 
@@ -83,11 +84,10 @@ export class Connection {
     this.webSocket.close(1008, 'access denied')
   }
 
-  /** What was granted may be refused now. */
-  async recheck(topic: Topic): Promise<void> {
-    const isGranted = await this.hub.isGranted(topic.name, this.caller)
-    if (isGranted === true || topic.record === undefined || !topic.has(this)) return
-    if (isGranted === undefined) {
+  /** What was granted is refused now, or cannot be decided. */
+  lose(topic: Topic, verdict: Verdict | undefined): void {
+    if (topic.record === undefined || !topic.has(this)) return
+    if (verdict === undefined) {
       // A client that comes back asks for everything again.
       this.end()
       this.webSocket.close(1011, 'access could not be decided')
@@ -111,10 +111,10 @@ export class Connection {
   }
 
   async #answer(question: Question): Promise<void> {
-    const isGranted = await this.hub.isGranted(question.channel, this.caller)
+    const verdict = await this.hub.decide(question.channel, this.caller)
     if (!question.isWithdrawn) this.#asked.delete(question.channel)
-    if (isGranted !== true) this.#refuse(question.channel)
-    else if (!question.isWithdrawn) this.hub.join(question.channel, this)
+    if (verdict?.isGranted !== true) this.#refuse(question.channel)
+    else if (!question.isWithdrawn) this.hub.join(question.channel, this, verdict.project)
   }
 
   /** The one answer to every subscribe that is not granted, whatever the reason. */

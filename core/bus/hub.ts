@@ -1,12 +1,15 @@
 import type { Clock, Log, SignedInCaller } from 'busbar/sdk'
 import type { RawData, WebSocket } from 'ws'
+import type { AccessChange } from '../changes/access-change.js'
+import { AccessRounds } from '../changes/access-rounds.js'
 import type { Redactor } from '../log/redactor.js'
-import { type Authorize, ChannelAccess } from './channel-access.js'
+import { type Authority, ChannelAccess } from './channel-access.js'
 import { type ChannelRecord, ChannelTable } from './channel-table.js'
 import { longestClientFrame, readClientFrame } from './client-frame.js'
 import type { Connection } from './connection.js'
 import { ConnectionTable } from './connection-table.js'
 import { MessageEncoder } from './message-encoder.js'
+import { recheck } from './recheck.js'
 import type { Relay } from './relay.js'
 import { TopicTable } from './topic-table.js'
 
@@ -14,7 +17,7 @@ export interface HubOptions {
   readonly log: Log
   readonly clock: Clock
   readonly maxConnectionsPerUser: number
-  readonly authorize: Authorize
+  readonly authority: Authority
   /** Calls `lost` when the caller's credential is no longer good; returns how to stop. */
   readonly holdCredential?: (caller: SignedInCaller, lost: () => void) => () => void
   readonly relay?: Relay
@@ -30,12 +33,13 @@ export class Hub {
   readonly #topics: TopicTable
   readonly #connections: ConnectionTable
   readonly #relay: Relay | undefined
+  readonly #rounds: AccessRounds
   readonly #holdCredential: HubOptions['holdCredential']
 
-  constructor({ log, clock, maxConnectionsPerUser, authorize, holdCredential, relay, redactor }: HubOptions) {
+  constructor({ log, clock, maxConnectionsPerUser, authority, holdCredential, relay, redactor }: HubOptions) {
     this.#relay = relay
     this.#holdCredential = holdCredential
-    this.#access = new ChannelAccess(this.#channels, authorize, log)
+    this.#access = new ChannelAccess(this.#channels, authority, log)
     this.#messages = new MessageEncoder(this.#channels, log, redactor)
     const topics = new TopicTable(this.#channels, this.#messages, relay, log)
     this.#topics = topics
@@ -44,11 +48,13 @@ export class Hub {
       clock,
       maxPerUser: maxConnectionsPerUser,
       subscribable: {
-        isGranted: async (name, caller) => await this.#access.isGranted(name, caller),
-        join: (name, connection) => topics.join(name, connection),
+        decide: (name, caller) => this.#access.decide(name, caller),
+        join: (name, connection, project) => topics.join(name, connection, project),
         leave: (name, connection) => topics.leave(name, connection)
       }
     })
+    const parts = { access: this.#access, topics, connections: this.#connections }
+    this.#rounds = new AccessRounds((change, turns) => recheck(change, turns, parts))
     relay?.onMessage((name, event, json) => topics.deliver(name, event, json))
   }
 
@@ -60,7 +66,7 @@ export class Hub {
   addChannels(pluginId: string, records: readonly ChannelRecord[]): void {
     this.#channels.replace(pluginId, records)
     this.#topics.rebind()
-    this.recheck()
+    this.recheck({ kind: 'all' })
   }
 
   /** Ends the sources. Subscriptions sleep until the plugin is back; new ones are refused. */
@@ -91,10 +97,10 @@ export class Hub {
     this.#topics.deliver(channel, event, json)
   }
 
-  /** Ends the subscriptions of those who may no longer hear the channel. */
-  recheck(): void {
+  /** Ends the subscriptions of those who may no longer hear the channel: soon, in turns with everything else. */
+  recheck(change: AccessChange): void {
     this.#access.factsChanged()
-    this.#topics.recheck()
+    this.#rounds.after(change)
   }
 
   hasSubscribers(channel: string): boolean {

@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Log } from 'busbar/sdk'
 import type { ChannelTable } from './channel-table.js'
 import { serverFrameText } from './client-frame.js'
 import type { Connection } from './connection.js'
 import { FanOut } from './fan-out.js'
 import type { MessageEncoder } from './message-encoder.js'
+import { ProjectTopics } from './project-topics.js'
 import type { Relay } from './relay.js'
 import { Topic } from './topic.js'
 import { frameOf } from './ws-internals.js'
@@ -11,6 +13,7 @@ import { frameOf } from './ws-internals.js'
 /** The channels that somebody in this process has subscribed to. */
 export class TopicTable {
   readonly #topics = new Map<string, Topic>()
+  readonly #byProject = new ProjectTopics()
   readonly #fanOut: FanOut
 
   constructor(
@@ -22,12 +25,28 @@ export class TopicTable {
     this.#fanOut = new FanOut(log)
   }
 
-  join(name: string, connection: Connection): void {
+  /** `project`: that of the channel, as it was decided. */
+  join(name: string, connection: Connection, project: string | undefined): void {
     const topic = this.#topics.get(name) ?? this.#open(name)
     this.#fanOut.seal(topic)
     topic.add(connection)
     connection.topics.set(name, topic)
-    topic.setRecord(this.channels.find(name)?.record)
+    this.#bind(topic)
+    this.place(topic, project)
+  }
+
+  /** Where the channel lies, as far as it is known. */
+  place(topic: Topic, project: string | undefined): void {
+    if (this.#topics.get(topic.name) === topic) this.#byProject.place(topic, project)
+  }
+
+  within(project: string): readonly Topic[] {
+    return this.#byProject.within(project)
+  }
+
+  /** All there are now. */
+  list(): readonly Topic[] {
+    return [...this.#topics.values()]
   }
 
   leave(name: string, connection: Connection): void {
@@ -56,19 +75,20 @@ export class TopicTable {
 
   /** After the table of channels has changed: every topic follows it. */
   rebind(): void {
-    for (const topic of this.#topics.values()) topic.setRecord(this.channels.find(topic.name)?.record)
-  }
-
-  /** Asks again for every subscription to something of a project; those that sleep are asked for when their plugin is back. */
-  recheck(): void {
-    for (const topic of this.#topics.values()) {
-      if (topic.record !== undefined && topic.id !== undefined)
-        for (const reader of topic.readers) void reader.recheck(topic)
-    }
+    for (const topic of this.#topics.values()) this.#bind(topic)
   }
 
   endSources(): void {
     for (const topic of this.#topics.values()) topic.setRecord(undefined)
+  }
+
+  #bind(topic: Topic): void {
+    const record = this.channels.find(topic.name)?.record
+    topic.setRecord(record)
+    if (record === undefined) return
+    // Another declaration may find another project.
+    if (!isDeepStrictEqual(record.access, topic.access)) this.#byProject.remove(topic)
+    topic.access = record.access
   }
 
   #open(name: string): Topic {
@@ -84,6 +104,7 @@ export class TopicTable {
 
   #close(topic: Topic): void {
     this.#topics.delete(topic.name)
+    this.#byProject.remove(topic)
     topic.setRecord(undefined)
     this.relay?.unwatch(topic.name)
   }

@@ -6,6 +6,10 @@ import type { Connection } from './connection.js'
 export class Topic {
   /** Frames of this tick that have not been handed to the fan-out. */
   pending: Buffer[] = []
+  /** The one that decides who may hear it; undefined where none does, or it is not known. */
+  project: string | undefined
+  /** That of the declaration by which the project was found. */
+  access: ChannelRecord['access'] | undefined
   #record: ChannelRecord | undefined
   #source: AbortController | undefined
   #readers: readonly Connection[] | undefined

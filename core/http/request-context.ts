@@ -114,13 +114,14 @@ export class RequestContext {
         if (refused !== null) lost()
       }, lost)
     }
-    projects.watchers.add(look)
+    // Where no project is concerned, none that changes matters.
+    const unwatch = this.#project === undefined ? undefined : projects.watch(caller, this.#project, look)
     // It may have been lost since the guard looked.
     look()
     const release = credentials.hold(caller, lost)
     return () => {
       release()
-      projects.watchers.delete(look)
+      unwatch?.()
     }
   }
 

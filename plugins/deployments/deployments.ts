@@ -7,13 +7,7 @@ import {
 import { buildAdmission, buildLeftovers, imagePreparation, preparedImages } from 'busbar/api/builds'
 import { environmentVariables } from 'busbar/api/environment'
 import { containerRuntime } from 'busbar/api/runtime-docker'
-import {
-  type Contributor,
-  kernel,
-  type ServiceBinder,
-  type SseFrame,
-  type StartContext
-} from 'busbar/sdk'
+import { type Contributor, kernel, type ServiceBinder, type SseFrame, type StartContext } from 'busbar/sdk'
 import { containerParts, deployGates, deploymentQueue, rolloutHooks, trafficRouters } from './api.js'
 import { DeploymentTeardown } from './application-teardown.js'
 import { DeploymentService } from './deployment-service.js'

@@ -25,11 +25,19 @@ export function channel(name: string, more: Partial<ChannelRecord> = {}): Channe
   }
 }
 
-const callerNamed = (id: string): SignedInCaller => ({
-  kind: 'session',
-  sessionId: id,
-  user: { id, email: `${id}@example.com`, username: id, role: 'member' }
-})
+/** All sockets of a user are of one session, whose caller is remembered. */
+function rememberedCallers(): (id: string) => SignedInCaller {
+  const known = new Map<string, SignedInCaller>()
+  return id => {
+    const caller: SignedInCaller = known.get(id) ?? {
+      kind: 'session',
+      sessionId: id,
+      user: { id, email: `${id}@example.com`, username: id, role: 'member' }
+    }
+    known.set(id, caller)
+    return caller
+  }
+}
 
 interface Frame {
   readonly channel: string
@@ -93,8 +101,27 @@ export interface HubKit {
   close(): Promise<void>
 }
 
+export interface KitOptions extends Partial<HubOptions> {
+  /** What is decided at a subscribe. */
+  readonly authorize?: (
+    channel: ChannelRecord,
+    id: string | undefined,
+    caller: SignedInCaller
+  ) => Promise<boolean>
+  /** Where a channel lies; without it in no project. */
+  readonly projectOf?: (id: string | undefined) => string | undefined
+  /** What is decided about all that lies in a project. */
+  readonly authorizeIn?: (channel: ChannelRecord, project: string, caller: SignedInCaller) => Promise<boolean>
+}
+
 /** A hub behind a real server; everybody may hear everything but the channel of `foreignId`. */
-export async function startHub(options: Partial<HubOptions> = {}): Promise<HubKit> {
+export async function startHub({
+  authorize = async (_, id) => id !== foreignId,
+  projectOf = () => undefined,
+  authorizeIn = async () => true,
+  ...options
+}: KitOptions = {}): Promise<HubKit> {
+  const callerNamed = rememberedCallers()
   const clock = testClock()
   const logged: Array<Record<string, unknown>> = []
   const log = createLog({
@@ -107,7 +134,13 @@ export async function startHub(options: Partial<HubOptions> = {}): Promise<HubKi
     log,
     clock,
     maxConnectionsPerUser: 20,
-    authorize: async (_, id) => id !== foreignId,
+    authority: {
+      decide: async (record, id, caller) => ({
+        isGranted: await authorize(record, id, caller),
+        project: projectOf(id)
+      }),
+      decideIn: authorizeIn
+    },
     ...options
   })
   const server = createServer()

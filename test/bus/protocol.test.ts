@@ -1,12 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Test, test } from 'tap'
-import type { HubOptions } from '../../core/bus/hub.js'
 import { createRedactor } from '../../core/log/redactor.js'
-import { channel, foreignId, knownId, startHub } from './hub-kit.js'
+import { channel, foreignId, type KitOptions, knownId, startHub } from './hub-kit.js'
 
 const logs = `build-logs:${knownId}`
 
-async function start(t: Test, options: Partial<HubOptions> = {}) {
+async function start(t: Test, options: KitOptions = {}) {
   const kit = await startHub(options)
   t.teardown(() => kit.close())
   kit.hub.addChannels('demo', [

@@ -32,7 +32,7 @@ const typesForPlugins = ['knex', 'pino']
  * below; those of one layer do not know each other.
  */
 const coreLayers: readonly (readonly string[])[] = [
-  ['cache', 'clock', 'frames', 'log', 'release', 'schemas', 'threads'],
+  ['cache', 'changes', 'clock', 'frames', 'log', 'release', 'schemas', 'threads'],
   ['config', 'database', 'declarations', 'event-loop', 'exec', 'limits', 'secrets', 'services', 'shutdown'],
   ['auth', 'bus', 'jobs'],
   ['resources'],
