@@ -1,7 +1,7 @@
 import type { Clock } from 'busbar/sdk'
 
 /** So long a step may go on when it was told to end: a build takes itself apart, and a command may need a while to die. */
-export const stepGraceMs = 2 * 60_000
+const stepGraceMs = 2 * 60_000
 
 interface StepEnd {
   readonly signal: AbortSignal
