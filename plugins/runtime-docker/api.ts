@@ -307,6 +307,8 @@ export interface ContainerRuntime {
    * not, which it names `name`, which begins with `loadedPrefix`, and nothing else. A layer that the engine holds upon the same ones may be left out; where
    * one is missing that it does not hold, 409 E_IMAGE_INCOMPLETE. What is not as the configuration says is refused:
    * 422 E_IMAGE_ARCHIVE. `owner`: for `buildUsage`. `onLayer`: a further layer is unpacked, of those that were not held.
+   * `onAbandoned`: the signal has aborted when the engine had the whole archive, which it cannot be told to leave. `ended`
+   * resolves when it is done, whether or not the image is there then; it rejects where nobody can tell.
    */
   load(
     archive: Readable,
@@ -314,6 +316,7 @@ export interface ContainerRuntime {
       readonly name: string
       readonly owner?: Owner
       readonly onLayer?: () => void
+      readonly onAbandoned?: (ended: Promise<void>) => void
       readonly signal: AbortSignal
     }
   ): Promise<ImageInfo>

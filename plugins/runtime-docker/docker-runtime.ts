@@ -353,7 +353,12 @@ export class DockerRuntime implements ContainerRuntime {
 
   async load(archive: Readable, options: Parameters<ContainerRuntime['load']>[1]): Promise<ImageInfo> {
     return await loadImage(
-      { engine: this.#engine, images: this.#images, footprints: this.#footprints },
+      {
+        engine: this.#engine,
+        images: this.#images,
+        footprints: this.#footprints,
+        clock: this.dependencies.clock
+      },
       archive,
       options
     )

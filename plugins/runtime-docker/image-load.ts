@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { type Clock, withTimeLimit } from 'busbar/sdk'
 import type { ContainerRuntime, ImageInfo } from './api.js'
 import type { EngineClient } from './engine-client.js'
 import { followProgress } from './engine-progress.js'
@@ -10,42 +11,77 @@ import { LoadFootprint } from './load-footprint.js'
 import { problems } from './problems.js'
 
 interface ImageLoadParts {
+  readonly clock: Pick<Clock, 'sleep'>
   readonly engine: EngineClient
   readonly images: Images
   readonly footprints: Set<Footprint>
 }
 
+/** An engine that takes longer has lost its way; what it still brings is found by whoever looks for it later. */
+const longestAfterMs = 30 * 60_000
+
 /** See `ContainerRuntime.load`. */
 export async function loadImage(
-  { engine, images, footprints }: ImageLoadParts,
+  { engine, images, footprints, clock }: ImageLoadParts,
   archive: Readable,
-  { name, owner, onLayer, signal }: Parameters<ContainerRuntime['load']>[1]
+  { name, owner, onLayer, onAbandoned, signal }: Parameters<ContainerRuntime['load']>[1]
 ): Promise<ImageInfo> {
   checkImage(name)
+  signal.throwIfAborted()
   const footprint = new LoadFootprint(owner ?? {})
   if (owner !== undefined) footprints.add(footprint)
   // Its errors look like those of the engine's socket, and are not.
   let archiveError: unknown
+  let isWhole = false
   archive.once('error', error => {
     archiveError = error
   })
+  archive.once('end', () => {
+    isWhole = true
+  })
   archive.on('data', (chunk: Buffer) => footprint.take(chunk.length))
   archive.pause()
+  const hangUp = new AbortController()
+  let isRefused = false
+  const taking = followProgress(
+    engine,
+    `load ${name}`,
+    hangUp.signal,
+    async docker => {
+      // From here on docker-modem ends the request when the archive fails: half of one must not come to its end.
+      if (archiveError !== undefined) throw archiveError
+      return await docker.loadImage(archive, { quiet: false, abortSignal: hangUp.signal })
+    },
+    words => {
+      isRefused = true
+      return loadProblem(words)
+    },
+    event => {
+      if (!signal.aborted && footprint.read(event)) onLayer?.()
+    }
+  )
+  const itsEnd = async (limit: AbortSignal): Promise<void> => {
+    limit.addEventListener('abort', () => hangUp.abort(limit.reason))
+    await taking.catch((error: unknown) => {
+      if (!isRefused) throw error
+    })
+  }
+  let giveUp = (): void => {}
+  const isGivenUp = new Promise<void>(resolve => {
+    giveUp = resolve
+  })
+  const onAbort = (): void => {
+    if (!isWhole || onAbandoned === undefined) {
+      hangUp.abort(signal.reason)
+      return
+    }
+    onAbandoned(withTimeLimit({ ms: longestAfterMs, clock }, itsEnd))
+    giveUp()
+  }
+  signal.addEventListener('abort', onAbort, { once: true })
   try {
-    await followProgress(
-      engine,
-      `load ${name}`,
-      signal,
-      async docker => {
-        // From here on docker-modem ends the request when the archive fails: half of one must not come to its end.
-        if (archiveError !== undefined) throw archiveError
-        return await docker.loadImage(archive, { quiet: false, abortSignal: signal })
-      },
-      loadProblem,
-      event => {
-        if (footprint.read(event)) onLayer?.()
-      }
-    )
+    await Promise.race([taking, isGivenUp])
+    signal.throwIfAborted()
     const loaded = await images.find(name)
     if (loaded === undefined) throw problems.imageArchive({ reason: 'it names another image' })
     return loaded
@@ -53,6 +89,7 @@ export async function loadImage(
     signal.throwIfAborted()
     throw archiveError ?? error
   } finally {
+    signal.removeEventListener('abort', onAbort)
     footprints.delete(footprint)
     archive.destroy()
   }

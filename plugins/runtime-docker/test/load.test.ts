@@ -177,3 +177,27 @@ engineTest('what the labels of a loaded image say makes it nobody’s, and keeps
   t.equal(await lab.runtime.image(ofAnother.name), undefined)
   t.not(await lab.runtime.image(name), undefined)
 })
+
+engineTest('an engine that has all of an image goes on after a cancel, and says when it is done', async t => {
+  const lab = startLab(t)
+  const name = nameFor(t, lab)
+  const reason = new Error('cancelled')
+  const tar = pack()
+  for (let at = 0; at < 20_000; at++) tar.entry({ name: `${randomUUID()}` }, 'x')
+  tar.finalize()
+  const archive = await archiveOf({ name, layers: [await buffer(Readable.from(tar))] })
+  const cancel = new AbortController()
+  let ended: Promise<void> | undefined
+  const loading = lab.runtime.load(Readable.from([archive]), {
+    name,
+    signal: cancel.signal,
+    onLayer: () => cancel.abort(reason),
+    onAbandoned: done => {
+      ended = done
+    }
+  })
+  await t.rejects(loading, reason)
+  t.equal(await lab.runtime.image(name), undefined, 'not yet')
+  await ended
+  t.ok(ended !== undefined && (await lab.runtime.image(name)) !== undefined)
+})
