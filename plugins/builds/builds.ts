@@ -100,13 +100,14 @@ export async function startBuilds({
     instance,
     clock,
     settings: config,
-    makeRoom: async () => await removeUnusedImages({ ...images, log }, { isShort: true })
+    makeRoom: async () => await removeUnusedImages(images, { isShort: true })
   })
   // An image is fetched for a pull, or in the time of a build.
   const longestFetchMs =
     (Math.max(config.build_timeout_minutes, config.image_pull_timeout_minutes) + 5) * 60_000
   const images = {
     clock,
+    log,
     room: new ImageRoom({
       disks: async () => await admission.disks(),
       floorBytes: diskLimits(config).floorBytes,
@@ -163,13 +164,13 @@ export async function startBuilds({
       find: async (applicationId, reference) => await findPinned(images, applicationId, reference),
       keep: async (applicationId, references) => {
         await images.fetched.keep(applicationId, references)
-        await removeUnusedImages({ ...images, log })
+        await removeUnusedImages(images)
       }
     },
     leftovers,
     sweep: async signal => {
       await Promise.all([
-        sweepUnusedImages({ ...images, clock, log }, signal),
+        sweepUnusedImages(images, signal),
         sweepOrphanedImages({ runtime, applications: use.applications, clock, log }, signal)
       ])
     },

@@ -9,6 +9,7 @@ import { createPrivatePull } from './migrations/005-create-private-pull.js'
 import { createPrivateImageRepository } from './migrations/006-create-private-image-repository.js'
 import { createPrivateLayer } from './migrations/007-create-private-layer.js'
 import { createFetchedImage } from './migrations/008-create-fetched-image.js'
+import { createImageFetch } from './migrations/009-create-image-fetch.js'
 import { routes } from './routes.js'
 import { settings } from './settings.js'
 
@@ -24,7 +25,8 @@ export default definePlugin({
     createPrivatePull,
     createPrivateImageRepository,
     createPrivateLayer,
-    createFetchedImage
+    createFetchedImage,
+    createImageFetch
   ],
   start: startBuilds,
   provides: buildServices,

@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream'
 import type { ContainerRuntime, ImageInfo, Owner, RegistryAuth } from 'busbar/api/runtime-docker'
-import { type Clock, isProblem } from 'busbar/sdk'
+import { type Clock, isProblem, type Log, pause } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
 import type { Unpacked } from '../context/tar-meter.js'
 import type { ImageRoom, Reservation } from '../disk/image-room.js'
 import { problems } from '../problems.js'
 import type { RemoteImage } from './client/index.js'
+import { type FetchClaim, withClaim } from './fetch-claim.js'
 import {
   everybody,
   type FetchedImage,
@@ -22,7 +23,8 @@ export interface FetchParts {
   readonly registries: Registries
   readonly fetched: FetchedImages
   readonly room: Pick<ImageRoom, 'reserve'>
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Pick<Clock, 'now' | 'sleep'>
+  readonly log: Log
 }
 
 /** What is to be fetched, for which application, and with which account of its registry. */
@@ -61,13 +63,34 @@ export async function fetchImage(
   )
   const repository = fullRepository(name)
   const purpose: Purpose = isBase === true ? 'base' : 'container'
+  await untilEngineIsDone(parts, request, context)
   for (let attempt = 1; ; attempt++) {
-    const handle = await fetched.begin({ holder, repository, digest: remote.digest })
-    const image = await bring(parts, { request, remote, holder, handle }, context)
-    const found = { holder, repository, digest: remote.digest, handle, layers: layersOf(remote) }
-    await fetched.settle(found, { name, askedAt, applicationId, purpose })
+    const found = { holder, repository, digest: remote.digest, layers: layersOf(remote) }
+    const result = await withClaim(parts, { ...found, applicationId }, async claim => {
+      const { id: fetchId, handle } = claim.begun
+      const image = await bring(parts, { request, remote, holder, claim }, context)
+      const held = { ...found, handle }
+      await fetched.settle(held, { fetchId, name, askedAt, applicationId, purpose })
+      return { fetched: held, image }
+    })
     // A removal that had begun before may have taken it; from here on none begins.
-    if ((await parts.runtime.image(handle)) !== undefined || attempt === 2) return { fetched: found, image }
+    if ((await parts.runtime.image(result.fetched.handle)) !== undefined || attempt === 2) return result
+  }
+}
+
+const lookAgainMs = 1000
+
+/** What an application has handed to the engine and given up may fill the disk yet: it hands over nothing more meanwhile. */
+async function untilEngineIsDone(
+  { fetched, clock }: FetchParts,
+  { name, applicationId }: FetchRequest,
+  { log, signal }: BuildContext
+): Promise<void> {
+  for (let isTold = false; await fetched.isTakingIn(applicationId); isTold = true) {
+    const msg = `${name} waits until the engine is done with what an earlier deploy, which was stopped, has handed to it.`
+    if (!isTold) log({ level: 'info', msg })
+    await pause(clock, lookAgainMs, signal)
+    signal.throwIfAborted()
   }
 }
 
@@ -75,12 +98,13 @@ interface Fetch {
   readonly request: FetchRequest
   readonly remote: OfferedImage
   readonly holder: Holder
-  readonly handle: string
+  readonly claim: FetchClaim
 }
 
 async function bring(parts: FetchParts, fetch: Fetch, context: BuildContext): Promise<ImageInfo> {
   const { runtime } = parts
-  const { remote, holder, handle } = fetch
+  const { remote, holder } = fetch
+  const { handle } = fetch.claim.begun
   const present = await runtime.image(handle)
   if (present !== undefined && isSame(present.layers, layersOf(remote))) return present
   const held = await heldLayers(parts, layersOf(remote), holder)
@@ -95,13 +119,14 @@ async function bring(parts: FetchParts, fetch: Fetch, context: BuildContext): Pr
 
 async function load(
   { runtime, room }: FetchParts,
-  { request: { name, owner }, remote, handle }: Fetch,
+  { request: { name, owner }, remote, claim }: Fetch,
   held: number,
   { log, signal }: BuildContext
 ): Promise<ImageInfo> {
   const progress = new FetchProgress(remote.layers.length, held, msg =>
     log({ level: 'info', stream: 'stdout', msg })
   )
+  const { handle } = claim.begun
   let reserved: Reservation | undefined
   const archive = imageArchive({
     ...remote,
@@ -111,19 +136,37 @@ async function load(
     ),
     beforeEnd: async () => {
       reserved = await room.reserve(name, unpackedSize(name, remote), signal)
+      claim.isUnheard = true
     }
   })
   let image: ImageInfo | undefined
   try {
-    image = await runtime.load(archive, { name: handle, owner, signal, onLayer: () => progress.layer() })
+    image = await runtime.load(archive, {
+      name: handle,
+      owner,
+      signal,
+      onLayer: () => progress.layer(),
+      onAbandoned: ended => {
+        claim.ended = ended
+      }
+    })
+    claim.isUnheard = false
+  } catch (error) {
+    // What it refuses it says.
+    if (!signal.aborted && isProblem(error) && error.code !== 'E_ENGINE_UNREACHABLE') claim.isUnheard = false
+    throw error
   } finally {
+    const { ended } = claim
     // It has ended by its own word, unless nobody listens any more.
-    reserved?.end(!signal.aborted)
+    if (ended === undefined) reserved?.end(!signal.aborted)
+    else
+      void ended.then(
+        () => reserved?.end(true),
+        () => reserved?.end(false)
+      )
   }
   // The engine reads the same configuration with a reader of its own.
   if (isSame(image.layers, layersOf(remote))) return image
-  // Where it cannot go now, it goes by its name later: nothing is noted of it.
-  await runtime.removeImage(handle).catch(() => undefined)
   throw problems.imageUnlike({ image: name })
 }
 

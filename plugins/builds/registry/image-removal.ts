@@ -2,15 +2,15 @@ import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import { type Clock, type Log, runRepeatedly } from 'busbar/sdk'
 import type { FetchedImages } from './fetched-images.js'
 
-const everyMs = 3600_000
+const everyMs = 60_000
 
 export interface RemovalParts {
-  readonly runtime: Pick<ContainerRuntime, 'removeImage'>
+  readonly runtime: Pick<ContainerRuntime, 'image' | 'removeImage'>
   readonly fetched: Pick<FetchedImages, 'nextToRemove' | 'removed'>
   readonly log: Log
 }
 
-/** Once an hour: fetched images that nobody needs any more, and those that came while the platform died. */
+/** Once a minute: fetched images that nobody needs any more, and those that came while the platform died. */
 export async function sweepUnusedImages(
   parts: RemovalParts & { readonly clock: Clock },
   signal: AbortSignal
@@ -29,12 +29,15 @@ export async function removeUnusedImages(
   { runtime, fetched, log }: RemovalParts,
   { signal, isShort }: { readonly signal?: AbortSignal; readonly isShort?: boolean } = {}
 ): Promise<void> {
+  const tried: string[] = []
   for (;;) {
-    const handle = await fetched.nextToRemove(isShort)
+    const handle = await fetched.nextToRemove({ isShort, tried })
     if (handle === undefined || signal?.aborted === true) return
+    tried.push(handle)
     try {
-      await runtime.removeImage(handle)
-      await fetched.removed(handle)
+      const wasThere = (await runtime.image(handle)) !== undefined
+      if (wasThere) await runtime.removeImage(handle)
+      await fetched.removed(handle, { wasThere })
     } catch (error) {
       log.debug({ err: error, handle }, 'a fetched image stays for now')
     }

@@ -1,52 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { type Database, definePlugin, kernel } from 'busbar/sdk'
-import { createTestKernel } from 'busbar/sdk/testing'
-import { type Test, test } from 'tap'
-import { createImageName } from '../migrations/004-create-image-name.js'
-import { createFetchedImage } from '../migrations/008-create-fetched-image.js'
-import { everybody, type FetchedImage, FetchedImageStore, type Purpose } from '../registry/fetched-images.js'
-import { ImageNameStore } from '../registry/image-names.js'
+import { test } from 'tap'
+import { everybody, type FetchedImage, type FetchedImageStore } from '../registry/fetched-images.js'
 import { sweepUnusedImages } from '../registry/image-removal.js'
+import { digestOf, name, openStore, repository } from './fetched-store.js'
 import { clock, log } from './kit.js'
-
-const name = 'registry.example.com/team/app:1'
-const repository = 'registry.example.com/team/app'
-const digestOf = (letter: string): string => `sha256:${letter.repeat(64)}`
-
-async function openStore(t: Test, now: () => Date = () => new Date()) {
-  let db: Database | undefined
-  const definition = definePlugin({
-    id: 'fetches',
-    needs: { db: kernel.database },
-    migrations: [createImageName, createFetchedImage],
-    start: ({ use }) => {
-      db = use.db
-      return {}
-    }
-  })
-  const k = await createTestKernel({
-    inline: [{ manifest: { id: 'fetches', grants: ['database'] }, definition }]
-  })
-  t.teardown(async () => await k.close())
-  if (db === undefined) throw new Error('the plugin has not started')
-  const store = new FetchedImageStore(db, { now }, new ImageNameStore(db), 3600_000)
-  const fetched = async (
-    holder: string,
-    digest = digestOf('a'),
-    {
-      purpose = 'container',
-      applicationId = holder,
-      askedAt = now()
-    }: { purpose?: Purpose; applicationId?: string; askedAt?: Date } = {}
-  ): Promise<FetchedImage> => {
-    const layers = [digestOf('1')]
-    const handle = await store.begin({ holder, repository, digest })
-    const image = { holder, repository, digest, handle, layers }
-    await store.settle(image, { name, askedAt, applicationId, purpose })
-    return image
-  }
-  return { store, fetched }
-}
 
 test('what an application was handed is its own, and what everybody may have is everybody’s', async t => {
   const { store, fetched } = await openStore(t)
@@ -70,15 +27,13 @@ test('what an application was handed is its own, and what everybody may have is 
 })
 
 test('a name on the engine is the same for all who fetch the same, and nobody else can guess it', async t => {
-  const { store } = await openStore(t)
+  const { begin } = await openStore(t)
   const digest = digestOf('a')
-  const handles = await Promise.all(
-    [1, 2].map(async () => await store.begin({ holder: everybody, repository, digest }))
-  )
-  t.equal(handles[0], handles[1])
-  t.match(handles[0], /^busbar-fetched-[0-9a-f]{40}:latest$/)
+  const [first, second] = await Promise.all([begin(digest), begin(digest)])
+  t.equal(first.handle, second.handle)
+  t.match(first.handle, /^busbar-fetched-[0-9a-f]{40}:latest$/)
   const another = await openStore(t)
-  t.not(await another.store.begin({ holder: everybody, repository, digest }), handles[0])
+  t.not((await another.begin(digest)).handle, first.handle)
 })
 
 test('a tag that has moved stands for the new image, and the old one stays while it is kept', async t => {
@@ -92,13 +47,14 @@ test('a tag that has moved stands for the new image, and the old one stays while
 
 const pinned = ({ digest }: FetchedImage): string => `${repository}@${digest}`
 const hours = (count: number): Date => new Date(Date.UTC(2026, 0, 1, count))
+const minutes = (count: number): Date => new Date(hours(0).getTime() + count * 60_000)
 
-async function allToRemove(store: FetchedImageStore, isShort?: boolean): Promise<string[]> {
+async function allToRemove(store: FetchedImageStore, isShort = false, wasThere = true): Promise<string[]> {
   const found: string[] = []
   for (;;) {
-    const handle = await store.nextToRemove(isShort)
+    const handle = await store.nextToRemove({ isShort, tried: found })
     if (handle === undefined) return found.sort()
-    await store.removed(handle)
+    await store.removed(handle, { wasThere })
     found.push(handle)
   }
 }
@@ -169,25 +125,26 @@ test('with an application goes what it alone was handed, at once', async t => {
   t.same(await store.find(b, pinned(open), 'container'), open)
 })
 
-test('what a fetch that was cut off has left goes, and nothing that came to its end', async t => {
+test('what the fetch of a process that died has left goes, and nothing that came to its end', async t => {
   let now = hours(0)
-  const { store, fetched } = await openStore(t, () => now)
+  const { store, fetched, begin } = await openStore(t, () => now)
   const ended = await fetched(everybody)
-  await store.begin({ holder: everybody, repository, digest: ended.digest })
-  const cut = await store.begin({ holder: everybody, repository, digest: digestOf('c') })
-  const inUse = await store.begin({ holder: everybody, repository, digest: digestOf('d') })
+  await begin(ended.digest)
+  const cut = await begin(digestOf('c'))
+  const inUse = await begin(digestOf('d'))
   await store.keep(randomUUID(), [])
-  now = hours(2)
-  await store.begin({ holder: everybody, repository, digest: digestOf('e') })
+  now = minutes(2)
+  await begin(digestOf('e'))
   const asked: string[] = []
   const ending = new AbortController()
   const sweep = sweepUnusedImages(
     {
       runtime: {
+        image: async () => ({ id: 'x', repoDigests: [], exposedPorts: [], sizeBytes: 1 }),
         removeImage: async handle => {
           asked.push(handle)
           if (asked.length === 2) ending.abort()
-          if (handle === inUse) throw new Error('a container uses it')
+          if (handle === inUse.handle) throw new Error('a container uses it')
         }
       },
       fetched: store,
@@ -197,9 +154,9 @@ test('what a fetch that was cut off has left goes, and nothing that came to its 
     ending.signal
   )
   await sweep.catch(() => undefined)
-  t.same(asked.sort(), [cut, inUse].sort())
+  t.same(asked.sort(), [cut.handle, inUse.handle].sort())
   t.same(await allToRemove(store), [])
-  now = hours(4)
+  now = minutes(4)
   t.equal(
     (await allToRemove(store)).length,
     2,
@@ -208,16 +165,73 @@ test('what a fetch that was cut off has left goes, and nothing that came to its 
   t.same(await store.find(randomUUID(), name, 'container'), ended)
 })
 
+test('a fetch that is under way keeps its image for as long as its process says so', async t => {
+  let now = hours(0)
+  const { store, begin } = await openStore(t, () => now)
+  const { id, handle } = await begin(digestOf('a'))
+  for (let minute = 0; minute < 5; minute += 0.5) {
+    now = minutes(minute)
+    t.same(await allToRemove(store, true), [], 'also where no room is left')
+    await store.renew(id)
+  }
+  now = minutes(6)
+  t.same(await allToRemove(store), [handle])
+})
+
+test('what a fetch that ended without a use has left is to go at once, unless another one fetches the same', async t => {
+  const { store, begin } = await openStore(t)
+  const [first, second] = [await begin(digestOf('a')), await begin(digestOf('a'))]
+  await store.ended(first.id)
+  t.same(await allToRemove(store, true), [])
+  await store.ended(second.id)
+  t.same(await allToRemove(store), [first.handle])
+  t.same(await allToRemove(store, true), [])
+})
+
+test('what the engine goes on to take in after its fetch is looked for until it has come', async t => {
+  let now = hours(0)
+  const { store, begin } = await openStore(t, () => now)
+  const [a, b] = [randomUUID(), randomUUID()]
+  const [first, second] = [await begin(digestOf('a'), { applicationId: a }), await begin(digestOf('a'))]
+  t.equal(await store.isTakingIn(a), false)
+  await store.abandon(first.id)
+  await store.abandon(second.id)
+  t.equal(await store.isTakingIn(a), true)
+  t.equal(await store.isTakingIn(b), false)
+  t.same(await allToRemove(store, false, false), [first.handle], 'it is not there yet')
+  t.same(await allToRemove(store), [])
+  t.same(await allToRemove(store, true), [first.handle], 'one has come')
+  t.same(await allToRemove(store, true), [first.handle], 'and the other')
+  t.same(await allToRemove(store, true), [], 'and none more')
+  t.equal(await store.isTakingIn(a), false)
+
+  const third = await begin(digestOf('b'), { applicationId: a })
+  await store.abandon(third.id)
+  t.same(await allToRemove(store, false, false), [third.handle])
+  await store.ended(third.id)
+  t.equal(await store.isTakingIn(a), false)
+  t.same(await allToRemove(store), [third.handle], 'at once when the engine is done')
+
+  const fourth = await begin(digestOf('c'), { applicationId: a })
+  await store.abandon(fourth.id)
+  now = minutes(2)
+  t.equal(await store.isTakingIn(a), false, 'nobody waits for what a dead process waited for')
+  t.same(await allToRemove(store, false, false), [fourth.handle])
+  now = hours(3)
+  t.same(await allToRemove(store, false, false), [fourth.handle], 'for the last time')
+  t.same(await allToRemove(store, true), [])
+})
+
 test('a fetch that begins while the same image is removed is noted all the same', async t => {
   let now = hours(0)
-  const { store, fetched } = await openStore(t, () => now)
+  const { store, fetched, begin } = await openStore(t, () => now)
   const image = await fetched(everybody, digestOf('a'), { applicationId: randomUUID(), purpose: 'base' })
   now = hours(24 * 8)
   const removal = await store.nextToRemove()
   t.equal(removal, image.handle)
   t.equal(await store.nextToRemove(), undefined, 'one removes it')
-  await store.begin({ holder: everybody, repository, digest: image.digest })
-  if (removal !== undefined) await store.removed(removal)
+  await begin(image.digest)
+  if (removal !== undefined) await store.removed(removal, { wasThere: true })
   now = hours(24 * 9)
   t.same(await allToRemove(store), [image.handle], 'and it did not come to its end')
 })

@@ -23,8 +23,12 @@ export function fetchedInMemory(begun: string[] = []): FetchedImages {
     begin: async () => {
       const name = `${loadedPrefix}lab-${randomUUID()}:latest`
       begun.push(name)
-      return name
+      return { id: randomUUID(), handle: name }
     },
+    renew: async () => {},
+    abandon: async () => {},
+    ended: async () => {},
+    isTakingIn: async () => false,
     settle: async (image, { name }) => {
       for (const version of [versionOf(name), image.digest]) kept.push({ ...image, version })
     },
@@ -58,6 +62,7 @@ export function imageParts(t: Test, runtime: ContainerRuntime, privateHosts?: st
     registries: registriesHere(runtime, privateHosts),
     fetched: fetchedInMemory(begun),
     clock,
+    log,
     room: { reserve: async () => ({ end: () => {} }) },
     formerImages: { isOfOthers: async () => false }
   }

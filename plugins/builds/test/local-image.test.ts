@@ -4,7 +4,7 @@ import type { BuildContext } from '../api.js'
 import { resolveImage } from '../registry/image-resolver.js'
 import { findByName } from '../registry/local-image.js'
 import { fetchedInMemory } from './fetched-lab.js'
-import { clock } from './kit.js'
+import { clock, log } from './kit.js'
 
 const digest = `sha256:${'7'.repeat(64)}`
 const victim = {
@@ -39,6 +39,7 @@ const resolve = async (
         fetched: fetchedInMemory(),
         formerImages: { isOfOthers: async () => false },
         clock,
+        log,
         room: { reserve: async () => ({ end: () => {} }) },
         registries: {
           offer: async ({ name }) => {
