@@ -29,6 +29,7 @@ import { Workspaces } from './context/workspace.js'
 import { archiveLimit } from './disk/archive-limit.js'
 import { DiskWatch } from './disk/disk-watch.js'
 import { ImageRoom } from './disk/image-room.js'
+import { RoomMaker } from './disk/room-maker.js'
 import { GitSource } from './git/git-source.js'
 import { SourceToImage } from './image-preparation.js'
 import { usualHostPolicy } from './network/host-policy.js'
@@ -95,13 +96,11 @@ export async function startBuilds({
   const clearings = new CacheClearingStore(use.db)
   const latest = new LatestBuildStore(use.db)
   const names = new ImageNameStore(use.db)
-  const admission: Admission = new Admission({
-    runtime,
-    instance,
+  const room = new RoomMaker({
     clock,
-    settings: config,
-    makeRoom: async () => await removeUnusedImages(images, { isShort: true })
+    remove: async () => await removeUnusedImages(images, { isShort: true })
   })
+  const admission = new Admission({ runtime, instance, clock, settings: config, room })
   // An image is fetched for a pull, or in the time of a build.
   const longestFetchMs =
     (Math.max(config.build_timeout_minutes, config.image_pull_timeout_minutes) + 5) * 60_000
@@ -110,6 +109,7 @@ export async function startBuilds({
     log,
     room: new ImageRoom({
       disks: async () => await admission.disks(),
+      makeRoom: async () => await room.make(),
       floorBytes: diskLimits(config).floorBytes,
       clock
     }),
@@ -130,7 +130,8 @@ export async function startBuilds({
     clock,
     log,
     limits: diskLimits(config),
-    disks: async () => await admission.disks()
+    disks: async () => await admission.disks(),
+    room
   })
   const preparation = new SourceToImage({
     ...images,

@@ -1,6 +1,7 @@
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import type { Clock, Instance } from 'busbar/sdk'
 import type { AdmissionVerdict, BuildAdmission, BuildQueue, ImageRequest } from '../api.js'
+import type { RoomMaker } from '../disk/room-maker.js'
 import { type BuildSettings, buildSlots } from '../settings.js'
 import { type Disk, type Machine, shortDisk } from './admission-decision.js'
 import { readDisks, readMachine, type Surroundings } from './admission-readings.js'
@@ -11,17 +12,13 @@ interface AdmissionParts {
   readonly instance: Pick<Instance, 'directory'>
   readonly clock: Clock
   readonly settings: BuildSettings
-  /** Frees what can be had again, of what the engine keeps. */
-  readonly makeRoom: () => Promise<void>
+  readonly room: Pick<RoomMaker, 'make'>
 }
 
 /** The facts of an engine hardly change, and to ask for them takes it up to 50 ms. */
 const engineFactsMs = 60_000
 /** An engine that does not answer must not hold up the queue. */
 const engineLimitMs = 2000
-const roomEveryMs = 60_000
-/** A queue waits no longer for room; the engine goes on. */
-const roomLimitMs = 10_000
 
 /**
  * See `BuildAdmission`. It keeps nothing: who waits and who runs is the queue's knowledge, which lies in
@@ -30,14 +27,14 @@ const roomLimitMs = 10_000
  * in what is free.
  */
 export class Admission implements BuildAdmission {
-  #madeRoomAt: number | undefined
   #engine: { readonly facts: Surroundings['engine']; readonly readAt: number } | undefined
 
   constructor(private readonly parts: AdmissionParts) {}
 
   async decide(queue: BuildQueue): Promise<ReadonlyMap<string, AdmissionVerdict>> {
     const { settings, clock } = this.parts
-    return decideQueue(queue, { machine: await this.#machine(), settings, now: clock.now() })
+    const machine = queue.waiting.length > 0 ? await this.#machine() : await this.#readMachine()
+    return decideQueue(queue, { machine, settings, now: clock.now() })
   }
 
   /** Refuses while a disk is short: a pull needs no turn, but room. */
@@ -48,7 +45,7 @@ export class Admission implements BuildAdmission {
 
   /** What a build gets that nobody has asked for. */
   async usualLimits(): Promise<ImageRequest['limits']> {
-    return buildSlots(this.parts.settings, await this.#machine()).each
+    return buildSlots(this.parts.settings, await this.#readMachine()).each
   }
 
   /** What is free on each disk that builds write to. */
@@ -58,26 +55,12 @@ export class Admission implements BuildAdmission {
     return await readDisks({ directory: await this.parts.instance.directory(), engine })
   }
 
+  /** Where a disk is short, room is made before anybody is refused. */
   async #machine(): Promise<Machine> {
     const machine = await this.#readMachine()
-    if (shortDisk(machine, this.parts.settings) === undefined || !(await this.#makeRoom())) return machine
+    if (shortDisk(machine, this.parts.settings) === undefined) return machine
+    await this.parts.room.make()
     return await this.#readMachine()
-  }
-
-  /** True when it may have helped. */
-  async #makeRoom(): Promise<boolean> {
-    const now = performance.now()
-    if (this.#madeRoomAt !== undefined && now - this.#madeRoomAt < roomEveryMs) return false
-    this.#madeRoomAt = now
-    const { makeRoom, clock } = this.parts
-    const done = new AbortController()
-    await Promise.race([
-      // An engine that is away is told of by what comes next.
-      makeRoom().catch(() => undefined),
-      clock.sleep(roomLimitMs, done.signal).catch(() => undefined)
-    ])
-    done.abort()
-    return true
   }
 
   async #readMachine(): Promise<Machine> {

@@ -12,6 +12,7 @@ import {
   nextLookMs,
   taken
 } from './disk-decision.js'
+import type { RoomMaker } from './room-maker.js'
 
 interface DiskWatchParts {
   readonly runtime: Pick<ContainerRuntime, 'buildUsage'>
@@ -20,6 +21,7 @@ interface DiskWatchParts {
   readonly limits: DiskLimits
   /** What is free now. */
   readonly disks: () => Promise<readonly Disk[]>
+  readonly room: Pick<RoomMaker, 'make' | 'isDue'>
 }
 
 /** What was measured longer ago does not say who fills the disk now. */
@@ -30,6 +32,9 @@ const measuringShare = 0.1
 const givesBackMs = 5000
 /** At the floor there is no time for more: what was measured last has to do then. */
 const measureWithinMs = 250
+/** Nor may whoever fills the disk gain much by it that others have left something. */
+const roomWithinMs = 1000
+const roomEveryMs = 10_000
 
 interface Watched extends Omit<DiskUser, 'isEnding'> {
   readonly freeAtBegin: Map<string, number>
@@ -136,7 +141,7 @@ export class DiskWatch {
   }
 
   async #lookOnce(): Promise<readonly Disk[]> {
-    const { disks: read, limits } = this.parts
+    const { disks: read, limits, room } = this.parts
     for (const { id, endedAt = Infinity } of this.#watched.values())
       if (performance.now() > endedAt + givesBackMs) this.#watched.delete(id)
     let disks = await read()
@@ -146,6 +151,12 @@ export class DiskWatch {
     // Where there is only one, it is the one.
     if (isShort(disks, limits) && this.#watched.size > 1) {
       await this.#measuredSoon()
+      disks = await read()
+    }
+    // Nobody ends for what nobody needs.
+    if (isShort(disks, limits) && room.isDue(roomEveryMs)) {
+      const isUrgent = isShort(disks, { floorBytes: limits.floorBytes / 2 })
+      await room.make(isUrgent ? 0 : roomWithinMs)
       disks = await read()
     }
     // What runs may have ended since it was measured: then its copy is part of what is missing by now.

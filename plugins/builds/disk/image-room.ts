@@ -7,6 +7,8 @@ import { problems } from '../problems.js'
 /** How long an image waits for others that are unpacked. */
 const patienceMs = 5 * 60_000
 const lookMs = 500
+/** While it waits, others give up what nobody needs. */
+const makeRoomEveryMs = 5000
 /** An engine goes on to unpack what it was handed, though nobody listens, at least as fast as this. */
 const slowestBytesPerSecond = 50e6
 const leastAfterMs = 10_000
@@ -14,6 +16,8 @@ const leastAfterMs = 10_000
 interface RoomParts {
   /** What is free on each disk that the engine writes to. */
   readonly disks: () => Promise<readonly Disk[]>
+  /** Removes what nobody needs; see `RoomMaker`. */
+  readonly makeRoom: () => Promise<unknown>
   readonly floorBytes: number
   readonly clock: Pick<Clock, 'now' | 'sleep'>
 }
@@ -32,18 +36,23 @@ export class ImageRoom {
 
   constructor(private readonly parts: RoomParts) {}
 
-  /** Waits while others take the room. Rejects with a `Problem` where there is none, or with the reason of the signal. */
+  /** Makes room, and waits while others take it. Rejects with a `Problem` where there is none, or with the reason of the signal. */
   async reserve(image: string, size: Unpacked, signal: AbortSignal): Promise<Reservation> {
-    const { clock, disks: read } = this.parts
+    const { clock, makeRoom, disks: read } = this.parts
     const until = clock.now().getTime() + patienceMs
-    for (;;) {
+    for (let madeAt = -Infinity; ; ) {
       const disks = await read()
       signal.throwIfAborted()
       // Looked up and promised in one turn: of two at once, the later one sees the other.
       const lack = this.#lackOf(size, disks)
       if (lack === undefined) return this.#promise(size)
-      if (lack.others === 0 || clock.now().getTime() >= until)
-        throw noRoom(image, lack, this.parts.floorBytes)
+      const now = clock.now().getTime()
+      if (now - madeAt >= makeRoomEveryMs) {
+        madeAt = now
+        await makeRoom()
+        continue
+      }
+      if (lack.others === 0 || now >= until) throw noRoom(image, lack, this.parts.floorBytes)
       await clock.sleep(lookMs, signal)
     }
   }

@@ -7,6 +7,7 @@ import { freeOf, readMachine } from '../admission/admission-readings.js'
 import { decideQueue } from '../admission/admission-turns.js'
 import { AdmittedPreparation } from '../admission/admitted-preparation.js'
 import type { BuildQueue, ImagePreparation, ImageRequest, RunningBuild, WaitingBuild } from '../api.js'
+import { RoomMaker } from '../disk/room-maker.js'
 import { type BuildSettings, buildSlots } from '../settings.js'
 import { clock, folder, recorder } from './kit.js'
 
@@ -509,7 +510,7 @@ test('a disk has as much left as its inodes take, where those end first', t => {
 const admissionIn = async (
   t: Test,
   changes: Partial<BuildSettings> = {},
-  makeRoom: () => Promise<void> = async () => {}
+  remove: () => Promise<void> = async () => {}
 ): Promise<Admission> => {
   const directory = await folder(t)
   return new Admission({
@@ -521,7 +522,7 @@ const admissionIn = async (
     instance: { directory: async () => directory },
     clock,
     settings: { ...settings, ...changes },
-    makeRoom
+    room: new RoomMaker({ remove, clock })
   })
 }
 
@@ -569,7 +570,10 @@ test('nothing is pulled or built onto a disk that is short, and what is prepared
   })
   for (let asked = 0; asked < 3; asked++)
     await t.rejects(settled.requireDisk(), { code: 'E_BUILD_DISK_SHORT' })
-  t.equal(rooms, 1, 'room is made first, once a minute')
+  t.equal(rooms, 3, 'room is made before anybody is refused')
+  const nothing = { running: [], waiting: [], lastAdmitted: new Map() }
+  await settled.decide(nothing)
+  t.equal(rooms, 3, 'and not where nobody waits')
 
   const roomy = new AdmittedPreparation({
     preparation,

@@ -5,6 +5,7 @@ import { systemClock } from '../../../core/clock/clock.js'
 import { createLog } from '../../../core/log/log.js'
 import { createRedactor } from '../../../core/log/redactor.js'
 import { DiskWatch } from '../disk/disk-watch.js'
+import { RoomMaker } from '../disk/room-maker.js'
 
 const mebi = 2 ** 20
 const clock = systemClock()
@@ -13,7 +14,7 @@ const floorBytes = 200 * mebi
 class Failure extends Error {}
 
 /** A disk of 1000 MiB, and what is built and pulled meanwhile. */
-function startWatch() {
+function startWatch(remove: (disk: { freeBytes: number }) => void = () => {}) {
   const disk = { freeBytes: 1000 * mebi }
   const usage = new Map<string, { bytes: number; runningStepBytes: number; isPartial: boolean }>()
   let measured = 0
@@ -27,7 +28,8 @@ function startWatch() {
     clock,
     log: createLog({ level: 'silent', format: 'json', redactor: createRedactor() }),
     limits: { floorBytes, buildBytes: 10_000 * mebi, failedBytes: 300 * mebi },
-    disks: async () => [{ what: 'the disk', path: '/', freeBytes: disk.freeBytes, isEngines: true }]
+    disks: async () => [{ what: 'the disk', path: '/', freeBytes: disk.freeBytes, isEngines: true }],
+    room: new RoomMaker({ clock, remove: async () => remove(disk) })
   })
   return {
     disk,
@@ -162,4 +164,20 @@ test('a large checkout counts as what its build has taken', async t => {
   t.match(await cloning.ended, { code: 'E_BUILD_DISK_SHORT' })
   step.finish()
   t.equal(await step.ended, undefined)
+})
+
+test('nobody ends for what nobody needs: it is removed first', async t => {
+  let removed = 0
+  const { disk, wrote, untilMeasured, begin } = startWatch(room => {
+    removed++
+    room.freeBytes += 100 * mebi
+  })
+  const build = begin('build')
+  wrote('build', 40)
+  disk.freeBytes = 150 * mebi
+  await until(() => removed > 0, 'room to be made')
+  await untilMeasured()
+  build.finish()
+  t.equal(await build.ended, undefined)
+  t.equal(removed, 1)
 })

@@ -6,13 +6,17 @@ const forever = new AbortController().signal
 
 /** `look` is called where an image waits, half a second each time. */
 function roomOf(freeGib: number, look: () => void = () => {}) {
-  const state = { now: Date.UTC(2026, 0, 1), freeBytes: freeGib * gibibyte }
+  const state = { now: Date.UTC(2026, 0, 1), freeBytes: freeGib * gibibyte, unneededGib: 0 }
   const disk = { isEngines: true, what: 'the disk of the Docker Engine', path: '/var/lib/docker' }
   const room = new ImageRoom({
     disks: async () => [
       { ...disk, freeBytes: 1000 * gibibyte },
       { ...disk, freeBytes: state.freeBytes, bytesPerInode: 16_384 }
     ],
+    makeRoom: async () => {
+      state.freeBytes += state.unneededGib * gibibyte
+      state.unneededGib = 0
+    },
     floorBytes: gibibyte,
     clock: {
       now: () => new Date(state.now),
@@ -71,4 +75,20 @@ test('a wait for room ends with its deploy', async t => {
   const { reserve, room } = roomOf(10, () => cancel.abort(reason))
   await reserve('first', 9)
   await t.rejects(room.reserve('second', { bytes: gibibyte, inodes: 1 }, cancel.signal), reason)
+})
+
+test('what nobody needs goes before an image is refused, and while one waits', async t => {
+  const { reserve, state } = roomOf(3)
+  const begunAt = state.now
+  state.unneededGib = 7
+  const first = await reserve('first', 8)
+  t.equal(state.now, begunAt, 'at once')
+
+  const later = roomOf(10, () => {
+    if (later.state.now > begunAt + 60_000 && later.state.freeBytes === 10 * gibibyte)
+      later.state.unneededGib = 5
+  })
+  await later.reserve('first', 8)
+  await t.resolves(later.reserve('second', 5))
+  first.end(true)
 })
