@@ -12,6 +12,12 @@ const makeRoomEveryMs = 5000
 /** An engine goes on to unpack what it was handed, though nobody listens, at least as fast as this. */
 const slowestBytesPerSecond = 50e6
 const leastAfterMs = 10_000
+/**
+ * The last room is for images that take no more of it: one that is promised all of it and takes it slowly, as whoever has made it
+ * can arrange, keeps nobody else from ordinary ones.
+ */
+const smallBytes = 256 * 2 ** 20
+const smallShare = 1 / 4
 
 interface RoomParts {
   /** What is free on each disk that the engine writes to. */
@@ -52,7 +58,7 @@ export class ImageRoom {
         await makeRoom()
         continue
       }
-      if (lack.others === 0 || now >= until) throw noRoom(image, lack, this.parts.floorBytes)
+      if (lack.others === 0 || now >= until) throw noRoom(image, lack)
       await clock.sleep(lookMs, signal)
     }
   }
@@ -74,12 +80,17 @@ export class ImageRoom {
     for (const promised of this.#promised)
       if (promised.until !== undefined && promised.until < now) this.#promised.delete(promised)
     return disks
-      .map(disk => ({
-        disk,
-        needs: takenOn(disk, size),
-        others: [...this.#promised].reduce((sum, promised) => sum + takenOn(disk, promised), 0)
-      }))
-      .find(({ disk, needs, others }) => disk.freeBytes - this.parts.floorBytes < needs + others)
+      .map(disk => {
+        const needs = takenOn(disk, size)
+        const small = Math.min(smallBytes, (disk.freeBytes - this.parts.floorBytes) * smallShare)
+        return {
+          disk,
+          needs,
+          others: [...this.#promised].reduce((sum, promised) => sum + takenOn(disk, promised), 0),
+          kept: this.parts.floorBytes + (needs > small ? Math.max(0, small) : 0)
+        }
+      })
+      .find(({ disk, needs, others, kept }) => disk.freeBytes - kept < needs + others)
   }
 }
 
@@ -91,16 +102,14 @@ interface Lack {
   readonly disk: Disk
   readonly needs: number
   readonly others: number
+  /** What stays free. */
+  readonly kept: number
 }
 
 const takenOn = ({ bytesPerInode = 0 }: Disk, { bytes, inodes }: Unpacked): number =>
   Math.max(bytes, inodes * bytesPerInode)
 
-const noRoom = (
-  image: string,
-  { disk: { what, path, freeBytes }, needs, others }: Lack,
-  floorBytes: number
-): Problem =>
+const noRoom = (image: string, { disk: { what, path, freeBytes }, needs, others, kept }: Lack): Problem =>
   problems.imageRoom({
     image,
     needs: amount(needs),
@@ -108,5 +117,5 @@ const noRoom = (
     what,
     path,
     others: others === 0 ? '' : `, and ${amount(others)} are promised to others`,
-    floor: amount(floorBytes)
+    floor: amount(kept)
   })

@@ -37,7 +37,7 @@ test('an image is unpacked only where the floor stays free', async t => {
   const begunAt = state.now
   await t.rejects(reserve('huge', 9.5), {
     ...refused,
-    message: /huge takes 9.5 GiB when it is unpacked.* has 10.0 GiB free, of which 1.0 GiB stay free:/
+    message: /huge takes 9.5 GiB when it is unpacked.* has 10.0 GiB free, of which 1.3 GiB stay free:/
   })
   await t.rejects(reserve('many', 0, 600_000), { ...refused, message: /many takes 9.2 GiB/ }, 'by its inodes')
   t.equal(state.now, begunAt, 'at once: nobody gives it room')
@@ -56,12 +56,12 @@ test('an image waits for the room that others take, and those that fit do not wa
   await t.rejects(reserve('third', 5), { ...refused, message: /, and 6.0 GiB are promised to others/ })
   second.end(true)
   small.end(true)
-  await t.resolves(reserve('third', 9))
+  await t.resolves(reserve('third', 8.75))
 })
 
 test('what the engine may still unpack keeps its room for as long as that may take', async t => {
   const { reserve, state } = roomOf(10)
-  const cut = await reserve('cut', 9)
+  const cut = await reserve('cut', 8.7)
   cut.end(false)
   const begunAt = state.now
   await t.resolves(reserve('next', 5))
@@ -73,7 +73,7 @@ test('a wait for room ends with its deploy', async t => {
   const cancel = new AbortController()
   const reason = new Error('cancelled')
   const { reserve, room } = roomOf(10, () => cancel.abort(reason))
-  await reserve('first', 9)
+  await reserve('first', 8.7)
   await t.rejects(room.reserve('second', { bytes: gibibyte, inodes: 1 }, cancel.signal), reason)
 })
 
@@ -91,4 +91,23 @@ test('what nobody needs goes before an image is refused, and while one waits', a
   await later.reserve('first', 8)
   await t.resolves(later.reserve('second', 5))
   first.end(true)
+})
+
+test('one image is not promised all the room: a small one beside it does not wait', async t => {
+  const large = roomOf(10)
+  await t.rejects(large.reserve('all', 9), { ...refused, message: /of which 1.3 GiB stay free:/ })
+  await large.reserve('first', 8.75)
+  const begunAt = large.state.now
+  await t.resolves(large.reserve('small', 0.25))
+  t.equal(large.state.now, begunAt)
+  await t.rejects(large.reserve('another', 0.25), {
+    ...refused,
+    message: /of which 1.0 GiB stay free, and 9.0 GiB/
+  })
+
+  const short = roomOf(1.5)
+  await t.rejects(short.reserve('first', 0.4), refused)
+  await short.reserve('first', 0.375)
+  await t.resolves(short.reserve('small', 0.125))
+  await t.rejects(roomOf(0.5).reserve('any', 0.1), { ...refused, message: /of which 1.0 GiB stay free/ })
 })
