@@ -1,5 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Clock, Contributions, CredentialSource, FoundCredential, Log, SignedInCaller } from 'busbar/sdk'
+import {
+  type Clock,
+  type Contributions,
+  type CredentialSource,
+  type FoundCredential,
+  type Log,
+  type SignedInCaller,
+  Turns
+} from 'busbar/sdk'
 import { withDeadline } from '../clock/waits.js'
 import { type CredentialCache, isRevoked, type Revoked } from './credential-cache.js'
 
@@ -19,6 +27,10 @@ interface Held {
  */
 export class CredentialWatch {
   readonly #held = new Set<Held>()
+  /** Whose credential has ended, and who have not been told. */
+  readonly #ended = new Set<Held>()
+  #isTelling = false
+  readonly #turns = new Turns()
   /** One question for all that is open by the same credential. */
   readonly #asking = new Map<string, Promise<FoundCredential | undefined>>()
 
@@ -43,6 +55,7 @@ export class CredentialWatch {
     void this.#ask(held)
     return () => {
       this.#held.delete(held)
+      this.#ended.delete(held)
     }
   }
 
@@ -98,7 +111,24 @@ export class CredentialWatch {
   }
 
   #end(held: Held): void {
-    if (this.#held.delete(held)) held.lost()
+    if (!this.#held.delete(held)) return
+    this.#ended.add(held)
+    if (!this.#isTelling) void this.#tell()
+  }
+
+  /** To end what is open takes time, and a user may have much open by one credential. */
+  async #tell(): Promise<void> {
+    this.#isTelling = true
+    for (const held of this.#ended) {
+      if (this.#turns.isOver) await this.#turns.pass()
+      if (!this.#ended.delete(held)) continue
+      try {
+        held.lost()
+      } catch (error) {
+        this.parts.log.error({ err: error }, 'an open stream could not be ended')
+      }
+    }
+    this.#isTelling = false
   }
 }
 

@@ -80,7 +80,7 @@ export class Connection {
   revoke(): void {
     const granted = [...this.topics.keys()]
     this.end()
-    for (const channel of granted) this.#refuse(channel)
+    this.#refuse(...granted)
     this.webSocket.close(1008, 'access denied')
   }
 
@@ -117,8 +117,13 @@ export class Connection {
     else if (!question.isWithdrawn) this.hub.join(question.channel, this, verdict.project)
   }
 
-  /** The one answer to every subscribe that is not granted, whatever the reason. */
-  #refuse(channel: string): void {
-    this.outbox.send([parcelOf([frameOf(serverFrameText(channel, 'error', '{"error":"access denied"}'))])])
+  /** The one answer to every subscribe that is not granted, whatever the reason; in one write. */
+  #refuse(...channels: readonly string[]): void {
+    if (channels.length === 0) return
+    this.outbox.send([
+      parcelOf(
+        channels.map(channel => frameOf(serverFrameText(channel, 'error', '{"error":"access denied"}')))
+      )
+    ])
   }
 }

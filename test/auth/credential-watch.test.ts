@@ -1,5 +1,6 @@
-import { setImmediate as settled } from 'node:timers/promises'
+import { setImmediate as turn } from 'node:timers/promises'
 import type { FoundCredential } from 'busbar/sdk'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { authKit, sessionOf, tokenOf } from './auth-kit.js'
 
@@ -18,6 +19,11 @@ function holder() {
       return release
     }
   }
+}
+
+/** What has ended is told in turns with other loops. */
+async function settled(): Promise<void> {
+  for (let n = 0; n < 5; n++) await turn()
 }
 
 test('what has ended is told once to those who hold it, and to nobody else', async t => {
@@ -122,4 +128,36 @@ test('while identity is off nothing is lost, and it is asked again; an answer th
   await credentials.forget('session', 'fails')
   await settled()
   t.same(lost, ['goes', 'fails'])
+})
+
+test('many that end with one credential leave turns to others, and one that closes meanwhile is not told', async t => {
+  const { credentials, current, watch } = authKit()
+  const found = sessionOf('desk')
+  current.set(found.caller, found)
+  let turns = 0
+  let isCounting = true
+  const count = () => {
+    turns++
+    if (isCounting) setImmediate(count)
+  }
+  t.teardown(() => {
+    isCounting = false
+  })
+  setImmediate(count)
+  const toldAt: number[] = []
+  const releases = Array.from({ length: 6 }, () =>
+    watch.hold(found.caller, () => {
+      toldAt.push(turns)
+      releases[5]?.()
+      // Longer than a turn may be.
+      for (const end = performance.now() + 12; performance.now() < end; );
+    })
+  )
+  await settled()
+  current.delete(found.caller)
+  await credentials.forget('session', 'desk')
+  await until(() => toldAt.length === 5, 'they are told')
+  await settled()
+  t.equal(toldAt.length, 5)
+  t.equal(new Set(toldAt).size, 5, 'each in another turn')
 })
