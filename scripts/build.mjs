@@ -28,7 +28,7 @@ const stampFile = join(out, '.stamp')
 
 /** Folders whose files go to dist/ under the same path. */
 export const runFolders = ['core', 'embedded-postgres', 'sdk', 'plugins']
-const sourceFolders = [...runFolders, 'scripts', 'test/lab', 'bench']
+const sourceFolders = [...runFolders, 'scripts', 'lab', 'bench']
 
 /** File names of these kinds are code; everything else (plugin.json, assets) is copied. */
 const isCode = name => name.endsWith('.ts') && !name.endsWith('.d.ts')

@@ -5,7 +5,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startGitServer } from '../test/lab/git-server.js'
+import { startGitServer } from '../lab/git-server.js'
 import { readSample, samplesFolder } from './demo/sample-app.js'
 
 const root = await mkdtemp(join(tmpdir(), 'busbar-examples-'))

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type GitServer, startGitServer } from '../../test/lab/git-server.js'
+import { type GitServer, startGitServer } from '../../lab/git-server.js'
 import { execute } from './commands.js'
 
 /** What can be deployed: a page, a health check and a WebSocket. npm runs scripts in the folder of package.json. */

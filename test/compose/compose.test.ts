@@ -9,8 +9,8 @@ import { promisify } from 'node:util'
 import { until } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import tap, { type Test, test } from 'tap'
-import { requireEngine } from '../lab/engine.js'
-import { startGitServer } from '../lab/git-server.js'
+import { requireEngine } from '../../lab/engine.js'
+import { startGitServer } from '../../lab/git-server.js'
 
 /*
  * The compose file as an operator uses it, on images that are made here: the platform's own from the Dockerfile,
@@ -239,7 +239,7 @@ async function findCompose(t: Test): Promise<readonly [string, ...string[]] | un
 }
 
 async function makeImages(t: Test): Promise<void> {
-  await execute(join(root, 'test/lab/make-images.sh'), ['node', 'platform-base', 'postgres-lab'])
+  await execute(join(root, 'lab/make-images.sh'), ['node', 'platform-base', 'postgres-lab'])
   t.teardown(async () => {
     await engine
       .getImage(image)

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { WebSocket } from 'ws'
+import { requireEngine } from '../../lab/engine.js'
 import { openLab } from '../../plugins/deployments/test/deploy-lab.js'
 import { readSample } from '../../scripts/demo/sample-app.js'
-import { requireEngine } from '../lab/engine.js'
 
 test('every sample application is built from its repository, is healthy, and answers at its direct address', async t => {
   if (!(await requireEngine(t))) return
@@ -53,7 +53,7 @@ test('every sample application is built from its repository, is healthy, and ans
   })
 
   await t.test('hello-site, without a Dockerfile', async t => {
-    await promisify(execFile)(join(import.meta.dirname, '../lab/make-images.sh'), ['nginx'])
+    await promisify(execFile)(join(import.meta.dirname, '../../lab/make-images.sh'), ['nginx'])
     t.equal((await admin.put('/api/plugins/builds/config', { static_image: 'nginx:lab' })).status, 200)
     const url = await deploy('hello-site', { build_type: 'static', health_check_path: '/' })
     t.match(await (await fetch(url)).text(), 'Hello from a site without a Dockerfile')

@@ -7,6 +7,7 @@ import { lineSplitter } from '../../core/exec/line-splitter.js'
 import { frameText } from '../../core/http/streams.js'
 import { consoleLine } from '../../core/log/console-line.js'
 import { createRedactor } from '../../core/log/redactor.js'
+import { growthFault } from '../../lab/growth.js'
 import { slugify } from '../../plugins/applications/slug.js'
 import {
   parseBranch,
@@ -38,7 +39,6 @@ import { checkImage } from '../../plugins/runtime-docker/image-reference.js'
 import { containerLines, jsonLines, OutputLines } from '../../plugins/runtime-docker/output-lines.js'
 import { pullProblem } from '../../plugins/runtime-docker/pull-failure.js'
 import { StageEnds } from '../../plugins/runtime-docker/stage-ends.js'
-import { growthFault } from '../lab/growth.js'
 
 const mebibyte = 2 ** 20
 

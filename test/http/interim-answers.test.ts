@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { guardAnswer } from 'busbar/sdk/http1'
 import { type Test, test } from 'tap'
-import { endlessInterimServer, interimServer, unaskedUpgrade } from '../lab/interim-answers.js'
+import { endlessInterimServer, interimServer, unaskedUpgrade } from '../../lab/interim-answers.js'
 
 const final = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok'
 

@@ -1,8 +1,8 @@
 import { createTestKernel, type HappyCalls, type TestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import type { RouteRecord } from '../../core/declarations/records.js'
+import { requireEngine } from '../../lab/engine.js'
 import { actions } from '../contract/audit-actions.js'
-import { requireEngine } from '../lab/engine.js'
 import { call, fixtureFor, type Happy, happyOf, order, removeRound } from './happy-round.js'
 
 interface Row {

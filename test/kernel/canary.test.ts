@@ -15,8 +15,8 @@ import {
 } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import type { RouteRecord } from '../../core/declarations/records.js'
-import { requireEngine } from '../lab/engine.js'
-import { listenToStatements } from '../lab/statements.js'
+import { requireEngine } from '../../lab/engine.js'
+import { listenToStatements } from '../../lab/statements.js'
 import { canary, plant, secretPlaces, secretsIn, Watch } from './canaries.js'
 import { fixtureFor, type Happy, happyOf, order, removeRound } from './happy-round.js'
 

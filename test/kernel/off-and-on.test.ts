@@ -1,6 +1,6 @@
 import { createTestKernel, type HappyFixture, type TestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireEngine } from '../lab/engine.js'
+import { requireEngine } from '../../lab/engine.js'
 import {
   call,
   fixtureFor,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { statementsOf } from '../lab/statements.js'
+import { statementsOf } from '../../lab/statements.js'
 
 /** What a token is used for is written beside its first request: that has ended when it can be read. */
 async function usesWritten(k: TestKernel, count: number): Promise<void> {

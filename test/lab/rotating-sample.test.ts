@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { choose, rotatingSample } from './rotating-sample.js'
+import { choose, rotatingSample } from '../../lab/rotating-sample.js'
 
 const cases = ['load', 'build', 'create', 'start', 'switch', 'record', 'drain']
 const options = { always: ['build', 'switch'], others: 2 }

@@ -2,7 +2,7 @@ import { getEventListeners, once } from 'node:events'
 import { withTimeLimit } from 'busbar/sdk'
 import { testClock, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { collectAgainAndAgain } from '../lab/garbage.js'
+import { collectAgainAndAgain } from '../../lab/garbage.js'
 
 /** What goes on until its signal ends it, with the signal's reason. */
 async function endless(signal: AbortSignal): Promise<never> {

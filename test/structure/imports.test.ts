@@ -84,7 +84,7 @@ const forbidden: ReadonlyArray<readonly [string, Import]> = [
   ],
   ['a layer of core imports one beside it', edge('core/bus/a.ts', '../jobs/b.js', 'core/jobs/b.ts')],
   ['core has a folder without a layer', edge('core/new/a.ts', '../clock/b.js', 'core/clock/b.ts')],
-  ['core imports a test', edge('core/kernel.ts', '../test/lab/engine.js', 'test/lab/engine.ts')],
+  ['core imports a test', edge('core/kernel.ts', '../lab/engine.js', 'lab/engine.ts')],
   [
     'core outside the kernel imports the embedded PostgreSQL',
     edge('core/database/postgres.ts', '../../embedded-postgres/index.js', 'embedded-postgres/index.ts', true)

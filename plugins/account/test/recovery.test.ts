@@ -6,7 +6,7 @@ import {
   type TestKernelOptions
 } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
-import { statementsOf } from '../../../test/lab/statements.js'
+import { statementsOf } from '../../../lab/statements.js'
 import { type MailSink, mailSink, secretIn } from '../../mail/test/mail-sink.js'
 
 const next = 'a new password'

@@ -5,7 +5,7 @@ import { definePlugin } from 'busbar/sdk'
 import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import { type Test, test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 
 const docker = new Docker()
 /** Ends with 0 on SIGTERM and with 3 on SIGUSR1; the engine starts it again after the latter. */

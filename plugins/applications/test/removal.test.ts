@@ -1,6 +1,6 @@
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { engine, openLab, sample } from '../../deployments/test/deploy-lab.js'
 
 test('the removal of an application waits for an image that the engine is about to let go of', async t => {

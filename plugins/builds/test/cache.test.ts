@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { engine, openLab, sample } from '../../deployments/test/deploy-lab.js'
 
 const mebibyte = 2 ** 20

@@ -4,7 +4,7 @@ import { containerRuntime } from 'busbar/api/runtime-docker'
 import { definePlugin } from 'busbar/sdk'
 import { test } from 'tap'
 import { pack } from 'tar-fs'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { openLab, sample } from '../../deployments/test/deploy-lab.js'
 
 /** Somebody else's: builds what `Bazelfile` says, which is a Dockerfile here. */

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { growthFault } from '../../../test/lab/growth.js'
+import { growthFault } from '../../../lab/growth.js'
 import { engineTest } from '../../runtime-docker/test/lab.js'
 import { BadDockerfile } from '../dockerfile/bad-dockerfile.js'
 import { parseDockerfile } from '../dockerfile/parse-dockerfile.js'

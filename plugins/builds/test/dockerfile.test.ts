@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { growthFault } from '../../../test/lab/growth.js'
+import { growthFault } from '../../../lab/growth.js'
 import { BadDockerfile } from '../dockerfile/bad-dockerfile.js'
 import type { Escape } from '../dockerfile/characters.js'
 import { generateDockerfile } from '../dockerfile/generate.js'

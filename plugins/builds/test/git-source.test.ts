@@ -8,7 +8,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Clock, Exec } from 'busbar/sdk'
 import { type Test, test } from 'tap'
-import { startGitServer } from '../../../test/lab/git-server.js'
+import { startGitServer } from '../../../lab/git-server.js'
 import type { GitLimits } from '../git/git-command.js'
 import { type CloneRequest, GitSource } from '../git/git-source.js'
 import {

@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 import { systemClock } from '../../../core/clock/clock.js'
 import { createExec } from '../../../core/exec/exec.js'
 import { createRedactor } from '../../../core/log/redactor.js'
-import { type GitServer, type GitServerOptions, startGitServer } from '../../../test/lab/git-server.js'
+import { type GitServer, type GitServerOptions, startGitServer } from '../../../lab/git-server.js'
 import type { BuildLogLine, PreparationContext } from '../api.js'
 import type { GitContext } from '../git/git-source.js'
 

@@ -3,14 +3,14 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Test, test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { type DeployLab, engine, openLab } from '../../deployments/test/deploy-lab.js'
 import { findSite } from '../builders/static-site.js'
 import { folder } from './kit.js'
 
 /** A platform whose static sites are served by an image that was made here. */
 async function openStaticLab(t: Test): Promise<DeployLab> {
-  await promisify(execFile)(join(import.meta.dirname, '../../../test/lab/make-images.sh'), ['nginx'])
+  await promisify(execFile)(join(import.meta.dirname, '../../../lab/make-images.sh'), ['nginx'])
   const lab = await openLab()
   t.teardown(async () => await lab.close())
   const admin = await lab.k.as.session()

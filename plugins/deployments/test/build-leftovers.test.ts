@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { engine, type LabApplication, openLab, sample } from './deploy-lab.js'
 
 /** The first stage takes long in earnest; `word` changes what comes after it. */

@@ -1,6 +1,6 @@
 import { createTestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { type DeployLab, type LabApplication, openLab, sample } from './deploy-lab.js'
 
 /** A build that goes on until it is cancelled. */

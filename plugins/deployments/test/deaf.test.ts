@@ -1,6 +1,6 @@
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { engine, openLab, sample } from './deploy-lab.js'
 
 test('a version that ignores SIGTERM has its 30 seconds, and is killed then', async t => {

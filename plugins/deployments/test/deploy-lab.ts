@@ -9,7 +9,7 @@ import {
   type GitServer,
   type GitServerOptions,
   startGitServer
-} from '../../../test/lab/git-server.js'
+} from '../../../lab/git-server.js'
 
 export const engine = new Docker()
 

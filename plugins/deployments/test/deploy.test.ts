@@ -1,6 +1,6 @@
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { openLab, sample } from './deploy-lab.js'
 
 test('deploying', async t => {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import tap, { test } from 'tap'
-import { requireSecondEngine } from '../../../test/lab/second-engine.js'
+import { requireSecondEngine } from '../../../lab/second-engine.js'
 import { openLab, sample } from './deploy-lab.js'
 
 const execute = promisify(execFile)

@@ -4,7 +4,7 @@ import { mkdir, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { test } from 'tap'
-import { requireSecondEngine, startSecondEngine } from '../../../test/lab/second-engine.js'
+import { requireSecondEngine, startSecondEngine } from '../../../lab/second-engine.js'
 import { openLab, sample } from './deploy-lab.js'
 import { untilNothingIsLeft } from './leftovers.js'
 

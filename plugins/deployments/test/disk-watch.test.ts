@@ -6,8 +6,8 @@ import { until } from 'busbar/sdk/testing'
 import type Docker from 'dockerode'
 import { type Test, test } from 'tap'
 import { pack } from 'tar-stream'
-import { requireDockerRegistry, startDockerRegistry } from '../../../test/lab/docker-registry.js'
-import { requireSecondEngine, type SecondEngine, startSecondEngine } from '../../../test/lab/second-engine.js'
+import { requireDockerRegistry, startDockerRegistry } from '../../../lab/docker-registry.js'
+import { requireSecondEngine, type SecondEngine, startSecondEngine } from '../../../lab/second-engine.js'
 import { type LabApplication, openLab } from './deploy-lab.js'
 
 const mebi = 2 ** 20

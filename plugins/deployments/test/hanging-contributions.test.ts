@@ -1,7 +1,7 @@
 import { definePlugin } from 'busbar/sdk'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { containerParts, deployGates, type RolloutBoundary, rolloutHooks } from '../api.js'
 import { openLab, sample } from './deploy-lab.js'
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { HappyCall, HappyCalls, HappyFixture, HappyFixtures } from 'busbar/sdk/testing'
 import { until } from 'busbar/sdk/testing'
-import { startGitServer } from '../../../test/lab/git-server.js'
+import { startGitServer } from '../../../lab/git-server.js'
 import { sample } from './deploy-lab.js'
 
 let repository: Promise<string> | undefined

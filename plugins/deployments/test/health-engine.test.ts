@@ -1,6 +1,6 @@
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireSecondEngine, startSecondEngine } from '../../../test/lab/second-engine.js'
+import { requireSecondEngine, startSecondEngine } from '../../../lab/second-engine.js'
 import { openLab, sample } from './deploy-lab.js'
 
 test('an engine that goes away while a version is proven by its http check', async t => {

@@ -1,6 +1,6 @@
 import { settingsFrom, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { decideHealth } from '../health/health-decision.js'
 import { settings } from '../settings.js'
 import { openLab, sample } from './deploy-lab.js'

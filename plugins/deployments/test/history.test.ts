@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClient, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { containersOf, engine, openLab, sample } from './deploy-lab.js'
 
 test('the history of deployments, and going back in it', async t => {

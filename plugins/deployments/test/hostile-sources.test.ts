@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { engine, openLab, sample } from './deploy-lab.js'
 
 test('sources that cannot be deployed say why, and the version before them goes on', async t => {

@@ -2,8 +2,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { systemClock } from '../../../core/clock/clock.js'
-import { collectAgainAndAgain } from '../../../test/lab/garbage.js'
-import { endlessInterimServer, interimServer, unaskedUpgrade } from '../../../test/lab/interim-answers.js'
+import { collectAgainAndAgain } from '../../../lab/garbage.js'
+import { endlessInterimServer, interimServer, unaskedUpgrade } from '../../../lab/interim-answers.js'
 import { askHttp } from '../health/http-check.js'
 
 const ask = async (port: number) =>

@@ -1,7 +1,7 @@
 import { until } from 'busbar/sdk/testing'
 import type Docker from 'dockerode'
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { type DeployLab, engine, type LabApplication, openLab, sample } from './deploy-lab.js'
 
 /** Answers every request, and keeps what visitors send. */

@@ -1,6 +1,6 @@
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { type DeployLab, engine, type LabApplication, openLab, sample } from './deploy-lab.js'
 import { untilNothingIsLeft } from './leftovers.js'
 

@@ -1,6 +1,6 @@
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { deploymentQueue } from '../api.js'
 import { engine, openLab, sample } from './deploy-lab.js'
 

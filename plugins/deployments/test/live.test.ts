@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { engine, openLab, sample } from './deploy-lab.js'
 
 const slowBuild =

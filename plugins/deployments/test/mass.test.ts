@@ -1,6 +1,6 @@
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireSecondEngine, startSecondEngine } from '../../../test/lab/second-engine.js'
+import { requireSecondEngine, startSecondEngine } from '../../../lab/second-engine.js'
 import { type LabApplication, openLab, sample } from './deploy-lab.js'
 import { untilNothingIsLeft } from './leftovers.js'
 

@@ -1,7 +1,7 @@
 import type { TestClient } from 'busbar/sdk/testing'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { mostOfOneOwner } from '../queue/owner-turns.js'
 import { containersOf, openLab } from './deploy-lab.js'
 

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { pack } from 'tar-stream'
-import { requireDockerRegistry, startDockerRegistry } from '../../../test/lab/docker-registry.js'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireDockerRegistry, startDockerRegistry } from '../../../lab/docker-registry.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { containersOf, type DeployLab, engine, openLab } from './deploy-lab.js'
 
 const account = { username: 'deployer', password: 'pass-0123456789/+"ä' }

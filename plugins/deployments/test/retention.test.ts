@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { engine, openLab, sample } from './deploy-lab.js'
 
 test('what runs and the newest ten successes keep record and image, however many failures came since', async t => {

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { engine, type LabApplication, openLab } from './deploy-lab.js'
 
 /** Serves its arguments, one a line. */

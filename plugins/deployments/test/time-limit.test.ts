@@ -1,7 +1,7 @@
 import type { Clock } from 'busbar/sdk'
 import { test } from 'tap'
 import { systemClock } from '../../../core/clock/clock.js'
-import { requireEngine } from '../../../test/lab/engine.js'
+import { requireEngine } from '../../../lab/engine.js'
 import { openLab, sample } from './deploy-lab.js'
 
 test('a deploy that takes longer than it may is ended, and says which setting', async t => {

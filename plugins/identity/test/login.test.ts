@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { statementsOf } from '../../../test/lab/statements.js'
+import { statementsOf } from '../../../lab/statements.js'
 import { addressKey } from '../passwords/lock-out.js'
 import { PasswordHasher } from '../passwords/password-hasher.js'
 import { lockOutPolicy } from '../policy.js'

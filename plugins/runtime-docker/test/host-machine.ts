@@ -7,7 +7,7 @@ import {
   type SecondEngine,
   type SecondEngineOptions,
   startSecondEngine
-} from '../../../test/lab/second-engine.js'
+} from '../../../lab/second-engine.js'
 import { type Lab, startLab } from './lab.js'
 
 /* An engine that has a network of its own: the packet filter of the machine that runs the tests is nobody's to try things on. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from 'busbar/sdk/testing'
 import tap, { test } from 'tap'
-import type { SecondEngine } from '../../../test/lab/second-engine.js'
+import type { SecondEngine } from '../../../lab/second-engine.js'
 import { installationTag } from '../host/installation-tag.js'
 import {
   holdingPort,

@@ -8,7 +8,7 @@ import {
   until
 } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { listenToStatements } from '../../../test/lab/statements.js'
+import { listenToStatements } from '../../../lab/statements.js'
 
 interface Reached {
   method: string

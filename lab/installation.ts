@@ -5,10 +5,10 @@ import { promisify } from 'node:util'
 import type { TestState } from 'busbar/sdk/testing'
 import { settingsFrom } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
-import { EngineClient } from '../../plugins/runtime-docker/engine-client.js'
-import { liftLimits } from '../../plugins/runtime-docker/host/host-limits.js'
-import { installationTag } from '../../plugins/runtime-docker/host/installation-tag.js'
-import { settings } from '../../plugins/runtime-docker/settings.js'
+import { EngineClient } from '../plugins/runtime-docker/engine-client.js'
+import { liftLimits } from '../plugins/runtime-docker/host/host-limits.js'
+import { installationTag } from '../plugins/runtime-docker/host/installation-tag.js'
+import { settings } from '../plugins/runtime-docker/settings.js'
 
 const execute = promisify(execFile)
 
