@@ -48,7 +48,7 @@ async function measure(repository: Repository, hand: ByHand, platform: Platform)
     await repository.push()
     await hand.deploy(version)
     reference[change].push(performance.now() - startedAt)
-    await hand.clearAway()
+    await hand.removeContainers()
   }
   const byPlatform = async (change: Change, round: number): Promise<void> => {
     const version = await repository.commit(round)

@@ -3,7 +3,7 @@ import type { Health } from './http/health.js'
 import { pluginRoutes } from './plugins/plugin-routes.js'
 import type { Reconciler } from './plugins/reconciler.js'
 
-export interface KernelFace {
+export interface KernelSelf {
   readonly version: string
   readonly reconciler: Reconciler
   /** The description of the routes now served, as JSON text. */
@@ -14,7 +14,7 @@ export interface KernelFace {
 const group = 'Public'
 
 /** The routes of the kernel itself, declared like those of any plugin and recorded by the same recorder. */
-export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelFace>({
+export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
   id: 'kernel',
   routes(route) {
     pluginRoutes(route)

@@ -48,7 +48,7 @@ import { StreamCap } from './http/stream-cap.js'
 import { acceptUpgrades, hubRecord, socketRoute } from './http/upgrades.js'
 import { JobRunner } from './jobs/job-runner.js'
 import { Singletons } from './jobs/singleton.js'
-import { type KernelFace, kernelPlugin } from './kernel-plugin.js'
+import { type KernelSelf, kernelPlugin } from './kernel-plugin.js'
 import { kernelMigrations } from './kernel-schema.js'
 import { RateLimiter } from './limits/rate-limiter.js'
 import { createLog, type LineSink } from './log/log.js'
@@ -240,7 +240,7 @@ export async function startKernel({
       directory: settings.directory,
       store: new PluginStore(database, clock),
       purge: new Purge({ postgres, directory: settings.directory, clock, log }),
-      sockets: {
+      registries: {
         registry,
         hub,
         jobs,
@@ -288,7 +288,7 @@ export async function startKernel({
       },
       contributed: registry.contributions(healthChecks)
     })
-    const face: KernelFace = {
+    const self: KernelSelf = {
       version: release,
       reconciler,
       openapi: () => (description ??= JSON.stringify(describeApi(served()))),
@@ -298,7 +298,7 @@ export async function startKernel({
       ...http,
       plugin: 'kernel',
       routes: kernelRecords.routes,
-      self: face,
+      self,
       log
     })
     kernelEntries = kernelRecords.routes.map(route => ({ record: route, instance: kernelInstance }))

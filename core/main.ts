@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { healthChecks } from 'busbar/sdk'
 import { readSettings, SettingError } from './config/environment.js'
 import { faultOf } from './frames/fault.js'
-import { catchStrays } from './frames/strays.js'
+import { catchUncaughtErrors } from './frames/uncaught-errors.js'
 import { type Kernel, startKernel } from './kernel.js'
 import { release } from './release.js'
 
@@ -15,7 +15,7 @@ const repeatMs = 1_000
 async function main(): Promise<void> {
   const startedAt = performance.now()
   const settings = readSettings(process.env)
-  const strays = catchStrays()
+  const uncaughtErrors = catchUncaughtErrors()
   const kernel = await startKernel({
     settings,
     watchesEventLoop: true,
@@ -25,7 +25,7 @@ async function main(): Promise<void> {
       ...settings.pluginFolders.map(directory => ({ directory, builtIn: false }))
     ]
   })
-  strays.reportTo(kernel)
+  uncaughtErrors.reportTo(kernel)
   endOnSignals(kernel)
   const { address, port, family } = kernel.address
   const host = family === 'IPv6' ? `[${address}]` : address

@@ -45,18 +45,18 @@ export class ByHand {
     )
     await untilAnswers(`http://${address}:3000/healthz`, version)
     await untilAnswers(`http://${address}:3000/`, version)
-    this.#clearAway = async () => {
+    this.#removeContainers = async () => {
       await rm(checkout, { recursive: true })
       if (this.#running !== undefined) await docker('rm', '--force', this.#running)
       this.#running = name
     }
   }
 
-  #clearAway: () => Promise<void> = async () => {}
+  #removeContainers: () => Promise<void> = async () => {}
 
   /** Not part of the time: the platform does it when the new version serves, too. */
-  async clearAway(): Promise<void> {
-    await this.#clearAway()
+  async removeContainers(): Promise<void> {
+    await this.#removeContainers()
   }
 
   async close(): Promise<void> {

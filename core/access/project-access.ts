@@ -15,8 +15,8 @@ import { credentialsTopic } from '../auth/credentials.js'
 import type { Refusal } from '../auth/refusal.js'
 import { LookupCache } from '../cache/lookup-cache.js'
 import type { AccessChange } from '../changes/access-change.js'
+import { mapAwaitable } from '../clock/map-awaitable.js'
 import { withDeadline } from '../clock/waits.js'
-import { whenKnown } from '../clock/when-known.js'
 import type { Signals } from '../database/listener.js'
 import type { Ownership, ResourceOwners } from '../resources/resources.js'
 import type { ServiceRegistry } from '../services/registry.js'
@@ -109,7 +109,7 @@ export class ProjectAccess implements ProjectFactsCache {
     const isSelf = 'self' in rule && params[rule.self ?? ''] === caller.user.id
     const needed = isSelf ? 'viewer' : projectRoleFor(rules)
     if ('of' in rule) {
-      return whenKnown(this.#ownerOf(rule.of, id), found =>
+      return mapAwaitable(this.#ownerOf(rule.of, id), found =>
         // An id nobody knows lies outside every pin set, but saying so would tell nothing more than 404.
         found === undefined ? { refused: notFound } : this.decideProject(caller, found.projectId, needed)
       )
@@ -118,7 +118,7 @@ export class ProjectAccess implements ProjectFactsCache {
     const { chain } = rule
     return chain === undefined
       ? decision
-      : whenKnown(decision, async own =>
+      : mapAwaitable(decision, async own =>
           own.refused !== null || (await this.#isChained(id, chain, params)) ? own : { refused: notFound }
         )
   }
@@ -141,7 +141,7 @@ export class ProjectAccess implements ProjectFactsCache {
             'the facts of a project'
           )
       )
-    return whenKnown<ProjectFacts | undefined, ProjectDecision>(facts, known => {
+    return mapAwaitable<ProjectFacts | undefined, ProjectDecision>(facts, known => {
       const refused = decideProject(caller, known, needed)
       return refused === null ? { refused, project: projectId as ProjectId } : { refused }
     })

@@ -3,7 +3,7 @@ import type { Audit, AuditLog, Clock, Database, Log } from 'busbar/sdk'
 import { concernedUser } from '../../sdk/errors.js'
 import { toProblem } from '../http/problems.js'
 import type { RequestContext } from '../http/request-context.js'
-import { StrangersBudget } from './strangers-budget.js'
+import { AnonymousAuditLimit } from './anonymous-audit-limit.js'
 
 type Outcome = { readonly result: unknown } | { readonly error: unknown }
 
@@ -15,14 +15,14 @@ export class AuditTrail implements AuditLog {
   readonly table: string
 
   /** What callers without a credential may add to the table. */
-  readonly strangers: StrangersBudget
+  readonly anonymousLimit: AnonymousAuditLimit
 
   constructor(
     readonly database: Database,
     readonly clock: Clock,
     readonly log: Log
   ) {
-    this.strangers = new StrangersBudget(clock)
+    this.anonymousLimit = new AnonymousAuditLimit(clock)
     this.table = `${database.schema}.audit_log`
   }
 
@@ -49,7 +49,7 @@ export class AuditTrail implements AuditLog {
     const concerned = 'error' in outcome ? concernedUser(outcome.error) : undefined
     const own = concerned?.id ?? (audit.resource === 'user' ? resource_id : null)
     const isUnproven = caller.kind === 'anonymous' && concerned === undefined && resource_id === null
-    const admission = isUnproven ? this.strangers.admit(context.ip) : { isRecorded: true, unrecorded: 0 }
+    const admission = isUnproven ? this.anonymousLimit.admit(context.ip) : { isRecorded: true, unrecorded: 0 }
     if (!admission.isRecorded) return
     const row = {
       id: randomUUID(),

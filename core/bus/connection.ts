@@ -2,7 +2,7 @@ import type { SignedInCaller } from 'busbar/sdk'
 import type { WebSocket } from 'ws'
 import type { Verdict } from './channel-access.js'
 import { serverFrameText } from './client-frame.js'
-import { Outbox, parcelOf } from './outbox.js'
+import { batchOf, Outbox } from './outbox.js'
 import type { Topic } from './topic.js'
 import { frameOf } from './ws-internals.js'
 
@@ -121,7 +121,7 @@ export class Connection {
   #refuse(...channels: readonly string[]): void {
     if (channels.length === 0) return
     this.outbox.send([
-      parcelOf(
+      batchOf(
         channels.map(channel => frameOf(serverFrameText(channel, 'error', '{"error":"access denied"}')))
       )
     ])

@@ -1,6 +1,6 @@
 import type { Log } from 'busbar/sdk'
 import type { Connection } from './connection.js'
-import { type Parcel, parcelOf } from './outbox.js'
+import { batchOf, type FrameBatch } from './outbox.js'
 import { inSlices } from './slices.js'
 import type { Topic } from './topic.js'
 
@@ -80,27 +80,27 @@ export class FanOut {
 
 function* deliver(round: readonly Batch[]): Generator<undefined, void> {
   // With one batch everybody gets one write anyway.
-  const parcelsOf = round.length > 1 ? new Map<Connection, Parcel[]>() : undefined
+  const batchesOf = round.length > 1 ? new Map<Connection, FrameBatch[]>() : undefined
   let steps = 0
   for (const { topic, frames, readers } of round) {
-    const parcel = parcelOf(frames)
-    const alone = [parcel]
+    const batch = batchOf(frames)
+    const alone = [batch]
     for (const reader of readers) {
       // The same list: nobody has come or gone since.
       if (readers !== topic.readers && !topic.has(reader)) continue
-      if (parcelsOf === undefined) reader.outbox.send(alone)
-      else append(parcelsOf, reader, parcel)
+      if (batchesOf === undefined) reader.outbox.send(alone)
+      else append(batchesOf, reader, batch)
       if (++steps % writesPerStep === 0) yield
     }
   }
-  for (const [reader, parcels] of parcelsOf ?? []) {
-    reader.outbox.send(parcels)
+  for (const [reader, batches] of batchesOf ?? []) {
+    reader.outbox.send(batches)
     if (++steps % writesPerStep === 0) yield
   }
 }
 
-function append(map: Map<Connection, Parcel[]>, reader: Connection, parcel: Parcel): void {
-  const parcels = map.get(reader)
-  if (parcels === undefined) map.set(reader, [parcel])
-  else parcels.push(parcel)
+function append(map: Map<Connection, FrameBatch[]>, reader: Connection, batch: FrameBatch): void {
+  const batches = map.get(reader)
+  if (batches === undefined) map.set(reader, [batch])
+  else batches.push(batch)
 }

@@ -7,12 +7,12 @@ const outboxSlots = 64
 const dropLimit = 10
 
 /** Messages for one or many clients; `joined` is the same as `frames`, in one piece. */
-export interface Parcel {
+export interface FrameBatch {
   readonly frames: readonly Buffer[]
   readonly joined: Buffer
 }
 
-export const parcelOf = (frames: readonly Buffer[]): Parcel => ({
+export const batchOf = (frames: readonly Buffer[]): FrameBatch => ({
   frames,
   joined: frames.length === 1 && frames[0] !== undefined ? frames[0] : Buffer.concat(frames)
 })
@@ -35,11 +35,11 @@ export class Outbox {
     })
   }
 
-  send(parcels: readonly Parcel[]): void {
+  send(batches: readonly FrameBatch[]): void {
     if (this.#isBlocked) {
-      for (const { frames } of parcels) for (const frame of frames) this.#keep(frame)
+      for (const { frames } of batches) for (const frame of frames) this.#keep(frame)
     } else {
-      this.#write(parcels)
+      this.#write(batches)
     }
   }
 
@@ -52,14 +52,14 @@ export class Outbox {
     return this.webSocket.readyState === WebSocket.OPEN ? this.webSocket._socket : null
   }
 
-  /** One write to the system, however many parcels. */
-  #write(parcels: readonly Parcel[]): void {
+  /** One write to the system, however many batches. */
+  #write(batches: readonly FrameBatch[]): void {
     const socket = this.#rawSocket
     if (socket === null) return
     this.#drops = 0
-    const isJoined = parcels.length > 1
+    const isJoined = batches.length > 1
     if (isJoined) socket.cork()
-    for (const { joined } of parcels) this.#isBlocked = !socket.write(joined)
+    for (const { joined } of batches) this.#isBlocked = !socket.write(joined)
     if (isJoined) socket.uncork()
   }
 
@@ -78,6 +78,6 @@ export class Outbox {
     if (this.#slots.length === 0) return
     const frames = this.#slots
     this.#slots = []
-    this.#write([parcelOf(frames)])
+    this.#write([batchOf(frames)])
   }
 }

@@ -8,7 +8,7 @@ import { currentPlugin, endConnection, type Frame, inConnection, inFrame } from 
  * Node calls the listeners of an accepted connection outside the async context in which its server was
  * opened: what they throw would have no owner and end the process. So the events of every server that is
  * opened in a frame, and of its connections, are emitted in that frame, and what a listener throws is
- * handed to the process as an error of that frame (see `strays.ts`), after its connection was ended.
+ * handed to the process as an error of that frame (see `uncaught-errors.ts`), after its connection was ended.
  * Requests, answers, timers, promises and outgoing requests made by those listeners inherit the frame.
  */
 export function keepServersInFrames(): void {

@@ -12,8 +12,8 @@ import {
 } from 'busbar/sdk/http1'
 import type { ProjectAccess } from '../access/project-access.js'
 import type { CredentialWatch } from '../auth/credential-watch.js'
+import { mapAwaitable } from '../clock/map-awaitable.js'
 import { whenLate } from '../clock/waits.js'
-import { whenKnown } from '../clock/when-known.js'
 import type { Settings } from '../config/environment.js'
 import { inFrame, kernelOwner } from '../frames/frames.js'
 import { sendProblem, setCommonHeaders } from './answers.js'
@@ -220,7 +220,7 @@ export class Edge {
       this.#end(context)
     })
     if (instance === undefined) throw problems.off({ plugin: record.plugin }, { plugin: record.plugin })
-    return whenKnown(guard.admit(context), isAdmitted => {
+    return mapAwaitable(guard.admit(context), isAdmitted => {
       this.#bodies.add(request, response, {
         kind: isAdmitted ? record.body : 'none',
         limit: record.bodyLimit,

@@ -13,7 +13,7 @@ import type { ProjectAccess } from '../access/project-access.js'
 import type { Authenticate, Authentication } from '../auth/authentication.js'
 import { checkCsrf } from '../auth/csrf.js'
 import type { Refusal } from '../auth/refusal.js'
-import { whenKnown } from '../clock/when-known.js'
+import { mapAwaitable } from '../clock/map-awaitable.js'
 import type { RouteRecord } from '../declarations/records.js'
 import type { Budget, RateLimiter } from '../limits/rate-limiter.js'
 import { explainFault } from '../schemas/schema-fault.js'
@@ -64,7 +64,7 @@ export class Guard {
         this.#hasGoodParams(context)
       )
     }
-    return whenKnown(
+    return mapAwaitable(
       this.authenticate({ authorization: headers.authorization, cookie: headers.cookie }),
       found => this.#decide(found, context, access)
     )
@@ -101,7 +101,7 @@ export class Guard {
     const refusal = decideCaller(caller, access)
     if (refusal !== null) return refuse(response, refusal)
     if (!this.#hasGoodParams(context)) return false
-    return whenKnown(
+    return mapAwaitable(
       this.projects.decide(caller, access, context.params as Record<string, string | undefined>),
       decision => {
         if (decision.refused !== null) return refuse(response, decision.refused)

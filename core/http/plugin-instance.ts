@@ -8,8 +8,8 @@ import Fastify, {
 } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { isReply } from '../../sdk/reply.js'
+import { mapAwaitable } from '../clock/map-awaitable.js'
 import { whenLate } from '../clock/waits.js'
-import { whenKnown } from '../clock/when-known.js'
 import type { RouteRecord } from '../declarations/records.js'
 import { callPlugin, faultOf } from '../frames/fault.js'
 import { inFrame } from '../frames/frames.js'
@@ -18,7 +18,7 @@ import { holdsBadText, validatorOf } from '../schemas/schemas.js'
 import { answerValue } from './answer-value.js'
 import { answerWriter } from './answer-writer.js'
 import { cookieHeader, sendProblem } from './answers.js'
-import { giveUp } from './give-up.js'
+import { discardResult } from './discard-result.js'
 import type { Guard } from './guard.js'
 import type { Idempotency } from './idempotency.js'
 import { InFlight } from './in-flight.js'
@@ -222,7 +222,7 @@ function addRoute(scope: FastifyInstance, record: RouteRecord, options: Instance
       context.query = request.query
       context.body = record.body === 'none' ? undefined : request.body
       if (!record.idempotent || request.headers['idempotency-key'] === undefined)
-        return whenKnown(outcome(context, options), result => send(result, context, reply, options))
+        return mapAwaitable(outcome(context, options), result => send(result, context, reply, options))
       return options.idempotency.run(
         context,
         async () => await outcome(context, options),
@@ -289,7 +289,7 @@ async function audited(context: RequestContext, rule: Audit, options: InstanceOp
       result: isReply(result) && result.kind === 'value' ? result.value : result
     })
   } catch (error) {
-    giveUp(result)
+    discardResult(result)
     throw error
   }
   return result
@@ -315,10 +315,10 @@ function send(
   reply: FastifyReply,
   options: InstanceOptions
 ): unknown {
-  if (context.response.destroyed) giveUp(result)
+  if (context.response.destroyed) discardResult(result)
   if (isReply(result))
     return sendReply(result, context, reply, options).catch((error: unknown) => {
-      giveUp(result)
+      discardResult(result)
       throw error
     })
   void reply.code(context.record.successStatus)

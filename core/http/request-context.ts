@@ -5,7 +5,7 @@ import type { CredentialWatch } from '../auth/credential-watch.js'
 import type { RouteRecord } from '../declarations/records.js'
 import { faultOf } from '../frames/fault.js'
 import { inFrame } from '../frames/frames.js'
-import { giveUp } from './give-up.js'
+import { discardResult } from './discard-result.js'
 
 const anonymous: Caller = Object.freeze({ kind: 'anonymous' })
 const nowhere: Reach = Object.freeze({ userId: null, pins: Object.freeze([]) })
@@ -141,7 +141,7 @@ export class RequestContext {
       try {
         work.then(
           result => {
-            if (this.#isExpired) giveUp(result)
+            if (this.#isExpired) discardResult(result)
             // A long list must not be kept until the client has read all of its text.
             this.#expire = undefined
             resolve(result)

@@ -14,7 +14,7 @@ import type { ServiceRegistry } from '../services/registry.js'
 import type { PluginRun } from './plugin-run.js'
 import { schemaOf } from './plugin-schema.js'
 
-export interface Sockets {
+export interface PluginRegistries {
   readonly registry: ServiceRegistry
   readonly hub: Hub
   readonly jobs: JobRunner
@@ -42,29 +42,29 @@ export class Attachment {
 
   constructor(
     readonly run: PluginRun,
-    readonly to: Sockets
+    readonly registries: PluginRegistries
   ) {}
 
   async attach(replaced: Attachment | undefined): Promise<void> {
     try {
-      await this.#plug()
+      await this.#register()
     } catch (error) {
       this.#withdraw()
       // Whoever was to be replaced goes on in all of them, with its own rules.
-      if (replaced === undefined) await this.#unplug()
-      else await replaced.#plug()
+      if (replaced === undefined) await this.#unregister()
+      else await replaced.#register()
       throw error
     }
     this.#runSingletons()
   }
 
-  async #plug(): Promise<void> {
+  async #register(): Promise<void> {
     const {
       run: { records, self, id },
-      to
+      registries
     } = this
     this.#publish()
-    to.hub.addChannels(
+    registries.hub.addChannels(
       id,
       records.channels.map(record => ({
         ...record,
@@ -77,7 +77,7 @@ export class Attachment {
                 )
       }))
     )
-    const subscriptions = to.events.subscribe(
+    const subscriptions = registries.events.subscribe(
       id,
       records.events.map(record => ({
         eventId: record.eventId,
@@ -108,24 +108,24 @@ export class Attachment {
         }
       })
     )
-    const removals = to.removals.jobsOf(id, records.resources)
+    const removals = registries.removals.jobsOf(id, records.resources)
     // A process that runs no jobs knows them all the same: it enqueues them.
-    await to.jobs.add(id, [...jobs, ...subscriptions, ...schedules.map(jobOf), ...removals], {
+    await registries.jobs.add(id, [...jobs, ...subscriptions, ...schedules.map(jobOf), ...removals], {
       isLimited: !this.run.options.container.builtIn
     })
-    await to.schedules.add(id, schedules)
-    await to.removals.resume(id)
+    await registries.schedules.add(id, schedules)
+    await registries.removals.resume(id)
   }
 
   #runSingletons(): void {
     const {
       run: { records, self, id, signal },
-      to
+      registries
     } = this
-    if (!to.worksJobs) return
+    if (!registries.worksJobs) return
     this.#ended = Promise.all(
       records.singletons.map(async ({ name, run: work }) => {
-        await to.singletons.run({
+        await registries.singletons.run({
           name: `${id}.${name}`,
           run: async stop => {
             await callPlugin(id, async () => {
@@ -133,7 +133,7 @@ export class Attachment {
             })
           },
           signal: AbortSignal.any([this.#singletons.signal, signal]),
-          log: to.log
+          log: registries.log
         })
       })
     )
@@ -151,7 +151,7 @@ export class Attachment {
         }
       },
       run,
-      to: { registry, kinds }
+      registries: { registry, kinds }
     } = this
     const own = `${id}.`
     const giver = { plugin: id, run: this }
@@ -183,25 +183,25 @@ export class Attachment {
   }
 
   #withdraw(): void {
-    this.to.registry.withdraw(this)
-    this.to.kinds.withdraw(this)
+    this.registries.registry.withdraw(this)
+    this.registries.kinds.withdraw(this)
   }
 
   /** Stops its background work. Its services answer 503 from now on unless a newer run has taken over. */
   async detach(isReplaced: boolean): Promise<void> {
-    const { run, to } = this
+    const { run, registries } = this
     this.#singletons.abort(
       new Problem(503, 'E_PLUGIN_STOPPING', `the plugin "${run.id}" is being turned off`)
     )
     await this.#ended
-    if (isReplaced) await to.jobs.retire(run.id)
-    else await this.#unplug()
+    if (isReplaced) await registries.jobs.retire(run.id)
+    else await this.#unregister()
     this.#withdraw()
   }
 
-  async #unplug(): Promise<void> {
-    await this.to.jobs.remove(this.run.id)
-    this.to.hub.removeChannels(this.run.id)
-    this.to.schedules.remove(this.run.id)
+  async #unregister(): Promise<void> {
+    await this.registries.jobs.remove(this.run.id)
+    this.registries.hub.removeChannels(this.run.id)
+    this.registries.schedules.remove(this.run.id)
   }
 }

@@ -133,8 +133,8 @@ export class PluginCatalog {
   }
 
   /** What was turned off because this one was, and is still there: each after what it needs. */
-  takenAlong(id: string): string[] {
-    return this.order.filter(other => this.choices.get(other)?.off_with === id)
+  disabledBy(id: string): string[] {
+    return this.order.filter(other => this.choices.get(other)?.disabled_by === id)
   }
 
   known(id: string): PluginEntry {

@@ -8,7 +8,7 @@ import type { TemporaryRun } from '../resources/resource-removals.js'
 import { type ContainerOptions, createPluginContainer } from '../services/container.js'
 import { ServiceRegistry } from '../services/registry.js'
 import { RunEnd, whileRunning } from '../services/while-running.js'
-import { Attachment, type Sockets } from './attachment.js'
+import { Attachment, type PluginRegistries } from './attachment.js'
 import type { Manifest } from './manifest.js'
 
 const startLimitMs = 30_000
@@ -25,7 +25,7 @@ export interface RunOptions {
   readonly config: Readonly<Record<string, unknown>>
   readonly log: Log
   readonly container: ContainerOptions
-  readonly sockets: Sockets
+  readonly registries: PluginRegistries
   readonly http: InstanceParts
   /** Aborts when the platform stops: nobody waits for a start then. */
   readonly closing: AbortSignal
@@ -56,7 +56,7 @@ export class PluginRun {
   stray: string | undefined
 
   private constructor(readonly options: RunOptions) {
-    this.attachment = new Attachment(this, options.sockets)
+    this.attachment = new Attachment(this, options.registries)
   }
 
   /** When it does not come up, nothing has changed for `replaced`, the version it was to take the place of. */
@@ -81,7 +81,7 @@ export class PluginRun {
     schema: string,
     use: (run: TemporaryRun) => Promise<T>
   ): Promise<T | undefined> {
-    const registry = new ServiceRegistry(versions[0]?.sockets.registry)
+    const registry = new ServiceRegistry(versions[0]?.registries.registry)
     const runs: PluginRun[] = []
     try {
       for (const options of versions) {

@@ -9,7 +9,7 @@ export interface PluginChoice {
   /** Why it is kept off although it is wanted; null when it is not. */
   readonly quarantined: string | null
   /** The plugin that took this one along when it was turned off; null when somebody turned off this one itself. */
-  readonly off_with: string | null
+  readonly disabled_by: string | null
 }
 
 type Change = Partial<Omit<PluginChoice, 'id'>>
@@ -23,23 +23,23 @@ export class PluginStore {
   async all(): Promise<ReadonlyMap<string, PluginChoice>> {
     const rows = (await this.database
       .table<PluginChoice>('plugin')
-      .select('id', 'desired', 'grants', 'config', 'quarantined', 'off_with')) as PluginChoice[]
+      .select('id', 'desired', 'grants', 'config', 'quarantined', 'disabled_by')) as PluginChoice[]
     return new Map(rows.map(row => [row.id, row]))
   }
 
   /** In one statement: `along` go off because `id` does. */
   async turnOff(id: string, along: readonly string[]): Promise<void> {
-    const row = (one: string, off_with: string | null): object => ({
+    const row = (one: string, disabled_by: string | null): object => ({
       id: one,
       desired: 'off',
-      off_with,
+      disabled_by,
       updated_at: this.clock.now()
     })
     await this.database
       .table('plugin')
       .insert([row(id, null), ...along.map(one => row(one, id))])
       .onConflict('id')
-      .merge(['desired', 'off_with', 'updated_at'])
+      .merge(['desired', 'disabled_by', 'updated_at'])
   }
 
   /** Writes several choices in one statement: a cascade is one decision. */

@@ -132,7 +132,7 @@ export class Reconciler {
         desired: 'on',
         grants: manifestOf(found)?.grants ?? [],
         quarantined: null,
-        off_with: null
+        disabled_by: null
       })
       found.failures = 0
       if (found.run === undefined) {
@@ -144,7 +144,7 @@ export class Reconciler {
       const { name, reason } = found.state
       if (name === 'blocked') throw pluginProblems.dependencies({ id, reason: reason ?? '' })
       if (!isUp(found.state)) throw pluginProblems.failed({ id, reason: reason ?? name })
-      if (cascade) await this.#bringBack(this.catalog.takenAlong(id))
+      if (cascade) await this.#bringBack(this.catalog.disabledBy(id))
       return found
     })
   }
@@ -199,7 +199,7 @@ export class Reconciler {
 
   async #bringBack(ids: readonly string[]): Promise<void> {
     const back = ids.map(id => this.catalog.known(id))
-    await this.catalog.choose(ids, { desired: 'on', quarantined: null, off_with: null })
+    await this.catalog.choose(ids, { desired: 'on', quarantined: null, disabled_by: null })
     for (const entry of back) if (entry.run === undefined) await this.#load(entry)
     await this.#migrate(back)
     await this.#reconcile()
@@ -274,7 +274,7 @@ export class Reconciler {
   }
 
   /** An error nobody caught, left behind by a plugin's timer or promise. */
-  noteStray(id: string, error: unknown): void {
+  noteUncaughtError(id: string, error: unknown): void {
     const entry = this.entries.get(id)
     if (entry === undefined || isOfEndedRun(error)) return
     const reason = `an error was not caught: ${faultOf(error).message}`
@@ -384,7 +384,7 @@ export class Reconciler {
     this.#publishRoutes()
     for (const entry of this.entries.values()) {
       // Also of one that was off already, for want of another.
-      if (!this.#closed && !this.catalog.isWanted(entry)) this.options.sockets.events.unsubscribe(entry.id)
+      if (!this.#closed && !this.catalog.isWanted(entry)) this.options.registries.events.unsubscribe(entry.id)
       this.catalog.describeIdle(entry)
     }
   }
@@ -393,7 +393,7 @@ export class Reconciler {
     setState(entry, 'starting', null, this.#now())
     entry.early = undefined
     this.#marks.begin(entry.id)
-    this.options.sockets.jobs.declare(entry.id, entry.loaded?.records.jobs ?? [])
+    this.options.registries.jobs.declare(entry.id, entry.loaded?.records.jobs ?? [])
     try {
       entry.run = await PluginRun.start(this.#runOptions(entry))
       entry.failures = 0

@@ -10,7 +10,7 @@ import type { RunOptions } from './plugin-run.js'
 import type { PluginChoice } from './plugin-store.js'
 import { pluginProblems } from './problems.js'
 
-export interface RunParts extends Pick<RunOptions, 'http' | 'sockets' | 'closing'> {
+export interface RunParts extends Pick<RunOptions, 'http' | 'registries' | 'closing'> {
   readonly log: Log
   /** The environment, which sets some of the plugins' settings. */
   readonly variables: Variables
@@ -44,11 +44,11 @@ export function runOptions(
   } = entry
   if (loaded === undefined) throw new Error(`the plugin "${id}" is not loaded`)
   const { manifest, definition } = loaded
-  const { http, sockets, closing, log, kernelServices, variables } = parts
+  const { http, registries, closing, log, kernelServices, variables } = parts
   return {
     ...loaded,
     http,
-    sockets,
+    registries,
     closing,
     log: log.child({ plugin: id }),
     config: inFrame(id, () => pluginConfig(definition, choice?.config ?? {}, variables)),
@@ -61,7 +61,7 @@ export function runOptions(
         ? manifest.grants
         : (choice?.grants.filter(grant => manifest.grants.includes(grant)) ?? []),
       reachable: new Set([id, ...Object.keys(manifest.requires), ...Object.keys(manifest.optional)]),
-      registry: sockets.registry,
+      registry: registries.registry,
       kernelServices: kernelServices(
         id,
         isEssential(entry) ? 'essential' : builtIn ? 'built-in' : 'third-party'

@@ -1,5 +1,5 @@
 import { type Identity, identity } from 'busbar/api/identity'
-import { mailPost } from 'busbar/api/mail'
+import { mailer } from 'busbar/api/mail'
 import { kernel, optional, type StartContext } from 'busbar/sdk'
 import { AccountService } from './account-service.js'
 import { PasswordRecovery } from './password-recovery.js'
@@ -9,7 +9,7 @@ export const needs = {
   db: kernel.database,
   jobs: kernel.jobs,
   instance: kernel.instance,
-  mail: optional(mailPost)
+  mailer: optional(mailer)
 }
 
 /** The running plugin. */

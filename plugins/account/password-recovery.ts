@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto'
 import type { Client, Identity } from 'busbar/api/identity'
-import type { Mail } from 'busbar/api/mail'
+import type { Mailer } from 'busbar/api/mail'
 import { type Database, type Instance, type Jobs, type Log, publicLink } from 'busbar/sdk'
-import { resetLetter } from './letters.js'
+import { passwordResetEmail } from './email-templates.js'
 
 interface PasswordRecoveryParts {
   readonly identity: Identity
   readonly db: Database
   readonly jobs: Jobs
   readonly instance: Instance
-  readonly mail: { get(): Mail | undefined }
+  readonly mailer: { get(): Mailer | undefined }
   readonly log: Log
 }
 
@@ -37,14 +37,14 @@ export class PasswordRecovery {
   async request(email: string): Promise<{ status: string }> {
     const key = hash('sha256', email.trim().toLowerCase(), 'base64url')
     await this.parts.jobs.enqueue(recoveryJob, { email } satisfies RecoveryPayload, { key })
-    return (await this.#poster()) === undefined ? notSent : sent
+    return (await this.#configuredMailer()) === undefined ? notSent : sent
   }
 
   /** The link and the mail that carries it exist both or neither. */
   async sendLink({ email }: RecoveryPayload): Promise<void> {
     const { identity, db, log } = this.parts
-    const post = await this.#poster()
-    if (post === undefined) {
+    const sender = await this.#configuredMailer()
+    if (sender === undefined) {
       log.warn(
         'somebody has forgotten a password, but no link can be mailed: set SMTP_HOST and PUBLIC_BASE_URL'
       )
@@ -53,8 +53,11 @@ export class PasswordRecovery {
     await db.transaction(async tx => {
       const reset = await identity.openPasswordReset(email, tx)
       if (reset === undefined) return
-      const url = `${post.page}?token=${reset.secret}`
-      await post.mail.send({ to: reset.email, expiresAt: reset.expiresAt, ...resetLetter(url) }, tx)
+      const url = `${sender.page}?token=${reset.secret}`
+      await sender.mailer.send(
+        { to: reset.email, expiresAt: reset.expiresAt, ...passwordResetEmail(url) },
+        tx
+      )
     })
   }
 
@@ -69,10 +72,10 @@ export class PasswordRecovery {
     return answer
   }
 
-  async #poster(): Promise<{ readonly mail: Mail; readonly page: string } | undefined> {
-    const mail = this.parts.mail.get()
-    return mail !== undefined && this.#page !== undefined && (await mail.isOn())
-      ? { mail, page: this.#page }
+  async #configuredMailer(): Promise<{ readonly mailer: Mailer; readonly page: string } | undefined> {
+    const mailer = this.parts.mailer.get()
+    return mailer !== undefined && this.#page !== undefined && (await mailer.isOn())
+      ? { mailer, page: this.#page }
       : undefined
   }
 }

@@ -125,14 +125,14 @@ export interface PreparedImages {
 export const preparedImages = service<PreparedImages>('builds.prepared')
 
 /** What builds leave on the engine beside their images: the steps of other stages, and of builds that failed. */
-export interface BuildLeftovers {
+export interface BuildCachePruner {
   /**
    * Removes what the next build is unlikely to begin with: keeps the stages of the latest build that succeeded,
    * and the newest of those that failed since. Not while one of the application is running: its steps may be among them.
    */
-  tidy(applicationId: string): Promise<void>
+  prune(applicationId: string): Promise<void>
 }
-export const buildLeftovers = service<BuildLeftovers>('builds.leftovers')
+export const buildCachePruner = service<BuildCachePruner>('builds.cache-pruner')
 
 /** Hard caps of one build. Swap is never added. */
 export interface BuildLimits {

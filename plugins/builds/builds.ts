@@ -12,8 +12,8 @@ import { AdmittedPreparation } from './admission/admitted-preparation.js'
 import {
   type Builder,
   buildAdmission,
+  buildCachePruner,
   builders,
-  buildLeftovers,
   imagePreparation,
   type PreparedImages,
   preparedImages
@@ -21,9 +21,9 @@ import {
 import { listBuilders } from './builders/builder-list.js'
 import { ownBuilders } from './builders/own-builders.js'
 import { CacheClearingStore } from './cache/cache-clearings.js'
+import { StepCachePruner } from './cache/cache-pruner.js'
 import { CacheService } from './cache/cache-service.js'
 import { LatestBuildStore } from './cache/latest-builds.js'
-import { StepLeftovers } from './cache/leftovers.js'
 import { sweepOrphanedImages } from './cache/orphaned-images.js'
 import { Workspaces } from './context/workspace.js'
 import { archiveLimit } from './disk/archive-limit.js'
@@ -59,7 +59,7 @@ export interface Builds {
   readonly admission: Admission
   readonly preparation: AdmittedPreparation
   readonly caches: CacheService
-  readonly leftovers: StepLeftovers
+  readonly cachePruner: StepCachePruner
   readonly prepared: PreparedImages
   /** Removes fetched images that nobody needs, and what was built for applications that are gone, until it is told to stop. */
   readonly sweep: (signal: AbortSignal) => Promise<void>
@@ -118,7 +118,7 @@ export async function startBuilds({
     fetched: new FetchedImageStore(use.db, clock, names, longestFetchMs),
     formerImages: new FormerPrivateImages(use.db)
   }
-  const leftovers = new StepLeftovers({
+  const cachePruner = new StepCachePruner({
     runtime,
     latest,
     clock,
@@ -168,7 +168,7 @@ export async function startBuilds({
         await removeUnusedImages(images)
       }
     },
-    leftovers,
+    cachePruner,
     sweep: async signal => {
       await Promise.all([
         sweepUnusedImages(images, signal),
@@ -177,18 +177,18 @@ export async function startBuilds({
     },
     buildTypes: () => use.builders.keys(),
     listBuilders: async () => await listBuilders(use.builders),
-    preparation: new AdmittedPreparation({ preparation, admission, diskWatch, leftovers })
+    preparation: new AdmittedPreparation({ preparation, admission, diskWatch, cachePruner })
   }
 }
 
 export function buildServices(
   provide: ServiceBinder,
-  { preparation, prepared, admission, leftovers }: Builds
+  { preparation, prepared, admission, cachePruner }: Builds
 ): void {
   provide(preparedImages, prepared)
   provide(imagePreparation, preparation)
   provide(buildAdmission, admission)
-  provide(buildLeftovers, leftovers)
+  provide(buildCachePruner, cachePruner)
 }
 
 export function buildContributions(contribute: Contributor, { own, caches, buildTypes }: Builds): void {

@@ -4,12 +4,13 @@ import {
   applicationRegistry,
   applicationTeardown
 } from 'busbar/api/applications'
-import { buildAdmission, buildLeftovers, imagePreparation, preparedImages } from 'busbar/api/builds'
+import { buildAdmission, buildCachePruner, imagePreparation, preparedImages } from 'busbar/api/builds'
 import { environmentVariables } from 'busbar/api/environment'
 import { containerRuntime } from 'busbar/api/runtime-docker'
 import { type Contributor, kernel, type ServiceBinder, type SseFrame, type StartContext } from 'busbar/sdk'
 import { containerParts, deployGates, deploymentQueue, rolloutHooks, trafficRouters } from './api.js'
 import { DeploymentTeardown } from './application-teardown.js'
+import { Cleanup } from './cleanup.js'
 import { DeploymentService } from './deployment-service.js'
 import { HealthWatch } from './health/health-watch.js'
 import { DeployHookService } from './hooks/deploy-hook-service.js'
@@ -26,9 +27,8 @@ import { DeploymentRecords } from './records/deployment-records.js'
 import { DeploymentStore } from './records/deployment-store.js'
 import { Recovery } from './rollout/recovery.js'
 import { RolloutEngine } from './rollout/rollout-engine.js'
-import { Settling } from './rollout/settling.js'
+import { ServingReconciler } from './rollout/serving-reconciler.js'
 import type { Settings } from './settings.js'
-import { Tidying } from './tidying.js'
 import { Traffic } from './traffic/traffic.js'
 
 export const needs = {
@@ -42,7 +42,7 @@ export const needs = {
   variables: environmentVariables,
   images: imagePreparation,
   prepared: preparedImages,
-  leftovers: buildLeftovers,
+  cachePruner: buildCachePruner,
   admission: buildAdmission,
   runtime: containerRuntime,
   gates: deployGates,
@@ -57,8 +57,8 @@ export interface Deployments {
   readonly hooks: DeployHookService
   readonly store: DeploymentStore
   readonly engine: RolloutEngine
-  readonly tidying: Tidying
-  readonly settling: Settling
+  readonly cleanup: Cleanup
+  readonly servingReconciler: ServingReconciler
   readonly recovery: Recovery
   readonly buildQueue: BuildQueue
   readonly turns: OwnerTurns
@@ -93,9 +93,9 @@ export function startDeployments({
   })
   const turns = new OwnerTurns({ ...use, turns: new OwnerTurnStore(use.db), records, log })
   const buildQueue = new BuildQueue({ ...use, queue: new BuildQueueStore(use.db), records, log })
-  const tidying = new Tidying({ ...use, store, logs, log })
+  const cleanup = new Cleanup({ ...use, store, logs, log })
   const traffic = new Traffic({ ...use, log })
-  const shared = { ...use, store, logs, followUps, records, buildQueue, turns, tidying, traffic, log }
+  const shared = { ...use, store, logs, followUps, records, buildQueue, turns, cleanup, traffic, log }
   const service = new DeploymentService(shared)
   const streamParts = { store, logs, poll: new BuildLogPoll({ logs, clock: use.clock }) }
   const engine = new RolloutEngine({ ...shared, timeoutMs: config.task_timeout_minutes * 60_000 })
@@ -106,8 +106,8 @@ export function startDeployments({
     store,
     service,
     hooks: new DeployHookService({ ...use, hooks: new DeployHookStore(use.db), service }),
-    tidying,
-    settling: new Settling(shared),
+    cleanup,
+    servingReconciler: new ServingReconciler(shared),
     engine,
     recovery: new Recovery(shared),
     buildQueue,

@@ -1,8 +1,8 @@
 import type { JobDeclarer, SingletonDeclarer } from 'busbar/sdk'
+import { type CleanupPayload, cleanupJob } from './cleanup.js'
 import type { Deployments } from './deployments.js'
 import { type DeployPayload, deployJob } from './records/deployment-records.js'
-import { type SettlePayload, settleJob } from './rollout/settling.js'
-import { type TidyPayload, tidyJob } from './tidying.js'
+import { type ReconcilePayload, reconcileJob } from './rollout/serving-reconciler.js'
 
 /** Longer than any TASK_TIMEOUT_MINUTES: the engine ends a deployment in time and says so in its record. */
 const outerLimitMs = 24 * 60 * 60_000
@@ -17,16 +17,16 @@ export function jobs(job: JobDeclarer<Deployments>) {
       await engine.run(deploymentId, context)
     }
   })
-  job<SettlePayload>({
-    name: settleJob,
-    run: async ({ applicationId }, _, { settling }) => {
-      await settling.application(applicationId)
+  job<ReconcilePayload>({
+    name: reconcileJob,
+    run: async ({ applicationId }, _, { servingReconciler }) => {
+      await servingReconciler.application(applicationId)
     }
   })
-  job<TidyPayload>({
-    name: tidyJob,
-    run: async ({ applicationId }, _, { tidying }) => {
-      await tidying.application(applicationId)
+  job<CleanupPayload>({
+    name: cleanupJob,
+    run: async ({ applicationId }, _, { cleanup }) => {
+      await cleanup.application(applicationId)
     }
   })
 }

@@ -3,10 +3,10 @@ import type { Bus, Clock, Log } from 'busbar/sdk'
 import { type AddressStore, targetOf } from './address-store.js'
 import type { DirectAddresses } from './api.js'
 import { type Forwarder, isSameTarget } from './forwarder.js'
+import { createKeyedMutex } from './keyed-mutex.js'
 import { OpenPorts } from './open-ports.js'
 import { problems } from './problems.js'
 import { type DirectSettings, urlOf } from './settings.js'
-import { createTurns } from './turns.js'
 
 /** Told to every process when the row of an application has changed. */
 const changedTopic = 'changed'
@@ -26,14 +26,14 @@ interface AddressServiceParts {
 export class AddressService implements DirectAddresses {
   readonly #ports: OpenPorts
   /** What changes one application's address happens in turns. */
-  readonly #turns = createTurns()
+  readonly #mutex = createKeyedMutex()
 
   constructor(private readonly parts: AddressServiceParts) {
     this.#ports = new OpenPorts(parts)
   }
 
   open(applicationId: string): ReturnType<DirectAddresses['open']> {
-    return this.#turns.take(applicationId, async () => {
+    return this.#mutex.take(applicationId, async () => {
       const { store, settings } = this.parts
       const row = (await store.find(applicationId)) ?? (await this.#ports.choose(applicationId))
       const forwarder = await this.#ports.listen(row)
@@ -47,12 +47,12 @@ export class AddressService implements DirectAddresses {
   }
 
   switchTo(applicationId: string, target: TrafficTarget): Promise<TrafficSwitch> {
-    return this.#turns.take(applicationId, async () => await this.#switchTo(applicationId, target))
+    return this.#mutex.take(applicationId, async () => await this.#switchTo(applicationId, target))
   }
 
   /** As `switchTo`, but for an address that goes there already: what is under way on it is left in peace, and null is answered. */
   revert(applicationId: string, target: TrafficTarget | null): Promise<TrafficSwitch | null> {
-    return this.#turns.take(applicationId, async () => {
+    return this.#mutex.take(applicationId, async () => {
       const current = this.#ports.get(applicationId)?.target ?? null
       if (target !== null && (current === null || !isSameTarget(target, current)))
         return await this.#switchTo(applicationId, target)
@@ -62,11 +62,11 @@ export class AddressService implements DirectAddresses {
   }
 
   retarget(applicationId: string, target: TrafficTarget | null): Promise<void> {
-    return this.#turns.take(applicationId, async () => await this.#setTarget(applicationId, target))
+    return this.#mutex.take(applicationId, async () => await this.#setTarget(applicationId, target))
   }
 
   close(applicationId: string): Promise<void> {
-    return this.#turns.take(applicationId, async () => {
+    return this.#mutex.take(applicationId, async () => {
       const { store, clock } = this.parts
       await store.remove(applicationId, clock.now())
       await this.#ports.shut(applicationId)
@@ -80,7 +80,7 @@ export class AddressService implements DirectAddresses {
     containerId: string,
     at: { readonly host: string; readonly port: number } | null
   ): Promise<void> {
-    return this.#turns.take(applicationId, async () => {
+    return this.#mutex.take(applicationId, async () => {
       const row = await this.parts.store.find(applicationId)
       const target = row === undefined ? null : targetOf(row)
       if (target === null || target.containerId !== containerId) return
@@ -90,7 +90,7 @@ export class AddressService implements DirectAddresses {
 
   /** Requests go to `target` instead of `former`, which does not run; ignored once they go elsewhere. */
   replace(applicationId: string, former: TrafficTarget | null, target: TrafficTarget): Promise<void> {
-    return this.#turns.take(applicationId, async () => {
+    return this.#mutex.take(applicationId, async () => {
       const row = await this.parts.store.find(applicationId)
       if (row?.container_id === (former?.containerId ?? null)) await this.#setTarget(applicationId, target)
     })
@@ -101,7 +101,7 @@ export class AddressService implements DirectAddresses {
     const { store, clock } = this.parts
     await store.removeOrphans(clock.now())
     const rows = await store.all()
-    await Promise.all(rows.map(row => this.#turns.take(row.application_id, () => this.#ports.listen(row))))
+    await Promise.all(rows.map(row => this.#mutex.take(row.application_id, () => this.#ports.listen(row))))
   }
 
   /** Follows what other processes write, and tries the ports that were taken. */
@@ -142,7 +142,7 @@ export class AddressService implements DirectAddresses {
 
   /** Makes this process's forwarder do what the row says, whoever wrote it. */
   #follow(applicationId: string): Promise<void> {
-    return this.#turns.take(applicationId, async () => {
+    return this.#mutex.take(applicationId, async () => {
       const row = await this.parts.store.find(applicationId)
       if (row === undefined) return await this.#ports.shut(applicationId)
       const forwarder = await this.#ports.listen(row)

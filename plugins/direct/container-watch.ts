@@ -58,7 +58,7 @@ export function createContainerWatch(parts: {
     )
   }
 
-  async function heed(event: ContainerEvent): Promise<void> {
+  async function handleEvent(event: ContainerEvent): Promise<void> {
     if (event.kind === 'resync') {
       for (const { application_id: applicationId, container_id: containerId } of await store.all()) {
         if (containerId !== null)
@@ -88,7 +88,7 @@ export function createContainerWatch(parts: {
     /** Follows the engine's events until `signal` aborts. */
     async run(signal: AbortSignal): Promise<void> {
       await runtime.whileAvailable(signal, async (engine, following) => {
-        for await (const event of engine.events(following)) await heed(event)
+        for await (const event of engine.events(following)) await handleEvent(event)
       })
     }
   }

@@ -4,7 +4,7 @@ import { service, type Tx } from 'busbar/sdk'
  * What a message says. It is sent as plain text and as HTML at once; nothing in it is taken for markup,
  * and a line break in the subject is a blank.
  */
-export interface Letter {
+export interface EmailContent {
   readonly subject: string
   readonly paragraphs: readonly string[]
   /** A button in HTML, an address on a line of its own in text. `http:` or `https:`. */
@@ -13,14 +13,14 @@ export interface Letter {
   readonly note?: string
 }
 
-export interface MailMessage extends Letter {
+export interface MailMessage extends EmailContent {
   /** One address. */
   readonly to: string
   /** Not sent any more after this, however often the server was away; undefined when it is never too late. */
   readonly expiresAt?: Date
 }
 
-export interface Mail {
+export interface Mailer {
   /** False while no mail server is configured: `send` would be refused. */
   isOn(): Promise<boolean>
   /**
@@ -32,4 +32,4 @@ export interface Mail {
 }
 
 /** For built-in plugins only: whoever sends mail speaks in the platform's name. */
-export const mailPost = service<Mail>('mail.post', { builtInOnly: true })
+export const mailer = service<Mailer>('mail.mailer', { builtInOnly: true })

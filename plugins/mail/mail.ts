@@ -1,7 +1,7 @@
 import { type Health, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
-import { mailPost } from './api.js'
+import { mailer } from './api.js'
 import { MailStore } from './mail-store.js'
-import { PostOffice } from './post-office.js'
+import { Outbox } from './outbox.js'
 import { mailSettingsOf, type Settings } from './settings.js'
 import { sendBySmtp } from './smtp.js'
 
@@ -14,14 +14,14 @@ export const needs = {
 
 /** The running plugin; `Mail` is what others see of it. */
 export interface MailPlugin {
-  readonly post: PostOffice
+  readonly outbox: Outbox
 }
 
 export function startMail({ use, config, log, onStop }: StartContext<typeof needs, Settings>): MailPlugin {
   const settings = mailSettingsOf(config)
   if (settings?.login !== undefined) onStop(use.secrets.redact([settings.login.password]))
   return {
-    post: new PostOffice({
+    outbox: new Outbox({
       ...use,
       log,
       store: new MailStore(use.db),
@@ -31,16 +31,16 @@ export function startMail({ use, config, log, onStop }: StartContext<typeof need
   }
 }
 
-export function mailServices(provide: ServiceBinder, { post }: MailPlugin): void {
+export function mailServices(provide: ServiceBinder, { outbox }: MailPlugin): void {
   // These alone: only the job delivers.
-  provide(mailPost, {
-    isOn: async () => await post.isOn(),
+  provide(mailer, {
+    isOn: async () => await outbox.isOn(),
     send: async (message, tx) => {
-      await post.send(message, tx)
+      await outbox.send(message, tx)
     }
   })
 }
 
-export function mailHealth({ post }: MailPlugin): Health {
-  return post.health()
+export function mailHealth({ outbox }: MailPlugin): Health {
+  return outbox.health()
 }

@@ -1,8 +1,8 @@
 import { createTransport } from 'nodemailer'
-import type { Rendered } from './letter.js'
+import type { RenderedEmail } from './render-email.js'
 import type { MailSettings, TlsMode } from './settings.js'
 
-export interface Envelope extends Rendered {
+export interface Envelope extends RenderedEmail {
   /** Stays the same when it is sent again, so that a mailbox shows it once. */
   readonly id: string
   readonly to: string

@@ -1,5 +1,5 @@
 import type { Identity, InvitationRow } from 'busbar/api/identity'
-import type { Mail } from 'busbar/api/mail'
+import type { Mailer } from 'busbar/api/mail'
 import {
   type Database,
   type Instance,
@@ -8,13 +8,13 @@ import {
   type Role,
   type SessionCaller
 } from 'busbar/sdk'
-import { invitationLetter } from './letters.js'
+import { invitationEmail } from './email-templates.js'
 
 interface InvitationServiceParts {
   readonly identity: Identity
   readonly db: Database
   readonly instance: Instance
-  readonly mail: { get(): Mail | undefined }
+  readonly mailer: { get(): Mailer | undefined }
 }
 
 const path = '/accept-invite'
@@ -41,14 +41,14 @@ export class InvitationService {
   ): Promise<InvitationRow & { link?: string }> {
     const { identity, db } = this.parts
     const role = wanted.role ?? 'member'
-    const mail = await this.#poster()
+    const mailer = await this.#configuredMailer()
     return await db.transaction(async tx => {
       const { row, secret } = await identity.invite(caller, { email: wanted.email, role }, tx)
       const link = `${this.#page ?? path}?token=${secret}`
-      if (mail === undefined) return { ...row, link }
+      if (mailer === undefined) return { ...row, link }
       const inviter = caller.user.username === '' ? caller.user.email : caller.user.username
-      await mail.send(
-        { to: row.email, expiresAt: row.expires_at, ...invitationLetter(link, { role, inviter }) },
+      await mailer.send(
+        { to: row.email, expiresAt: row.expires_at, ...invitationEmail(link, { role, inviter }) },
         tx
       )
       return row
@@ -59,8 +59,8 @@ export class InvitationService {
     await this.parts.identity.revokeInvitation(invitationId)
   }
 
-  async #poster(): Promise<Mail | undefined> {
-    const mail = this.parts.mail.get()
-    return mail !== undefined && this.#page !== undefined && (await mail.isOn()) ? mail : undefined
+  async #configuredMailer(): Promise<Mailer | undefined> {
+    const mailer = this.parts.mailer.get()
+    return mailer !== undefined && this.#page !== undefined && (await mailer.isOn()) ? mailer : undefined
   }
 }

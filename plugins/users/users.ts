@@ -1,5 +1,5 @@
 import { identity } from 'busbar/api/identity'
-import { mailPost } from 'busbar/api/mail'
+import { mailer } from 'busbar/api/mail'
 import { kernel, optional, type StartContext } from 'busbar/sdk'
 import { userRemoval } from './api.js'
 import { InvitationService } from './invitation-service.js'
@@ -10,7 +10,7 @@ export const needs = {
   removal: userRemoval,
   db: kernel.database,
   instance: kernel.instance,
-  mail: optional(mailPost)
+  mailer: optional(mailer)
 }
 
 /** The running plugin. */

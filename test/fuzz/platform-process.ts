@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { directAddresses } from 'busbar/api/direct'
 import { allow, definePlugin } from 'busbar/sdk'
 import { createTestKernel } from 'busbar/sdk/testing'
-import { catchStrays } from '../../core/frames/strays.js'
+import { catchUncaughtErrors } from '../../core/frames/uncaught-errors.js'
 import type { Question, Report } from './rig.js'
 
 const tell = (report: Report): void => {
@@ -24,7 +24,7 @@ const echo = definePlugin({
   }
 })
 
-const strays = catchStrays(error => {
+const uncaughtErrors = catchUncaughtErrors(error => {
   tell({ kind: 'fault', what: `the process would have ended: ${String(error)}` })
   process.exit(1)
 })
@@ -45,7 +45,7 @@ const k = await createTestKernel({
     if (level >= 50) tell({ kind: 'fault', what: `${msg} (${plugin ?? 'kernel'}): ${err?.stack ?? ''}` })
   }
 })
-strays.reportTo(k.kernel)
+uncaughtErrors.reportTo(k.kernel)
 // The limits of requests are not what is tried here.
 setInterval(() => {
   k.kernel.edge.options.guard.limiter.reset()

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { allow } from 'busbar/sdk'
 import { createTestKernel, type TestKernel, testClock } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { StrangersBudget, strangersPolicy } from '../../core/audit/strangers-budget.js'
+import { AnonymousAuditLimit, anonymousAuditPolicy } from '../../core/audit/anonymous-audit-limit.js'
 import { record } from '../../core/declarations/recorder.js'
 import { pluginOf, probe, probeManifest } from '../kernel/probe.js'
 
@@ -124,16 +124,16 @@ test('a public route without a budget of its own still has a ceiling for an addr
 
 test('the records of strangers are bounded by address and in all', async t => {
   const clock = testClock()
-  const budget = new StrangersBudget(clock)
+  const budget = new AnonymousAuditLimit(clock)
   const admitted = (ips: readonly string[]) => ips.filter(ip => budget.admit(ip).isRecorded).length
   t.equal(
     admitted(Array.from({ length: 100 }, (_, n) => `2001:db8:1:2::${n.toString(16)}`)),
-    strangersPolicy.perAddress,
+    anonymousAuditPolicy.perAddress,
     'an IPv6 network is one address'
   )
   t.equal(
     admitted(Array.from({ length: 5_000 }, (_, n) => `203.0.${n >> 8}.${n & 255}`)),
-    strangersPolicy.inAll - strangersPolicy.perAddress
+    anonymousAuditPolicy.inAll - anonymousAuditPolicy.perAddress
   )
   await clock.advance(3_600_001)
   t.same(budget.admit('203.0.113.1'), { isRecorded: true, unrecorded: 5_000 - 940 }, 'told once')

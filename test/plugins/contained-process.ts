@@ -1,4 +1,4 @@
-/** A process of its own for `strays.test.ts`: a server in a frame, and no platform that would end its connections. */
+/** A process of its own for `uncaught-errors.test.ts`: a server in a frame, and no platform that would end its connections. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { currentPlugin, inFrame } from '../../core/frames/frames.js'
 import { keepServersInFrames } from '../../core/frames/server-frames.js'

@@ -3,10 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTestKernel } from 'busbar/sdk/testing'
-import { catchStrays } from '../../core/frames/strays.js'
+import { catchUncaughtErrors } from '../../core/frames/uncaught-errors.js'
 import { within, writePlugin } from './third-party-kit.js'
 
-const strays = catchStrays(error => {
+const uncaughtErrors = catchUncaughtErrors(error => {
   console.error(error)
   process.exit(1)
 })
@@ -95,7 +95,7 @@ const registry = new FinalizationRegistry(() => { throw new Error('a finalizer')
 
 const lines: string[] = []
 const first = await createTestKernel({ thirdParty: home, onLog: line => lines.push(line) })
-strays.reportTo(first.kernel)
+uncaughtErrors.reportTo(first.kernel)
 const admin = await first.as.session()
 const outcomes: Record<string, unknown> = {}
 const answer = async (path: string): Promise<unknown> => {

@@ -61,10 +61,10 @@ test('what an earlier run leaves behind marks no later one, and a stray stays to
     (error: unknown) => error
   )
   t.match(error, { message: /an earlier run of the plugin "lasting" has ended/ })
-  k.kernel.reconciler.noteStray('lasting', error)
+  k.kernel.reconciler.noteUncaughtError('lasting', error)
   t.match((await admin.get('/api/plugins/lasting')).body, { state: 'running', reason: null })
 
-  k.kernel.reconciler.noteStray('lasting', new Error('boom'))
+  k.kernel.reconciler.noteUncaughtError('lasting', new Error('boom'))
   shared.lastingHealth = { status: 'degraded', reason: 'a full disk' }
   await k.kernel.reconciler.checkHealth()
   t.match((await admin.get('/api/plugins/lasting')).body, { state: 'degraded', reason: 'a full disk' })
@@ -77,7 +77,7 @@ test('an error that nobody caught stays told although the health check knows not
   const { k, write, change, admin } = await installation(t)
   await write('forgetful', "health: () => ({ status: 'ok' })")
   await change('forgetful', 'enable')
-  k.kernel.reconciler.noteStray('forgetful', new Error('boom'))
+  k.kernel.reconciler.noteUncaughtError('forgetful', new Error('boom'))
   t.match((await admin.get('/api/plugins/forgetful')).body, { state: 'degraded', reason: /boom/ })
   await change('forgetful', 'reload')
   t.match((await admin.get('/api/plugins/forgetful')).body, { state: 'running', reason: null })

@@ -1,20 +1,20 @@
-/** A process of its own for `strays.test.ts`: third-party plugins whose errors Node hands over without an owner, or with another's. */
+/** A process of its own for `uncaught-errors.test.ts`: third-party plugins whose errors Node hands over without an owner, or with another's. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, constants } from 'node:http2'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTestKernel } from 'busbar/sdk/testing'
-import { catchStrays } from '../../core/frames/strays.js'
+import { catchUncaughtErrors } from '../../core/frames/uncaught-errors.js'
 import { routeText, within, writePlugin } from './third-party-kit.js'
 
 let exits = 0
-const strays = catchStrays(() => {
+const uncaughtErrors = catchUncaughtErrors(() => {
   exits++
 })
 const lines: string[] = []
 const home = await mkdtemp(join(tmpdir(), 'busbar-ownerless-'))
 const k = await createTestKernel({ thirdParty: home, onLog: line => lines.push(line) })
-strays.reportTo(k.kernel)
+uncaughtErrors.reportTo(k.kernel)
 const admin = await k.as.session()
 
 const health = async (): Promise<unknown> => {

@@ -216,7 +216,7 @@ test('a timer that throws marks its plugin and not the platform', async t => {
     export default definePlugin({ id: 'stray', start: () => ({}) })`
   })
   await (await k.as.session()).post('/api/plugins/stray/enable')
-  k.kernel.reconciler.noteStray('stray', new Error('from a timer'))
+  k.kernel.reconciler.noteUncaughtError('stray', new Error('from a timer'))
   t.match((await (await k.as.session()).get('/api/plugins/stray')).body, {
     state: 'degraded',
     reason: /from a timer/

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { createTestKernel, type TestAnswer, type TestKernel, testClock } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { strangersPolicy } from '../../../core/audit/strangers-budget.js'
+import { anonymousAuditPolicy } from '../../../core/audit/anonymous-audit-limit.js'
 
 const ada = { email: 'ada@example.com', password: 'correct horse' }
 const printed = /one-time code for it is ((?:[a-z2-9]{5}-){3}[a-z2-9]{5})/
@@ -222,16 +222,16 @@ test('attempts of strangers fill neither the audit log nor it with text of their
   ] as const
   await anyone.post('/api/auth/login', { email: 'buy at https://spam.example.com', password: 'x' })
   t.equal((await records(k))[0]?.user_email, null, 'what is no address is not kept')
-  for (let n = 1; n < strangersPolicy.perAddress + 12; n++) {
+  for (let n = 1; n < anonymousAuditPolicy.perAddress + 12; n++) {
     const [path, body] = attempts[n % attempts.length] ?? attempts[0]
     k.kernel.edge.options.guard.limiter.reset()
     const { status } = await anyone.post(path, body)
     t.not(status, 500)
   }
-  t.equal((await records(k)).length, strangersPolicy.perAddress)
+  t.equal((await records(k)).length, anonymousAuditPolicy.perAddress)
   await clock.advance(3_600_001)
   await anyone.post('/api/auth/login', { email: 'anybody@example.com', password: 'not it at all' })
   const all = await records(k)
-  t.equal(all.length, strangersPolicy.perAddress + 1)
+  t.equal(all.length, anonymousAuditPolicy.perAddress + 1)
   t.equal(all.at(-1)?.details.unrecorded, 12, 'the next record says how many were left out')
 })

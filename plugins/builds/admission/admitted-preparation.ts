@@ -1,6 +1,6 @@
 import { isProblem } from 'busbar/sdk'
 import type { ImagePreparation, ImageRequest, PreparationContext, PreparedImage } from '../api.js'
-import type { StepLeftovers } from '../cache/leftovers.js'
+import type { StepCachePruner } from '../cache/cache-pruner.js'
 import type { DiskWatch } from '../disk/disk-watch.js'
 import type { SourceToImage } from '../image-preparation.js'
 import type { Admission } from './admission.js'
@@ -9,7 +9,7 @@ interface AdmittedParts {
   readonly preparation: Pick<SourceToImage, 'prepare'>
   readonly admission: Pick<Admission, 'requireDisk' | 'usualLimits'>
   readonly diskWatch: Pick<DiskWatch, 'during'>
-  readonly leftovers: Pick<StepLeftovers, 'afterFailure'>
+  readonly cachePruner: Pick<StepCachePruner, 'afterFailure'>
 }
 
 /** A disk ran out, or was about to: nothing that the build has made is worth its place. */
@@ -20,7 +20,7 @@ export class AdmittedPreparation implements ImagePreparation {
   constructor(private readonly parts: AdmittedParts) {}
 
   async prepare(request: ImageRequest, context: PreparationContext): Promise<PreparedImage> {
-    const { preparation, admission, diskWatch, leftovers } = this.parts
+    const { preparation, admission, diskWatch, cachePruner } = this.parts
     await admission.requireDisk()
     const limits = request.limits ?? (await admission.usualLimits())
     return await diskWatch.during(
@@ -31,7 +31,7 @@ export class AdmittedPreparation implements ImagePreparation {
           return await preparation.prepare({ ...request, limits }, { ...context, signal, onCheckoutSize })
         } catch (error) {
           if (request.source.type === 'git') {
-            await leftovers.afterFailure(request.applicationId, {
+            await cachePruner.afterFailure(request.applicationId, {
               keepsAttempts: !isProblem(error) || !diskCodes.includes(error.code)
             })
           }

@@ -85,7 +85,7 @@ export function refusalOf(policy: HostPolicy, host: string, address: string): 'm
 }
 
 /** The operator has named it: whatever it answers may be told. A name that only leads into a listed range may lead elsewhere a moment later. */
-export const isVouchedFor = (policy: HostPolicy, host: string): boolean =>
+export const isAllowlisted = (policy: HostPolicy, host: string): boolean =>
   policy.allowsAll || policy.names.has(host.toLowerCase()) || (isIP(host) !== 0 && isIn(policy.ranges, host))
 
 /** Of a network that this machine is in, or of no network at all. */

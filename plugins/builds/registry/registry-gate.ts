@@ -1,9 +1,9 @@
 import { registryOf } from 'busbar/api/runtime-docker'
 import { isProblem } from 'busbar/sdk'
-import { isVouchedFor } from '../network/host-policy.js'
+import { isAllowlisted } from '../network/host-policy.js'
 import { type HostRules, resolveHost } from '../network/host-resolution.js'
 import { problems } from '../problems.js'
-import { askDoor } from './registry-door.js'
+import { probeRegistry } from './registry-probe.js'
 
 /** Asked before a program pulls with the engine: that connects wherever an image's name leads it, and brings the answer back. */
 export class RegistryGate {
@@ -18,7 +18,7 @@ export class RegistryGate {
     // No tenant decides what Docker Hub answers. An id names no registry.
     if (registry === 'docker.io') return
     const host = registry.replace(/:\d+$/, '')
-    const isTrusted = isVouchedFor(this.rules.hostPolicy, host)
+    const isTrusted = isAllowlisted(this.rules.hostPolicy, host)
     const addresses = await resolveHost(host, this.rules, 'registry').catch((error: unknown) => {
       if (!isProblem(error) || error.code !== 'E_SOURCE_HOST_UNKNOWN') throw error
       // The engine may have a mirror or a proxy for it.
@@ -26,6 +26,6 @@ export class RegistryGate {
       throw problems.registryUnresolved({ registry, image, reason: error.message })
     })
     if (isTrusted || addresses === undefined) return
-    await askDoor({ image, registry }, addresses, this.rules, signal)
+    await probeRegistry({ image, registry }, addresses, this.rules, signal)
   }
 }

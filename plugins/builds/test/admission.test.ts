@@ -549,7 +549,7 @@ test('nothing is pulled or built onto a disk that is short, and what is prepared
         run: (signal: AbortSignal, onCheckoutSize: () => void) => Promise<T>
       ) => await run(signal, () => {})
     },
-    leftovers: { afterFailure: async () => {} }
+    cachePruner: { afterFailure: async () => {} }
   }
   const short = new AdmittedPreparation({
     preparation,

@@ -15,7 +15,7 @@ const tellEveryMs = 15_000
 const turnsMs = 24 * 60 * 60_000
 
 /** The build has to wait: its job ends, and gets a successor when the turn has come. */
-export class Parked extends Error {}
+export class BuildDeferred extends Error {}
 
 const waitForOwner: AdmissionVerdict = {
   kind: 'wait',
@@ -42,7 +42,7 @@ export class BuildQueue {
     this.#parts = parts
   }
 
-  /** The limits of the build that begins now. Throws `Parked` when it has to wait, a problem when waiting would not help. */
+  /** The limits of the build that begins now. Throws `BuildDeferred` when it has to wait, a problem when waiting would not help. */
   async enter(
     { id, queued_at: queuedAt, waiting_cause: told }: DeploymentRow,
     buildLog: BuildLog
@@ -55,7 +55,7 @@ export class BuildQueue {
         buildLog.line({ level: 'info', msg: `The build is ${verdict.reason}.` })
         await queue.noteTold(id, verdict.cause)
       }
-      throw new Parked(verdict.reason)
+      throw new BuildDeferred(verdict.reason)
     }
     if (told !== null && queuedAt !== null)
       buildLog.line({

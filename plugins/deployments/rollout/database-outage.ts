@@ -10,7 +10,7 @@ const isOutage = (error: unknown): boolean => isProblem(error) && outageCodes.ha
  * fail because PostgreSQL was started again. What may have been done already when the answer was lost must do
  * no harm a second time. Rejects when `signal` aborts during an outage.
  */
-export async function outlast<T>(
+export async function retryDuringOutage<T>(
   work: () => Promise<T>,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }
 ): Promise<T> {

@@ -1,11 +1,11 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import { type Clock, type Jobs, type Log, pause, runRepeatedly } from 'busbar/sdk'
+import { type Cleanup, enqueueCleanup } from '../cleanup.js'
 import type { DeploymentRecords } from '../records/deployment-records.js'
 import type { DeploymentStore } from '../records/deployment-store.js'
-import { enqueueTidy, type Tidying } from '../tidying.js'
-import { outlast } from './database-outage.js'
-import { enqueueSettle } from './settling.js'
+import { retryDuringOutage } from './database-outage.js'
+import { enqueueReconcile } from './serving-reconciler.js'
 
 const everyMs = 60_000
 /** A deployment that nobody has touched for so long has lost its process or its job. */
@@ -17,7 +17,7 @@ interface RecoveryParts {
   readonly store: DeploymentStore
   readonly records: DeploymentRecords
   readonly registry: ApplicationRegistry
-  readonly tidying: Tidying
+  readonly cleanup: Cleanup
   readonly runtime: ContainerRuntime
   readonly jobs: Jobs
   readonly clock: Clock
@@ -54,9 +54,9 @@ export class Recovery {
       if (event.kind !== 'resync') continue
       const work = async (): Promise<void> => {
         if (event.outage !== undefined) await this.requeue(new Date(clock.now().getTime() - leftMs))
-        await this.survey()
+        await this.enqueueRepairs()
       }
-      await outlast(work, { clock, signal }).catch((error: unknown) => {
+      await retryDuringOutage(work, { clock, signal }).catch((error: unknown) => {
         if (!signal.aborted)
           log.warn(
             { err: error },
@@ -80,20 +80,22 @@ export class Recovery {
   }
 
   /** Applications are settled where a container does not serve, or serves under another name, and tidied where a build was cut off. */
-  async survey(): Promise<void> {
-    const { runtime, registry, tidying, jobs } = this.#parts
+  async enqueueRepairs(): Promise<void> {
+    const { runtime, registry, cleanup, jobs } = this.#parts
     const built = new Set((await runtime.buildSteps({})).flatMap(({ owner }) => owner.applicationId ?? []))
-    for (const applicationId of built) await enqueueTidy(this.#parts, applicationId)
+    for (const applicationId of built) await enqueueCleanup(this.#parts, applicationId)
     const applicationIds = new Set((await runtime.list({})).flatMap(({ owner }) => owner.applicationId ?? []))
     for (const applicationId of applicationIds) {
       const application = await registry.deployable(applicationId)
       if (application === undefined) continue
-      const found = await tidying.survey(applicationId)
-      const isSettled = found.every(
-        ({ container, fate }) =>
-          fate !== 'stop' && fate !== 'remove' && (fate !== 'serves' || container.name === application.slug)
+      const found = await cleanup.containersByRole(applicationId)
+      const isInOrder = found.every(
+        ({ container, role }) =>
+          role !== 'retired' &&
+          role !== 'failed' &&
+          (role !== 'serving' || container.name === application.slug)
       )
-      if (!isSettled) await enqueueSettle(jobs, applicationId)
+      if (!isInOrder) await enqueueReconcile(jobs, applicationId)
     }
   }
 }

@@ -1,12 +1,12 @@
 import { type Bus, bounded, type JobContext, withTimeLimit } from 'busbar/sdk'
 import { hookLimitMs, type RolloutBoundary, type RolloutStepName } from '../api.js'
-import { Parked } from '../queue/build-queue.js'
+import { enqueueCleanup } from '../cleanup.js'
+import { BuildDeferred } from '../queue/build-queue.js'
 import { type BuildLog, openBuildLog } from '../records/build-log.js'
 import type { DeploymentLogStore } from '../records/deployment-log-store.js'
 import type { DeploymentChanges, DeploymentRow } from '../records/deployment-store.js'
-import { enqueueTidy } from '../tidying.js'
 import { watchCancel } from './cancel-watch.js'
-import { outlast } from './database-outage.js'
+import { retryDuringOutage } from './database-outage.js'
 import { Cancelled, DeployFailure, failureOf, isExpected } from './deploy-failure.js'
 import {
   type Created,
@@ -17,7 +17,7 @@ import {
   type WithImage
 } from './rollout.js'
 import { type RolloutSteps, rolloutSteps } from './rollout-steps.js'
-import { enqueueSettle } from './settling.js'
+import { enqueueReconcile } from './serving-reconciler.js'
 import { endOf } from './step-end.js'
 import type { Boundaries } from './step-sequence.js'
 import { removeContainers } from './steps/container.js'
@@ -45,7 +45,7 @@ export class RolloutEngine {
   readonly #parts: EngineParts
   readonly #steps: RolloutSteps
   readonly #stopping = new AbortController()
-  readonly #clearings = new Set<Promise<void>>()
+  readonly #background = new Set<Promise<void>>()
   readonly #running = new Map<string, Promise<void>>()
 
   constructor(parts: EngineParts) {
@@ -71,12 +71,12 @@ export class RolloutEngine {
     if (deployment === undefined) {
       // Its process may have died, or lost the database, in the moment in which it ended.
       const ended = await store.ownerOf(deploymentId)
-      if (ended !== undefined) await enqueueTidy(this.#parts, ended.application_id)
+      if (ended !== undefined) await enqueueCleanup(this.#parts, ended.application_id)
       return
     }
     // While it is pending nothing has been made, however many processes have died over it.
-    if (deployment.runs > 1 && deployment.status !== 'pending') return await this.#takeUp(deployment, signal)
-    if (!(await outlast(async () => await turns.take(deploymentId), { clock, signal }))) return
+    if (deployment.runs > 1 && deployment.status !== 'pending') return await this.#resume(deployment, signal)
+    if (!(await retryDuringOutage(async () => await turns.take(deploymentId), { clock, signal }))) return
     const { deploy, build } = this.#steps
     const steps = deployment.kind === 'build' ? build : deploy
     await this.#rollOut(
@@ -141,24 +141,27 @@ export class RolloutEngine {
       await this.#steps.record.run(done, boundaries)
     } catch (error) {
       // Nothing has been made yet; it begins anew when its turn has come.
-      if (error instanceof Parked) return
+      if (error instanceof BuildDeferred) return
       const reason = this.#reason(error, rollout.signal, ends)
       // Nothing can be taken back without the record, and where the answer to a commit was lost, it knows more.
       const { clock, store } = this.#parts
-      const row = await outlast(async () => await store.row(deployment.id), { clock, signal: jobSignal })
+      const row = await retryDuringOutage(async () => await store.row(deployment.id), {
+        clock,
+        signal: jobSignal
+      })
       const isRecorded = reached === 'record' && row?.status === 'success'
-      if (!isRecorded) return await this.#giveUp(rollout, reached, reason, jobSignal)
+      if (!isRecorded) return await this.#rollBack(rollout, reached, reason, jobSignal)
     } finally {
       await this.#close(rollout)
     }
-    if (done !== undefined && 'drain' in done) this.#clearAway(done)
+    if (done !== undefined && 'drain' in done) this.#finishInBackground(done)
   }
 
   /**
    * Drains and clears away beside whatever comes next: the deployment is a success already, and the
    * next one need not wait. What is missed, at a shutdown for example, is found at the next start.
    */
-  #clearAway(rollout: Switched): void {
+  #finishInBackground(rollout: Switched): void {
     const { log } = this.#parts
     const later: Switched = { ...rollout, signal: this.#stopping.signal }
     const boundaries: Boundaries = {
@@ -175,14 +178,14 @@ export class RolloutEngine {
     const work = (async () => {
       try {
         await this.#pass('after record', later, later.signal)
-        await this.#steps.clearAway.run(later, boundaries)
+        await this.#steps.finish.run(later, boundaries)
       } catch (error) {
         if (later.signal.aborted) return
         log.warn(
           { err: error, deploymentId: rollout.deployment.id },
           'the new version serves, but not all of the old one is cleared away yet'
         )
-        await enqueueTidy(this.#parts, rollout.deployment.application_id)
+        await enqueueCleanup(this.#parts, rollout.deployment.application_id)
       }
     })()
       .catch((error: unknown) => {
@@ -192,15 +195,15 @@ export class RolloutEngine {
         )
       })
       .finally(() => {
-        this.#clearings.delete(work)
+        this.#background.delete(work)
       })
-    this.#clearings.add(work)
+    this.#background.add(work)
   }
 
   /** Ends what goes on beside the jobs. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the plugin is stopping'))
-    await Promise.all(this.#clearings)
+    await Promise.all(this.#background)
   }
 
   async #ends<T>(
@@ -251,7 +254,7 @@ export class RolloutEngine {
     const { store, clock } = this.#parts
     const signal = this.#signalAt(name, rollout, jobSignal)
     if (
-      !(await outlast(async () => await store.enterStep(rollout.deployment.id, name, clock.now()), {
+      !(await retryDuringOutage(async () => await store.enterStep(rollout.deployment.id, name, clock.now()), {
         clock,
         signal
       }))
@@ -289,7 +292,7 @@ export class RolloutEngine {
   }
 
   /** The old container has not been touched, or gets everything back; the new one goes. */
-  async #giveUp(
+  async #rollBack(
     rollout: Rollout,
     reached: RolloutStepName | undefined,
     failure: DeployFailure,
@@ -328,10 +331,13 @@ export class RolloutEngine {
       remedy: failure.remedy === null ? null : clean(failure.remedy),
       evidence: failure.evidence === null ? null : clean(failure.evidence).slice(-maxMessage)
     }
-    await outlast(async () => await records.fail(deployment.id, reason, failedProof), { clock, signal })
+    await retryDuringOutage(async () => await records.fail(deployment.id, reason, failedProof), {
+      clock,
+      signal
+    })
     // Its image, if it came so far, is not needed any more.
-    if (isTakenBack) await enqueueTidy(this.#parts, deployment.application_id)
-    else await enqueueSettle(jobs, deployment.application_id)
+    if (isTakenBack) await enqueueCleanup(this.#parts, deployment.application_id)
+    else await enqueueReconcile(jobs, deployment.application_id)
   }
 
   /** A failed deploy leaves the status alone, unless nothing was serving anyway. */
@@ -355,8 +361,8 @@ export class RolloutEngine {
    * proven healthy: the switch is finished. Otherwise its container goes and the deployment has failed;
    * a build is not repeated unasked.
    */
-  async #takeUp(deployment: DeploymentRow, signal: AbortSignal): Promise<void> {
-    const { registry, runtime, tidying } = this.#parts
+  async #resume(deployment: DeploymentRow, signal: AbortSignal): Promise<void> {
+    const { registry, runtime, cleanup } = this.#parts
     const { id, application_id: applicationId, step, container_port: port, started_at: loadedAt } = deployment
     const application = await registry.deployable(applicationId)
     const hasSwitched = uncancellable.some(name => name === step)
@@ -375,8 +381,8 @@ export class RolloutEngine {
         async (rollout, boundaries) => await this.#steps.resume.run({ ...rollout, ...proven }, boundaries)
       )
     }
-    const survey = await tidying.survey(applicationId)
-    const old = survey.find(({ fate }) => fate === 'serves')?.container
+    const containers = await cleanup.containersByRole(applicationId)
+    const old = containers.find(({ role }) => role === 'serving')?.container
     const rollout = this.#open(deployment, signal)
     rollout.undos.push({ step: 'create', run: async () => await removeContainers(id, runtime) })
     if (application !== undefined && hasSwitched) {
@@ -406,7 +412,7 @@ export class RolloutEngine {
             'deploy again'
           )
         : new Cancelled()
-    await this.#giveUp(rollout, undefined, why, signal)
+    await this.#rollBack(rollout, undefined, why, signal)
     await this.#close(rollout)
   }
 }

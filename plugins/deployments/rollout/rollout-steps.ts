@@ -1,7 +1,8 @@
 import type { Proven, Rollout, RolloutTools, Switched, WithImage } from './rollout.js'
 import { StepSequence } from './step-sequence.js'
-import { cleanUp, drain } from './steps/clear-away.js'
+import { cleanUp } from './steps/clean-up.js'
 import { create, network, start } from './steps/container.js'
+import { drain } from './steps/drain.js'
 import { load } from './steps/load.js'
 import { prepareImage } from './steps/prepare-image.js'
 import { proveHealth } from './steps/prove-health.js'
@@ -19,7 +20,7 @@ export interface RolloutSteps {
   /** Makes it a success. */
   readonly record: StepSequence<Recordable, Recordable>
   /** What comes after a success: none depends on it. */
-  readonly clearAway: StepSequence<Switched, Switched>
+  readonly finish: StepSequence<Switched, Switched>
 }
 
 export function rolloutSteps(tools: RolloutTools): RolloutSteps {
@@ -35,6 +36,6 @@ export function rolloutSteps(tools: RolloutTools): RolloutSteps {
     build: StepSequence.from<Rollout>().with(load(tools)).with(prepareImage(tools)),
     resume: StepSequence.from<Proven>().with(switchTraffic(tools)),
     record: StepSequence.from<Recordable>().with(record(tools)),
-    clearAway: StepSequence.from<Switched>().with(drain(tools)).with(cleanUp(tools))
+    finish: StepSequence.from<Switched>().with(drain(tools)).with(cleanUp(tools))
   }
 }

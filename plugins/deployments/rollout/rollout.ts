@@ -4,12 +4,12 @@ import type { EnvironmentVariables, Variable } from 'busbar/api/environment'
 import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
 import type { Clock, Contributions, Database, Jobs, Log, SecretScope, Secrets } from 'busbar/sdk'
 import type { ContainerPartsSource, DeployGate, RolloutHook, RolloutStepName } from '../api.js'
+import type { Cleanup } from '../cleanup.js'
 import type { BuildQueue } from '../queue/build-queue.js'
 import type { OwnerTurns } from '../queue/owner-turns.js'
 import type { BuildLog } from '../records/build-log.js'
 import type { DeploymentRecords } from '../records/deployment-records.js'
 import type { DeploymentRow, DeploymentStore } from '../records/deployment-store.js'
-import type { Tidying } from '../tidying.js'
 import type { Drain, FoundRouter, Traffic } from '../traffic/traffic.js'
 import type { ExitWatch } from './exit-watch.js'
 
@@ -29,7 +29,7 @@ export interface RolloutTools {
   readonly gates: Contributions<DeployGate>
   readonly parts: Contributions<ContainerPartsSource>
   readonly hooks: Contributions<RolloutHook>
-  readonly tidying: Tidying
+  readonly cleanup: Cleanup
   readonly jobs: Jobs
   readonly secrets: Secrets
   readonly clock: Clock

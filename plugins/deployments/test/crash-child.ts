@@ -10,10 +10,10 @@ const { url, directory, boundary, environment } = JSON.parse(process.argv[2] ?? 
   environment: Record<string, string>
 }
 
-const halt = definePlugin({
-  id: 'halt',
+const boundaryHook = definePlugin({
+  id: 'boundary-hook',
   contributes(contribute) {
-    contribute(rolloutHooks, 'halt', {
+    contribute(rolloutHooks, 'boundary-hook', {
       async at(reached) {
         if (reached !== boundary) return
         console.log(JSON.stringify({ reached }))
@@ -26,6 +26,8 @@ const halt = definePlugin({
 const k = await createTestKernel({
   state: { database: { url, drop: async () => {} }, directory },
   environment,
-  inline: [{ manifest: { id: 'halt', requires: { deployments: '^0.1.0' } }, definition: halt }]
+  inline: [
+    { manifest: { id: 'boundary-hook', requires: { deployments: '^0.1.0' } }, definition: boundaryHook }
+  ]
 })
 console.log(JSON.stringify({ url: k.url }))

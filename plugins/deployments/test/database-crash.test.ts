@@ -9,12 +9,12 @@ import { startEmbedded, stopEmbedded } from '../../../embedded-postgres/index.js
 import { requireEngine } from '../../../lab/engine.js'
 import { rotatingSample } from '../../../lab/rotating-sample.js'
 import { rolloutSteps } from '../api.js'
+import { createBoundaryHook } from './boundary-hook.js'
 import { stateOf } from './crash-lab.js'
 import { engine, openLab, sample } from './deploy-lab.js'
-import { createHalt } from './halt.js'
 import { untilNothingIsLeft } from './leftovers.js'
 
-const halt = createHalt()
+const boundaryHook = createBoundaryHook()
 
 /** A PostgreSQL of the test's own, which keeps what it has committed. */
 async function startServer(t: Test) {
@@ -44,7 +44,7 @@ test('kill -9 of PostgreSQL during a deploy', async t => {
   t.teardown(async () => await rm(directory, { recursive: true, force: true }))
   const lab = await openLab({
     state: { database: { url: server.url, drop: async () => {} }, directory },
-    inline: [halt.inline]
+    inline: [boundaryHook.inline]
   })
   t.teardown(() => lab.close())
   const web = await lab.application('web', sample('v0'))
@@ -117,7 +117,9 @@ test('kill -9 of PostgreSQL during a deploy', async t => {
   for (const step of rolloutSteps.filter(one => steps.has(one))) {
     await t.test(`after ${step}`, async t => {
       const version = `killed after ${step}`
-      await survives(t, version, sample(version), () => ({ killed: halt.at(`after ${step}`, server.kill) }))
+      await survives(t, version, sample(version), () => ({
+        killed: boundaryHook.at(`after ${step}`, server.kill)
+      }))
     })
   }
 

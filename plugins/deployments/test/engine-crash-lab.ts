@@ -3,12 +3,12 @@ import type { Test } from 'tap'
 import { rotatingSample } from '../../../lab/rotating-sample.js'
 import { requireSecondEngine, type SecondEngine, startSecondEngine } from '../../../lab/second-engine.js'
 import { rolloutSteps } from '../api.js'
+import { createBoundaryHook } from './boundary-hook.js'
 import { killWhen, stateOf } from './crash-lab.js'
 import { type DeployLab, type LabApplication, openLab, sample } from './deploy-lab.js'
-import { createHalt } from './halt.js'
 import { untilNothingIsLeft } from './leftovers.js'
 
-const halt = createHalt()
+const boundaryHook = createBoundaryHook()
 
 interface Scene {
   readonly engine: SecondEngine
@@ -23,7 +23,7 @@ async function setUp(t: Test, liveRestore: boolean): Promise<Scene> {
   const lab = await openLab({
     environment: engine.environment,
     docker: engine.docker,
-    inline: [halt.inline]
+    inline: [boundaryHook.inline]
   })
   t.teardown(() => lab.close())
   const web = await lab.application('web', sample('v0'))
@@ -90,7 +90,7 @@ export async function surviveEngine(
       await web.push(sample(version))
       const before = await stateOf(web, engine.docker)
       let backAt = 0
-      const reached = halt.at(`after ${step}`, async () => {
+      const reached = boundaryHook.at(`after ${step}`, async () => {
         await engine.kill()
       })
       const { id } = await web.deploy()

@@ -81,7 +81,7 @@ test('who deploys what never gets healthy does not keep others from deploying', 
   t.match(next, { step: 'prove-healthy', waiting_for: null }, 'the one that was asked for first')
 })
 
-test('old versions that take their whole grace to end do not keep others from tidying up', async t => {
+test('old versions that take their whole grace to end do not keep others from cleaning up', async t => {
   if (!(await requireEngine(t))) return
   const lab = await openLab()
   t.teardown(async () => await lab.close())

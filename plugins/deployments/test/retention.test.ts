@@ -56,17 +56,17 @@ test('what runs and the newest ten successes keep record and image, however many
   const rolled = await admin.post(`${web.path}/rollback`, { deployment_id: successes[2] })
   t.match(await web.ended(rolled.body.id), { status: 'success' }, 'the tenth is within reach')
 
-  const isTidied = async () =>
+  const isCleanedUp = async () =>
     (
       await lab.k.kernel.postgres.query(
-        "select from graphile_worker.jobs where task_identifier = 'deployments:tidy'"
+        "select from graphile_worker.jobs where task_identifier = 'deployments:cleanup'"
       )
     ).length === 0
-  const tidy = async () => {
-    await lab.k.kernel.jobs.for('deployments').enqueue('tidy', { applicationId: web.id })
-    await until(isTidied, 'the application is tidied')
+  const cleanUp = async () => {
+    await lab.k.kernel.jobs.for('deployments').enqueue('cleanup', { applicationId: web.id })
+    await until(isCleanedUp, 'the application is cleaned up')
   }
-  await until(isTidied, 'everything is tidied after the rollback')
+  await until(isCleanedUp, 'everything is cleaned up after the rollback')
 
   // A build has given its image its name, and the record does not say so yet.
   const building = randomUUID()
@@ -79,12 +79,12 @@ test('what runs and the newest ten successes keep record and image, however many
     [building, lab.projectId, web.id]
   )
   for (const tag of [building.slice(0, 8), left]) await engine.getImage(serving.image_tag).tag({ repo, tag })
-  await tidy()
+  await cleanUp()
   t.ok((await tags()).includes(its), 'the image of a deployment that is under way is kept')
   t.notOk((await tags()).includes(`${repo}:${left}`), 'one of nobody is not')
   await lab.k.kernel.postgres.query("update deployments.deployment set status = 'failed' where id = $1", [
     building
   ])
-  await tidy()
+  await cleanUp()
   t.notOk((await tags()).includes(its), 'nor is that of a deployment that has failed')
 })

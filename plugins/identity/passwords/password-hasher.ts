@@ -14,13 +14,13 @@ const maxWaiting = 200
 type Argon2 = Pick<typeof argon2, 'hash' | 'verify'>
 
 export class PasswordHasher {
-  readonly #inTurn = createTurns(maxRunning, maxWaiting)
+  readonly #withPermit = createSemaphore(maxRunning, maxWaiting)
   #decoy: Promise<string> | undefined
 
   constructor(private readonly argon: Argon2 = argon2) {}
 
   async hash(password: string): Promise<string> {
-    return await this.#inTurn(() => this.argon.hash(password, cost))
+    return await this.#withPermit(() => this.argon.hash(password, cost))
   }
 
   /** False without a stored hash, after the same time as with one. */
@@ -29,13 +29,13 @@ export class PasswordHasher {
     const other = await this.#decoyHash()
     const against = stored ?? other
     const isTooLong = Buffer.byteLength(password) > passwordPolicy.maxBytes
-    const isRight = await this.#inTurn(() => this.argon.verify(against, isTooLong ? '' : password))
+    const isRight = await this.#withPermit(() => this.argon.verify(against, isTooLong ? '' : password))
     return isRight && !isTooLong && stored !== undefined
   }
 
   /** Made once, for all who ask at the same time. */
   async #decoyHash(): Promise<string> {
-    this.#decoy ??= this.#inTurn(() => this.argon.hash('there is no such user', cost)).catch(
+    this.#decoy ??= this.#withPermit(() => this.argon.hash('there is no such user', cost)).catch(
       (error: unknown) => {
         this.#decoy = undefined
         throw error
@@ -53,7 +53,7 @@ export function checkPassword(password: string): void {
   if (Buffer.byteLength(password) > maxBytes) throw problems.passwordLong({ max: maxBytes })
 }
 
-function createTurns(maxRunning: number, maxWaiting: number) {
+function createSemaphore(maxRunning: number, maxWaiting: number) {
   const waiting: Array<() => void> = []
   let running = 0
   return async <T>(work: () => Promise<T>): Promise<T> => {

@@ -1,4 +1,4 @@
-import { type MailMessage, mailPost } from 'busbar/api/mail'
+import { type MailMessage, mailer } from 'busbar/api/mail'
 import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { type MailSink, mailSink } from './mail-sink.js'
@@ -39,8 +39,8 @@ test('a message is sent as text and HTML, and nothing of it is kept', async t =>
     { SMTP_USER: 'busbar', SMTP_PASSWORD: 'the-smtp-password', LOG_LEVEL: 'debug' },
     lines
   )
-  t.equal(await k.service(mailPost).isOn(), true)
-  await k.service(mailPost).send(message)
+  t.equal(await k.service(mailer).isOn(), true)
+  await k.service(mailer).send(message)
   const received = await sink.next('ann@example.com')
   t.match(received, { from: 'platform@example.com', to: ['ann@example.com'], user: 'busbar' })
   t.match(received.headers, /^From: Busbar <platform@example\.com>$/m)
@@ -58,17 +58,17 @@ test('a message is sent as text and HTML, and nothing of it is kept', async t =>
 test('a message exists exactly when its transaction commits, and is encrypted until it is sent', async t => {
   const sink = await mailSink(t)
   const k = await platform(t, sink)
-  const post = k.service(mailPost)
+  const mail = k.service(mailer)
   await t.rejects(
     k.kernel.postgres.transaction(async tx => {
-      await post.send({ ...message, to: 'nobody@example.com' }, tx)
+      await mail.send({ ...message, to: 'nobody@example.com' }, tx)
       throw new Error('no')
     }),
     { message: 'no' }
   )
   let kept: string[] = []
   await k.kernel.postgres.transaction(async tx => {
-    await post.send(message, tx)
+    await mail.send(message, tx)
     const rows = await k.kernel.postgres.sql<object>(
       'mail',
       'select m.content, j.payload from mail.message m, graphile_worker._private_jobs j',
@@ -86,7 +86,7 @@ test('a message exists exactly when its transaction commits, and is encrypted un
 test('nobody writes a header or a second recipient into a message', async t => {
   const sink = await mailSink(t)
   const k = await platform(t, sink)
-  const post = k.service(mailPost)
+  const mail = k.service(mailer)
   for (const to of [
     'ann@example.com\r\nBcc: eve@example.com',
     'ann@example.com, eve@example.com',
@@ -97,12 +97,12 @@ test('nobody writes a header or a second recipient into a message', async t => {
     `${'a'.repeat(250)}@example.com`
   ]) {
     await t.rejects(
-      post.send({ ...message, to }),
+      mail.send({ ...message, to }),
       { status: 400, code: 'E_MAIL_RECIPIENT' },
       JSON.stringify(to)
     )
   }
-  await post.send({ ...message, subject: 'Hi\r\nBcc: eve@example.com\r\n\r\nbody' })
+  await mail.send({ ...message, subject: 'Hi\r\nBcc: eve@example.com\r\n\r\nbody' })
   const received = await sink.next('ann@example.com')
   t.match(received.headers, /^Subject: Hi Bcc: eve@example\.com body$/m)
   t.notMatch(received.headers, /^Bcc:/m)
@@ -112,7 +112,7 @@ test('nobody writes a header or a second recipient into a message', async t => {
 test('a server that is away gets the message when it is back, and until then the plugin is degraded', async t => {
   const first = await mailSink(t)
   const k = await platform(t, undefined, { ...first.environment, SMTP_PORT: '9' })
-  await k.service(mailPost).send(message)
+  await k.service(mailer).send(message)
   const admin = await k.as.session()
   await until(
     async () => (await admin.get('/api/plugins/mail')).body.state === 'degraded',
@@ -137,10 +137,10 @@ test('a recipient that is refused for good is not tried again, one that is refus
     refuse: address => (address.startsWith('gone') ? 550 : isBusy ? 450 : undefined)
   })
   const k = await platform(t, sink)
-  await k.service(mailPost).send({ ...message, to: 'gone@example.com' })
+  await k.service(mailer).send({ ...message, to: 'gone@example.com' })
   await until(async () => sink.offered === 1, 'it was offered')
   await until(async () => (await waiting(k)).length === 0, 'it is deleted')
-  await k.service(mailPost).send(message)
+  await k.service(mailer).send(message)
   await until(async () => sink.offered === 2, 'it was offered')
   isBusy = false
   await sink.next('ann@example.com')
@@ -150,7 +150,7 @@ test('a recipient that is refused for good is not tried again, one that is refus
 test('what came too late is not sent', async t => {
   const sink = await mailSink(t)
   const k = await platform(t, sink)
-  await k.service(mailPost).send({ ...message, expiresAt: new Date(Date.now() - 1000) })
+  await k.service(mailer).send({ ...message, expiresAt: new Date(Date.now() - 1000) })
   await until(async () => (await waiting(k)).length === 0, 'it is deleted')
   t.equal(sink.offered, 0)
 })
@@ -162,7 +162,7 @@ test('a password goes over no connection that could not be encrypted', async t =
     SMTP_USER: 'busbar',
     SMTP_PASSWORD: 'the-smtp-password'
   })
-  await k.service(mailPost).send(message)
+  await k.service(mailer).send(message)
   const admin = await k.as.session()
   await until(
     async () => (await admin.get('/api/plugins/mail')).body.state === 'degraded',
@@ -173,8 +173,8 @@ test('a password goes over no connection that could not be encrypted', async t =
 
 test('without a mail server sending is refused with the remedy', async t => {
   const k = await platform(t, undefined)
-  t.equal(await k.service(mailPost).isOn(), false)
-  await t.rejects(k.service(mailPost).send(message), {
+  t.equal(await k.service(mailer).isOn(), false)
+  await t.rejects(k.service(mailer).send(message), {
     status: 503,
     code: 'E_MAIL_OFF',
     message: /set SMTP_HOST/

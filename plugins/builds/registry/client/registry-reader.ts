@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import type { RegistryAuth } from 'busbar/api/runtime-docker'
 import { bounded, type Clock, type Log } from 'busbar/sdk'
 import { hostOf, openBound, redirectStatuses } from '../../network/bound-request.js'
-import { isPrivateAddress, isVouchedFor } from '../../network/host-policy.js'
+import { isAllowlisted, isPrivateAddress } from '../../network/host-policy.js'
 import { type HostRules, resolveHost } from '../../network/host-resolution.js'
 import { answerFailure, type BadAnswer, errorCodes } from './answer-failure.js'
 import { connectionFailure, mayBePlainHttp } from './connection-failure.js'
@@ -130,7 +130,7 @@ export class RegistryReader {
     return (
       registry === 'docker.io' ||
       (!this.#wasRedirected && this.#tokenServicesAsked === 0) ||
-      isVouchedFor(this.parts.rules.hostPolicy, hostOf(new URL(`https://${host}`)))
+      isAllowlisted(this.parts.rules.hostPolicy, hostOf(new URL(`https://${host}`)))
     )
   }
 
@@ -154,7 +154,7 @@ export class RegistryReader {
     const host = hostOf(new URL(`http://${this.location.host}`))
     if (isLocal(host)) return true
     const policy = rules.hostPolicy
-    if (auth !== undefined || !isVouchedFor(policy, host)) return false
+    if (auth !== undefined || !isAllowlisted(policy, host)) return false
     return !policy.allowsAll || (await this.#resolve(host, 'registry', watch)).every(isPrivateAddress)
   }
 

@@ -1,4 +1,4 @@
-import { outlast } from '../database-outage.js'
+import { retryDuringOutage } from '../database-outage.js'
 import type { Loaded, Rollout, RolloutTools } from '../rollout.js'
 import type { RolloutStep } from '../step-sequence.js'
 
@@ -24,7 +24,7 @@ export function record({
       const finishedAt = clock.now()
       let isRepeated = false
       // The new version serves already: an outage of the database does not take that back.
-      await outlast(
+      await retryDuringOutage(
         async () => {
           // The answer to the commit may be all that was lost.
           if (isRepeated && (await store.row(id))?.status === 'success') return

@@ -5,10 +5,10 @@ import { type Drain, type FoundRouter, together } from '../../traffic/traffic.js
 import { candidateName } from '../container-name.js'
 import { drainMs, orStopped } from '../drain-limit.js'
 import type { Proven, RolloutTools, Switched } from '../rollout.js'
-import { targetOf } from '../settling.js'
+import { targetOf } from '../serving-reconciler.js'
 import type { RolloutStep } from '../step-sequence.js'
 
-type SwitchTools = Pick<RolloutTools, 'runtime' | 'tidying' | 'traffic' | 'store'>
+type SwitchTools = Pick<RolloutTools, 'runtime' | 'cleanup' | 'traffic' | 'store'>
 
 /**
  * Makes the new container the one that serves. Names first, the traffic routers last: until that moment no request of
@@ -17,7 +17,7 @@ type SwitchTools = Pick<RolloutTools, 'runtime' | 'tidying' | 'traffic' | 'store
 export function switchTraffic(
   tools: SwitchTools
 ): RolloutStep<Proven, Pick<Switched, 'old' | 'routers' | 'drain'>> {
-  const { runtime, tidying, traffic } = tools
+  const { runtime, cleanup, traffic } = tools
   return {
     name: 'switch',
     isEarly: true,
@@ -37,18 +37,18 @@ export function switchTraffic(
       })
       const routers = traffic.routers()
       // From the first renaming on, a process that takes this up has to know that the switch has begun.
-      const [, survey, target, warnings] = await settleAll([
+      const [, containers, target, warnings] = await settleAll([
         noted,
-        tidying.survey(applicationId),
+        cleanup.containersByRole(applicationId),
         // Without routers the switch is the renaming, and nobody needs the address.
         routers.length === 0 ? undefined : newTarget(rollout, tools),
         traffic.prepare(routers, applicationId)
       ])
       for (const warning of warnings) buildLog.line({ level: 'warning', msg: `${warning}.` })
-      old = survey.find(({ fate }) => fate === 'serves')?.container
+      old = containers.find(({ role }) => role === 'serving')?.container
 
       // Whoever bears the name, by whatever history, gives it up.
-      const bearer = survey.find(
+      const bearer = containers.find(
         ({ container }) => container.name === slug && container.id !== containerId
       )?.container
       if (bearer !== undefined)

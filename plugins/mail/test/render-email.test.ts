@@ -1,10 +1,10 @@
 import { test } from 'tap'
 import { settingsFrom } from '../../../sdk/testing/settings-from.js'
-import { render } from '../letter.js'
+import { renderEmail } from '../render-email.js'
 import { mailSettingsOf, settings } from '../settings.js'
 
 test('text and HTML say the same, and nothing in a letter is markup', async t => {
-  const { subject, text, html } = render({
+  const { subject, text, html } = renderEmail({
     subject: 'Hello <b>',
     paragraphs: ['One & <script>alert(1)</script>'],
     link: { label: 'Go "there"', url: 'https://busbar.example.com/a?token=x&y=<z>' },
@@ -24,7 +24,7 @@ test('text and HTML say the same, and nothing in a letter is markup', async t =>
 
 test('a subject is one line', async t => {
   t.equal(
-    render({ subject: 'Hi\r\nBcc: eve@example.com\u2028\u0000 there', paragraphs: [] }).subject,
+    renderEmail({ subject: 'Hi\r\nBcc: eve@example.com\u2028\u0000 there', paragraphs: [] }).subject,
     'Hi Bcc: eve@example.com there'
   )
 })
@@ -32,7 +32,7 @@ test('a subject is one line', async t => {
 test('a link leads to the web', async t => {
   for (const url of ['javascript:alert(1)', 'file:///etc/passwd', '/relative', '']) {
     t.throws(
-      () => render({ subject: '', paragraphs: [], link: { label: 'x', url } }),
+      () => renderEmail({ subject: '', paragraphs: [], link: { label: 'x', url } }),
       { code: 'E_MAIL_LINK' },
       url
     )

@@ -2,7 +2,7 @@ import { isReadable, type Readable } from 'node:stream'
 import { isReply } from '../../sdk/reply.js'
 
 /** Gives up the source of an answer that is not sent: nobody else would ever close it. */
-export function giveUp(result: unknown): void {
+export function discardResult(result: unknown): void {
   if (!isReply(result)) {
     destroy(result)
     return

@@ -4,7 +4,7 @@ import { type RolloutBoundary, rolloutHooks } from '../api.js'
 type Act = () => Promise<void>
 
 /** A plugin that does something once, at one boundary between two steps, while the deploy waits there. */
-interface Halt {
+interface BoundaryHook {
   /** For `createTestKernel`. */
   readonly inline: {
     readonly manifest: { readonly id: string; readonly requires: Record<string, string> }
@@ -14,12 +14,12 @@ interface Halt {
   at(boundary: RolloutBoundary, act: Act): Promise<void>
 }
 
-export function createHalt(): Halt {
+export function createBoundaryHook(): BoundaryHook {
   let next: { readonly boundary: RolloutBoundary; readonly act: Act } | undefined
   const definition = definePlugin({
-    id: 'halt',
+    id: 'boundary-hook',
     contributes(contribute) {
-      contribute(rolloutHooks, 'halt', {
+      contribute(rolloutHooks, 'boundary-hook', {
         async at(reached) {
           const here = next
           if (reached !== here?.boundary) return
@@ -30,7 +30,7 @@ export function createHalt(): Halt {
     }
   })
   return {
-    inline: { manifest: { id: 'halt', requires: { deployments: '^0.1.0' } }, definition },
+    inline: { manifest: { id: 'boundary-hook', requires: { deployments: '^0.1.0' } }, definition },
     at: async (boundary, act) => {
       await new Promise<void>(resolve => {
         next = {

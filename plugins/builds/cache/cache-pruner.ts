@@ -1,14 +1,14 @@
 import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import type { Clock, Log } from 'busbar/sdk'
-import type { BuildLeftovers } from '../api.js'
+import type { BuildCachePruner } from '../api.js'
 import type { LatestBuilds } from './latest-builds.js'
 
 /** A build that failed is tried again, most often from where it failed: its newest attempts stay. */
 const keptAttempts = 3
-/** Longer than the engine takes to remove what fills a disk; what is left then goes with the next tidying. */
+/** Longer than the engine takes to remove what fills a disk; what is left then goes with the next cleanup. */
 const cleanUpMs = 30_000
 
-interface LeftoverParts {
+interface PrunerParts {
   readonly runtime: Pick<ContainerRuntime, 'buildSteps' | 'remove' | 'clearBuildCache'>
   readonly latest: LatestBuilds
   readonly clock: Clock
@@ -17,11 +17,11 @@ interface LeftoverParts {
   readonly attemptBytes: number
 }
 
-/** See `BuildLeftovers`. */
-export class StepLeftovers implements BuildLeftovers {
-  constructor(private readonly parts: LeftoverParts) {}
+/** See `BuildCachePruner`. */
+export class StepCachePruner implements BuildCachePruner {
+  constructor(private readonly parts: PrunerParts) {}
 
-  async tidy(applicationId: string): Promise<void> {
+  async prune(applicationId: string): Promise<void> {
     await this.#clear(applicationId, keptAttempts)
   }
 

@@ -2,10 +2,10 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
-import type { Outcome } from './stray-process.js'
+import type { Outcome } from './uncaught-errors-process.js'
 
 test('what any callback of a plugin throws ends the connection it came of, marks the plugin, and ends no process', async t => {
-  const child = fork(fileURLToPath(new URL('stray-process.ts', import.meta.url)), {
+  const child = fork(fileURLToPath(new URL('uncaught-errors-process.ts', import.meta.url)), {
     signal: AbortSignal.timeout(120_000)
   })
   t.teardown(() => child.kill())

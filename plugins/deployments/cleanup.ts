@@ -1,5 +1,5 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
-import type { BuildLeftovers, PreparedImages } from 'busbar/api/builds'
+import type { BuildCachePruner, PreparedImages } from 'busbar/api/builds'
 import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
 import type { Bus, Clock, Jobs, Log, Secrets } from 'busbar/sdk'
 import type { DeploymentStatus } from './api.js'
@@ -17,28 +17,28 @@ const keptSuccessful = 10
 const keptRecords = 200
 const keptLogs = 50
 
-export const tidyJob = 'tidy'
-export interface TidyPayload {
+export const cleanupJob = 'cleanup'
+export interface CleanupPayload {
   readonly applicationId: string
 }
 
 /** Two at a time of one owner: an old version may take its whole grace to end, and others wait for a worker too. */
-export async function enqueueTidy(
+export async function enqueueCleanup(
   { jobs, store }: { readonly jobs: Jobs; readonly store: Pick<DeploymentStore, 'ownerOfApplication'> },
   applicationId: string
 ): Promise<void> {
-  const payload: TidyPayload = { applicationId }
+  const payload: CleanupPayload = { applicationId }
   const ownerId = (await store.ownerOfApplication(applicationId)) ?? applicationId
   const half = Number.parseInt(applicationId.charAt(0), 16) % 2
-  await jobs.enqueue(tidyJob, payload, { key: applicationId, queue: `tidy:${ownerId}:${half}` })
+  await jobs.enqueue(cleanupJob, payload, { key: applicationId, queue: `cleanup:${ownerId}:${half}` })
 }
 
-interface TidyingParts {
+interface CleanupParts {
   readonly store: DeploymentStore
   readonly logs: DeploymentLogStore
   readonly registry: ApplicationRegistry
   readonly runtime: ContainerRuntime
-  readonly leftovers: BuildLeftovers
+  readonly cachePruner: BuildCachePruner
   readonly prepared: Pick<PreparedImages, 'keep'>
   readonly bus: Bus
   readonly secrets: Secrets
@@ -47,27 +47,27 @@ interface TidyingParts {
 }
 
 /** What is to become of a container of an application. */
-type Fate = 'serves' | 'underWay' | 'leave' | 'stop' | 'remove'
+type ContainerRole = 'serving' | 'in-progress' | 'foreign' | 'retired' | 'failed'
 
 /**
  * Decided by its verified owner and the record, never by name: a container of a deployment that is not known here belongs
  * to somebody else.
  */
-export function fateOf(
+export function roleOf(
   deploymentId: string | undefined,
   status: DeploymentStatus | undefined,
   servingId: string | null
-): Fate {
-  if (deploymentId === undefined || status === undefined) return 'leave'
-  if (isActive(status)) return 'underWay'
-  if (deploymentId === servingId) return 'serves'
-  return status === 'success' ? 'stop' : 'remove'
+): ContainerRole {
+  if (deploymentId === undefined || status === undefined) return 'foreign'
+  if (isActive(status)) return 'in-progress'
+  if (deploymentId === servingId) return 'serving'
+  return status === 'success' ? 'retired' : 'failed'
 }
 
 /** Removes what deploys leave behind: containers that do not serve, images and records nobody can go back to. */
-export class Tidying {
-  readonly #parts: TidyingParts
-  constructor(parts: TidyingParts) {
+export class Cleanup {
+  readonly #parts: CleanupParts
+  constructor(parts: CleanupParts) {
     this.#parts = parts
   }
 
@@ -75,23 +75,25 @@ export class Tidying {
    * The containers of one application with what is to become of them. Deploys go on meanwhile, so the
    * order counts: what serves is read last, and what came later is not in the list.
    */
-  async survey(applicationId: string): Promise<ReadonlyArray<{ container: ContainerState; fate: Fate }>> {
+  async containersByRole(
+    applicationId: string
+  ): Promise<ReadonlyArray<{ container: ContainerState; role: ContainerRole }>> {
     const { runtime, store, registry } = this.#parts
     const containers = (await runtime.list({ applicationId })).filter(({ status }) => status !== 'removing')
     const states = await store.statesOf(containers.flatMap(({ owner }) => owner.deploymentId ?? []))
     const servingId = (await registry.deployable(applicationId))?.containerDeploymentId ?? null
     return containers.map(container => {
       const id = container.owner.deploymentId
-      return { container, fate: fateOf(id, id === undefined ? undefined : states.get(id), servingId) }
+      return { container, role: roleOf(id, id === undefined ? undefined : states.get(id), servingId) }
     })
   }
 
   /** Containers that served once are stopped with grace, those that never did are removed. */
   async containers(applicationId: string): Promise<void> {
     const { runtime } = this.#parts
-    for (const { container, fate } of await this.survey(applicationId)) {
-      if (fate !== 'stop' && fate !== 'remove') continue
-      if (fate === 'stop') await this.#stop(container)
+    for (const { container, role } of await this.containersByRole(applicationId)) {
+      if (role !== 'retired' && role !== 'failed') continue
+      if (role === 'retired') await this.#stop(container)
       await runtime.remove(container.id)
     }
   }
@@ -143,14 +145,14 @@ export class Tidying {
 
   /** Steps of builds: those that run for nobody, and those that have no name, unless a build is about to continue them. */
   async steps(applicationId: string): Promise<void> {
-    const { runtime, store, leftovers, log } = this.#parts
+    const { runtime, store, cachePruner, log } = this.#parts
     // Listed first: a build that begins now is not among them.
     const running = await runtime.buildSteps({ applicationId })
     if ((await store.activeOf(applicationId)) !== undefined) return
     // Cut off by a crash of the engine, which forgets its builds and leaves their containers.
     for (const { id } of running) await runtime.remove(id)
-    await leftovers
-      .tidy(applicationId)
+    await cachePruner
+      .prune(applicationId)
       .catch((error: unknown) => log.debug({ err: error, applicationId }, 'steps of old builds stay for now'))
   }
 

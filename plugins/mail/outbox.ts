@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock, Database, Health, JobContext, Jobs, Log, Secrets } from 'busbar/sdk'
-import type { Mail, MailMessage } from './api.js'
-import { render } from './letter.js'
+import type { Mailer, MailMessage } from './api.js'
 import type { MailStore, StoredMessage } from './mail-store.js'
 import { problems } from './problems.js'
+import { renderEmail } from './render-email.js'
 import type { MailSettings } from './settings.js'
 import { type Envelope, MailRefused, type Smtp } from './smtp.js'
 
-interface PostOfficeParts {
+interface OutboxParts {
   readonly db: Database
   readonly store: MailStore
   readonly jobs: Jobs
@@ -29,22 +29,22 @@ export interface DeliverPayload {
 const addressShape = /^[^\s@<>(),:;"\\\p{Cc}]+@[^\s@<>(),:;"\\\p{Cc}]+$/u
 
 /** Takes messages in, keeps them encrypted, and sends them. */
-export class PostOffice implements Mail {
+export class Outbox implements Mailer {
   /** Why the newest attempt failed; undefined after one that did not. */
-  #trouble: string | undefined
+  #lastFailure: string | undefined
 
-  constructor(private readonly parts: PostOfficeParts) {}
+  constructor(private readonly parts: OutboxParts) {}
 
   async isOn(): Promise<boolean> {
     return (await this.parts.settings()) !== undefined
   }
 
-  async send({ to, expiresAt, ...letter }: MailMessage, tx?: Parameters<Mail['send']>[1]): Promise<void> {
+  async send({ to, expiresAt, ...email }: MailMessage, tx?: Parameters<Mailer['send']>[1]): Promise<void> {
     const { db, store, jobs, clock, secrets } = this.parts
     if (!(await this.isOn())) throw problems.off()
     if (to.length > 254 || !addressShape.test(to)) throw problems.recipient()
     const id = randomUUID()
-    const envelope: Envelope = { id, to, ...render(letter) }
+    const envelope: Envelope = { id, to, ...renderEmail(email) }
     const content = secrets.seal(JSON.stringify(envelope), placeOf(id))
     if (tx === undefined) await db.transaction(write)
     else await write(tx)
@@ -62,32 +62,34 @@ export class PostOffice implements Mail {
     if (message === undefined) return
     if (message.expires_at !== null && message.expires_at <= clock.now()) {
       log.warn(
-        { messageId, trouble: this.#trouble },
+        { messageId, lastFailure: this.#lastFailure },
         'a mail was not sent in time: what it says counts no more'
       )
       await store.delete(messageId)
       return
     }
     try {
-      await this.#hand(message)
-      this.#trouble = undefined
+      await this.#transmit(message)
+      this.#lastFailure = undefined
     } catch (error) {
       if (error instanceof MailRefused && error.isFinal) {
         log.warn({ messageId, reason: error.message }, 'a mail was refused for good')
       } else {
-        this.#trouble = error instanceof Error ? error.message : String(error)
+        this.#lastFailure = error instanceof Error ? error.message : String(error)
         if (attempt < deliveryAttempts) throw error
-        log.error({ messageId, reason: this.#trouble }, 'a mail could not be sent and is given up')
+        log.error({ messageId, reason: this.#lastFailure }, 'a mail could not be sent and is given up')
       }
     }
     await store.delete(messageId)
   }
 
   health(): Health {
-    return this.#trouble === undefined ? { status: 'ok' } : { status: 'degraded', reason: this.#trouble }
+    return this.#lastFailure === undefined
+      ? { status: 'ok' }
+      : { status: 'degraded', reason: this.#lastFailure }
   }
 
-  async #hand({ id, content }: StoredMessage): Promise<void> {
+  async #transmit({ id, content }: StoredMessage): Promise<void> {
     const { settings, secrets, smtp } = this.parts
     const current = await settings()
     if (current === undefined) throw problems.off()

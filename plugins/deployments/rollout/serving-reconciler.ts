@@ -2,30 +2,30 @@ import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
 import type { Jobs } from 'busbar/sdk'
 import type { TrafficTarget } from '../api.js'
+import { type Cleanup, enqueueCleanup } from '../cleanup.js'
 import { queueOf } from '../records/deployment-records.js'
 import type { DeploymentStore } from '../records/deployment-store.js'
-import { enqueueTidy, type Tidying } from '../tidying.js'
 import type { Traffic } from '../traffic/traffic.js'
 import { candidateName } from './container-name.js'
 import { drainMs } from './drain-limit.js'
 
-export const settleJob = 'settle'
-export interface SettlePayload {
+export const reconcileJob = 'reconcile'
+export interface ReconcilePayload {
   readonly applicationId: string
 }
 
 /** In the queue of the application's deploys: nothing is switched meanwhile. */
-export async function enqueueSettle(jobs: Jobs, applicationId: string): Promise<void> {
-  const payload: SettlePayload = { applicationId }
-  await jobs.enqueue(settleJob, payload, { key: applicationId, queue: queueOf(applicationId) })
+export async function enqueueReconcile(jobs: Jobs, applicationId: string): Promise<void> {
+  const payload: ReconcilePayload = { applicationId }
+  await jobs.enqueue(reconcileJob, payload, { key: applicationId, queue: queueOf(applicationId) })
 }
 
-interface SettlingParts {
+interface ReconcilerParts {
   readonly store: DeploymentStore
   readonly registry: ApplicationRegistry
   readonly runtime: ContainerRuntime
   readonly traffic: Traffic
-  readonly tidying: Tidying
+  readonly cleanup: Cleanup
   readonly jobs: Jobs
 }
 
@@ -33,22 +33,22 @@ interface SettlingParts {
  * Makes the engine and the traffic routers agree with the record again, where a deploy could not be taken back
  * because the engine, or the database, was away, or a router was not there for the switch: what serves bears the name and gets the requests.
  */
-export class Settling {
-  readonly #parts: SettlingParts
-  constructor(parts: SettlingParts) {
+export class ServingReconciler {
+  readonly #parts: ReconcilerParts
+  constructor(parts: ReconcilerParts) {
     this.#parts = parts
   }
 
   async application(applicationId: string): Promise<void> {
-    const { registry, runtime, tidying, traffic } = this.#parts
+    const { registry, runtime, cleanup, traffic } = this.#parts
     const application = await registry.deployable(applicationId)
     if (application === undefined) return
-    const survey = await tidying.survey(applicationId)
+    const containers = await cleanup.containersByRole(applicationId)
     // A deploy that came so far and has lost its process is taken up in this queue too, and puts things right itself.
-    if (survey.some(({ fate }) => fate === 'underWay')) return
-    const serving = survey.find(({ fate }) => fate === 'serves')?.container
+    if (containers.some(({ role }) => role === 'in-progress')) return
+    const serving = containers.find(({ role }) => role === 'serving')?.container
     if (serving !== undefined) {
-      const bearer = survey.find(
+      const bearer = containers.find(
         ({ container }) => container.name === application.slug && container.id !== serving.id
       )?.container
       if (bearer !== undefined)
@@ -66,14 +66,14 @@ export class Settling {
         await drain(drainMs)
       }
     }
-    await enqueueTidy(this.#parts, applicationId)
+    await enqueueCleanup(this.#parts, applicationId)
   }
 }
 
 /** Where requests to a container of an earlier deploy go; null when it does not run. */
 export async function targetOf(
   container: ContainerState | undefined,
-  { runtime, store }: Pick<SettlingParts, 'runtime' | 'store'>
+  { runtime, store }: Pick<ReconcilerParts, 'runtime' | 'store'>
 ): Promise<TrafficTarget | null> {
   const deploymentId = container?.owner.deploymentId
   if (container === undefined || deploymentId === undefined) return null

@@ -1,7 +1,5 @@
-import { enqueueTidy } from '../../tidying.js'
 import { drainMs, orStopped } from '../drain-limit.js'
 import type { RolloutTools, Switched } from '../rollout.js'
-import { enqueueSettle } from '../settling.js'
 import type { RolloutStep } from '../step-sequence.js'
 
 /** A proxy that follows the container's name needs this long to notice that it has moved. */
@@ -26,22 +24,6 @@ export function drain({
           switch_cut: proof.cut,
           drain_ms: proof.drainMs
         })
-      return {}
-    }
-  }
-}
-
-/** By a job of its own: an old version may take its whole grace to stop, and no other deploy waits for that. */
-export function cleanUp(
-  tools: Pick<RolloutTools, 'jobs' | 'store' | 'traffic'>
-): RolloutStep<Switched, object> {
-  const { jobs, traffic } = tools
-  return {
-    name: 'clean-up',
-    async run({ deployment, routers }) {
-      // A router that was away for the switch still leads to the old version: it is told before that goes.
-      if (traffic.hasChanged(routers)) await enqueueSettle(jobs, deployment.application_id)
-      else await enqueueTidy(tools, deployment.application_id)
       return {}
     }
   }

@@ -17,7 +17,7 @@ const maxRedirects = 5
  * Asks `GET /v2/` as the engine does first, on the addresses that were checked, and checks where the answer leads:
  * its redirects, and the token service that it names. Nothing but the registry's own host is asked by this.
  */
-export async function askDoor(
+export async function probeRegistry(
   wanted: Wanted,
   addresses: readonly LookupAddress[],
   rules: HostRules,

@@ -6,9 +6,9 @@ import { currentPlugin, endConnection, kernelOwner } from './frames.js'
 import { RepeatedErrors } from './repeated-errors.js'
 
 /** Where errors that nobody caught are told. */
-interface StrayReport {
+interface UncaughtErrorReport {
   readonly log: Log
-  readonly reconciler: { noteStray(plugin: string, error: unknown): void }
+  readonly reconciler: { noteUncaughtError(plugin: string, error: unknown): void }
   readonly health: { noteUncaught(): void }
 }
 
@@ -17,20 +17,24 @@ interface StrayReport {
  * marks the plugin whose it is, or the whole platform where that cannot be told; see `blame.ts`. A fault of
  * the kernel itself ends the process.
  */
-export function catchStrays(exit: (error: unknown) => void = () => process.exit(1)): {
-  reportTo(report: StrayReport): void
+export function catchUncaughtErrors(exit: (error: unknown) => void = () => process.exit(1)): {
+  reportTo(report: UncaughtErrorReport): void
 } {
-  let report: StrayReport | undefined
+  let report: UncaughtErrorReport | undefined
   // Plugins start before there is a kernel to tell.
   const early: Array<readonly [plugin: string | undefined, error: Error]> = []
 
   const lines = new RepeatedErrors((plugin, error, times) => {
     report?.log.error({ err: error, plugin, ...(times > 1 ? { times } : {}) }, 'an error was not caught')
   })
-  const tell = ({ reconciler, health }: StrayReport, plugin: string | undefined, error: Error): void => {
+  const tell = (
+    { reconciler, health }: UncaughtErrorReport,
+    plugin: string | undefined,
+    error: Error
+  ): void => {
     lines.note(plugin, error)
     if (plugin === undefined) health.noteUncaught()
-    else if (plugin !== kernelOwner) reconciler.noteStray(plugin, error)
+    else if (plugin !== kernelOwner) reconciler.noteUncaughtError(plugin, error)
   }
   const take = (thrown: unknown): void => {
     const error = faultOf(thrown)

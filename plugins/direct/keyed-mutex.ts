@@ -1,5 +1,5 @@
 /** Work on one key is done one after another; work on different keys does not wait. */
-export function createTurns() {
+export function createKeyedMutex() {
   const last = new Map<string, Promise<unknown>>()
   return {
     take<T>(key: string, run: () => Promise<T>): Promise<T> {

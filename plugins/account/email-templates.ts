@@ -1,6 +1,6 @@
-import type { Letter } from 'busbar/api/mail'
+import type { EmailContent } from 'busbar/api/mail'
 
-export const resetLetter = (url: string): Letter => ({
+export const passwordResetEmail = (url: string): EmailContent => ({
   subject: 'Reset your Busbar password',
   paragraphs: [
     'Somebody, probably you, asked for a new password for your account on Busbar.',

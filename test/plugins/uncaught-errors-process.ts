@@ -1,10 +1,10 @@
-/** A process of its own for `strays.test.ts`: a platform whose plugin throws wherever it can be called back. */
+/** A process of its own for `uncaught-errors.test.ts`: a platform whose plugin throws wherever it can be called back. */
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import { allow, definePlugin, kernel, type SseFrame, sse } from 'busbar/sdk'
 import { createTestKernel, TestSocket } from 'busbar/sdk/testing'
-import { catchStrays } from '../../core/frames/strays.js'
+import { catchUncaughtErrors } from '../../core/frames/uncaught-errors.js'
 import { within } from './third-party-kit.js'
 
 /** What happened after one fault: the state of the plugin, and whether the connection it was thrown for is gone. */
@@ -14,7 +14,7 @@ export interface Outcome {
   readonly isHealthy: boolean
 }
 
-const strays = catchStrays(error => {
+const uncaughtErrors = catchUncaughtErrors(error => {
   console.error(error)
   process.exit(1)
 })
@@ -125,7 +125,7 @@ const k = await createTestKernel({
   },
   inline: [{ manifest: { id: 'throwing', grants: ['bus'] }, definition: throwing }]
 })
-strays.reportTo(k.kernel)
+uncaughtErrors.reportTo(k.kernel)
 const admin = await k.as.session()
 
 /** Sends `bytes` to a server of the plugin, and waits for the fault and for the end of the connection. */

@@ -1,8 +1,8 @@
-import type { Letter } from './api.js'
+import type { EmailContent } from './api.js'
 import { problems } from './problems.js'
 
 /** A letter as it goes over the wire. */
-export interface Rendered {
+export interface RenderedEmail {
   readonly subject: string
   readonly text: string
   readonly html: string
@@ -26,8 +26,8 @@ const button =
   'display:inline-block;padding:10px 18px;border-radius:6px;background:#1c2430;color:#ffffff;text-decoration:none'
 const small = 'font-size:13px;color:#5c6673'
 
-/** Plain text and simple HTML from one letter, so that neither says what the other does not. */
-export function render({ subject, paragraphs, link, note }: Letter): Rendered {
+/** Plain text and simple HTML from one content, so that neither says what the other does not. */
+export function renderEmail({ subject, paragraphs, link, note }: EmailContent): RenderedEmail {
   const url = link === undefined ? undefined : checkedUrl(link.url)
   const text = [
     ...paragraphs,

@@ -1,9 +1,9 @@
-import type { Letter } from 'busbar/api/mail'
+import type { EmailContent } from 'busbar/api/mail'
 
-export const invitationLetter = (
+export const invitationEmail = (
   url: string,
   { role, inviter }: { readonly role: string; readonly inviter: string }
-): Letter => ({
+): EmailContent => ({
   subject: 'You are invited to Busbar',
   paragraphs: [
     `${inviter} has invited you to Busbar, the platform that runs their applications, as ${role === 'admin' ? 'an administrator' : 'a member'}.`,
