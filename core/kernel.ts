@@ -354,7 +354,7 @@ export async function startKernel({
     const stalls = new StallRecord()
     if (watchesEventLoop)
       shutdown.add('watch over the event loop', watchEventLoop({ log, record: stalls }).stop)
-    // Nobody waits for other people's code: the platform serves meanwhile.
+    // Third-party plugins are not waited for: the platform serves meanwhile.
     const settled = reconciler.startThirdParties()
 
     return {

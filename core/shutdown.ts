@@ -6,7 +6,7 @@ interface Part {
   readonly stop: () => unknown
 }
 
-/** What is left of the time is shared by whoever comes; each has this much even when nothing is left. */
+/** The parts share what is left of the time; each has this much even when nothing is left. */
 const leastMs = 1_000
 
 /**

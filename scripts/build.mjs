@@ -3,7 +3,7 @@
  *
  * There is no manifest: an output carries the modification time of its source, so an output is fresh
  * exactly when the two times agree. Outputs are written beside their place and renamed, so two builds
- * at once write the same files twice and nobody reads half of one.
+ * at once write the same files twice and no reader sees half of one.
  */
 import { createHash } from 'node:crypto'
 import {

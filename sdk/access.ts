@@ -14,7 +14,7 @@ export const roles = ['member', 'admin'] as const
 export type Role = (typeof roles)[number]
 
 /**
- * What somebody may do in one project, narrowest first: a viewer reads and is shown no secret, an editor
+ * What a user may do in one project, narrowest first: a viewer reads and is shown no secret, an editor
  * works in it, its owner (and every admin) does everything.
  */
 export const projectRoles = ['viewer', 'editor', 'owner'] as const

@@ -8,8 +8,8 @@ export interface Bounds {
 }
 
 /**
- * Waits for other people's code, but not for ever: settles like `work`, rejects with the signal's reason when that
- * aborts, and with an `Error` that names `what` after `ms`. The work itself goes on; nobody waits for it any more.
+ * Waits for code of another plugin, with a limit: settles like `work`, rejects with the signal's reason when that
+ * aborts, and with an `Error` that names `what` after `ms`. The work itself goes on, without being waited for.
  * For every call into another plugin's contribution:
  *
  *     await bounded(() => value.refuses(application), { ms: 30_000, signal, what: `the deploy gate of the plugin "${plugin}"` })

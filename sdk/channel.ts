@@ -18,7 +18,7 @@ export interface ChannelSpec<N extends string, Self> {
   readonly summary: string
   /**
    * Runs while the channel has at least one subscriber in this process, for sources that only work
-   * when somebody looks. `publish` reaches this channel's subscribers; `signal` aborts after the last.
+   * while there are subscribers. `publish` reaches this channel's subscribers; `signal` aborts after the last.
    */
   readonly source?: (context: ChannelContext, self: Self) => void | Promise<void>
 }

@@ -33,7 +33,7 @@ export interface FoundCredential {
 
 /** Where the guard finds the credentials that requests show. It asks once and remembers the answer. */
 export interface CredentialSource {
-  /** Undefined when nobody has a credential with this digest. Throws when that cannot be said. */
+  /** Undefined when no credential has this digest. Throws when the look-up fails. */
   find(kind: 'session' | 'token', digest: string): Promise<FoundCredential | undefined>
   /**
    * The same credential as it is now, for what was opened with it and stays open. Undefined when it has ended.

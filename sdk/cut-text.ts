@@ -1,5 +1,5 @@
 /**
- * Stands where a text was cut before it was cleaned. Half a secret may stand beside it, which nobody can recognise any
+ * Stands where a text was cut before it was cleaned. Half a secret may stand beside it, which cannot be recognised any
  * more: `Secrets.clean` and `SecretScope.clean` also take out 64 characters of its line on either side of it.
  */
 export const cutMark = ' … (cut)'

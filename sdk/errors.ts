@@ -23,7 +23,7 @@ export function isProblem(error: unknown): error is Problem {
   try {
     return typeof error === 'object' && error !== null && mark in error
   } catch {
-    // A proxy may throw at whoever asks.
+    // A proxy may throw when it is asked.
     return false
   }
 }

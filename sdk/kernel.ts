@@ -12,7 +12,7 @@ export type Log = Logger
 
 /**
  * The plugin's own PostgreSQL schema. One pool of twelve connections serves the whole process; a plugin may hold
- * six of them at a time (a third-party one three), and whoever waits longer than 10 s for one gets 503 E_DATABASE_BUSY.
+ * six of them at a time (a third-party one three), and a statement that waits longer than 10 s for one gets 503 E_DATABASE_BUSY.
  */
 export interface Database {
   /** The schema's name, for SQL text: `select … from ${db.schema}.note`. */
@@ -62,7 +62,7 @@ export interface Events {
 /** Live data: at most once, ordered per channel. A message without subscribers costs nothing. */
 export interface Bus {
   publish(channel: string, event: string, data: unknown): void
-  /** False when nobody, in this process or another, listens: a producer may skip the work. */
+  /** False without a subscriber in this process or another: a producer may skip the work. */
   hasSubscribers(channel: string): boolean
   /**
    * Tells every process, this one included, at most once and after `tx` committed when one is given.

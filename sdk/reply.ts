@@ -87,7 +87,7 @@ export function isReply(value: unknown): value is Reply {
   try {
     return typeof value === 'object' && value !== null && mark in value
   } catch {
-    // A proxy may throw at whoever asks.
+    // A proxy may throw when it is asked.
     return false
   }
 }

@@ -33,7 +33,7 @@ export interface ResourceSpec<Row extends object, Self> {
   readonly table: string
   /**
    * In what it lies: by kind, the column with the id of it; null where a row lies in none of that kind. It never
-   * changes. One that lies in no project, by itself or through these, is nobody's: access rules answer 404.
+   * changes. One that lies in no project, by itself or through these, has no project: access rules answer 404.
    */
   readonly parents?: Readonly<Record<string, string>>
   /** The column with what people call it. */

@@ -74,7 +74,7 @@ export interface RouteSpec<U extends string, A extends Access, S extends RouteSc
   readonly produces?: string
   readonly body?: BodyKind
   /**
-   * Bytes; 1 MiB unless set, and 16 KiB for a public route: one that takes more says why strangers may send it.
+   * Bytes; 1 MiB unless set, and 16 KiB for a public route: one that takes more says why anonymous callers may send it.
    * A body beyond it is 413: at once when `Content-Length` announces it, else as soon as so much has come.
    */
   readonly bodyLimit?: number | { readonly bytes: number; readonly reason: string }

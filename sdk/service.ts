@@ -47,9 +47,9 @@ export interface ExtensionPoint<T, K extends string = string> {
 
 /** The live view of an extension point. Contributions appear and vanish as plugins start and stop. */
 export interface Contributions<T, K extends string = string> {
-  /** Undefined while nobody contributes under this key. */
+  /** Undefined while there is no contribution under this key. */
   get(key: K): T | undefined
-  /** Under which somebody contributes now, in the order of contributing. */
+  /** The keys of all present contributions, in the order of contributing. */
   keys(): K[]
   /** In the order of contributing; `plugin` is the id of who does. */
   entries(): ReadonlyArray<{ readonly key: K; readonly plugin: string; readonly value: T }>

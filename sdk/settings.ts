@@ -7,7 +7,7 @@ export const variableKeyword = 'x-environment'
 export interface VariableOptions {
   /** After "it takes", where the schema does not say it in words: `two ports, the lower first, like 20000-24999`. */
   readonly takes?: string
-  /** A password, or what may hold one: shown to nobody, also not when it is wrong. */
+  /** A password, or what may hold one: never shown, also not when it is wrong. */
   readonly secret?: boolean
 }
 /** With a form of its own, of which `start` gets what it means. */

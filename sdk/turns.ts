@@ -8,7 +8,7 @@ let current: Turns | undefined
 let isTurning = false
 
 /**
- * Lets others have their turn in a loop over somebody else's values: one that never waits would keep the event loop to
+ * Lets others have their turn in a loop over values from outside: one that never waits would keep the event loop to
  * itself. While it `isOver`, `pass`. All such loops of the process share: in one turn of the event loop one of them goes
  * on, so that many of them are no worse for everybody else than one.
  *
@@ -16,7 +16,7 @@ let isTurning = false
  */
 export class Turns {
   #endsAt = performance.now() + longestTurnMs
-  /** The first turn begins by itself, so it counts as used: whoever makes loops again and again is not before others. */
+  /** The first turn begins by itself, so it counts as used: a caller that makes loops again and again does not get ahead of others. */
   #isFirst = true
   readonly #owner: unknown
 
@@ -24,7 +24,7 @@ export class Turns {
     this.#owner = owner ?? this
   }
 
-  /** Also after a wait for something else: whoever wakes up queues. */
+  /** Also after a wait for something else: a reader that wakes up queues. */
   get isOver(): boolean {
     return performance.now() >= this.#endsAt
   }
@@ -60,7 +60,7 @@ function letOneGoOn(): void {
   next?.goOn()
 }
 
-/** Before the next turn: whoever has not queued by now waits for something else. */
+/** Before the next turn: a reader that has not queued by now waits for something else. */
 function endTurn(): void {
   current = undefined
 }

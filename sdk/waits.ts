@@ -5,7 +5,7 @@ export const pause = async (clock: Pick<Clock, 'sleep'>, ms: number, signal: Abo
   await clock.sleep(ms, signal).catch(() => {})
 
 /**
- * Settles as `Promise.all` does, but only when all have settled: whatever fails, nothing of it is still at work then. Of
+ * Settles as `Promise.all` does, but only when all have settled: whatever fails, none of it still runs then. Of
  * several failures the first in the list is thrown.
  */
 export async function settleAll<const T extends readonly unknown[]>(

@@ -41,7 +41,7 @@ const lookUpLimitMs = 15_000
 export class ProjectAccess implements ProjectFactsCache {
   readonly #facts = new LookupCache<ProjectFacts>(10_000)
   readonly #owners = new LookupCache<Ownership>(50_000)
-  /** Called when somebody may no longer see a project, in whatever process that was decided. */
+  /** Called when a user may no longer see a project, whichever process decided that. */
   readonly watchers = new Set<(change: AccessChange) => void>()
   readonly #open = new AccessWatch()
   readonly #projects: Projects
@@ -67,7 +67,7 @@ export class ProjectAccess implements ProjectFactsCache {
       this.forgetAll()
       tell({ kind: 'all' })
     })
-    // A user who is deleted leaves every project, of which the database tells nobody.
+    // A user who is deleted leaves every project; the database sends no notification of that.
     const reread = (userId: string): void => {
       this.#facts.forgetWhere(({ members }) => userId in members)
       tell({ kind: 'user', id: userId })
@@ -110,7 +110,7 @@ export class ProjectAccess implements ProjectFactsCache {
     const needed = isSelf ? 'viewer' : projectRoleFor(rules)
     if ('of' in rule) {
       return mapAwaitable(this.#ownerOf(rule.of, id), found =>
-        // An id nobody knows lies outside every pin set, but saying so would tell nothing more than 404.
+        // An unknown id is outside every pin set; 404 says as much.
         found === undefined ? { refused: notFound } : this.decideProject(caller, found.projectId, needed)
       )
     }

@@ -13,7 +13,7 @@ interface Admission {
 }
 
 /**
- * Failed sign-ins belong in the audit log, and a stranger can make as many as the network carries. Beyond the budget
+ * Failed sign-ins belong in the audit log, and an anonymous caller can make as many as the network carries. Beyond the limit
  * they are counted, and the next record says how many: the table grows by a bounded amount, whatever is sent.
  */
 export class AnonymousAuditLimit {

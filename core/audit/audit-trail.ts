@@ -45,7 +45,7 @@ export class AuditTrail implements AuditLog {
       return
     const { caller } = context
     const resource_id = resourceId(context, audit, outcome)
-    // Whoever had no credential and is a user now acted on themselves.
+    // A caller who had no credential and has signed in with this request acted on their own account.
     const concerned = 'error' in outcome ? concernedUser(outcome.error) : undefined
     const own = concerned?.id ?? (audit.resource === 'user' ? resource_id : null)
     const isUnproven = caller.kind === 'anonymous' && concerned === undefined && resource_id === null
@@ -88,7 +88,7 @@ function actionOf({ action, otherwise, failure }: Audit, outcome: Outcome): stri
     : action
 }
 
-/** An e-mail address is recorded, whoever has it; any other text of a stranger's choice is not. */
+/** An e-mail address is recorded, known or not; any other text that an anonymous caller chose is not. */
 const looksLikeAddress = /^[^\s@]{1,128}@[^\s@]{1,253}$/
 
 function claimed({ body }: RequestContext, { claims }: Audit, outcome: Outcome): string | null {

@@ -12,5 +12,5 @@ interface CredentialHeaders {
   readonly cookie: string | undefined
 }
 
-/** Known at once unless the credential must be looked up. Rejects when nobody can say: that is no statement about the credential. */
+/** Known at once unless the credential must be looked up. Rejects when the look-up fails: that says nothing about the credential. */
 export type Authenticate = (headers: CredentialHeaders) => Authentication | Promise<Authentication>

@@ -17,7 +17,7 @@ const findLimitMs = 15_000
 interface Held {
   readonly caller: SignedInCaller
   readonly lost: () => void
-  /** When it is to be asked again: at the credential's end, or at once when nobody could say. */
+  /** When it is to be asked again: at the credential's end, or at once when the look-up failed. */
   askAtMs: number
 }
 

@@ -41,7 +41,7 @@ export class ChannelTable {
     }
   }
 
-  /** Undefined for a channel nobody declares and for an id that is not a lowercase hyphenated UUID. */
+  /** Undefined for an undeclared channel and for an id that is not a lowercase hyphenated UUID. */
   find(name: string): { readonly record: ChannelRecord; readonly id: string | undefined } | undefined {
     const fixed = this.#fixed.get(name)
     if (fixed !== undefined) return { record: fixed, id: undefined }

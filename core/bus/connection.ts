@@ -70,7 +70,7 @@ export class Connection {
     this.hub.leave(channel, this)
   }
 
-  /** The socket closes: nobody is interested any more. */
+  /** The socket closes: its subscriptions end. */
   end(): void {
     for (const channel of [...this.topics.keys(), ...this.#asked.keys()]) this.unsubscribe(channel)
     this.#waiting = []

@@ -41,7 +41,7 @@ export function duplexOf(
     send: async data => {
       closed.signal.throwIfAborted()
       if (!stream.write(data)) await once(stream, 'drain', { signal: closed.signal })
-      // A handler that only sends would not let anybody else have a turn while its client keeps up.
+      // A handler that only sends would leave no turn to other connections while its client keeps up.
       if (turns.isOver) await turns.pass()
     },
     close: (code, reason) => {

@@ -41,7 +41,7 @@ export class FanOut {
     this.#schedule()
   }
 
-  /** To be called before somebody joins: what was published before is not for them. */
+  /** To be called before a subscriber is added, who must not get what was published before. */
   seal(topic: Topic): void {
     if (topic.pending.length === 0) return
     this.#sealed.push({ topic, frames: topic.pending, readers: topic.readers })
@@ -86,7 +86,7 @@ function* deliver(round: readonly Batch[]): Generator<undefined, void> {
     const batch = batchOf(frames)
     const alone = [batch]
     for (const reader of readers) {
-      // The same list: nobody has come or gone since.
+      // The same list: its subscribers have not changed since.
       if (readers !== topic.readers && !topic.has(reader)) continue
       if (batchesOf === undefined) reader.outbox.send(alone)
       else append(batchesOf, reader, batch)

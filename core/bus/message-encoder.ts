@@ -17,7 +17,7 @@ export class MessageEncoder {
       this.log.error(
         { channel, event },
         record === undefined
-          ? 'a message was published on a channel that nobody declares'
+          ? 'a message was published on an undeclared channel'
           : 'a channel was given an event that it does not declare'
       )
       return undefined

@@ -23,7 +23,7 @@ export class RelayPeers {
     return false
   }
 
-  /** What is known of a process; somebody never heard of before is made known. */
+  /** What is known of a process; an unknown one is added. */
   hear(id: string, now: number): { readonly peer: Peer; readonly isNew: boolean } {
     const known = this.#peers.get(id)
     const peer = known ?? { lastHeardAt: now, channels: new Set<string>(), pieces: [] }

@@ -20,7 +20,7 @@ export type Relay = ReturnType<typeof createRelay>
 
 /**
  * Live messages between processes over LISTEN and NOTIFY. Each process tells the others which channels
- * have a subscriber with it, and sends only what somebody wants; alone, it says nothing but `hello`.
+ * have a subscriber with it, and sends only what another process has subscribers for; alone, it sends nothing but `hello`.
  */
 export function createRelay({ signals, log, clock = systemClock() }: RelayOptions) {
   const from = randomUUID()
@@ -40,7 +40,7 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     say({ kind: 'wants', from, channels: [...own] })
   }
 
-  /** Of a channel that came and went within a tick nobody hears. */
+  /** A channel that came and went within a tick is not announced. */
   function change(channel: string, isWanted: boolean): void {
     if (peers.isEmpty) return
     if (changes.size === 0) setImmediate(sayChanges)
@@ -68,7 +68,7 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     }
     const { peer, isNew } = peers.hear(frame.from, clock.now().getTime())
     if (isNew || frame.kind === 'hello') sayWants()
-    // Whoever is new and says something else has been here before us, or was given up: it must begin again.
+    // A new peer whose first message is something else was here before us, or was dropped: it must begin again.
     if (isNew && frame.kind !== 'hello' && frame.kind !== 'wants') hello()
     switch (frame.kind) {
       case 'wants':

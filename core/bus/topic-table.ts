@@ -10,7 +10,7 @@ import type { Relay } from './relay.js'
 import { Topic } from './topic.js'
 import { frameOf } from './ws-internals.js'
 
-/** The channels that somebody in this process has subscribed to. */
+/** The channels with subscribers in this process. */
 export class TopicTable {
   readonly #topics = new Map<string, Topic>()
   readonly #byProject = new ProjectTopics()

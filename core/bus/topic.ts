@@ -2,7 +2,7 @@ import type { Log } from 'busbar/sdk'
 import type { ChannelRecord } from './channel-table.js'
 import type { Connection } from './connection.js'
 
-/** A channel that somebody in this process has subscribed to, by its full name. */
+/** A channel with subscribers in this process, by its full name. */
 export class Topic {
   /** Frames of this tick that have not been handed to the fan-out. */
   pending: Buffer[] = []

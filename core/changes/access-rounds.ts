@@ -25,7 +25,7 @@ export class AccessRounds {
   async #run(key: string, change: AccessChange): Promise<void> {
     this.#running.set(key, true)
     while (this.#running.get(key) === true) {
-      // Whoever makes the change does not wait for it.
+      // The request that makes the change does not wait for it.
       await this.#turns.pass()
       this.#running.set(key, false)
       await this.round(change, this.#turns)

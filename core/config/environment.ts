@@ -10,7 +10,7 @@ export interface Settings {
   readonly databaseUrl: string | undefined
   readonly role: 'all' | 'api' | 'worker'
   readonly corsOrigins: readonly string[]
-  /** Undefined when nobody's `X-Forwarded-*` is believed. */
+  /** Undefined when `X-Forwarded-*` is ignored. */
   readonly trustedProxies: BlockList | undefined
   readonly secureCookies: boolean
   readonly transportSecurity: boolean
@@ -23,9 +23,9 @@ export interface Settings {
   readonly logFormat: 'console' | 'json'
   /** Folders with third-party plugins, besides `<BUSBAR_DIR>/plugins`. */
   readonly pluginFolders: readonly string[]
-  /** The address of the dashboard, without a slash at its end; undefined where nobody has said it and the network reaches the platform. */
+  /** The address of the dashboard, without a slash at its end; undefined where it is not configured and the network reaches the platform. */
   readonly publicUrl: string | undefined
-  /** Somebody has set TRUST_PROXY: what listens on loopback may be reached from elsewhere. */
+  /** TRUST_PROXY is set: what listens on loopback may be reached from elsewhere. */
   readonly behindProxy: boolean
   /** Any variable, for the settings of plugins. */
   readonly variable: Variables

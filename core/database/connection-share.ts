@@ -20,7 +20,7 @@ interface Waiting {
 }
 
 /**
- * How much of the pool one owner may hold, so that nobody who opens transactions and does not end them
+ * How much of the pool one owner may hold, so that a plugin that opens transactions and does not end them
  * keeps the others from their work. With callbacks: it is asked for every statement.
  */
 export class ConnectionShare {
@@ -52,7 +52,7 @@ export class ConnectionShare {
 
   /**
    * Passes a connection on to who has waited longest for this share, which spares both the way through the pool. False
-   * when nobody has, or when others wait for the share that this one is a part of: it is their turn.
+   * when no other plugin waits, or when others wait for the share that this one is a part of: it is their turn.
    */
   passOn(connection: PoolClient): boolean {
     if (this.options.within?.isAwaited === true) return false
@@ -84,7 +84,7 @@ export class ConnectionShare {
     else this.#takeWithin(next.taken)
   }
 
-  /** Until nobody waits any more when its time is up. */
+  /** Until no waiter's time is up. */
   #watch(): void {
     const [first] = this.#waiting
     if (first === undefined || this.#timer !== undefined) return

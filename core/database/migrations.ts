@@ -10,7 +10,7 @@ export interface MigrationPlan {
   readonly plugin: string
   readonly schema: string
   readonly migrations: readonly Migration[]
-  /** Of a third-party plugin: its versions are its own, and a statement that hangs keeps nobody waiting for ever. */
+  /** Of a third-party plugin: its versions are its own, and a statement that hangs is ended. */
   readonly isThirdParty?: boolean
   /** Why none of them may run. */
   readonly refusal?: string | undefined
@@ -22,7 +22,7 @@ interface MigrateOptions {
   readonly log: Log
   /** True when no process of the release before can be running. */
   readonly contractAllowed?: boolean
-  /** For all migrations of a third-party plugin. Default 40 s: whoever else changes one waits, and the routes that do so answer after 60 s. */
+  /** For all migrations of a third-party plugin. Default 40 s: other changes of plugins wait, and their routes answer after 60 s. */
   readonly thirdPartyLimitMs?: number
 }
 
@@ -155,7 +155,7 @@ export function pendingMigrations(
       )
     }
   }
-  // Nobody can be using an earlier form of a schema that does not exist.
+  // An earlier form of a schema that does not exist cannot be in use.
   const isNew = done.size === 0
   return sorted.filter(
     ({ name, phase }) => !done.has(name) && (phase === 'expand' || contractAllowed || isNew)

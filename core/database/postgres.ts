@@ -18,7 +18,7 @@ export interface PostgresOptions {
   readonly shareWaitMs?: number
 }
 
-/** `essential`: the platform serves nobody without it, so it is not held up by what others take together. */
+/** `essential`: the platform serves no request without it, so the share of all other plugins does not limit it. */
 export type PluginKind = 'essential' | 'built-in' | 'third-party'
 
 /** Of the pool: what all plugins together leave to the kernel and to those it cannot do without. */
@@ -41,7 +41,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
     application_name: 'busbar',
     types: valueTypes
   })
-  // Without listeners, a connection that breaks ends the process: idle in the pool, or in somebody's hands.
+  // Without listeners, a connection that breaks ends the process: idle in the pool, or checked out.
   pool.on('error', error => {
     log.warn({ err: withoutClient(error) }, 'an idle connection to PostgreSQL was lost')
   })

@@ -32,7 +32,7 @@ export async function dumpSchema(
   const gzip = createGzip()
   const output = createWriteStream(file, { mode: 0o600, flags: 'wx' })
   const written = finished(gzip.pipe(output))
-  // Awaited at the end; a failure before that must not be one that nobody looks at.
+  // Awaited at the end; a failure before that must not be an unhandled rejection.
   written.catch(() => {})
   const write = async (line: string): Promise<void> => {
     if (!gzip.write(`${line}\n`)) await Promise.race([once(gzip, 'drain'), written])

@@ -7,7 +7,7 @@ export interface TableSize {
   readonly rows: number
 }
 
-/** Somebody else's objects depend on the schema's; `detail` is PostgreSQL's list of them. */
+/** Objects of another owner depend on the schema's; `detail` is PostgreSQL's list of them. */
 export class StillNeededError extends Error {
   constructor(
     readonly detail: string,

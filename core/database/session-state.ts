@@ -1,6 +1,6 @@
 import type { PoolClient, QueryConfig, QueryResult } from 'pg'
 
-/** First words of the commands after which a connection is not what it was, for whoever gets it next, or may not be. */
+/** First words of the commands after which a connection is not, or may not be, in its initial state for the next user. */
 const changingCommands: ReadonlySet<string> = new Set([
   'SET',
   'RESET',

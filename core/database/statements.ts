@@ -21,7 +21,7 @@ interface StatementsParts {
   readonly log: Log
 }
 
-/** Queries, prepared statements and transactions on somebody's connections. */
+/** Queries, prepared statements and transactions on connections of one owner's share. */
 export class Statements {
   readonly #connections: Connections
   readonly #open: OpenTransactions

@@ -47,7 +47,7 @@ export class Transaction {
     this.giveBack(this.#isBroken || isInTransaction(this.client))
   }
 
-  /** Given back at once: whoever has begun it may never come to its end. */
+  /** Given back at once: the code that began it may never end it. */
   readonly #onLost = (error?: Error): void => {
     this.#lost ??=
       errorCode(error) === idleInTransaction

@@ -51,7 +51,7 @@ interface RecordContext {
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const mebibyte = 1024 * 1024
-/** What a stranger may make the platform read. */
+/** What an anonymous caller may make the platform read. */
 const publicBodyLimit = 16 * 1024
 const minute = 60_000
 
@@ -373,7 +373,7 @@ function scheduleRecord(spec: ScheduleSpec<object>): ScheduleRecord {
   })
 }
 
-/** A copy of plain data that nobody can change any more. */
+/** A deeply frozen copy of plain data. */
 const frozen = <T>(data: T): T => deepFreeze(structuredClone(data))
 
 function deepFreeze<T>(value: T): T {

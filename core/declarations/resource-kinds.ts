@@ -82,7 +82,7 @@ export function resourceRecord(plugin: string, spec: ResourceSpec<object, object
   })
 }
 
-/** Kinds that two plugins declare: nobody could say which of them is meant. */
+/** Kinds that two plugins declare: which of them is meant would be ambiguous. */
 export const kindConflicts = (
   candidate: readonly ResourceRecord[],
   others: readonly ResourceRecord[]

@@ -38,7 +38,7 @@ export function watchEventLoop(options: WatchOptions): { stop(): Promise<void> }
 
 function beginWatch({ log, record }: WatchOptions): { stop(): Promise<void> } {
   const lines = new LineLimit(linesEveryMs)
-  // Two debuggers would halt each other's thread, and a person's breakpoint is no stall.
+  // Two debuggers would pause each other's thread, and a breakpoint is no stall.
   const sampler =
     inspectorUrl() !== undefined
       ? undefined

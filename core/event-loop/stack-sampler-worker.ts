@@ -9,12 +9,12 @@ const counter = new Int32Array(beats)
 
 const lookEveryMs = 100
 const lookAgainMs = 20
-/** This thread was not running either: the machine is busy or was asleep, and nobody is to blame. */
+/** This thread was not running either: the machine is busy or was asleep, and no plugin caused it. */
 const lateMs = 150
 /** A thread that works has had so much of the processor meanwhile, even on a busy machine. */
 const leastCpuMs = 10
-/** What cannot be halted by then is native code. */
-const giveUpAfterMs = 60_000
+/** What cannot be paused by then is native code. */
+const timeoutMs = 60_000
 
 let lastBeat = -1
 let beatSeenAt = 0
@@ -65,7 +65,7 @@ function mainThreadCpuMs(): number {
 
 const hasTurned = (beat: number): boolean => Atomics.load(counter, 0) !== beat
 
-/** Halts the main thread where it is, reads the stack and lets it go on. */
+/** Pauses the main thread where it is, reads the stack and resumes it. */
 function takeSample(beat: number): void {
   const session = new Session()
   let isOpen = true
@@ -73,13 +73,13 @@ function takeSample(beat: number): void {
     if (!isOpen) return
     isOpen = false
     clearInterval(watch)
-    // It lets a halted thread go on as well.
+    // It resumes a paused thread as well.
     session.disconnect()
   }
   const startedAt = performance.now()
-  // A loop that turns again must not be halted later on, in somebody else's code.
+  // A loop that goes on again must not be paused later, in unrelated code.
   const watch = setInterval(() => {
-    if (hasTurned(beat) || performance.now() - startedAt > giveUpAfterMs) close()
+    if (hasTurned(beat) || performance.now() - startedAt > timeoutMs) close()
   }, 20)
   const scripts = new Map<string, string>()
   session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => {

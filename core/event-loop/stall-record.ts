@@ -5,7 +5,7 @@ export interface Stall {
   /** Processor time of the whole process meanwhile: next to none while the machine slept or a disk was waited for. */
   readonly cpuMs: number
   readonly at: Date
-  /** In whose code or name; undefined where that is not known, or is nobody's. */
+  /** In whose code or name; undefined where that is not known, or no plugin's. */
   readonly plugin: string | undefined
   /** What ran, as an error's stack; undefined when it could not be seen (native code, garbage collection, a machine that slept). */
   readonly stack: string | undefined

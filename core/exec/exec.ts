@@ -30,7 +30,7 @@ export function createExec({ log }: { readonly log: Log }) {
     try {
       const result = await runProcess(argv, options, aborts)
       const { exitCode, signal, timedOut, truncated } = result
-      // Arguments may hold what nobody should read: the program's name must do.
+      // Arguments may hold secrets: only the program's name is shown.
       log.debug(
         { program, exitCode, signal, timedOut, truncated, ms: Math.round(performance.now() - startedAt) },
         'process ended'
@@ -117,7 +117,7 @@ function runProcess(
         const endsAt = performance.now() + longestDrainMs
         // What has come so far says nothing of what is still to come.
         outputs.isComing()
-        // Who left the group may still hold the pipes; nobody waits for it.
+        // A process that left the group may still hold the pipes; it is not waited for.
         const giveUp = (): void => {
           if (outputs.isComing() && performance.now() < endsAt) {
             drainTimer = setTimeout(giveUp, drainMs)

@@ -2,11 +2,11 @@ import type { Readable } from 'node:stream'
 import { Turns } from 'busbar/sdk'
 import { lineSplitter } from './line-splitter.js'
 
-/** So much is taken apart before anybody else may have a turn: some thousand lines when they are empty. */
+/** So much is split into lines before other work gets a turn: some thousand lines when they are empty. */
 const pieceBytes = 4096
 
 /**
- * Hands on the lines of a stream, in turns with everybody else: a program prints faster than anybody reads. While they
+ * Yields the lines of a stream, in turns with other readers: a program prints faster than its output is read. While they
  * are handed on, nothing more is read, so that the program waits.
  */
 export class LinesInTurns {

@@ -1,4 +1,4 @@
-/** How long a process group may tidy up after SIGTERM before SIGKILL. */
+/** How long a process group may clean up after SIGTERM before SIGKILL. */
 export const killGraceMs = 2000
 
 /** The groups of all processes we have started and not yet seen the end of. */
@@ -24,6 +24,6 @@ export function signalGroup(groupId: number, signal: 'SIGTERM' | 'SIGKILL'): voi
   try {
     process.kill(-groupId, signal)
   } catch {
-    // nobody of the group is left
+    // no process of the group is left
   }
 }

@@ -17,9 +17,9 @@ interface Blame {
 }
 
 /**
- * Whose an error is that nobody caught. Node calls some callbacks in no frame, and others in the frame of whoever
+ * Whose an uncaught error is. Node calls some callbacks in no frame, and others in the frame of the plugin that
  * happens to run: a subscriber of a diagnostics channel in that of the connection it is told of. There the stack
- * decides. Node makes some errors itself, with nobody's code on the stack: once third-party code has been loaded,
+ * decides. Node makes some errors itself, without any plugin's code on the stack: once third-party code has been loaded,
  * such a one may be of any plugin, and is no reason to end what all the others do.
  */
 export function blame({ frame, owners, hasThirdPartyCode, isOurs }: Evidence): Blame {

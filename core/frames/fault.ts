@@ -7,13 +7,13 @@ const longestShown = 200
 
 /**
  * What a plugin threw, as an error whose message and stack can be read. JavaScript lets anything be thrown, `null`
- * too, and whoever looks for its message would then fail in turn, as would who asks an object that answers with errors.
+ * too, and the code that reads its message would then fail in turn, as it would with an object whose getters throw.
  */
 export function faultOf(thrown: unknown): Error {
   try {
     if (isReadable(thrown)) return thrown
   } catch {
-    /* it throws at whoever looks at it */
+    /* its getters throw */
   }
   return new Error(`something that is not an error was thrown: ${shown(thrown)}`, {
     cause: typeof thrown === 'object' ? undefined : thrown

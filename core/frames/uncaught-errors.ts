@@ -5,7 +5,7 @@ import { faultOf } from './fault.js'
 import { currentPlugin, endConnection, kernelOwner } from './frames.js'
 import { RepeatedErrors } from './repeated-errors.js'
 
-/** Where errors that nobody caught are told. */
+/** Where uncaught errors are reported. */
 interface UncaughtErrorReport {
   readonly log: Log
   readonly reconciler: { noteUncaughtError(plugin: string, error: unknown): void }
@@ -13,7 +13,7 @@ interface UncaughtErrorReport {
 }
 
 /**
- * Takes every error of the process that nobody caught. It ends the connection for which it was thrown and
+ * Handles every uncaught error of the process. It ends the connection for which it was thrown and
  * marks the plugin whose it is, or the whole platform where that cannot be told; see `blame.ts`. A fault of
  * the kernel itself ends the process.
  */
@@ -21,13 +21,13 @@ export function catchUncaughtErrors(exit: (error: unknown) => void = () => proce
   reportTo(report: UncaughtErrorReport): void
 } {
   let report: UncaughtErrorReport | undefined
-  // Plugins start before there is a kernel to tell.
+  // Plugins start before there is a kernel to report to.
   const early: Array<readonly [plugin: string | undefined, error: Error]> = []
 
   const lines = new RepeatedErrors((plugin, error, times) => {
     report?.log.error({ err: error, plugin, ...(times > 1 ? { times } : {}) }, 'an error was not caught')
   })
-  const tell = (
+  const notify = (
     { reconciler, health }: UncaughtErrorReport,
     plugin: string | undefined,
     error: Error
@@ -46,7 +46,7 @@ export function catchUncaughtErrors(exit: (error: unknown) => void = () => proce
       isOurs: error === thrown && isOfRelease(error)
     })
     if (endsConnection) endConnection()
-    if (report !== undefined) tell(report, plugin, error)
+    if (report !== undefined) notify(report, plugin, error)
     else early.push([plugin, error])
     if (!endsProcess) return
     if (report === undefined)
@@ -58,7 +58,7 @@ export function catchUncaughtErrors(exit: (error: unknown) => void = () => proce
   return {
     reportTo(found) {
       report = found
-      for (const [plugin, error] of early.splice(0)) tell(found, plugin, error)
+      for (const [plugin, error] of early.splice(0)) notify(found, plugin, error)
     }
   }
 }

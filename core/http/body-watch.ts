@@ -31,7 +31,7 @@ const problems = problemTable({
   long: [413, 'E_BODY_TOO_LARGE', 'the body is larger than this operation accepts']
 })
 
-/** Whether a body comes too slowly, or goes on for longer than anybody reads it. */
+/** Whether a body comes too slowly, or goes on after its reading has ended. */
 export function judgeBody(
   { kind, limit }: Pick<WatchedBody, 'kind' | 'limit'>,
   elapsedMs: number,

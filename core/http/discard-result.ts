@@ -1,7 +1,7 @@
 import { isReadable, type Readable } from 'node:stream'
 import { isReply } from '../../sdk/reply.js'
 
-/** Gives up the source of an answer that is not sent: nobody else would ever close it. */
+/** Destroys the source of an answer that is not sent, which nothing else would close. */
 export function discardResult(result: unknown): void {
   if (!isReply(result)) {
     destroy(result)
@@ -13,9 +13,9 @@ export function discardResult(result: unknown): void {
 }
 
 function destroy(source: unknown): void {
-  // A stream of the web has neither: it is closed by nobody but its reader.
+  // A web stream has neither: only its reader can close it.
   if (!isReadable(source as Readable) || typeof (source as Readable).destroy !== 'function') return
-  // A file that could not be opened would be an error that nobody caught.
+  // A file that could not be opened would be an uncaught error.
   const readable = source as Readable
   readable.on('error', () => {})
   readable.destroy()

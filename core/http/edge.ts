@@ -113,7 +113,7 @@ export class Edge {
     // `refuseHead` refuses more.
     this.server.maxHeadersCount = maxHeaders + 1
     this.server.on('request', answer)
-    // An expectation that nobody has heard of may be ignored (RFC 9110, 10.1.1); node's own answer would pass all limits.
+    // An unknown expectation may be ignored (RFC 9110, 10.1.1); node's own answer would pass all limits.
     this.server.on('checkExpectation', answer)
     this.server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
       if (socket.writable) socket.end(refusalOf(code))

@@ -41,7 +41,7 @@ export class Idempotency {
     )
   }
 
-  /** Forgets the answers that nobody may ask for again. */
+  /** Deletes the answers whose time to live is over. */
   async sweep(): Promise<void> {
     await this.database
       .table('idempotency_key')

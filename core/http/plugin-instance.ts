@@ -305,7 +305,7 @@ function call(context: RequestContext, { self }: InstanceOptions): unknown {
   }
 }
 
-/** Not only promises: a query of knex is one that is asked when somebody waits for it. */
+/** Not only promises: a query of knex is a thenable that runs when it is awaited. */
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 

@@ -23,7 +23,7 @@ export function toProblem(error: unknown): Problem {
   try {
     return problemOf(error)
   } catch {
-    // What a plugin throws may itself throw at whoever reads it.
+    // What a plugin throws may itself throw when it is read.
     return internal()
   }
 }

@@ -10,7 +10,7 @@ const problems = problemTable({
 
 /**
  * How many event streams each user has open. An open one counts as one request, whatever it costs while it lives, so
- * rate limits do not bound it. Whoever is not signed in is bound by the caps of connections.
+ * rate limits do not bound it. Anonymous callers are bound by the caps of connections.
  */
 export class StreamCap {
   readonly #open = new Map<string, number>()

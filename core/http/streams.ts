@@ -119,7 +119,7 @@ export function downloadHead({ type, filename, options }: DownloadReply): Outgoi
   return head
 }
 
-/** Streams of one user share turns, and so do those of an address from which nobody is signed in. */
+/** Streams of one user share turns, and so do the anonymous streams of one address. */
 const ownerOf = ({ caller, ip }: RequestContext): string =>
   caller.kind === 'anonymous' ? ip : caller.user.id
 

@@ -154,7 +154,7 @@ async function admit(
   if (!originAllowed(raw.headers.origin, raw.headers.host, settings.corsOrigins))
     throw new Problem(403, 'E_ORIGIN', 'origin not allowed')
   const { caller } = context
-  if (caller.kind === 'anonymous') throw new Error('the guard admitted nobody to a socket')
+  if (caller.kind === 'anonymous') throw new Error('the guard admitted an anonymous caller to a socket')
   if (own === undefined)
     return socket => {
       hub.accept(socket, caller)

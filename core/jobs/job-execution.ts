@@ -70,7 +70,7 @@ export function execute(
       const failure = signal.reason === late ? late : error
       if (attempt.number < attempt.of) log.warn({ ...fields, err: failure }, 'job failed; it is tried again')
       else log.error({ ...fields, err: failure }, 'job failed for the last time')
-      // A problem's code is stored beside the job: it helps whoever looks at it later.
+      // A problem's code is stored beside the job: it helps when the job is looked at later.
       throw isProblem(failure)
         ? new Error(`${failure.message} (${failure.code})`, { cause: failure })
         : failure

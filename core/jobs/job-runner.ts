@@ -94,7 +94,7 @@ export class JobRunner {
     for (const { name, lane } of jobs)
       this.#lanes[lane].take(identifierOf(plugin, name), this.#task(plugin, name))
     this.#fit()
-    // What waited for the plugin is not announced again by anybody.
+    // Jobs that waited for the plugin are not announced again.
     for (const lane of Object.values(this.#lanes)) lane.nudge()
   }
 
@@ -222,7 +222,7 @@ export class JobRunner {
       try {
         await execution.result
       } catch (error) {
-        // One attempt more than it had: an interruption is nobody's fault.
+        // One attempt more than it had: an interruption does not count as a failure.
         if (error instanceof Interrupted)
           this.#returns.set(jobId, { id: jobId, attempts, maxAttempts: maxAttempts + 1 })
         throw error
@@ -261,7 +261,7 @@ export class JobRunner {
   }
 }
 
-/** How many jobs a notification announces. Whoever may connect to the database may send one, of any text. */
+/** How many jobs a notification announces. Any database user may send one, of any text. */
 function announcedJobs(payload: string): number {
   const count = /"count":(\d{1,9})\}$/.exec(payload)?.[1]
   return count === undefined ? 0 : Number(count)

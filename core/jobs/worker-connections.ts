@@ -6,7 +6,7 @@ interface WorkerConnectionsOptions {
   readonly pool: Pool
   /** Resolves when the worker may touch the queue. */
   ready(): Promise<void>
-  /** A fetch broke off: whether it locked a job nobody can tell. */
+  /** A fetch broke off: whether it locked a job is not known. */
   onFetchLost(): void
   /** Failures have been recorded, and jobs of these ids are unlocked. */
   onFailed(jobIds: readonly string[]): Promise<void>

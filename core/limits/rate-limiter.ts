@@ -17,7 +17,7 @@ export const maxWindows = 50_000
 
 /**
  * Fixed windows counted in memory, one per key, beginning with its first request. They belong to the
- * kernel, so turning a plugin off and on gives nobody a fresh budget. Budgets are per process.
+ * kernel, so turning a plugin off and on does not reset a budget. Budgets are per process.
  */
 export class RateLimiter {
   /** In the order of their beginning. */

@@ -1,9 +1,9 @@
 import type { Span } from './needle-set.js'
 
 /**
- * What looks like a credential is masked whether or not anybody declared it: our own secrets, bearer
+ * What looks like a credential is masked whether or not it was declared: our own secrets, bearer
  * tokens, and the user part of a URL that holds a password or a token. No pattern looks twice at a
- * character: the texts come from strangers.
+ * character: the texts come from outside.
  */
 const shapes =
   /busbar_(?:pat|ses|ref|hook)_([\w-]+)|busbar_dev_([\w.-]+)|bearer\s+([\w.~+/-]+=*)|:\/\/([^\s/?#"'<>@:]*:[^\s/?#"'<>]*|[^\s/?#"'<>@:]{16,})(?=@)/dgi

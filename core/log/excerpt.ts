@@ -19,7 +19,7 @@ const longestStack = 8 * 1024
 const longestChain = 5
 const mostErrors = 5
 
-/** What a log line shows of the values that it is given: whoever logs does not always know how much there is to them. */
+/** What a log line shows of the values that it is given: the caller does not always know how large they are. */
 export const excerptOf = (value: object, cut: Cut): Record<string, unknown> =>
   new Excerpt(ofLine, cut).members(value, ofLine.depth)
 

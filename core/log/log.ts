@@ -30,7 +30,7 @@ const unfinishedUser = /:\/\/[^\s/?#"'<>]*$/
 /** What the parts of a line add up to is less but for bindings, and for text of which each character takes six. */
 const longestLine = 64 * 1024
 
-/** The one log of the process. Every line passes the redactor on its way out, whoever wrote it. */
+/** The one log of the process. Every line of kernel and plugins passes the redactor on its way out. */
 export function createLog({
   level,
   format,

@@ -20,7 +20,7 @@ interface Bucket {
  * Finds any of many strings in one pass (Wu and Manber, 1994, over blocks of two characters), so that
  * the cost of a line does not grow with the number of secrets. Needles have at least four characters.
  *
- * Whoever chose the secrets may also write the text: what stands at one place of it is compared with the
+ * The same user may choose the secrets and write the text: what stands at one place of it is compared with the
  * needles of one bucket by binary search, and never further than `longestNeedle`.
  */
 export class NeedleSet {

@@ -19,7 +19,7 @@ function* piecesOf(needle: string): Generator<string> {
 
 /**
  * Long needles, added and removed one by one: that takes as long as they are, whatever else is there. A secret may
- * be tens of kilobytes, and there may be hundreds, all of somebody who wants it to take long.
+ * be tens of kilobytes, and there may be hundreds, chosen so that it takes long.
  */
 export class PieceSet {
   readonly #counts = new Map<string, number>()

@@ -8,7 +8,7 @@ const shortestPart = 12
 /**
  * So many characters of values that are hidden together are looked for in every spelling, those of short values first.
  * What is beyond is found as it stands, and in its long lines, as logs are read line by line: a value has a dozen
- * spellings and any number of short lines, and whoever stores megabytes of secrets must not make everybody wait.
+ * spellings and any number of short lines, and megabytes of secrets of one tenant must not slow down everything else.
  */
 const mostSpelledOut = 128 * 1024
 

@@ -32,8 +32,8 @@ export interface PluginRegistries {
 const builtInPoints: ReadonlySet<string> = new Set([access.credentials.id, access.projects.id])
 
 /**
- * Plugs a started run into everything that calls it besides HTTP: services, extension points, channels,
- * jobs, events, singletons; and unplugs it again. A newer run of the same plugin takes the place of the
+ * Registers a started run with everything that calls it besides HTTP: services, extension points, channels,
+ * jobs, events, singletons; and unregisters it again. A newer run of the same plugin takes the place of the
  * older one in each of them.
  */
 export class Attachment {
@@ -50,7 +50,7 @@ export class Attachment {
       await this.#register()
     } catch (error) {
       this.#withdraw()
-      // Whoever was to be replaced goes on in all of them, with its own rules.
+      // The run that was to be replaced goes on in all of them, with its own rules.
       if (replaced === undefined) await this.#unregister()
       else await replaced.#register()
       throw error

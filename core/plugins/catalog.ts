@@ -215,7 +215,7 @@ export class PluginCatalog {
 
   #nodes(): Manifest[] {
     const all = [...this.entries.values()]
-    // A folder that nobody has turned on is nothing that another one uses.
+    // A plugin that was never turned on is not used by another one.
     const isThere = (id: string): boolean => {
       const entry = this.entries.get(id)
       return entry !== undefined && (entry.run !== undefined || this.isWanted(entry))

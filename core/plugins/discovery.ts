@@ -21,7 +21,7 @@ export type Discovered =
     }
   | { readonly id: string; readonly directory: string; readonly builtIn: boolean; readonly fault: string }
 
-/** Reads the manifests in all roots. A faulty one is reported and stops nobody; no code runs. */
+/** Reads the manifests in all roots. A faulty one is reported and does not stop the others; no code runs. */
 export async function discover(roots: readonly PluginRoot[]): Promise<Discovered[]> {
   const found = (await Promise.all(roots.map(readRoot))).flat()
   const byId = new Map<string, Discovered>()
@@ -48,7 +48,7 @@ async function readRoot({ directory, builtIn, only }: PluginRoot): Promise<Disco
     if (builtIn) throw error
     return error
   })
-  // One folder that cannot be read stops nobody: it is shown as what it is.
+  // One folder that cannot be read does not stop the others: it is listed with its fault.
   if (entries instanceof Error)
     return [
       { id: directory, directory, builtIn, fault: `the folder of plugins cannot be read: ${entries.message}` }

@@ -12,7 +12,7 @@ async function checkHealth(entry: PluginEntry, clock: Clock): Promise<void> {
   if (run === undefined || !isUp(entry.state) || run.options.definition.health === undefined) return
   const health = await run.health()
   if (entry.run !== run || !isUp(entry.state)) return
-  // What nobody caught is not undone by a check that does not know of it.
+  // An uncaught error is not undone by a check that does not know of it.
   if (health.status === 'ok' && run.stray !== undefined) setState(entry, 'degraded', run.stray, clock.now())
   else if (health.status === 'ok') setState(entry, 'running', null, clock.now())
   else setState(entry, 'degraded', health.reason, clock.now())

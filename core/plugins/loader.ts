@@ -56,7 +56,7 @@ export async function loadPlugin(
   return { manifest, definition, records }
 }
 
-/** What the module leaves behind, a timer for one, is the plugin's. One that does not come to its end keeps nobody waiting. */
+/** What the module leaves behind, a timer for one, is the plugin's. One that does not end is not waited for. */
 async function importInFrame(id: string, file: string): Promise<AnyPlugin> {
   return await withDeadline(
     callPlugin(id, async () => await importDefinition(pathToFileURL(file).href)),

@@ -27,7 +27,7 @@ export interface RunOptions {
   readonly container: ContainerOptions
   readonly registries: PluginRegistries
   readonly http: InstanceParts
-  /** Aborts when the platform stops: nobody waits for a start then. */
+  /** Aborts when the platform stops: a start is not waited for then. */
   readonly closing: AbortSignal
 }
 
@@ -200,7 +200,7 @@ export class PluginRun {
     inFrame(this.id, () => {
       this.#abort.abort(new Error(`the plugin "${this.id}" is stopping`))
     })
-    // All of them together: whoever else is to be changed waits.
+    // All of them together: changes of other plugins wait meanwhile.
     const late = performance.now() + stopLimitMs
     for (const stop of this.#stops.splice(0).reverse())
       await this.#runStop(stop, Math.max(leastStopMs, Math.round(late - performance.now())))

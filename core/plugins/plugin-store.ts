@@ -8,7 +8,7 @@ export interface PluginChoice {
   readonly config: Readonly<Record<string, unknown>>
   /** Why it is kept off although it is wanted; null when it is not. */
   readonly quarantined: string | null
-  /** The plugin that took this one along when it was turned off; null when somebody turned off this one itself. */
+  /** The plugin whose cascade turned this one off; null when this one itself was turned off. */
   readonly disabled_by: string | null
 }
 

@@ -138,7 +138,7 @@ export class Purge {
       await postgres.query('select from graphile_worker.complete_jobs($1::bigint[])', [jobs], tx)
     await postgres.query('delete from kernel.schedule where plugin = $1', [id], tx)
     await postgres.query('delete from kernel.migration where plugin = $1', [id], tx)
-    // A built-in plugin that nobody has decided about is on.
+    // A built-in plugin without a stored choice is on.
     if (builtIn)
       await postgres.query(
         "update kernel.plugin set config = '{}', grants = '[]', quarantined = null where id = $1",

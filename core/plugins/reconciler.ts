@@ -94,7 +94,7 @@ export class Reconciler {
     }
   }
 
-  /** Brings up the third-party plugins that are wanted, each in a turn of its own: one that hangs delays nobody else's change for long. */
+  /** Brings up the third-party plugins that are wanted, one at a time: one that hangs does not delay changes of others for long. */
   async startThirdParties(): Promise<void> {
     for (const id of this.catalog.order) {
       await this.#exclusive(async () => {
@@ -273,7 +273,7 @@ export class Reconciler {
     await healthRound(this.entries.values(), this.options.clock)
   }
 
-  /** An error nobody caught, left behind by a plugin's timer or promise. */
+  /** An uncaught error of a plugin's timer or promise. */
   noteUncaughtError(id: string, error: unknown): void {
     const entry = this.entries.get(id)
     if (entry === undefined || isOfEndedRun(error)) return

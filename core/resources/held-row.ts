@@ -7,7 +7,7 @@ export function tableHolding(error: unknown): string | null {
     const { code, schema = '?', table = '?' } = Object(error) as Readonly<Record<string, unknown>>
     return code === '23503' || code === '23001' ? `${String(schema)}.${String(table)}` : null
   } catch {
-    // A plugin threw what throws at whoever looks at it.
+    // A plugin threw a value that throws when it is read.
     return null
   }
 }

@@ -14,7 +14,7 @@ export interface Ownership {
 /** Rows may refer to each other in a circle. */
 const deepest = 8
 
-/** Whose a resource is, by what its plugin declares; undefined for what nobody knows, is being removed, or is in no project. */
+/** Whose a resource is, by what its plugin declares; undefined for what does not exist, is being removed, or is in no project. */
 export class ResourceOwners {
   constructor(
     private readonly postgres: Pick<Postgres, 'query'>,

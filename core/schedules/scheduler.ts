@@ -28,7 +28,7 @@ interface SchedulerParts {
 }
 
 const changedTopic = 'schedules'
-/** A time that nobody announced (another process's clock, a plugin turned on) is met this late at most. */
+/** A due time that was not announced (another process's clock, a plugin turned on) is met this late at most. */
 const longestSleepMs = 30_000
 const batchSize = 100
 const longestKey = 200

@@ -6,7 +6,7 @@ const retry = { firstMs: 1_000, longestMs: 30_000 }
 
 interface HandleParts {
   readonly registry: ServiceRegistry
-  /** From this plugin, whoever provides it. */
+  /** From this plugin, whichever provides it. */
   readonly isWithheld: () => boolean
   readonly clock: Clock
   readonly log: Log

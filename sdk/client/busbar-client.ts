@@ -70,7 +70,7 @@ export class BusbarClient {
   readonly fetch = (async (method: Method, path: string, options?: Sent) =>
     await this.#send(method, path, options ?? {})) as Fetch
 
-  /** The same platform as somebody else: with a session of their own. */
+  /** A client of the same platform for another user: with a session of its own. */
   async signIn({ email, password, code }: SignIn): Promise<BusbarClient> {
     const { token: _token, ...options } = this.options
     const person = new BusbarClient(options)

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { networkOf, plainAddress } from '../address.js'
 
 export interface ConnectionCaps {
-  /** Open connections of the server, whoever holds them. */
+  /** Open connections of the server, of all addresses. */
   readonly inAll: number
   /** Of one client: an IPv4 address, or the /64 of an IPv6 address. */
   readonly perAddress: number

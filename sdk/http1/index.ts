@@ -1,4 +1,4 @@
-/** For plugins that speak HTTP/1.1 with strangers: what a server needs whom they reach, and a request that they answer. */
+/** For plugins that speak HTTP/1.1 with untrusted peers: what a public server needs, and what a request to one needs. */
 
 export * from './connection-caps.js'
 export * from './interim-answers.js'

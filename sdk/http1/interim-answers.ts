@@ -1,17 +1,17 @@
 import type { ClientRequest } from 'node:http'
 import { stopParsing } from './stop-parsing.js'
 
-/** More than anybody sends before an answer that comes soon. */
+/** More than a server sends before a final answer. */
 const usualMost = 20
 
 /**
- * What a stranger sends instead of an answer. `interim`: interim answers (1xx) and no final one. `none`: nothing, or a
- * change of protocols (101) that nobody asked for.
+ * What an untrusted server sends instead of an answer. `interim`: interim answers (1xx) and no final one. `none`: nothing, or a
+ * change of protocols (101) that was not asked for.
  */
 export type AnswerFault = 'interim' | 'none'
 
 /**
- * Calls `refuse`, once, for a request to a stranger that ends without an answer and without an error, or is answered by
+ * Calls `refuse`, once, for a request to an untrusted server that ends without an answer and without an error, or is answered by
  * more than `most` interim answers (1xx), upon which it is given up. Node reads interim answers for as long as they come, on
  * the thread of everything else, and a time limit only says how long; and of a change of protocols that no listener waits
  * for it tells `close` alone, so that a promise of the answer would outlast its signal and its limit.

@@ -46,7 +46,7 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, begin
     return
   }
   const characters = request.rawHeaders.reduce((sum, { length }) => sum + length, request.url?.length ?? 0)
-  // Whoever is answered before must not own what is done for it.
+  // The request that is answered before must not own the work for this one.
   turns.waiting.push({
     response,
     begin: AsyncResource.bind(() => {

@@ -89,7 +89,7 @@ async function everyCaller(k: TestKernel, { project, foreignProject }: MatrixFix
   )
   const session = await k.as.session(owner)
   return [
-    { name: 'nobody', client: k.as.anonymous() },
+    { name: 'anonymous', client: k.as.anonymous() },
     { name: 'bad token', client: new TestClient(k.url, { authorization: 'Bearer busbar_pat_wrong' }) },
     ...tokens,
     {
@@ -135,7 +135,7 @@ function pathFor(
   })
 }
 
-/** A subscription is not acknowledged: whoever hears a message was let in. */
+/** A subscription is not acknowledged: a client that gets a message was let in. */
 async function channelRows(
   k: TestKernel,
   { resources }: MatrixFixtures,

@@ -7,7 +7,7 @@ export interface HappyFixture {
   readonly admin: TestClient
   /** Fills the path: `projectId`, and what the plugins' own `happyFixtures` have added. */
   readonly ids: Readonly<Record<string, string>>
-  /** A name nobody has used. */
+  /** An unused name. */
   unique(word: string): string
 }
 

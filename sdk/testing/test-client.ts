@@ -40,7 +40,7 @@ export class TestClient {
   }
 
   /**
-   * Sends a `GET`, and resolves with the answer while it is still coming: an event stream, or a download. Whoever asks
+   * Sends a `GET`, and resolves with the answer while it is still coming: an event stream, or a download. A caller that asks
    * reads it, and ends the request with `destroy()`. One that is cut off says so only to who reads it.
    */
   async open(path: string): Promise<IncomingMessage> {

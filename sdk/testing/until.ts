@@ -5,7 +5,7 @@ type Found<T> = Exclude<T, false | null | undefined>
 
 /** Beyond the limit: a probe that looks for the last time on a busy machine is let end. */
 const graceMs = 5_000
-/** Whoever asks the platform at most so often stays within the requests that a session has. */
+/** Asking the platform at most so often stays within the rate limit of a session. */
 const longestPauseMs = 100
 
 /**

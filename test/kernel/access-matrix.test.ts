@@ -24,7 +24,7 @@ function expected(who: string, operation: Omit<ContractOperation, 'group'>): Mat
   const token = /^token (\w+)/.exec(who)?.[1] as Scope | undefined
   const isReading = scope === 'read' || scope === 'metrics'
   switch (who) {
-    case 'nobody':
+    case 'anonymous':
       return '401 E_UNAUTHORIZED'
     case 'bad token':
       return '401 E_TOKEN_INVALID'
@@ -62,7 +62,7 @@ function expectedOnChannel(
   { who: forWhom, pinned, name }: ContractChannel
 ): MatrixRow['outcome'] {
   const refused = '403 access denied'
-  if (who === 'nobody' || who === 'bad token') return '401 upgrade'
+  if (who === 'anonymous' || who === 'bad token') return '401 upgrade'
   if (who === 'token metrics') return '403 upgrade'
   if (forWhom.startsWith('admin'))
     return !who.startsWith('admin') || (pinned === 'never' && who.includes('pinned')) ? refused : allowed
