@@ -84,8 +84,8 @@ export interface RouteSpec<U extends string, A extends Access, S extends RouteSc
   readonly limit?: RouteLimit
   /**
    * For a public route with a `limit` that is called with a credential of its own, from addresses that many share (a host
-   * of repositories): what its limit counts by, such as the id of what the credential is of. Undefined for a credential
-   * of nobody, which counts for the address as usual. Asked before the body is read, of each request below the ceiling for
+   * of repositories): what its limit counts by, such as the id of what the credential is of. Undefined for an
+   * unknown credential, which counts for the address as usual. Asked before the body is read, of each request below the ceiling for
    * floods: a look-up, no more.
    */
   readonly limitKey?: (

@@ -20,8 +20,8 @@ interface Waiting {
 }
 
 /**
- * How much of the pool one owner may hold, so that a plugin that opens transactions and does not end them
- * keeps the others from their work. With callbacks: it is asked for every statement.
+ * How much of the pool one owner may hold, so that transactions which a plugin opens and does not end do not
+ * keep the others from their work. With callbacks: it is asked for every statement.
  */
 export class ConnectionShare {
   #held = 0
@@ -52,7 +52,7 @@ export class ConnectionShare {
 
   /**
    * Passes a connection on to who has waited longest for this share, which spares both the way through the pool. False
-   * when no other plugin waits, or when others wait for the share that this one is a part of: it is their turn.
+   * when none waits, or when others wait for the share that this one is a part of: it is their turn.
    */
   passOn(connection: PoolClient): boolean {
     if (this.options.within?.isAwaited === true) return false
@@ -84,7 +84,7 @@ export class ConnectionShare {
     else this.#takeWithin(next.taken)
   }
 
-  /** Until no waiter's time is up. */
+  /** Rejects those whose time is up, as long as any wait. */
   #watch(): void {
     const [first] = this.#waiting
     if (first === undefined || this.#timer !== undefined) return

@@ -76,7 +76,7 @@ export class Guard {
   admitByKey(context: RequestContext, key: string | undefined): boolean {
     return this.#withinRouteLimit(
       context,
-      key === undefined ? `nobody at ${addressOf(context)}` : `for:${key}`
+      key === undefined ? `anonymous at ${addressOf(context)}` : `for:${key}`
     )
   }
 

@@ -3,7 +3,7 @@ import type { EmailContent } from 'busbar/api/mail'
 export const passwordResetEmail = (url: string): EmailContent => ({
   subject: 'Reset your Busbar password',
   paragraphs: [
-    'Somebody, probably you, asked for a new password for your account on Busbar.',
+    'A new password was requested for your account on Busbar.',
     'Choose one with the link below. It works once and for 30 minutes; using it signs you out everywhere and ends your access tokens.'
   ],
   link: { label: 'Choose a new password', url },

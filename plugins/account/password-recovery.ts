@@ -31,8 +31,8 @@ export class PasswordRecovery {
   }
 
   /**
-   * The same answer after the same work, whoever has the address: whether somebody does is looked up by a
-   * job, when nobody waits any more.
+   * The same answer after the same work, whether or not an account has the address: that is looked up by a
+   * job, after the answer.
    */
   async request(email: string): Promise<{ status: string }> {
     const key = hash('sha256', email.trim().toLowerCase(), 'base64url')
@@ -45,9 +45,7 @@ export class PasswordRecovery {
     const { identity, db, log } = this.parts
     const sender = await this.#configuredMailer()
     if (sender === undefined) {
-      log.warn(
-        'somebody has forgotten a password, but no link can be mailed: set SMTP_HOST and PUBLIC_BASE_URL'
-      )
+      log.warn('a password reset was requested, but no link can be mailed: set SMTP_HOST and PUBLIC_BASE_URL')
       return
     }
     await db.transaction(async tx => {

@@ -105,7 +105,7 @@ export interface ApplicationRegistry {
   recordDeployed(applicationId: string, deploy: DeployRecord, tx: Tx): Promise<void>
   /** Writes a changed status and tells the `container-status` channel; does nothing when it is the same. */
   setStatus(applicationId: string, status: ApplicationStatus): Promise<void>
-  /** What a check of its container by somebody else has shown. Does nothing once another deployment's container counts. */
+  /** What another plugin's check of its container has shown. Does nothing once another deployment's container counts. */
   followHealth(applicationId: string, deploymentId: string, health: 'healthy' | 'unhealthy'): Promise<void>
   /** Something that a reload applies has changed: `pending_change` becomes `config` (once it was deployed). */
   markConfigChanged(applicationId: string, tx: Tx): Promise<void>

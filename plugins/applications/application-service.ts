@@ -216,7 +216,7 @@ export class ApplicationService {
     return neverDeployed
   }
 
-  /** Decides from the row as nobody else can change it any more, and writes only what is to change. */
+  /** Decides from the locked row, and writes only what is to change. */
   async #change(
     projectId: ProjectId,
     id: string,

@@ -68,7 +68,7 @@ export class ApplicationStore {
     return (await this.#record([projectId, id]))[0]
   }
 
-  /** As `get`, and nobody else changes it until `tx` ends. */
+  /** As `get`, with the row locked until `tx` ends. */
   async hold(projectId: ProjectId, id: string, tx: Tx): Promise<ApplicationRow | undefined> {
     const [row] = await this.db.sql<ApplicationRow>(
       `select ${columns} from $schema.application where project_id = ? and id = ? and deleting_at is null for no key update`,

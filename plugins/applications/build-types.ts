@@ -4,7 +4,7 @@ import { invalid } from './problems.js'
 
 /** The build type of what is not built. */
 export const imageType = 'image'
-/** What is taken while nobody who builds is there to ask: a deploy will ask. */
+/** What is accepted while no builder is there to check it: a deploy checks. */
 const usual = ['buildpacks', 'dockerfile', 'nixpacks', 'railpack', 'static']
 
 /** How a repository can be built now, in the order of the alphabet. */

@@ -41,7 +41,7 @@ export const statusAfterCheck = (
       ? 'running'
       : current
 
-/** 129 to 192 are deaths by a signal: somebody wanted the end. */
+/** 129 to 192 are ends by a signal: the end was wanted. */
 const statusOfExit = (code: number | null): ApplicationStatus =>
   code === null || code === 0 || (code >= 129 && code <= 192) ? 'stopped' : 'error'
 

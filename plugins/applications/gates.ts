@@ -4,7 +4,7 @@ import { problems } from './problems.js'
 
 export type Gates = Contributions<{ refuses(applicationId: string): Promise<string | null> }>
 
-/** Throws a 409 with the reason when somebody is at work on the application. */
+/** Throws a 409 with the reason when another plugin is at work on the application. */
 export async function passGates(gates: Gates, applicationId: string): Promise<void> {
   for (const { value, plugin } of gates.entries()) {
     const reason = await bounded(() => value.refuses(applicationId), {

@@ -158,7 +158,7 @@ export type TokenChange =
 
 /**
  * Empty keeps and null drops; but a stored token is never kept when the repository moves to another
- * host: whoever may write but not read secrets could have it sent to a host of his own.
+ * host: a user who may write but not read secrets could have it sent to a host of their own.
  */
 export function decideToken(
   current: { readonly source_repo: string | null; readonly has_git_credentials: boolean },

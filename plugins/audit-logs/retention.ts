@@ -1,7 +1,7 @@
 import type { AuditLog, Clock, Log } from 'busbar/sdk'
 
 const dayMs = 86_400_000
-/** Rows deleted at a time, so that nobody who writes a record waits long. */
+/** Rows deleted at a time, so that writers of records do not wait long. */
 const batch = 5_000
 
 /** Once a day, and at the start, deletes the records that are older than that; 0 days keeps all of them. */

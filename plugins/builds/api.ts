@@ -89,7 +89,7 @@ export interface ImageRequest {
 export interface PreparedImage {
   /** What the record shows, and what a rollback finds it by: a tag, or `name@sha256:…`. */
   readonly reference: string
-  /** What a container is created from: a name that nobody but the platform knows, where it was fetched. */
+  /** What a container is created from: a name that only the platform knows, where it was fetched. */
   readonly name: string
   readonly image: ImageInfo
 }
@@ -97,7 +97,7 @@ export interface PreparedImage {
 export interface PreparationContext extends BuildContext {
   onCommit(commit: Commit): Promise<void>
   /**
-   * Of whoever keeps the log: what must not show in it is added here before the first line. Lines come as they are, and
+   * Of the log's writer: what must not show in it is added here before the first line. Lines come as they are, and
    * are cleaned by this where they are kept: of a loud build most are dropped.
    */
   readonly secrets: Pick<SecretScope, 'redact' | 'clean'>
@@ -118,7 +118,7 @@ export interface PreparedImages {
   find(applicationId: string, reference: string): Promise<PreparedImage | undefined>
   /**
    * Deployments of the application need these, and no others any more. What was fetched for the others goes,
-   * once no other application keeps it and nobody has asked for it lately. References of images that were built are ignored.
+   * once no other application keeps it and no build has asked for it lately. References of images that were built are ignored.
    */
   keep(applicationId: string, references: readonly string[]): Promise<void>
 }
@@ -144,7 +144,7 @@ export interface BuildLimits {
 export interface WaitingBuild {
   readonly id: string
   readonly projectId: string
-  /** Whose project it is; absent: nobody has another one. */
+  /** The owner of the project; absent: the project counts as an owner of its own. */
   readonly ownerId?: string
   /** When it was asked for. */
   readonly since: Date
@@ -175,8 +175,8 @@ export type AdmissionVerdict =
 
 /**
  * Says which builds may begin, so that together they leave the platform and the applications what they need.
- * Whoever keeps the queue asks before it calls `ImagePreparation.prepare` for a repository, one process at a
- * time, and again whenever a build has ended; it hands the granted limits on. A pull needs no admission.
+ * The queue of builds asks before it calls `ImagePreparation.prepare` for a repository, one process at a
+ * time, and again whenever a build has ended; it passes the granted limits on. A pull needs no admission.
  */
 export interface BuildAdmission {
   /** By the id of each build that waits. Admitted ones must count as running from then on. */

@@ -61,7 +61,7 @@ export interface Builds {
   readonly caches: CacheService
   readonly cachePruner: StepCachePruner
   readonly prepared: PreparedImages
-  /** Removes fetched images that nobody needs, and what was built for applications that are gone, until it is told to stop. */
+  /** Removes unused fetched images, and what was built for applications that are gone, until its signal aborts. */
   readonly sweep: (signal: AbortSignal) => Promise<void>
   /** Its own, by build type. */
   readonly own: Readonly<Record<string, Builder>>

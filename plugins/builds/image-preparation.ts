@@ -32,7 +32,7 @@ interface PreparationDependencies extends ResolverParts {
   readonly pullMinutes: number
 }
 
-/** Beside what is asked for: whoever watches the disks is told how large the checkout is. */
+/** Beside what is asked for: the disk watch gets the size of the checkout. */
 type WatchedContext = PreparationContext & Pick<GitContext, 'onCheckoutSize'>
 type GitRequest = ImageRequest & { readonly source: Extract<ImageRequest['source'], { type: 'git' }> }
 

@@ -202,7 +202,7 @@ export function buildSlots(
   }
 }
 
-/** What one build may use where nobody has looked at the engine's machine. */
+/** What one build may use where the engine's machine was not measured. */
 export const buildLimits = (
   config: BuildSettings,
   machine = { memoryBytes: totalmem(), cores: availableParallelism() }

@@ -118,7 +118,7 @@ export interface TrafficSwitch {
  * one or the deploy fails, those whose switch had begun are reverted, the last first.
  *
  * Each call has `hookLimitMs`; what it throws, or a call that takes longer, fails the deploy and names the plugin. A call
- * that was given up may still be at work when the next one comes: the last one counts. One whose plugin is off is left
+ * that timed out may still run when the next one comes: the last one counts. One whose plugin is off is left
  * out, and a call during which the plugin was reloaded is made again to the new version if it failed. So every call may
  * come to another run of the plugin, or after a crash to another process, than the one before, and more than once. Deploys
  * of one application come one after another. A router that was away during a deploy finds out by itself what serves (`containerDeploymentId` of
@@ -127,7 +127,7 @@ export interface TrafficSwitch {
 export interface TrafficRouter {
   /**
    * Gets ready to lead requests somewhere; nothing of what visitors see changes yet. Null, or a sentence without a full
-   * stop that says why nobody can reach the application by this router for now. The deploy then goes on with a warning
+   * stop that says why the application cannot be reached by this router for now. The deploy then goes on with a warning
    * in its log, and `switchTo` is called all the same: it says where requests go once they can come again.
    */
   prepare(applicationId: string): Promise<string | null>
@@ -138,7 +138,7 @@ export interface TrafficRouter {
   switchTo(applicationId: string, target: TrafficTarget): Promise<TrafficSwitch | null>
   /**
    * Requests go to `target`, the container that served before, whatever a `switchTo` has done or left undone; with null
-   * they go nowhere, as none of before runs. Null where nobody has to be waited for.
+   * they go nowhere, as none of before runs. Null where nothing has to be drained.
    */
   revert(applicationId: string, target: TrafficTarget | null): Promise<TrafficSwitch | null>
 }

@@ -46,12 +46,12 @@ interface CleanupParts {
   readonly log: Log
 }
 
-/** What is to become of a container of an application. */
+/** What a container of an application is to its deployments. `retired` has served once; `foreign` is not known here. */
 type ContainerRole = 'serving' | 'in-progress' | 'foreign' | 'retired' | 'failed'
 
 /**
- * Decided by its verified owner and the record, never by name: a container of a deployment that is not known here belongs
- * to somebody else.
+ * Decided by its verified owner and the record, never by name: a container of an unknown deployment belongs
+ * to another installation.
  */
 export function roleOf(
   deploymentId: string | undefined,
@@ -64,7 +64,7 @@ export function roleOf(
   return status === 'success' ? 'retired' : 'failed'
 }
 
-/** Removes what deploys leave behind: containers that do not serve, images and records nobody can go back to. */
+/** Removes what deploys leave behind: containers that do not serve, images and records beyond the retention. */
 export class Cleanup {
   readonly #parts: CleanupParts
   constructor(parts: CleanupParts) {
@@ -72,7 +72,7 @@ export class Cleanup {
   }
 
   /**
-   * The containers of one application with what is to become of them. Deploys go on meanwhile, so the
+   * The containers of one application with their roles. Deploys go on meanwhile, so the
    * order counts: what serves is read last, and what came later is not in the list.
    */
   async containersByRole(
@@ -143,7 +143,7 @@ export class Cleanup {
     await prepared.keep(applicationId, [...kept.tags])
   }
 
-  /** Steps of builds: those that run for nobody, and those that have no name, unless a build is about to continue them. */
+  /** Steps of builds: those that run for no build, and those that have no name, unless a build is about to continue them. */
   async steps(applicationId: string): Promise<void> {
     const { runtime, store, cachePruner, log } = this.#parts
     // Listed first: a build that begins now is not among them.

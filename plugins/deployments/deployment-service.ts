@@ -124,7 +124,7 @@ export class DeploymentService {
       if (!(await store.requestCancel(projectId, id, uncancellable, clock.now())))
         throw await this.#whyNotCancelled(projectId, id)
     }
-    // For a pending one too: somebody may have begun to work on it, and wait for a gate.
+    // For a pending one too: a process may have begun to work on it, and wait for a gate.
     await bus.signal(cancelTopic, id)
     const deployment = await store.get(projectId, id)
     if (deployment === undefined) throw problems.deploymentMissing({ deploymentId: id })
@@ -161,7 +161,7 @@ export class DeploymentService {
     const answer = { deployment_id: id, deploy_status: deployStatus, checked_at: checkedAt }
     if (status === 'passing' || status === 'failing' || status === 'skipped')
       return { ...answer, status, message }
-    // One that has ended is not checked any more: whoever waits for the result would wait for ever.
+    // One that has ended is not checked any more: a caller that waits for the result would wait for ever.
     return deployStatus === 'failed'
       ? { ...answer, status: 'skipped', message: 'the deployment failed before its health could be checked' }
       : { ...answer, status: 'pending', message }

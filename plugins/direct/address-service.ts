@@ -11,7 +11,7 @@ import { type DirectSettings, urlOf } from './settings.js'
 /** Told to every process when the row of an application has changed. */
 const changedTopic = 'changed'
 const retryMs = 2000
-/** How long a drain lasts where nobody can say what is under way: the port is another process's. */
+/** How long a drain lasts where it is unknown what is under way: the port is another process's. */
 const blindDrainMs = 2000
 
 interface AddressServiceParts {
@@ -140,7 +140,7 @@ export class AddressService implements DirectAddresses {
     await this.#ports.close()
   }
 
-  /** Makes this process's forwarder do what the row says, whoever wrote it. */
+  /** Makes this process's forwarder do what the row says, whichever process wrote it. */
   #follow(applicationId: string): Promise<void> {
     return this.#mutex.take(applicationId, async () => {
       const row = await this.parts.store.find(applicationId)

@@ -57,7 +57,7 @@ export function createAddressStore(db: Database) {
     },
 
     /**
-     * False when the application or the port has a row already, or when the port has been somebody's since it was
+     * False when the application or the port has a row already, or when the port has been in use since it was
      * known to have been released at `releasedAt` (null: never).
      */
     async add(

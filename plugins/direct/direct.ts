@@ -52,7 +52,7 @@ export async function startDirect({
 }
 
 export function directServices(provide: ServiceBinder, { service }: Direct): void {
-  // These alone: nobody else may stop the service.
+  // These alone: other plugins must not stop the service.
   provide(directAddresses, {
     open: id => service.open(id),
     switchTo: (id, target) => service.switchTo(id, target),

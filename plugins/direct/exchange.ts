@@ -195,7 +195,7 @@ class Exchange {
     })
     pipeline(answer, response, () => {
       if (!this.hasBody || outgoing.writableEnded) return
-      // The container answered without reading everything: the rest is nobody's, and the connection is of no more use.
+      // The container answered without reading everything: the rest is dropped, and the connection is of no more use.
       this.request.unpipe(outgoing)
       this.request.resume()
       outgoing.destroy()
@@ -230,7 +230,7 @@ class Exchange {
     if (!this.request.complete) this.linger()
   }
 
-  /** The rest of a body that nobody wants is read for a while, or the client would not see the answer. */
+  /** The rest of a body that is not used is read for a while, or the client would not see the answer. */
   private linger(): void {
     const { socket } = this.request
     if (socket.destroyed) return

@@ -144,7 +144,7 @@ export async function openForwarder(
       const cutOff = setTimeout(() => {
         for (const socket of sockets) socket.destroy()
       }, closeGraceMs)
-      // A WebSocket ends when one of its sides wants it, and nobody can wait for that here.
+      // A WebSocket ends when one of its sides closes it, which is not waited for here.
       for (const socket of upgraded) socket.destroySoon()
       if (current === null || current.open === upgraded.size)
         for (const socket of sockets) socket.destroySoon()

@@ -8,7 +8,7 @@ import { setsCookieOfOthers } from './sibling-cookies.js'
 const hopByHop = new Set(['connection', 'keep-alive', 'te', 'transfer-encoding', 'upgrade', 'http2-settings'])
 const isHopByHop = (name: string): boolean => hopByHop.has(name) || name.startsWith('proxy-')
 /**
- * What a client says of its own origin is not believed: nobody stands between it and this port. `Proxy`
+ * What a client says of its own origin is not believed: there is no proxy between it and this port. `Proxy`
  * is no header at all, but CGI makes `HTTP_PROXY` of it, through which programs then speak.
  */
 const untrusted = new Set([

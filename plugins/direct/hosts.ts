@@ -55,7 +55,7 @@ function checkPattern(pattern: string, bind: string | undefined, platform: Platf
 }
 
 /**
- * Whether `host` is sent cookies that are set for all of `domain`. Nobody can set any for a name of one label, such as
+ * Whether `host` is sent cookies that are set for all of `domain`. None can be set for a name of one label, such as
  * `localhost`.
  */
 const receivesCookiesOf = (domain: string, host: string): boolean =>

@@ -4,10 +4,10 @@ import type { DirectSettings } from './settings.js'
 const maxTries = 64
 /** The machine chooses a free port. */
 export const anyPort = 0
-/** How often it is asked for another, where it chose one that was somebody's. */
+/** How often it is asked for another, where it chose one that was in use before. */
 const anyPortTries = 4
 
-/** What is known of ports. Those that are in neither part were never anybody's. */
+/** What is known of ports. Those that are in neither part were never in use. */
 export interface PortHistory {
   readonly held: ReadonlySet<number>
   /** When each was given back, the one that has been free longest first. */
@@ -16,8 +16,8 @@ export interface PortHistory {
 
 /**
  * The ports to try for a new application, in turn. What a browser has stored for an address (service workers, storage,
- * caches) stays when the application there is deleted, and would rule the next one. So first come those that nobody ever
- * had, the lowest first, then those that have been free longest.
+ * caches) stays when the application there is deleted, and would rule the next one. So first come those that were never
+ * in use, the lowest first, then those that have been free longest.
  */
 export function portsToTry(
   { firstPort, lastPort, isRangeOnly }: DirectSettings,

@@ -28,7 +28,7 @@ export const defaultLimits: ForwardingLimits = Object.freeze({
   readerMs: 300_000
 })
 
-/** How often a request that reached nobody is given to another container (or connection) at most. */
+/** How often a request that reached no container is given to another container (or connection) at most. */
 const maxAttempts = 3
 
 const safeToRepeat = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])

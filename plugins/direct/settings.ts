@@ -10,7 +10,7 @@ export interface DirectSettings {
   /** Ports are taken from here while one is free. */
   readonly firstPort: number
   readonly lastPort: number
-  /** Past the range any free port will do; not where somebody forwards exactly these ports to this process. */
+  /** Past the range any free port will do; not where exactly these ports are forwarded to this process. */
   readonly isRangeOnly: boolean
 }
 

@@ -8,8 +8,8 @@ interface TrafficWatch {
 /**
  * Counts the requests of one application.
  *
- * A gap is the time between two answers while at least one request waits; the time when nobody waits
- * is nobody's gap.
+ * A gap is the time between two answers while at least one request waits; time without a waiting
+ * request does not count.
  */
 export function createSwitchMeter(now: () => number = () => performance.now()) {
   const watches = new Set<TrafficWatch>()
@@ -36,7 +36,7 @@ export function createSwitchMeter(now: () => number = () => performance.now()) {
       waiting -= 1
       for (const watch of watches) watch.failed += 1
     },
-    /** The client went away: nobody's failure. */
+    /** The client went away: not counted as a failure. */
     abandoned(): void {
       waiting -= 1
     },

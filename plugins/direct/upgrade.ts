@@ -9,7 +9,7 @@ import { isFit, maxInterim, openOutgoing, TimedOut } from './outgoing.js'
 import { isClientsFault, type Refusal, refusalOf, refuse } from './refusal.js'
 import { mayRetry, type Route } from './route.js'
 
-/** Finds out that the other machine is gone, where nobody speaks for long. */
+/** Finds out that the other machine is gone, where nothing is sent for long. */
 const probeAfterMs = 60_000
 
 /** Forwards a request that wants to become another protocol (WebSocket), then the bytes of both sides. */

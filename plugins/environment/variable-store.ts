@@ -89,7 +89,7 @@ export class VariableStore {
     return await this.#merged([projectId, applicationId])
   }
 
-  /** All of an owner's; nobody else replaces the set before `tx` ends, even when it is empty. */
+  /** All of an owner's; the set is locked until `tx` ends, even when it is empty. */
   async hold(owner: VariableOwner, tx: Tx): Promise<VariableRow[]> {
     await this.db.sql(
       "select pg_advisory_xact_lock(hashtextextended('environment.variable/' || :id, 0))",

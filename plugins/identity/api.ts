@@ -52,13 +52,13 @@ export const userTable = publishedTable('identity.user', {
 export interface Users {
   /** True until the first user exists. */
   isSetupRequired(): Promise<boolean>
-  /** True when whoever sets the platform up over the network has to know the one-time code. */
+  /** True when setting the platform up over the network takes the one-time code. */
   isSetupCodeRequired(): Promise<boolean>
   /** For a request that has not been read: 409 when there is a user already, 403 when set-up is not open to where it comes from. */
   checkSetupRequest(headers: IncomingHttpHeaders): Promise<void>
   /** 403 for a missing or wrong one-time code, where one is required. */
   checkSetupCode(code: string | undefined): Promise<void>
-  /** Makes the first user, an admin; 409 when there is one already. Signs nobody in, and asks for no code. */
+  /** Makes the first user, an admin; 409 when there is one already. Makes no session, and asks for no code. */
   setUp(input: {
     readonly email: string
     readonly password: string
@@ -177,7 +177,7 @@ export interface Passwords {
 /** Passwords that were forgotten. The link is the caller's to make and to send. */
 export interface PasswordResets {
   /**
-   * A new secret for a reset link; links before it stop working. Undefined when nobody has this address, or
+   * A new secret for a reset link; links before it stop working. Undefined when no account has this address, or
    * they were given three within the hour. For a job, which takes as long as it takes: a request that waited
    * for it would tell who has an account.
    */
@@ -187,7 +187,7 @@ export interface PasswordResets {
   ): Promise<{ readonly email: string; readonly secret: string; readonly expiresAt: Date } | undefined>
   /**
    * Spends the secret of a link: all sessions and tokens of the user end. 400 when it is unknown, was used or
-   * has expired. Returns the user's id; signs nobody in.
+   * has expired. Returns the user's id; makes no session.
    */
   completePasswordReset(
     input: { readonly secret: string; readonly newPassword: string },
@@ -195,7 +195,7 @@ export interface PasswordResets {
   ): Promise<string>
 }
 
-/** Somebody an admin asked to become a user. */
+/** An invitation of an admin to become a user. */
 export interface InvitationRow {
   readonly id: string
   readonly email: string

@@ -16,7 +16,7 @@ export interface EmailContent {
 export interface MailMessage extends EmailContent {
   /** One address. */
   readonly to: string
-  /** Not sent any more after this, however often the server was away; undefined when it is never too late. */
+  /** Not sent after this time, however often the server was unreachable; undefined: no limit. */
   readonly expiresAt?: Date
 }
 
@@ -24,12 +24,12 @@ export interface Mailer {
   /** False while no mail server is configured: `send` would be refused. */
   isOn(): Promise<boolean>
   /**
-   * Puts a message into the post, where it exists exactly when `tx` commits. A durable job sends it and
+   * Adds a message to the outbox, where it exists exactly when `tx` commits. A durable job sends it and
    * tries again for about half an hour; it is encrypted while it waits and deleted once it is sent. 503
    * (`E_MAIL_OFF`) while no mail server is configured, 400 (`E_MAIL_RECIPIENT`) for what is no address.
    */
   send(message: MailMessage, tx?: Tx): Promise<void>
 }
 
-/** For built-in plugins only: whoever sends mail speaks in the platform's name. */
+/** For built-in plugins only: mail is sent in the platform's name. */
 export const mailer = service<Mailer>('mail.mailer', { builtInOnly: true })

@@ -28,7 +28,7 @@ export interface DeliverPayload {
 
 const addressShape = /^[^\s@<>(),:;"\\\p{Cc}]+@[^\s@<>(),:;"\\\p{Cc}]+$/u
 
-/** Takes messages in, keeps them encrypted, and sends them. */
+/** Stores messages encrypted until they are sent, and sends them. */
 export class Outbox implements Mailer {
   /** Why the newest attempt failed; undefined after one that did not. */
   #lastFailure: string | undefined
@@ -61,10 +61,7 @@ export class Outbox implements Mailer {
     const message = await store.find(messageId)
     if (message === undefined) return
     if (message.expires_at !== null && message.expires_at <= clock.now()) {
-      log.warn(
-        { messageId, lastFailure: this.#lastFailure },
-        'a mail was not sent in time: what it says counts no more'
-      )
+      log.warn({ messageId, lastFailure: this.#lastFailure }, 'a mail was not sent before it expired')
       await store.delete(messageId)
       return
     }
@@ -77,7 +74,7 @@ export class Outbox implements Mailer {
       } else {
         this.#lastFailure = error instanceof Error ? error.message : String(error)
         if (attempt < deliveryAttempts) throw error
-        log.error({ messageId, reason: this.#lastFailure }, 'a mail could not be sent and is given up')
+        log.error({ messageId, reason: this.#lastFailure }, 'a mail could not be sent; it is not tried again')
       }
     }
     await store.delete(messageId)

@@ -1,7 +1,7 @@
 import type { EmailContent } from './api.js'
 import { problems } from './problems.js'
 
-/** A letter as it goes over the wire. */
+/** An e-mail as it is sent. */
 export interface RenderedEmail {
   readonly subject: string
   readonly text: string
@@ -26,7 +26,7 @@ const button =
   'display:inline-block;padding:10px 18px;border-radius:6px;background:#1c2430;color:#ffffff;text-decoration:none'
 const small = 'font-size:13px;color:#5c6673'
 
-/** Plain text and simple HTML from one content, so that neither says what the other does not. */
+/** Plain text and simple HTML from the same content, so that both say the same. */
 export function renderEmail({ subject, paragraphs, link, note }: EmailContent): RenderedEmail {
   const url = link === undefined ? undefined : checkedUrl(link.url)
   const text = [

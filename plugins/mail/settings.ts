@@ -34,7 +34,7 @@ export const settings = object({
   smtp_user: maybe(
     fromEnvironment(
       'SMTP_USER',
-      Type.String({ description: 'Who signs in to the mail server; nobody does without' })
+      Type.String({ description: 'The user of the mail server; without one there is no login' })
     )
   ),
   smtp_password: maybe(
@@ -56,7 +56,7 @@ export const settings = object({
 })
 export type Settings = Static<typeof settings>
 
-/** Undefined without a host. Throws when nothing says whom mail comes from. */
+/** Undefined without a host. Throws without a sender's address. */
 export function mailSettingsOf(config: Settings): MailSettings | undefined {
   const { smtp_host: host, smtp_user: user } = config
   if (host === undefined) return undefined

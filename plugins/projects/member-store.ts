@@ -20,7 +20,7 @@ export class MemberStore {
     )
   }
 
-  /** `email` as identity keeps it: in lower case. Whoever is found stays until `tx` ends. */
+  /** `email` as identity keeps it: in lower case. The user found is not deleted until `tx` ends. */
   async findUser(email: string, tx: Tx): Promise<KnownUser | undefined> {
     const [row] = await this.db.sql<KnownUser>(
       `select u.id, u.email, u.username from ${userTable.name} u where u.email = ? for key share`,
@@ -30,7 +30,7 @@ export class MemberStore {
     return row
   }
 
-  /** Who owns the project; undefined when there is none. Nobody else changes who belongs to it before `tx` ends. */
+  /** Who owns the project; undefined when there is none. Its members are locked until `tx` ends. */
   async hold(projectId: ProjectId, tx: Tx): Promise<string | undefined> {
     const [row] = await this.db.sql<{ user_id: string }>(
       'select user_id from $schema.project where id = ? and deleting_at is null for no key update',

@@ -71,7 +71,7 @@ export class ProjectService {
     )
   }
 
-  /** Whoever owned it keeps nothing; a membership of the new owner has no meaning any more. */
+  /** The former owner keeps no access; a membership of the new owner is removed. */
   async transfer(projectId: ProjectId, { user_id: userId }: { user_id: string }): Promise<ProjectRow> {
     const { identity, members } = this.parts
     if ((await identity.findUser(userId)) === undefined) throw problems.noSuchUser({ userId })

@@ -46,7 +46,7 @@ export const transferBody = object({ user_id: uuid() })
 const memberRoles = ['viewer', 'editor'] as const
 export type MemberRole = (typeof memberRoles)[number]
 
-/** Somebody with a role of their own in a project; the owner is since the project was made. */
+/** A user with a role of their own in a project; the owner is since the project was made. */
 export const member = object({
   user_id: uuid(),
   email: Type.String(),

@@ -15,7 +15,7 @@ interface TokenServiceParts {
 /** As the guard checks a project of the path. */
 type RequireProject = (projectId: string) => Promise<ProjectId>
 
-/** Tokens of the caller's own; nobody sees or ends another's. */
+/** Tokens of the caller's own; another user's can be neither seen nor revoked. */
 export class TokenService {
   constructor(private readonly parts: TokenServiceParts) {}
 

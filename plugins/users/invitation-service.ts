@@ -19,7 +19,7 @@ interface InvitationServiceParts {
 
 const path = '/accept-invite'
 
-/** How somebody gets an account without anybody else knowing their password. */
+/** How a user gets an account whose password only they know. */
 export class InvitationService {
   readonly #page: string | undefined
 

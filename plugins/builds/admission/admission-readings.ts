@@ -111,7 +111,7 @@ async function readLimit(
   // `max` in version 2, the largest page-aligned number in version 1.
   if (!(limitBytes > 0 && limitBytes < 2 ** 60)) return undefined
   const usage = Number(await read(folder, names.usage))
-  // What the kernel only keeps of files is given up when somebody needs the memory.
+  // What the kernel only keeps of files is freed when memory is needed.
   const cache = Number(lineAfter(await read(folder, 'memory.stat'), `${names.cache} `) ?? NaN)
   return {
     limitBytes,

@@ -47,7 +47,7 @@ const ownerOf = ({ projectId, ownerId = projectId }: WaitingBuild | RunningBuild
 
 /**
  * Owners of projects take turns, and so do the projects of one: who has the fewest builds under way, then whose last
- * turn is longest ago; within a project, who came first. Anybody can make projects, and each new one has had no turn.
+ * turn is longest ago; within a project, who came first. Every user can make projects, and each new one has had no turn.
  */
 function firstInTurn(
   waiting: readonly WaitingBuild[],

@@ -43,7 +43,7 @@ export class Admission implements BuildAdmission {
     if (short !== undefined) throw short
   }
 
-  /** What a build gets that nobody has asked for. */
+  /** What a build gets without a limit of its own. */
   async usualLimits(): Promise<ImageRequest['limits']> {
     return buildSlots(this.parts.settings, await this.#readMachine()).each
   }
@@ -55,7 +55,7 @@ export class Admission implements BuildAdmission {
     return await readDisks({ directory: await this.parts.instance.directory(), engine })
   }
 
-  /** Where a disk is short, room is made before anybody is refused. */
+  /** Where a disk is short, room is made before a build is refused. */
   async #machine(): Promise<Machine> {
     const machine = await this.#readMachine()
     if (shortDisk(machine, this.parts.settings) === undefined) return machine

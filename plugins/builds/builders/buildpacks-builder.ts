@@ -47,7 +47,7 @@ export class BuildpacksBuilder implements Builder {
     return await this.#tool.unavailable()
   }
 
-  /** What may be a registry's buildpack, a folder or an image is for pack to find out: an image only where anybody may have it. */
+  /** What may be a registry's buildpack, a folder or an image is for pack to find out: an image only where it is public. */
   async #admit(references: readonly string[], applicationId: string, context: BuildContext): Promise<void> {
     for (const reference of references) {
       const name = imageOfBuildpack(reference)

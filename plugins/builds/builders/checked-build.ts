@@ -49,7 +49,7 @@ export function readDockerfile(text: string, name: string): Dockerfile {
 
 /**
  * Builds what is generated from a Dockerfile: each image in it is looked up, is one that the application may use, and
- * is named by its id from then on, which nobody can make to mean another one.
+ * is named by its id from then on, which cannot be made to mean another one.
  */
 export async function buildChecked(
   parts: Parts,

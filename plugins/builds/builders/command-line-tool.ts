@@ -97,7 +97,7 @@ export class CommandLineTool {
   /** What the program itself obeys. It comes after the application's variables, so none of those can replace it. */
   async #environment(scratch: string): Promise<Record<string, string>> {
     const { instance, runtime, variables } = this.parts
-    // Its own: the platform's home may hold credentials that are not meant for whoever deploys.
+    // Its own: the platform's home may hold credentials that are not meant for users who deploy.
     const home = join(await instance.directory(), 'tools', this.tool.program)
     await mkdir(home, { recursive: true, mode: 0o700 })
     return {

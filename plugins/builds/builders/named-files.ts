@@ -11,7 +11,7 @@ interface Context {
 
 interface NamedFiles {
   readonly paths: readonly string[]
-  /** False: these are all files of the context, of which nobody can say before which ones are meant. */
+  /** False: these are all files of the context, of which it is not known before which ones are meant. */
   readonly isCertain: boolean
 }
 

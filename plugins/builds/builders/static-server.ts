@@ -17,7 +17,7 @@ export const serverCommand = [
   'daemon off;'
 ] as const
 
-/** Nobody, by number: it exists in every image. */
+/** The user `nobody`, by number, which works in every image. */
 export const serverUser = '65534:65534'
 
 /**

@@ -3,7 +3,7 @@ import { problems } from '../problems.js'
 import { type ResolverParts, resolveImage } from '../registry/image-resolver.js'
 
 /**
- * The name by which the engine knows an image that a program is to build with. The program asks nobody whose an image is, and the
+ * The name by which the engine knows an image that a program is to build with. The program does not check whose an image is, and the
  * engine, were the program to pull one, would take whatever it holds for handed out.
  */
 export async function resolveToolImage(

@@ -10,7 +10,7 @@ interface PassedVariables {
 }
 
 /**
- * Names that a program, its libraries or what it starts obey themselves. Whoever may set an application's
+ * Names that a program, its libraries or what it starts obey themselves. A user who may set an application's
  * variables must not be able to steer a process on the platform's machine by them.
  */
 const reservedNames = [

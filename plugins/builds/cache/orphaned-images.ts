@@ -12,7 +12,7 @@ interface OrphanParts {
 
 /**
  * Removes what was built for applications that do not exist any more. The engine may make an image of a step after
- * the build was cancelled, later than anybody waited for it.
+ * the build was cancelled, after the platform had stopped waiting for it.
  */
 export async function removeOrphanedImages({ runtime, applications, log }: OrphanParts): Promise<void> {
   // Listed first: an application is there before anything is built for it.
@@ -24,7 +24,7 @@ export async function removeOrphanedImages({ runtime, applications, log }: Orpha
       await runtime
         .removeImage(reference)
         .catch((error: unknown) =>
-          log.debug({ err: error, applicationId, reference }, 'an image of nobody stays for now')
+          log.debug({ err: error, applicationId, reference }, 'an orphaned image stays for now')
         )
     await runtime.clearBuildCache({ applicationId })
   }
@@ -39,6 +39,6 @@ export async function sweepOrphanedImages(
     everyMs: sweepEveryMs,
     clock,
     signal,
-    onError: error => parts.log.debug({ err: error }, 'images of nobody stay for now')
+    onError: error => parts.log.debug({ err: error }, 'orphaned images stay for now')
   })
 }

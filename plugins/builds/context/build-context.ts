@@ -70,7 +70,7 @@ export function packFiles(
   return Readable.from(tar)
 }
 
-// git keeps only whether a file is executable; the rest is the umask of whoever started the platform.
+// git keeps only whether a file is executable; the rest is the umask of the platform's process.
 const plainMode = (isDirectory: boolean, mode: number): number =>
   isDirectory || (mode & 0o100) !== 0 ? 0o755 : 0o644
 

@@ -35,7 +35,7 @@ export function sizeOf(header: Buffer): number | undefined {
   return digits === undefined ? undefined : Number.parseInt(digits, 8)
 }
 
-/** Of an ordinary file that anybody may read. Its name: at most 100 characters of ASCII. */
+/** Of an ordinary file that all may read. Its name: at most 100 characters of ASCII. */
 export function fileHeader(name: string, size: number): Buffer {
   const header = Buffer.alloc(blockBytes)
   header.write(name, 0, 'latin1')

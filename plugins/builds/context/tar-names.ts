@@ -46,7 +46,7 @@ export class TarDirectories {
   /** Files of a directory come one after another. */
   #last = ''
 
-  /** How many come with this one; undefined: more than there may be, or so deep that nobody can make it. */
+  /** How many come with this one; undefined: more than there may be, or too deep to be made. */
   take(path: string): number | undefined {
     if (path === this.#last) return 0
     if (path.length > maxPathBytes) return undefined

@@ -14,7 +14,7 @@ export interface DiskUser {
   readonly writtenBytes: number | undefined
   /** What its checkout takes on the disk of BUSBAR_DIR, which is most often the same. */
   readonly workspaceBytes: number
-  /** What was free when it began to write what nobody can measure: a pull, when it began to unpack; by path, as `freeAtBegin`. */
+  /** What was free when it began to write what cannot be measured: a pull, when it began to unpack; by path, as `freeAtBegin`. */
   readonly freeAtSuspicion: ReadonlyMap<string, number>
   /** Of `writtenBytes`, what the engine will copy when a step ends that runs now. */
   readonly runningStepBytes: number
@@ -63,7 +63,7 @@ export function afterCopies(
 export const isShort = (disks: readonly Disk[], { floorBytes }: Pick<DiskLimits, 'floorBytes'>): boolean =>
   disks.some(({ freeBytes }) => freeBytes < floorBytes)
 
-/** Who has to end: whoever has passed a limit of its own, and where a disk is short the one that has taken most of it. */
+/** Which has to end: each that has passed a limit of its own, and where a disk is short the one that has taken most of it. */
 export function decideDisk(
   users: readonly DiskUser[],
   disks: readonly Disk[],
@@ -101,7 +101,7 @@ const nearlyAll = 0.9
 
 /**
  * The one that has taken most. Of several that may have: a pull in whose unpacking all of it went; then the one that is
- * known to have written least, as what has a name is known. Whoever begins first, or waits, gains nothing by it.
+ * known to have written least, as what has a name is known. Beginning first, or waiting, gains nothing.
  */
 function heaviest(
   running: readonly DiskUser[],
@@ -121,7 +121,7 @@ function heaviest(
 }
 
 /**
- * Whether it can have written what nobody is known to have: a build, whose step may hold files that no walk through names
+ * Whether it can have written what is not accounted for: a build, whose step may hold files that no walk through names
  * finds, and a pull that unpacks a layer; one of which nothing is known yet only where there is no such build.
  */
 const isSuspect = (user: DiskUser, users: readonly DiskUser[]): boolean =>

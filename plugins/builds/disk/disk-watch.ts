@@ -32,7 +32,7 @@ const measuringShare = 0.1
 const givesBackMs = 5000
 /** At the floor there is no time for more: what was measured last has to do then. */
 const measureWithinMs = 250
-/** Nor may whoever fills the disk gain much by it that others have left something. */
+/** Making room must not give the build that fills the disk much more time. */
 const roomWithinMs = 1000
 const roomEveryMs = 10_000
 
@@ -107,7 +107,7 @@ export class DiskWatch {
     }
   }
 
-  /** What is free as if nobody had written yet what is known: all of that is subtracted as theirs. */
+  /** What would be free without the writes that are accounted for. */
   #freeWithout(disks: readonly Disk[]): Map<string, number> {
     const all = [...this.#watched.values()]
     return new Map(
@@ -153,7 +153,7 @@ export class DiskWatch {
       await this.#measuredSoon()
       disks = await read()
     }
-    // Nobody ends for what nobody needs.
+    // Unused data is removed before a build is ended.
     if (isShort(disks, limits) && room.isDue(roomEveryMs)) {
       const isUrgent = isShort(disks, { floorBytes: limits.floorBytes / 2 })
       await room.make(isUrgent ? 0 : roomWithinMs)

@@ -7,14 +7,14 @@ import { problems } from '../problems.js'
 /** How long an image waits for others that are unpacked. */
 const patienceMs = 5 * 60_000
 const lookMs = 500
-/** While it waits, others give up what nobody needs. */
+/** While it waits, unused data is removed. */
 const makeRoomEveryMs = 5000
-/** An engine goes on to unpack what it was handed, though nobody listens, at least as fast as this. */
+/** An engine whose client is gone still unpacks what it was handed, at least as fast as this. */
 const slowestBytesPerSecond = 50e6
 const leastAfterMs = 10_000
 /**
- * The last room is for images that take no more of it: one that is promised all of it and takes it slowly, as whoever has made it
- * can arrange, keeps nobody else from ordinary ones.
+ * The last room is for images that take no more of it: one that is promised all of it and takes it slowly, as its author
+ * can arrange, does not keep others from ordinary ones.
  */
 const smallBytes = 256 * 2 ** 20
 const smallShare = 1 / 4
@@ -22,7 +22,7 @@ const smallShare = 1 / 4
 interface RoomParts {
   /** What is free on each disk that the engine writes to. */
   readonly disks: () => Promise<readonly Disk[]>
-  /** Removes what nobody needs; see `RoomMaker`. */
+  /** Removes unused data; see `RoomMaker`. */
   readonly makeRoom: () => Promise<unknown>
   readonly floorBytes: number
   readonly clock: Pick<Clock, 'now' | 'sleep'>

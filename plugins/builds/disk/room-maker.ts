@@ -1,15 +1,15 @@
 import type { Clock } from 'busbar/sdk'
 
 interface RoomMakerParts {
-  /** Frees what can be had again, or what nobody needs, of what the engine keeps. */
+  /** Removes from the engine what can be had again and what is unused. */
   readonly remove: () => Promise<void>
   readonly clock: Pick<Clock, 'sleep'>
 }
 
-/** Nobody waits longer for room; the engine goes on. */
+/** The longest wait for room; the engine goes on. */
 const longestMs = 10_000
 
-/** Makes room on the disks: once at a time, whoever asks for it. */
+/** Makes room on the disks: once at a time, shared by all callers. */
 export class RoomMaker {
   #making: Promise<void> | undefined
   #madeAt = -Infinity
@@ -30,7 +30,7 @@ export class RoomMaker {
     done.abort()
   }
 
-  /** Whether nobody has for so long. */
+  /** Whether the last time was at least so long ago. */
   isDue(everyMs: number): boolean {
     return this.#making === undefined && performance.now() - this.#madeAt >= everyMs
   }

@@ -15,7 +15,7 @@ export class BadDockerfile extends Error {
 
 const mostShown = 60
 
-/** Text of somebody else inside a message: short, in quotes, and without characters that cannot be seen. */
+/** Text from outside inside a message: short, in quotes, and without characters that cannot be seen. */
 export function quoted(text: string): string {
   const short = text.length > mostShown ? `${text.slice(0, mostShown)}…` : text
   return JSON.stringify(short).replace(

@@ -8,7 +8,7 @@ import { quoteWord } from './words.js'
 interface GeneratedStep {
   /** As it is handed over, and as the engine says it. */
   readonly text: string
-  /** For the log: with the name of an image instead of its id, and without what is to be known to nobody. */
+  /** For the log: with the name of an image instead of its id, and without signatures. */
   readonly shown: string
   /** In the Dockerfile that is handed over, from 1. */
   readonly line: number
@@ -48,8 +48,8 @@ export function generateDockerfile(
 ): GeneratedDockerfile {
   const header = `# escape=${escapeChar}`
   const label = labelLine(parts.labels, value => quoteWord(value, escapeChar))
-  // Upon scratch the engine takes any image for this step that says so of itself, one from a registry too. So nobody
-  // gets to know the signature.
+  // Upon scratch the engine takes any image for this step that says so of itself, one from a registry too. So the
+  // signature is not shown.
   const shownLabel = labelLine(parts.labels, (value, key) =>
     key.startsWith('busbar-') && value !== '' ? '…' : quoteWord(value, escapeChar)
   )

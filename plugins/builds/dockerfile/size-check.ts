@@ -17,7 +17,7 @@ const mostVolumes = 64
 const mostVariables = 1000
 const mostLabelBytes = 64 * 1024
 const mostImageBytes = 256 * 1024
-/** Labels of every step are in each list of images, whoever asks for it. */
+/** Labels of every step are in each answer with a list of images. */
 const mostStepLabelBytes = 4 * 2 ** 20
 const mostStepBytes = 32 * 2 ** 20
 /** Of a step that sets nothing: the labels of the platform. */

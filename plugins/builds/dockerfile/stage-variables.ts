@@ -13,7 +13,7 @@ export interface ArgumentValues {
   readonly globals: ReadonlyMap<string, string | undefined>
 }
 
-/** What a stage is built upon, as far as its variables go; absent: nobody can tell. */
+/** What a stage is built upon, as far as its variables go; absent: unknown. */
 export type Inherited = ReadonlyMap<string, string | undefined> | undefined
 
 /** The variables of a stage at one of its lines, as far as they are certain before it is built. */

@@ -5,13 +5,13 @@ import { type ArgumentValues, type Inherited, StageVariables } from './stage-var
 
 /** What of an image that is built upon counts before a build. */
 export interface BaseImage {
-  /** Absent: nobody can tell which variables it sets. */
+  /** Absent: which variables it sets is unknown. */
   readonly environment?: Readonly<Record<string, string>>
   readonly onBuild?: readonly string[]
   readonly declared?: DeclaredSize
 }
 
-/** Each stage with its variables as they are at its beginning. Whoever walks applies its instructions, before the next one. */
+/** Each stage with its variables as they are at its beginning. The caller applies its instructions before it takes the next one. */
 export function* walkStages(
   { dockerfile: { escapeChar }, globals, stages }: Plan,
   buildArgs: Readonly<Record<string, string>>,

@@ -4,7 +4,7 @@ import { problems } from '../problems.js'
 import { localProblem } from './git-failure.js'
 import type { RepositoryAddress } from './repository-address.js'
 
-/** What git may do with somebody else's repository: fetch over HTTP, run nothing, ask nobody. */
+/** What git may do with an untrusted repository: fetch over HTTP, run nothing, prompt for nothing. */
 const settings: ReadonlyArray<readonly [key: string, value: string]> = [
   ['protocol.allow', 'never'],
   ['protocol.http.allow', 'always'],

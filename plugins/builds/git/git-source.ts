@@ -53,15 +53,15 @@ export interface CloneRequest {
 
 const maxRedirects = 5
 const maxFiles = 300_000
-/** Of all of them together: whoever reads a tree holds its paths, and one may be 4 KiB long. */
+/** Of all of them together: reading a tree holds its paths in memory, and one may be 4 KiB long. */
 const maxPathBytes = 32 * 2 ** 20
-/** git writes below its own folder; whoever reads or removes what is there names the whole path, which may have 4095 bytes. */
+/** git writes below its own folder; reading or removing what is there takes the whole path, which may have 4095 bytes. */
 const longestPathBytes = 3900
 const sizeCheckMs = 500
 /** What the host has to say goes into the build log, up to so many lines. */
 const maxRemoteLines = 200
 
-/** Checks out one commit of a repository that nobody here trusts. */
+/** Checks out one commit of an untrusted repository. */
 export class GitSource {
   #versionCheck: Promise<void> | undefined
 
@@ -310,7 +310,7 @@ class Clone {
       if (files > maxFiles) this.#over.abort(problems.tooManyFiles({ repo: this.#repo, limit: maxFiles }))
     })
     this.#signal.throwIfAborted()
-    // Of a file in such a line nobody knows the size.
+    // The size of a file in such a line is unknown.
     if (notUnderstood > 0)
       throw problems.gitFailed({
         repo: this.#repo,

@@ -18,7 +18,7 @@ const told: Readonly<Record<AnswerFault, string>> = {
   none: 'it ends the connection without an answer, or for another protocol that nobody asked for (101)'
 }
 
-/** The host answered, and not by HTTP as anybody speaks it. */
+/** The host answered, and not by valid HTTP. */
 export class NoAnswer extends Error {
   constructor(fault: AnswerFault) {
     super(told[fault])

@@ -37,8 +37,8 @@ export async function withClaim<T>(
     over.abort()
     return result
   } catch (error) {
-    // Nobody waits for it: why the fetch failed is to be told. What stays here is found when the claim has lapsed.
-    void giveUp(parts, claim)
+    // Not waited for: the reason of the failure is to be reported first. What stays here is found when the claim has lapsed.
+    void release(parts, claim)
       .catch((failure: unknown) => log.debug({ err: failure }, 'what a fetch has left stays for now'))
       .finally(() => over.abort())
     throw error
@@ -55,7 +55,7 @@ async function keepClaimed({ fetched, clock, log }: ClaimParts, { begun }: Fetch
   }
 }
 
-async function giveUp(parts: ClaimParts, { begun: { id }, isUnheard, ended }: FetchClaim): Promise<void> {
+async function release(parts: ClaimParts, { begun: { id }, isUnheard, ended }: FetchClaim): Promise<void> {
   const { fetched } = parts
   if (ended !== undefined) {
     await fetched.abandon(id)

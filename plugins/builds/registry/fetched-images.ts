@@ -8,8 +8,8 @@ import { fullRepository, versionOf } from './local-image.js'
 export type Holder = string
 export const everybody: Holder = ''
 
-/** Stands for everybody where names of images have a part that nobody can guess. */
-const nobody = '00000000-0000-0000-0000-000000000000'
+/** Stands for everybody where names of images have a random part. */
+const everybodyId = '00000000-0000-0000-0000-000000000000'
 
 /** An image that a registry has handed out, to the last byte. */
 export interface FetchedImage {
@@ -18,7 +18,7 @@ export interface FetchedImage {
   readonly repository: string
   /** Of what its name stood for: `sha256:…`. */
   readonly digest: string
-  /** What the engine knows it by. No reference may name it, and nobody can guess it. */
+  /** What the engine knows it by. No reference may name it, and it cannot be guessed. */
   readonly handle: string
   /** Unpacked, the lowest first. */
   readonly layers: readonly string[]
@@ -37,7 +37,7 @@ const retryMs = 60_000
  */
 const keepMs: Readonly<Record<Purpose, number>> = { base: 7 * 24 * hourMs, container: hourMs / 6 }
 
-/** Which images registries have handed out, and to whom. What is not here nobody has been handed. */
+/** Which images registries have handed out, and to whom. What is not here was handed out to no application. */
 export interface FetchedImages {
   /** What the name stood for when it was last fetched for this application, or for everybody. */
   find(applicationId: string, name: string, purpose: Purpose): Promise<FetchedImage | undefined>
@@ -65,7 +65,7 @@ export interface FetchedImages {
   forget(applicationId: string): Promise<void>
   /**
    * An image that is to go from the engine: no living fetch claims it, and no application keeps it or its time is over. What it
-   * stood for is forgotten before, so nobody is given it. It is due again in a minute unless it is `removed`. `isShort`: no
+   * stood for is forgotten before, so no application is given it. It is due again in a minute unless it is `removed`. `isShort`: no
    * room is left on a disk, so that bases go too which no build has asked for since the longest fetch began, and those that
    * could not be removed just now are tried again. None of `tried`.
    */
@@ -151,11 +151,11 @@ export class FetchedImageStore implements FetchedImages {
     applicationId
   }: Pick<FetchedImage, 'holder' | 'repository' | 'digest'> &
     Pick<SettledFetch, 'applicationId'>): Promise<BegunFetch> {
-    const token = await this.names.tokenOf(holder === everybody ? nobody : holder)
+    const token = await this.names.tokenOf(holder === everybody ? everybodyId : holder)
     const hash = createHash('sha256').update(`${token} ${repository} ${digest}`).digest('hex')
     const handle = `${loadedPrefix}${hash.slice(0, 40)}:latest`
     const id = randomUUID()
-    // In one statement: nobody sees it due and not claimed.
+    // In one statement: no other process sees it due and not claimed.
     await this.db.sql(
       `
       with claim as (

@@ -44,9 +44,9 @@ interface HeldImage {
 }
 
 /**
- * Brings an image from its registry to the engine, under a name that nobody else knows. The engine itself asks no registry: it
- * would take whatever it holds for handed out. Here each layer comes to the last byte, but for those of images that whoever this is
- * for was handed before; and nobody can use what came until it is found to be what was asked for.
+ * Brings an image from its registry to the engine, under a name that only the platform knows. The engine itself asks no registry: it
+ * would take whatever it holds for handed out. Here each layer comes to the last byte,  but for those of images that the application
+ * was handed before; and what came cannot be used until it is found to be what was asked for.
  */
 export async function fetchImage(
   parts: FetchParts,
@@ -157,7 +157,7 @@ async function load(
     throw error
   } finally {
     const { ended } = claim
-    // It has ended by its own word, unless nobody listens any more.
+    // The engine has reported its end, unless its client is gone.
     if (ended === undefined) reserved?.end(!signal.aborted)
     else
       void ended.then(

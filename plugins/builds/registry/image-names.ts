@@ -4,7 +4,7 @@ import type { Database } from 'busbar/sdk'
 /** Of the names under which foreign programs leave their images until the engine has put labels on them. */
 export const builderPrefix = 'busbar-build-'
 
-/** The part of an application's image names that nobody can guess. */
+/** The random part of an application's image names. */
 export interface ImageNames {
   /** Letters and digits, the same for as long as the application exists. */
   tokenOf(applicationId: string): Promise<string>

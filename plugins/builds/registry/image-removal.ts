@@ -10,7 +10,7 @@ export interface RemovalParts {
   readonly log: Log
 }
 
-/** Once a minute: fetched images that nobody needs any more, and those that came while the platform died. */
+/** Once a minute: unused fetched images, and those that came while the platform died. */
 export async function sweepUnusedImages(
   parts: RemovalParts & { readonly clock: Clock },
   signal: AbortSignal
@@ -20,7 +20,7 @@ export async function sweepUnusedImages(
     everyMs,
     clock,
     signal,
-    onError: error => log.debug({ err: error }, 'fetched images that nobody needs could not be removed')
+    onError: error => log.debug({ err: error }, 'unused fetched images could not be removed')
   })
 }
 

@@ -34,7 +34,7 @@ interface ResolvedImage {
 
 /**
  * What a name stands for now, once it is certain that the application may use it: what an operator has put on the engine
- * under that name, else what its registry hands out to everybody. Ids are no names: they may be anybody's.
+ * under that name, else what its registry hands out to everybody. Ids are no names: they may be of any application.
  */
 export async function resolveImage(
   parts: ResolverParts,
@@ -101,7 +101,7 @@ export async function checkImageId(
   applicationId: string
 ): Promise<void> {
   const image = await runtime.image(id)
-  // What does not exist and what belongs to somebody else read alike.
+  // What does not exist and what belongs to another application read alike.
   const refusal = problems.imageOfOthers({ image: id.slice(0, 19) })
   if (image === undefined || (await formerImages.isOfOthers(image.id, applicationId))) throw refusal
   const names = image.repoTags ?? []
@@ -118,7 +118,7 @@ export async function checkImageId(
 }
 
 /**
- * False when the registry may have another one for this machine: whoever pulled it by hand for one of another kind has
+ * False when the registry may have another one for this machine: an operator who pulled it by hand for another kind has
  * made the name mean that.
  */
 function isAsWanted(

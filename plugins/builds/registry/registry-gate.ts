@@ -10,7 +10,7 @@ export class RegistryGate {
   constructor(private readonly rules: HostRules) {}
 
   /**
-   * Throws when the engine must not ask the registry of `image` (E_SOURCE_HOST_*), or when nobody can tell because
+   * Throws when the engine must not ask the registry of `image` (E_SOURCE_HOST_*), or when that is unknown because
    * it does not answer (a code of `registryAwayCodes`).
    */
   async admit(image: string, signal: AbortSignal): Promise<void> {

@@ -364,7 +364,7 @@ test('words of a registry stay short, and on their line', t => {
     registry: 'b',
     name: 'a',
     version: 'latest',
-    as: 'nobody'
+    as: 'anonymous'
   })
   t.match(message, /a b \[31mxxx/)
   t.ok(message.length < 700)

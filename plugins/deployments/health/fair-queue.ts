@@ -11,7 +11,7 @@ interface FairQueueLimits {
 }
 
 /**
- * Whose turn it is: the owners take turns, each with what it has waiting in the order in which that was added. Whoever
+ * The owners take turns, each with what it has waiting in the order in which that was added. One that
  * has many waiting, or such as take long, keeps the others waiting for one turn of each at most.
  */
 export class FairQueue {
@@ -34,7 +34,7 @@ export class FairQueue {
     else waiting.push(id)
   }
 
-  /** Undefined while nobody may begin. */
+  /** Undefined while none may begin. */
   take(): Turn | undefined {
     if (this.#total >= this.limits.most) return undefined
     for (const [owner, waiting] of this.#waiting) {

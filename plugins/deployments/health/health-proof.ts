@@ -13,7 +13,7 @@ const portMs = 10_000
 const aliveMs = 2000
 /** An engine that is started anew is back by then, with containers that may have lived on. */
 const engineAwayMs = 15_000
-/** Why a process has ended is found out by then, by whoever watches for it. */
+/** By then the exit watch has found out why a process ended. */
 const explainedMs = 5000
 /** Where servers usually listen: looked at to say what is wrong with the port. */
 const usualPorts = [80, 3000, 8000, 8080, 5000, 4000, 3001, 8888, 9000, 5173, 8081, 443]
@@ -150,7 +150,7 @@ async function proveByPort(proof: ProofRequest, tools: Tools): Promise<HealthPro
   )
 }
 
-/** Nobody named a port: it serves as soon as the usual one answers, and is a worker when it lives without. */
+/** No port is configured: it serves as soon as the usual one answers, and is a worker when it lives without. */
 async function proveByLife(proof: ProofRequest, tools: Tools): Promise<HealthProof> {
   const result = await poll(aliveMs, tools, async () =>
     (await accepts(proof, proof.port, tools)) ? { value: true } : { detail: '' }

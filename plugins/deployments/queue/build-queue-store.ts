@@ -33,7 +33,7 @@ const owner = `(select p.user_id from ${projectTable.name} p where p.id = projec
 export class BuildQueueStore {
   constructor(private readonly db: Database) {}
 
-  /** Until the transaction ends nobody else, in this process or another, changes the queue. */
+  /** Locks the queue, for all processes, until the transaction ends. */
   async lock(tx: Tx): Promise<void> {
     await this.db.sql("select pg_advisory_xact_lock(hashtextextended('deployments.build-queue', 0))", [], tx)
   }

@@ -20,7 +20,7 @@ const waits =
 export class OwnerTurnStore {
   constructor(private readonly db: Database) {}
 
-  /** Until the transaction ends nobody else, in this process or another, gives turns. */
+  /** Locks the giving of turns, for all processes, until the transaction ends. */
   async lock(tx: Tx): Promise<void> {
     await this.db.sql("select pg_advisory_xact_lock(hashtextextended('deployments.turns', 0))", [], tx)
   }

@@ -11,7 +11,7 @@ interface PollParts {
 
 /**
  * Looks at the logs that are streamed: one query for all of them together, and one more for each piece that is new,
- * however many streams there are. Anybody may open many, and the database is everybody's.
+ * however many streams there are. One user may open many, and all share the database.
  */
 export class BuildLogPoll {
   #wanted = new Set<string>()

@@ -28,7 +28,7 @@ type WaitingLine = Omit<LogEntry, 'ts'> & { readonly at: Date }
 interface BuildLogParts {
   readonly store: DeploymentLogStore
   readonly bus: Bus
-  /** The secrets of whoever reads it. */
+  /** The secrets to hide from its readers. */
   readonly secrets: Pick<SecretScope, 'clean'>
   readonly clock: Clock
   readonly log: Log

@@ -94,7 +94,7 @@ export class DeploymentRecords {
     })
   }
 
-  /** Ends one that nobody has begun to work on; false when somebody has, or it has ended. */
+  /** Ends one that no process has begun to work on; false when one has, or it has ended. */
   async cancelPending(id: string): Promise<boolean> {
     const { db, clock } = this.#parts
     return await db.transaction(async tx => {

@@ -124,7 +124,7 @@ export class DeploymentStore {
     )
   }
 
-  /** Undefined while another one is active: the index allows one, whoever comes first. */
+  /** Undefined while another one is active: the index allows one, the first. */
   async insert(deployment: NewDeployment, tx: Tx): Promise<Deployment | undefined> {
     const { commit, ...rest } = deployment
     const [row] = await this.#db.sql<Deployment>(
@@ -288,7 +288,7 @@ export class DeploymentStore {
     return row
   }
 
-  /** Notes that somebody works on it; true when a cancel was asked for. */
+  /** Notes that this process works on it; true when a cancel was asked for. */
   async touch(id: string, now: Date): Promise<boolean> {
     const [row] = await this.#db.sql<{ is_cancelled: boolean }>(
       "update $schema.deployment set seen_at = ? where id = ? returning (cancel_requested_at is not null or status = 'failed') as is_cancelled",
@@ -322,7 +322,7 @@ export class DeploymentStore {
     return rows.length === 1
   }
 
-  /** Deployments that still move but that nobody has worked on since `before`; those that wait in the queue of builds are looked at there. */
+  /** Deployments that still move but that no process has worked on since `before`; those that wait in the queue of builds are looked at there. */
   async abandoned(
     before: Date
   ): Promise<ReadonlyArray<Pick<DeploymentRow, 'id' | 'application_id' | 'status'>>> {

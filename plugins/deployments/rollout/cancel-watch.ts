@@ -3,7 +3,7 @@ import type { DeploymentStore } from '../records/deployment-store.js'
 import { Cancelled } from './deploy-failure.js'
 
 export const cancelTopic = 'cancel'
-/** A signal can be lost; the row cannot. The same statement notes that somebody still works on it. */
+/** A signal can be lost; the row cannot. The same statement notes that this process still works on it. */
 const lookEveryMs = 2000
 
 interface CancelWatch {

@@ -15,7 +15,7 @@ export class DeployFailure extends Error {
   }
 }
 
-/** The reason of a signal that was aborted because somebody cancelled the deployment. */
+/** The reason of a signal that was aborted because the deployment was cancelled. */
 export class Cancelled extends DeployFailure {
   constructor() {
     super('cancelled')

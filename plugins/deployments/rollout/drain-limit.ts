@@ -1,7 +1,7 @@
 /** How long requests under way on a version that goes may take; it then has its own grace to stop. */
 export const drainMs = 10_000
 
-/** Nobody waits for other people's requests when the platform stops: rejects then. */
+/** A drain is not waited for when the platform stops: rejects then. */
 export async function orStopped<T>(
   work: Promise<T> | undefined,
   signal: AbortSignal

@@ -8,9 +8,9 @@ import { retryDuringOutage } from './database-outage.js'
 import { enqueueReconcile } from './serving-reconciler.js'
 
 const everyMs = 60_000
-/** A deployment that nobody has touched for so long has lost its process or its job. */
+/** A deployment without progress for so long has lost its process or its job. */
 const abandonedMs = 2 * 60_000
-/** Whoever works on one notes it in its record every two seconds. */
+/** The process that works on a deployment notes it in its record every two seconds. */
 const leftMs = 10_000
 
 interface RecoveryParts {
@@ -24,14 +24,14 @@ interface RecoveryParts {
   readonly log: Log
 }
 
-/** Sees to it that no deployment stays active without anybody working on it, and no container without an owner. */
+/** Requeues active deployments that lost their process, and finds containers that no record accounts for. */
 export class Recovery {
   readonly #parts: RecoveryParts
   constructor(parts: RecoveryParts) {
     this.#parts = parts
   }
 
-  /** At the start everything that is active is given a job again; later only what has been left alone for long. */
+  /** At the start every active deployment gets a job again; later only those without progress. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts
     await this.requeue(clock.now())
@@ -47,7 +47,7 @@ export class Recovery {
     await following
   }
 
-  /** Whenever the engine is there (again): what could not be finished, or taken back, without it is now. */
+  /** Whenever the engine is (again) reachable: finishes or undoes what could not be without it. */
   async #followEngine(signal: AbortSignal): Promise<void> {
     const { runtime, clock, log } = this.#parts
     for await (const event of runtime.events(signal)) {
@@ -71,15 +71,12 @@ export class Recovery {
     const { store, records, log } = this.#parts
     for (const { id, application_id: applicationId, status } of await store.abandoned(before)) {
       if (status !== 'pending')
-        log.warn(
-          { deploymentId: id, applicationId, status },
-          'a deployment was left by its process and is taken up again'
-        )
+        log.warn({ deploymentId: id, applicationId, status }, 'a deployment lost its process and is resumed')
       await records.enqueue(id, applicationId)
     }
   }
 
-  /** Applications are settled where a container does not serve, or serves under another name, and tidied where a build was cut off. */
+  /** Enqueues a reconcile where a container does not serve, or serves under another name, and a cleanup where a build was cut off. */
   async enqueueRepairs(): Promise<void> {
     const { runtime, registry, cleanup, jobs } = this.#parts
     const built = new Set((await runtime.buildSteps({})).flatMap(({ owner }) => owner.applicationId ?? []))

@@ -40,7 +40,7 @@ interface Ends {
   readonly late: DeployFailure
 }
 
-/** Runs deployments: step by step, taken back when a step fails, taken up again after a crash. */
+/** Runs deployments: step by step, rolled back when a step fails, resumed after a crash. */
 export class RolloutEngine {
   readonly #parts: EngineParts
   readonly #steps: RolloutSteps
@@ -53,7 +53,7 @@ export class RolloutEngine {
     this.#steps = rolloutSteps(parts)
   }
 
-  /** The job. A deployment that has ended is only cleared up after; nothing is done for one that is gone. */
+  /** The job. One that has ended only gets a cleanup; nothing is done for one that is gone. */
   async run(deploymentId: string, { signal }: Pick<JobContext, 'signal'>): Promise<void> {
     // While the database is away, the lock by which others see that this process lives is lost with it.
     const running = this.#running.get(deploymentId)
@@ -140,7 +140,7 @@ export class RolloutEngine {
       done = await steps(rollout, boundaries)
       await this.#steps.record.run(done, boundaries)
     } catch (error) {
-      // Nothing has been made yet; it begins anew when its turn has come.
+      // Nothing has been made yet; it begins anew when it is admitted.
       if (error instanceof BuildDeferred) return
       const reason = this.#reason(error, rollout.signal, ends)
       // Nothing can be taken back without the record, and where the answer to a commit was lost, it knows more.
@@ -158,7 +158,7 @@ export class RolloutEngine {
   }
 
   /**
-   * Drains and clears away beside whatever comes next: the deployment is a success already, and the
+   * Drains and cleans up in the background: the deployment is a success already, and the
    * next one need not wait. What is missed, at a shutdown for example, is found at the next start.
    */
   #finishInBackground(rollout: Switched): void {
@@ -183,7 +183,7 @@ export class RolloutEngine {
         if (later.signal.aborted) return
         log.warn(
           { err: error, deploymentId: rollout.deployment.id },
-          'the new version serves, but not all of the old one is cleared away yet'
+          'the new version serves, but not all of the old one is cleaned up yet'
         )
         await enqueueCleanup(this.#parts, rollout.deployment.application_id)
       }
@@ -191,7 +191,7 @@ export class RolloutEngine {
       .catch((error: unknown) => {
         log.error(
           { err: error, deploymentId: rollout.deployment.id },
-          'what is left of the old version is cleared away at the next start'
+          'what is left of the old version is cleaned up at the next start'
         )
       })
       .finally(() => {
@@ -200,7 +200,7 @@ export class RolloutEngine {
     this.#background.add(work)
   }
 
-  /** Ends what goes on beside the jobs. */
+  /** Ends the background work. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the plugin is stopping'))
     await Promise.all(this.#background)
@@ -219,7 +219,7 @@ export class RolloutEngine {
       onLeft: () =>
         log.error(
           { deploymentId, step },
-          'a step of a deployment goes on although it was told to end; the deployment ends without it'
+          'a step of a deployment goes on after its signal aborted; the deployment ends without it'
         )
     })
   }
@@ -238,7 +238,7 @@ export class RolloutEngine {
     for (const release of releases) release()
   }
 
-  /** Once the switch has begun it is carried through: stopping half-way would help nobody. */
+  /** A switch that has begun is finished: it cannot be cancelled half-way. */
   #signalAt(name: RolloutStepName, rollout: Rollout, jobSignal: AbortSignal): AbortSignal {
     return uncancellable.includes(name) ? jobSignal : rollout.signal
   }
@@ -291,7 +291,7 @@ export class RolloutEngine {
     return failureOf(error)
   }
 
-  /** The old container has not been touched, or gets everything back; the new one goes. */
+  /** Undoes the steps: the old container serves, the new one is removed, the deployment is failed. */
   async #rollBack(
     rollout: Rollout,
     reached: RolloutStepName | undefined,

@@ -30,8 +30,9 @@ interface ReconcilerParts {
 }
 
 /**
- * Makes the engine and the traffic routers agree with the record again, where a deploy could not be taken back
- * because the engine, or the database, was away, or a router was not there for the switch: what serves bears the name and gets the requests.
+ * Makes the engine and the traffic routers agree with the record again, where a deploy could not be rolled back
+ * because the engine or the database was unreachable, or a router was off during the switch: the serving container
+ * gets the application's slug as its name, and its requests.
  */
 export class ServingReconciler {
   readonly #parts: ReconcilerParts
@@ -44,17 +45,17 @@ export class ServingReconciler {
     const application = await registry.deployable(applicationId)
     if (application === undefined) return
     const containers = await cleanup.containersByRole(applicationId)
-    // A deploy that came so far and has lost its process is taken up in this queue too, and puts things right itself.
+    // A deploy in progress that lost its process is resumed in this queue too, and puts this right itself.
     if (containers.some(({ role }) => role === 'in-progress')) return
     const serving = containers.find(({ role }) => role === 'serving')?.container
     if (serving !== undefined) {
-      const bearer = containers.find(
+      const holder = containers.find(
         ({ container }) => container.name === application.slug && container.id !== serving.id
       )?.container
-      if (bearer !== undefined)
+      if (holder !== undefined)
         await runtime.rename(
-          bearer.id,
-          candidateName(application.slug, bearer.owner.deploymentId ?? bearer.id)
+          holder.id,
+          candidateName(application.slug, holder.owner.deploymentId ?? holder.id)
         )
       await runtime.rename(serving.id, application.slug)
       const target = await targetOf(serving, this.#parts)

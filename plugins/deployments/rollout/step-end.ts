@@ -7,13 +7,13 @@ interface StepEnd {
   readonly signal: AbortSignal
   readonly clock: Pick<Clock, 'sleep'>
   readonly graceMs?: number
-  /** Nobody waits for the step any more, which goes on. */
+  /** The step goes on, without being waited for. */
   onLeft(): void
 }
 
 /**
  * Settles like the work of a step. Steps end by their signal; one that does not, by a fault of ours or of what it waits for, must
- * not make a deployment one that nobody can cancel, nor hold its place in the queue for ever: a while after the signal this
+ * not make a deployment impossible to cancel, nor hold its place in the queue for ever: a while after the signal this
  * rejects with its reason.
  */
 export async function endOf<T>(

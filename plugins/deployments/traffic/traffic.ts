@@ -28,7 +28,7 @@ interface Reverted {
 /** A router at one moment; the plugin may have been reloaded since, or be off. */
 export type FoundRouter = ReturnType<Contributions<TrafficRouter>['entries']>[number]
 
-/** A call that was made, or that nobody was there for. */
+/** The answer of a call, or that the router's plugin is off. */
 type Outcome<T> = { readonly isOff: false; readonly answer: T } | { readonly isOff: true }
 
 /**
@@ -52,7 +52,7 @@ export class Traffic {
     return now.length !== since.length || now.some(({ value }, index) => value !== since[index]?.value)
   }
 
-  /** Side by side. What they answer are warnings: by which of them nobody gets to the application, and why. */
+  /** Side by side. The answers are warnings: by which of them the application cannot be reached, and why. */
   async prepare(routers: readonly FoundRouter[], applicationId: string): Promise<readonly string[]> {
     const outcomes = await settleAll(
       routers.map(async router => await this.#call(router, 'prepare', one => one.prepare(applicationId)))

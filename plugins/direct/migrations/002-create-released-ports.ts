@@ -3,7 +3,7 @@ import type { Migration } from 'busbar/sdk'
 export const createReleasedPorts: Migration = {
   name: '002-create-released-ports',
   phase: 'expand',
-  // The lowest free port was taken before: a free one below another that is held has been somebody's.
+  // The lowest free port was taken before: a free one below another that is held has been in use.
   sql: `
     create table $schema.released_port (
       port integer primary key check (port between 1 and 65535),

@@ -32,7 +32,7 @@ export class LockOutStore {
 
   /** Takes one back. */
   async remove(account: string, address: string): Promise<void> {
-    // What holds no failure is no row: a stranger whose attempts end in an error must not fill the table.
+    // What holds no failure is no row: attempts of anonymous callers that end in an error must not fill the table.
     await this.db.sql(
       `
         with last as (delete from $schema.lock_out where account = :account and address = :address and attempts <= 1 returning 1)

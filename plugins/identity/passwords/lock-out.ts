@@ -43,7 +43,7 @@ export const codeCounters = (account: string, origin: Origin): readonly Counter[
     : [])
 ]
 
-/** Who proves again who they are, in a session that nobody else's failures concern. */
+/** Who proves again who they are, in a session; the failures of others do not count against it. */
 export const sessionCounter = (account: string, sessionId: string): Counter => ({
   account: `session:${account}`,
   place: sessionId,

@@ -7,10 +7,10 @@ const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 
 /** Two at once: every hash holds one of libuv's four threads, which files and DNS need too. */
 const maxRunning = 2
-/** A second of work. Whoever comes later is told to come back. */
+/** A second of work. Further requests are refused with 503. */
 const maxWaiting = 200
 
-/** What computes: the library, unless somebody wants to count. */
+/** The library; tests put a counter in its place. */
 type Argon2 = Pick<typeof argon2, 'hash' | 'verify'>
 
 export class PasswordHasher {

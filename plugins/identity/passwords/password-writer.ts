@@ -27,7 +27,7 @@ export class PasswordWriter {
     await resets.replaceAll(userId, now, tx)
   }
 
-  /** Somebody who could not show the old one sets it: all sessions and tokens end too. */
+  /** Set without showing the old one: all sessions and tokens end too. */
   async replace(userId: string, passwordHash: string, tx: Tx): Promise<void> {
     const { tokens, issuer } = this.parts
     await this.store(userId, passwordHash, tx)

@@ -22,7 +22,7 @@ interface ReauthenticationParts {
   readonly devices: KnownDevices
 }
 
-/** Asks somebody who is signed in to prove it again, before what a stolen session must not do. */
+/** Asks a signed-in user for a proof again, before what a stolen session must not do. */
 export class Reauthentication {
   constructor(private readonly parts: ReauthenticationParts) {}
 

@@ -8,7 +8,7 @@ const place = (account: string) => ({ table: 'device', column: 'cookie', row: ac
 
 /**
  * Browsers that have signed in before. Each keeps a cookie that says for which account, sealed by the platform and
- * nowhere stored: it signs nobody in, it only has the failures of others not counted against it.
+ * nowhere stored: it makes no session, it only has the failures of others not counted against it.
  */
 export class KnownDevices {
   constructor(

@@ -91,7 +91,7 @@ export class LoginChallenges {
   }
 }
 
-/** Whoever gets here knew the password: the audit log says whose. */
+/** The password was right by now: the audit log names the user. */
 async function blaming<T>(user: UserRow, run: () => Promise<T>): Promise<T> {
   try {
     return await run()

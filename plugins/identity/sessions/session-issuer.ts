@@ -12,7 +12,7 @@ interface SessionIssuerParts {
   readonly clock: Clock
 }
 
-/** Makes and renews sessions inside the transaction of whoever decided that the user may have one. */
+/** Makes and renews sessions inside the transaction of the caller, which has decided that the user may have one. */
 export class SessionIssuer {
   constructor(private readonly parts: SessionIssuerParts) {}
 

@@ -54,7 +54,7 @@ export class SessionService implements Sessions {
       const goodUntil = await store.spend(hash, now, tx)
       if (goodUntil !== undefined && goodUntil > now)
         return await issuer.renew(sessionId, userId => users.find(userId, tx), tx)
-      // Shown twice: one of the two who showed it has stolen it, and nobody can say which.
+      // Shown twice: one of the two clients has stolen it, and which one is unknown.
       await store.deleteById(sessionId, tx)
       await credentials.forget('session', sessionId, tx)
       return undefined

@@ -64,7 +64,7 @@ export class SessionStore {
     return row
   }
 
-  /** The session a refresh secret belongs to, spent or not; nobody renews or ends it until `tx` has ended. */
+  /** The session a refresh secret belongs to, spent or not; locked until `tx` has ended. */
   async holdByRefresh(hash: string, tx: Tx): Promise<string | undefined> {
     // The session is locked before its secrets, as ending it does: the other order could deadlock.
     const [row] = await this.db.sql<{ id: string }>(

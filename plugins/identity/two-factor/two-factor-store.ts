@@ -26,7 +26,7 @@ export class TwoFactorStore {
       .first(...columns)
   }
 
-  /** The row, which nobody else spends a code of until `tx` has ended. */
+  /** The row, locked until `tx` has ended, so that no code is spent twice. */
   async lock(userId: string, tx: Tx): Promise<TotpRow | undefined> {
     return await this.#factors(tx)
       .where({ user_id: userId })

@@ -60,7 +60,7 @@ export class SetupAccess {
     const code = newCode()
     // In the database, so that every process takes it: the one that started last has printed it.
     await instance.set(codeKey, digestOf(code))
-    log.warn(`nobody has set this platform up: the one-time code for it is ${code}`)
+    log.warn(`this platform is not set up: the one-time code for it is ${code}`)
   }
 
   /** Forgets the code: it has done what it was for. */

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Instance } from 'busbar/sdk'
 
 /**
- * What making the first user takes. Whoever does it owns the platform, so it is either somebody on this machine or
- * somebody who can read the platform's log.
+ * What making the first user takes. The first user owns the platform, so it has to be made from this machine or
+ * with a code from the platform's log.
  */
 export type SetupPolicy =
   | { readonly kind: 'open' }

@@ -41,7 +41,7 @@ export class UserStore {
     return (await this.#users(tx).first('id')) === undefined
   }
 
-  /** Nobody adds a user until `tx` has ended. */
+  /** Locks the adding of users until `tx` has ended. */
   async lockAll(tx: Tx): Promise<void> {
     await this.db.sql('lock table $schema.user in share row exclusive mode', [], tx)
   }

@@ -3,7 +3,7 @@ import { settingsFrom } from '../../../sdk/testing/settings-from.js'
 import { renderEmail } from '../render-email.js'
 import { mailSettingsOf, settings } from '../settings.js'
 
-test('text and HTML say the same, and nothing in a letter is markup', async t => {
+test('text and HTML say the same, and nothing in the content is markup', async t => {
   const { subject, text, html } = renderEmail({
     subject: 'Hello <b>',
     paragraphs: ['One & <script>alert(1)</script>'],

@@ -95,7 +95,7 @@ export class PaceWatch {
     this.#pace.asked(performance.now())
   }
 
-  /** Hands on what comes, and counts it. Whoever takes it need not hurry. */
+  /** Passes on what comes, and counts it. A slow reader does not count as a slow registry. */
   async *count(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
     for await (const chunk of body) {
       this.#pace.received(chunk.length, performance.now())

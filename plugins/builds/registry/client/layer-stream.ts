@@ -6,7 +6,7 @@ import type { UnpackBudget } from './unpack-budget.js'
 
 /**
  * Hands on packed bytes as they come, unpacks them on the side, and ends well only when both are what they should be.
- * The last piece is kept back until that is certain, so that no failed layer is whole to whoever counts its bytes.
+ * The last piece is kept back until that is certain, so that no failed layer looks whole by its number of bytes.
  */
 export async function* provenLayer(
   packed: AsyncIterable<Buffer>,

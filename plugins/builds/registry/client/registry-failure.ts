@@ -1,7 +1,7 @@
 import { type Problem, problemTable } from 'busbar/sdk'
 
 /** With what a registry is asked: nothing, an account, or nothing because it is the base image of a build. */
-export type AskedAs = 'nobody' | 'build' | { readonly username: string }
+export type AskedAs = 'anonymous' | 'build' | { readonly username: string }
 
 /** What is told about a fetch that failed. */
 interface Wanted {

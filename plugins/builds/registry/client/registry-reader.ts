@@ -16,7 +16,7 @@ import { readChallenge, readToken } from './token-challenge.js'
 interface ReaderParts {
   readonly rules: HostRules
   readonly clock: Pick<Clock, 'every' | 'sleep'>
-  /** Is told why a fetch failed where whoever deploys is not. */
+  /** Gets the reason of a failed fetch where the user must not see it. */
   readonly log: Pick<Log, 'info'>
   readonly auth?: RegistryAuth
   /** For a build, which has no account; the words of a failure say so. */
@@ -105,7 +105,7 @@ export class RegistryReader {
     throw await this.#failure(answer, by, question)
   }
 
-  /** For whoever deploys: with a remedy, and with no word of what the registry has led to. */
+  /** For the user who deploys: with a remedy, and without anything of the hosts that the registry has led to. */
   problemOf(error: unknown, image = this.image): unknown {
     const { log, signal } = this.parts
     if (signal.aborted) return signal.reason
@@ -121,7 +121,7 @@ export class RegistryReader {
 
   get #as(): AskedAs {
     const { auth, isBase } = this.parts
-    return auth !== undefined ? { username: auth.username } : isBase === true ? 'build' : 'nobody'
+    return auth !== undefined ? { username: auth.username } : isBase === true ? 'build' : 'anonymous'
   }
 
   /** No tenant decides what Docker Hub answers, and what the operator vouches for is the operator's. */
@@ -147,7 +147,7 @@ export class RegistryReader {
 
   /**
    * On this machine, as the engine takes it, or where the operator has named it, and it asks for no account. That
-   * everything is allowed names nobody: of others it may be what has private addresses.
+   * everything is allowed names no host: others may have it with private addresses only.
    */
   async #mayBePlain(watch: PaceWatch): Promise<boolean> {
     const { rules, auth } = this.parts
@@ -167,7 +167,7 @@ export class RegistryReader {
       const answer = await this.#get(url, watch, {
         accept,
         ...(from > 0 && { range: `bytes=${from}-` }),
-        // Whoever is redirected to is told nothing that is for the registry.
+        // A host that is redirected to gets no credentials of the registry.
         ...(url.origin === first.origin &&
           this.#authorization !== undefined && { authorization: this.#authorization })
       })
@@ -256,7 +256,7 @@ export class RegistryReader {
     { path, watch }: Question
   ): Promise<RegistryFailure> {
     const { headers, statusCode = 0 } = answer
-    // What stands before a registry may say more than anybody reads.
+    // A proxy before a registry may send more than is read.
     const body = await readWhole(answer, maxErrorBytes, watch).catch(() => Buffer.from('?'))
     watch.signal.throwIfAborted()
     return answerFailure({

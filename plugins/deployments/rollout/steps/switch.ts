@@ -40,19 +40,19 @@ export function switchTraffic(
       const [, containers, target, warnings] = await settleAll([
         noted,
         cleanup.containersByRole(applicationId),
-        // Without routers the switch is the renaming, and nobody needs the address.
+        // Without routers the switch is the renaming, and the address is not needed.
         routers.length === 0 ? undefined : newTarget(rollout, tools),
         traffic.prepare(routers, applicationId)
       ])
       for (const warning of warnings) buildLog.line({ level: 'warning', msg: `${warning}.` })
       old = containers.find(({ role }) => role === 'serving')?.container
 
-      // Whoever bears the name, by whatever history, gives it up.
-      const bearer = containers.find(
+      // Whichever container has the name gets its candidate name.
+      const holder = containers.find(
         ({ container }) => container.name === slug && container.id !== containerId
       )?.container
-      if (bearer !== undefined)
-        await runtime.rename(bearer.id, candidateName(slug, bearer.owner.deploymentId ?? bearer.id))
+      if (holder !== undefined)
+        await runtime.rename(holder.id, candidateName(slug, holder.owner.deploymentId ?? holder.id))
       await runtime.rename(containerId, slug)
       const drains: Drain[] = []
       for (const router of routers) {
@@ -90,7 +90,7 @@ interface SwitchBack {
   readonly routers: readonly FoundRouter[]
 }
 
-/** The old container gets its requests and its name back; what the new one has begun to answer ends there. */
+/** The old container gets its requests and its name back; requests under way finish on the new one. */
 export async function switchTrafficBack(
   { applicationId, slug, deploymentId, containerId, old, routers }: SwitchBack,
   tools: Pick<SwitchTools, 'traffic' | 'runtime' | 'store'>,
