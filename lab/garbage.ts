@@ -5,7 +5,7 @@ v8.setFlagsFromString('--expose-gc')
 const collect = vm.runInNewContext('gc') as () => void
 
 /** Collects garbage again and again until what is returned is called: what only weak references hold does not stay. For small processes: one that runs the platform would do little else. */
-export function collectAgainAndAgain(): () => void {
+export function collectRepeatedly(): () => void {
   const timer = setInterval(collect, 100)
   return () => clearInterval(timer)
 }

@@ -44,7 +44,7 @@ export class Turns {
           resolve()
         }
       })
-      if (!isTurning) setImmediate(letOneGoOn)
+      if (!isTurning) setImmediate(resumeNext)
       isTurning = true
     })
     this.#endsAt = performance.now() + longestTurnMs
@@ -52,11 +52,11 @@ export class Turns {
 }
 
 /** What goes on does so before the next one: promises are settled between two calls of `setImmediate`. */
-function letOneGoOn(): void {
+function resumeNext(): void {
   const next = queue.take()
   setImmediate(endTurn)
   isTurning = !queue.isEmpty
-  if (isTurning) setImmediate(letOneGoOn)
+  if (isTurning) setImmediate(resumeNext)
   next?.goOn()
 }
 

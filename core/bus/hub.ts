@@ -123,13 +123,13 @@ function receive(connection: Connection, data: RawData): void {
     ? Buffer.concat(data)
     : Buffer.from(data instanceof ArrayBuffer ? new Uint8Array(data) : data)
   const frame = bytes.length > longestClientFrame ? undefined : readClientFrame(bytes.toString())
-  if (frame === undefined) turnAway(connection, 1009, 'frame too large')
-  else if (frame.kind === 'malformed') turnAway(connection, 1007, 'malformed JSON')
+  if (frame === undefined) closeWithError(connection, 1009, 'frame too large')
+  else if (frame.kind === 'malformed') closeWithError(connection, 1007, 'malformed JSON')
   else if (frame.kind === 'subscribe') connection.subscribe(frame.channel)
   else if (frame.kind === 'unsubscribe') connection.unsubscribe(frame.channel)
 }
 
-function turnAway(connection: Connection, code: number, reason: string): void {
+function closeWithError(connection: Connection, code: number, reason: string): void {
   connection.end()
   connection.webSocket.close(code, reason)
 }

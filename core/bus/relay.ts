@@ -36,18 +36,18 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
   const hello = (): void => {
     say({ kind: 'hello', from })
   }
-  const sayWants = (): void => {
+  const announceWanted = (): void => {
     say({ kind: 'wants', from, channels: [...own] })
   }
 
   /** A channel that came and went within a tick is not announced. */
   function change(channel: string, isWanted: boolean): void {
     if (peers.isEmpty) return
-    if (changes.size === 0) setImmediate(sayChanges)
+    if (changes.size === 0) setImmediate(announceChanges)
     changes.set(channel, isWanted)
   }
 
-  function sayChanges(): void {
+  function announceChanges(): void {
     const said = [...changes]
     changes = new Map()
     for (const [kind, isWanted] of [
@@ -67,7 +67,7 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
       return
     }
     const { peer, isNew } = peers.hear(frame.from, clock.now().getTime())
-    if (isNew || frame.kind === 'hello') sayWants()
+    if (isNew || frame.kind === 'hello') announceWanted()
     // A new peer whose first message is something else was here before us, or was dropped: it must begin again.
     if (isNew && frame.kind !== 'hello' && frame.kind !== 'wants') hello()
     switch (frame.kind) {
@@ -95,7 +95,7 @@ export function createRelay({ signals, log, clock = systemClock() }: RelayOption
     signals.onSignal(signalTopic, take),
     signals.onReconnect(() => {
       hello()
-      sayWants()
+      announceWanted()
     }),
     clock.every(aliveEveryMs, () => {
       peers.forgetLost(clock.now().getTime())

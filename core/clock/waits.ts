@@ -13,7 +13,11 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
 }
 
 /** Settles like `work`; what still goes on `graceMs` after the abort is abandoned, with the signal's reason. */
-export async function untilGivenUp<T>(work: Promise<T>, signal: AbortSignal, graceMs: number): Promise<T> {
+export async function withGraceAfterAbort<T>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  graceMs: number
+): Promise<T> {
   const ended = new AbortController()
   const givenUp = new Promise<never>((_resolve, reject) => {
     const wait = (): void => {

@@ -1,5 +1,5 @@
 import { isProblem, type Log } from 'busbar/sdk'
-import { untilGivenUp } from '../clock/waits.js'
+import { withGraceAfterAbort } from '../clock/waits.js'
 import type { RecordedJob } from './recorded-job.js'
 
 /** One run of a job. */
@@ -54,7 +54,7 @@ export function execute(
     const fields = { plugin, job: job.name, jobId: attempt.id, attempt: attempt.number }
     const startedAt = performance.now()
     try {
-      await untilGivenUp(
+      await withGraceAfterAbort(
         job.run(payload, { jobId: attempt.id, attempt: attempt.number, signal }),
         signal,
         graceMs

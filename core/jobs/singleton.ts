@@ -1,5 +1,5 @@
 import type { Log } from 'busbar/sdk'
-import { pause, untilAborted, untilGivenUp } from '../clock/waits.js'
+import { pause, untilAborted, withGraceAfterAbort } from '../clock/waits.js'
 import type { Postgres } from '../database/postgres.js'
 import { graceMs } from './job-execution.js'
 
@@ -67,7 +67,7 @@ export async function runSingleton({ postgres, name, run, signal, log }: Singlet
     const startedAt = performance.now()
     try {
       // When only the lock was lost there is no hurry: it must have ended before it begins again.
-      const wasHeld = await untilGivenUp(
+      const wasHeld = await withGraceAfterAbort(
         postgres.session.underLock(`singleton ${name}`, signal, work),
         signal,
         graceMs

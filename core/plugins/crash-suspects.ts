@@ -3,7 +3,7 @@ export type Phase = 'starting' | 'settling'
 
 interface Suspicion {
   readonly quarantined: ReadonlyMap<string, string>
-  /** Whom the next death convicts. */
+  /** Plugins that are quarantined if they are marked at the next crash too. */
   readonly suspects: ReadonlySet<string>
 }
 
@@ -22,12 +22,12 @@ export function suspect(
   const suspects = new Set<string>()
   for (const marks of deaths) {
     const starting = [...marks].filter(([, phase]) => phase === 'starting').map(([plugin]) => plugin)
-    const [culprit] = starting
-    const isSure = culprit !== undefined && starting.length === 1 && (marks.size === 1 || before.has(culprit))
+    const [only] = starting
+    const isCertain = only !== undefined && starting.length === 1 && (marks.size === 1 || before.has(only))
     for (const plugin of marks.keys()) {
-      if (isSure && plugin === culprit)
+      if (isCertain && plugin === only)
         quarantined.set(plugin, 'the process died while this plugin was starting; enable it to try again')
-      else if (!isSure && before.has(plugin))
+      else if (!isCertain && before.has(plugin))
         quarantined.set(
           plugin,
           'the process died twice in a row while this plugin was starting or within a minute after; enable it to try again'

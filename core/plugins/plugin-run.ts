@@ -1,5 +1,5 @@
 import type { AnyPlugin, Health, Log } from 'busbar/sdk'
-import { untilGivenUp, withDeadline } from '../clock/waits.js'
+import { withDeadline, withGraceAfterAbort } from '../clock/waits.js'
 import type { PluginRecords } from '../declarations/records.js'
 import { callPlugin, shown } from '../frames/fault.js'
 import { inFrame } from '../frames/frames.js'
@@ -172,7 +172,7 @@ export class PluginRun {
       startLimitMs,
       'start'
     )
-    const started: unknown = await untilGivenUp(starting, closing, 0)
+    const started: unknown = await withGraceAfterAbort(starting, closing, 0)
     if (typeof started === 'object' && started !== null) this.#self = started
     this.#instance = await PluginInstance.create({ ...http, plugin: this.id, routes, self: this.#self, log })
   }

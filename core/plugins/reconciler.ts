@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { Serial } from 'busbar/sdk'
 import { isMisconfigured } from '../../sdk/settings.js'
 import { Delayed } from '../clock/delayed.js'
-import { untilGivenUp, withDeadline } from '../clock/waits.js'
+import { withDeadline, withGraceAfterAbort } from '../clock/waits.js'
 import type { MigrationPlan } from '../database/migrations.js'
 import { faultOf } from '../frames/fault.js'
 import type { TableEntry } from '../http/route-table.js'
@@ -144,7 +144,7 @@ export class Reconciler {
       const { name, reason } = found.state
       if (name === 'blocked') throw pluginProblems.dependencies({ id, reason: reason ?? '' })
       if (!isUp(found.state)) throw pluginProblems.failed({ id, reason: reason ?? name })
-      if (cascade) await this.#bringBack(this.catalog.disabledBy(id))
+      if (cascade) await this.#reenable(this.catalog.disabledBy(id))
       return found
     })
   }
@@ -197,7 +197,7 @@ export class Reconciler {
     })
   }
 
-  async #bringBack(ids: readonly string[]): Promise<void> {
+  async #reenable(ids: readonly string[]): Promise<void> {
     const back = ids.map(id => this.catalog.known(id))
     await this.catalog.choose(ids, { desired: 'on', quarantined: null, disabled_by: null })
     for (const entry of back) if (entry.run === undefined) await this.#load(entry)
@@ -237,7 +237,7 @@ export class Reconciler {
       for (const entry of found) if (entry.loaded === undefined) await this.#load(entry)
       return found
     })
-    const off = await untilGivenUp(reading, signal, 0)
+    const off = await withGraceAfterAbort(reading, signal, 0)
     return off.every(({ loaded }) => loaded !== undefined)
       ? await PluginRun.runTemporarily(
           off.map(entry => this.#runOptions(entry)),

@@ -13,7 +13,7 @@ import type { JobRunner, RecordedJob } from '../jobs/job-runner.js'
 import type { ServiceRegistry } from '../services/registry.js'
 import { heldRemedy, tableHolding } from './held-row.js'
 import { ResourceTable } from './resource-table.js'
-import { liesIn, type RunningKind, type RunningKinds } from './running-kinds.js'
+import { hasParent, type RunningKind, type RunningKinds } from './running-kinds.js'
 import { askPlugin, dependantsFirst, runAll, type TeardownStep } from './teardown-steps.js'
 
 /** A resource that is removed, and the one that it is removed with. */
@@ -201,7 +201,7 @@ export class ResourceRemovals {
     const contributions = point === undefined ? [] : registry.contributions(point).entries()
     return dependantsFirst(
       [
-        ...kinds.lyingIn(target.kind).map(inner => this.#stepWithin(inner, target)),
+        ...kinds.childrenOf(target.kind).map(inner => this.#stepWithin(inner, target)),
         ...contributions.map(({ plugin, value }) => teardownStep(plugin, value, target.id))
       ],
       order()
@@ -216,7 +216,7 @@ export class ResourceRemovals {
     const point = removal?.teardown
     return [
       ...resources
-        .filter(record => liesIn(record, target.kind))
+        .filter(record => hasParent(record, target.kind))
         .map(record => this.#stepWithin({ record, schema, self }, target)),
       ...(point === undefined ? [] : contributionsTo(point)).map(value =>
         teardownStep(plugin, value, target.id)

@@ -35,10 +35,10 @@ export class RunningKinds {
   }
 
   /** Those whose resources lie in one of this kind and have a removal of their own. */
-  lyingIn(kind: string): RunningKind[] {
-    return [...this.#kinds.values()].filter(({ record }) => liesIn(record, kind))
+  childrenOf(kind: string): RunningKind[] {
+    return [...this.#kinds.values()].filter(({ record }) => hasParent(record, kind))
   }
 }
 
-export const liesIn = ({ parents, removal }: ResourceRecord, kind: string): boolean =>
+export const hasParent = ({ parents, removal }: ResourceRecord, kind: string): boolean =>
   removal !== undefined && parents[kind] !== undefined

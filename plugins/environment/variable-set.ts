@@ -38,7 +38,7 @@ export function decideSet(stored: readonly StoredVariable[], inputs: readonly Va
   for (const [key, input] of wanted) {
     const before = known.get(key)
     if (input.unchanged === true) {
-      const isSecret = keptSecrecy(key, input, before)
+      const isSecret = secrecyOf(key, input, before)
       if (before !== undefined && isSecret !== before.is_secret)
         update.push({ id: before.id, value: undefined, is_secret: isSecret })
       continue
@@ -68,7 +68,7 @@ function checkedKeys(inputs: readonly VariableInput[]): Map<string, VariableInpu
   return wanted
 }
 
-function keptSecrecy(
+function secrecyOf(
   key: string,
   { is_secret: isSecret }: VariableInput,
   before: StoredVariable | undefined

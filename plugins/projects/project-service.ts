@@ -85,7 +85,7 @@ export class ProjectService {
 
   /** Why a user cannot be deleted, in a sentence; undefined when no project stands in the way. */
   async refuseRemovalOf(userId: string): Promise<string | undefined> {
-    return sayOwned(await this.parts.store.countOf(userId))
+    return describeOwned(await this.parts.store.countOf(userId))
   }
 
   /** Invisible from now on; the kernel takes everything apart. */
@@ -127,7 +127,7 @@ export class ProjectService {
 }
 
 /** A project that is being deleted keeps its owner until its clean-up is done. */
-export function sayOwned({
+export function describeOwned({
   owned,
   deleting
 }: {

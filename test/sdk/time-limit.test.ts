@@ -2,7 +2,7 @@ import { getEventListeners, once } from 'node:events'
 import { withTimeLimit } from 'busbar/sdk'
 import { testClock, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { collectAgainAndAgain } from '../../lab/garbage.js'
+import { collectRepeatedly } from '../../lab/garbage.js'
 
 /** What goes on until its signal ends it, with the signal's reason. */
 async function endless(signal: AbortSignal): Promise<never> {
@@ -22,7 +22,7 @@ test('work that ends in time is waited for, and so is what fails', async t => {
 })
 
 test('a time limit holds through every garbage collection', async t => {
-  t.teardown(collectAgainAndAgain())
+  t.teardown(collectRepeatedly())
   let ended: unknown
   void withTimeLimit({ signal: forever, ms: 1000 }, endless).catch((error: unknown) => {
     ended = error

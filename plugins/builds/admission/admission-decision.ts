@@ -42,7 +42,7 @@ const leastMemoryBytes = 256 * mebibyte
 /** The platform's own processes need this much for a fetch. */
 const ownHeadroomBytes = 64 * mebibyte
 /** A machine that never has what a build needs gets it begun nevertheless, after this long, when nothing else is built. */
-const patienceMs = 60_000
+const longWaitMs = 60_000
 /** Beyond these another build would only slow down the ones that run. */
 const crowded: Pressure = { cpuSome: 80, memoryFull: 5, ioFull: 30 }
 /** Beyond this even the only build waits a while: the machine is busy with looking for memory. */
@@ -68,7 +68,7 @@ export function decide({
   const slots = buildSlots(settings, machine)
   const need = slots.each.memoryBytes
   const isAlone = running.length === 0
-  const isPatient = isAlone && waitedMs >= patienceMs
+  const hasWaitedLong = isAlone && waitedMs >= longWaitMs
   if (running.length >= slots.count)
     return wait(
       'builds',
@@ -80,13 +80,13 @@ export function decide({
   if (!isAlone && over > 0) return wait('memory', `${amount(over)} of memory: ${areRunning(running)}`)
 
   const { own } = machine
-  if (own !== undefined && own.limitBytes - own.usedBytes < ownHeadroomBytes && !isPatient) {
+  if (own !== undefined && own.limitBytes - own.usedBytes < ownHeadroomBytes && !hasWaitedLong) {
     return wait(
       'memory',
       `memory for the platform itself, which uses ${amount(own.usedBytes)} of its limit of ${amount(own.limitBytes)}: ${areRunning(running)}`
     )
   }
-  if (!isPatient) {
+  if (!hasWaitedLong) {
     const pressure = underPressure(machine.pressure, isAlone)
     if (pressure !== undefined)
       return wait('pressure', `the machine to calm down, as ${pressure}: ${areRunning(running)}`)
@@ -97,7 +97,7 @@ export function decide({
     limits: slots.each,
     promised,
     reserveBytes: slots.reserveBytes,
-    isPatient
+    hasWaitedLong
   })
 }
 
@@ -111,14 +111,14 @@ function withinMemory({
   limits,
   promised,
   reserveBytes,
-  isPatient
+  hasWaitedLong
 }: {
   readonly machine: Machine
   readonly running: readonly RunningBuild[]
   readonly limits: BuildLimits
   readonly promised: number
   readonly reserveBytes: number
-  readonly isPatient: boolean
+  readonly hasWaitedLong: boolean
 }): AdmissionVerdict {
   const admit = (memoryBytes: number, note: string | null = null): AdmissionVerdict => ({
     kind: 'admit',
@@ -136,7 +136,7 @@ function withinMemory({
       spare,
       `Only ${amount(availableBytes)} of memory are free, so this build may use ${amount(spare)} instead of ${amount(limits.memoryBytes)}`
     )
-  if (isPatient) {
+  if (hasWaitedLong) {
     return admit(
       least,
       `Only ${amount(availableBytes)} of memory are free: the build begins with ${amount(least)}, and applications may be slowed down meanwhile`

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import type { EngineInfo } from 'busbar/api/runtime-docker'
 import type { Disk, Machine, Pressure } from './admission-decision.js'
 
-export interface Surroundings {
+export interface MachineSources {
   /** BUSBAR_DIR of this plugin. */
   readonly directory: string
   /** Undefined while the engine is away: a build then fails with words of its own. */
@@ -15,7 +15,7 @@ export interface Surroundings {
 }
 
 /** Reads what is free now. What cannot be read is taken for plentiful: a platform must not stop building for want of a file. */
-export async function readMachine({ directory, engine, root = '/' }: Surroundings): Promise<Machine> {
+export async function readMachine({ directory, engine, root = '/' }: MachineSources): Promise<Machine> {
   const place = engine?.place ?? 'here'
   const [memory, cgroup, pressure, disks] = await Promise.all([
     readMemory(root),
@@ -131,7 +131,7 @@ async function readPressure(root: string): Promise<Pressure | undefined> {
 }
 
 /** What is free on the disks that builds write to; where the engine is elsewhere its own is not known. */
-export async function readDisks({ directory, engine, root = '/' }: Surroundings): Promise<Disk[]> {
+export async function readDisks({ directory, engine, root = '/' }: MachineSources): Promise<Disk[]> {
   const wanted: Array<Pick<Disk, 'what' | 'path' | 'isEngines'>> = [
     { what: 'the disk of BUSBAR_DIR', path: directory, isEngines: false }
   ]

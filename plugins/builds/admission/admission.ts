@@ -4,7 +4,7 @@ import type { AdmissionVerdict, BuildAdmission, BuildQueue, ImageRequest } from 
 import type { RoomMaker } from '../disk/room-maker.js'
 import { type BuildSettings, buildSlots } from '../settings.js'
 import { type Disk, type Machine, shortDisk } from './admission-decision.js'
-import { readDisks, readMachine, type Surroundings } from './admission-readings.js'
+import { type MachineSources, readDisks, readMachine } from './admission-readings.js'
 import { decideQueue } from './admission-turns.js'
 
 interface AdmissionParts {
@@ -27,7 +27,7 @@ const engineLimitMs = 2000
  * in what is free.
  */
 export class Admission implements BuildAdmission {
-  #engine: { readonly facts: Surroundings['engine']; readonly readAt: number } | undefined
+  #engine: { readonly facts: MachineSources['engine']; readonly readAt: number } | undefined
 
   constructor(private readonly parts: AdmissionParts) {}
 
@@ -70,7 +70,7 @@ export class Admission implements BuildAdmission {
     })
   }
 
-  async #engineFacts(): Promise<Surroundings['engine']> {
+  async #engineFacts(): Promise<MachineSources['engine']> {
     const now = performance.now()
     if (this.#engine !== undefined && now - this.#engine.readAt < engineFactsMs) return this.#engine.facts
     const { runtime, clock } = this.parts

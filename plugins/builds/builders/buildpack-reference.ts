@@ -19,14 +19,14 @@ export async function checkBuildpacks(references: readonly string[], directory: 
       throw refuse('only http, https and docker addresses are used')
     } else if (reference.startsWith('/') || reference.split('/').includes('..')) {
       throw refuse('it leads out of the repository')
-    } else if (await leadsOut(directory, reference)) {
+    } else if (await escapesDirectory(directory, reference)) {
       throw refuse('it is a symbolic link that leads out of the repository')
     }
   }
 }
 
 /** True for what exists in the source tree and lies outside of it. */
-async function leadsOut(directory: string, path: string): Promise<boolean> {
+async function escapesDirectory(directory: string, path: string): Promise<boolean> {
   const root = await realpath(directory)
   const real = await realpath(join(root, path)).catch(() => undefined)
   return real !== undefined && real !== root && !real.startsWith(root + sep)

@@ -70,15 +70,15 @@ export function decideDisk(
   limits: DiskLimits
 ): Verdict | undefined {
   const running = users.filter(({ isEnding }) => !isEnding)
-  const greedy = running.find(
+  const overLimit = running.find(
     ({ kind, writtenBytes }) =>
       kind === 'build' && writtenBytes !== undefined && writtenBytes > limits.buildBytes
   )
-  if (greedy !== undefined)
+  if (overLimit !== undefined)
     return {
-      id: greedy.id,
+      id: overLimit.id,
       problem: problems.buildTooLarge({
-        written: amount(greedy.writtenBytes ?? 0),
+        written: amount(overLimit.writtenBytes ?? 0),
         limit: amount(limits.buildBytes)
       })
     }

@@ -5,7 +5,7 @@ import type { Unpacked } from '../context/tar-meter.js'
 import { problems } from '../problems.js'
 
 /** How long an image waits for others that are unpacked. */
-const patienceMs = 5 * 60_000
+const longestWaitMs = 5 * 60_000
 const lookMs = 500
 /** While it waits, unused data is removed. */
 const makeRoomEveryMs = 5000
@@ -45,7 +45,7 @@ export class ImageRoom {
   /** Makes room, and waits while others take it. Rejects with a `Problem` where there is none, or with the reason of the signal. */
   async reserve(image: string, size: Unpacked, signal: AbortSignal): Promise<Reservation> {
     const { clock, makeRoom, disks: read } = this.parts
-    const until = clock.now().getTime() + patienceMs
+    const until = clock.now().getTime() + longestWaitMs
     for (let madeAt = -Infinity; ; ) {
       const disks = await read()
       signal.throwIfAborted()

@@ -56,7 +56,7 @@ export interface FetchedImages {
   /** It has ended without a use, and the engine is done with it: what has come is to go now, unless another fetch claims it. */
   ended(fetchId: string): Promise<void>
   /** Whether the engine is still at work on what a fetch for the application was abandoned with. */
-  isTakingIn(applicationId: string): Promise<boolean>
+  isLoading(applicationId: string): Promise<boolean>
   /** It has come: from now on the holder may use it by its digest, and by the name that it was fetched by. */
   settle(image: FetchedImage, fetch: SettledFetch): Promise<void>
   /** The application needs these for its containers, and no others any more. What is no name with a digest is ignored. */
@@ -201,7 +201,7 @@ export class FetchedImageStore implements FetchedImages {
     )
   }
 
-  async isTakingIn(applicationId: string): Promise<boolean> {
+  async isLoading(applicationId: string): Promise<boolean> {
     const rows = await this.db.sql(
       `
       select from $schema.image_fetch

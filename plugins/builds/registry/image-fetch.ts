@@ -45,7 +45,7 @@ interface HeldImage {
 
 /**
  * Brings an image from its registry to the engine, under a name that only the platform knows. The engine itself asks no registry: it
- * would take whatever it holds for handed out. Here each layer comes to the last byte,  but for those of images that the application
+ * would take whatever it holds for handed out. Here each layer comes to the last byte, but for those of images that the application
  * was handed before; and what came cannot be used until it is found to be what was asked for.
  */
 export async function fetchImage(
@@ -86,7 +86,7 @@ async function untilEngineIsDone(
   { name, applicationId }: FetchRequest,
   { log, signal }: BuildContext
 ): Promise<void> {
-  for (let isTold = false; await fetched.isTakingIn(applicationId); isTold = true) {
+  for (let isTold = false; await fetched.isLoading(applicationId); isTold = true) {
     const msg = `${name} waits until the engine is done with what an earlier deploy, which was stopped, has handed to it.`
     if (!isTold) log({ level: 'info', msg })
     await pause(clock, lookAgainMs, signal)

@@ -28,7 +28,7 @@ export function fetchedInMemory(begun: string[] = []): FetchedImages {
     renew: async () => {},
     abandon: async () => {},
     ended: async () => {},
-    isTakingIn: async () => false,
+    isLoading: async () => false,
     settle: async (image, { name }) => {
       for (const version of [versionOf(name), image.digest]) kept.push({ ...image, version })
     },

@@ -95,7 +95,7 @@ test('a fetch that is cut off before the engine has all of it leaves nothing to 
   await until(() => handed.length === 1, 'the engine to have some of it')
   first.cancel()
   await t.rejects(first.ended, cancelled)
-  t.equal(await store.isTakingIn(applicationId), false)
+  t.equal(await store.isLoading(applicationId), false)
   await until(async () => {
     const left = await store.nextToRemove({ isShort: true })
     if (left !== undefined) await store.removed(left, { wasThere: false })

@@ -93,7 +93,7 @@ async function proveByHttp(
     return result.isHealthy ? { value: result.saw } : { detail: result.saw }
   })
   if ('value' in result) return { status: 'passing', message: `GET ${check.path} ${result.value}` }
-  if (!isAnswered) await refuseDetour(proof, tools)
+  if (!isAnswered) await refuseRouteConflict(proof, tools)
   const wanted = check.expectStatus === 0 ? 'a 2xx' : String(check.expectStatus)
   const others = isRefused ? await portsInUse(proof, tools) : ''
   throw new DeployFailure(
@@ -140,7 +140,7 @@ async function proveByPort(proof: ProofRequest, tools: Tools): Promise<HealthPro
   )
   if ('value' in result)
     return { status: 'skipped', message: `no health check; port ${proof.port} accepts connections` }
-  await refuseDetour(proof, tools)
+  await refuseRouteConflict(proof, tools)
   const others = await portsInUse(proof, tools)
   throw new DeployFailure(
     `nothing listened on port ${proof.port} within ${portMs / 1000} s${others}`,
@@ -169,7 +169,7 @@ async function proveByLife(proof: ProofRequest, tools: Tools): Promise<HealthPro
 }
 
 /** Whatever is wrong with a container that the machine does not even send to, the machine is to be mended first. */
-async function refuseDetour({ containerId }: ProofRequest, { runtime }: Tools): Promise<void> {
+async function refuseRouteConflict({ containerId }: ProofRequest, { runtime }: Tools): Promise<void> {
   const detour = await runtime.detour(containerId).catch(unlessEngineAway)
   if (detour === null || detour === undefined) return
   throw new DeployFailure(

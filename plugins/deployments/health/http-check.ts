@@ -74,12 +74,12 @@ async function follow(at: Address, check: HttpCheck, signal: AbortSignal): Promi
     const { location } = answer
     // What leads to another name, or to TLS, is for the proxy in front of the container.
     if (isRedirectWanted || hops === mostRedirects || location?.origin !== originOf(at))
-      return judge(check, answer)
+      return evaluate(check, answer)
     path = location.pathname + location.search
   }
 }
 
-function judge({ expectStatus }: HttpCheck, { status, location, excerpt }: Answer): HttpCheckResult {
+function evaluate({ expectStatus }: HttpCheck, { status, location, excerpt }: Answer): HttpCheckResult {
   const isHealthy = expectStatus === 0 ? status >= 200 && status < 300 : status === expectStatus
   const more =
     location !== null

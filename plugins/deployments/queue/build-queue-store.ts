@@ -48,7 +48,7 @@ export class BuildQueueStore {
     return rows.length === 1
   }
 
-  async isAnybodyWaiting(): Promise<boolean> {
+  async hasWaiting(): Promise<boolean> {
     return (await this.db.sql(`select from $schema.deployment where ${waits} limit 1`)).length === 1
   }
 
@@ -120,7 +120,7 @@ export class BuildQueueStore {
   }
 
   /** The cause that the log has told. */
-  async noteTold(id: string, cause: string): Promise<void> {
+  async noteReported(id: string, cause: string): Promise<void> {
     await this.db.sql('update $schema.deployment set waiting_cause = ? where id = ?', [cause, id])
   }
 

@@ -53,7 +53,7 @@ export class BuildQueue {
     if (verdict.kind === 'wait') {
       if (verdict.cause !== told) {
         buildLog.line({ level: 'info', msg: `The build is ${verdict.reason}.` })
-        await queue.noteTold(id, verdict.cause)
+        await queue.noteReported(id, verdict.cause)
       }
       throw new BuildDeferred(verdict.reason)
     }
@@ -83,7 +83,7 @@ export class BuildQueue {
   /** Decides about everything that waits. What may begin gets its job; so does what must hear something new. */
   async look(): Promise<void> {
     const { db, queue } = this.#parts
-    if (!(await queue.isAnybodyWaiting())) return
+    if (!(await queue.hasWaiting())) return
     await db.transaction(async tx => {
       await queue.lock(tx)
       await this.#decideAll(tx)

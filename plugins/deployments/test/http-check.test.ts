@@ -2,7 +2,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { systemClock } from '../../../core/clock/clock.js'
-import { collectAgainAndAgain } from '../../../lab/garbage.js'
+import { collectRepeatedly } from '../../../lab/garbage.js'
 import { endlessInterimServer, interimServer, unaskedUpgrade } from '../../../lab/interim-answers.js'
 import { askHttp } from '../health/http-check.js'
 
@@ -24,7 +24,7 @@ test('a check that is never answered ends, whatever the garbage collector does m
   t.teardown(() => silent.close())
   await until(() => silent.listening, 'the server listens')
   const { port } = silent.address() as AddressInfo
-  t.teardown(collectAgainAndAgain())
+  t.teardown(collectRepeatedly())
 
   let said: unknown
   void ask(port).then(result => {

@@ -105,7 +105,7 @@ export class LockOut {
   }
 
   /** Forgets the failures of an account but those of sessions: it was proved in another way. */
-  async forgive(account: string): Promise<void> {
+  async clearFailures(account: string): Promise<void> {
     for (const counted of [account, `code:${account}`]) await this.store.clearAll(counted)
   }
 

@@ -69,7 +69,7 @@ export class PasswordResetService implements PasswordResets {
       await this.#find(hash)
       throw problems.resetUsed()
     }
-    await lockOut.forgive(user.email)
+    await lockOut.clearFailures(user.email)
     return user.id
   }
 

@@ -28,7 +28,7 @@ export class Reauthentication {
 
   /**
    * Returns the user as stored. `factor`: whether a code is asked for beside the password. One attempt
-   * for both, so that a right password does not forgive wrong codes.
+   * for both, so that a right password does not reset the count of wrong codes.
    */
   async confirm(
     caller: SessionCaller,

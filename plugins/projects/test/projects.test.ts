@@ -1,6 +1,6 @@
 import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { sayOwned } from '../project-service.js'
+import { describeOwned } from '../project-service.js'
 
 test('projects over HTTP', async t => {
   const k = await createTestKernel()
@@ -180,17 +180,17 @@ test('projects over HTTP', async t => {
   })
 
   await t.test('projects whose clean-up is not done are named apart', async t => {
-    t.equal(sayOwned({ owned: 0, deleting: 0 }), undefined)
+    t.equal(describeOwned({ owned: 0, deleting: 0 }), undefined)
     t.equal(
-      sayOwned({ owned: 3, deleting: 1 }),
+      describeOwned({ owned: 3, deleting: 1 }),
       'this user still owns 3 projects: transfer or delete them first'
     )
     t.equal(
-      sayOwned({ owned: 0, deleting: 1 }),
+      describeOwned({ owned: 0, deleting: 1 }),
       'the clean-up of 1 deleted project of this user is not done yet: try again later'
     )
     t.equal(
-      sayOwned({ owned: 0, deleting: 2 }),
+      describeOwned({ owned: 0, deleting: 2 }),
       'the clean-up of 2 deleted projects of this user is not done yet: try again later'
     )
   })
