@@ -61,7 +61,7 @@ async function measure(repository: Repository, hand: ByHand, platform: Platform)
   }
   for (let round = 1; round <= rounds; round++) {
     for (const change of changes) {
-      // In turn, as whoever comes second finds the base image's layers in the page cache.
+      // In turn, as the second finds the base image's layers in the page cache.
       for (const side of round % 2 === 0 ? [byHand, byPlatform] : [byPlatform, byHand])
         await side(change, round)
     }

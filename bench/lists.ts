@@ -13,7 +13,7 @@ const rounds = 11
 const warmUps = 3
 const amount = connections * 60
 const pageSize = 50
-/** More than anybody looks at, in a list that has no limit of its own. */
+/** More than a user looks at, in a list that has no limit of its own. */
 const manyRows = 1000
 const stallRounds = 5
 

@@ -57,7 +57,7 @@ async function measure(client: TestClient): Promise<Row[]> {
       { times: known, email: account.email },
       { times: unknown, email: `nobody${n + warmUp}@example.com` }
     ]
-    // Whoever goes first finds the caches as the other left them.
+    // The first of a round finds the caches as the other left them.
     for (const { times, email } of n % 2 === 0 ? sides : sides.reverse()) {
       const took = await timeOf(email)
       if (n >= 0) times.push(took)

@@ -337,7 +337,7 @@ export async function startKernel({
     })
     shutdown.add('upgrades', await acceptUpgrades({ edge, guard, hub, log, sockets }))
     const address = await edge.listen()
-    // First of all: what comes while plugins stop would be told that they are off.
+    // First of all: requests that come while plugins stop would get an error that they are off.
     shutdown.add('accepting requests', () => {
       edge.stopAccepting()
     })

@@ -54,7 +54,7 @@ export async function chooseAccount(binaries: Binaries, directory: string, data:
 }
 
 /**
- * The user that owns the data already, when it is one of the database's own; otherwise a uid that nobody has, which
+ * The user that owns the data already, when it is one of the database's own; otherwise an unused uid, which
  * needs no entry in the machine's list of users. Where initdb cannot be given a name for it, a system account is made.
  */
 async function ownAccount(data: string): Promise<Ids & { readonly initPrefix: readonly string[] }> {

@@ -92,7 +92,7 @@ export async function lockedBy(data: string): Promise<number | 'recycled' | unde
   return name.trim() === 'postgres' ? pid : 'recycled'
 }
 
-/** True when somebody accepts connections on the socket. */
+/** True when a process accepts connections on the socket. */
 export const isListening = async (socketFile: string): Promise<boolean> =>
   await new Promise(resolve => {
     const socket = connect(socketFile)

@@ -120,7 +120,7 @@ export function startPostmaster(account: Account, options: PostmasterOptions): P
     listen_addresses: '',
     unix_socket_directories: options.socketDirectory,
     unix_socket_permissions: '0700',
-    // Errors of a statement go to whoever sent it; in the server's log their details could hold secrets.
+    // Errors of a statement go to its sender; in the server's log their details could hold secrets.
     log_min_messages: 'log',
     log_checkpoints: 'off',
     log_line_prefix: '',

@@ -23,7 +23,7 @@ interface EmbeddedOptions {
 
 interface Embedded {
   readonly url: string
-  /** Ends the server; to be called last, when nobody uses the database any more. */
+  /** Ends the server; to be called last, when the database is not used any more. */
   stop(): Promise<void>
 }
 
@@ -111,7 +111,7 @@ async function prepareSocket(directory: string, account: Account): Promise<strin
     .slice(0, 16)}`
   const path = isShort ? beside : join(tmpdir(), name)
   await mkdir(path, { recursive: true, mode: 0o700 })
-  // Below the system's temporary folder somebody else may have been there first.
+  // Below the system's temporary folder another user may have made it first.
   const found = await lstat(path)
   const mine = isShort ? [found.uid] : [process.getuid?.(), account.uid]
   if (!found.isDirectory() || !mine.includes(found.uid))
@@ -196,7 +196,7 @@ class Server {
       const lock = await lockedBy(data)
       const running = lock === 'recycled' ? undefined : lock
       const isAnswering = await isListening(join(socketDirectory, socketName))
-      // The server of a process that was killed: on Linux it is ending, elsewhere nobody told it to.
+      // The server of a process that was killed: on Linux it is ending, elsewhere it was not told to.
       if (running !== undefined && isAnswering && (!endsWithParent || Date.now() > deadline)) {
         if (await this.#isReady()) return this.#adopt(running)
       } else if (running === undefined && isAnswering) {

@@ -14,7 +14,7 @@ const execute = promisify(execFile)
 
 /**
  * Takes away what an installation keeps on the engine as long as it has projects: its networks, and its rules in the
- * machine's packet filter. A test ends with projects, and nobody will ever delete them.
+ * machine's packet filter. A test ends with projects that are never deleted.
  */
 export async function removeInstallation({ directory }: Pick<TestState, 'directory'>): Promise<void> {
   const instanceId = (

@@ -13,7 +13,7 @@ export async function interimServer(t: Test, count: number, end = ''): Promise<n
   })
 }
 
-/** A server that sends interim answers for as long as somebody takes them. Answers its port. */
+/** A server that sends interim answers for as long as the client reads them. Returns its port. */
 export async function endlessInterimServer(t: Test): Promise<number> {
   const many = interim.repeat(2_000)
   return await serve(t, write => {

@@ -123,7 +123,7 @@ export async function startSecondEngine(options: SecondEngineOptions = {}): Prom
   }
 
   const start = async (): Promise<void> => {
-    // Told to end when this process dies, as nobody else knows of it.
+    // Ended by a signal when this process dies, as no other process knows of it.
     const child = spawn(
       'setpriv',
       [

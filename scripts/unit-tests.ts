@@ -1,6 +1,6 @@
 /**
  * `npm run test:unit`: the test files that need no engine, no database and no server beside them, which is those that
- * import nothing that starts one, however far away. What follows is handed to tap: `npm run test:unit -- --jobs=4`.
+ * import nothing that starts one, however far away. Further arguments are passed to tap: `npm run test:unit -- --jobs=4`.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

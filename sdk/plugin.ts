@@ -38,7 +38,7 @@ export type Health = { readonly status: 'ok' } | { readonly status: 'degraded'; 
  * A plugin: the table of contents of a feature. The kernel reads it, replays its declarations into an
  * HTTP instance of its own, and calls `start`; there is nothing to register by hand.
  *
- * What `start` returns is `Self`: the plugin's own object, handed to every handler, job and channel.
+ * What `start` returns is `Self`: the plugin's own object, passed to every handler, job and channel.
  *
  * All of it runs in the plugin's name, and so do the callbacks it leaves behind: timers, promises, listeners of
  * signals, and the servers it opens. An error that none of them catches is logged, makes the plugin `degraded`, and

@@ -88,7 +88,7 @@ export class Deployer {
   /** From the call to the first page of `version`. */
   async deploy(version: string): Promise<string> {
     const id = await this.start()
-    // Nobody asks for the page of a version that is still being built, and who asks every 10 ms slows the build down.
+    // Asking for the page every 10 ms while the version is still being built would slow the build down.
     while (await this.#isBuilding(id)) await sleep(pollBuildMs)
     await untilAnswers(`${this.url}/`, version).catch(async (error: unknown) => {
       throw new Error(

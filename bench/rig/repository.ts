@@ -42,7 +42,7 @@ export class Repository {
   }
 
   /**
-   * Commits a version that nobody has seen before, without pushing it. Whoever builds for the first time with
+   * Commits a new version, without pushing it. A first build with
    * `dependencies` builds their layer anew.
    */
   async commit(dependencies: number): Promise<string> {

@@ -44,7 +44,7 @@ export function createAuthenticator({
       throw new Problem(
         503,
         'E_AUTH_UNAVAILABLE',
-        'nobody can be recognised while the plugin "identity" is off: try again in a moment'
+        'credentials cannot be checked while the plugin "identity" is off: try again in a moment'
       )
     const found = await withDeadline(source.find(kind, digest), findLimitMs, `looking up a ${kind}`)
     return found === undefined ? undefined : remember(found)

@@ -27,7 +27,7 @@ interface Held {
  */
 export class CredentialWatch {
   readonly #held = new Set<Held>()
-  /** Whose credential has ended, and who have not been told. */
+  /** Whose credential has ended, and who have not been notified. */
   readonly #ended = new Set<Held>()
   #isTelling = false
   readonly #turns = new Turns()
@@ -75,7 +75,7 @@ export class CredentialWatch {
     const { sources, clock, log } = this.parts
     const source = sources.get('identity')
     if (source === undefined) {
-      // It is being reloaded; requests are told to try again in a moment.
+      // It is being reloaded; requests get 503 and may try again.
       held.askAtMs = 0
       return
     }

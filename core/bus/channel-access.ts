@@ -7,7 +7,7 @@ export interface Verdict {
   readonly project: string | undefined
 }
 
-/** Who may hear what. What throws cannot be decided now. */
+/** Access to channels. What throws cannot be decided now. */
 export interface Authority {
   /** Asked at each subscribe. */
   decide(channel: ChannelRecord, id: string | undefined, caller: SignedInCaller): Promise<Verdict>
@@ -17,7 +17,7 @@ export interface Authority {
 
 const refused: Verdict = Object.freeze({ isGranted: false, project: undefined })
 
-/** Who may hear which channel. Its answers are undefined when it cannot be decided now; none throws. */
+/** Who may subscribe to which channel. Its answers are undefined when it cannot be decided now; none throws. */
 export class ChannelAccess {
   #changes = 0
 

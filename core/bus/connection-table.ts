@@ -14,7 +14,7 @@ interface ConnectionTableParts {
   readonly subscribable: Subscribable
 }
 
-/** The sockets that are open, and how many each user has. */
+/** The open sockets, and how many each user has. */
 export class ConnectionTable {
   readonly #open = new Set<Connection>()
   readonly #countOf = new Map<string, number>()

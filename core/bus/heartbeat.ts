@@ -33,6 +33,6 @@ function ping(connection: Connection): void {
 }
 
 function endSilent(connection: Connection): void {
-  // A socket we do not read from cannot be heard.
+  // A socket that is not being read from cannot answer.
   if (connection.isUnanswered && !connection.webSocket.isPaused) connection.webSocket.terminate()
 }

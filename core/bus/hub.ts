@@ -62,14 +62,14 @@ export class Hub {
     return this.#connections.size
   }
 
-  /** Takes the place of what the plugin had declared; subscriptions of before wake up. */
+  /** Takes the place of what the plugin had declared; suspended subscriptions go on. */
   addChannels(pluginId: string, records: readonly ChannelRecord[]): void {
     this.#channels.replace(pluginId, records)
     this.#topics.rebind()
     this.recheck({ kind: 'all' })
   }
 
-  /** Ends the sources. Subscriptions sleep until the plugin is back; new ones are refused. */
+  /** Ends the sources. Subscriptions are suspended until the plugin is back; new ones are refused. */
   removeChannels(pluginId: string): void {
     this.#channels.remove(pluginId)
     this.#topics.rebind()
@@ -97,7 +97,7 @@ export class Hub {
     this.#topics.deliver(channel, event, json)
   }
 
-  /** Ends the subscriptions of those who may no longer hear the channel: soon, in turns with everything else. */
+  /** Ends the subscriptions of callers who lost access to the channel: soon, in turns with everything else. */
   recheck(change: AccessChange): void {
     this.#access.factsChanged()
     this.#rounds.after(change)

@@ -3,7 +3,7 @@ import { pingBytes } from './ws-internals.js'
 
 /** Messages that wait for a client whose socket takes no more. */
 const outboxSlots = 64
-/** So many messages dropped in a row, and the client is given up. */
+/** So many messages dropped in a row, and the client is disconnected. */
 const dropLimit = 10
 
 /** Messages for one or many clients; `joined` is the same as `frames`, in one piece. */

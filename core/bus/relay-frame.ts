@@ -10,12 +10,12 @@ export interface Piece {
   readonly text: string
 }
 
-/** What processes tell each other. `from` is the sender's process. */
+/** A message between processes. `from` is the sender's process. */
 export type RelayFrame = {
   readonly from: string
 } /** `hello`: I have come, or may have missed something: say what you want. */ & (
   | { readonly kind: 'hello' | 'alive' | 'bye' }
-  /** `wants`: I want these, and nothing said before counts. */
+  /** `wants`: the full set of channels that the sender wants; `more` and `less` change it. */
   | { readonly kind: 'wants' | 'more' | 'less'; readonly channels: readonly string[] }
   | { readonly kind: 'messages'; readonly messages: readonly RelayedMessage[] }
   | ({ readonly kind: 'piece' } & Piece)

@@ -10,7 +10,7 @@ interface Peer {
 /** A process not heard of for so long is gone. */
 const peerLostMs = 70_000
 
-/** The other processes and what each of them wants to hear. */
+/** The other processes and the channels that each of them has subscribers for. */
 export class RelayPeers {
   readonly #peers = new Map<string, Peer>()
 

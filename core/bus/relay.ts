@@ -19,7 +19,7 @@ interface RelayOptions {
 export type Relay = ReturnType<typeof createRelay>
 
 /**
- * Live messages between processes over LISTEN and NOTIFY. Each process tells the others which channels
+ * Live messages between processes over LISTEN and NOTIFY. Each process announces which channels
  * have a subscriber with it, and sends only what another process has subscribers for; alone, it sends nothing but `hello`.
  */
 export function createRelay({ signals, log, clock = systemClock() }: RelayOptions) {

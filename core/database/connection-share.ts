@@ -4,7 +4,7 @@ import type { PoolClient } from 'pg'
 interface ShareOptions {
   /** Whose it is, for the error that names it. */
   readonly owner: string
-  /** How many connections may be in its hands at a time. */
+  /** How many connections it may hold at a time. */
   readonly limit: number
   /** How long one of its callers waits for another to give a connection back. */
   readonly waitMs: number

@@ -73,7 +73,7 @@ export function record(definition: AnyPlugin, given: RecordContext): PluginRecor
     faults.push(...list.map(fault => `${where}: ${fault}`))
     return list.length === 0
   }
-  /** Runs one part of the definition; what it throws is told with its name. */
+  /** Runs one part of the definition; what it throws is reported with its name. */
   const declare = <T>(part: keyof AnyPlugin, declarer: (spec: T) => void): void => {
     const declarations = definition[part] as ((declarer: (spec: T) => void) => void) | undefined
     if (declarations === undefined) return

@@ -7,7 +7,7 @@ import type { Stall, StallRecord } from './stall-record.js'
 /** What a start loads and compiles takes its time, and is no fault. */
 const settleMs = 5_000
 const beatMs = 50
-/** A stall is told of from here on. */
+/** Longer stalls are logged. */
 const leastStallMs = 200
 /** Before that: it takes some time, and what is over cannot be seen any more. */
 const sampleAfterMs = 100

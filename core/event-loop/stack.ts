@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 
-/** A call as a debugger tells it; line and column count from 0. */
+/** A call as a debugger reports it; line and column count from 0. */
 export interface Call {
   readonly name: string
   readonly url: string

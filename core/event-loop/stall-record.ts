@@ -30,7 +30,7 @@ export class StallRecord {
     return this.#all
   }
 
-  /** Of what no plugin is blamed for there is no entry. */
+  /** There is no entry for stalls of no known plugin. */
   get byPlugin(): ReadonlyMap<string, StallSummary> {
     return this.#byPlugin
   }

@@ -10,9 +10,9 @@ import { forgetGroup, killGraceMs, signalGroup, trackGroup } from './process-gro
 const longestTimerMs = 2 ** 31 - 1
 const defaultMaxOutputBytes = 1024 * 1024
 
-/** How long output may still come after the program itself has ended; then what it left behind dies. */
+/** How long output may still come after the program itself has ended; then the processes that it left behind are killed. */
 const drainMs = 250
-/** The same while lines are still handed on, for which what it printed last waits. */
+/** The same while lines are still passed on, for which what it printed last waits. */
 const longestDrainMs = 10_000
 
 /** Processes for plugins, and a way to end them all. */

@@ -7,7 +7,7 @@ const pieceBytes = 4096
 
 /**
  * Yields the lines of a stream, in turns with other readers: a program prints faster than its output is read. While they
- * are handed on, nothing more is read, so that the program waits.
+ * are passed on, nothing more is read, so that the program waits.
  */
 export class LinesInTurns {
   readonly #lines: ReturnType<typeof lineSplitter>
@@ -23,7 +23,7 @@ export class LinesInTurns {
     this.#lines = lineSplitter(onLine)
   }
 
-  /** Whether something has come since this was asked before, or is still to be handed on. */
+  /** Whether something has come since this was asked before, or is still to be passed on. */
   isComing(): boolean {
     const isComing = this.#hasCome || this.#waiting > 0
     this.#hasCome = false

@@ -18,7 +18,7 @@ interface Blame {
 
 /**
  * Whose an uncaught error is. Node calls some callbacks in no frame, and others in the frame of the plugin that
- * happens to run: a subscriber of a diagnostics channel in that of the connection it is told of. There the stack
+ * happens to run: a subscriber of a diagnostics channel in that of the connection that the message is about. There the stack
  * decides. Node makes some errors itself, without any plugin's code on the stack: once third-party code has been loaded,
  * such a one may be of any plugin, and is no reason to end what all the others do.
  */

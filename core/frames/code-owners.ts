@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 /** The folders of third-party code that has been loaded, each ending in a separator, and whose it is. */
 const owners = new Map<string, string>()
 
-/** From now on errors from code in `folder` can be told to be of `plugin`. */
+/** From now on errors from code in `folder` are attributed to `plugin`. */
 export function noteCode(folder: string, plugin: string): void {
   owners.set(`${folder}/`, plugin)
 }

@@ -4,8 +4,8 @@ import { inFrame } from './frames.js'
 type Method = (this: unknown, ...args: unknown[]) => unknown
 
 /**
- * What a plugin hands to others to call: the same value, whose functions run in that plugin's name for every caller,
- * and throw errors only. Anything but an object or a function is handed on as it is.
+ * What a plugin gives to others to call: the same value, whose functions run in that plugin's name for every caller,
+ * and throw errors only. Anything but an object or a function is passed on as it is.
  */
 export function framed<T>(plugin: string, value: T): T {
   if (typeof value === 'function') return framedMethod(plugin, value as unknown as Method) as T

@@ -1,5 +1,5 @@
 const windowMs = 1_000
-/** So many are told one by one before that. */
+/** So many are logged one by one before that. */
 const burst = 5
 
 interface Window {

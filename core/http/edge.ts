@@ -74,7 +74,7 @@ function refusalOf(code: string | undefined): string {
 
 /**
  * The one HTTP server, for the life of the process. It looks a request up in the route table of the
- * moment, lets the guard decide, and hands it to the instance of the plugin that declared the route.
+ * moment, lets the guard decide, and passes it to the instance of the plugin that declared the route.
  */
 export class Edge {
   readonly server: Server

@@ -195,7 +195,7 @@ const bodyParser = fastifyPlugin(
 )
 
 function addRoute(scope: FastifyInstance, record: RouteRecord, options: InstanceOptions): void {
-  // A body whose fields are all optional may be left out; one with required fields is told which.
+  // A body whose fields are all optional may be left out; without one, required fields are named in the error.
   const preValidation = (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
     if (request.body === undefined) request.body = {}
     done()

@@ -157,7 +157,7 @@ export class RequestContext {
     })
   }
 
-  /** Answers in place of a handler that takes too long; what it still does is told to stop. */
+  /** Answers in place of a handler that takes too long; its signal aborts. */
   expire(problem: Problem): void {
     this.abort(problem)
     this.#isExpired = this.#expire !== undefined

@@ -14,7 +14,7 @@ interface WorkerConnectionsOptions {
   onQueueFree(): void
 }
 
-/** A worker that is told of an error while it ends prints it to the console; of an empty answer it makes nothing. */
+/** A worker that gets an error while it ends prints it to the console; of an empty answer it makes nothing. */
 const nothing: QueryResult = { rows: [], rowCount: 0, command: '', oid: 0, fields: [] }
 /**
  * A fetch locks each queue that it looks through and passes over those that another one has locked, so of two at
@@ -51,7 +51,7 @@ export class WorkerConnections {
         removeListener: () => {}
       }
       if (onConnect === undefined) return Promise.resolve(client)
-      // This one is for LISTEN; the lanes are told of new jobs by the process's own session.
+      // This one is for LISTEN; the lanes are notified of new jobs by the process's own session.
       onConnect(undefined, { ...client, query: async () => ({ rows: [] }) }, () => {})
     }
     return { connect } as unknown as Pool

@@ -3,7 +3,7 @@ import { Logger } from 'graphile-worker'
 
 const levels = { error: 'error', warning: 'warn', info: 'debug', debug: 'trace' } as const
 
-/** What graphile-worker says, in the platform's log. The outcome of each job is told by job-execution.ts. */
+/** What graphile-worker says, in the platform's log. The outcome of each job is logged by job-execution.ts. */
 export function workerLog(log: Log): Logger {
   return new Logger(() => (level, message, meta) => {
     if (meta !== undefined && ('failure' in meta || 'success' in meta)) return

@@ -5,9 +5,9 @@ import type { Reconciler } from './reconciler.js'
 
 const topic = 'plugins'
 
-/** How the processes of an installation tell each other that a plugin was turned on or off, or reloaded. */
+/** Notifies the other processes of an installation that a plugin was turned on or off, or reloaded. */
 export class ChoiceSignal {
-  /** A signal is heard by its sender too, who has made the change already. */
+  /** The sender gets its own signal too, and has made the change already. */
   readonly #origin = randomUUID()
 
   constructor(

@@ -73,7 +73,7 @@ export class PluginRun {
   }
 
   /**
-   * Starts runs that are plugged into nothing but each other, hands the last one to `use`, and ends them. Those before it
+   * Starts runs that are registered nowhere but with each other, passes the last one to `use`, and ends them. Those before it
    * are what it requires, in order.
    */
   static async runTemporarily<T>(
@@ -162,7 +162,7 @@ export class PluginRun {
       log,
       signal: this.#abort.signal,
       onStop: (stop: () => void | Promise<void>) => {
-        // A start that was given up goes on, and what it opens has to be closed all the same.
+        // A start that has timed out goes on, and what it opens has to be closed all the same.
         if (this.#end.hasCome) void this.#runStop(stop, stopLimitMs)
         else this.#stops.push(stop)
       }

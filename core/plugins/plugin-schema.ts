@@ -43,5 +43,5 @@ function refusalOf(loaded: Loaded | undefined, choice: PluginChoice | undefined)
     return 'it has migrations; add "database" to "grants" in its plugin.json'
   return choice?.grants.includes('database') === true
     ? undefined
-    : 'it has migrations, and nobody has granted it the database yet; disable it and enable it again to grant that'
+    : 'it has migrations, and the database is not granted to it yet; disable it and enable it again to grant that'
 }

@@ -135,7 +135,7 @@ function writeLines(file: string, lines: readonly string[]): void {
   }
 }
 
-/** Of this machine, or container, the process tells; of another one that shares the folder, that nothing is written any more. */
+/** On this machine, or in this container, by the process id; of another one that shares the folder, by the age of the file. */
 function isOfDead(name: string, file: string): boolean {
   const [, owner, pid] = /^starting-(?:(.+)-)?(\d+)$/.exec(name) ?? []
   if (pid === undefined) return false

@@ -47,7 +47,7 @@ const retryDelaysMs = [1_000, 5_000, 30_000]
 
 /**
  * Makes what runs equal what is wanted: starts, stops and reloads plugins one change at a time while
- * everybody else goes on serving. What is wanted is in the database; what runs is here.
+ * all others go on serving. What is wanted is in the database; what runs is here.
  */
 export class Reconciler {
   readonly catalog: PluginCatalog
@@ -120,7 +120,7 @@ export class Reconciler {
 
   /**
    * Turns a plugin on; answers when it runs. What it needs must be on already: an operator turns on what was
-   * named. `cascade` brings back what turning it off took along; one of those that does not start says why itself.
+   * named. `cascade` enables again what its cascade turned off; one of those that does not start says why itself.
    */
   async enable(id: string, { cascade = false }: { cascade?: boolean } = {}): Promise<PluginEntry> {
     return await this.#change('', async () => {
@@ -149,7 +149,7 @@ export class Reconciler {
     })
   }
 
-  /** Turns a plugin off. Others that need it are named first (409); `cascade` and `force` say what becomes of them. */
+  /** Turns a plugin off. Plugins that need it are named first (409); `cascade` and `force` decide what happens to them. */
   async disable(
     id: string,
     { cascade = false, force = false }: { cascade?: boolean; force?: boolean }

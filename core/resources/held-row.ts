@@ -15,5 +15,5 @@ export function tableHolding(error: unknown): string | null {
 /** What helps where a table holds rows of what is being removed, in words for the log: `x_notes.note` is of the plugin "notes". */
 export function heldRemedy(table: string): string {
   const plugin = (table.split('.')[0] ?? '').replace(/^x_/, '').replaceAll('_', '-')
-  return `enable the plugin "${plugin}", or, when its code is gone or nobody needs it, remove what it has stored: POST /api/plugins/${plugin}/purge (with "dry_run": true to see it first)`
+  return `enable the plugin "${plugin}", or, when its code is gone or it is not needed, remove what it has stored: POST /api/plugins/${plugin}/purge (with "dry_run": true to see it first)`
 }

@@ -40,7 +40,7 @@ export interface TemporaryRun {
 /** Plugins that are off. */
 interface DisabledPlugins {
   /**
-   * Starts the plugin that owns a database schema, plugged into nothing, hands it to `use`, and stops it. Undefined when
+   * Starts the plugin that owns a database schema, registered nowhere, passes it to `use`, and stops it. Undefined when
    * there is no such plugin or it is on. Rejects when it does not start, and with what `use` rejects with; `signal` ends
    * the wait for its turn.
    */
@@ -119,7 +119,7 @@ export class ResourceRemovals {
         run: async (payload, { signal }) => {
           const { kind, id, round } = payload as Partial<Round>
           const running = kind === undefined ? undefined : this.parts.kinds.get(kind)
-          // Of an earlier release, or a kind that is no more: what is marked was taken up when the plugin started.
+          // Of an earlier release, or a kind that is no more: what is marked was resumed when the plugin started.
           if (id === undefined || running?.record.plugin !== plugin) return
           await this.#round(running, { kind: running.record.kind, id, round: round ?? 0 }, signal)
         }

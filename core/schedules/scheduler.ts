@@ -135,7 +135,7 @@ export class Scheduler {
     return 0
   }
 
-  /** How many schedules it looked at; one that fails is given up for this time when `passed` is there to note it. */
+  /** How many schedules it looked at; one that fails is skipped this time when `passed` is there to note it. */
   async #fire(atMost: number, passed?: Set<string>): Promise<number> {
     const { store, log } = this.parts
     let at: ScheduleRow | undefined

@@ -1,4 +1,4 @@
-/** A fault as JSON schema validators tell it. */
+/** A fault as JSON schema validators report it. */
 interface SchemaFault {
   readonly keyword: string
   /** Where in the data: `/vars/0/key`. */

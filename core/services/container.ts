@@ -63,7 +63,7 @@ function resolve(
     const name = id.slice('kernel.'.length)
     if (!grants.includes(name) && asked.includes(name))
       throw new GrantError(
-        `"${plugin}" uses kernel.${name}, which its plugin.json asks for and nobody has granted yet; disable it and enable it again to grant that`
+        `"${plugin}" uses kernel.${name}, which its plugin.json asks for and which is not granted yet; disable it and enable it again to grant that`
       )
     if (!grants.includes(name))
       throw new GrantError(`"${plugin}" uses kernel.${name}; add "${name}" to "grants" in its plugin.json`)

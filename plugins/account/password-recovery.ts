@@ -19,7 +19,7 @@ export interface RecoveryPayload {
 }
 
 const sent = { status: 'if an account with this email exists, a link to reset its password is on its way' }
-/** Depends on the platform alone: it tells nothing of the address. */
+/** Depends on the platform alone: it reveals nothing of the address. */
 const notSent = { status: 'this platform sends no mail: ask an administrator to set a new password for you' }
 
 /** A forgotten password: the link goes by mail, and only who reads that mail can use it. */

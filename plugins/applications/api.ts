@@ -103,7 +103,7 @@ export interface ApplicationRegistry {
    * From then on the status follows the container of `deploymentId` and of no other.
    */
   recordDeployed(applicationId: string, deploy: DeployRecord, tx: Tx): Promise<void>
-  /** Writes a changed status and tells the `container-status` channel; does nothing when it is the same. */
+  /** Writes a changed status and publishes it on the `container-status` channel; does nothing when it is the same. */
   setStatus(applicationId: string, status: ApplicationStatus): Promise<void>
   /** What another plugin's check of its container has shown. Does nothing once another deployment's container counts. */
   followHealth(applicationId: string, deploymentId: string, health: 'healthy' | 'unhealthy'): Promise<void>

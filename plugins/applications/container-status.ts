@@ -64,7 +64,7 @@ export function statusOf(
       return container?.oomKilled === true && current !== 'stopped'
         ? 'error'
         : statusAfter(current, { action: 'die', exitCode: container?.exitCode ?? null })
-    // On its way somewhere: an event will tell.
+    // In transition: an event will follow.
     case 'created':
     case 'paused':
     case 'restarting':

@@ -2,7 +2,7 @@ import type { Bus } from 'busbar/sdk'
 import type { ApplicationStatus } from './api.js'
 import type { DeployStore, StatusChange } from './deploy-store.js'
 
-/** Writes the status of applications, and tells their channels of every one that changed. */
+/** Writes the status of applications, and publishes every change on their channels. */
 export class StatusBoard {
   constructor(
     private readonly store: DeployStore,

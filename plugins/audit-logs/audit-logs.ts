@@ -14,7 +14,7 @@ export const needs = {
 /** The running plugin. */
 export interface AuditLogs {
   readonly logs: AuditService
-  /** Deletes what is too old, until it is told to stop. */
+  /** Deletes what is too old, until its signal aborts. */
   readonly retain: (signal: AbortSignal) => Promise<void>
 }
 

@@ -117,7 +117,7 @@ export class DeploymentService {
     return await store.listAll(caller.reach, filter, page)
   }
 
-  /** What waits ends at once; what is under way is told through its row, and ends as soon as it has noticed. */
+  /** What waits ends at once; what is under way reads the request from its row, and ends soon after. */
   async cancel(projectId: string, id: string): Promise<Deployment> {
     const { store, records, clock, bus } = this.#parts
     if (!(await records.cancelPending(id))) {

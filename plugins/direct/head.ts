@@ -8,7 +8,7 @@ type Framing = 'none' | 'length' | 'chunked'
 /** What a request asks for. */
 export interface Head {
   readonly path: string
-  /** What the container is told it is asked for: never empty, and never two. */
+  /** The `Host` that the container gets: never empty, and never two. */
   readonly host: string
   readonly framing: Framing
 }

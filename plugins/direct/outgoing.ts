@@ -7,7 +7,7 @@ import {
 import { hasTooManyHeaders, maxHeaders } from 'busbar/sdk/http1'
 import type { Upstream } from './upstream.js'
 
-/** Why a request to a container was given up; `code` says it to `refusalOf`. */
+/** Why a request to a container was aborted; `code` says it to `refusalOf`. */
 export class TimedOut extends Error {
   constructor(readonly code: 'E_CONNECT_TIMEOUT' | 'E_ANSWER_TIMEOUT' | 'E_BODY_TIMEOUT') {
     super(code)

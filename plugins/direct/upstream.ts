@@ -2,7 +2,7 @@ import { Agent } from 'node:http'
 import type { TrafficTarget } from 'busbar/api/deployments'
 
 /**
- * Kept-alive connections are given up after this long unused, which is sooner than any common server
+ * Kept-alive connections are closed after this long unused, which is sooner than any common server
  * closes them: a request must not meet a connection that the container is just closing.
  */
 const idleConnectionMs = 1000

@@ -209,7 +209,7 @@ export interface InvitationRow {
 /** Invitations live for seven days, and no longer than their maker is an admin. */
 export interface Invitations {
   /**
-   * `secret` is for the link; it is told once. One that waits for the same address is replaced. 409 when the
+   * `secret` is for the link; it is shown once. One that waits for the same address is replaced. 409 when the
    * address belongs to a user.
    */
   invite(
@@ -236,7 +236,7 @@ export interface Invitations {
   ): Promise<SessionGrant>
 }
 
-/** What a user wants to be told of, in wire names. */
+/** The alerts that a user gets, in wire names. */
 export interface AlertPreferences {
   readonly deploy_failures: boolean
   readonly deploy_success: boolean
@@ -291,7 +291,7 @@ export interface InspectedToken {
 export interface AccessTokens {
   /** Newest first. */
   listTokens(userId: string, page: Page): Promise<Rows<AccessTokenRow>>
-  /** `value` is what the client sends; it is told once and cannot be recovered. */
+  /** `value` is what the client sends; it is shown once and cannot be recovered. */
   createToken(
     caller: SessionCaller,
     token: NewAccessToken
@@ -329,7 +329,7 @@ export interface TwoFactor {
     client: Client
   ): Promise<{ readonly recoveryCodes: readonly string[]; readonly grant: SessionGrant }>
   disableTotp(caller: SessionCaller, proof: TwoFactorProof, client: Client): Promise<SessionGrant>
-  /** The codes before these die. */
+  /** Earlier codes become invalid. */
   regenerateRecoveryCodes(
     caller: SessionCaller,
     proof: TwoFactorProof,

@@ -29,7 +29,7 @@ export const needs = {
 /** The running plugin; `Identity` is what others see of it. */
 interface IdentityPlugin {
   readonly accounts: Identity
-  /** What the guard asks and tells. */
+  /** The guard's look-ups and notifications. */
   readonly credentials: CredentialSource
 }
 

@@ -8,16 +8,16 @@ export const settings = object({
   two_factor: Type.Unsafe<(typeof twoFactorPolicies)[number]>({
     ...oneOf(twoFactorPolicies),
     default: 'optional',
-    description: 'Who has to have a second factor: optional (nobody), admins, or everyone'
+    description: 'Who has to have a second factor: optional (no user), admins, or everyone'
   }),
   setup_code: maybe(
     fromEnvironment(
       'SETUP_CODE',
       Type.String({
         pattern: '^(?:off|.{12,})$',
-        description: 'What making the first user takes; off lets whoever comes first do it'
+        description: 'What making the first user takes; off lets the first caller do it'
       }),
-      { secret: true, takes: 'at least 12 characters, or off to let whoever comes first set the platform up' }
+      { secret: true, takes: 'at least 12 characters, or off to let the first caller set the platform up' }
     )
   ),
   jwt_expiry_hours: fromEnvironment(

@@ -11,7 +11,7 @@ export const problems = problemTable({
   noSuchAddress: [
     400,
     'E_PROJECT_NO_SUCH_ADDRESS',
-    'email: nobody on this platform has this address; an administrator can invite them'
+    'email: no user on this platform has this address; an administrator can invite them'
   ],
   ownsIt: [
     400,

@@ -247,7 +247,7 @@ export function registryOf(image: string): string {
   return host === 'index.docker.io' ? 'docker.io' : host
 }
 
-/** Of the names that images have which came by `load`. They go with whoever loaded them, whatever their labels say. */
+/** Of the names that images have which came by `load`. They belong to the application they were loaded for, whatever their labels say. */
 export const loadedPrefix = 'busbar-fetched-'
 
 /**
@@ -308,7 +308,7 @@ export interface ContainerRuntime {
    * one is missing that it does not hold, 409 E_IMAGE_INCOMPLETE. What is not as the configuration says is refused:
    * 422 E_IMAGE_ARCHIVE. `owner`: for `buildUsage`. `onLayer`: a further layer is unpacked, of those that were not held.
    * `onAbandoned`: the signal has aborted when the engine had the whole archive, which it cannot be told to leave. `ended`
-   * resolves when it is done, whether or not the image is there then; it rejects where nobody can tell.
+   * resolves when it is done, whether or not the image is there then; it rejects where that is unknown.
    */
   load(
     archive: Readable,
@@ -343,7 +343,7 @@ export interface ContainerRuntime {
   commandEnvironment(): Promise<Readonly<Record<string, string>>>
 
   /**
-   * Caps each container that is made with `label` (`author=pack`) from now on, until `signal` aborts, whoever
+   * Caps each container that is made with `label` (`author=pack`) from now on, until `signal` aborts, whatever client
    * makes it: for programs that start containers and have no option for it. Those of platforms are left alone.
    */
   capLabelled(
@@ -358,7 +358,7 @@ export interface ContainerRuntime {
   volumes(owner: Owner): Promise<readonly VolumeUsage[]>
   /** Does nothing when it is gone; 409 E_VOLUME_FOREIGN or E_VOLUME_IN_USE. */
   removeVolume(name: string): Promise<void>
-  /** Removes the containers that use a volume, whoever made them: for volumes that only builds use. */
+  /** Removes all containers that use a volume, also those of others: for volumes that only builds use. */
   releaseVolume(name: string): Promise<void>
 
   /** Events of our containers, from now on, until `signal` aborts. Reconnects by itself, then yields `resync`. */

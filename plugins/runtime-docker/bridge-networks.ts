@@ -20,7 +20,7 @@ import {
 } from './subnet.js'
 
 const prefixes: Readonly<Record<Purpose, number>> = { services: projectPrefix, builds: buildsPrefix }
-/** Each attempt lost a subnet or a name to somebody else who was creating a network at the same moment. */
+/** Each attempt lost a subnet or a name to another client that was creating a network at the same moment. */
 const maxAttempts = 32
 
 export type Network = Docker.NetworkInspectInfo
@@ -172,7 +172,7 @@ export class BridgeNetworks {
     return pools.slice(0, at + 1).map((pool, n) => (n < at ? pool : { first: pool.first, last: last.last }))
   }
 
-  /** False when somebody else was faster. */
+  /** False when another client was faster. */
   async #tryCreate({ name, projectId, purpose }: BridgeSpec, subnet: string): Promise<boolean> {
     const { engine, instanceId, identity } = this.parts
     return await engine.call(`create the network ${name} (${subnet})`, async docker => {

@@ -16,7 +16,7 @@ interface BuildCacheParts {
 /** What builds have left on the engine: steps without a name that no image and no container needs. */
 export class BuildCache {
   /**
-   * Of everybody, because a step may be needed by an image that is nobody's: megabytes on an engine with many builds,
+   * Of all owners, because a step may be needed by an image without an owner: megabytes on an engine with many builds,
    * so that those who ask at the same time share it.
    */
   readonly #everything: SharedCall<EngineListing>
@@ -34,7 +34,7 @@ export class BuildCache {
       await removeStep(this.parts.engine, id, { noprune: true })
   }
 
-  /** All images of the engine, steps included, whoever made them. */
+  /** All images of the engine, steps included, of all owners. */
   async images(): Promise<readonly Docker.ImageInfo[]> {
     return (await this.#everything.answer()).images
   }

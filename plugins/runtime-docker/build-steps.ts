@@ -72,7 +72,7 @@ export function unneededSteps(
 }
 
 /**
- * Adds what nothing but those steps continues, although it is nobody's: what triggers of a base image make has no
+ * Adds what nothing but those steps continues, although it has no owner: what triggers of a base image make has no
  * labels yet. Nothing that has a name or was pulled is among it; the engine itself removes the same with an image.
  */
 function withUnlabelled(

@@ -19,7 +19,7 @@ export function declaredSize(config: Docker.ImageInspectInfo['Config']): Declare
   }
 }
 
-/** Refuses an image whose containers would be a burden to whoever lists them. */
+/** Refuses an image whose containers would make every list of containers slow. */
 export function checkDeclared(image: string, { ports, volumes, bytes }: DeclaredSize): void {
   const refuse = (what: string, limit: number, remedy: string): never => {
     throw problems.imageDeclares({ image, what, most: limit, remedy })

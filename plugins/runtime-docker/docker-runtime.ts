@@ -234,7 +234,7 @@ export class DockerRuntime implements ContainerRuntime {
     const seen = await this.#own(containerId, { orStep: true })
     if (seen === undefined) return
     if (stepOwnerOf(seen, this.#identity) !== undefined) {
-      // To take the container away would not stop the copy, and its image would come when nobody looks for it any more.
+      // To take the container away would not stop the copy, and its image would come when it is not looked for any more.
       const ms = copyMs(seen.State, this.dependencies.clock.now())
       if (ms > 0) await untilEngineRemoves(this.#engine, containerId, ms)
     }
@@ -246,7 +246,7 @@ export class DockerRuntime implements ContainerRuntime {
       },
       { absent: [404, 409], patient: true }
     )
-    // 409: somebody else is removing it already.
+    // 409: it is being removed already.
     if (removed === undefined) await this.#untilGone(containerId)
   }
 

@@ -8,7 +8,7 @@ import { type EngineError, engineProblem, isUnreachable, readEngineError } from 
 import type { EngineSettings } from './settings.js'
 
 /**
- * docker-modem describes every call for its debug log, whether or not anybody reads that. Without this
+ * docker-modem describes every call for its debug log, whether or not that log is on. Without this
  * the agent, with all its connections, made up most of what a call cost.
  */
 const briefly = { [inspect.custom]: () => 'the agent' }
@@ -80,7 +80,7 @@ export class EngineClient {
 async function connect(settings: EngineSettings): Promise<Connection> {
   const address = findEngine(settings)
   const options = connectionOptions(address)
-  // dockerode takes 12 MB of memory, so it is loaded by whoever uses it first.
+  // dockerode takes 12 MB of memory, so it is loaded on first use.
   const { default: Engine } = await import('dockerode')
   // A kept-alive connection that a restarted engine has closed would fail the next call for no reason.
   const agent = Object.assign(
@@ -88,7 +88,7 @@ async function connect(settings: EngineSettings): Promise<Connection> {
     briefly
   )
   // Said although none is kept: of a request that asks to close, the engine leaves the body unread, and then it does
-  // not notice that whoever sent it has hung up.
+  // not notice that its client has hung up.
   const headers = { Connection: 'keep-alive' }
   const prompt = { ...options, agent, headers, timeout: silenceMs }
   return { address: address.text, prompt: new Engine(prompt), patient: new Engine({ ...prompt, timeout: 0 }) }

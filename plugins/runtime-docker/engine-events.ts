@@ -7,7 +7,7 @@ import { instanceLabel } from './labels.js'
 import { asReadable, jsonLines } from './output-lines.js'
 
 const firstWaitMs = 1000
-/** Whoever waits for an engine that is away waits this long at most once it is back. */
+/** The longest pause between attempts to reach an engine that is away. */
 const longestWaitMs = 2000
 /** The engine drops events of a reader that is slow; so they wait here, and past this all are looked up again. */
 const maxWaiting = 1000

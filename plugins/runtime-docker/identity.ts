@@ -33,11 +33,11 @@ const markPrefix = 'busbar:'
 
 /**
  * Whose a thing on the engine is. A label is a claim: a Dockerfile, a base image and a registry can set any, and
- * copy those of somebody else. So nothing is taken for ours unless it is signed with the key of the installation,
+ * copy those of another owner. So nothing is taken for ours unless it is signed with the key of the installation,
  * and where a tenant could copy the signature as well, it stands where no tenant can write:
  *
  * - a container has it in its host configuration, of which nothing ever comes from an image or a Dockerfile (nor from
- *   `docker commit`): a copy of all labels makes a step, or a container started by hand, nobody's. It is not the
+ *   `docker commit`): a copy of all labels leaves a step, or a container started by hand, without an owner. It is not the
  *   name that is signed, because deploys rename containers;
  * - a network and a volume have it in a label, over their name, which only one of them can have;
  * - an image has it in a label that its build sets, and each step of a build is looked at (`guardSteps`).

@@ -174,7 +174,7 @@ async function discard({ engine, images }: ImageBuildParts, id: string): Promise
     .catch(() => undefined)
 }
 
-// A Dockerfile that sets them once more would hand its image to somebody else.
+// A Dockerfile that sets them once more would give its image to another owner.
 async function checkLabels(
   { engine, identity }: ImageBuildParts,
   seen: Docker.ImageInspectInfo,

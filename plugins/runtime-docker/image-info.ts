@@ -35,7 +35,7 @@ export const hasName = (names: readonly string[] | null | undefined): boolean =>
 
 export const isLoadedName = (name: string): boolean => name.startsWith(loadedPrefix)
 
-/** It has come from a registry, by the engine or by `load`: what its labels say is the word of whoever made it. */
+/** It has come from a registry, by the engine or by `load`: what its labels say is its author's claim. */
 export const isForeign = ({
   RepoTags: tags,
   RepoDigests: digests

@@ -17,7 +17,7 @@ interface ImageLoadParts {
   readonly footprints: Set<Footprint>
 }
 
-/** An engine that takes longer has lost its way; what it still brings is found by whoever looks for it later. */
+/** An engine that takes longer has failed; an image that it still makes is found by a later cleanup. */
 const longestAfterMs = 30 * 60_000
 
 /** See `ContainerRuntime.load`. */

@@ -32,14 +32,14 @@ export const ownerLabels = (owner: Owner): Record<string, string> => ({
   ...Object.fromEntries(fields.map(([field, key]) => [key, owner[field] ?? '']))
 })
 
-/** Whose a thing is by its labels, which is no more than a claim: anybody can write a label. See `Identity`. */
+/** Whose a thing is by its labels, which is no more than a claim: any image can carry any label. See `Identity`. */
 export const claimedOwner = (labels: Labels): Owner =>
   Object.fromEntries(fields.flatMap(([field, key]) => (labels[key] ? [[field, labels[key]]] : [])))
 
 /** All of an owner, as one text. */
 export const ownerText = (owner: Owner): string => JSON.stringify(fields.map(([field]) => owner[field] ?? ''))
 
-/** Whether what is verified to be of `owner` is among what is asked for by `wanted`: every id of it. Never, if it is of nobody. */
+/** Whether what is verified to be of `owner` is among what is asked for by `wanted`: every id of it. Never, if it has no owner. */
 export const isAmong = (wanted: Owner, owner: Owner | undefined): boolean =>
   owner !== undefined &&
   fields.every(([field]) => wanted[field] === undefined || wanted[field] === owner[field])

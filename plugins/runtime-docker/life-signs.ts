@@ -6,7 +6,7 @@ const everyMs = 5000
 
 /**
  * A file that says when this platform was last alive. It is there only after a death: a platform that stops
- * takes it away, and what happens to containers until it is started again is the business of whoever does it.
+ * takes it away, and what happens to containers until it is started again is left to the one who starts it.
  */
 export class LifeSigns {
   readonly #path: string

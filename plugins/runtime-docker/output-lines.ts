@@ -2,13 +2,13 @@ import { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { cutMark, Turns } from 'busbar/sdk'
 
-/** A longer line is cut: it is a file somebody printed, not something to read. */
+/** A longer line is cut: it is a printed file, not something to read. */
 const maxLineLength = 16_384
 
 // Everything a terminal would not show and PostgreSQL may not store; tab and escape (colours) stay.
 const unprintable = /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f]/g
 
-/** So much is taken apart before anybody else may have a turn: some thousand lines when they are empty. */
+/** So much is split into lines before other work gets a turn: some thousand lines when they are empty. */
 const pieceLength = 4096
 
 /**

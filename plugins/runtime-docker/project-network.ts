@@ -20,7 +20,7 @@ const buildNetworkName = (instanceId: string, projectId: string): string =>
 
 /**
  * The private networks of each project: one for its containers, and from its first build on one for the steps of its
- * builds. A bridge each: who is on the same bridge as somebody can answer for them (ARP), whatever else is forbidden.
+ * builds. A bridge each: a container can answer for all others of its bridge (ARP), whatever else is forbidden.
  */
 export class ProjectNetworks {
   constructor(

@@ -18,7 +18,7 @@ export const needs = {
   projects: projectDirectory
 }
 
-/** The running plugin. Each of the functions goes on until it is told to stop. */
+/** The running plugin. Each of the functions goes on until its signal aborts. */
 export interface RuntimeDocker {
   readonly runtime: DockerRuntime
   readonly networks: NetworkRemoval

@@ -1,9 +1,9 @@
-/** One call at a time. Whoever asks while it runs shares the next one, which begins after they have asked. */
+/** One call at a time. Callers that ask while it runs share the next one, which begins after they have asked. */
 export class SharedCall<T> {
   #running: Promise<T> | undefined
   #next: Promise<T> | undefined
 
-  /** One that has not ended after `limitMs` holds up nobody else: it rejects. */
+  /** One that has not ended after `limitMs` rejects, so that it does not hold up others. */
   constructor(
     private readonly run: () => Promise<T>,
     private readonly limitMs: number

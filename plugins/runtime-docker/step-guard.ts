@@ -30,7 +30,7 @@ export const markedSharedBytes = (): number => usualSharedBytes + randomInt(1, 2
  * most often before its program begins, else while it runs. The engine's events tell of them, for the output
  * of a build can be forged.
  *
- * The same look at each container tells a step that would pass for another owner's, or for nobody's: `onStray` gets
+ * The same look at each container tells a step that would pass for another owner's, or for one without an owner: `onStray` gets
  * it. Ends with `signal`. Resolves when no container is missed any more, with what the engine says that the time is.
  */
 export async function guardSteps(
@@ -91,7 +91,7 @@ class StepGuard {
     await looking
   }
 
-  /** Anybody can write a command that looks like none. */
+  /** A command can be written so that it looks like none. */
   async started(id: string): Promise<void> {
     const isIdle = await this.#idle.get(id)
     this.#idle.delete(id)

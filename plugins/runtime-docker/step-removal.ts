@@ -1,7 +1,7 @@
 import type { EngineClient } from './engine-client.js'
 import { readEngineError } from './engine-failure.js'
 
-/** The engine's words, as a failure of its own (500), for an image that somebody else removes at the same time. */
+/** The engine's words, as a failure of its own (500), for an image that is being removed at the same time. */
 const isGone = (words: string): boolean => /unrecognized image ID|no such image/i.test(words)
 
 /** Removes the image of a step, unless it is gone or something has come to need it since (409). */

@@ -4,7 +4,7 @@ import type { Labels } from './labels.js'
 import { untilEngineRemoves } from './step-end.js'
 import { removeStep } from './step-removal.js'
 
-/** A step of a build that had labels of somebody else. */
+/** A step of a build that had labels of another owner. */
 export interface StrayStep {
   readonly label: string
   readonly containerId: string

@@ -32,7 +32,7 @@ export const overlaps = (a: AddressRange, b: AddressRange): boolean => a.first <
 export const contains = (outer: AddressRange, inner: AddressRange): boolean =>
   outer.first <= inner.first && inner.last <= outer.last
 
-/** Where networks are made, as somebody wrote it and as ranges. */
+/** Where networks are made, as configured and as ranges. */
 export interface Pools {
   readonly text: string
   readonly ranges: readonly AddressRange[]

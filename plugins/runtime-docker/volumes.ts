@@ -54,7 +54,7 @@ export class Volumes {
     )
   }
 
-  /** Removes the containers that use it, whoever made them. */
+  /** Removes all containers that use it, also those of others. */
   async release(name: string): Promise<void> {
     if (!(await this.#isOurs(name))) return
     const users = await this.engine.call(
@@ -87,7 +87,7 @@ export class Volumes {
       .sort()
   }
 
-  /** False when it is gone; refuses what somebody else has made. */
+  /** False when it is gone; refuses one with another owner. */
   async #isOurs(name: string): Promise<boolean> {
     const seen = await this.engine.call(
       `inspect the volume ${name}`,

@@ -26,7 +26,7 @@ interface DeployResult {
 const deployLimitMs = 300_000
 const pollMs = 500
 
-/** Deploys, hands on each line of the build as the WebSocket brings it, and waits for the end. */
+/** Deploys, yields each line of the build as it comes over the WebSocket, and waits for the end. */
 export async function deploy(
   client: BusbarClient,
   application: ApplicationIds,

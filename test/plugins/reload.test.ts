@@ -99,9 +99,9 @@ test('after a reload that failed, everything that is said and enforced is of the
         /which is not installed/
       ],
       [
-        'it uses what nobody has granted',
+        'it uses what was not granted',
         { version: '2.0.0', grants: ['database'], uses: 'database' },
-        /nobody has granted yet/
+        /not granted yet/
       ],
       ['its code is broken', { version: '2.0.0', access: 'nonsense(' }, /does not compile/]
     ]
@@ -142,7 +142,7 @@ test('what a later version asks for is granted by turning the plugin off and on,
     t.match(await k.as.anonymous().get('/api/x/versions/own'), { status: 200, body: { version } })
   }
   const asking = { version: '2.0.0', grants: ['database'], uses: 'database', requires }
-  const unasked = /nobody has granted yet/
+  const unasked = /not granted yet/
   await write(asking)
   for (let n = 0; n < 2; n++) {
     t.match(await admin.post('/api/plugins/versions/reload'), { status: 409, body: { error: unasked } })

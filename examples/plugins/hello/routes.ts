@@ -14,7 +14,7 @@ export function routes(route: RouteDeclarer<GreetingService>) {
   route({
     method: 'POST',
     url: '/api/x/hello/greetings',
-    summary: 'Greet somebody',
+    summary: 'Greet a person',
     access: allow.token('write', { project: 'none' }),
     schema: { body: createBody, response: { 201: greeting } },
     audit: { action: 'create_greeting', resource: 'greeting', id: { result: 'id' } },

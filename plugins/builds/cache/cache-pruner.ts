@@ -27,7 +27,7 @@ export class StepCachePruner implements BuildCachePruner {
 
   /**
    * Removes what a build that has just failed, or was cancelled, has left: the container of its step, and its images
-   * where they are large or not worth keeping. Never rejects: why the build failed is to be told.
+   * where they are large or not worth keeping. Never rejects: the build's own failure is to be reported.
    */
   async afterFailure(
     applicationId: string,

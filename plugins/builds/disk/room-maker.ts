@@ -16,7 +16,7 @@ export class RoomMaker {
 
   constructor(private readonly parts: RoomMakerParts) {}
 
-  /** Never rejects: an engine that is away is told of by what comes next. Resolves when room was made, or after `withinMs`. */
+  /** Never rejects: an engine that is away is reported by the next call. Resolves when room was made, or after `withinMs`. */
   async make(withinMs = longestMs): Promise<void> {
     this.#making ??= this.parts
       .remove()

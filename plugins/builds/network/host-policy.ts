@@ -84,7 +84,7 @@ export function refusalOf(policy: HostPolicy, host: string, address: string): 'm
   return isIn(privateRanges, address) ? 'private' : null
 }
 
-/** The operator has named it: whatever it answers may be told. A name that only leads into a listed range may lead elsewhere a moment later. */
+/** The operator has named it: whatever it answers may be shown. A name that only leads into a listed range may lead elsewhere a moment later. */
 export const isAllowlisted = (policy: HostPolicy, host: string): boolean =>
   policy.allowsAll || policy.names.has(host.toLowerCase()) || (isIP(host) !== 0 && isIn(policy.ranges, host))
 

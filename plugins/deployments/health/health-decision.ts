@@ -15,7 +15,7 @@ interface HealthDecision {
   readonly failures: number
   /** What its record must say from now on; undefined: what it says. */
   readonly healthStatus?: 'passing' | 'failing'
-  /** What its application must be told; undefined: nothing. */
+  /** The application's new status; undefined: unchanged. */
   readonly tell?: 'healthy' | 'unhealthy'
 }
 

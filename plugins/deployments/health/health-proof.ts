@@ -168,7 +168,7 @@ async function proveByLife(proof: ProofRequest, tools: Tools): Promise<HealthPro
   }
 }
 
-/** Whatever is wrong with a container that the machine does not even send to, the machine is to be mended first. */
+/** A route of this machine that keeps requests from the container is reported before any other fault. */
 async function refuseRouteConflict({ containerId }: ProofRequest, { runtime }: Tools): Promise<void> {
   const detour = await runtime.detour(containerId).catch(unlessEngineAway)
   if (detour === null || detour === undefined) return

@@ -7,9 +7,9 @@ import { Cancelled } from '../rollout/deploy-failure.js'
 import type { BuildQueueStore, QueuedDeployment } from './build-queue-store.js'
 import { mostOfOneOwner, reasonOfOwner } from './owner-turns.js'
 
-/** Memory is freed and the machine calms down without a word. */
+/** There is no notification of freed memory and lower pressure. */
 const lookEveryMs = 2000
-/** A wait whose cause changes to and fro does not fill the log. */
+/** A wait whose cause alternates does not fill the log. */
 const tellEveryMs = 15_000
 /** Whose last turn was longer ago than this has had none. */
 const turnsMs = 24 * 60 * 60_000
@@ -80,7 +80,7 @@ export class BuildQueue {
     })
   }
 
-  /** Decides about everything that waits. What may begin gets its job; so does what must hear something new. */
+  /** Decides about everything that waits. What may begin gets its job; so does what has to log a new reason. */
   async look(): Promise<void> {
     const { db, queue } = this.#parts
     if (!(await queue.hasWaiting())) return
@@ -149,7 +149,7 @@ export class BuildQueue {
   }
 }
 
-/** Only its own job writes the log of a deployment, so it is woken to tell that it waits for something else. */
+/** Only its own job writes the log of a deployment, so it gets a job to log that it waits for something else. */
 function hasNews(
   { waiting_cause: told, seen_at: seenAt }: QueuedDeployment,
   verdict: AdmissionVerdict,

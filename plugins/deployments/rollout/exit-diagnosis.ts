@@ -61,7 +61,7 @@ function remedyFor({ exitCode }: ContainerExit, output: string, settings: ExitSe
   if (/EADDRINUSE|address already in use/i.test(output)) return 'two of its own processes want the same port'
   if (exitCode === 0) return 'its command ended by itself: the command of an application must keep running'
   if (exitCode === 126 || exitCode === 127) return remedyForCommand(exitCode, settings)
-  if (exitCode === 137) return 'it was killed from outside, perhaps for want of memory on the machine'
+  if (exitCode === 137) return 'it was killed from outside, perhaps for lack of memory on the machine'
   return 'its last output says why'
 }
 

@@ -1,6 +1,6 @@
 import { DeployFailure } from './deploy-failure.js'
 
-/** How the container is told what to start; without `entrypoint` the image's own stays. */
+/** The container's command; without `entrypoint` the image's own stays. */
 interface StartWords {
   readonly command: readonly string[]
   readonly entrypoint?: readonly string[]

@@ -1,6 +1,6 @@
 import type { Clock } from 'busbar/sdk'
 
-/** So long a step may go on when it was told to end: a build takes itself apart, and a command may need a while to die. */
+/** So long a step may go on after its signal aborted: a build cleans up, and a command may need a while to end. */
 const stepGraceMs = 2 * 60_000
 
 interface StepEnd {

@@ -19,7 +19,7 @@ export interface Boundaries {
   /** Notes that it begins. */
   note(step: RolloutStepName, rollout: Rollout): Promise<void>
   after(step: RolloutStepName, rollout: Rollout): Promise<void>
-  /** Settles like `work`, or rejects where that does not end although it was told to. */
+  /** Settles like `work`, or rejects where that does not end although its signal aborted. */
   ends<T>(step: RolloutStepName, rollout: Rollout, work: Promise<T>): Promise<T>
 }
 

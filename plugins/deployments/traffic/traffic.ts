@@ -32,7 +32,7 @@ export type FoundRouter = ReturnType<Contributions<TrafficRouter>['entries']>[nu
 type Outcome<T> = { readonly isOff: false; readonly answer: T } | { readonly isOff: true }
 
 /**
- * All that leads visitors to applications, as one: the traffic routers that plugins contribute, in the order of their
+ * All traffic routers as one: those that plugins contribute, in the order of their
  * keys. They come and go while deploys are under way.
  */
 export class Traffic {

@@ -11,7 +11,7 @@ interface TokenUsesParts {
 
 /** Notes what tokens are used for: each operation of each token in each project at most every five minutes. */
 export class TokenUses {
-  // When each was last written, by token, operation and project. The guard tells of every request: most of
+  // When each was last written, by token, operation and project. The guard reports every request: most of
   // them cost three look-ups, of keys whose hashes are known, and allocate nothing.
   readonly #noted = new Map<string, Map<Operation, Map<string, number>>>()
   readonly #stopSweeping: () => void

@@ -111,7 +111,7 @@ test('the owner of a project lets others in by their e-mail address, each with a
         status: 400,
         body: {
           code: 'E_PROJECT_NO_SUCH_ADDRESS',
-          error: 'email: nobody on this platform has this address; an administrator can invite them'
+          error: 'email: no user on this platform has this address; an administrator can invite them'
         }
       })
       t.match(await set('ann', 'viewer'), {

@@ -23,7 +23,7 @@ interface HostLimitsDependencies {
 }
 
 /**
- * `unlimited`: somebody wants it so. `unguarded`: containers reach what they may of the machine, and could do harm to
+ * `unlimited`: configured so. `unguarded`: containers reach what they may of the machine, and could do harm to
  * each other by way of it. `failed`: neither holds; they reach whatever the machine offers at its gateways.
  */
 export type LimitState =
@@ -131,7 +131,7 @@ export class HostLimits {
 
   #become(state: LimitState, ports: HostPorts): void {
     const before = this.#state
-    // Whoever wants no limit is not told that there is none.
+    // No warning where no limit is configured.
     this.#state = ports === 'all' ? { kind: 'unlimited' } : state
     if (!('reason' in state)) return
     const { log, instanceId } = this.dependencies

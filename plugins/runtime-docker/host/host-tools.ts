@@ -65,7 +65,7 @@ export async function withHostTools<T>(
 async function importEmptyImage(engine: EngineClient, instanceId: string): Promise<string> {
   return await engine.call('make an empty image', async docker => {
     const emptyTar = Buffer.alloc(1024)
-    // Its label makes it one of ours for whoever cleans up.
+    // By its label a cleanup finds it.
     const answer = asReadable(
       await docker.importImage(emptyTar as unknown as string, {
         changes: `LABEL ${imageInstanceLabel}=${instanceId} ${toolsLabel}`

@@ -1,7 +1,7 @@
 import type { Clock, Log } from 'busbar/sdk'
 import type { DockerRuntime } from '../docker-runtime.js'
 
-/** Whoever loads the machine's firewall anew takes our rules away without a word. */
+/** A reload of the machine's firewall removes our rules without a notification. */
 const everyMs = 300_000
 
 /** Sets the rules when the engine answers (again) and from time to time, until `signal` aborts. */

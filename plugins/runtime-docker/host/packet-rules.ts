@@ -96,7 +96,7 @@ function portRules({
     protocols.map(protocol => ({ protocol, range: first === last ? String(first) : `${first}:${last}` }))
   )
   return [
-    // Answers to whoever asked the container, the health check for one.
+    // Answers to connections to the container, the health check's for one.
     `-A ${host} -m conntrack --ctstate RELATED,ESTABLISHED -j RETURN`,
     ...neighbours.map(rule => `-A ${host} ${rule}`),
     ...allowed.map(
@@ -126,7 +126,7 @@ function portRules({
  *
  * - A packet with the address of another container as its source would open a way to that one from outside, as what
  *   comes back counts as an answer. What comes from a bridge whose address lies elsewhere is dropped.
- * - The table of connections is one for the machine. When it is full nothing is reached by anybody.
+ * - The table of connections is one for the machine. When it is full no new connection is possible.
  *
  * Apart from the others, as these need modules that not every kernel has.
  */

@@ -4,7 +4,7 @@ import { imageInstanceLabel } from '../labels.js'
 
 /** Tells the container of host tools and its image from steps of builds. */
 export const toolsLabel = 'busbar-system=host-tools'
-/** The container ends by itself when nobody ends it, and is removed then. */
+/** The container ends by itself after this, and is removed then. */
 export const lifeSeconds = 30
 /** It is started right after it was made. */
 const startSeconds = 2

@@ -3,7 +3,7 @@ import { type Problem, problemTable } from 'busbar/sdk'
 /** With what a registry is asked: nothing, an account, or nothing because it is the base image of a build. */
 export type AskedAs = 'anonymous' | 'build' | { readonly username: string }
 
-/** What is told about a fetch that failed. */
+/** What the message of a failed fetch names. */
 interface Wanted {
   /** As it was written. */
   readonly image: string
@@ -154,7 +154,7 @@ const tellingKinds: ReadonlySet<FailureKind> = new Set([
   'other'
 ])
 
-/** For hosts that a registry has led to, unless the operator vouches for it: undefined where the failure may be told. */
+/** For hosts that a registry has led to, unless the operator has allowlisted it: undefined where the failure may be shown. */
 export const quietProblem = (
   { kind }: RegistryFailure,
   { image, registry }: Pick<Wanted, 'image' | 'registry'>

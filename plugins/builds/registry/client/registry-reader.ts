@@ -113,7 +113,7 @@ export class RegistryReader {
     if (failure === undefined) return error
     const wanted = { image, ...locateImage(image), as: this.#as }
     const problem = registryProblem(failure, wanted)
-    const quiet = this.#mayTell() ? undefined : quietProblem(failure, wanted)
+    const quiet = this.#mayShowFailure() ? undefined : quietProblem(failure, wanted)
     if (quiet !== undefined)
       log.info({ image, code: problem.code, reason: failure.message }, 'an image could not be fetched')
     return quiet ?? problem
@@ -124,8 +124,8 @@ export class RegistryReader {
     return auth !== undefined ? { username: auth.username } : isBase === true ? 'build' : 'anonymous'
   }
 
-  /** No tenant decides what Docker Hub answers, and what the operator vouches for is the operator's. */
-  #mayTell(): boolean {
+  /** No tenant decides what Docker Hub answers, nor what a host answers that the operator has allowlisted. */
+  #mayShowFailure(): boolean {
     const { registry, host } = this.location
     return (
       registry === 'docker.io' ||

@@ -3,7 +3,7 @@ import type { RolloutTools, Switched } from '../rollout.js'
 import { enqueueReconcile } from '../serving-reconciler.js'
 import type { RolloutStep } from '../step-sequence.js'
 
-/** By a job of its own: an old version may take its whole grace to stop, and no other deploy waits for that. */
+/** By a job of its own: an old version may take all of its grace period to stop, and no other deploy waits for that. */
 export function cleanUp(
   tools: Pick<RolloutTools, 'jobs' | 'store' | 'traffic'>
 ): RolloutStep<Switched, object> {
@@ -11,7 +11,7 @@ export function cleanUp(
   return {
     name: 'clean-up',
     async run({ deployment, routers }) {
-      // A router that was away for the switch still leads to the old version: it is told before that goes.
+      // A router that was off during the switch still routes to the old version: it is switched before that is removed.
       if (traffic.hasChanged(routers)) await enqueueReconcile(jobs, deployment.application_id)
       else await enqueueCleanup(tools, deployment.application_id)
       return {}
