@@ -101,7 +101,7 @@ function spawnAs(
 
 export interface Postmaster {
   readonly pid: number
-  /** Resolves with its last words when it has ended. */
+  /** Resolves with its last output when it has ended. */
   readonly ended: Promise<string>
 }
 

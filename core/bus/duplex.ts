@@ -36,7 +36,7 @@ export function duplexOf(
     { once: true }
   )
   return {
-    // A handler that stops reading has not lost the connection: it may still say why it ends.
+    // A handler that stops reading has not lost the connection: it may still send why it ends.
     messages: { [Symbol.asyncIterator]: () => stream.iterator({ destroyOnReturn: false }) },
     send: async data => {
       closed.signal.throwIfAborted()

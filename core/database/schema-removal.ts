@@ -97,7 +97,7 @@ function stillNeededBy(errors: readonly unknown[], schema: string): StillNeededE
 
 /**
  * Removes a schema with all that is in it, and nothing else: every command is RESTRICT, so PostgreSQL itself
- * refuses where another schema's key or view depends on it. CASCADE would take those along without a word.
+ * refuses where another schema's key or view depends on it. CASCADE would drop those silently.
  */
 export async function removeSchema(database: Statements, schema: string, tx: Tx): Promise<void> {
   try {

@@ -195,7 +195,7 @@ export class Session {
     return connection
   }
 
-  /** A peer that is gone without a word is noticed only by asking it. */
+  /** A peer that is gone without closing is noticed only by a query. */
   async #check(client: pg.Client): Promise<void> {
     const silent = setTimeout(() => {
       client.connection.stream.destroy()

@@ -43,7 +43,7 @@ export function createRedactor() {
   }
 
   return {
-    /** Hidden until the function that it returns was called, whatever others add and take back meanwhile. */
+    /** Hidden until the function that it returns was called, whatever others add and remove meanwhile. */
     add: (values: readonly string[]): (() => void) => shared.add(values),
     /** What may be half a secret where the text was cut goes too: see `cutMark`. */
     clean: (text: string): string => clean(text, everywhere, cutSpans(text)),

@@ -2,7 +2,7 @@ import { longestNeedle, NeedleSet, type Span } from './needle-set.js'
 import { PieceSet } from './piece-set.js'
 import { formsOfAll } from './secret-forms.js'
 
-/** Secret values in all their forms, added and taken back in groups. */
+/** Secret values in all their forms, added and removed in groups. */
 export class SecretSet {
   readonly #groups = new Set<{ readonly needles: () => NeedleSet }>()
   readonly #pieces = new PieceSet()
@@ -12,7 +12,7 @@ export class SecretSet {
     return this.#groups.size === 0 && this.#pieces.isEmpty
   }
 
-  /** Each addition counts by itself until the function it returned was called: what others add and take back costs it nothing. */
+  /** Each addition counts by itself until the function it returned was called: what others add and remove does not affect it. */
   add(values: readonly string[]): () => void {
     const forms = [...new Set(formsOfAll(values))]
     const short = forms.filter(({ length }) => length <= longestNeedle)

@@ -15,7 +15,7 @@ interface StatusFollowerParts {
   readonly runtime: OptionalHandle<ContainerRuntime>
 }
 
-/** Keeps every application's status true to its current container, for as long as one process lives. */
+/** Keeps every application's status equal to that of its current container, while any process of the installation lives. */
 export class StatusFollower {
   /** One at a time: an event that comes while the engine is asked is newer than its answer. */
   readonly #turns = new Serial()

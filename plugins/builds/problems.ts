@@ -79,7 +79,7 @@ export const problems = problemTable({
   registryRedirect: [
     502,
     'E_REGISTRY_ANSWER',
-    'the registry {registry} redirects whoever asks for {image}, which is not followed: {reason}; check the host and port'
+    'the registry {registry} redirects requests for {image}, which is not followed: {reason}; check the host and port'
   ],
   badImageName: [
     400,

@@ -77,7 +77,7 @@ export interface RolloutProgress {
 
 /**
  * Called at every boundary between two steps of a deploy, which waits for `hookLimitMs` at most. What it throws before `after
- * record` fails the deploy with these words and takes everything back; later it is only logged.
+ * record` fails the deploy with this message and rolls it back; later it is only logged.
  */
 export interface RolloutHook {
   at(boundary: RolloutBoundary, progress: RolloutProgress): void | Promise<void>
@@ -113,7 +113,7 @@ export interface TrafficSwitch {
 }
 
 /**
- * What leads visitors to the container of an application: its ports, its domains, a proxy. Of several, a deploy prepares
+ * Routes requests of visitors to the container of an application: by its ports, its domains, a proxy. Of several, a deploy prepares
  * all side by side, then switches one after the other in the order of their keys, and drains them together. When a later
  * one or the deploy fails, those whose switch had begun are reverted, the last first.
  *
@@ -121,14 +121,14 @@ export interface TrafficSwitch {
  * that timed out may still run when the next one comes: the last one counts. One whose plugin is off is left
  * out, and a call during which the plugin was reloaded is made again to the new version if it failed. So every call may
  * come to another run of the plugin, or after a crash to another process, than the one before, and more than once. Deploys
- * of one application come one after another. A router that was away during a deploy finds out by itself what serves (`containerDeploymentId` of
+ * of one application come one after another. A router that was off during a deploy looks up itself what serves (`containerDeploymentId` of
  * `ApplicationRegistry.deployable`).
  */
 export interface TrafficRouter {
   /**
-   * Gets ready to lead requests somewhere; nothing of what visitors see changes yet. Null, or a sentence without a full
+   * Prepares for a switch; nothing of what visitors see changes yet. Null, or a sentence without a full
    * stop that says why the application cannot be reached by this router for now. The deploy then goes on with a warning
-   * in its log, and `switchTo` is called all the same: it says where requests go once they can come again.
+   * in its log, and `switchTo` is called all the same: its target counts once the application can be reached again.
    */
   prepare(applicationId: string): Promise<string | null>
   /**
@@ -138,7 +138,7 @@ export interface TrafficRouter {
   switchTo(applicationId: string, target: TrafficTarget): Promise<TrafficSwitch | null>
   /**
    * Requests go to `target`, the container that served before, whatever a `switchTo` has done or left undone; with null
-   * they go nowhere, as none of before runs. Null where nothing has to be drained.
+   * they are refused, as no earlier container runs. Null where nothing has to be drained.
    */
   revert(applicationId: string, target: TrafficTarget | null): Promise<TrafficSwitch | null>
 }

@@ -14,7 +14,7 @@ export interface Route {
 export interface ForwardingLimits {
   /** Until the container accepts the connection. */
   readonly connectTimeoutMs: number
-  /** From the last that was heard of the request to the first byte of the answer. */
+  /** From the last byte of the request to the first byte of the answer. */
   readonly answerTimeoutMs: number
   /** How long a body that the container did not wait for may still arrive. */
   readonly lingerMs: number
@@ -41,7 +41,7 @@ interface FailedAttempt {
   readonly wasConnected: boolean
   /** The connection was a kept one. */
   readonly wasReused: boolean
-  /** Nothing was heard for too long: another try would take as long again. */
+  /** Nothing was received for too long: another try would take as long again. */
   readonly hasTimedOut: boolean
   /** Requests go to another container by now. */
   readonly hasMoved: boolean

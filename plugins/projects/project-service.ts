@@ -75,7 +75,7 @@ export class ProjectService {
   async transfer(projectId: ProjectId, { user_id: userId }: { user_id: string }): Promise<ProjectRow> {
     const { identity, members } = this.parts
     if ((await identity.findUser(userId)) === undefined) throw problems.noSuchUser({ userId })
-    // Deleted since they were found: the foreign key knows.
+    // Deleted since the look-up: the foreign key refuses the row.
     return await this.#write(projectId, async tx => {
       const row = await this.#update(projectId, { user_id: userId }, ownerOrAdmin, tx)
       await members.remove(projectId, userId, tx)

@@ -3,7 +3,7 @@ import { isAnswering } from './request-turns.js'
 
 /**
  * Ends a connection whose client has taken nothing of its answer for `limitMs`: it would hold the connection, and what
- * is on its way, for as long as it likes. An answer that was not given yet may take its time, and so may the next
+ * is on its way, without a limit. An answer that was not given yet may take its time, and so may the next
  * event of a stream. For a server whose requests begin by `inTurn`.
  */
 export function endStalledReaders(server: Server, limitMs: number): void {

@@ -244,7 +244,7 @@ test('no secret is found in clear in anything that the platform writes', async t
       )
       t.ok(log.length > 100 && statements.length > 1000 && rows.length > 100)
       t.same([...leaks.values()], [])
-      // A link in a letter is a secret too, and no answer shows it.
+      // A link in an e-mail is a secret too, and no answer shows it.
       t.notMatch(
         [...log, ...messages].filter(text => /[?&](token|invite)=[\w-]{16,}/.test(text)),
         [/./],

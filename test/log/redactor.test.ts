@@ -88,7 +88,7 @@ test('a long secret is hidden as one, and what a line shows of it too', async t 
   t.match(redactor.clean(`a ${long.slice(0, 300)}`), /^a \[REDACTED\].{0,63}$/, 'but for the rest of a piece')
 })
 
-test('a long secret is found wherever it stands, until it is taken back', async t => {
+test('a long secret is found wherever it stands, until it is removed', async t => {
   const redactor = createRedactor()
   const long = Array.from({ length: 50 }, (_, n) => (n * 7919).toString(36)).join('')
   const other = redactor.add([`${long.slice(0, 70)}${'y'.repeat(60)}`])

@@ -8,7 +8,7 @@ export interface Place {
   readonly isNegated: boolean
   /** What it lets pass without leaving: nothing, a name, anything on one line, anything. */
   readonly passes: 'nothing' | 'name' | 'line' | 'all'
-  /** Left without a character: never, only when nothing has passed, whenever it likes. */
+  /** Left without a character: never, only when nothing has passed, always. */
   readonly isOptional: 'never' | 'untouched' | 'always'
 }
 

@@ -133,7 +133,7 @@ export async function checkGitVersion(exec: Exec, mustPin: boolean): Promise<voi
     throw problems.gitTooOld({
       version: `${major}.${minor}`,
       wanted: '2.37',
-      why: ' to keep private hosts out; or set GIT_PRIVATE_HOSTS=allow if nobody but you may deploy'
+      why: ' to keep private hosts out; or set GIT_PRIVATE_HOSTS=allow if only you may deploy'
     })
   }
 }

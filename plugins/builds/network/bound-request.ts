@@ -15,7 +15,7 @@ interface BoundRequest {
 
 const told: Readonly<Record<AnswerFault, string>> = {
   interim: 'it sends interim answers (1xx) one after another and no final one',
-  none: 'it ends the connection without an answer, or for another protocol that nobody asked for (101)'
+  none: 'it ends the connection without an answer, or for another protocol that was not requested (101)'
 }
 
 /** The host answered, and not by valid HTTP. */

@@ -233,7 +233,7 @@ test('a registry that cannot be reached or trusted is told by its own remedy', a
   })
   t.match(await pull(t, `127.0.0.1:${await interimServer(t, 0, unaskedUpgrade)}/app:1`), {
     code: 'E_REGISTRY_ANSWER',
-    message: /another protocol that nobody asked for/
+    message: /another protocol that was not requested/
   })
   const mute = `127.0.0.1:${await listen(t, createRawServer())}/app:1`
   t.match(await pull(t, mute, { pace: { seconds: 1, bytesPerSecond: 1000 } }), {

@@ -337,7 +337,7 @@ test('a host that sends interim answers without end, or speaks another protocol,
   })
   await t.rejects(fetch(`http://one.example:${await interimServer(t, 0, unaskedUpgrade)}/x`), {
     code: 'E_REMOTE_FILE_UNREACHABLE',
-    message: /another protocol that nobody asked for/
+    message: /another protocol that was not requested/
   })
   t.same(await left(), [])
 })

@@ -150,7 +150,7 @@ async function proveByPort(proof: ProofRequest, tools: Tools): Promise<HealthPro
   )
 }
 
-/** No port is configured: it serves as soon as the usual one answers, and is a worker when it lives without. */
+/** No port is configured: it serves as soon as the usual one answers, and is a worker when it keeps running without. */
 async function proveByLife(proof: ProofRequest, tools: Tools): Promise<HealthProof> {
   const result = await poll(aliveMs, tools, async () =>
     (await accepts(proof, proof.port, tools)) ? { value: true } : { detail: '' }

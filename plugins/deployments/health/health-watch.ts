@@ -28,7 +28,7 @@ interface Watched extends WatchedDeployment {
 }
 
 /**
- * Asks what runs whether it is well, by the `http` check it was deployed with, for as long as one process lives.
+ * Checks running containers, by the `http` check they were deployed with, while any process of the installation lives.
  * Checks by a command are the engine's: its events tell.
  *
  * Each look lets all be asked that are not being asked already. It waits for none of them: what hangs is asked less

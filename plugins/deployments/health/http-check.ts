@@ -20,7 +20,7 @@ interface HttpCheckResult {
   /** Completes "GET /health …": `answered 200`, `got no connection: it was refused`. */
   readonly saw: string
   readonly isRefused: boolean
-  /** Something was heard, whatever it said. */
+  /** The container sent something, whatever it was. */
   readonly isAnswered: boolean
   /** Why the container could not even be found on the engine. */
   readonly cause?: unknown
@@ -72,7 +72,7 @@ async function follow(at: Address, check: HttpCheck, signal: AbortSignal): Promi
     const answer = await ask(at, path, signal)
     if ('saw' in answer) return answer
     const { location } = answer
-    // What leads to another name, or to TLS, is for the proxy in front of the container.
+    // A redirect to another name, or to TLS, is for the proxy in front of the container.
     if (isRedirectWanted || hops === mostRedirects || location?.origin !== originOf(at))
       return evaluate(check, answer)
     path = location.pathname + location.search
@@ -140,7 +140,7 @@ async function ask(at: Address, path: string, signal: AbortSignal): Promise<Answ
 
 const sawInstead: Readonly<Record<AnswerFault, string>> = {
   interim: 'sent interim answers (1xx) one after another and no final one',
-  none: 'ended the connection without an answer, or for another protocol that nobody asked for (101)'
+  none: 'ended the connection without an answer, or for another protocol that was not requested (101)'
 }
 
 const unanswered = (saw: string): HttpCheckResult => ({

@@ -22,7 +22,7 @@ export class Cancelled extends DeployFailure {
   }
 }
 
-/** True for what says itself what is wrong; anything else is a mistake of the platform. */
+/** True for failures with a message for the user; anything else is a fault of the platform. */
 export const isExpected = (error: unknown): boolean => error instanceof DeployFailure || isProblem(error)
 
 /** The failure behind whatever was thrown. A problem of another plugin says its remedy itself. */

@@ -12,7 +12,7 @@ interface SeenExit {
   /** Null when the engine started it again before it could be seen. */
   readonly exitCode: number | null
   readonly oomKilled: boolean
-  /** The engine went away meanwhile and took it down. */
+  /** The engine stopped meanwhile and ended it. */
   readonly isEngineLost: boolean
 }
 

@@ -55,7 +55,7 @@ export class RolloutEngine {
 
   /** The job. One that has ended only gets a cleanup; nothing is done for one that is gone. */
   async run(deploymentId: string, { signal }: Pick<JobContext, 'signal'>): Promise<void> {
-    // While the database is away, the lock by which others see that this process lives is lost with it.
+    // While the database is unreachable, the lock that shows this process to be alive is lost.
     const running = this.#running.get(deploymentId)
     if (running !== undefined) return await running
     const work = this.#run(deploymentId, signal).finally(() => {
@@ -69,12 +69,12 @@ export class RolloutEngine {
     const { store, clock, turns } = this.#parts
     const deployment = await store.begin(deploymentId, clock.now())
     if (deployment === undefined) {
-      // Its process may have died, or lost the database, in the moment in which it ended.
+      // Its process may have crashed, or lost the database, just when it ended.
       const ended = await store.ownerOf(deploymentId)
       if (ended !== undefined) await enqueueCleanup(this.#parts, ended.application_id)
       return
     }
-    // While it is pending nothing has been made, however many processes have died over it.
+    // While it is pending nothing has been made, however many processes have crashed since.
     if (deployment.runs > 1 && deployment.status !== 'pending') return await this.#resume(deployment, signal)
     if (!(await retryDuringOutage(async () => await turns.take(deploymentId), { clock, signal }))) return
     const { deploy, build } = this.#steps
@@ -143,7 +143,7 @@ export class RolloutEngine {
       // Nothing has been made yet; it begins anew when it is admitted.
       if (error instanceof BuildDeferred) return
       const reason = this.#reason(error, rollout.signal, ends)
-      // Nothing can be taken back without the record, and where the answer to a commit was lost, it knows more.
+      // Nothing can be undone without the record, which also shows whether a commit succeeded whose answer was lost.
       const { clock, store } = this.#parts
       const row = await retryDuringOutage(async () => await store.row(deployment.id), {
         clock,
@@ -302,15 +302,15 @@ export class RolloutEngine {
     const { deployment, buildLog, secrets } = rollout
     // What an application has said is quoted, and PostgreSQL cannot hold NUL.
     const clean = (text: string): string => secrets.clean(text).replaceAll('\0', '\u{fffd}')
-    let isTakenBack = true
+    let isUndone = true
     for (const undo of rollout.undos.toReversed()) {
       try {
         await undo.run(signal)
       } catch (error) {
-        isTakenBack = false
+        isUndone = false
         log.error(
           { err: error, deploymentId: deployment.id, step: undo.step },
-          'a step of a failed deployment could not be taken back; it is tried again soon, and whenever the engine is back'
+          'a step of a failed deployment could not be undone; it is tried again soon, and whenever the engine is back'
         )
       }
     }
@@ -335,8 +335,8 @@ export class RolloutEngine {
       clock,
       signal
     })
-    // Its image, if it came so far, is not needed any more.
-    if (isTakenBack) await enqueueCleanup(this.#parts, deployment.application_id)
+    // Its image, if there is one, is not needed any more.
+    if (isUndone) await enqueueCleanup(this.#parts, deployment.application_id)
     else await enqueueReconcile(jobs, deployment.application_id)
   }
 

@@ -15,11 +15,11 @@ export interface RolloutSteps {
   readonly deploy: StepSequence<Rollout, Switched>
   /** An image alone: containers are left as they are. */
   readonly build: StepSequence<Rollout, WithImage>
-  /** The rest of a deploy whose process died when the switch had begun. */
+  /** The rest of a deploy whose process crashed when the switch had begun. */
   readonly resume: StepSequence<Proven, Switched>
   /** Makes it a success. */
   readonly record: StepSequence<Recordable, Recordable>
-  /** What comes after a success: none depends on it. */
+  /** After a success; the deployment's result does not depend on it. */
   readonly finish: StepSequence<Switched, Switched>
 }
 

@@ -36,7 +36,7 @@ export interface RolloutTools {
   readonly log: Log
 }
 
-/** How what a step has done is taken back, in whole or in part; runs again harmlessly. */
+/** Undoes what a step has done, in whole or in part; idempotent. */
 interface Undo {
   readonly step: RolloutStepName
   /** `signal`: that of the job, which may have been what failed the deployment. */
@@ -82,7 +82,7 @@ export interface Started extends Created {
   readonly exitWatch: ExitWatch
 }
 
-/** Its container was proven healthy, here or by a process that has died since. */
+/** Its container was proven healthy, here or by a process that has crashed since. */
 export type Proven = Pick<Created, keyof Rollout | 'application' | 'loadedAt' | 'containerId' | 'port'>
 
 export interface Switched extends Proven {

@@ -6,7 +6,7 @@ import type { Rollout } from './rollout.js'
 export interface RolloutStep<In extends Rollout, Added extends object> {
   readonly name: RolloutStepName
   /**
-   * True for one that need not wait until it is noted that it has begun: what it does is harmless, or is taken back
+   * True for one that need not wait until it is noted that it has begun: what it does is harmless, or is undone
    * whatever the note says. What is not, waits for `noted`.
    */
   readonly isEarly?: boolean

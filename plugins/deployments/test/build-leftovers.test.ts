@@ -58,7 +58,7 @@ test('what builds leave behind is removed once no image and no next build needs 
   t.ok(ofOther.length > 0)
   t.equal((await web.deployed()).status, 'success')
 
-  const tidied = async (
+  const cleanedUp = async (
     app: LabApplication,
     what: string,
     holds: (text: string) => boolean
@@ -67,12 +67,12 @@ test('what builds leave behind is removed once no image and no next build needs 
   }
 
   await t.test('the stages of the image that runs stay, and are used again', async t => {
-    await tidied(web, 'the stage of the first build', text => text.includes('linking one'))
+    await cleanedUp(web, 'the stage of the first build', text => text.includes('linking one'))
     await web.push(stages(library, 'one', 'RUN echo still fine'))
     const again = await web.deployed()
     t.equal(again.status, 'success')
     t.match(again.build_logs, /linking one.*\n.*Using cache/)
-    await tidied(web, 'the stage to stay', text => text.includes('linking one'))
+    await cleanedUp(web, 'the stage to stay', text => text.includes('linking one'))
   })
 
   await t.test(
@@ -94,7 +94,7 @@ test('what builds leave behind is removed once no image and no next build needs 
       const third = await web.deployed()
       t.equal(third.status, 'success', third.error_message)
       t.match(third.build_logs, /linking two.*\n.*Using cache/)
-      await tidied(
+      await cleanedUp(
         web,
         'the attempts to go',
         text => !text.includes('almost') && !text.includes('linking one') && text.includes('linking two')
@@ -108,7 +108,7 @@ test('what builds leave behind is removed once no image and no next build needs 
       await web.push(stages(library, 'two', `RUN echo attempt-${attempt} > /attempt\nRUN false`))
       t.equal((await web.deployed()).status, 'failed')
     }
-    await tidied(web, 'the oldest to go', text =>
+    await cleanedUp(web, 'the oldest to go', text =>
       ['attempt-0', 'attempt-1', 'attempt-2'].every(old => !text.includes(old))
     )
     t.match(await commands(web.id), /attempt-5/)

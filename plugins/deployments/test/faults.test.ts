@@ -59,7 +59,7 @@ test('a fault at any boundary', async t => {
     }
   }
 
-  await t.test('before record: the switch is taken back', async t => {
+  await t.test('before record: the switch is undone', async t => {
     await web.push(sample('never recorded'))
     faultAt = 'before record'
     t.match(await web.deployed(), { status: 'failed', step: 'switch' })
@@ -68,7 +68,7 @@ test('a fault at any boundary', async t => {
     t.match(await web.containers(), [{ Names: [`/${web.slug}`] }])
   })
 
-  await t.test('while a switch is taken back no visitor is left without an answer', async t => {
+  await t.test('while a switch is undone no visitor is left without an answer', async t => {
     const tried = 'never for long'
     await web.push(sample(tried))
     const seen: string[] = []
@@ -115,21 +115,18 @@ test('a fault at any boundary', async t => {
     'before clean-up',
     'after clean-up'
   ] as const) {
-    await t.test(
-      `${boundary}: the new version serves, and what is left of the old one is cleared away later`,
-      async t => {
-        version = `new ${boundary}`
-        await web.push(sample(version))
-        faultAt = boundary
-        t.match(await web.deployed(), { status: 'success', error_message: null })
-        await until(async () => (await serving()) === version, 'the new version serves')
-        faultAt = undefined
-        version = `${version}, again`
-        await web.push(sample(version))
-        t.match(await web.deployed(), { status: 'success' })
-        t.equal(await serving(), version)
-        await until(async () => (await web.containers()).length === 1, 'one container is left')
-      }
-    )
+    await t.test(`${boundary}: the new version serves, and the old one is cleaned up later`, async t => {
+      version = `new ${boundary}`
+      await web.push(sample(version))
+      faultAt = boundary
+      t.match(await web.deployed(), { status: 'success', error_message: null })
+      await until(async () => (await serving()) === version, 'the new version serves')
+      faultAt = undefined
+      version = `${version}, again`
+      await web.push(sample(version))
+      t.match(await web.deployed(), { status: 'success' })
+      t.equal(await serving(), version)
+      await until(async () => (await web.containers()).length === 1, 'one container is left')
+    })
   }
 })

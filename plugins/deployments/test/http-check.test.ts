@@ -47,10 +47,10 @@ test('who sends interim answers without end is unhealthy; a few are in the way o
   t.match(await ask(await interimServer(t, 20, final)), { isHealthy: true, saw: 'answered 200' })
 })
 
-test('who answers with another protocol that nobody asked for is unhealthy', async t => {
+test('who answers with another protocol that was not requested is unhealthy', async t => {
   t.match(await ask(await interimServer(t, 0, unaskedUpgrade)), {
     isHealthy: false,
     isAnswered: true,
-    saw: /another protocol that nobody asked for/
+    saw: /another protocol that was not requested/
   })
 })

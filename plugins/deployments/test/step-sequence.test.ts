@@ -69,7 +69,7 @@ test('an early step runs beside the note, and the next one begins when both are 
   await running
 })
 
-test('an early step waits for the note before what it cannot take back', async t => {
+test('an early step waits for the note before what it cannot undo', async t => {
   const { seen, boundaries, step, settle, write } = observed()
   const run = async (_: Rollout, noted: Promise<void>): Promise<object> => {
     seen.push('look')

@@ -123,7 +123,7 @@ export class Traffic {
         const answer = await bounded(() => work(router), { ms: limitMs, what: `${named(plugin)} (${what})` })
         return { isOff: false, answer }
       } catch (error) {
-        // What a version says that has gone meanwhile is of no account.
+        // The answer of a version that was stopped meanwhile does not count.
         if (routers.get(key) === router) throw failureOf(error, plugin)
       }
     }
