@@ -69,7 +69,7 @@ export interface TestKernel {
   /** The running implementation of a service, as another plugin would get it. */
   service<T extends object>(service: Service<T>): T
   /** Begins the next round of all removals now, instead of after its delay. */
-  hurryRemovals(): Promise<void>
+  runRemovalsNow(): Promise<void>
   /** Stops the platform and keeps the state. */
   stop(): Promise<void>
   /** Stops the platform and removes everything. */
@@ -129,7 +129,7 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
     user: async name => await people.user(name),
     socket: async (client, path) => await TestSocket.open(client, path),
     service: wanted => kernel.registry.handle(wanted.id) as never,
-    hurryRemovals: async () => {
+    runRemovalsNow: async () => {
       await kernel.removals.resume()
     },
     stop,

@@ -110,7 +110,7 @@ test('turning plugins off and on gives nobody a fresh budget', async t => {
   t.equal(await left(), before - 1)
 })
 
-test('the addresses of one IPv6 network share a budget; one that is forwarded by a stranger counts for nothing', async t => {
+test('the addresses of one IPv6 network share a budget; one that is forwarded by an untrusted proxy counts for nothing', async t => {
   const client = k.as.anonymous()
   const from = async (ip: string): Promise<number> =>
     (await client.get('/api/probe/limited', { headers: { 'x-forwarded-for': ip } })).status

@@ -122,7 +122,7 @@ test('a public route without a budget of its own still has a ceiling for an addr
   t.equal((await anyone.get('/api/probe/echo')).status, 200)
 })
 
-test('the records of strangers are bounded by address and in all', async t => {
+test('the records of anonymous callers are bounded by address and in all', async t => {
   const clock = testClock()
   const budget = new AnonymousAuditLimit(clock)
   const admitted = (ips: readonly string[]) => ips.filter(ip => budget.admit(ip).isRecorded).length

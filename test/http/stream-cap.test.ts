@@ -72,7 +72,7 @@ test('a user has so many event streams open at once, by whatever credential, and
     t.equal(
       (await k.as.anonymous().open('/api/streams/open')).statusCode,
       200,
-      'of strangers nothing is counted'
+      'anonymous streams are not counted'
     )
   const before = ended
   first.destroy()

@@ -17,7 +17,7 @@ const silent: Readonly<Record<string, string>> = {
   'POST /api/auth/refresh': 'a browser renews its session every hour'
 }
 
-/** What is refused before it is read is not recorded: strangers could write as often as they like. */
+/** What is refused before it is read is not recorded: anonymous callers could write without limit. */
 const refusedUnread: Readonly<Record<string, string>> = {
   'POST /api/auth/setup': 'the platform of the test has been set up'
 }

@@ -64,7 +64,7 @@ test('a process that ends as it should leaves no mark, and a start that comes la
   t.same(await readdir(directory), [])
 })
 
-test('two deaths in a row convict what was settling at both, also where every process has the same id', async t => {
+test('two deaths in a row quarantine what was settling at both, also where every process has the same id', async t => {
   const directory = await folder(t)
   const boot = (): string[] => {
     const marks = new StartMarks(directory)

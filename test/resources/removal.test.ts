@@ -52,7 +52,7 @@ test('a step that fails runs again, with all others, until it has succeeded', as
   for (const round of [1, 2]) {
     await until(() => tries() >= round, `round ${round} has failed`)
     t.ok(await isThere('projects.project', project))
-    await k.hurryRemovals()
+    await k.runRemovalsNow()
   }
   await until(async () => !(await isThere('projects.project', project)), 'the project is gone')
   t.ok(tries() >= 3)

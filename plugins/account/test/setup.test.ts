@@ -206,7 +206,7 @@ test('on loopback only a request by a name of this machine sets the platform up'
   }
 })
 
-test('attempts of strangers fill neither the audit log nor it with text of their choice', async t => {
+test('attempts of anonymous callers fill neither the audit log nor put text of their choice into it', async t => {
   const clock = testClock()
   const k = await createTestKernel({ clock })
   t.teardown(() => k.close())

@@ -7,7 +7,7 @@ interface Turn {
 /** How many turns there are at a time. */
 interface FairQueueLimits {
   readonly most: number
-  readonly mostOfOneOwner: number
+  readonly maxPerOwner: number
 }
 
 /**
@@ -39,7 +39,7 @@ export class FairQueue {
     if (this.#total >= this.limits.most) return undefined
     for (const [owner, waiting] of this.#waiting) {
       const underWay = this.#underWay.get(owner) ?? 0
-      if (underWay >= this.limits.mostOfOneOwner) continue
+      if (underWay >= this.limits.maxPerOwner) continue
       const [id = '', ...rest] = waiting
       this.#waiting.delete(owner)
       if (rest.length > 0) this.#waiting.set(owner, rest)

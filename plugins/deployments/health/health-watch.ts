@@ -8,7 +8,7 @@ import { decideHealth, failuresInARow } from './health-decision.js'
 import { askHttp } from './http-check.js'
 
 /** How many are asked at once: an answer may take five seconds. */
-const askedAtOnce = { most: 64, mostOfOneOwner: 16 }
+const askedAtOnce = { most: 64, maxPerOwner: 16 }
 /** Longer than the engine may be silent, and the container after it. */
 const questionMs = 90_000
 const recordMs = 60_000

@@ -5,7 +5,7 @@ import type { DeploymentRecords } from '../records/deployment-records.js'
 import type { DeploymentRow } from '../records/deployment-store.js'
 import { Cancelled } from '../rollout/deploy-failure.js'
 import type { BuildQueueStore, QueuedDeployment } from './build-queue-store.js'
-import { mostOfOneOwner, reasonOfOwner } from './owner-turns.js'
+import { maxPerOwner, reasonOfOwner } from './owner-turns.js'
 
 /** There is no notification of freed memory and lower pressure. */
 const lookEveryMs = 2000
@@ -92,7 +92,7 @@ export class BuildQueue {
 
   async #decideAll(tx: Tx, enteringId?: string): Promise<ReadonlyMap<string, AdmissionVerdict>> {
     const { queue, admission, records, clock } = this.#parts
-    const all = await queue.waiting(tx, mostOfOneOwner)
+    const all = await queue.waiting(tx, maxPerOwner)
     const waiting = all.filter(({ has_room: hasRoom }) => hasRoom)
     if (all.length === 0) return new Map()
     const now = clock.now()

@@ -3,9 +3,9 @@ import type { DeploymentRecords } from '../records/deployment-records.js'
 import type { OwnerTurnStore } from './owner-turn-store.js'
 
 /** Half of the workers: a deploy may wait most of an hour for a container that never gets healthy. */
-export const mostOfOneOwner = 6
+export const maxPerOwner = 6
 /** What one waits for whose owner has as many. */
-export const reasonOfOwner = `waiting for its turn: ${mostOfOneOwner} deployments in projects of the same owner are under way`
+export const reasonOfOwner = `waiting for its turn: ${maxPerOwner} deployments in projects of the same owner are under way`
 const lookEveryMs = 2000
 
 interface OwnerTurnParts {
@@ -32,7 +32,7 @@ export class OwnerTurns {
     return await db.transaction(async tx => {
       await turns.lock(tx)
       if (await turns.hasTurn(deploymentId, tx)) return true
-      if ((await turns.countBefore(deploymentId, tx)) >= mostOfOneOwner) {
+      if ((await turns.countBefore(deploymentId, tx)) >= maxPerOwner) {
         await turns.note(deploymentId, reasonOfOwner, tx)
         return false
       }
@@ -44,7 +44,7 @@ export class OwnerTurns {
   /** Gives a job to those whose turn has come. */
   async look(): Promise<void> {
     const { turns, records } = this.#parts
-    for (const { id, application_id: applicationId } of await turns.due(mostOfOneOwner))
+    for (const { id, application_id: applicationId } of await turns.due(maxPerOwner))
       await records.enqueue(id, applicationId)
   }
 

@@ -150,10 +150,14 @@ test('kill -9 of the platform in the middle of a step of a deploy', async t => {
       {
         name: 'clean-up, while the old version ignores SIGTERM',
         before: async () => {
-          victim.serving = 'deaf'
-          await web.push(sample(victim.serving, 'deaf'))
+          victim.serving = 'ignores-sigterm'
+          await web.push(sample(victim.serving, 'ignores-sigterm'))
           await web.deployed()
-          await until(async () => (await web.containers()).length === 1, 'only the deaf one is left', 60_000)
+          await until(
+            async () => (await web.containers()).length === 1,
+            'only the one that ignores SIGTERM is left',
+            60_000
+          )
         },
         come: async ({ old }) => await event('kill', id => id === old)
       }

@@ -14,14 +14,14 @@ import {
 export const engine = new Docker()
 
 /** What a sample application does instead of serving well. */
-export type Mode = 'ok' | 'exit' | 'silent' | 'unhealthy' | 'slow' | 'loud' | 'other-port' | 'deaf'
+export type Mode = 'ok' | 'exit' | 'silent' | 'unhealthy' | 'slow' | 'loud' | 'other-port' | 'ignores-sigterm'
 
 const server = `
 const { createServer } = require('node:http')
 const { version, mode } = require('./what.json')
 if (mode === 'exit') { console.error('cannot reach the database with ' + process.env.PASSWORD); process.exit(3) }
 if (mode === 'loud') { for (let i = 0; i < 20000; i++) console.log('noise ' + i) }
-if (mode !== 'deaf') process.on('SIGTERM', () => process.exit(0)); else process.on('SIGTERM', () => {})
+if (mode !== 'ignores-sigterm') process.on('SIGTERM', () => process.exit(0)); else process.on('SIGTERM', () => {})
 let isBroken = mode === 'unhealthy'
 const server = createServer((request, response) => {
   if (request.url === '/break' || request.url === '/mend') isBroken = request.url === '/break'

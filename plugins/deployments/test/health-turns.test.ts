@@ -112,7 +112,7 @@ test('a question that the engine never answers keeps nobody else from being aske
 })
 
 test('the owners take turns, each in its own order, and nobody has more than its share', async t => {
-  const queue = new FairQueue({ most: 4, mostOfOneOwner: 2 })
+  const queue = new FairQueue({ most: 4, maxPerOwner: 2 })
   const take = (): string | undefined => queue.take()?.id
   for (const id of ['a1', 'a2', 'a3', 'a1']) queue.add({ owner: 'ann', id })
   t.same([take(), take(), take()], ['a1', 'a2', undefined], 'ann has her share')

@@ -2,7 +2,7 @@ import type { TestClient } from 'busbar/sdk/testing'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
-import { mostOfOneOwner } from '../queue/owner-turns.js'
+import { maxPerOwner } from '../queue/owner-turns.js'
 import { containersOf, openLab } from './deploy-lab.js'
 
 /** Applications of a new project of whoever asks: they run and do nothing. */
@@ -36,7 +36,7 @@ test('who deploys what never gets healthy does not keep others from deploying', 
   const projects = [await projectOf(greedy, 'one'), await projectOf(greedy, 'two')]
   const theirs = await projectOf(other, 'other')
   const begun: Array<{ readonly app: string; readonly id: string }> = []
-  for (let count = 0; count < mostOfOneOwner * 2 + 2; count++) {
+  for (let count = 0; count < maxPerOwner * 2 + 2; count++) {
     const app = (await projects[count % 2]?.application({ container_port: 81 })) ?? ''
     await greedy.put(`${app}/health-check`, { type: 'http', path: '/', timeout_seconds: 3600 })
     begun.push({ app, id: (await greedy.post(`${app}/deploy`)).body.id })
@@ -50,7 +50,7 @@ test('who deploys what never gets healthy does not keep others from deploying', 
   }
   const proving = async (): Promise<number> =>
     (await records()).filter(({ step }) => step === 'prove-healthy').length
-  await until(async () => (await proving()) === mostOfOneOwner, 'as many as one owner may have', 60_000)
+  await until(async () => (await proving()) === maxPerOwner, 'as many as one owner may have', 60_000)
 
   const app = await theirs.application()
   const { id } = (await other.post(`${app}/deploy`)).body
@@ -61,7 +61,7 @@ test('who deploys what never gets healthy does not keep others from deploying', 
   )
 
   const waiting = (await records()).filter(({ status }) => status === 'pending')
-  t.equal(waiting.length, begun.length - mostOfOneOwner)
+  t.equal(waiting.length, begun.length - maxPerOwner)
   for (const { waiting_for: reason } of waiting)
     t.equal(reason, 'waiting for its turn: 6 deployments in projects of the same owner are under way')
   const ended = begun[0]
@@ -71,13 +71,13 @@ test('who deploys what never gets healthy does not keep others from deploying', 
       const [first, ...rest] = await records()
       return (
         first.status === 'failed' &&
-        rest.filter(({ step }) => step === 'prove-healthy').length === mostOfOneOwner
+        rest.filter(({ step }) => step === 'prove-healthy').length === maxPerOwner
       )
     },
     'the next one in the place of one that was cancelled',
     30_000
   )
-  const next = (await records())[mostOfOneOwner]
+  const next = (await records())[maxPerOwner]
   t.match(next, { step: 'prove-healthy', waiting_for: null }, 'the one that was asked for first')
 })
 
@@ -87,7 +87,7 @@ test('old versions that take their whole grace to end do not keep others from cl
   t.teardown(async () => await lab.close())
   const greedy = await lab.k.as.session('greedy')
   const other = await lab.k.as.session('other')
-  const [project, theirs] = [await projectOf(greedy, 'deaf'), await projectOf(other, 'other')]
+  const [project, theirs] = [await projectOf(greedy, 'ignores-sigterm'), await projectOf(other, 'other')]
   const roll = async (how: 'deploy' | 'reload', client: TestClient, app: string): Promise<void> => {
     const { id } = (await client.post(`${app}/${how}`)).body
     const isDone = async () => {
@@ -97,8 +97,8 @@ test('old versions that take their whole grace to end do not keep others from cl
     }
     await until(isDone, how, 60_000)
   }
-  const deaf = { start_command: `sh -c 'trap "" TERM; while :; do sleep 1; done'` }
-  const apps = await Promise.all(Array.from({ length: 8 }, async () => await project.application(deaf)))
+  const ignoring = { start_command: `sh -c 'trap "" TERM; while :; do sleep 1; done'` }
+  const apps = await Promise.all(Array.from({ length: 8 }, async () => await project.application(ignoring)))
   const app = await theirs.application()
   await Promise.all([...apps.map(async one => await roll('deploy', greedy, one)), roll('deploy', other, app)])
   await Promise.all(apps.map(async one => await roll('reload', greedy, one)))

@@ -238,7 +238,7 @@ test('several traffic routers', async t => {
   await t.test(
     'a direct address that comes back too late for that follows when the old version ends',
     async t => {
-      t.match(await deployed('deaf', {}, 'deaf'), { status: 'success' })
+      t.match(await deployed('ignores-sigterm', {}, 'ignores-sigterm'), { status: 'success' })
       await until(async () => (await web.containers()).length === 1, 'one container is left')
       const [old] = await web.containers()
       await reconciler.disable('direct', {})
@@ -246,7 +246,7 @@ test('several traffic routers', async t => {
       t.match(await deployed('ten'), { status: 'success' })
       await until(() => cleanedUp > before, 'the old version is being stopped')
       await reconciler.enable('direct')
-      t.equal(await served(), 'deaf')
+      t.equal(await served(), 'ignores-sigterm')
       await engine.getContainer(old?.Id ?? '').kill()
       await until(async () => (await served()) === 'ten', 'the address leads to the new version')
     }
