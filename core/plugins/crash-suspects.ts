@@ -1,5 +1,5 @@
-/** `starting`: its code is being loaded or started; `settling`: that was less than a minute ago. */
-export type Phase = 'starting' | 'settling'
+/** `starting`: its code is being loaded or started; `started`: that was less than a minute ago. */
+export type Phase = 'starting' | 'started'
 
 interface Suspicion {
   readonly quarantined: ReadonlyMap<string, string>
@@ -8,19 +8,19 @@ interface Suspicion {
 }
 
 /**
- * Who took processes down, by what was marked when they died. The only one marked, while it was starting, did it.
+ * Which plugins crashed processes, by what was marked at the crash. The only one marked, while it was starting, did.
  * Where there are more, or it had started already, it may have been any of them, or a machine that was switched off:
- * of those that were marked at the death before too, the one that was starting is kept off, and all of them where none
+ * of those that were marked at the crash before too, the one that was starting is kept off, and all of them where none
  * or several were.
  */
 export function suspect(
-  deaths: ReadonlyArray<ReadonlyMap<string, Phase>>,
+  crashes: ReadonlyArray<ReadonlyMap<string, Phase>>,
   before: ReadonlySet<string>
 ): Suspicion {
-  if (deaths.length === 0) return { quarantined: new Map(), suspects: before }
+  if (crashes.length === 0) return { quarantined: new Map(), suspects: before }
   const quarantined = new Map<string, string>()
   const suspects = new Set<string>()
-  for (const marks of deaths) {
+  for (const marks of crashes) {
     const starting = [...marks].filter(([, phase]) => phase === 'starting').map(([plugin]) => plugin)
     const [only] = starting
     const isCertain = only !== undefined && starting.length === 1 && (marks.size === 1 || before.has(only))

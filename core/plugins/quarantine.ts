@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Phase, suspect } from './crash-suspects.js'
 
 /** What a plugin has begun in its `start` may take the process down a little later. */
-const settlingMs = 60_000
+const watchedMs = 60_000
 /** Longer than any start, and the minute after. */
 const foreignMs = 4 * 60_000
 /** Process ids mean nothing to another machine or container. */
@@ -17,7 +17,7 @@ const host = hostname().replace(/[^\w.-]/g, '_')
 export class StartMarks {
   readonly #file: string
   readonly #suspectsFile: string
-  /** With the timers of those that are settling. */
+  /** With the timers of those that have just started. */
   readonly #marks = new Map<string, NodeJS.Timeout | undefined>()
   #suspects: ReadonlySet<string> = new Set()
   #isClosed = false
@@ -32,15 +32,15 @@ export class StartMarks {
     this.#set(plugin, undefined)
   }
 
-  /** It has started, or its start has failed and the version of before goes on; what is watched is for a minute more. */
-  settle(plugin: string, isWatched: boolean): void {
+  /** It has started, or its start has failed and the earlier version goes on; a watched one is watched for a minute more. */
+  started(plugin: string, isWatched: boolean): void {
     if (!isWatched) {
       this.end(plugin)
       return
     }
     const timer = setTimeout(() => {
       this.forget(plugin)
-    }, settlingMs).unref()
+    }, watchedMs).unref()
     this.#set(plugin, timer)
   }
 
@@ -49,20 +49,20 @@ export class StartMarks {
     if (this.#marks.delete(plugin)) this.#write()
   }
 
-  /** It has been stopped: whatever ends the process next, it is not this plugin. */
+  /** It has been stopped: it is no suspect of the next crash. */
   forget(plugin: string): void {
     this.end(plugin)
-    this.#acquit([plugin])
+    this.#clearSuspects([plugin])
   }
 
-  /** The process ends as it should. */
+  /** The process ends in an orderly way. */
   close(): void {
     this.#isClosed = true
     const marked = [...this.#marks.keys()]
     for (const timer of this.#marks.values()) clearTimeout(timer)
     this.#marks.clear()
     this.#write()
-    this.#acquit(marked)
+    this.#clearSuspects(marked)
   }
 
   /** The plugins that are to be kept off because of processes that are no longer alive, and why; their marks are removed. */
@@ -76,7 +76,7 @@ export class StartMarks {
         new Map(
           linesOf(file).map(line => {
             const [plugin = '', phase] = line.split(' ')
-            return [plugin, phase === 'settling' ? phase : 'starting']
+            return [plugin, phase === 'started' ? phase : 'starting']
           })
         )
       )
@@ -99,12 +99,12 @@ export class StartMarks {
 
   #write(): void {
     const lines = [...this.#marks].map(([plugin, timer]) =>
-      timer === undefined ? plugin : `${plugin} settling`
+      timer === undefined ? plugin : `${plugin} started`
     )
     writeLines(this.#file, lines)
   }
 
-  #acquit(plugins: readonly string[]): void {
+  #clearSuspects(plugins: readonly string[]): void {
     this.#keepSuspects(new Set([...this.#suspects].filter(one => !plugins.includes(one))))
   }
 

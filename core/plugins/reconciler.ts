@@ -347,7 +347,7 @@ export class Reconciler {
         others
       })
     } finally {
-      this.#marks.settle(entry.id, isWatched(entry))
+      this.#marks.started(entry.id, isWatched(entry))
     }
   }
 
@@ -399,7 +399,7 @@ export class Reconciler {
       entry.failures = 0
       entry.run.stray = entry.early
       setState(entry, entry.early === undefined ? 'running' : 'degraded', entry.early ?? null, this.#now())
-      this.#marks.settle(entry.id, isWatched(entry))
+      this.#marks.started(entry.id, isWatched(entry))
     } catch (error) {
       this.#marks.end(entry.id)
       this.#fail(entry, error)
@@ -448,9 +448,9 @@ export class Reconciler {
       this.#marks.begin(entry.id)
       entry.run = await PluginRun.start(this.#runOptions(entry, loaded), old)
       entry.loaded = loaded
-      this.#marks.settle(entry.id, isWatched(entry))
+      this.#marks.started(entry.id, isWatched(entry))
     } catch (error) {
-      this.#marks.settle(entry.id, isWatched(entry))
+      this.#marks.started(entry.id, isWatched(entry))
       this.options.log.error(
         { err: error, plugin: entry.id },
         'the plugin could not be reloaded; the version of before keeps running'

@@ -14,18 +14,18 @@ const after = (
 
 test('the only plugin that was marked, while it was starting, is kept off at once', t => {
   t.same(after([{ a: 'starting' }]), { off: ['a'], suspects: [] })
-  t.same(after([{ a: 'settling' }]), { off: [], suspects: ['a'] })
+  t.same(after([{ a: 'started' }]), { off: [], suspects: ['a'] })
   t.end()
 })
 
 test('of several that were marked twice, the one that was starting both times is kept off and no other', t => {
-  const marks = { a: 'settling', b: 'settling', c: 'starting' } as const
+  const marks = { a: 'started', b: 'started', c: 'starting' } as const
   const first = after([marks])
   t.same(first, { off: [], suspects: ['a', 'b', 'c'] })
   const second = after([marks], first.suspects)
   t.same(second, { off: ['c'], suspects: ['a', 'b'] })
   t.same(
-    after([{ a: 'settling', b: 'settling' }], second.suspects).off,
+    after([{ a: 'started', b: 'started' }], second.suspects).off,
     ['a', 'b'],
     'a death without it was of another'
   )
@@ -33,7 +33,7 @@ test('of several that were marked twice, the one that was starting both times is
 })
 
 test('what was not marked at the last death is no suspect any more', t => {
-  t.same(after([{ b: 'settling' }], ['a']), { off: [], suspects: ['b'] })
+  t.same(after([{ b: 'started' }], ['a']), { off: [], suspects: ['b'] })
   t.same(after([], ['a']), { off: [], suspects: ['a'] })
   t.end()
 })

@@ -48,8 +48,8 @@ test('a plugin that is stopped, or has ended its start, is marked no more, and o
   const marks = new StartMarks(directory)
   for (const plugin of ['ended', 'settled', 'stopped', 'guilty']) marks.begin(plugin)
   marks.end('ended')
-  marks.settle('settled', false)
-  marks.settle('stopped', true)
+  marks.started('settled', false)
+  marks.started('stopped', true)
   marks.forget('stopped')
   t.same(takenIn(directory), ['guilty'])
 })
@@ -60,18 +60,18 @@ test('a process that ends as it should leaves no mark, and a start that comes la
   marks.begin('early')
   marks.close()
   marks.begin('late')
-  marks.settle('late', true)
+  marks.started('late', true)
   t.same(await readdir(directory), [])
 })
 
-test('two deaths in a row quarantine what was settling at both, also where every process has the same id', async t => {
+test('two deaths in a row quarantine what had just started at both, also where every process has the same id', async t => {
   const directory = await folder(t)
   const boot = (): string[] => {
     const marks = new StartMarks(directory)
     const off = [...marks.takeCrashed().keys()]
     for (const plugin of ['one', 'two']) {
       marks.begin(plugin)
-      marks.settle(plugin, true)
+      marks.started(plugin, true)
     }
     return off
   }

@@ -43,16 +43,16 @@ interface Undo {
   run(signal: AbortSignal): Promise<void>
 }
 
-/** One rollout under way. What follows is the same with what its steps have found out and made so far. */
+/** One rollout under way. The types below add what its steps have found out and made so far. */
 export interface Rollout {
   readonly deployment: DeploymentRow
   readonly buildLog: BuildLog
   /** What its texts do not show. */
   readonly secrets: SecretScope
   readonly signal: AbortSignal
-  /** Everything that must be let go of when it ends, whatever its end. */
+  /** Called when it ends, whatever its result. */
   readonly releases: Array<() => void>
-  /** When it fails, the last comes first. A step adds its own before it does anything. */
+  /** Run in reverse when it fails. A step adds its own before it does anything. */
   readonly undos: Undo[]
 }
 
@@ -93,5 +93,5 @@ export interface Switched extends Proven {
   readonly drain: Drain
 }
 
-/** From here on the new version serves: a cancel comes too late, and a crash is answered by going on. */
+/** From here on the new version serves: a cancel is refused, and after a crash the deploy is finished. */
 export const uncancellable: readonly RolloutStepName[] = ['switch', 'record', 'drain', 'clean-up']
