@@ -79,6 +79,6 @@ export const kernelMigrations: readonly Migration[] = [
   {
     name: '004-remember-cascades',
     phase: 'expand',
-    sql: 'alter table $schema.plugin add column disabled_by text'
+    sql: 'alter table $schema.plugin add column off_with text'
   }
 ]

@@ -32,21 +32,21 @@ export interface ResourceSpec<Row extends object, Self> {
   /** In the plugin's own schema, one row for each, with a primary key `id uuid`. */
   readonly table: string
   /**
-   * In what it lies: by kind, the column with the id of it; null where a row lies in none of that kind. It never
-   * changes. One that lies in no project, by itself or through these, has no project: access rules answer 404.
+   * In what it lies: by kind, the column with the id of it; null where a row is in none of that kind. It never
+   * changes. One that is in no project, by itself or through these, has no project: access rules answer 404.
    */
   readonly parents?: Readonly<Record<string, string>>
   /** The column with what people call it. */
   readonly name?: string
-  /** Left out where it has no removal of its own: its rows go with what it lies in, by a teardown. */
+  /** Left out where it has no removal of its own: its rows go with what it is in, by a teardown. */
   readonly removal?: ResourceRemoval<Row, Self>
 }
 
 /**
  * How one is removed. The table has a column `deleting_at timestamptz`, null while the resource is there for users.
- * `kernel.resources.remove` marks a row; a durable job does the rest, for as long as it takes: what lies in the
+ * `kernel.resources.remove` marks a row; a durable job does the rest, for as long as it takes: what is in the
  * resource goes before it, then the steps of other plugins, dependants first, then `run`, then the row.
- * What lies in something that is removed is marked by the kernel.
+ * What is in something that is removed is marked by the kernel.
  */
 export interface ResourceRemoval<Row extends object, Self> {
   /** The plugin's own extension point, to which others contribute what they do. Foreign keys of theirs are `on delete restrict`. */

@@ -158,7 +158,7 @@ export class ProjectAccess implements ProjectFactsCache {
       const owner = await this.#ownerOf(kind, params[param] ?? '')
       if (owner?.projectId !== projectId) return false
       for (const [otherParam, otherKind] of Object.entries(chain)) {
-        // One that lies in another of its own kind stands beside it in no path.
+        // One that is in another of its own kind stands beside it in no path.
         const parent = otherKind === undefined || otherKind === kind ? undefined : owner.parents[otherKind]
         if (parent !== undefined && parent !== params[otherParam]) return false
       }

@@ -39,7 +39,7 @@ export async function recheck(
   let batch: Asked[] = []
   for (const [topic, reader] of concerned) {
     if (turns.isOver) await turns.pass()
-    // A suspended one is checked when its plugin is back; one without an id lies in no project.
+    // A suspended one is checked when its plugin is back; one without an id is in no project.
     if (topic.record === undefined || topic.id === undefined || !topic.has(reader)) continue
     batch.push({ topic, reader, answer: answers.of(topic, topic.record, reader.caller) })
     if (batch.length < batchSize) continue

@@ -50,7 +50,7 @@ const dropWords: Readonly<Record<string, string>> = {
   'statistics object': 'statistics'
 }
 
-/** What lies in the schema by itself: what an extension or another object brings along goes with that. */
+/** What is in the schema by itself: what an extension or another object brings along goes with that. */
 const objectsOf = `
   select type, identity from (
     select distinct classid, objid from pg_depend d

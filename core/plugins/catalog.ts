@@ -98,7 +98,7 @@ export class PluginCatalog {
     this.#graph = resolveGraph(this.#nodes(), sdkVersion)
   }
 
-  /** Why the version that lies in the folder must not take the place of the one that runs; null when it may. */
+  /** Why the version that is in the folder must not take the place of the one that runs; null when it may. */
   problemOfReload(entry: PluginEntry): string | null {
     const offered = offeredManifest(entry)
     if (offered === undefined) return 'its plugin.json is gone'
@@ -134,7 +134,7 @@ export class PluginCatalog {
 
   /** What was turned off because this one was, and is still there: each after what it needs. */
   disabledBy(id: string): string[] {
-    return this.order.filter(other => this.choices.get(other)?.disabled_by === id)
+    return this.order.filter(other => this.choices.get(other)?.off_with === id)
   }
 
   known(id: string): PluginEntry {

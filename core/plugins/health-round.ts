@@ -13,7 +13,8 @@ async function checkHealth(entry: PluginEntry, clock: Clock): Promise<void> {
   const health = await run.health()
   if (entry.run !== run || !isUp(entry.state)) return
   // An uncaught error is not undone by a check that does not know of it.
-  if (health.status === 'ok' && run.stray !== undefined) setState(entry, 'degraded', run.stray, clock.now())
+  if (health.status === 'ok' && run.uncaughtError !== undefined)
+    setState(entry, 'degraded', run.uncaughtError, clock.now())
   else if (health.status === 'ok') setState(entry, 'running', null, clock.now())
   else setState(entry, 'degraded', health.reason, clock.now())
 }

@@ -50,7 +50,7 @@ export interface PluginEntry {
   failures: number
 }
 
-/** What lies in the folder now: the next version, where one is running. */
+/** What is in the folder now: the next version, where one is running. */
 export const offeredManifest = ({ discovered }: PluginEntry): Manifest | undefined =>
   'manifest' in discovered ? discovered.manifest : undefined
 

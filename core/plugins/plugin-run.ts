@@ -53,7 +53,7 @@ export class PluginRun {
   #self: object = {}
   #instance: PluginInstance | undefined
   /** The last error that it did not catch. */
-  stray: string | undefined
+  uncaughtError: string | undefined
 
   private constructor(readonly options: RunOptions) {
     this.attachment = new Attachment(this, options.registries)

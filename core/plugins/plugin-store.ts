@@ -9,7 +9,7 @@ export interface PluginChoice {
   /** Why it is kept off although it is wanted; null when it is not. */
   readonly quarantined: string | null
   /** The plugin whose cascade turned this one off; null when this one itself was turned off. */
-  readonly disabled_by: string | null
+  readonly off_with: string | null
 }
 
 type Change = Partial<Omit<PluginChoice, 'id'>>
@@ -23,23 +23,23 @@ export class PluginStore {
   async all(): Promise<ReadonlyMap<string, PluginChoice>> {
     const rows = (await this.database
       .table<PluginChoice>('plugin')
-      .select('id', 'desired', 'grants', 'config', 'quarantined', 'disabled_by')) as PluginChoice[]
+      .select('id', 'desired', 'grants', 'config', 'quarantined', 'off_with')) as PluginChoice[]
     return new Map(rows.map(row => [row.id, row]))
   }
 
   /** In one statement: `along` go off because `id` does. */
   async turnOff(id: string, along: readonly string[]): Promise<void> {
-    const row = (one: string, disabled_by: string | null): object => ({
+    const row = (one: string, off_with: string | null): object => ({
       id: one,
       desired: 'off',
-      disabled_by,
+      off_with,
       updated_at: this.clock.now()
     })
     await this.database
       .table('plugin')
       .insert([row(id, null), ...along.map(one => row(one, id))])
       .onConflict('id')
-      .merge(['desired', 'disabled_by', 'updated_at'])
+      .merge(['desired', 'off_with', 'updated_at'])
   }
 
   /** Writes several choices in one statement: a cascade is one decision. */

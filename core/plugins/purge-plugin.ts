@@ -25,7 +25,7 @@ export async function purgePlugin(
   if (entry !== undefined && (entry.run !== undefined || catalog.isWanted(entry)))
     throw pluginProblems.isOn({ id })
   const builtIn = entry?.discovered.builtIn ?? false
-  // What is kept under such a name is the kernel's, whatever lies in a folder of that name.
+  // What is kept under such a name is the kernel's, whatever is in a folder of that name.
   if (namesOfKernel.has(id)) throw pluginProblems.unknown({ id })
   if (dryRun) return { entry, report: await purge.preview(id, builtIn) }
   const report = await purge.run(id, builtIn)

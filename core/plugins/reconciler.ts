@@ -132,7 +132,7 @@ export class Reconciler {
         desired: 'on',
         grants: manifestOf(found)?.grants ?? [],
         quarantined: null,
-        disabled_by: null
+        off_with: null
       })
       found.failures = 0
       if (found.run === undefined) {
@@ -199,7 +199,7 @@ export class Reconciler {
 
   async #reenable(ids: readonly string[]): Promise<void> {
     const back = ids.map(id => this.catalog.known(id))
-    await this.catalog.choose(ids, { desired: 'on', quarantined: null, disabled_by: null })
+    await this.catalog.choose(ids, { desired: 'on', quarantined: null, off_with: null })
     for (const entry of back) if (entry.run === undefined) await this.#load(entry)
     await this.#migrate(back)
     await this.#reconcile()
@@ -278,7 +278,7 @@ export class Reconciler {
     const entry = this.entries.get(id)
     if (entry === undefined || isOfEndedRun(error)) return
     const reason = `an error was not caught: ${faultOf(error).message}`
-    if (entry.run !== undefined) entry.run.stray = reason
+    if (entry.run !== undefined) entry.run.uncaughtError = reason
     else if (entry.state.name === 'starting') entry.early = reason
     if (isUp(entry.state)) setState(entry, 'degraded', reason, this.#now())
   }
@@ -331,7 +331,7 @@ export class Reconciler {
     }
   }
 
-  /** The version that lies in the folder. */
+  /** The version that is in the folder. */
   async #read(entry: PluginEntry): Promise<Loaded> {
     const { discovered } = entry
     if ('fault' in discovered) throw new Error(discovered.fault)
@@ -397,7 +397,7 @@ export class Reconciler {
     try {
       entry.run = await PluginRun.start(this.#runOptions(entry))
       entry.failures = 0
-      entry.run.stray = entry.early
+      entry.run.uncaughtError = entry.early
       setState(entry, entry.early === undefined ? 'running' : 'degraded', entry.early ?? null, this.#now())
       this.#marks.started(entry.id, isWatched(entry))
     } catch (error) {

@@ -14,7 +14,7 @@ export class ResourceTable {
   readonly #kind: string
   readonly #label: string | undefined
   readonly #isMarkable: boolean
-  /** Columns besides the id and those of what it lies in. */
+  /** Columns besides the id and those of what it is in. */
   readonly #further: readonly string[]
 
   constructor(
@@ -40,7 +40,7 @@ export class ResourceTable {
     }
   }
 
-  /** By kind, the ids of what it lies in; undefined when it does not exist, or, of those that are there for users, is being removed. */
+  /** By kind, the ids of what it is in; undefined when it does not exist, or, of those that are there for users, is being removed. */
   async parentsOf(
     id: string,
     { tx, visible = false }: { readonly tx?: Tx | undefined; readonly visible?: boolean } = {}
@@ -93,7 +93,7 @@ export class ResourceTable {
       `update ${this.#name} set deleting_at = $2 where "${column}" = $1 and deleting_at is null`,
       [parent.id, now]
     )
-    // One that lies in another of its kind goes with that one.
+    // One that is in another of its kind goes with that one.
     const own = parent.kind === this.#kind ? undefined : this.#parents[this.#kind]
     const rows = await this.postgres.query<ResourceRow>(
       `select id from ${this.#name}

@@ -5,7 +5,7 @@ import type { ResourceRemovals } from './resource-removals.js'
 import { ResourceTable } from './resource-table.js'
 import type { RunningKinds } from './running-kinds.js'
 
-/** Who owns a resource: its project, and by kind the ids of what else it lies in. */
+/** Who owns a resource: its project, and by kind the ids of what else it is in. */
 export interface Ownership {
   readonly projectId: string
   readonly parents: Readonly<Record<string, string>>

@@ -219,7 +219,7 @@ export class Scheduler {
 const lastingClasses = new Set(['22', '23', '54', 'GW'])
 
 /**
- * Whether what keeps a job from being enqueued lies in the job, and not in the database: that one is away, out of
+ * Whether what keeps a job from being enqueued is in the job, and not in the database: that one is away, out of
  * connections or of room, gave up a statement or met a deadlock, and the next look enqueues what was due.
  */
 function isOfTheJob(error: unknown): boolean {

@@ -8,7 +8,7 @@ export function resources(resource: ResourceDeclarer<Applications>) {
     kind: 'application',
     table: 'application',
     name: 'name',
-    // A preview lies in the application that it is one of.
+    // A preview is in the application that it is one of.
     parents: { project: 'project_id', application: 'parent_application_id' },
     removal: {
       teardown: applicationTeardown,

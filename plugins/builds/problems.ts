@@ -36,11 +36,7 @@ export const problems = problemTable({
     'E_BUILD_DISK_LIMIT',
     'the build was stopped: it has written {written}, and may write {limit}: make it write less (remove files in the RUN step that makes them, copy only what is needed), or raise build_disk_mib of the builds plugin'
   ],
-  waitedTooLong: [
-    409,
-    'E_BUILD_WAIT',
-    'the build was given up after {minutes} minutes of {reason}; {remedy}'
-  ],
+  waitedTooLong: [409, 'E_BUILD_WAIT', 'the build was stopped after {minutes} minutes of {reason}; {remedy}'],
   imageOfOthers: [
     409,
     'E_IMAGE_FOREIGN',
@@ -59,7 +55,7 @@ export const problems = problemTable({
   imageUnclear: [
     409,
     'E_IMAGE_FORMAT',
-    'the image {image} has a layer that is no archive as current engines write it, so it cannot be told what it unpacks to: build and push it anew with a current engine'
+    'the image {image} has a layer that is no archive as current engines write it, so what it unpacks to is unknown: build and push it anew with a current engine'
   ],
   imageUnlike: [
     422,
@@ -252,7 +248,7 @@ export const problems = problemTable({
   archiveUnclear: [
     409,
     'E_BUILD_ARCHIVE',
-    'the Dockerfile {dockerfile} {adds} {path}, an archive that may be read in several ways, so it cannot be told what it unpacks to: pack it anew, or COPY it and unpack it in a RUN step'
+    'the Dockerfile {dockerfile} {adds} {path}, an archive that may be read in several ways, so what it unpacks to is unknown: pack it anew, or COPY it and unpack it in a RUN step'
   ],
   archiveUnreadable: [
     409,
@@ -325,7 +321,7 @@ export const problems = problemTable({
   fileTimeout: [
     502,
     'E_REMOTE_FILE_TIMEOUT',
-    'the remote file {url} was given up: {reason}; check the connection to its host, or put the file into the repository'
+    'the remote file {url} was not fetched: {reason}; check the connection to its host, or put the file into the repository'
   ],
   remoteFileTooLarge: [
     409,

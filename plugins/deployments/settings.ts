@@ -16,7 +16,7 @@ export const settings = object({
       minimum: 1,
       maximum: 9999,
       default: 30,
-      description: 'How long a running application is left alone between two `http` checks'
+      description: 'The time between two `http` checks of a running application'
     })
   )
 })

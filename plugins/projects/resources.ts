@@ -9,7 +9,7 @@ export function resources(resource: ResourceDeclarer<Projects>) {
     name: 'name',
     removal: {
       teardown: projectTeardown,
-      // A user's removals, of projects and of what lies in them, come one after another.
+      // A user's removals, of projects and of what is in them, come one after another.
       turnsBy: 'user_id',
       deleted: async ({ id }, tx, { projects }) => {
         await projects.recordDeleted(id, tx)

@@ -42,7 +42,7 @@ test('a health check that answers nonsense makes its plugin degraded, with the a
   }
 })
 
-test('what an earlier run leaves behind marks no later one, and a stray stays told when a check has told something else', async t => {
+test('what an earlier run leaves behind marks no later one, and an uncaught error is still reported when a check has told something else', async t => {
   const { k, write, change, admin } = await installation(t)
   await write(
     'lasting',

@@ -24,7 +24,7 @@ function readDependencies(folders: readonly string[]): Map<string, Dependencies>
   return found
 }
 
-test('every file imports only what its part of the house may import', async t => {
+test('every file imports only what its part of the project may import', async t => {
   t.ok(
     imports.some(({ from }) => from.startsWith('core/')) &&
       imports.some(({ from }) => from.startsWith('plugins/')),

@@ -21,7 +21,7 @@ const engineFactsMs = 60_000
 const engineLimitMs = 2000
 
 /**
- * See `BuildAdmission`. It keeps nothing: who waits and who runs is the queue's knowledge, which lies in
+ * See `BuildAdmission`. It keeps nothing: who waits and who runs is the queue's knowledge, which is in
  * PostgreSQL and holds for all processes of the installation; what is free is read anew each time. Processes
  * of one installation build on the same engine, so the queue is one; another installation beside it is seen
  * in what is free.

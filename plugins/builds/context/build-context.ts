@@ -10,7 +10,7 @@ import { readSource } from './source-tree.js'
 
 const ignoreFile = '.dockerignore'
 
-/** Where the Dockerfile that the engine gets lies in the context. The engine takes it out of what COPY sees. */
+/** Where the Dockerfile that the engine gets is in the context. The engine takes it out of what COPY sees. */
 export const contextDockerfile = '.busbar.Dockerfile'
 
 /** What of a source tree is sent to the engine. */

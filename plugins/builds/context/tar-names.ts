@@ -65,5 +65,5 @@ export class TarDirectories {
   }
 }
 
-/** The directory that an entry lies in. */
+/** The directory that an entry is in. */
 export const directoryOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')))

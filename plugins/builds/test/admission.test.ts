@@ -377,7 +377,7 @@ test('each that waits is told why, and given up when it has waited for too long'
     problem: {
       code: 'E_BUILD_WAIT',
       message:
-        'the build was given up after 60 minutes of waiting for its turn: 1 build is running, and 2 wait before it; cancel builds that are not needed, or raise the setting concurrent of the builds plugin'
+        'the build was stopped after 60 minutes of waiting for its turn: 1 build is running, and 2 wait before it; cancel builds that are not needed, or raise the setting concurrent of the builds plugin'
     }
   })
 })

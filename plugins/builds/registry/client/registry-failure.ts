@@ -112,7 +112,7 @@ const problems = problemTable({
   quiet: [
     502,
     'E_REGISTRY_FAILING',
-    'the platform could not fetch {image}, or too slowly, although its registry {registry} answers: the log of the platform says why; to be told here, name the registry without its port in GIT_PRIVATE_HOSTS, or load the image into the engine'
+    'the platform could not fetch {image}, or too slowly, although its registry {registry} answers: the log of the platform says why; to see the reason here, name the registry without its port in GIT_PRIVATE_HOSTS, or load the image into the engine'
   ]
 })
 
