@@ -1,0 +1,12 @@
+/**
+ * Libraries of which more is used than they publish, and where. A later version may do without it and say nothing, so
+ * each is pinned exactly, and a test in this folder fails with the name of what has gone.
+ */
+export const pinned: Readonly<Record<string, string>> = {
+  'graphile-worker':
+    'core/jobs/worker-connections.ts, lane.ts: the names of its statements, and when it reads its tasks',
+  knex: 'core/database/statements.ts: how its client runs what it has compiled',
+  pg: 'core/database/statement.ts, session-state.ts: fields of a query and of a connection',
+  pino: 'core/log/plain-line.ts: what a logger keeps for its lines',
+  ws: 'core/bus/ws-internals.ts: frames, and the socket below a WebSocket'
+}
