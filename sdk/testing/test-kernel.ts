@@ -4,8 +4,19 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Identity, identity } from 'busbar/api/identity'
-import { type AnyPlugin, type Clock, cookieNames, type Role, type Scope, type Service } from 'busbar/sdk'
+import {
+  type AnyPlugin,
+  type Clock,
+  cookieNames,
+  type Database,
+  type Role,
+  type Scope,
+  type Service,
+  type Tx
+} from 'busbar/sdk'
 import { readSettings } from '../../core/config/environment.js'
+import { pluginDatabase } from '../../core/database/plugin-database.js'
+import type { RouteRecord } from '../../core/declarations/records.js'
 import { type Kernel, startKernel } from '../../core/kernel.js'
 import { type Manifest, parseManifest } from '../../core/plugins/manifest.js'
 import type { TestDatabase } from './cluster.js'
@@ -50,10 +61,18 @@ export interface TestUser {
   readonly role: Role
 }
 
+export interface TestRoute {
+  readonly record: RouteRecord
+  /** False while its plugin is off. */
+  readonly isServed: boolean
+}
+
 /** A real platform for one test file: its own database, its own port, everything else as in production. */
 export interface TestKernel {
+  /** The inside, for tests of the kernel itself. */
   readonly kernel: Kernel
   readonly url: string
+  readonly port: number
   readonly state: TestState
   /** Clients by who they are. Names make users: the same name is the same user. `admin` is the first. */
   readonly as: {
@@ -68,6 +87,40 @@ export interface TestKernel {
   socket(client: TestClient, path?: string): Promise<TestSocket>
   /** The running implementation of a service, as another plugin would get it. */
   service<T extends object>(service: Service<T>): T
+  /** Whether something that runs provides the service. */
+  isProvided(service: Service<object>): boolean
+  /** The database as the plugin of this id gets it from `kernel.database`. */
+  database(plugin: string): Database
+  /** Plain SQL with `$1` parameters, past every plugin: to look at what is stored, or to age it. */
+  query<Row extends object>(text: string, values?: readonly unknown[], tx?: Tx): Promise<Row[]>
+  /** Commits when `work` resolves, and rolls back when it rejects. */
+  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /** Turns a plugin on and waits until it runs; rejects like `POST /api/plugins/{id}/enable`. */
+  enable(plugin: string): Promise<void>
+  /** Turns a plugin off and waits until it has ended; rejects like `POST /api/plugins/{id}/disable`. */
+  disable(plugin: string, options?: { readonly cascade?: boolean; readonly force?: boolean }): Promise<void>
+  /** Replaces a running plugin by what lies in its folder; rejects like `POST /api/plugins/{id}/reload`. */
+  reload(plugin: string): Promise<void>
+  /** Replaces the settings of a plugin; rejects like `PUT /api/plugins/{id}/config`. */
+  configure(plugin: string, config: Readonly<Record<string, unknown>>): Promise<void>
+  /** Ids of the plugins that run, each after what it needs. */
+  runningPlugins(): readonly string[]
+  /** Asks every running plugin how it is, as the platform does every 30 s. */
+  checkHealth(): Promise<void>
+  /** Publishes as the plugin that declares the channel does. */
+  publish(channel: string, event: string, data: unknown): void
+  /** True while somebody hears the channel, by its full name. */
+  hasSubscribers(channel: string): boolean
+  /** Stores a job of a plugin as the plugin does. */
+  enqueue(plugin: string, job: string, payload: object): Promise<void>
+  /** Takes no more jobs of the plugin, which wait in the queue until it is turned on again. */
+  holdJobs(plugin: string): Promise<void>
+  /** Forgets what has been counted: for tests that ask more often than a client may. */
+  resetRateLimits(): void
+  /** Every route that a plugin declares, also while it is off. */
+  routes(): readonly TestRoute[]
+  /** Requests that a plugin has under way; -1 while it is off. */
+  inFlight(plugin: string): number
   /** Begins the next round of all removals now, instead of after its delay. */
   runRemovalsNow(): Promise<void>
   /** Stops the platform and keeps the state. */
@@ -108,7 +161,8 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
   }
   const kernel = await boot(options, state)
   if (options.unsettled !== true) await kernel.settled
-  const url = `http://127.0.0.1:${kernel.address.port}`
+  const { port } = kernel.address
+  const url = `http://127.0.0.1:${port}`
   for (const folder of folders(options)) await kernel.reconciler.enable(basename(folder))
   const people = new People(kernel, url)
   let stopped = false
@@ -120,6 +174,7 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
   return {
     kernel,
     url,
+    port,
     state,
     as: {
       anonymous: () => new TestClient(url),
@@ -129,6 +184,33 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
     user: async name => await people.user(name),
     socket: async (client, path) => await TestSocket.open(client, path),
     service: wanted => kernel.registry.handle(wanted.id) as never,
+    isProvided: ({ id }) => kernel.registry.isProvided(id),
+    database: plugin => pluginDatabase(kernel.postgres, plugin),
+    query: async (text, values, tx) => await kernel.postgres.query(text, values, tx),
+    transaction: async work => await kernel.postgres.transaction(work),
+    enable: async plugin => {
+      await kernel.reconciler.enable(plugin)
+    },
+    disable: async (plugin, choice = {}) => {
+      await kernel.reconciler.disable(plugin, choice)
+    },
+    reload: async plugin => {
+      await kernel.reconciler.reload(plugin)
+    },
+    configure: async (plugin, config) => {
+      await kernel.reconciler.configure(plugin, config)
+    },
+    runningPlugins: () =>
+      kernel.reconciler.catalog.inOrder.filter(({ run }) => run !== undefined).map(({ id }) => id),
+    checkHealth: async () => await kernel.reconciler.checkHealth(),
+    publish: (channel, event, data) => kernel.hub.publish(channel, event, data),
+    hasSubscribers: channel => kernel.hub.hasSubscribers(channel),
+    enqueue: async (plugin, job, payload) => await kernel.jobs.for(plugin).enqueue(job, payload),
+    holdJobs: async plugin => await kernel.jobs.remove(plugin),
+    resetRateLimits: () => kernel.edge.options.guard.limiter.reset(),
+    routes: () =>
+      kernel.edge.table.entries.map(({ record, instance }) => ({ record, isServed: instance !== undefined })),
+    inFlight: plugin => kernel.reconciler.entries.get(plugin)?.run?.instance?.inFlight ?? -1,
     runRemovalsNow: async () => {
       await kernel.removals.resume()
     },

@@ -72,7 +72,7 @@ export async function hold(
 /** Says it until it is heard: a subscription is not acknowledged. */
 export async function hears(k: TestKernel, socket: TestSocket, channel: string, word: string): Promise<void> {
   const speaking = setInterval(() => {
-    k.kernel.hub.publish(channel, 'status', { status: word })
+    k.publish(channel, 'status', { status: word })
   }, 20)
   try {
     await socket.next(

@@ -97,7 +97,7 @@ test('every answer, body and query has the fields of the contract, and no others
   let compared = 0
   for (const {
     record: { method, url, schema, summary }
-  } of k.kernel.edge.table.entries) {
+  } of k.routes()) {
     const name = `${method} ${url.replace(/:(\w+)/g, '{$1}')}`
     const operation = operations.get(name)
     if (operation === undefined) continue

@@ -24,9 +24,8 @@ const otherwise: Readonly<Record<string, number>> = {
 }
 
 const recordOf = (k: TestKernel, { method, path }: Described) =>
-  k.kernel.edge.table.entries.find(
-    ({ record }) => record.method === method && record.url.replace(/:(\w+)/g, '{$1}') === path
-  )?.record
+  k.routes().find(({ record }) => record.method === method && record.url.replace(/:(\w+)/g, '{$1}') === path)
+    ?.record
 
 test('a shape is told from another', async t => {
   t.same(faultsOf({ a: 1, b: [null, 'x'] }, { a: 'integer', b: '[string|null]' }), [])
@@ -60,7 +59,7 @@ test('every operation of the identity groups is served and answers in the shape 
   t.ok(ours.length >= 25, `${ours.length} operations`)
   for (const operation of ours) {
     const name = nameOf(operation)
-    k.kernel.edge.options.guard.limiter.reset()
+    k.resetRateLimits()
     const made = (await calls[name]?.(fixture)) ?? {}
     const ids = { ...fixture.ids, ...made.ids }
     const path = operation.path.replace(

@@ -48,7 +48,7 @@ const k = await createTestKernel({
 uncaughtErrors.reportTo(k.kernel)
 // The limits of requests are not what is tried here.
 setInterval(() => {
-  k.kernel.edge.options.guard.limiter.reset()
+  k.resetRateLimits()
 }, 20).unref()
 
 const admin = await k.as.session()
@@ -81,7 +81,7 @@ process.on('message', (question: Question) => {
 process.on('disconnect', () => process.exit(0))
 tell({
   kind: 'ready',
-  platform: k.kernel.address.port,
+  platform: k.port,
   address: { host: new URL(url).hostname, port: Number(new URL(url).port) },
   credential: `Authorization: ${token.credential.authorization ?? ''}`
 })

@@ -16,7 +16,7 @@ interface Client {
 
 /** A connection of the test's own, with what the platform has said on it so far. */
 async function open(t: Test, k: TestKernel, head = ''): Promise<Client> {
-  const socket = connect(k.kernel.address.port, '127.0.0.1')
+  const socket = connect(k.port, '127.0.0.1')
   const client: Client = { socket, said: '', isClosed: false }
   socket.on('error', () => {})
   socket.on('data', chunk => {
@@ -117,7 +117,7 @@ test('a client that reads nothing of its answer keeps its connection for a while
   const stalled = await open(t, k)
   stalled.socket.pause()
   stalled.socket.write('GET /api/large HTTP/1.1\r\nHost: a\r\n\r\n')
-  const underWay = (): number => k.kernel.reconciler.entries.get('answers')?.run?.instance?.inFlight ?? -1
+  const underWay = (): number => k.inFlight('answers')
   t.ok(
     await until(
       () => reader.isClosed && underWay() === 1,

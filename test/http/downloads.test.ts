@@ -55,7 +55,7 @@ test('downloads', async t => {
 
   /** What comes on one connection for two requests, one after the other. */
   const both = async (path: string): Promise<string> => {
-    const socket = connect(k.kernel.address.port, '127.0.0.1').on('error', () => {})
+    const socket = connect(k.port, '127.0.0.1').on('error', () => {})
     let text = ''
     let isOver = false
     socket.on('data', data => {

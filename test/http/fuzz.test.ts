@@ -139,7 +139,7 @@ function faultOf(answer: TestAnswer): string | null {
 }
 
 async function send(client: TestClient, method: string, call: Call): Promise<string | null> {
-  k.kernel.edge.options.guard.limiter.reset()
+  k.resetRateLimits()
   const late = new Promise<'late'>(resolve => setTimeout(resolve, 40_000, 'late').unref())
   const answer = await Promise.race([
     client.send(method, call.path, { body: call.body, headers: call.headers }).catch((error: Error) => error),
@@ -185,7 +185,8 @@ test('no value that its schema allows or forbids gets a 5xx, a word of the insid
     userId: (await k.user('victim')).id,
     pluginId: 'nowhere'
   }
-  const records = k.kernel.edge.table.entries
+  const records = k
+    .routes()
     .map(({ record }) => record)
     // A stream that is followed does not end.
     .filter(
@@ -233,7 +234,7 @@ test('no value that its schema allows or forbids gets a 5xx, a word of the insid
   t.same(complaints, [], 'nothing went wrong behind the answers')
   t.match(await k.as.anonymous().get('/healthz'), { status: 200, body: { healthy: true } })
   const after = await signIn()
-  k.kernel.edge.options.guard.limiter.reset()
+  k.resetRateLimits()
   t.equal(
     (await after.get(`/api/projects/${projectId}/applications/${applicationId}`)).status,
     200,
@@ -286,7 +287,7 @@ test("no frame takes the hub down, or anybody else's subscription", async t => {
     if (performance.now() > late) break
     if (socket.closeCode !== undefined) {
       t.ok([1006, 1007, 1009].includes(socket.closeCode), `closed with ${socket.closeCode}`)
-      k.kernel.edge.options.guard.limiter.reset()
+      k.resetRateLimits()
       socket = await TestSocket.open(admin)
       opened++
     }
@@ -308,7 +309,7 @@ test("no frame takes the hub down, or anybody else's subscription", async t => {
   }
   t.comment(`${opened} connections`)
   const speaking = setInterval(() => {
-    k.kernel.hub.publish('platform', 'update', { updating: true })
+    k.publish('platform', 'update', { updating: true })
   }, 20)
   t.match(await bystander.next(({ channel, event }) => channel === 'platform' && event === 'update'), {
     data: { updating: true }

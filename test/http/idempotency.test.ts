@@ -79,9 +79,9 @@ async function counting(t: Test) {
     post: async (key: string, body: object = {}) =>
       await client.post('/api/counter', body, { headers: { 'idempotency-key': key } }),
     keys: async (): Promise<string[]> =>
-      (
-        await k.kernel.postgres.query<{ key: string }>('select key from kernel.idempotency_key order by key')
-      ).map(({ key }) => key)
+      (await k.query<{ key: string }>('select key from kernel.idempotency_key order by key')).map(
+        ({ key }) => key
+      )
   }
 }
 

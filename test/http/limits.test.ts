@@ -7,7 +7,7 @@ import { probe, probeManifest } from '../kernel/probe.js'
 let k: TestKernel
 const three = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const
 const resetLimits = (): void => {
-  k.kernel.edge.options.guard.limiter.reset()
+  k.resetRateLimits()
 }
 
 test('every answer to a token carries the three headers, whatever the answer is', async t => {
@@ -103,9 +103,9 @@ test('turning plugins off and on gives nobody a fresh budget', async t => {
   await ask()
   await ask()
   const before = await left()
-  await k.kernel.reconciler.disable('probe', {})
+  await k.disable('probe')
   t.equal((await ask()).status, 404)
-  await k.kernel.reconciler.enable('probe')
+  await k.enable('probe')
   t.equal((await ask()).status, 429)
   t.equal(await left(), before - 1)
 })
@@ -183,7 +183,8 @@ test('a flood of addresses does not fill the memory, and what has ended is forgo
 })
 
 test('every public route that takes a secret has a budget by address', async t => {
-  const guessable = k.kernel.edge.table.entries
+  const guessable = k
+    .routes()
     .map(({ record }) => record)
     .filter(
       ({ access, method, plugin }) => access.kind === 'public' && method !== 'GET' && plugin !== 'probe'

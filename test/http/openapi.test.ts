@@ -59,7 +59,7 @@ test('the description is public, of OpenAPI 3.1.0, and valid', async t => {
 
 test('every route that is served is described, with its security from the record the guard reads', async t => {
   const { paths } = await description()
-  const served = k.kernel.edge.table.entries.filter(({ instance }) => instance !== undefined)
+  const served = k.routes().filter(({ isServed }) => isServed)
   for (const {
     record: { method, url, access }
   } of served) {
@@ -159,9 +159,9 @@ test('the role in a project that an operation takes is told, and who may act on 
 })
 
 test('a plugin that is off is not described', async t => {
-  await k.kernel.reconciler.disable('probe', {})
+  await k.disable('probe')
   t.notOk((await description()).paths['/api/probe/echo'])
-  await k.kernel.reconciler.enable('probe')
+  await k.enable('probe')
   t.ok((await description()).paths['/api/probe/echo'])
 })
 

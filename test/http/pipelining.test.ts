@@ -40,13 +40,13 @@ test('a connection has one request under way, however many it sends ahead, and t
   t.teardown(async () => {
     await k.close()
   })
-  const underWay = (): number => k.kernel.reconciler.entries.get('slow')?.run?.instance?.inFlight ?? -1
+  const underWay = (): number => k.inFlight('slow')
   const anonymous = new TestClient(k.url)
   for (const last of [
     '',
     'GET /api/ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
   ]) {
-    const client = connect(k.kernel.address.port, '127.0.0.1').on('error', () => {})
+    const client = connect(k.port, '127.0.0.1').on('error', () => {})
     client.write(one.repeat(15))
     await until(() => underWay() === 1, 'one request is under way')
     // Whatever came before it has been read by now.
@@ -72,7 +72,7 @@ test('a connection that sends more ahead than anybody has use for ends', async t
     made++
   })
   for (const ahead of [one.repeat(1_500), one + large.repeat(4)]) {
-    const client = connect(k.kernel.address.port, '127.0.0.1').on('error', () => {})
+    const client = connect(k.port, '127.0.0.1').on('error', () => {})
     client.write(ahead)
     const ended = await Promise.race([
       once(client.resume(), 'close').then(() => true),
@@ -89,13 +89,13 @@ test('what follows a request that asks to close the connection is not begun', as
   t.teardown(async () => {
     await k.close()
   })
-  const client = connect(k.kernel.address.port, '127.0.0.1').on('error', () => {})
+  const client = connect(k.port, '127.0.0.1').on('error', () => {})
   const closing = 'GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
   client.write(closing + one)
   let said = ''
   for await (const chunk of client) said += String(chunk)
   t.equal(said.match(/HTTP\/1\.1/g)?.length, 1)
-  t.equal(k.kernel.reconciler.entries.get('slow')?.run?.instance?.inFlight, 0)
+  t.equal(k.inFlight('slow'), 0)
 })
 
 test('what follows a request without a Host is not begun, and keeps no plugin from stopping', async t => {
@@ -103,14 +103,14 @@ test('what follows a request without a Host is not begun, and keeps no plugin fr
   t.teardown(async () => {
     await k.close()
   })
-  const client = connect(k.kernel.address.port, '127.0.0.1').on('error', () => {})
+  const client = connect(k.port, '127.0.0.1').on('error', () => {})
   client.write(`GET / HTTP/1.1\r\n\r\n${one}`)
   let said = ''
   for await (const chunk of client) said += String(chunk)
   t.match(said, /^HTTP\/1\.1 400 /)
   t.match(said, /E_REQUEST_INVALID/, 'it is the answer of the platform')
   t.equal(said.match(/HTTP\/1\.1/g)?.length, 1)
-  t.equal(k.kernel.reconciler.entries.get('slow')?.run?.instance?.inFlight, 0)
+  t.equal(k.inFlight('slow'), 0)
 })
 
 test('a request whose client leaves while it is admitted is not under way', async t => {
@@ -132,7 +132,7 @@ test('a request whose client leaves while it is admitted is not under way', asyn
   const gone = new Promise<void>(resolve => {
     k.kernel.edge.server.once('connection', socket => socket.once('close', resolve))
   })
-  const client = connect(k.kernel.address.port, '127.0.0.1').on('error', () => {})
+  const client = connect(k.port, '127.0.0.1').on('error', () => {})
   client.write(one)
   await until(() => admitted === 1, 'a request is at the guard')
   client.destroy()
@@ -140,7 +140,7 @@ test('a request whose client leaves while it is admitted is not under way', asyn
   release()
   await new Promise(setImmediate)
   t.equal(admitted, 1)
-  t.equal(k.kernel.reconciler.entries.get('slow')?.run?.instance?.inFlight, 0)
+  t.equal(k.inFlight('slow'), 0)
 })
 
 test("a request that has waited does not begin in the frame of another's plugin", async t => {
@@ -155,7 +155,7 @@ test("a request that has waited does not begin in the frame of another's plugin"
     owners.push(currentPlugin())
     handle(request, response)
   }
-  const client = connect(k.kernel.address.port, '127.0.0.1')
+  const client = connect(k.port, '127.0.0.1')
   client.write('GET /api/file HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2))
   client.write('GET /api/file HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
   let said = ''
@@ -186,9 +186,7 @@ test('between two requests that a connection sent ahead, others have their turn'
     for (const end = performance.now() + 4; performance.now() < end; );
     handle(request, response)
   }
-  const clients = Array.from({ length: 12 }, () =>
-    connect(k.kernel.address.port, '127.0.0.1').on('error', () => {})
-  )
+  const clients = Array.from({ length: 12 }, () => connect(k.port, '127.0.0.1').on('error', () => {}))
   await Promise.all(clients.map(async client => await once(client, 'connect')))
   const ends = clients.map(async client => {
     let said = ''

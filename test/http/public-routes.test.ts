@@ -8,7 +8,7 @@ import { pluginOf, probe, probeManifest } from '../kernel/probe.js'
 
 /** What comes back until the connection ends; `feed` is sent again and again as long as it is open. */
 async function speak(k: TestKernel, head: string, feed?: string): Promise<{ answer: string; sent: number }> {
-  const socket: Socket = connect(k.kernel.address.port, '127.0.0.1')
+  const socket: Socket = connect(k.port, '127.0.0.1')
   socket.on('error', () => {})
   socket.write(head)
   let answer = ''
@@ -39,16 +39,16 @@ test('a public route reads 16 KiB at most: what is announced is refused unread, 
   const k = await createTestKernel({ inline: [{ manifest: probeManifest, definition: probe }] })
   t.teardown(() => k.close())
   await k.user('admin')
-  const publicRoutes = k.kernel.edge.table.entries.filter(
-    ({ record: { access, body } }) => access.kind === 'public' && body !== 'none'
-  )
+  const publicRoutes = k
+    .routes()
+    .filter(({ record: { access, body } }) => access.kind === 'public' && body !== 'none')
   t.ok(publicRoutes.length > 5)
   for (const {
     record: { method, url, bodyLimit }
   } of publicRoutes) {
     t.ok(bodyLimit <= 16_384, `${method} ${url}`)
     if (url === '/api/auth/setup') continue
-    k.kernel.edge.options.guard.limiter.reset()
+    k.resetRateLimits()
     const head = `${method} ${url} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`
     const announced = await speak(k, `${head}Content-Length: 16385\r\n\r\n`)
     t.match(announced.answer, /^HTTP\/1\.1 413 /, url)

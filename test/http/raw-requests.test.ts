@@ -11,7 +11,7 @@ async function speak(
   bytes: string | Buffer,
   { more = [], hangUp = false }: { more?: ReadonlyArray<string | Buffer>; hangUp?: boolean } = {}
 ): Promise<string> {
-  const socket: Socket = connect(k.kernel.address.port, '127.0.0.1')
+  const socket: Socket = connect(k.port, '127.0.0.1')
   socket.on('error', () => {})
   socket.write(bytes)
   for (const piece of more) {
@@ -190,7 +190,7 @@ test('what is hardly HTTP is answered with a 4xx or a closed connection, and nev
   admin = await k.as.session()
   credential = `Authorization: ${(await k.as.token('write')).credential.authorization ?? ''}`
   for (const [what, bytes, statuses] of requests()) {
-    k.kernel.edge.options.guard.limiter.reset()
+    k.resetRateLimits()
     const answer = await speak(bytes)
     const status = Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1] ?? 0)
     t.ok(statuses.length === 0 ? answer === '' : statuses.includes(status), `${what}: ${status}`, {
@@ -239,19 +239,18 @@ test('what is hardly HTTP is answered with a 4xx or a closed connection, and nev
   })
 
   await t.test("whoever hangs up in the middle of a body, or never ends it, is in nobody's way", async t => {
-    const instance = k.kernel.reconciler.entries.get('projects')?.run?.instance
-    const slow = Array.from({ length: 100 }, () => connect(k.kernel.address.port, '127.0.0.1'))
+    const slow = Array.from({ length: 100 }, () => connect(k.port, '127.0.0.1'))
     for (const socket of slow) {
       socket.on('error', () => {})
       socket.write(`${post('Content-Length: 100')}{"name"`)
     }
     for (let n = 0; n < 10; n++) await speak(`${post('Content-Length: 100')}{"name"`, { hangUp: true })
     for (let n = 0; n < 20; n++) {
-      k.kernel.edge.options.guard.limiter.reset()
+      k.resetRateLimits()
       t.equal((await admin.get('/api/projects')).status, 200)
     }
     for (const socket of slow) socket.destroy()
-    await until(() => instance?.inFlight === 0, 'no request is under way')
-    t.equal(instance?.inFlight, 0, 'and nothing of them is left')
+    await until(() => k.inFlight('projects') === 0, 'no request is under way')
+    t.equal(k.inFlight('projects'), 0, 'and nothing of them is left')
   })
 })

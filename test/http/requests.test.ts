@@ -256,7 +256,7 @@ test('ten requests at once with one key run the handler once', async t => {
 test('what changes something is in the audit log with its outcome', async t => {
   const token = await k.as.token('write')
   await token.post('/api/probe/things', { name: 'audited' })
-  const rows = await k.kernel.postgres.query<{
+  const rows = await k.query<{
     action: string
     resource_id: string
     user_email: string
@@ -351,13 +351,12 @@ test('an event stream stops its source when the client goes away', async t => {
   const [chunk] = (await once(response, 'data')) as [Buffer]
   t.match(chunk.toString(), /event: tick\ndata: {"n":\d+}\n\n/)
   response.destroy()
-  const instance = k.kernel.reconciler.entries.get('probe')?.run?.instance
-  await until(() => instance?.inFlight === 0, 'no request is under way')
-  t.equal(instance?.inFlight, 0)
+  await until(() => k.inFlight('probe') === 0, 'no request is under way')
+  t.equal(k.inFlight('probe'), 0)
 })
 
 test('what is not HTTP gets 400 and a closed connection', async t => {
-  const socket = connect(k.kernel.address.port, '127.0.0.1')
+  const socket = connect(k.port, '127.0.0.1')
   socket.end('this is not http\r\n\r\n')
   let answer = ''
   for await (const chunk of socket) answer += String(chunk)

@@ -38,7 +38,7 @@ test('a socket without a good credential is refused with 401 before the upgrade'
 
 test('an upgrade that nobody takes is answered, and its socket closed', async t => {
   for (const path of ['/nothing', '/%zz', '/api/ws/%zz', '/api/ws/nothing']) {
-    const socket = connect(k.kernel.address.port, '127.0.0.1')
+    const socket = connect(k.port, '127.0.0.1')
     let answer = ''
     socket.on('data', (data: Buffer) => {
       answer += data.toString()
@@ -50,7 +50,7 @@ test('an upgrade that nobody takes is answered, and its socket closed', async t 
 })
 
 test('an offer to speak HTTP/2 is ignored: the request is answered with its body read, and the connection ends', async t => {
-  const socket = connect(k.kernel.address.port, '127.0.0.1')
+  const socket = connect(k.port, '127.0.0.1')
   let answer = ''
   socket.on('data', (data: Buffer) => {
     answer += data.toString()
@@ -98,7 +98,7 @@ test('a subscription hears what is published after it, and a refused one is told
     event: 'error',
     data: { error: 'access denied' }
   })
-  k.kernel.hub.publish('platform', 'update', { updating: true })
+  k.publish('platform', 'update', { updating: true })
   t.same(await socket.next(frame => frame.channel === 'platform'), {
     channel: 'platform',
     event: 'update',
@@ -140,7 +140,7 @@ test("a plugin's own socket closes when the plugin is turned off", async t => {
   const socket = new WebSocket(`${k.url.replace('http', 'ws')}/api/ws/echo/hello`, { headers: credential })
   await once(socket, 'message')
   const closed = once(socket, 'close')
-  await k.kernel.reconciler.disable('echo', {})
+  await k.disable('echo')
   t.equal((await closed)[0], 1001)
   await t.rejects(k.socket(await k.as.session(), '/api/ws/echo/hello'), /404/)
 })

@@ -39,7 +39,7 @@ test('a body in thousands of tiny chunks ends its connection, whoever would read
     }
   })
   const say = async (bytes: string): Promise<string> => {
-    const client = connect(k.kernel.address.port, '127.0.0.1').on('error', () => {})
+    const client = connect(k.port, '127.0.0.1').on('error', () => {})
     let said = ''
     client.on('data', data => {
       said += String(data)

@@ -46,11 +46,11 @@ test('every operation that changes something writes one audit record, with its a
   t.teardown(async () => {
     await k.close()
   })
-  const { postgres } = k.kernel
   const happy = new Map<string, Happy>([['kernel', { calls: kernelCalls, fixtures: undefined }]])
   for (const id of order(k)) happy.set(id, await happyOf(id))
   const fixture = await fixtureFor(k, happy)
-  const records = k.kernel.edge.table.entries
+  const records = k
+    .routes()
     .map(({ record }) => record)
     .filter(record => record.method !== 'GET' || record.audit !== undefined)
     // What takes the fixture away comes last.
@@ -66,13 +66,13 @@ test('every operation that changes something writes one audit record, with its a
       continue
     }
     const made = (await make?.(fixture)) ?? {}
-    await postgres.query('delete from kernel.audit_log')
+    await k.query('delete from kernel.audit_log')
     const { fault, answer } = await call(fixture, record.method, record.url, made)
     if (fault !== null) {
       t.fail(fault)
       continue
     }
-    const rows = await postgres.query<Row>(
+    const rows = await k.query<Row>(
       'select action, resource_type, resource_id, user_id from kernel.audit_log'
     )
     if (audit === undefined) {
@@ -116,7 +116,7 @@ test('every action is called what the contract calls it, or is among those it do
     await k.close()
   })
   const declared = new Map<string, string>()
-  for (const { record } of k.kernel.edge.table.entries) {
+  for (const { record } of k.routes()) {
     for (const action of [record.audit?.action, record.audit?.failure, record.audit?.otherwise?.action])
       if (action !== undefined) declared.set(action, nameOf(record))
   }

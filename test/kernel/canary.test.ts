@@ -44,7 +44,7 @@ async function send(
   made: HappyCall,
   body: unknown
 ): Promise<TestAnswer> {
-  fixture.k.kernel.edge.options.guard.limiter.reset()
+  fixture.k.resetRateLimits()
   const ids = { ...fixture.ids, ...made.ids }
   const path = url.replace(/:(\w+)/g, (_, param: string) => ids[param] ?? `no-${param}`)
   return await (made.as ?? fixture.admin).send(method, path + (made.query ?? ''), {
@@ -60,7 +60,7 @@ async function readAsViewer(
   happy: ReadonlyMap<string, Happy>
 ): Promise<Map<string, number>> {
   const { k, admin, ids } = fixture
-  k.kernel.edge.options.guard.limiter.reset()
+  k.resetRateLimits()
   const viewer = await k.as.session('onlooker')
   const project = `/api/projects/${ids.projectId ?? ''}`
   const { body } = await admin.put(`${project}/members`, {
@@ -91,13 +91,14 @@ async function readAsViewer(
 
 /** Every row of every table, as text. */
 async function rowsOf(k: TestKernel): Promise<Array<{ table: string; text: string }>> {
-  const tables = await k.kernel.postgres.query<{ name: string }>(`
+  const tables = await k.query<{ name: string }>(`
     select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')`)
   const all = await Promise.all(
     tables.map(async ({ name }) =>
-      (await k.kernel.postgres.query<{ text: string }>(`select row::text as text from ${name} as row`)).map(
-        ({ text }) => ({ table: name, text })
-      )
+      (await k.query<{ text: string }>(`select row::text as text from ${name} as row`)).map(({ text }) => ({
+        table: name,
+        text
+      }))
     )
   )
   return all.flat()
@@ -137,7 +138,8 @@ test('no secret is found in clear in anything that the platform writes', async t
   const happy = new Map<string, Happy>()
   for (const id of order(k)) happy.set(id, await happyOf(id))
   const fixture = await fixtureFor(k, happy)
-  const records = k.kernel.edge.table.entries
+  const records = k
+    .routes()
     .map(({ record }) => record)
     .sort(
       (a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE') || b.url.length - a.url.length
@@ -192,7 +194,7 @@ test('no secret is found in clear in anything that the platform writes', async t
     const path = `/api/projects/${fixture.ids.projectId ?? ''}/applications/${fixture.ids.deployedId ?? ''}`
     await until(
       async () => {
-        k.kernel.edge.options.guard.limiter.reset()
+        k.resetRateLimits()
         const [newest] = (await fixture.admin.get(`${path}/deployments`)).body as any[]
         return newest.finished_at !== null
       },
@@ -207,7 +209,7 @@ test('no secret is found in clear in anything that the platform writes', async t
     if (status !== 202) return
     await until(
       async () => {
-        k.kernel.edge.options.guard.limiter.reset()
+        k.resetRateLimits()
         return (await fixture.admin.get(`${path}/deployments/${body.id as string}`)).body.finished_at !== null
       },
       'the deployment has ended',
@@ -260,7 +262,10 @@ test('no answer that is kept for a repeated request holds a secret', async t => 
   t.teardown(async () => {
     await k.close()
   })
-  const kept = k.kernel.edge.table.entries.map(({ record }) => record).filter(({ idempotent }) => idempotent)
+  const kept = k
+    .routes()
+    .map(({ record }) => record)
+    .filter(({ idempotent }) => idempotent)
   t.ok(kept.length > 2)
   for (const record of kept)
     t.same(

@@ -93,7 +93,7 @@ export async function call(
   url: string,
   made: HappyCall
 ): Promise<{ fault: string | null; answer: TestAnswer }> {
-  fixture.k.kernel.edge.options.guard.limiter.reset()
+  fixture.k.resetRateLimits()
   const ids = { ...fixture.ids, ...made.ids }
   const path = url.replace(/:(\w+)/g, (_, param: string) => ids[param] ?? `no-${param}`)
   const answer = await (made.as ?? fixture.admin).send(method, path + (made.query ?? ''), {
@@ -112,7 +112,7 @@ export async function call(
 
 /** Deletes what the round has made, on the engine too; what is still there after a while. */
 export async function removeRound({ k, admin, ids }: HappyFixture): Promise<unknown[]> {
-  k.kernel.edge.options.guard.limiter.reset()
+  k.resetRateLimits()
   await admin.delete(`/api/projects/${ids.projectId ?? ''}`)
   return await leftovers(k)
 }
@@ -120,14 +120,11 @@ export async function removeRound({ k, admin, ids }: HappyFixture): Promise<unkn
 /** What is left of the projects that were deleted, once there was time to tear them down. */
 export async function leftovers(k: TestKernel): Promise<unknown[]> {
   for (let n = 0; n < 1_200; n++) {
-    if (
-      (await k.kernel.postgres.query('select 1 from projects.project where deleting_at is not null'))
-        .length === 0
-    )
+    if ((await k.query('select 1 from projects.project where deleting_at is not null')).length === 0)
       return []
     await sleep(100)
   }
-  return await k.kernel.postgres.query(`
+  return await k.query(`
     select p.id, p.slug, a.slug as application, j.task_identifier, j.attempts, j.locked_by, j.run_at, j.last_error
     from projects.project p left join applications.application a on a.project_id = p.id left join graphile_worker.jobs j on true
     where p.deleting_at is not null`)

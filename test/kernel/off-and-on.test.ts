@@ -56,7 +56,7 @@ async function silentChannels(
       await socket.next(frame => frame.channel === marker)
       // Said until it is heard: a subscription is not acknowledged, and deciding it may take a query.
       const speaking = setInterval(() => {
-        k.kernel.hub.publish(channel, event, 'happy')
+        k.publish(channel, event, 'happy')
       }, 20)
       const heard = await socket
         .next(frame => frame.channel === channel && (frame.data === 'happy' || frame.event === 'error'))

@@ -6,7 +6,7 @@ import { statementsOf } from '../../lab/statements.js'
 /** What a token is used for is written beside its first request: that has ended when it can be read. */
 async function usesWritten(k: TestKernel, count: number): Promise<void> {
   for (let n = 0; n < 600; n++) {
-    const [uses] = await k.kernel.postgres.query<{ uses: number; tokens: number }>(`
+    const [uses] = await k.query<{ uses: number; tokens: number }>(`
       select (select cast(count(*) as int) from identity.access_token_use) as uses,
         (select cast(count(*) as int) from identity.access_token where last_used_at is not null) as tokens`)
     if (uses?.uses === count && uses.tokens > 0) return

@@ -170,14 +170,9 @@ test('a platform that stops tells a client so, and not that its plugins are off'
     })
   t.equal(await ask(), 200)
   // Its answer is given, and its connection has nothing more to do, while the platform stops.
-  const waiting = connect(k.kernel.address.port, '127.0.0.1')
+  const waiting = connect(k.port, '127.0.0.1')
   waiting.write('GET /api/slow/wait HTTP/1.1\r\nHost: a\r\n\r\nGET /api/slow HTTP/1.1\r\nHost: a\r\n\r\n')
-  t.ok(
-    await until(
-      () => k.kernel.reconciler.entries.get('slow')?.run?.instance?.inFlight === 1,
-      'a request is under way'
-    )
-  )
+  t.ok(await until(() => k.inFlight('slow') === 1, 'a request is under way'))
   const stopped = k.stop()
   const answers: Array<number | string> = []
   for (const end = performance.now() + 500; performance.now() < end; ) answers.push(await ask())

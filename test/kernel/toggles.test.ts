@@ -244,7 +244,7 @@ test('a stream of another plugin, and a socket, do not notice a toggle', async t
   await sleep(100)
   t.ok(ticks > before)
   t.notOk(ended)
-  k.kernel.hub.publish('probe', 'ping', 1)
+  k.publish('probe', 'ping', 1)
   t.match(await socket.next(frame => frame.event === 'ping'), { channel: 'probe', data: 1 })
   response.destroy()
   await socket.close()
@@ -261,7 +261,7 @@ test('its own stream ends when a plugin is turned off, and a reload keeps the ch
     body: { state: 'running' }
   })
   await closed
-  k.kernel.hub.publish('probe', 'ping', 2)
+  k.publish('probe', 'ping', 2)
   t.match(await socket.next(frame => frame.data === 2), { event: 'ping' })
   await socket.close()
 })
@@ -278,8 +278,8 @@ test('fifty toggles under load fail no request of anybody else', async t => {
     }
   })
   for (let n = 0; n < 25; n++) {
-    await k.kernel.reconciler.disable('visitor', {})
-    await k.kernel.reconciler.enable('visitor')
+    await k.disable('visitor')
+    await k.enable('visitor')
   }
   stop = true
   await Promise.all(load)
@@ -351,7 +351,7 @@ test('settings are checked before they are kept, and a running plugin is reloade
     body: { state: 'running', config: { greeting: 'good day' } }
   })
   t.same(await used(), { greeting: 'good day', times: 1 })
-  await own.kernel.postgres.query(`update kernel.plugin set config = '{"times": "often"}' where id = 'tuned'`)
+  await own.query(`update kernel.plugin set config = '{"times": "often"}' where id = 'tuned'`)
   await own.stop()
   const next = await createTestKernel({
     inline: [{ manifest: { id: 'tuned' }, definition }],

@@ -111,7 +111,7 @@ test('what is wrong with a third-party plugin', async t => {
     t.match(reasonOf('kernel'), /the kernel's/)
     t.match(reasonOf('constructor'), /the kernel's/)
     t.equal((await change('kernel', 'purge')).status, 404)
-    t.ok((await k.kernel.postgres.query("select from kernel.migration where plugin = 'kernel'")).length > 0)
+    t.ok((await k.query("select from kernel.migration where plugin = 'kernel'")).length > 0)
   })
 
   await t.test('in what it may use of others stops none that runs', async t => {
@@ -229,11 +229,7 @@ test('a plugin that stops badly', async t => {
     const project = await admin.post('/api/projects', { name: 'P', slug: 'p' })
     await admin.delete(`/api/projects/${project.body.id as string}`)
     const jobs = async (): Promise<number> =>
-      (
-        await k.kernel.postgres.query(
-          "select from graphile_worker.jobs where task_identifier like 'listening:%'"
-        )
-      ).length
+      (await k.query("select from graphile_worker.jobs where task_identifier like 'listening:%'")).length
     t.ok(
       await until(
         async () => (await admin.get(`/api/projects/${project.body.id as string}`)).status === 404,

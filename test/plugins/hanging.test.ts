@@ -113,7 +113,7 @@ test('a plugin that hangs', { buffered: true }, async t => {
 
   await t.test('in its health check is degraded, and says why', async t => {
     await unnoticed(t, k, async () => {
-      await k.kernel.reconciler.checkHealth()
+      await k.checkHealth()
     })
     t.match((await admin.get('/api/plugins/hanging-health')).body, {
       state: 'degraded',

@@ -123,7 +123,7 @@ outcomes['a thenable that throws'] = await answer('/api/x/hostile/thenable')
 
 // Of nobody's request: as at boot, no frame is around them.
 for (const id of ['leaving', 'finalizing']) {
-  await first.kernel.reconciler.enable(id)
+  await first.enable(id)
   const entry = first.kernel.reconciler.entries.get(id)
   outcomes[id] = await within(10_000, () => entry?.state.name === 'degraded')
 }

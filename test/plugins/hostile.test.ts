@@ -66,10 +66,10 @@ test('what an earlier run leaves behind marks no later one, and an uncaught erro
 
   k.kernel.reconciler.noteUncaughtError('lasting', new Error('boom'))
   shared.lastingHealth = { status: 'degraded', reason: 'a full disk' }
-  await k.kernel.reconciler.checkHealth()
+  await k.checkHealth()
   t.match((await admin.get('/api/plugins/lasting')).body, { state: 'degraded', reason: 'a full disk' })
   shared.lastingHealth = undefined
-  await k.kernel.reconciler.checkHealth()
+  await k.checkHealth()
   t.match((await admin.get('/api/plugins/lasting')).body, { state: 'degraded', reason: /boom/ })
 })
 

@@ -51,7 +51,7 @@ await writePlugin(
   }`,
   { before: "import http2 from 'node:http2'; import { Worker } from 'node:worker_threads'" }
 )
-await k.kernel.reconciler.enable('careless')
+await k.enable('careless')
 const port = (globalThis as { carelessPort?: number }).carelessPort ?? 0
 
 async function reset(path: string): Promise<void> {
@@ -96,7 +96,7 @@ await writePlugin(
   }`,
   { before: "import diagnostics from 'node:diagnostics_channel'" }
 )
-await k.kernel.reconciler.enable('watching')
+await k.enable('watching')
 const statuses: unknown[] = []
 Object.assign(globalThis, { watchingFails: true })
 for (let n = 0; n < 10; n++)
@@ -116,9 +116,9 @@ await writePlugin(
   'noisy',
   "start ({ onStop }) { const timer = setInterval(() => { globalThis.noise = (globalThis.noise ?? 0) + 1; throw new Error('noise') }, 2); onStop(() => { clearInterval(timer) }); return {} }"
 )
-await k.kernel.reconciler.enable('noisy')
+await k.enable('noisy')
 await new Promise(resolve => setTimeout(resolve, 2_000))
-await k.kernel.reconciler.disable('noisy', {})
+await k.disable('noisy')
 await new Promise(resolve => setTimeout(resolve, 1_500))
 const noisy = lines.filter(
   line => line.includes('"plugin":"noisy"') && line.includes('an error was not caught')

@@ -13,7 +13,7 @@ test('published tables have the columns that they declare, with these types', as
   ])
   t.not(tables.length, 0, 'tables were found')
   for (const { name, key, columns } of tables) {
-    const rows = await k.kernel.postgres.query<{ name: string; type: string }>(
+    const rows = await k.query<{ name: string; type: string }>(
       `select attname as name, typname || case when attnotnull then '' else ' null' end as type
        from pg_attribute join pg_type on pg_type.oid = atttypid where attrelid = cast($1 as regclass) and attname = any($2) order by attname`,
       [name, Object.keys(columns)]
@@ -28,7 +28,7 @@ test('published tables have the columns that they declare, with these types', as
       ),
       name
     )
-    const unique = await k.kernel.postgres.query(
+    const unique = await k.query(
       `select from pg_index join pg_attribute on attrelid = indrelid and attnum = indkey[0]
        where indrelid = cast($1 as regclass) and indisprimary and indnatts = 1 and attname = $2`,
       [name, key]

@@ -53,16 +53,16 @@ async function install(t: Test): Promise<Installed> {
   const admin = await k.as.session()
   const project = (await admin.post('/api/projects', { name: 'Shop', slug: 'shop' })).body.id as string
   t.equal((await admin.post('/api/plugins/notes/enable')).status, 200)
-  await k.kernel.postgres.query(
+  await k.query(
     `insert into x_notes.note select n, $1, 'red', 'text ' || n from generate_series(1, 1200) as n`,
     [project]
   )
-  await k.kernel.postgres.query(`insert into x_notes.tag values (1, 'a')`)
+  await k.query(`insert into x_notes.tag values (1, 'a')`)
   return { k, home, project }
 }
 
 const schemas = async (k: TestKernel): Promise<unknown> =>
-  await k.kernel.postgres.query("select nspname from pg_namespace where nspname = 'x_notes'")
+  await k.query("select nspname from pg_namespace where nspname = 'x_notes'")
 const stored = {
   schema: 'x_notes',
   tables: [
@@ -101,7 +101,7 @@ test('what a plugin has stored is shown, and removed only while it is off, by an
   })
   t.same(await schemas(k), [])
   t.same(
-    await k.kernel.postgres.query(
+    await k.query(
       "select from kernel.migration where plugin = 'notes' union all select from kernel.plugin where id = 'notes'"
     ),
     []
@@ -115,7 +115,7 @@ test('what a plugin has stored is shown, and removed only while it is off, by an
   t.match(lines[0], { plugin: 'notes', schema: 'x_notes', migrations: [{ name: '001-create' }] })
   t.equal(lines.filter(({ table }) => table === 'note').length, 1200)
   t.match(lines[1], { table: 'note', row: { id: 1, colour: 'red', body: 'text 1' } })
-  const [record] = await k.kernel.postgres.query(
+  const [record] = await k.query(
     "select resource_id from kernel.audit_log where action = 'purge_plugin' and details ->> 'outcome' = 'success' order by created_at desc limit 1"
   )
   t.same(record, { resource_id: 'notes' })
@@ -125,7 +125,7 @@ test('what a plugin has stored is shown, and removed only while it is off, by an
     { status: 200, body: { state: 'running' } },
     'it begins anew'
   )
-  t.same(await k.kernel.postgres.query('select * from x_notes.note'), [])
+  t.same(await k.query('select * from x_notes.note'), [])
 })
 
 test('rows of a plugin whose code is gone hold a project until it is purged', async t => {
@@ -135,7 +135,7 @@ test('rows of a plugin whose code is gone hold a project until it is purged', as
   await rm(join(home, 'notes'), { recursive: true })
   t.equal((await admin.delete(`/api/projects/${project}`)).status, 200)
   const isThere = async (): Promise<boolean> =>
-    (await k.kernel.postgres.query('select from projects.project where id = $1', [project])).length > 0
+    (await k.query('select from projects.project where id = $1', [project])).length > 0
   t.match(await admin.post('/api/plugins/notes/purge', { dry_run: true }), {
     status: 200,
     body: { reason: 'its code is gone', purge: stored }
@@ -151,7 +151,7 @@ test('what others depend on is not removed, and they are named', async t => {
   const { k } = await install(t)
   const admin = await k.as.session()
   await admin.post('/api/plugins/notes/disable')
-  await k.kernel.postgres.query(
+  await k.query(
     'create schema x_other; create table x_other.remark (note_id int references x_notes.note (id)); create view x_other.seen as select id from x_notes.note'
   )
   t.match(await admin.post('/api/plugins/notes/purge'), {
@@ -163,7 +163,7 @@ test('what others depend on is not removed, and they are named', async t => {
     stored,
     'all of it is still there'
   )
-  await k.kernel.postgres.query('drop schema x_other cascade')
+  await k.query('drop schema x_other cascade')
   t.equal((await admin.post('/api/plugins/notes/purge')).status, 200)
 })
 

@@ -252,16 +252,16 @@ test('what cannot be plugged in leaves the version of before plugged in, with it
   const admin = await k.as.session()
   isNext = true
   // Schedules come last: everything else of the new version is plugged in by then.
-  await k.kernel.postgres.query('alter table kernel.schedule rename to schedule_gone')
+  await k.query('alter table kernel.schedule rename to schedule_gone')
   t.match(await admin.post('/api/plugins/greedy/reload'), { status: 409, body: { code: 'E_PLUGIN_RELOAD' } })
-  await k.kernel.postgres.query('alter table kernel.schedule_gone rename to schedule')
+  await k.query('alter table kernel.schedule_gone rename to schedule')
   t.equal(stops, 1, 'what could not be is ended')
   t.ok(k.kernel.jobs.has('greedy', 'first'))
   t.notOk(k.kernel.jobs.has('greedy', 'next'))
   const member = await k.socket(await k.as.token('read', { user: 'member' }))
   member.subscribe('greedy')
   const heard = async (): Promise<boolean> => {
-    k.kernel.hub.publish('greedy', 'x', {})
+    k.publish('greedy', 'x', {})
     return member.frames.some(({ event }) => event === 'x')
   }
   t.ok(await until(heard, 'a frame is heard', 3_000), JSON.stringify(member.frames))

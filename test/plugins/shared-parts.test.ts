@@ -22,14 +22,14 @@ test('what a third-party plugin does to a connection is not in force for whoever
     for (let at = 0; at < 3; at++) await admin.post('/api/x/sly/sql', { sql })
     const found = await Promise.all(
       Array.from({ length: 8 }, async () =>
-        k.kernel.postgres.query(
+        k.query(
           "select current_setting('default_transaction_read_only') as ro, current_setting('search_path') as path, pg_my_temp_schema()::int as temp, now() = statement_timestamp() as fresh"
         )
       )
     )
     for (const [row] of found) t.match(row, { ro: 'off', path: '"$user", public', temp: 0, fresh: true }, sql)
   }
-  const [locks] = await k.kernel.postgres.query(
+  const [locks] = await k.query(
     "select count(*)::int as count from pg_locks where locktype = 'advisory' and objid = 1 and classid = 0"
   )
   t.match(locks, { count: 0 })
@@ -87,9 +87,7 @@ test('the migrations of a third-party plugin', async t => {
     async t => {
       await write('dumped', migrations(`select set_config('search_path', '', false); ${one}`))
       t.match(await change('dumped', 'enable'), { status: 200 })
-      const paths = await Promise.all(
-        Array.from({ length: 6 }, async () => k.kernel.postgres.query('show search_path'))
-      )
+      const paths = await Promise.all(Array.from({ length: 6 }, async () => k.query('show search_path')))
       for (const [row] of paths) t.match(row, { search_path: '"$user", public' })
       await write('ending', migrations(`${one}; commit`))
       t.match(await change('ending', 'enable'), { status: 409, body: { error: /ends the transaction/ } })
@@ -113,7 +111,7 @@ test('the migrations of a third-party plugin', async t => {
       await change(id, 'disable')
       t.match(await change(id, 'purge'), { status: 200 }, sql)
     }
-    t.same(await k.kernel.postgres.query("select nspname from pg_namespace where nspname like 'x_kind%'"), [])
+    t.same(await k.query("select nspname from pg_namespace where nspname like 'x_kind%'"), [])
   })
 })
 

@@ -153,8 +153,8 @@ async function settle(isClosed: () => boolean): Promise<Outcome> {
   await within(1_000, isClosed)
   const { status, body } = await admin.get('/api/plugins/throwing')
   const reason = status === 200 ? (body.reason as string | undefined) : undefined
-  await k.kernel.reconciler.disable('throwing', {})
-  await k.kernel.reconciler.enable('throwing')
+  await k.disable('throwing')
+  await k.enable('throwing')
   return { reason, isClosed: isClosed(), isHealthy: (await k.as.anonymous().get('/healthz')).status === 200 }
 }
 
@@ -164,7 +164,7 @@ async function failOnce(event: 'connection' | 'request' | 'upgrade'): Promise<Ou
   const { server } = k.kernel.edge
   const thrower = (): never => fail(name)
   server.prependListener(event, thrower)
-  const socket = connect(k.kernel.address.port, '127.0.0.1').on('error', () => {})
+  const socket = connect(k.port, '127.0.0.1').on('error', () => {})
   let isClosed = false
   socket.on('close', () => {
     isClosed = true

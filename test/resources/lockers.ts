@@ -86,7 +86,7 @@ export async function openLockers(t: Test): Promise<Lockers> {
   await write('tags', tags, { before, manifest: { requires: { lockers: '^1.0.0' }, grants } })
   for (const id of ['lockers', 'tags']) t.match(await change(id, 'enable'), { status: 200 })
   const query = async (text: string, values: readonly unknown[]): Promise<object[]> =>
-    await k.kernel.postgres.query(text, values)
+    await k.query(text, values)
   return {
     ...lab,
     locker: async label => {

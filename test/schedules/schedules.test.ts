@@ -125,7 +125,7 @@ test('a plugin that is off misses its times, and one that no longer declares a s
   const later = await start(t, { probe, clock, cron: null, state: k.state })
   const isForgotten = async (): Promise<boolean> => {
     await clock.advance(minute)
-    return (await later.kernel.postgres.query('select from kernel.schedule')).length === 0
+    return (await later.query('select from kernel.schedule')).length === 0
   }
   t.ok(await until(isForgotten, 'its row goes when its time comes'))
   t.same(probe.runs, ['2026-01-01T01:10:00.000Z'])
@@ -160,22 +160,21 @@ test('a time that the database could not take is not passed over: it is enqueued
   const probe: Probe = { runs: [], schedules: undefined }
   const clock = testClock('2026-01-01T00:58:00Z')
   const k = await start(t, { probe, clock, missed: 'run-once' })
-  const { postgres } = k.kernel
   // 57014: the statement was given up, as by a server that is short of time.
-  await postgres.query(`create function public.give_up() returns trigger language plpgsql as
+  await k.query(`create function public.give_up() returns trigger language plpgsql as
     $$ begin raise exception 'given up' using errcode = '57014'; end $$`)
-  await postgres.query(
+  await k.query(
     'create trigger give_up before insert on graphile_worker._private_jobs for each row execute function public.give_up()'
   )
   for (let step = 0; step < 5; step += 1) {
     await clock.advance(minute)
     await new Promise(resolve => setTimeout(resolve, 100))
   }
-  const [schedule] = await postgres.query<{ next_at: Date }>(
+  const [schedule] = await k.query<{ next_at: Date }>(
     "select next_at from kernel.schedule where plugin = 'probe'"
   )
   t.equal(schedule?.next_at.toISOString(), '2026-01-01T01:00:00.000Z', 'it is still due')
-  await postgres.query('drop trigger give_up on graphile_worker._private_jobs')
+  await k.query('drop trigger give_up on graphile_worker._private_jobs')
   t.ok(await advanceUntil(clock, probe, 1))
   t.equal(probe.runs[0], '2026-01-01T01:00:00.000Z')
 })

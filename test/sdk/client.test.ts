@@ -118,7 +118,7 @@ test('an answer that is no success is thrown with its code, its sentence and wha
     requestId: /.+/,
     message: /^POST \/api\/projects answered 409 E_/
   })
-  k.kernel.edge.options.guard.limiter.reset()
+  k.resetRateLimits()
   const calls = await Promise.all(
     Array.from(
       { length: 101 },
@@ -129,12 +129,12 @@ test('an answer that is no success is thrown with its code, its sentence and wha
     calls.filter(answer => answer instanceof ApiError),
     [{ status: 429, code: 'E_RATE_LIMITED', error: /^rate limit exceeded/, retryAfterSeconds: Number }]
   )
-  k.kernel.edge.options.guard.limiter.reset()
+  k.resetRateLimits()
 })
 
 test('a list is read page by page, each item once', async t => {
   const { id } = await busbar.post('/api/projects', { body: { name: 'Many', slug: 'many' } })
-  await k.kernel.postgres.query(`
+  await k.query(`
     insert into kernel.audit_log (id, action, resource_type, details, created_at)
     select gen_random_uuid(), 'paged', 'widget', '{}', now() from generate_series(1, 250)`)
   const seen = new Set<string>()

@@ -81,5 +81,5 @@ test('they go with the user', async t => {
   const ann = await k.as.session('ann')
   await ann.put(url, { deploy_success: false })
   t.equal((await admin.delete(`/api/users/${ann.userId ?? ''}`)).status, 200)
-  t.same(await k.kernel.postgres.query('select 1 from identity.alert_preference'), [])
+  t.same(await k.query('select 1 from identity.alert_preference'), [])
 })

@@ -13,7 +13,7 @@ interface Record {
 }
 
 const recorded = async (k: TestKernel): Promise<Record[]> =>
-  await k.kernel.postgres.query<Record>(`
+  await k.query<Record>(`
   select action, resource_type, resource_id, user_id, user_email, details->>'outcome' as outcome
   from kernel.audit_log order by created_at, ctid`)
 
@@ -97,7 +97,7 @@ test('everything a user does to the own account is recorded under its name, with
     { action: 'update_alert_preferences', ...own },
     { action: 'logout', ...own }
   ])
-  const stored = JSON.stringify(await k.kernel.postgres.query('select * from kernel.audit_log'))
+  const stored = JSON.stringify(await k.query('select * from kernel.audit_log'))
   for (const secretValue of [password, secret, token.token as string, challenge as string])
     t.notMatch(stored, secretValue)
 })

@@ -45,9 +45,7 @@ export const happyCalls: HappyCalls = {
   'POST /api/auth/reset-password': async fixture => {
     const { k } = fixture
     const { email } = await guest(fixture)
-    const reset = await k.kernel.postgres.transaction(
-      async tx => await k.service(identity).openPasswordReset(email, tx)
-    )
+    const reset = await k.transaction(async tx => await k.service(identity).openPasswordReset(email, tx))
     return { as: k.as.anonymous(), body: { token: reset?.secret, new_password: 'another good one' } }
   },
   'GET /api/auth/invitation': async fixture => ({

@@ -27,15 +27,13 @@ async function platform(
 }
 
 const fresh = (k: TestKernel): void => {
-  k.kernel.edge.options.guard.limiter.reset()
+  k.resetRateLimits()
 }
 
 /** Waits until no job is left, so that what was not sent never will be. */
 async function idle(k: TestKernel): Promise<void> {
   for (let n = 0; n < 600; n++) {
-    const jobs = await k.kernel.postgres.query(
-      'select 1 from graphile_worker._private_jobs where attempts < max_attempts'
-    )
+    const jobs = await k.query('select 1 from graphile_worker._private_jobs where attempts < max_attempts')
     if (jobs.length === 0) return
     await sleep(50)
   }
@@ -79,10 +77,10 @@ test('a forgotten password is reset with the link of a mail, which ends sessions
     body: { error: 'invalid or expired reset token' }
   })
 
-  const stored = JSON.stringify(await k.kernel.postgres.query('select * from identity.password_reset'))
+  const stored = JSON.stringify(await k.query('select * from identity.password_reset'))
   t.notMatch(stored, secret, 'only a digest of it is stored')
   t.notMatch(lines.join('\n'), secret, 'and no log line holds it')
-  const audit = await k.kernel.postgres.query<{
+  const audit = await k.query<{
     action: string
     resource_id: string | null
     details: { outcome: string }
@@ -106,7 +104,7 @@ test('a known and an unknown address get the same answer after the same work', a
   await k.user('ann')
   const anyone = k.as.anonymous()
   // The job that looks the address up works apart from the request: here only what the request sends is counted.
-  await k.kernel.jobs.remove('account')
+  await k.holdJobs('account')
   const ask = async (email: string) => {
     fresh(k)
     let answer: TestAnswer | undefined
@@ -156,7 +154,7 @@ test('a newer link takes the place of the one before, and one that has expired i
     status: 400,
     body: { error: 'invalid or expired reset token' }
   })
-  await k.kernel.postgres.query('update identity.password_reset set expires_at = now()')
+  await k.query('update identity.password_reset set expires_at = now()')
   t.match(await anyone.post(reset, { token: second, new_password: next }), {
     status: 400,
     body: { error: 'reset token has expired' }
@@ -269,7 +267,7 @@ test('a platform that sends no mail, or does not know its address, says so to ev
     }
     await idle(k)
     t.match(lines.join('\n'), /set SMTP_HOST and PUBLIC_BASE_URL/)
-    t.same(await k.kernel.postgres.query('select 1 from identity.password_reset'), [])
+    t.same(await k.query('select 1 from identity.password_reset'), [])
   }
   t.equal(sink.offered, 0)
 })

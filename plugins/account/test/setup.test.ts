@@ -7,7 +7,7 @@ const ada = { email: 'ada@example.com', password: 'correct horse' }
 const printed = /one-time code for it is ((?:[a-z2-9]{5}-){3}[a-z2-9]{5})/
 
 const records = async (k: TestKernel) =>
-  await k.kernel.postgres.query<{
+  await k.query<{
     action: string
     user_email: string | null
     details: { unrecorded?: number }
@@ -47,7 +47,7 @@ test('a platform that has been set up refuses another set-up unread and unrecord
   await k.user('admin')
   const head = 'POST /api/auth/setup HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
   for (const announced of ['Content-Length: 900000', 'Content-Length: 16', 'Transfer-Encoding: chunked']) {
-    const answer = await speak(k.kernel.address.port, `${head}${announced}\r\n\r\n`)
+    const answer = await speak(k.port, `${head}${announced}\r\n\r\n`)
     t.match(answer, /^HTTP\/1\.1 409 /, `${announced}: answered before a byte of the body has come`)
     t.match(answer, /connection: close/i)
     t.match(answer, 'E_AUTH_SETUP_COMPLETED')
@@ -91,13 +91,13 @@ test('a platform that the network reaches is set up with the one-time code of it
   }
   t.equal((await anyone.get('/api/auth/setup')).body.setup_required, true)
   t.notMatch(
-    JSON.stringify(await k.kernel.postgres.query('select * from identity.instance')),
+    JSON.stringify(await k.query('select * from identity.instance')),
     code,
     'only its digest is kept'
   )
   t.equal((await anyone.post('/api/auth/setup', { ...ada, code })).status, 201)
   t.same((await anyone.get('/api/auth/setup')).body, { setup_required: false, code_required: false })
-  t.same(await k.kernel.postgres.query('select key from identity.instance'), [], 'and it is forgotten')
+  t.same(await k.query('select key from identity.instance'), [], 'and it is forgotten')
 })
 
 test('each start until then prints a new code, and every process takes the newest', async t => {
@@ -172,9 +172,9 @@ test('a proxy in front asks for the code as well: it opens to the network what l
 test('on loopback only a request by a name of this machine sets the platform up', async t => {
   const k = await createTestKernel({ clock: testClock() })
   t.teardown(() => k.close())
-  const { port } = k.kernel.address
+  const { port } = k
   const ask = async (headers: Record<string, string>): Promise<TestAnswer> => {
-    k.kernel.edge.options.guard.limiter.reset()
+    k.resetRateLimits()
     return await k.as.anonymous().post('/api/auth/setup', { ...ada, password: 'short' }, { headers })
   }
   const strange = [
@@ -224,7 +224,7 @@ test('attempts of anonymous callers fill neither the audit log nor put text of t
   t.equal((await records(k))[0]?.user_email, null, 'what is no address is not kept')
   for (let n = 1; n < anonymousAuditPolicy.perAddress + 12; n++) {
     const [path, body] = attempts[n % attempts.length] ?? attempts[0]
-    k.kernel.edge.options.guard.limiter.reset()
+    k.resetRateLimits()
     const { status } = await anyone.post(path, body)
     t.not(status, 500)
   }

@@ -65,7 +65,7 @@ test('a new platform is set up once, then signed in to', async t => {
   })
   t.match(me.body.created_at, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
 
-  const audit = await k.kernel.postgres.query<{ action: string; resource_id: string }>(
+  const audit = await k.query<{ action: string; resource_id: string }>(
     'select action, resource_id from kernel.audit_log order by created_at'
   )
   t.match(
@@ -89,7 +89,7 @@ test('bodies without what is needed are 400 and name it', async t => {
   ] as const) {
     const answer = await anyone.post(`/api/auth/${path}`, body)
     t.match(answer, { status: 400, body: { error } }, `${path} ${JSON.stringify(body)}`)
-    k.kernel.edge.options.guard.limiter.reset()
+    k.resetRateLimits()
   }
 })
 
@@ -175,10 +175,10 @@ test('a database that is away is not a bad credential', async t => {
   const k = await createTestKernel()
   t.teardown(() => k.close())
   const token = await k.as.token('read')
-  await k.kernel.postgres.query('alter table identity.access_token rename to away')
+  await k.query('alter table identity.access_token rename to away')
   const answer = await token.get('/api/auth/me')
   t.equal(answer.status, 500)
   t.notMatch(JSON.stringify(answer.body), /access_token|relation/, 'and says nothing of the inside')
-  await k.kernel.postgres.query('alter table identity.away rename to access_token')
+  await k.query('alter table identity.away rename to access_token')
   t.equal((await token.get('/api/auth/me')).status, 200)
 })

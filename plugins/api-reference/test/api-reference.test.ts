@@ -124,10 +124,12 @@ test('the example of a body is one that the operation takes', async t => {
       names.length > 0 || Object.keys(body.schema.properties ?? {}).length === 0,
       `${method} ${path as string} has fields`
     )
-    const route = k.kernel.edge.table.entries.find(
-      ({ record }) =>
-        record.method === method.toUpperCase() && record.url === path.replace(/\{(\w+)\}/g, ':$1')
-    )
+    const route = k
+      .routes()
+      .find(
+        ({ record }) =>
+          record.method === method.toUpperCase() && record.url === path.replace(/\{(\w+)\}/g, ':$1')
+      )
     const valid = validatorOf(route?.record.schema.body as object, 'body')
     valid(exampleOf(body.schema, '', true))
     // What a pattern or a format wants beyond the type, only a person can know.
@@ -137,7 +139,7 @@ test('the example of a body is one that the operation takes', async t => {
 })
 
 test('turned off, it leaves the description where it is', async t => {
-  await k.kernel.reconciler.disable('api-reference', {})
+  await k.disable('api-reference')
   t.match(await k.as.anonymous().get('/api/docs'), { status: 404, body: { code: 'E_PLUGIN_OFF' } })
   t.equal((await k.as.anonymous().get('/api/openapi.json')).status, 200)
 })

@@ -62,7 +62,7 @@ test('applications over HTTP', async t => {
   }
   /** As deployments record a success that began at `startedAt`. */
   const deployed = async (id: string, startedAt: Date, rebuilt = true) => {
-    await k.kernel.postgres.transaction(async tx => {
+    await k.transaction(async tx => {
       await k
         .service(applicationRegistry)
         .recordDeployed(id, { deploymentId: randomUUID(), startedAt, finishedAt: new Date(), rebuilt }, tx)
@@ -270,7 +270,7 @@ test('applications over HTTP', async t => {
       image: 'ghcr.io/team/app:1',
       registry: { username: 'deployer', password }
     })
-    const [row] = await k.kernel.postgres.query<{ registry_password: string }>(
+    const [row] = await k.query<{ registry_password: string }>(
       'select registry_password from applications.application where id = $1',
       [made.id]
     )
@@ -395,7 +395,7 @@ test('applications over HTTP', async t => {
       },
       healthCheck: { type: 'none' }
     })
-    const [row] = await k.kernel.postgres.query<{ git_token: string }>(
+    const [row] = await k.query<{ git_token: string }>(
       'select git_token from applications.application where id = $1',
       [id]
     )
@@ -536,7 +536,7 @@ test('applications over HTTP', async t => {
         status: 404,
         body: { code: 'E_APPLICATION_NO_WEBHOOK_SECRET' }
       })
-      const [record] = await k.kernel.postgres.query<{ action: string }>(
+      const [record] = await k.query<{ action: string }>(
         `select * from kernel.audit_log where action = 'reveal_webhook_secret' limit 1`
       )
       t.match(record, { resource_type: 'application' })

@@ -89,7 +89,7 @@ async function run(t: Test, k: TestKernel, name: string, owner: Owner): Promise<
 
 async function record(k: TestKernel, id: string, deploymentId: string): Promise<void> {
   const now = new Date()
-  await k.kernel.postgres.transaction(async tx => {
+  await k.transaction(async tx => {
     await k
       .service(applicationRegistry)
       .recordDeployed(id, { deploymentId, startedAt: now, finishedAt: now, rebuilt: true }, tx)
@@ -132,7 +132,7 @@ test('containers of applications', async t => {
       const socket = await k.socket(ann)
       t.teardown(() => socket.close())
       socket.subscribe(`container-status:${id}`)
-      await until(() => k.kernel.hub.hasSubscribers(`container-status:${id}`), 'the subscription')
+      await until(() => k.hasSubscribers(`container-status:${id}`), 'the subscription')
       t.equal(await statusOf(path), 'running')
 
       t.match(await ann.post(`${path}/stop`), { status: 200, body: { status: 'stopped', id } })
@@ -171,7 +171,7 @@ test('containers of applications', async t => {
     const socket = await k.socket(ann)
     t.teardown(() => socket.close())
     socket.subscribe(`container-status:${id}`)
-    await until(() => k.kernel.hub.hasSubscribers(`container-status:${id}`), 'the subscription')
+    await until(() => k.hasSubscribers(`container-status:${id}`), 'the subscription')
     // Not docker kill, after which the engine would not start it again.
     const exec = await docker.getContainer(containerId).exec({ Cmd: ['kill', '-USR1', '1'] })
     const output = await exec.start({})
@@ -230,13 +230,13 @@ test('containers of applications', async t => {
     'while the runtime is off the actions say so, and statuses are compared when it is back',
     async t => {
       const { path, containerId } = await deploy(t, k)
-      await k.kernel.reconciler.disable('runtime-docker', { force: true })
+      await k.disable('runtime-docker', { force: true })
       t.match(await ann.post(`${path}/restart`), {
         status: 503,
         body: { code: 'E_PLUGIN_OFF', plugin: 'runtime-docker' }
       })
       t.equal((await ann.get(path)).status, 200)
-      await k.kernel.reconciler.enable('runtime-docker')
+      await k.enable('runtime-docker')
       t.equal((await ann.post(`${path}/restart`)).status, 200)
       await docker.getContainer(containerId).stop({ t: 5 })
       await untilStatus(path, 'stopped')
@@ -247,9 +247,7 @@ test('containers of applications', async t => {
     const { path, containerId, id } = await deploy(t, k)
     t.match(await ann.delete(path), { status: 200, body: { status: 'deleted' } })
     await until(
-      async () =>
-        (await k.kernel.postgres.query('select 1 from applications.application where id = $1', [id]))
-          .length === 0,
+      async () => (await k.query('select 1 from applications.application where id = $1', [id])).length === 0,
       'the row to be gone'
     )
     await t.rejects(docker.getContainer(containerId).inspect(), { statusCode: 404 } as never)
@@ -260,9 +258,8 @@ test('containers of applications', async t => {
     async t => {
       const { path, containerId, id } = await deploy(t, k)
       const isThere = async () =>
-        (await k.kernel.postgres.query('select 1 from applications.application where id = $1', [id]))
-          .length === 1
-      await k.kernel.reconciler.disable('runtime-docker', { force: true })
+        (await k.query('select 1 from applications.application where id = $1', [id])).length === 1
+      await k.disable('runtime-docker', { force: true })
       const lines = log.length
       t.equal((await ann.delete(path)).status, 200)
       t.equal((await ann.get(path)).status, 404)
@@ -271,7 +268,7 @@ test('containers of applications', async t => {
         'the first round'
       )
       t.ok(await isThere())
-      await k.kernel.reconciler.enable('runtime-docker')
+      await k.enable('runtime-docker')
       await until(async () => !(await isThere()), 'the row to be gone')
       await t.rejects(docker.getContainer(containerId).inspect(), { statusCode: 404 } as never)
     }
@@ -284,14 +281,12 @@ test('containers of applications', async t => {
       await ann.put(`/api/projects/${projectId}/env`, { vars: [{ key: 'A', value: '1' }] })
       await ann.delete(`/api/projects/${projectId}`)
       await until(
-        async () =>
-          (await k.kernel.postgres.query('select 1 from projects.project where id = $1', [projectId]))
-            .length === 0,
+        async () => (await k.query('select 1 from projects.project where id = $1', [projectId])).length === 0,
         'the row to be gone'
       )
       await t.rejects(docker.getContainer(containerId).inspect(), { statusCode: 404 } as never)
       for (const table of ['applications.application', 'environment.variable']) {
-        t.same(await k.kernel.postgres.query(`select 1 from ${table} where project_id = $1`, [projectId]), [])
+        t.same(await k.query(`select 1 from ${table} where project_id = $1`, [projectId]), [])
       }
     }
   )

@@ -26,7 +26,7 @@ export const happyFixtures: HappyFixtures = async fixture => {
 async function onContainer(fixture: HappyFixture): Promise<HappyCall> {
   const { k, ids } = fixture
   const made = await create(fixture)
-  if (!k.kernel.registry.isProvided(containerRuntime.id)) return { ids: made, expect: 503 }
+  if (!k.isProvided(containerRuntime)) return { ids: made, expect: 503 }
   const runtime = k.service(containerRuntime)
   const projectId = ids.projectId ?? ''
   const {

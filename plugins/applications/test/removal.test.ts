@@ -27,8 +27,7 @@ test('the removal of an application waits for an image that the engine is about 
   await holder.remove()
   await until(
     async () =>
-      (await lab.k.kernel.postgres.query('select 1 from applications.application where id = $1', [web.id]))
-        .length === 0,
+      (await lab.k.query('select 1 from applications.application where id = $1', [web.id])).length === 0,
     'it is gone',
     60_000
   )

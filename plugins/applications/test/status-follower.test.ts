@@ -5,7 +5,6 @@ import type { ContainerEvent, ContainerRuntime, ContainerState } from 'busbar/ap
 import type { Bus, Log } from 'busbar/sdk'
 import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
-import { pluginDatabase } from '../../../core/database/plugin-database.js'
 import { DeployStore } from '../deploy-store.js'
 import { StatusBoard } from '../status-board.js'
 import { StatusFollower } from '../status-follower.js'
@@ -18,7 +17,7 @@ async function follow(t: Test) {
   const k = await createTestKernel()
   t.teardown(() => k.close())
   // Nobody else follows its container.
-  await k.kernel.reconciler.disable('runtime-docker', { force: true })
+  await k.disable('runtime-docker', { force: true })
   const ann = await k.as.session('ann')
   const { body: project } = await ann.post('/api/projects', { name: 'x', slug: 'x' })
   const { body } = await ann.post(`/api/projects/${project.id}/applications`, {
@@ -65,7 +64,7 @@ async function follow(t: Test) {
       return () => {}
     }
   } as unknown as Bus
-  const store = new DeployStore(pluginDatabase(k.kernel.postgres, 'applications'))
+  const store = new DeployStore(k.database('applications'))
   const board = new StatusBoard(store, bus)
   const stop = new AbortController()
   const follower = new StatusFollower({
@@ -106,7 +105,7 @@ async function follow(t: Test) {
 
 async function record(k: TestKernel, id: string, deploymentId: string): Promise<void> {
   const now = new Date()
-  await k.kernel.postgres.transaction(async tx => {
+  await k.transaction(async tx => {
     await k
       .service(applicationRegistry)
       .recordDeployed(id, { deploymentId, startedAt: now, finishedAt: now, rebuilt: true }, tx)

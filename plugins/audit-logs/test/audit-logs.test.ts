@@ -15,7 +15,7 @@ async function insert(
   rows: number,
   { at = '2020-01-01T00:00:00Z', action = 'old_action', email = 'old@example.com', name = 'x' } = {}
 ): Promise<void> {
-  await k.kernel.postgres.query(
+  await k.query(
     `
     insert into kernel.audit_log (id, action, resource_type, resource_id, user_email, user_username, details, ip_address, created_at)
     select gen_random_uuid(), $2, 'widget', $5, $4, 'old', '{"outcome":"success"}', '192.0.2.1', $3::timestamptz + n * interval '1 second'
@@ -25,12 +25,12 @@ async function insert(
 }
 const countOf = async (action: string): Promise<number> =>
   (
-    await k.kernel.postgres.query<{ total: number }>(
+    await k.query<{ total: number }>(
       `select count(*)::int as total from kernel.audit_log where action = '${action}'`
     )
   )[0]?.total ?? -1
 const clear = async (): Promise<void> => {
-  await k.kernel.postgres.query('delete from kernel.audit_log')
+  await k.query('delete from kernel.audit_log')
 }
 
 test('a change shows who made it, from where, with which credential, and what it was made to', async t => {

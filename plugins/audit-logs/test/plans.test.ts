@@ -18,13 +18,12 @@ test('with 200 000 records, no page of the list or the export reads or sorts mor
   t.teardown(async () => {
     await k.close()
   })
-  const { postgres } = k.kernel
-  await postgres.query(`
+  await k.query(`
     insert into kernel.audit_log (id, action, resource_type, resource_id, user_id, details, created_at)
     select gen_random_uuid(), 'action_' || n % 60, 'kind_' || n % 12, 'r' || n % 5000,
       ('00000000-0000-4000-8000-' || lpad((n % 200)::text, 12, '0'))::uuid, '{}', now() - n * interval '1 minute'
     from generate_series(1, 200000) as n`)
-  await postgres.query('analyze kernel.audit_log')
+  await k.query('analyze kernel.audit_log')
   const asked: Array<{ text: string; bindings: unknown }> = []
   const db = {
     sql: async (text: string, bindings: unknown): Promise<object[]> => {
@@ -49,11 +48,9 @@ test('with 200 000 records, no page of the list or the export reads or sorts mor
     await store.after(readFilter(filter), { id: user, created_at: new Date() }, 500)
     await store.actions()
     for (const { text, bindings } of asked) {
-      const [row] = await postgres.sql<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
-        'kernel',
-        `explain (format json) ${text}`,
-        bindings as never
-      )
+      const [row] = await k
+        .database('kernel')
+        .sql<{ 'QUERY PLAN': [{ Plan: Plan }] }>(`explain (format json) ${text}`, bindings as never)
       const nodes = nodesOf(row?.['QUERY PLAN'][0].Plan as Plan)
       t.ok(
         nodes.some(node => /^(Index Scan|Index Only Scan|Bitmap Index Scan) audit_log_/.test(node)),

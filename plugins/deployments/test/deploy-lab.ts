@@ -141,7 +141,7 @@ export async function openLab({
     async close() {
       const instanceId = await readFile(join(k.state.directory, 'data/runtime-docker/instance-id'), 'utf8')
       await removeEverythingOf(instanceId.trim(), docker)
-      const fetched = await k.kernel.postgres
+      const fetched = await k
         .query<{ handle: string }>(
           'select handle from builds.fetched_image union select handle from builds.image_to_remove'
         )
@@ -169,7 +169,7 @@ function labApplication(
   const path = `/api/projects/${made.project_id}/applications/${made.id}`
   const admin = async () => {
     // Many deploys that are asked for at once ask more often than a person may.
-    platform().kernel.edge.options.guard.limiter.reset()
+    platform().resetRateLimits()
     return await platform().as.session()
   }
   const lab: LabApplication = {

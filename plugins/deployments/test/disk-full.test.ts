@@ -19,7 +19,7 @@ test('a full disk', async t => {
   const lab = await openLab({ environment: engine.environment, docker: engine.docker })
   t.teardown(() => lab.close())
   // Otherwise nothing is begun on a disk that is nearly full.
-  await lab.k.kernel.reconciler.configure('builds', { disk_floor_mib: 0 })
+  await lab.k.configure('builds', { disk_floor_mib: 0 })
   const web = await lab.application('web', sample('one'))
   t.match(await web.deployed(), { status: 'success', error_message: null })
   const { direct_url: address } = await web.read()

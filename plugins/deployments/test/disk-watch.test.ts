@@ -68,7 +68,7 @@ test('what builds write to the disk of the engine', async t => {
   t.teardown(() => lab.close())
   // The disk is of memory here, and counts as such.
   const configure = async (changes: object) =>
-    await lab.k.kernel.reconciler.configure('builds', {
+    await lab.k.configure('builds', {
       disk_floor_mib: 200,
       memory_mib: 1024,
       cpus: 0.5,

@@ -1,6 +1,5 @@
 import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { pluginDatabase } from '../../../core/database/plugin-database.js'
 import { FollowUpStore } from '../queue/follow-up-store.js'
 
 test('of a follow-up the last trigger counts, and it is taken once', async t => {
@@ -14,7 +13,7 @@ test('of a follow-up the last trigger counts, and it is taken once', async t => 
     build_type: 'image',
     source_image: 'busybox:lab'
   })
-  const db = pluginDatabase(k.kernel.postgres, 'deployments')
+  const db = k.database('deployments')
   const followUps = new FollowUpStore(db)
   const put = async (trigger: 'push' | 'hook'): Promise<void> => {
     await db.transaction(async tx => await followUps.put(application.id, trigger, new Date(), tx))

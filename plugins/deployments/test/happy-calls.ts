@@ -24,7 +24,7 @@ const pathOf = ({ ids }: HappyFixture): string =>
 async function settled({ admin, k }: HappyFixture, path: string): Promise<any> {
   return await until(
     async () => {
-      k.kernel.edge.options.guard.limiter.reset()
+      k.resetRateLimits()
       const [newest] = (await admin.get(`${path}/deployments`)).body as any[]
       return newest.finished_at === null ? undefined : newest
     },

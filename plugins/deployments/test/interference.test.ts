@@ -78,16 +78,13 @@ test('what is done to an application while it is being deployed', async t => {
       `turning ${plugin} off ends the deploy with a reason, and the old version serves on`,
       async t => {
         const id = await startBuilding(web)
-        const { reconciler } = lab.k.kernel
-        const running = () =>
-          reconciler.catalog.order.filter(name => reconciler.entries.get(name)?.run !== undefined)
-        const before = running()
-        await reconciler.disable(plugin, { cascade: true })
-        const off = before.filter(name => !running().includes(name))
+        const before = lab.k.runningPlugins()
+        await lab.k.disable(plugin, { cascade: true })
+        const off = before.filter(name => !lab.k.runningPlugins().includes(name))
         t.ok(off.includes(plugin), `off: ${off.join(', ')}`)
         if (!off.includes('direct')) t.equal(await served(), 'one', 'requests are forwarded meanwhile')
         await until(async () => !(await isBuilding(web)), 'the build is gone')
-        for (const name of off) await reconciler.enable(name)
+        for (const name of off) await lab.k.enable(name)
         t.match(await web.ended(id), {
           status: 'failed',
           finished_at: String,

@@ -30,7 +30,7 @@ async function leftovers(
   const kept = new Set<string>()
   const serving = new Set<string>()
   // A look costs requests, of which a session has 600 a minute.
-  lab.k.kernel.edge.options.guard.limiter.reset()
+  lab.k.resetRateLimits()
   const admin = await lab.k.as.session()
   for (const { path, slug } of applications) {
     const { body } = await admin.get(`${path}/deployments?limit=200`)

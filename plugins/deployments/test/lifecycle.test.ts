@@ -53,13 +53,13 @@ test('deployments and what happens around them', async t => {
   await t.test(
     'deploys work while direct addresses are off, and the address comes back with them',
     async t => {
-      await lab.k.kernel.reconciler.disable('direct', {})
+      await lab.k.disable('direct')
       await t.rejects(fetch(address))
       await web.push(sample('without'))
       t.match(await web.deployed(), { status: 'success', switch_served: null })
       t.match(await web.read(), { status: 'running', direct_url: null })
       await until(async () => (await web.containers()).length === 1, 'the old version is cleared away')
-      await lab.k.kernel.reconciler.enable('direct')
+      await lab.k.enable('direct')
       await until(
         async () => (await served().catch(() => '')) === 'without',
         'it serves at the address it had'

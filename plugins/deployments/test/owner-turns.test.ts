@@ -43,7 +43,7 @@ test('who deploys what never gets healthy does not keep others from deploying', 
   }
   const records = async (): Promise<any[]> => {
     // Each look asks for all of them, which is more often than a person may.
-    lab.k.kernel.edge.options.guard.limiter.reset()
+    lab.k.resetRateLimits()
     return await Promise.all(
       begun.map(async ({ app, id }) => (await greedy.get(`${app}/deployments/${id}`)).body)
     )
@@ -92,7 +92,7 @@ test('old versions that take their whole grace to end do not keep others from cl
     const { id } = (await client.post(`${app}/${how}`)).body
     const isDone = async () => {
       // Nine that ask at once ask more often than a person may.
-      lab.k.kernel.edge.options.guard.limiter.reset()
+      lab.k.resetRateLimits()
       return (await client.get(`${app}/deployments/${id}`)).body.status === 'success'
     }
     await until(isDone, how, 60_000)

@@ -82,16 +82,14 @@ async function pushVersion(t: Test, name: string, version: string): Promise<void
 
 /** Tables that hold `text` in any row. */
 async function tablesWith(lab: DeployLab, text: string): Promise<string[]> {
-  const { postgres } = lab.k.kernel
-  const tables = await postgres.query<{ name: string }>(
+  const tables = await lab.k.query<{ name: string }>(
     `select format('%I.%I', table_schema, table_name) as name from information_schema.tables where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`
   )
   const found: string[] = []
   for (const { name } of tables) {
-    const rows = await postgres.query(
-      `select 1 from ${name} as t where position($1 in t::text) > 0 limit 1`,
-      [text]
-    )
+    const rows = await lab.k.query(`select 1 from ${name} as t where position($1 in t::text) > 0 limit 1`, [
+      text
+    ])
     if (rows.length > 0) found.push(name)
   }
   return found
@@ -248,7 +246,7 @@ test('images that were pulled and that no rollback reaches any more are removed'
     []
   )
   // As if all had been pulled a while ago.
-  await lab.k.kernel.postgres.query("update builds.fetched_image set keep_until = now() - interval '1 hour'")
+  await lab.k.query("update builds.fetched_image set keep_until = now() - interval '1 hour'")
   t.match(await web.deploy(), { status: 'failed' }, 'it cannot run, and is cleaned up')
   await until(async () => {
     const left = await there()

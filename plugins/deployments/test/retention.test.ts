@@ -17,7 +17,7 @@ test('what runs and the newest ten successes keep record and image, however many
   const record = async (status: 'success' | 'failed', age: number) => {
     const id = randomUUID()
     const at = new Date(Date.parse(serving.finished_at) - age)
-    await lab.k.kernel.postgres.query(
+    await lab.k.query(
       `
       insert into deployments.deployment (id, project_id, application_id, kind, status, triggered_by, image_tag, started_at, finished_at)
       values ($1, $2, $3, 'deploy', $4, 'manual', $5, $6, $6)`,
@@ -28,7 +28,7 @@ test('what runs and the newest ten successes keep record and image, however many
     return id
   }
   // What serves is older than all others: somebody has rolled back to it.
-  await lab.k.kernel.postgres.query('update deployments.deployment set started_at = $2 where id = $1', [
+  await lab.k.query('update deployments.deployment set started_at = $2 where id = $1', [
     serving.id,
     new Date(Date.parse(serving.started_at) - 1_000_000)
   ])
@@ -57,13 +57,10 @@ test('what runs and the newest ten successes keep record and image, however many
   t.match(await web.ended(rolled.body.id), { status: 'success' }, 'the tenth is within reach')
 
   const isCleanedUp = async () =>
-    (
-      await lab.k.kernel.postgres.query(
-        "select from graphile_worker.jobs where task_identifier = 'deployments:cleanup'"
-      )
-    ).length === 0
+    (await lab.k.query("select from graphile_worker.jobs where task_identifier = 'deployments:cleanup'"))
+      .length === 0
   const cleanUp = async () => {
-    await lab.k.kernel.jobs.for('deployments').enqueue('cleanup', { applicationId: web.id })
+    await lab.k.enqueue('deployments', 'cleanup', { applicationId: web.id })
     await until(isCleanedUp, 'the application is cleaned up')
   }
   await until(isCleanedUp, 'everything is cleaned up after the rollback')
@@ -72,7 +69,7 @@ test('what runs and the newest ten successes keep record and image, however many
   const building = randomUUID()
   const [repo = '', left] = [web.slug, 'deadbeef']
   const its = `${repo}:${building.slice(0, 8)}`
-  await lab.k.kernel.postgres.query(
+  await lab.k.query(
     `
     insert into deployments.deployment (id, project_id, application_id, kind, status, triggered_by, started_at, seen_at)
     values ($1, $2, $3, 'deploy', 'building', 'manual', now() - interval '1 second', now())`,
@@ -82,9 +79,7 @@ test('what runs and the newest ten successes keep record and image, however many
   await cleanUp()
   t.ok((await tags()).includes(its), 'the image of a deployment that is under way is kept')
   t.notOk((await tags()).includes(`${repo}:${left}`), 'one of nobody is not')
-  await lab.k.kernel.postgres.query("update deployments.deployment set status = 'failed' where id = $1", [
-    building
-  ])
+  await lab.k.query("update deployments.deployment set status = 'failed' where id = $1", [building])
   await cleanUp()
   t.notOk((await tags()).includes(its), 'nor is that of a deployment that has failed')
 })

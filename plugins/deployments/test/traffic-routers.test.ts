@@ -72,7 +72,7 @@ test('several traffic routers', async t => {
     ]
   })
   t.teardown(() => lab.close())
-  const { reconciler } = lab.k.kernel
+  const { k } = lab
   const web = await lab.application('web', sample('one'))
   t.match(await web.deployed(), { status: 'success' })
   const { direct_url: address } = await web.read()
@@ -178,25 +178,25 @@ test('several traffic routers', async t => {
 
   await t.test('may be turned off in the middle of it', async t => {
     const ended = await deployed('four', {
-      'north switchTo': async () => await reconciler.disable('south', {})
+      'north switchTo': async () => await k.disable('south')
     })
     t.match(ended, { status: 'success', build_logs: /south.* was turned off meanwhile/ })
     t.same(switches(), ['north switchTo'])
     t.equal(await served(), 'four')
     t.match(await deployed('five'), { status: 'success' })
     t.notOk(calls.some(call => call === 'south prepare' || call === 'south switchTo'))
-    await reconciler.enable('south')
+    await k.enable('south')
   })
 
   await t.test('may be turned off while one of their own calls fails', async t => {
     const ended = await deployed('six', {
       'south switchTo': async () => {
-        await reconciler.disable('south', {})
+        await k.disable('south')
         throw new Error('its connections are closed')
       }
     })
     t.match(ended, { status: 'success', build_logs: /south.* was turned off meanwhile/ })
-    await reconciler.enable('south')
+    await k.enable('south')
   })
 
   await t.test('may be reloaded in the middle of it: the new version is asked again', async t => {
@@ -205,7 +205,7 @@ test('several traffic routers', async t => {
       'south switchTo': async () => {
         if (isReloaded) return
         isReloaded = true
-        await reconciler.reload('south')
+        await k.reload('south')
         throw new Error('its connections are closed')
       }
     })
@@ -214,16 +214,16 @@ test('several traffic routers', async t => {
   })
 
   await t.test('need not be direct addresses', async t => {
-    await reconciler.disable('direct', {})
+    await k.disable('direct')
     t.match(await deployed('eight'), { status: 'success' })
     t.same(switches(), ['north switchTo', 'south switchTo'])
-    await reconciler.enable('direct')
+    await k.enable('direct')
   })
 
   await t.test('that were away for the switch are told of it before the old version goes', async t => {
     const ended = await deployed('nine', {
-      'north switchTo': async () => await reconciler.disable('direct', {}),
-      'south switchTo': async () => await reconciler.enable('direct')
+      'north switchTo': async () => await k.disable('direct'),
+      'south switchTo': async () => await k.enable('direct')
     })
     t.match(ended, { status: 'success', build_logs: /direct.* was turned off meanwhile/ })
     await until(async () => {
@@ -241,11 +241,11 @@ test('several traffic routers', async t => {
       t.match(await deployed('ignores-sigterm', {}, 'ignores-sigterm'), { status: 'success' })
       await until(async () => (await web.containers()).length === 1, 'one container is left')
       const [old] = await web.containers()
-      await reconciler.disable('direct', {})
+      await k.disable('direct')
       const before = cleanedUp
       t.match(await deployed('ten'), { status: 'success' })
       await until(() => cleanedUp > before, 'the old version is being stopped')
-      await reconciler.enable('direct')
+      await k.enable('direct')
       t.equal(await served(), 'ignores-sigterm')
       await engine.getContainer(old?.Id ?? '').kill()
       await until(async () => (await served()) === 'ten', 'the address leads to the new version')

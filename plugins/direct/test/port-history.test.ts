@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createTestKernel, settingsFrom } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { pluginDatabase } from '../../../core/database/plugin-database.js'
 import { createAddressStore } from '../address-store.js'
 import { createAddresses } from '../migrations/001-create-addresses.js'
 import { createReleasedPorts } from '../migrations/002-create-released-ports.js'
@@ -37,7 +36,7 @@ test('ports that nobody had come first, then the one that has been free longest'
 test('a port that was somebody’s since it was looked for is not taken', async t => {
   const k = await createTestKernel({ environment: { DOCKER_HOST: 'unix:///nonexistent.sock' } })
   t.teardown(() => k.close())
-  const store = createAddressStore(pluginDatabase(k.kernel.postgres, 'direct'))
+  const store = createAddressStore(k.database('direct'))
   const [{ id: slow }, { id: fast }] = await Promise.all([createApplication(k), createApplication(k)])
   const never = { port: 300, releasedAt: null }
   t.equal(await store.add(fast, never, new Date(1000)), true)
@@ -55,7 +54,7 @@ test('what was free between the ports in use counts as released after an upgrade
   const k = await createTestKernel({ environment: { DOCKER_HOST: 'unix:///nonexistent.sock' } })
   t.teardown(() => k.close())
   const migrate = async (schema: string, ports: number[]): Promise<number[]> => {
-    const run = async (sql: string) => await k.kernel.postgres.query(sql.replaceAll('$schema', schema))
+    const run = async (sql: string) => await k.query(sql.replaceAll('$schema', schema))
     await run('create schema $schema')
     await run(createAddresses.sql)
     for (const port of ports)
@@ -63,7 +62,7 @@ test('what was free between the ports in use counts as released after an upgrade
         `insert into $schema.address values ('${randomUUID()}', ${port}, null, null, null, null, true, now())`
       )
     await run(createReleasedPorts.sql)
-    const store = createAddressStore(pluginDatabase(k.kernel.postgres, schema))
+    const store = createAddressStore(k.database(schema))
     return [...(await store.ports()).released.keys()]
   }
   t.same(await migrate('fresh', []), [])

@@ -44,10 +44,10 @@ test('the ports of applications that were deleted while direct addresses were of
   const k = await createTestKernel({ environment: environment('22030-22033') })
   t.teardown(() => k.close())
   const gone = await openApplication(k)
-  await k.kernel.reconciler.disable('direct', {})
+  await k.disable('direct')
   // As after a removal by a platform that did not know the plugin.
-  await k.kernel.postgres.query('delete from applications.application where id = $1', [gone.id])
-  await k.kernel.reconciler.enable('direct')
+  await k.query('delete from applications.application where id = $1', [gone.id])
+  await k.enable('direct')
   t.equal(portOf((await openApplication(k)).url), portOf(gone.url) + 1)
 })
 

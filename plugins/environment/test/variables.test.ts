@@ -153,9 +153,9 @@ test('environment variables over HTTP', async t => {
         { key: 'TWO', value: 'other' }
       ]
     })
-    const rows = await k.kernel.postgres.query<{ value: string }>('select value from environment.variable')
+    const rows = await k.query<{ value: string }>('select value from environment.variable')
     t.notOk(rows.some(({ value }) => value.includes('plain text')))
-    await k.kernel.postgres.query(
+    await k.query(
       `update environment.variable set value = (select value from environment.variable where key = 'ONE') where key = 'TWO'`
     )
     await t.rejects(k.service(environmentVariables).merged(project.id, application.id), {
@@ -173,7 +173,7 @@ test('environment variables over HTTP', async t => {
     "a changed set of an application is a pending config change; the same set and the project's are not",
     async t => {
       const path = `/api/projects/${project.id}/applications/${application.id}`
-      await k.kernel.postgres.transaction(async tx => {
+      await k.transaction(async tx => {
         const now = new Date(Date.now() + 1000)
         await k
           .service(applicationRegistry)
@@ -210,7 +210,7 @@ test('environment variables over HTTP', async t => {
     await ann.put(ofApplication, { vars: [{ key: 'A', value: 'very-secret-value', is_secret: true }] })
     const [row] = (await ann.get(ofApplication)).body
     await ann.get(`${ofApplication}/${row.id}/reveal`)
-    const records = await k.kernel.postgres.query<{ action: string }>(
+    const records = await k.query<{ action: string }>(
       'select * from kernel.audit_log order by created_at desc limit 2'
     )
     t.same(records.map(({ action }) => action).sort(), ['reveal_env_var', 'update_env_vars'])

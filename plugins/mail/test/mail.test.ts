@@ -28,7 +28,7 @@ async function platform(
 }
 
 const waiting = async (k: TestKernel): Promise<Array<{ id: string; content: string }>> =>
-  await k.kernel.postgres.query('select id, content from mail.message')
+  await k.query('select id, content from mail.message')
 
 test('a message is sent as text and HTML, and nothing of it is kept', async t => {
   const sink = await mailSink(t, { login: { user: 'busbar', password: 'the-smtp-password' } })
@@ -60,17 +60,16 @@ test('a message exists exactly when its transaction commits, and is encrypted un
   const k = await platform(t, sink)
   const mail = k.service(mailer)
   await t.rejects(
-    k.kernel.postgres.transaction(async tx => {
+    k.transaction(async tx => {
       await mail.send({ ...message, to: 'nobody@example.com' }, tx)
       throw new Error('no')
     }),
     { message: 'no' }
   )
   let kept: string[] = []
-  await k.kernel.postgres.transaction(async tx => {
+  await k.transaction(async tx => {
     await mail.send(message, tx)
-    const rows = await k.kernel.postgres.sql<object>(
-      'mail',
+    const rows = await k.query<object>(
       'select m.content, j.payload from mail.message m, graphile_worker._private_jobs j',
       [],
       tx

@@ -24,7 +24,7 @@ async function cast(k: TestKernel) {
   const path = `/api/projects/${project}`
   const addressOf = async (name: string): Promise<string> => (await k.user(name)).email
   const set = async (name: string, role: string, by = ann) => {
-    k.kernel.edge.options.guard.limiter.reset()
+    k.resetRateLimits()
     return await by.put(`${path}/members`, { email: await addressOf(name), role })
   }
   await set('vic', 'viewer')
@@ -133,12 +133,12 @@ test('the owner of a project lets others in by their e-mail address, each with a
   )
 
   await t.test('who tries many addresses is stopped', async t => {
-    k.kernel.edge.options.guard.limiter.reset()
+    k.resetRateLimits()
     let answer = 0
     for (let n = 0; n < 31; n++)
       answer = (await ann.put(`${path}/members`, { email: `guess-${n}@example.com`, role: 'viewer' })).status
     t.equal(answer, 429)
-    k.kernel.edge.options.guard.limiter.reset()
+    k.resetRateLimits()
   })
 
   await t.test('a member leaves, and is let in again', async t => {
@@ -157,7 +157,7 @@ test('the owner of a project lets others in by their e-mail address, each with a
   })
 
   await t.test('each change is in the audit log', async t => {
-    const rows = await k.kernel.postgres.query(
+    const rows = await k.query(
       'select distinct action, resource_type from kernel.audit_log where project_id = $1 and resource_id = $2 order by action',
       [path.slice(14), vic.userId]
     )
@@ -348,15 +348,11 @@ test('members come and go with users, owners and projects', async t => {
       for (
         let n = 0;
         n < 600 &&
-        (await k.kernel.postgres.query('select 1 from projects.member where project_id = $1', [project]))
-          .length > 0;
+        (await k.query('select 1 from projects.member where project_id = $1', [project])).length > 0;
         n++
       )
         await new Promise(resolve => setTimeout(resolve, 50))
-      t.same(
-        await k.kernel.postgres.query('select 1 from projects.member where project_id = $1', [project]),
-        []
-      )
+      t.same(await k.query('select 1 from projects.member where project_id = $1', [project]), [])
     }
   )
 })
@@ -365,7 +361,7 @@ test('a project has a limited number of members, and whoever is one may still be
   const k = await createTestKernel()
   t.teardown(() => k.close())
   const { project, set, ann, path } = await cast(k)
-  await k.kernel.postgres.query(
+  await k.query(
     `
     with made as (
       insert into identity.user (id, email, username, first_name, last_name, role, password_hash, created_at, updated_at, last_active_at)
@@ -385,14 +381,13 @@ test('a member who is added while the owner is being deleted is no deadlock', as
   const k = await createTestKernel()
   t.teardown(() => k.close())
   const { admin, ann, path, set } = await cast(k)
-  const { postgres } = k.kernel
   const waiting = async () =>
-    await postgres.query(
+    await k.query(
       "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
     )
   // Both wait for the owner's row, in this order; then the deletion asks who refers to it.
-  const both = await postgres.transaction(async tx => {
-    await postgres.query('select from identity.user where id = $1 for update', [ann.userId], tx)
+  const both = await k.transaction(async tx => {
+    await k.query('select from identity.user where id = $1 for update', [ann.userId], tx)
     const deletion = k
       .service(identity)
       .deleteUser(ann.userId ?? '', admin.userId ?? '')

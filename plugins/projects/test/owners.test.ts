@@ -11,11 +11,11 @@ test('a project that is made by, or given to, a user who is deleted at the same 
   /** Makes `write` wait for the row of the user, deletes the user meanwhile, and lets it go on. */
   const raceAgainstDeletion = async <T>(write: () => Promise<T>): Promise<T> => {
     let answer: Promise<T> | undefined
-    await k.kernel.postgres.transaction(async tx => {
-      await k.kernel.postgres.sql('identity', 'delete from identity.user where id = ?', [userId], tx)
+    await k.transaction(async tx => {
+      await k.query('delete from identity.user where id = $1', [userId], tx)
       answer = write()
       for (let n = 0; n < 600; n++) {
-        const waiting = await k.kernel.postgres.query(
+        const waiting = await k.query(
           "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
         )
         if (waiting.length > 0) return
@@ -35,7 +35,7 @@ test('a project that is made by, or given to, a user who is deleted at the same 
     const eve = await k.as.session('eve')
     t.equal((await eve.get('/api/projects')).status, 200)
     // Deleted behind the guard's back, as by another process a moment ago.
-    await k.kernel.postgres.query('delete from identity.user where id = $1', [eve.userId])
+    await k.query('delete from identity.user where id = $1', [eve.userId])
     t.match(await eve.post('/api/projects', { name: 'y', slug: 'y' }), {
       status: 401,
       body: { code: 'E_ACCOUNT_GONE' }

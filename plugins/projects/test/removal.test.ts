@@ -46,7 +46,7 @@ test('a deleted project is invisible at once and taken apart, dependants first, 
   const token = await k.as.token('read', { user: 'ann', pins: [project.id] })
   const path = `/api/projects/${project.id}`
   for (const schema of ['first', 'second'])
-    await k.kernel.postgres.query(`insert into ${schema}.thing values ($1)`, [project.id])
+    await k.query(`insert into ${schema}.thing values ($1)`, [project.id])
 
   t.match(await ann.delete(path), { status: 200, body: { status: 'deleted' } })
   t.equal((await ann.get(path)).status, 404)
@@ -65,7 +65,7 @@ test('a deleted project is invisible at once and taken apart, dependants first, 
     seen.filter(one => !one.startsWith('deleted')),
     ['second', 'first']
   )
-  t.same(await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id]), [])
+  t.same(await k.query('select id from projects.project where id = $1', [project.id]), [])
   t.equal((await ann.post('/api/projects', { name: 'x', slug: 'x' })).status, 201, 'the slug is free again')
 })
 
@@ -80,26 +80,21 @@ test('a teardown waits while another plugin holds rows, says which table, and en
   t.teardown(() => k.close())
   const ann = await k.as.session('ann')
   const { body: project } = await ann.post('/api/projects', { name: 'x', slug: 'x' })
-  await k.kernel.postgres.query('insert into keeper.thing values ($1)', [project.id])
+  await k.query('insert into keeper.thing values ($1)', [project.id])
   await ann.delete(`/api/projects/${project.id}`)
   await until(
     () =>
       lines.some(line => line.includes('keeper.thing') && line.includes('enable the plugin \\"keeper\\"')),
     'the log line'
   )
-  t.equal(
-    (await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id])).length,
-    1
-  )
+  t.equal((await k.query('select id from projects.project where id = $1', [project.id])).length, 1)
   t.match(await ann.post('/api/projects', { name: 'x', slug: 'x' }), {
     status: 409,
     body: { error: /clean-up/ }
   })
   tidy = true
   await until(
-    async () =>
-      (await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id]))
-        .length === 0,
+    async () => (await k.query('select id from projects.project where id = $1', [project.id])).length === 0,
     'the row to be gone'
   )
   t.ok(seen.length >= 2)
@@ -129,19 +124,17 @@ test('a plugin that is off but holds rows is started for its step alone', async 
     ).status,
     200
   )
-  await k.kernel.postgres.query('insert into keeper.thing values ($1)', [project.id])
+  await k.query('insert into keeper.thing values ($1)', [project.id])
   const admin = await k.as.session()
   for (const id of ['keeper', 'environment'])
     t.equal((await admin.post(`/api/plugins/${id}/disable`, { cascade: true })).status, 200)
   t.equal((await ann.delete(`/api/projects/${project.id}`)).status, 200)
   await until(
-    async () =>
-      (await k.kernel.postgres.query('select id from projects.project where id = $1', [project.id]))
-        .length === 0,
+    async () => (await k.query('select id from projects.project where id = $1', [project.id])).length === 0,
     'the row to be gone'
   )
   t.same(seen, ['keeper'])
-  t.same(await k.kernel.postgres.query('select 1 from environment.variable'), [])
+  t.same(await k.query('select 1 from environment.variable'), [])
   t.match((await admin.get('/api/plugins/keeper')).body, { state: 'stopped' })
   t.notOk(
     lines.some(line => line.includes('is not removed yet')),
@@ -161,8 +154,7 @@ test('a project goes with its applications though their plugin and all that need
   t.equal((await admin.post('/api/plugins/applications/disable', { cascade: true })).status, 200)
   t.match((await admin.get('/api/plugins/environment')).body, { state: 'stopped' })
   t.equal((await admin.delete(`/api/projects/${project.id}`)).status, 200)
-  const left = async (table: string): Promise<number> =>
-    (await k.kernel.postgres.query(`select 1 from ${table}`)).length
+  const left = async (table: string): Promise<number> => (await k.query(`select 1 from ${table}`)).length
   await until(async () => (await left('projects.project')) === 0, 'the project is gone')
   t.equal(await left('applications.application'), 0)
   t.equal(await left('environment.variable'), 0)
@@ -194,17 +186,11 @@ test('a step that fails does not keep the others from their work, and all run ag
   t.teardown(() => k.close())
   const ann = await k.as.session('ann')
   const { body: project } = await ann.post('/api/projects', { name: 'x', slug: 'x' })
-  await k.kernel.postgres.query('insert into sound.thing values ($1)', [project.id])
+  await k.query('insert into sound.thing values ($1)', [project.id])
   await ann.delete(`/api/projects/${project.id}`)
   await until(() => seen.includes('sound'), 'the other step')
-  await until(
-    async () => (await k.kernel.postgres.query('select 1 from sound.thing')).length === 0,
-    'its work'
-  )
-  t.equal(
-    (await k.kernel.postgres.query('select 1 from projects.project where id = $1', [project.id])).length,
-    1
-  )
+  await until(async () => (await k.query('select 1 from sound.thing')).length === 0, 'its work')
+  t.equal((await k.query('select 1 from projects.project where id = $1', [project.id])).length, 1)
   isBroken = false
   await until(() => seen.includes(`deleted ${project.id}`), 'the end')
 })
@@ -243,7 +229,7 @@ test('a platform that was stopped during a deletion starts again and finishes it
   t.teardown(async () => {
     await next.close()
   })
-  const left = async (text: string): Promise<object[]> => await next.kernel.postgres.query(text)
+  const left = async (text: string): Promise<object[]> => await next.query(text)
   await until(
     async () =>
       (await left("select 1 from graphile_worker.jobs where task_identifier like '%:teardown'")).length === 0,

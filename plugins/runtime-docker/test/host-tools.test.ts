@@ -39,3 +39,18 @@ engineTest(
     t.same(await left(), [])
   }
 )
+
+engineTest(
+  'where host tools may write, no file makes another user of who runs it, and none is a device',
+  async t => {
+    const { instanceId } = startLab(t)
+    const { output } = await withHostTools(
+      new EngineClient(settingsFrom(settings, process.env)),
+      instanceId,
+      async tools => await tools.run(['cat', '/proc/mounts'])
+    )
+    const run = output.split('\n').find(line => line.split(' ')[1] === '/run')
+    t.match(run, / tmpfs rw,/)
+    for (const wanted of ['nosuid', 'nodev']) t.ok(run?.split(' ')[3]?.split(',').includes(wanted), wanted)
+  }
+)

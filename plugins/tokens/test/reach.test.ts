@@ -56,9 +56,9 @@ test('a token reaches the operations that its scope and role let it in to, as th
       const wrong: string[] = []
       for (const {
         record: { method, url, access }
-      } of k.kernel.edge.table.entries.filter(({ instance }) => instance !== undefined)) {
+      } of k.routes().filter(({ isServed }) => isServed)) {
         if (access.kind === 'public' || method !== 'GET') continue
-        k.kernel.edge.options.guard.limiter.reset()
+        k.resetRateLimits()
         const { body } = await client.get(url.replace(/:\w+/g, 'x'))
         const isRefused = ['E_SESSION_REQUIRED', 'E_SCOPE', 'E_FORBIDDEN', 'E_PROJECT_PINNED'].includes(
           body?.code as string
@@ -117,7 +117,7 @@ test('a role is narrowed to the lower of then and now, and an expired token reac
   const admin = await k.as.session()
   const { id: annId, email, password } = await k.user('ann')
   const session = async () => {
-    k.kernel.edge.options.guard.limiter.reset()
+    k.resetRateLimits()
     const { body, headers } = await k.as.anonymous().post('/api/auth/login', { email, password })
     const cookies = (headers['set-cookie'] ?? []).map(line => line.split(';')[0] ?? '')
     t.ok(body.token)
@@ -137,9 +137,7 @@ test('a role is narrowed to the lower of then and now, and an expired token reac
   await admin.put(`/api/users/${annId}/role`, { role: 'member' })
   ann = await session()
   t.match(await reachOf(ann, asAdmin.id), { role: 'member', role_at_issue: 'admin' })
-  await k.kernel.postgres.query('update identity.access_token set expires_at = created_at where id = $1', [
-    asAdmin.id
-  ])
+  await k.query('update identity.access_token set expires_at = created_at where id = $1', [asAdmin.id])
   t.match(await reachOf(ann, asAdmin.id), { projects: [], operations: [] })
 })
 
@@ -196,11 +194,7 @@ test('each operation and project tells when the token last used it', async t => 
   await client.get(`/api/projects/${mine}`)
   await until(async () => (await usesOf()).projects.mine === clock.now().toISOString(), 'it is written again')
   t.equal((await ann.delete(`/api/tokens/${id}`)).status, 200)
-  t.same(
-    await k.kernel.postgres.query('select 1 from identity.access_token_use'),
-    [],
-    'uses go with the token'
-  )
+  t.same(await k.query('select 1 from identity.access_token_use'), [], 'uses go with the token')
 })
 
 test('a hundred uses are one statement', async t => {
@@ -216,8 +210,7 @@ test('a hundred uses are one statement', async t => {
   await Promise.all(Array.from({ length: 100 }, async () => await client.get('/api/auth/me')))
   await until(
     async () =>
-      (await k.kernel.postgres.query('select 1 from identity.access_token_use where token_id = $1', [id]))
-        .length === 1,
+      (await k.query('select 1 from identity.access_token_use where token_id = $1', [id])).length === 1,
     'it is written'
   )
   t.equal(writes, 1)

@@ -69,9 +69,9 @@ test('an invited user accepts with the link of the mail and is signed in', async
   t.match(await accept(k, secret), { status: 410 })
   t.same((await admin.get('/api/users/invitations')).body, [])
   t.match(await admin.delete(`/api/users/invitations/${invited.body.id as string}`), { status: 404 })
-  t.notMatch(JSON.stringify(await k.kernel.postgres.query('select * from identity.invitation')), secret)
+  t.notMatch(JSON.stringify(await k.query('select * from identity.invitation')), secret)
   t.notMatch(lines.join('\n'), secret)
-  const audit = await k.kernel.postgres.query<{
+  const audit = await k.query<{
     action: string
     resource_type: string
     resource_id: string | null
@@ -127,7 +127,7 @@ test('many invitations to one address at the same time leave one that works', as
     Array(6).fill(201)
   )
   t.equal((await admin.get('/api/users/invitations')).body.length, 1)
-  t.equal((await k.kernel.postgres.query('select 1 from identity.invitation')).length, 1)
+  t.equal((await k.query('select 1 from identity.invitation')).length, 1)
 })
 
 test('an invitation is revoked, and one that has expired is told apart', async t => {
@@ -151,7 +151,7 @@ test('an invitation is revoked, and one that has expired is told apart', async t
   await admin.post('/api/users/invite', { email: bob, role: 'member' })
   const other = secretIn(await sink.next(bob, 1))
   t.equal((await look(k, other)).status, 200)
-  await k.kernel.postgres.query('update identity.invitation set expires_at = now()')
+  await k.query('update identity.invitation set expires_at = now()')
   t.match(await look(k, other), { status: 410, body: { error: /expired/ } })
   t.match(await accept(k, other), { status: 410, body: { code: 'E_INVITATION_EXPIRED' } })
   t.match(await admin.get('/api/users/invitations'), { headers: { 'x-total-count': '0' } })

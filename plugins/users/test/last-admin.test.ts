@@ -11,7 +11,7 @@ test('two admins who demote or delete each other at the same time, in two proces
   const ada = await one.user('admin')
   const users = one.service(identity)
   const browserOf = async (k: TestKernel, account: { email: string; password: string }) => {
-    k.kernel.edge.options.guard.limiter.reset()
+    k.resetRateLimits()
     return follow(k, await k.as.anonymous().post('/api/auth/login', account))
   }
   for (let round = 0; round < 6; round++) {
