@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { allow, type SignedInCaller } from 'busbar/sdk'
+import { allow, bounded, type SignedInCaller } from 'busbar/sdk'
 import { type TestClock, testClock, until } from 'busbar/sdk/testing'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { ChannelRecord } from '../../core/bus/channel-table.js'
@@ -48,16 +48,21 @@ interface Frame {
 /** A client that keeps all it receives. */
 export class Client {
   readonly frames: Frame[] = []
-  readonly closed: Promise<{ code: number; reason: string }>
+  readonly #closed: Promise<{ code: number; reason: string }>
 
   constructor(readonly socket: WebSocket) {
     socket.on('message', data => {
       this.frames.push(JSON.parse(String(data)))
     })
     socket.on('error', () => {})
-    this.closed = new Promise(resolve => {
+    this.#closed = new Promise(resolve => {
       socket.on('close', (code, reason) => resolve({ code, reason: String(reason) }))
     })
+  }
+
+  /** How the socket was closed; rejects when it is open for long. */
+  get closed(): Promise<{ code: number; reason: string }> {
+    return bounded(() => this.#closed, { ms: 20_000, what: 'the close of the socket' })
   }
 
   async send(...frames: ReadonlyArray<object | string>): Promise<void> {
@@ -72,7 +77,7 @@ export class Client {
   /** All that was sent before has been handled, and its answers are here. */
   async settled(): Promise<void> {
     this.socket.ping()
-    await once(this.socket, 'pong')
+    await bounded(async () => await once(this.socket, 'pong'), { ms: 60_000, what: 'a ping of the server' })
     await wait(5)
   }
 

@@ -154,3 +154,28 @@ test('a plugin that is turned off with those that need it ends after them', asyn
     'ground ends'
   ])
 })
+
+test('what a plugin has opened is closed in reverse, one after another, also where one of them fails', async t => {
+  const seen: string[] = []
+  const close = async (name: string): Promise<void> => {
+    seen.push(`${name} begins`)
+    await sleep(20)
+    seen.push(`${name} ends`)
+  }
+  const opener = definePlugin({
+    id: 'opener',
+    start: ({ onStop }) => {
+      onStop(async () => await close('first'))
+      onStop(() => {
+        seen.push('second fails')
+        throw new Error('as it is meant to')
+      })
+      onStop(async () => await close('third'))
+      return {}
+    }
+  })
+  const k = await createTestKernel({ inline: [{ manifest: { id: 'opener' }, definition: opener }] })
+  t.teardown(() => k.close())
+  await k.disable('opener')
+  t.same(seen, ['third begins', 'third ends', 'second fails', 'first begins', 'first ends'])
+})
