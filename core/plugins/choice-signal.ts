@@ -27,13 +27,18 @@ export class ChoiceSignal {
         this.log.error({ err: error }, 'following a change of the plugins failed')
       })
     }
-    // What was missed while the connection was down is in the database.
-    this.listener.onReconnect(() => {
-      refresh('')
-    })
-    return this.listener.onSignal(topic, message => {
-      const [origin, reloaded = ''] = message.split(' ', 2)
-      if (origin !== this.#origin) refresh(reloaded)
-    })
+    const stops = [
+      // What was missed while the connection was down is in the database.
+      this.listener.onReconnect(() => {
+        refresh('')
+      }),
+      this.listener.onSignal(topic, message => {
+        const [origin, reloaded = ''] = message.split(' ', 2)
+        if (origin !== this.#origin) refresh(reloaded)
+      })
+    ]
+    return () => {
+      for (const stop of stops) stop()
+    }
   }
 }
