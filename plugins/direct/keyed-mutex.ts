@@ -4,7 +4,8 @@ export function createKeyedMutex() {
   return {
     take<T>(key: string, run: () => Promise<T>): Promise<T> {
       const before = last.get(key) ?? Promise.resolve()
-      const mine = before.then(run, run)
+      // It never rejects: a failure is told to who asked for that work, and to nobody after it.
+      const mine = before.then(run)
       const settled = mine
         .then(
           () => {},

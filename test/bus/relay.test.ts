@@ -251,6 +251,42 @@ test('an outage loses messages, not the connection between processes', async t =
   await receiver.close()
 })
 
+test('an outage is logged once, however much is lost in it, and the next one again', async t => {
+  const line = new Line()
+  const warnings: string[] = []
+  const loud = createLog({
+    level: 'warn',
+    format: 'json',
+    redactor: createRedactor(),
+    destination: { write: text => warnings.push(JSON.parse(text).msg) }
+  })
+  const sender = createRelay({ signals: line.signals(), log: loud })
+  const receiver = createRelay({ signals: line.signals(), log })
+  const received: string[] = []
+  receiver.onMessage((_name, _event, data) => {
+    received.push(data)
+  })
+  receiver.watch('c')
+  await until(() => sender.isWanted('c'), 'the sender knows what is wanted')
+  for (const outage of [1, 2]) {
+    line.isDown = true
+    for (let n = 1; n <= 3; n++) {
+      const before = line.lost.length
+      sender.send('c', 'log', `"lost ${n}"`)
+      await until(() => line.lost.length > before, 'a signal got nowhere')
+    }
+    line.isDown = false
+    sender.send('c', 'log', `"back ${outage}"`)
+    await until(() => received.includes(`"back ${outage}"`), 'what came after the outage')
+    t.same(
+      warnings,
+      Array.from({ length: outage }, () => 'live messages do not reach other processes')
+    )
+  }
+  await sender.close()
+  await receiver.close()
+})
+
 test('a process that alone was cut off says what it wants, and learns what the others want', async t => {
   const line = new Line()
   const end = line.signals()
