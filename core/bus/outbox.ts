@@ -56,7 +56,6 @@ export class Outbox {
   #write(batches: readonly FrameBatch[]): void {
     const socket = this.#rawSocket
     if (socket === null) return
-    this.#drops = 0
     const isJoined = batches.length > 1
     if (isJoined) socket.cork()
     for (const { joined } of batches) this.#isBlocked = !socket.write(joined)

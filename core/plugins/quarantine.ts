@@ -22,7 +22,10 @@ export class StartMarks {
   #suspects: ReadonlySet<string> = new Set()
   #isClosed = false
 
-  constructor(readonly directory: string) {
+  constructor(
+    readonly directory: string,
+    private readonly watchesForMs = watchedMs
+  ) {
     mkdirSync(directory, { recursive: true })
     this.#file = join(directory, `starting-${host}-${process.pid}`)
     this.#suspectsFile = join(directory, 'suspects')
@@ -40,7 +43,7 @@ export class StartMarks {
     }
     const timer = setTimeout(() => {
       this.forget(plugin)
-    }, watchedMs).unref()
+    }, this.watchesForMs).unref()
     this.#set(plugin, timer)
   }
 

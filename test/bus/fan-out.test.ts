@@ -2,9 +2,13 @@ import { once } from 'node:events'
 import type { Socket as NetSocket } from 'node:net'
 import { createConnection, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Log } from 'busbar/sdk'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
+import type { Connection } from '../../core/bus/connection.js'
+import { FanOut } from '../../core/bus/fan-out.js'
 import { inSlices } from '../../core/bus/slices.js'
+import { Topic } from '../../core/bus/topic.js'
 import { channel, type HubKit, startHub } from './hub-kit.js'
 
 async function start(t: Test) {
@@ -105,6 +109,41 @@ test('what waits for a round is limited; more than that is dropped and counted, 
   kit.hub.publish('platform', 'log', 'last')
   await client.received(31)
   t.equal(client.data.at(-1), 'last')
+})
+
+test('what is too large is told of also when it comes in the middle of a round and nothing after it', async t => {
+  const warnings: object[] = []
+  const log = { warn: (fields: object) => warnings.push(fields) } as unknown as Log
+  const fanOut = new FanOut(log)
+  const topic = new Topic('platform', undefined, () => {}, log)
+  let sends = 0
+  const send = (): void => {
+    sends++
+    fanOut.add(topic, Buffer.alloc(17 * 1024 * 1024))
+  }
+  topic.add({ outbox: { send } } as unknown as Connection)
+  fanOut.add(topic, Buffer.from('a'))
+  await until(() => warnings.length > 0, 'a warning')
+  t.same(warnings, [{ dropped: 1 }])
+  t.equal(sends, 1)
+})
+
+test('who leaves between a publish and its round hears nothing of it, and who joins neither', async t => {
+  const log = { warn: () => {} } as unknown as Log
+  const fanOut = new FanOut(log)
+  const topic = new Topic('platform', undefined, () => {}, log)
+  const heard: string[] = []
+  const reader = (name: string): Connection =>
+    ({ outbox: { send: () => heard.push(name) } }) as unknown as Connection
+  const [stays, leaves, joins] = [reader('stays'), reader('leaves'), reader('joins')]
+  for (const one of [stays, leaves]) topic.add(one)
+  fanOut.add(topic, Buffer.from('a'))
+  fanOut.seal(topic)
+  topic.add(joins)
+  topic.delete(leaves)
+  await until(() => heard.length > 0, 'the round')
+  await new Promise(resolve => setImmediate(resolve))
+  t.same(heard, ['stays'])
 })
 
 test('a client that stops reading is given up after ten messages dropped in a row; the others notice nothing', async t => {

@@ -1,4 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { bounded } from 'busbar/sdk'
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { createRedactor } from '../../core/log/redactor.js'
 import { channel, foreignId, type KitOptions, knownId, startHub } from './hub-kit.js'
@@ -375,6 +377,28 @@ test('a ping goes out every 30 seconds, and who has not answered 10 seconds late
   t.equal(sockets[0]?.readyState, 1)
 })
 
+test('a client that the platform does not read from is not taken for dead', async t => {
+  let answer = (): void => {}
+  const answered = new Promise<void>(resolve => {
+    answer = resolve
+  })
+  const { hub, connect, clock, sockets } = await start(t, {
+    authorize: async () => {
+      await answered
+      return true
+    }
+  })
+  const client = await connect()
+  const name = (n: number) => `build-logs:${String(n).padStart(8, '0')}${knownId.slice(8)}`
+  for (let n = 0; n < 100; n++) client.socket.send(JSON.stringify({ action: 'subscribe', channel: name(n) }))
+  await until(() => sockets[0]?.isPaused === true, 'its questions fill the queue')
+  for (let n = 0; n < 9; n++) await clock.advance(10_000)
+  t.equal(sockets[0]?.readyState, 1)
+  answer()
+  await until(() => hub.hasSubscribers(name(99)), 'all of it is answered')
+  await client.settled()
+})
+
 test('an event that the channel does not declare, or data that is not JSON, is logged and not sent', async t => {
   const { hub, connect, logged } = await start(t)
   const client = await connect()
@@ -416,7 +440,8 @@ test('closing the hub closes every socket with 1000, even of a client that does 
   const polite = await kit.connect()
   const rude = await kit.connect()
   rude.socket.pause()
-  await kit.close()
+  // ws itself would wait 30 s for its answer.
+  await bounded(() => kit.close(), { ms: 15_000, what: 'the hub' })
   t.match(await polite.closed, { code: 1000, reason: '' })
   t.equal(kit.hub.connections, 0)
   rude.socket.terminate()

@@ -147,6 +147,39 @@ test('who comes later learns what the others want, and who leaves is forgotten',
   t.notOk(a.hub.hasSubscribers('second'))
 })
 
+test('a process that has said good-bye hears and says nothing more', async t => {
+  const line = new Line()
+  const clock = testClock()
+  const end = line.signals()
+  const [leaving, staying] = [
+    createRelay({ signals: end, log, clock }),
+    createRelay({ signals: line.signals(), log, clock })
+  ]
+  const received: string[] = []
+  leaving.onMessage((_name, _event, data) => {
+    received.push(data)
+  })
+  leaving.watch('c')
+  staying.watch('d')
+  await until(() => staying.isWanted('c') && leaving.isWanted('d'), 'both know what the other wants')
+  await leaving.close()
+  const bye = JSON.parse(line.sent.at(-1) ?? '')
+  t.equal(bye.kind, 'bye')
+  const before = line.sent.length
+  const late = createRelay({ signals: line.signals(), log, clock })
+  await until(() => late.isWanted('d'), 'who stays says to a new one what it wants')
+  staying.send('c', 'log', '"late"')
+  end.reconnect()
+  await clock.advance(20_000)
+  await staying.close()
+  await late.close()
+  t.same(
+    line.sent.slice(before).filter(text => JSON.parse(text).from === bye.from),
+    []
+  )
+  t.same(received, [])
+})
+
 test('the last event of a channel ends it in every process', async t => {
   const line = new Line()
   const a = await hubOn(t, line.signals())

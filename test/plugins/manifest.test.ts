@@ -1,5 +1,8 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'tap'
-import { parseManifest } from '../../core/plugins/manifest.js'
+import { parseManifest, readManifest } from '../../core/plugins/manifest.js'
 
 const good = { id: 'hello', version: '1.0.0', sdk: '^0.1.0', name: 'Hello', description: 'Greets.' }
 const parse = (change: object): unknown => parseManifest(JSON.stringify({ ...good, ...change }), 'hello')
@@ -36,4 +39,18 @@ test('every fault of a manifest is named', async t => {
 
 test('text that is no JSON is refused with its place', async t => {
   t.throws(() => parseManifest('{ "id": ', 'hello'), /not valid JSON/)
+})
+
+test('what is no file, or larger than 64 KiB, is not read', async t => {
+  const directory = await mkdtemp(join(tmpdir(), 'busbar-manifest-'))
+  t.teardown(async () => await rm(directory, { recursive: true, force: true }))
+  const file = join(directory, 'plugin.json')
+  const manifest = JSON.stringify({ id: 'x', version: '1.0.0', sdk: '*', name: 'x', description: 'A test.' })
+  await writeFile(file, manifest.padEnd(64 * 1024))
+  t.match(await readManifest(directory, 'x'), { id: 'x' })
+  await writeFile(file, manifest.padEnd(64 * 1024 + 1))
+  await t.rejects(readManifest(directory, 'x'), { message: 'plugin.json is larger than 65536 bytes' })
+  await rm(file)
+  await mkdir(file)
+  await t.rejects(readManifest(directory, 'x'), { message: 'plugin.json is not a file' })
 })

@@ -1,6 +1,7 @@
-import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { StartMarks } from '../../core/plugins/quarantine.js'
 
@@ -78,4 +79,53 @@ test('two deaths in a row quarantine what had just started at both, also where e
   t.same(boot(), [])
   t.same(boot(), [], 'one death alone may have been a machine that was switched off')
   t.same(boot(), ['one', 'two'])
+})
+
+/** A boot of the platform: what it keeps off, and its marks of a plugin that runs. */
+function bootWith(
+  directory: string,
+  plugin: string
+): { readonly off: readonly string[]; readonly marks: StartMarks } {
+  const marks = new StartMarks(directory)
+  const off = [...marks.takeCrashed().keys()]
+  marks.begin(plugin)
+  marks.started(plugin, true)
+  return { off, marks }
+}
+
+test('a plugin that was stopped after a death, or lived through its end, is not convicted by the next death alone', async t => {
+  for (const acquit of ['forget', 'close'] as const) {
+    const directory = await folder(t)
+    t.same(bootWith(directory, 'one').off, [])
+    const second = bootWith(directory, 'one')
+    t.same(second.off, [])
+    if (acquit === 'forget') second.marks.forget('one')
+    else second.marks.close()
+    t.same(bootWith(directory, 'one').off, [], `${acquit}: nothing had died with it`)
+    t.same(bootWith(directory, 'one').off, [], `${acquit}: one death`)
+    t.same(bootWith(directory, 'one').off, ['one'], `${acquit}: two in a row`)
+  }
+})
+
+test('what has settled is marked no more, and is no suspect any more', async t => {
+  const directory = await folder(t)
+  bootWith(directory, 'one')
+  const marks = new StartMarks(directory, 20)
+  t.same([...marks.takeCrashed().keys()], [])
+  marks.begin('one')
+  marks.started('one', true)
+  await until(async () => (await readdir(directory)).length === 0, 'neither mark nor suspicion is left')
+})
+
+test('a disk that is full keeps no plugin from starting or stopping', async t => {
+  const directory = await folder(t)
+  for (const name of [`starting-${here}-${process.pid}`, 'suspects'])
+    await symlink('/dev/full', join(directory, name))
+  const marks = new StartMarks(directory)
+  t.doesNotThrow(() => {
+    marks.begin('one')
+    marks.started('one', true)
+    marks.begin('two')
+    marks.forget('one')
+  })
 })
