@@ -218,6 +218,27 @@ test('a client that reads again in time gets what was kept, and the count starts
   slow.destroy()
 })
 
+test('nothing follows the close of a socket, neither message nor ping', async t => {
+  const kit = await start(t)
+  const closing = await rawClient(kit)
+  t.teardown(() => closing.destroy())
+  let bytes = Buffer.alloc(0)
+  closing.on('data', data => {
+    bytes = Buffer.concat([bytes, data])
+  })
+  await until(() => kit.hub.hasSubscribers('platform'), 'a subscription')
+  const reader = await kit.connect()
+  await reader.subscribe('platform')
+  const before = bytes.length
+  kit.sockets[0]?.close(1000)
+  kit.hub.publish('platform', 'log', 'late')
+  await reader.received(1)
+  await kit.clock.advance(30_000)
+  await reader.settled()
+  await until(() => bytes.length > before, 'the close')
+  t.equal(bytes.subarray(before).toString('hex'), '880203e8')
+})
+
 test('a ping between messages never lands inside one', async t => {
   const kit = await start(t)
   const client = await kit.connect()
