@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { allow, definePlugin, maybe, object, Problem, Type } from 'busbar/sdk'
+import { allow, definePlugin, maybe, object, Problem, reply, Type } from 'busbar/sdk'
 import { createTestKernel, testClock } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 
@@ -135,4 +135,58 @@ test('answers that nobody may ask for again are forgotten within the hour, and n
   later(dayMs - 61 * minuteMs)
   await sweep()
   t.same(await keys(), ['young'], 'one of them is older than a day by a minute')
+})
+
+test('a key is of its caller, its method and its path, whatever the query', async t => {
+  let runs = 0
+  const own = definePlugin({
+    id: 'own',
+    routes(route) {
+      const declare = (method: 'POST' | 'PUT', url: string, access: Parameters<typeof route>[0]['access']) =>
+        route({
+          method,
+          url,
+          summary: 'Count',
+          access,
+          idempotent: true,
+          handler: () => reply(202, { runs: ++runs })
+        })
+      declare('POST', '/api/own/any', allow.public('a test'))
+      declare('PUT', '/api/own/any', allow.public('a test'))
+      declare('POST', '/api/own/:name', allow.token('read', { project: 'none' }))
+    }
+  })
+  const k = await createTestKernel({
+    environment: { TRUST_PROXY: '127.0.0.1' },
+    inline: [{ manifest: { id: 'own' }, definition: own }]
+  })
+  t.teardown(() => k.close())
+  const ann = await k.as.session('ann')
+  const [one, other] = [await k.as.token('read', { user: 'ann' }), await k.as.token('read', { user: 'ann' })]
+  const from = (ip: string) => ({ headers: { 'idempotency-key': 'same', 'x-forwarded-for': ip } })
+  const headers = from('203.0.113.1')
+  const nobody = k.as.anonymous()
+  const calls = {
+    'a session': async () => await ann.post('/api/own/thing', {}, headers),
+    'a session of another user': async () =>
+      await (await k.as.session('bob')).post('/api/own/thing', {}, headers),
+    'a token': async () => await one.post('/api/own/thing', {}, headers),
+    'another token of the same user': async () => await other.post('/api/own/thing', {}, headers),
+    'another path': async () => await ann.post('/api/own/other', {}, headers),
+    'an address': async () => await nobody.post('/api/own/any', {}, headers),
+    'another address': async () => await nobody.post('/api/own/any', {}, from('203.0.113.2')),
+    'another method': async () => await nobody.put('/api/own/any', {}, headers)
+  }
+  for (const [at, [what, call]] of Object.entries(calls).entries()) {
+    t.match(await call(), { status: 202, body: { runs: at + 1 } }, what)
+    t.match(await call(), { status: 202, body: { runs: at + 1 } }, `${what}, again`)
+  }
+  t.match(await ann.post('/api/own/thing?n=1', {}, headers), { body: { runs: 1 } }, 'a query makes no other')
+})
+
+test('a key has up to 255 printable characters', async t => {
+  const { post } = await counting(t)
+  t.equal((await post('x'.repeat(255))).status, 200)
+  for (const key of ['x'.repeat(256), 'a\u00e9', ' '])
+    t.match(await post(key), { status: 400, body: { code: 'E_IDEMPOTENCY_KEY' } }, key)
 })
