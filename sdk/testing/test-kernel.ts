@@ -61,7 +61,7 @@ export interface TestUser {
   readonly role: Role
 }
 
-export interface TestRoute {
+interface TestRoute {
   readonly record: RouteRecord
   /** False while its plugin is off. */
   readonly isServed: boolean
