@@ -163,8 +163,8 @@ export interface BuildQueue {
   readonly lastAdmitted: ReadonlyMap<string, Date>
 }
 
-/** `builds`: as many run as may at once. `turn`: another one comes first. */
-export type WaitCause = 'builds' | 'turn' | 'memory' | 'pressure'
+/** `builds`: as many run as may at once. `turn`: another one comes first. `disk`: room is being made on it. */
+export type WaitCause = 'builds' | 'turn' | 'memory' | 'pressure' | 'disk'
 export type AdmissionVerdict =
   /** `note` says what is unusual about it, for its log. */
   | { readonly kind: 'admit'; readonly limits: BuildLimits; readonly note: string | null }

@@ -26,15 +26,17 @@ import { CacheService } from './cache/cache-service.js'
 import { LatestBuildStore } from './cache/latest-builds.js'
 import { sweepOrphanedImages } from './cache/orphaned-images.js'
 import { Workspaces } from './context/workspace.js'
-import { archiveLimit } from './disk/archive-limit.js'
+import { roomyArchiveLimit } from './disk/archive-limit.js'
 import { DiskWatch } from './disk/disk-watch.js'
 import { ImageRoom } from './disk/image-room.js'
 import { RoomMaker } from './disk/room-maker.js'
+import { removeUnclaimed } from './disk/unclaimed.js'
 import { GitSource } from './git/git-source.js'
 import { SourceToImage } from './image-preparation.js'
 import { usualHostPolicy } from './network/host-policy.js'
 import { FetchedImageStore } from './registry/fetched-images.js'
 import { FormerPrivateImages } from './registry/former-private-images.js'
+import { ImageClaims } from './registry/image-claims.js'
 import { ImageNameStore } from './registry/image-names.js'
 import { removeUnusedImages, sweepUnusedImages } from './registry/image-removal.js'
 import { findPinned } from './registry/pinned-image.js'
@@ -96,9 +98,10 @@ export async function startBuilds({
   const clearings = new CacheClearingStore(use.db)
   const latest = new LatestBuildStore(use.db)
   const names = new ImageNameStore(use.db)
+  const claims = new ImageClaims({ db: use.db, clock, log, onEnd: () => room.noteUnneeded() })
   const room = new RoomMaker({
     clock,
-    remove: async () => await removeUnusedImages(images, { isShort: true })
+    remove: async () => await removeUnclaimed({ ...images, claims })
   })
   const admission = new Admission({ runtime, instance, clock, settings: config, room })
   // An image is fetched for a pull, or in the time of a build.
@@ -110,6 +113,7 @@ export async function startBuilds({
     room: new ImageRoom({
       disks: async () => await admission.disks(),
       makeRoom: async () => await room.make(),
+      othersHold: async deploymentId => await claims.othersHold(deploymentId),
       floorBytes: diskLimits(config).floorBytes,
       clock
     }),
@@ -158,7 +162,11 @@ export async function startBuilds({
       log,
       usualLimits: buildLimits(config),
       fetching: { hosts, maxBytes: gitLimits.checkoutBytes },
-      archives: { exec, limit: async () => archiveLimit(await admission.disks(), config) }
+      archives: {
+        exec,
+        limit: async tooSmall =>
+          await roomyArchiveLimit({ disks: async () => await admission.disks(), room, config }, tooSmall)
+      }
     }),
     caches: new CacheService({ ...use, clearings, latest, names, fetched: images.fetched, log }),
     prepared: {
@@ -177,7 +185,7 @@ export async function startBuilds({
     },
     buildTypes: () => use.builders.keys(),
     listBuilders: async () => await listBuilders(use.builders),
-    preparation: new AdmittedPreparation({ preparation, admission, diskWatch, cachePruner })
+    preparation: new AdmittedPreparation({ preparation, admission, diskWatch, cachePruner, claims })
   }
 }
 

@@ -10,6 +10,7 @@ import { createPrivateImageRepository } from './migrations/006-create-private-im
 import { createPrivateLayer } from './migrations/007-create-private-layer.js'
 import { createFetchedImage } from './migrations/008-create-fetched-image.js'
 import { createImageFetch } from './migrations/009-create-image-fetch.js'
+import { createImageClaim } from './migrations/010-create-image-claim.js'
 import { routes } from './routes.js'
 import { settings } from './settings.js'
 
@@ -26,7 +27,8 @@ export default definePlugin({
     createPrivateImageRepository,
     createPrivateLayer,
     createFetchedImage,
-    createImageFetch
+    createImageFetch,
+    createImageClaim
   ],
   start: startBuilds,
   provides: buildServices,

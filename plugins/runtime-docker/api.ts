@@ -197,6 +197,8 @@ export interface KeptSteps {
   readonly after: Date
   /** Those newest may take so much together, each beginning with its first step; absent: any. */
   readonly newestBytes?: number
+  /** All that was built for these applications. */
+  readonly applications?: ReadonlySet<string>
 }
 
 /** What a build that is under way has written on the engine, or a load at most. */
@@ -297,6 +299,8 @@ export interface ContainerRuntime {
   images(owner: Owner): Promise<readonly BuiltImage[]>
   /** Unless it is gone. Removes a tag; the image with its last one. */
   removeImage(reference: string): Promise<void>
+  /** The ids of images upon which others are built, steps too: without its name such a one still takes its room. */
+  continuedImages(): Promise<ReadonlySet<string>>
   /**
    * The labels of every image built for `owner`: its project and application, a signature, and every other reserved
    * key with nothing in it. The deployment is in the tag. A build that gives a step others is ended: 422 E_BUILD_LABELS.
@@ -337,7 +341,7 @@ export interface ContainerRuntime {
   buildUsage(): Promise<readonly BuildUsage[]>
   /** What builds for `owner` have left on the engine that no image and no container needs: steps without a name. */
   buildCacheBytes(owner: Owner): Promise<number>
-  /** Removes it, but for `keep`. What a build that runs now has made may be among it. */
+  /** Removes it, but for `keep`, and for what a build that runs by this process has made or goes on from. */
   clearBuildCache(owner: Owner, keep?: KeptSteps): Promise<void>
   /** What a command-line tool needs in its environment to talk to the same engine: DOCKER_HOST, and over TLS its certificates. */
   commandEnvironment(): Promise<Readonly<Record<string, string>>>

@@ -7,6 +7,7 @@ import { hasName, isForeign } from './image-info.js'
 import { isAmong } from './labels.js'
 import { SharedCall } from './shared-call.js'
 import { removeStep } from './step-removal.js'
+import { StepsInUse } from './steps-in-use.js'
 
 interface BuildCacheParts {
   readonly engine: EngineClient
@@ -20,6 +21,7 @@ export class BuildCache {
    * so that those who ask at the same time share it.
    */
   readonly #everything: SharedCall<EngineListing>
+  readonly #inUse = new Set<StepsInUse>()
 
   constructor(private readonly parts: BuildCacheParts) {
     this.#everything = new SharedCall(async () => await listEverything(parts.engine), listingLimitMs)
@@ -30,8 +32,16 @@ export class BuildCache {
   }
 
   async clear(owner: Owner, keep?: KeptSteps): Promise<void> {
-    for (const id of (await this.#steps(owner, keep)).ids)
-      await removeStep(this.parts.engine, id, { noprune: true })
+    const { ids, isInUse } = await this.#steps(owner, keep)
+    // Asked again: a build may have come to it meanwhile.
+    for (const id of ids) if (!isInUse(id)) await removeStep(this.parts.engine, id, { noprune: true })
+  }
+
+  /** A build that begins by this process: what it goes on from stays until it has `ended`. */
+  use({ applicationId }: Owner): { readonly steps: StepsInUse; readonly ended: () => void } {
+    const steps = new StepsInUse(applicationId)
+    this.#inUse.add(steps)
+    return { steps, ended: () => this.#inUse.delete(steps) }
   }
 
   /** All images of the engine, steps included, of all owners. */
@@ -39,24 +49,49 @@ export class BuildCache {
     return (await this.#everything.answer()).images
   }
 
-  async #steps(owner: Owner, keep: KeptSteps = keepNone): Promise<BuildSteps> {
+  /** The images that others continue. */
+  async continued(): Promise<ReadonlySet<string>> {
+    return new Set((await this.images()).map(({ ParentId }) => ParentId))
+  }
+
+  async #steps(
+    owner: Owner,
+    keep: KeptSteps = keepNone
+  ): Promise<BuildSteps & { readonly isInUse: (id: string) => boolean }> {
     const { images, containers } = await this.#everything.answer()
     const inContainers = new Set(containers.map(({ ImageID }) => ImageID))
-    return unneededSteps(
-      images.map(({ Id, ParentId, Size, Created, RepoTags, RepoDigests, Labels }) => ({
+    const all = new Map(
+      images.map(({ Id, Created, Labels, RepoTags, RepoDigests }) => [
+        Id,
+        {
+          createdAt: new Date(Created * 1000),
+          owner: this.parts.identity.image(Labels, isForeign({ RepoTags, RepoDigests }))
+        }
+      ])
+    )
+    const isInUse = (id: string): boolean => {
+      const { createdAt = new Date(0), owner: of } = all.get(id) ?? {}
+      return [...this.#inUse].some(use => use.includes({ id, createdAt, applicationId: of?.applicationId }))
+    }
+    const isSpared = (of: Owner | undefined): boolean =>
+      of?.applicationId !== undefined && keep.applications?.has(of.applicationId) === true
+    const steps = unneededSteps(
+      images.map(({ Id, ParentId, Size, RepoTags, RepoDigests }) => ({
         id: Id,
         parentId: ParentId,
         sizeBytes: Size,
-        createdAt: new Date(Created * 1000),
+        createdAt: all.get(Id)?.createdAt ?? new Date(0),
         isUsed:
           inContainers.has(Id) ||
           keep.ends.some(id => Id.startsWith(`sha256:${id}`)) ||
           hasName(RepoTags) ||
-          hasName(RepoDigests),
-        isOwned: isAmong(owner, this.parts.identity.image(Labels, isForeign({ RepoTags, RepoDigests })))
+          hasName(RepoDigests) ||
+          isInUse(Id),
+        isOwned: isAmong(owner, all.get(Id)?.owner) && !isSpared(all.get(Id)?.owner)
       })),
       keep
     )
+    return { ...steps, isInUse }
   }
 }
 

@@ -347,18 +347,18 @@ export class DockerRuntime implements ContainerRuntime {
     await this.#images.remove(reference)
   }
 
+  async continuedImages(): Promise<ReadonlySet<string>> {
+    return await this.#buildCache.continued()
+  }
+
   async imageLabels(owner: Owner): Promise<Readonly<Record<string, string>>> {
     return this.#identity.ofImage(owner)
   }
 
   async load(archive: Readable, options: Parameters<ContainerRuntime['load']>[1]): Promise<ImageInfo> {
+    const { clock } = this.dependencies
     return await loadImage(
-      {
-        engine: this.#engine,
-        images: this.#images,
-        footprints: this.#footprints,
-        clock: this.dependencies.clock
-      },
+      { engine: this.#engine, images: this.#images, footprints: this.#footprints, clock },
       archive,
       options
     )

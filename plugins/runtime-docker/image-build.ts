@@ -59,6 +59,7 @@ export async function buildImage(
   const progress = new PullProgress(onLine)
   const stages = new StageEnds()
   const caps = stepCaps(options)
+  const use = cache.use(options.owner)
   const footprint = openFootprint(parts, options.owner, caps)
   const check = options.generated === undefined ? undefined : new StepCheck(options.generated)
   let baseImage = ''
@@ -72,6 +73,7 @@ export async function buildImage(
     baseImage = /^Step \d+\/\d+ : FROM (?:--platform=\S+ )?(\S+)/i.exec(text)?.[1] ?? baseImage
     stages.read(text)
     footprint.read(text)
+    use.steps.read(text)
     await lines.writeInTurns(check?.read(text) ?? text)
   }
   const ended = new AbortController()
@@ -92,6 +94,7 @@ export async function buildImage(
     })
     const [network, begunAt] = await settleAll([parts.network(options.owner.projectId), guarded])
     footprint.begin(begunAt ?? clock.now())
+    use.steps.begin(begunAt ?? clock.now())
     await followProgress(
       engine,
       'build the image',
@@ -143,6 +146,7 @@ export async function buildImage(
     throw contextError ?? error
   } finally {
     ended.abort()
+    use.ended()
     footprints.delete(footprint)
     lines.end()
     context.destroy()

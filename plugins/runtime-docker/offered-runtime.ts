@@ -22,6 +22,7 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   image: reference => runtime.image(reference),
   images: owner => runtime.images(owner),
   removeImage: reference => runtime.removeImage(reference),
+  continuedImages: () => runtime.continuedImages(),
   imageLabels: owner => runtime.imageLabels(owner),
   load: (archive, options) => runtime.load(archive, options),
   build: (context, options, progress) => runtime.build(context, options, progress),

@@ -54,17 +54,25 @@ const thrashingFull = 20
  */
 export function decide({
   machine,
+  isMakingRoom = false,
   running,
   settings,
   waitedMs
 }: {
   readonly machine: Machine
+  /** Unused data is being removed from its disks. */
+  readonly isMakingRoom?: boolean
   readonly running: readonly RunningBuild[]
   readonly settings: BuildSettings
   readonly waitedMs: number
 }): AdmissionVerdict {
   const short = shortDisk(machine, settings)
-  if (short !== undefined) return { kind: 'refuse', problem: short }
+  if (short !== undefined) {
+    if (isMakingRoom) return wait('disk', 'room on the disk: what no build needs any more is being removed')
+    // What they have taken they give back when they end, or are stopped for it.
+    if (running.length > 0) return wait('disk', `room on the disk: ${areRunning(running)}`)
+    return { kind: 'refuse', problem: short }
+  }
   const slots = buildSlots(settings, machine)
   const need = slots.each.memoryBytes
   const isAlone = running.length === 0

@@ -12,9 +12,15 @@ export function decideQueue(
   queue: BuildQueue,
   {
     machine,
+    isMakingRoom,
     settings,
     now
-  }: { readonly machine: Machine; readonly settings: BuildSettings; readonly now: Date }
+  }: {
+    readonly machine: Machine
+    readonly isMakingRoom?: boolean
+    readonly settings: BuildSettings
+    readonly now: Date
+  }
 ): ReadonlyMap<string, AdmissionVerdict> {
   const verdicts = new Map<string, AdmissionVerdict>()
   const running = [...queue.running]
@@ -27,7 +33,7 @@ export function decideQueue(
     const waitedMs = now.getTime() - next.since.getTime()
     const verdict: AdmissionVerdict = isBlocked
       ? inTurn(running.length, [...verdicts.values()].filter(({ kind }) => kind === 'wait').length)
-      : decide({ machine, running, settings, waitedMs })
+      : decide({ machine, isMakingRoom, running, settings, waitedMs })
     if (verdict.kind === 'admit') {
       const { id, projectId, ownerId } = next
       running.push({ id, projectId, ownerId, memoryBytes: verdict.limits.memoryBytes })
@@ -92,6 +98,7 @@ function limited(
 
 const remedies: Readonly<Record<WaitCause, string>> = {
   builds: 'cancel a build that is stuck, or raise the setting concurrent of the builds plugin',
+  disk: 'free space on the disk, or look at why the engine takes so long to remove images',
   turn: 'cancel builds that are not needed, or raise the setting concurrent of the builds plugin',
   memory:
     'stop or limit applications that use much memory, lower memory_mib or reserve_mib of the builds plugin, or give the machine more memory',

@@ -17,6 +17,9 @@ interface AdmissionParts {
 
 /** The facts of an engine hardly change, and to ask for them takes it up to 50 ms. */
 const engineFactsMs = 60_000
+/** How long a deploy waits for room on a disk, where some may come. */
+const longestWaitMs = 5 * 60_000
+const lookMs = 1000
 /** An engine that does not answer must not hold up the queue. */
 const engineLimitMs = 2000
 
@@ -33,14 +36,28 @@ export class Admission implements BuildAdmission {
 
   async decide(queue: BuildQueue): Promise<ReadonlyMap<string, AdmissionVerdict>> {
     const { settings, clock } = this.parts
-    const machine = queue.waiting.length > 0 ? await this.#machine() : await this.#readMachine()
-    return decideQueue(queue, { machine, settings, now: clock.now() })
+    const { machine, isMakingRoom } =
+      queue.waiting.length > 0
+        ? await this.#roomyMachine()
+        : { machine: await this.#readMachine(), isMakingRoom: false }
+    return decideQueue(queue, { machine, isMakingRoom, settings, now: clock.now() })
   }
 
-  /** Refuses while a disk is short: a pull needs no turn, but room. */
-  async requireDisk(): Promise<void> {
-    const short = shortDisk(await this.#machine(), this.parts.settings)
-    if (short !== undefined) throw short
+  /**
+   * Refuses while a disk is short: a pull needs no turn, but room. Waits while that is made, and while `mayComeBack` says that
+   * others may give back what they have taken.
+   */
+  async requireDisk(signal: AbortSignal, mayComeBack: () => Promise<boolean>): Promise<void> {
+    const { settings, clock } = this.parts
+    const until = clock.now().getTime() + longestWaitMs
+    for (;;) {
+      const { machine, isMakingRoom } = await this.#roomyMachine()
+      const short = shortDisk(machine, settings)
+      if (short === undefined) return
+      const isWorthWaiting = isMakingRoom || (await mayComeBack())
+      if (!isWorthWaiting || clock.now().getTime() >= until) throw short
+      await clock.sleep(lookMs, signal)
+    }
   }
 
   /** What a build gets without a limit of its own. */
@@ -56,11 +73,11 @@ export class Admission implements BuildAdmission {
   }
 
   /** Where a disk is short, room is made before a build is refused. */
-  async #machine(): Promise<Machine> {
+  async #roomyMachine(): Promise<{ readonly machine: Machine; readonly isMakingRoom: boolean }> {
     const machine = await this.#readMachine()
-    if (shortDisk(machine, this.parts.settings) === undefined) return machine
-    await this.parts.room.make()
-    return await this.#readMachine()
+    if (shortDisk(machine, this.parts.settings) === undefined) return { machine, isMakingRoom: false }
+    const isMade = await this.parts.room.make()
+    return { machine: await this.#readMachine(), isMakingRoom: !isMade }
   }
 
   async #readMachine(): Promise<Machine> {

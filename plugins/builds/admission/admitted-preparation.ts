@@ -3,6 +3,7 @@ import type { ImagePreparation, ImageRequest, PreparationContext, PreparedImage 
 import type { StepCachePruner } from '../cache/cache-pruner.js'
 import type { DiskWatch } from '../disk/disk-watch.js'
 import type { SourceToImage } from '../image-preparation.js'
+import type { ImageClaims } from '../registry/image-claims.js'
 import type { Admission } from './admission.js'
 
 interface AdmittedParts {
@@ -10,6 +11,7 @@ interface AdmittedParts {
   readonly admission: Pick<Admission, 'requireDisk' | 'usualLimits'>
   readonly diskWatch: Pick<DiskWatch, 'during'>
   readonly cachePruner: Pick<StepCachePruner, 'afterFailure'>
+  readonly claims: Pick<ImageClaims, 'during' | 'othersAreUnderWay'>
 }
 
 /** A disk ran out, or was about to: nothing that the build has made is worth its place. */
@@ -20,17 +22,31 @@ export class AdmittedPreparation implements ImagePreparation {
   constructor(private readonly parts: AdmittedParts) {}
 
   async prepare(request: ImageRequest, context: PreparationContext): Promise<PreparedImage> {
-    const { preparation, admission, diskWatch, cachePruner } = this.parts
-    await admission.requireDisk()
+    const { admission, claims } = this.parts
+    await admission.requireDisk(
+      context.signal,
+      async () => await claims.othersAreUnderWay(request.deploymentId)
+    )
     const limits = request.limits ?? (await admission.usualLimits())
+    // What containers are made of is needed until the deployment has noted it; what was built upon a base keeps that itself.
+    const isNotedLater = request.source.type === 'image'
+    return await claims.during(
+      { ...request, isNotedLater },
+      async () => await this.#watched({ ...request, limits }, context)
+    )
+  }
+
+  async #watched(request: ImageRequest, context: PreparationContext): Promise<PreparedImage> {
+    const { preparation, diskWatch, cachePruner } = this.parts
+    const isBuild = request.source.type === 'git'
     return await diskWatch.during(
-      { id: request.deploymentId, kind: request.source.type === 'git' ? 'build' : 'pull' },
+      { id: request.deploymentId, kind: isBuild ? 'build' : 'pull' },
       context.signal,
       async (signal, onCheckoutSize) => {
         try {
-          return await preparation.prepare({ ...request, limits }, { ...context, signal, onCheckoutSize })
+          return await preparation.prepare(request, { ...context, signal, onCheckoutSize })
         } catch (error) {
-          if (request.source.type === 'git') {
+          if (isBuild) {
             await cachePruner.afterFailure(request.applicationId, {
               keepsAttempts: !isProblem(error) || !diskCodes.includes(error.code)
             })

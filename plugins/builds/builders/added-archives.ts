@@ -7,8 +7,8 @@ import { namedFiles } from './named-files.js'
 
 export interface ArchiveRules {
   readonly exec: Exec
-  /** How much the archives of one build may unpack to now. */
-  readonly limit: () => Promise<number>
+  /** How much the archives of one build may unpack to now. `tooSmall`: as it was, so that room is made where that helps. */
+  readonly limit: (tooSmall?: number) => Promise<number>
 }
 
 interface AddedFrom {
@@ -36,22 +36,37 @@ export async function checkArchives(
 ): Promise<void> {
   const { paths, isCertain } = await namedFiles(sources, from)
   if (paths.length === 0) return
+  const archives = paths.map((path, index) => ({
+    path,
+    file: join(from.directory, path),
+    scratch: join(from.scratch, `archive-${index}`),
+    words: { dockerfile: from.dockerfile, adds: isCertain ? 'ADDs' : 'may ADD', path }
+  }))
   const limit = await rules.limit()
+  const first = await firstBeyond(archives, limit, rules, context)
+  if (first === undefined) return
+  const roomier = await rules.limit(limit)
+  const beyond = roomier > limit ? await firstBeyond(archives, roomier, rules, context) : first
+  if (beyond !== undefined)
+    throw problems.archiveTooLarge({ ...beyond.words, limit: Math.max(0, Math.floor(roomier / mebibyte)) })
+}
+
+/** The archive with which they unpack to more than this. */
+async function firstBeyond(
+  archives: readonly Archive[],
+  limit: number,
+  rules: ArchiveRules,
+  context: BuildContext
+): Promise<Archive | undefined> {
   let left = Math.max(0, limit)
-  for (const [index, path] of paths.entries()) {
-    const archive: Archive = {
-      path,
-      file: join(from.directory, path),
-      scratch: join(from.scratch, `archive-${index}`),
-      words: { dockerfile: from.dockerfile, adds: isCertain ? 'ADDs' : 'may ADD', path }
-    }
+  for (const archive of archives) {
     const unpacked = await measured(archive, left, rules, context)
     if (unpacked?.fault === 'sparse') throw problems.archiveSparse(archive.words)
     if (unpacked?.fault === 'unclear') throw problems.archiveUnclear(archive.words)
     left -= unpacked?.bytes ?? 0
-    if (left < 0)
-      throw problems.archiveTooLarge({ ...archive.words, limit: Math.max(0, Math.floor(limit / mebibyte)) })
+    if (left < 0) return archive
   }
+  return undefined
 }
 
 const programs: Readonly<

@@ -62,12 +62,12 @@ export class BuildpacksBuilder implements Builder {
     const { runtime, hosts } = this.parts
     const builder = request.builderImage ?? this.parts.builderImage
     await checkBuildpacks(customBuildpacks, directory)
-    const builderName = await resolveToolImage(builder, applicationId, this.parts, context)
+    const builderName = await resolveToolImage(builder, request, this.parts, context)
     const resolved: string[] = []
     for (const reference of customBuildpacks)
       resolved.push(
         isImage(reference)
-          ? `docker://${await resolveToolImage(withoutScheme(reference), applicationId, this.parts, context)}`
+          ? `docker://${await resolveToolImage(withoutScheme(reference), request, this.parts, context)}`
           : reference
       )
     await this.#admit(

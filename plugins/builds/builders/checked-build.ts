@@ -21,7 +21,7 @@ interface CheckedBuild {
   /** What its author calls it. */
   readonly name: string
   readonly tag: string
-  readonly owner: Owner & { readonly projectId: string; readonly applicationId: string }
+  readonly owner: Required<Pick<Owner, 'projectId' | 'applicationId' | 'deploymentId'>>
   readonly buildArgs: Readonly<Record<string, string>>
   readonly limits: BuildLimits
   readonly noCache?: boolean
@@ -117,7 +117,7 @@ const noCacheNote = (triggering: readonly string[]): string =>
 async function resolveImages(
   parts: Parts,
   plan: Plan,
-  { applicationId, own }: { readonly applicationId: string; readonly own: ReadonlyMap<string, string> },
+  { applicationId, deploymentId, own }: CheckedBuild['owner'] & { readonly own: ReadonlyMap<string, string> },
   context: BuildContext
 ): Promise<ReadonlyMap<string, ImageInfo>> {
   const images = new Map<string, ImageInfo>()
@@ -127,7 +127,7 @@ async function resolveImages(
     const ownId = own.get(use.reference)
     const image =
       ownId === undefined
-        ? (await resolveImage(parts, { ...use, applicationId }, context)).image
+        ? (await resolveImage(parts, { ...use, applicationId, deploymentId }, context)).image
         : await parts.runtime.image(ownId)
     if (image === undefined) continue
     if (use.platform !== undefined && !isForPlatform(image.platform ?? '', use.platform))
@@ -138,7 +138,7 @@ async function resolveImages(
     if (base.kind !== 'image') continue
     const { onBuild = [] } = imageOf(images, base.use)
     for (const id of checkTriggers(onBuild, base.use.reference, scope, base.use.line, escapeChar))
-      await checkImageId(parts, id, applicationId)
+      await checkImageId(parts, id, { applicationId, deploymentId })
   }
   return images
 }

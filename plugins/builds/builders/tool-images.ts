@@ -1,4 +1,4 @@
-import type { BuildContext } from '../api.js'
+import type { BuildContext, BuildRequest } from '../api.js'
 import { problems } from '../problems.js'
 import { type ResolverParts, resolveImage } from '../registry/image-resolver.js'
 
@@ -8,11 +8,11 @@ import { type ResolverParts, resolveImage } from '../registry/image-resolver.js'
  */
 export async function resolveToolImage(
   reference: string,
-  applicationId: string,
+  { applicationId, deploymentId }: Pick<BuildRequest, 'applicationId' | 'deploymentId'>,
   parts: ResolverParts,
   context: BuildContext
 ): Promise<string> {
   if (/^(?:sha256:)?[0-9a-f]+$/.test(reference))
     throw problems.badImageName({ image: reference.slice(0, 200) })
-  return (await resolveImage(parts, { reference, applicationId }, context)).name
+  return (await resolveImage(parts, { reference, applicationId, deploymentId }, context)).name
 }

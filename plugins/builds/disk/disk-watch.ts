@@ -21,7 +21,7 @@ interface DiskWatchParts {
   readonly limits: DiskLimits
   /** What is free now. */
   readonly disks: () => Promise<readonly Disk[]>
-  readonly room: Pick<RoomMaker, 'make' | 'isDue'>
+  readonly room: Pick<RoomMaker, 'make' | 'isDue' | 'isMaking'>
 }
 
 /** What was measured longer ago does not say who fills the disk now. */
@@ -32,9 +32,9 @@ const measuringShare = 0.1
 const givesBackMs = 5000
 /** At the floor there is no time for more: what was measured last has to do then. */
 const measureWithinMs = 250
-/** Making room must not give the build that fills the disk much more time. */
-const roomWithinMs = 1000
 const roomEveryMs = 10_000
+/** Of the floor: before that is reached, it takes time to remove unused data. */
+const roomFromShare = 1.5
 
 interface Watched extends Omit<DiskUser, 'isEnding'> {
   readonly freeAtBegin: Map<string, number>
@@ -153,12 +153,10 @@ export class DiskWatch {
       await this.#measuredSoon()
       disks = await read()
     }
-    // Unused data is removed before a build is ended.
-    if (isShort(disks, limits) && room.isDue(roomEveryMs)) {
-      const isUrgent = isShort(disks, { floorBytes: limits.floorBytes / 2 })
-      await room.make(isUrgent ? 0 : roomWithinMs)
-      disks = await read()
-    }
+    const below = (share: number): boolean => isShort(disks, { floorBytes: limits.floorBytes * share })
+    if (below(roomFromShare) && room.isDue(roomEveryMs)) void room.make(0)
+    // Unused data is removed before a build is ended. Meanwhile there is a second floor, as for what a cancelled one gives back.
+    if (below(1) && room.isMaking && !below(1 / 2)) return disks
     // What runs may have ended since it was measured: then its copy is part of what is missing by now.
     this.#decide(
       this.#users().map(user => ({ ...user, runningStepBytes: 0 })),

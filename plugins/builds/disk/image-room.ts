@@ -22,10 +22,18 @@ const smallShare = 1 / 4
 interface RoomParts {
   /** What is free on each disk that the engine writes to. */
   readonly disks: () => Promise<readonly Disk[]>
-  /** Removes unused data; see `RoomMaker`. */
-  readonly makeRoom: () => Promise<unknown>
+  /** Removes unused data; false while something may go yet. See `RoomMaker`. */
+  readonly makeRoom: () => Promise<boolean>
+  /** Whether there are images that only other preparations need: they may be a cache in a moment. */
+  readonly othersHold: (deploymentId: string) => Promise<boolean>
   readonly floorBytes: number
   readonly clock: Pick<Clock, 'now' | 'sleep'>
+}
+
+/** An image that the engine is about to unpack, and for which deployment. */
+interface Arriving {
+  readonly image: string
+  readonly deploymentId: string
 }
 
 export interface Reservation {
@@ -42,10 +50,15 @@ export class ImageRoom {
 
   constructor(private readonly parts: RoomParts) {}
 
-  /** Makes room, and waits while others take it. Rejects with a `Problem` where there is none, or with the reason of the signal. */
-  async reserve(image: string, size: Unpacked, signal: AbortSignal): Promise<Reservation> {
-    const { clock, makeRoom, disks: read } = this.parts
+  /** Makes room, and waits while others take it, or hold what goes when they end. Rejects with a `Problem` where there is none, or with the reason of the signal. */
+  async reserve(
+    { image, deploymentId }: Arriving,
+    size: Unpacked,
+    signal: AbortSignal
+  ): Promise<Reservation> {
+    const { clock, makeRoom, othersHold, disks: read } = this.parts
     const until = clock.now().getTime() + longestWaitMs
+    let isMade = false
     for (let madeAt = -Infinity; ; ) {
       const disks = await read()
       signal.throwIfAborted()
@@ -53,12 +66,13 @@ export class ImageRoom {
       const lack = this.#lackOf(size, disks)
       if (lack === undefined) return this.#promise(size)
       const now = clock.now().getTime()
-      if (now - madeAt >= makeRoomEveryMs) {
+      if (now >= until && madeAt > -Infinity) throw noRoom(image, lack)
+      if (!isMade || now - madeAt >= makeRoomEveryMs) {
         madeAt = now
-        await makeRoom()
+        isMade = await makeRoom()
         continue
       }
-      if (lack.others === 0 || now >= until) throw noRoom(image, lack)
+      if (lack.others === 0 && !(await othersHold(deploymentId))) throw noRoom(image, lack)
       await clock.sleep(lookMs, signal)
     }
   }

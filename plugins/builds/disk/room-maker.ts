@@ -11,27 +11,68 @@ const longestMs = 10_000
 
 /** Makes room on the disks: once at a time, shared by all callers. */
 export class RoomMaker {
-  #making: Promise<void> | undefined
+  #running: Promise<void> | undefined
+  #next: Promise<void> | undefined
+  #begunAt = 0
   #madeAt = -Infinity
+  #hasNews = false
 
   constructor(private readonly parts: RoomMakerParts) {}
 
-  /** Never rejects: an engine that is away is reported by the next call. Resolves when room was made, or after `withinMs`. */
-  async make(withinMs = longestMs): Promise<void> {
-    this.#making ??= this.parts
-      .remove()
-      .catch(() => undefined)
-      .finally(() => {
-        this.#making = undefined
-        this.#madeAt = performance.now()
-      })
+  /**
+   * Resolves with true when room was made: all that could go when this was asked has gone. With false after `withinMs`:
+   * something may go yet. Never rejects: an engine that is away is reported by the next call.
+   */
+  async make(withinMs = longestMs): Promise<boolean> {
+    const made = this.#roundFromNowOn().then(() => true)
     const done = new AbortController()
-    await Promise.race([this.#making, this.parts.clock.sleep(withinMs, done.signal).catch(() => undefined)])
+    const late = this.parts.clock.sleep(withinMs, done.signal).then(
+      () => false,
+      () => false
+    )
+    const isMade = await Promise.race([made, late])
     done.abort()
+    return isMade
   }
 
-  /** Whether the last time was at least so long ago. */
+  /** A build has ended: what it needed may go. */
+  noteUnneeded(): void {
+    this.#hasNews = true
+  }
+
+  /** Whether none was made for so long, or something may have come to be unneeded since. */
   isDue(everyMs: number): boolean {
-    return this.#making === undefined && performance.now() - this.#madeAt >= everyMs
+    return this.#running === undefined && (this.#hasNews || performance.now() - this.#madeAt >= everyMs)
+  }
+
+  /** Whether what is missing may be there in a moment. */
+  get isMaking(): boolean {
+    return this.#running !== undefined && performance.now() - this.#begunAt < longestMs
+  }
+
+  /** One that is under way may have passed by what has come to be unneeded meanwhile. */
+  async #roundFromNowOn(): Promise<void> {
+    if (this.#running === undefined) await this.#start()
+    else {
+      this.#next ??= this.#running.then(async () => {
+        this.#next = undefined
+        await this.#start()
+      })
+      await this.#next
+    }
+  }
+
+  #start(): Promise<void> {
+    this.#hasNews = false
+    this.#begunAt = performance.now()
+    const running = this.parts
+      .remove()
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#running === running) this.#running = undefined
+        this.#madeAt = performance.now()
+      })
+    this.#running = running
+    return running
   }
 }

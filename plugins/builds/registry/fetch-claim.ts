@@ -1,5 +1,5 @@
 import { type Clock, pause } from 'busbar/sdk'
-import { type BegunFetch, claimMs, type FetchedImages } from './fetched-images.js'
+import { type BegunFetch, type FetchedImages, renewEveryMs } from './fetched-images.js'
 import { type RemovalParts, removeUnusedImages } from './image-removal.js'
 
 interface ClaimParts extends RemovalParts {
@@ -15,9 +15,6 @@ export interface FetchClaim {
   /** The engine goes on with it although the fetch was cut off: see `ContainerRuntime.load`. */
   ended?: Promise<void>
 }
-
-/** Of three, one may be late, and one may be lost. */
-const renewEveryMs = claimMs / 4
 
 /**
  * Runs a fetch that settles what it has brought. While it runs, nothing removes that; what a fetch that fails has brought, or

@@ -30,6 +30,8 @@ export type Purpose = 'base' | 'container'
 const hourMs = 3600_000
 /** What could not be removed, in use or not there yet, is tried again after this. */
 const retryMs = 60_000
+/** What another image is made of goes after that one. */
+const continuedMs = hourMs
 
 /**
  * How long an image stays after it was last asked for, when no application keeps it. A base is asked for by name again and
@@ -39,12 +41,23 @@ const keepMs: Readonly<Record<Purpose, number>> = { base: 7 * 24 * hourMs, conta
 
 /** Which images registries have handed out, and to whom. What is not here was handed out to no application. */
 export interface FetchedImages {
-  /** What the name stood for when it was last fetched for this application, or for everybody. */
-  find(applicationId: string, name: string, purpose: Purpose): Promise<FetchedImage | undefined>
+  /**
+   * What the name stood for when it was last fetched for this application, or for everybody. `deploymentId`: claimed for it
+   * in the same moment, if its image is being prepared (`ImageClaims`).
+   */
+  find(
+    applicationId: string,
+    name: string,
+    purpose: Purpose,
+    deploymentId?: string
+  ): Promise<FetchedImage | undefined>
   /** Those that begin with this layer and that the holder has been handed, or everybody. */
   withFirstLayer(holder: Holder, layer: string): Promise<readonly FetchedImage[]>
-  /** True when what has one of these names on the engine was handed to the application, or to everybody. */
-  isOpenTo(applicationId: string, names: readonly string[]): Promise<boolean>
+  /**
+   * True when what has one of these names on the engine was handed to the application, or to everybody. `deploymentId`:
+   * claimed for it, as by `find`.
+   */
+  isOpenTo(applicationId: string, names: readonly string[], deploymentId?: string): Promise<boolean>
   /** Claims what is about to be fetched, for `claimMs`. */
   begin(
     wanted: Pick<FetchedImage, 'holder' | 'repository' | 'digest'> & Pick<SettledFetch, 'applicationId'>
@@ -55,19 +68,24 @@ export interface FetchedImages {
   abandon(fetchId: string): Promise<void>
   /** It has ended without a use, and the engine is done with it: what has come is to go now, unless another fetch claims it. */
   ended(fetchId: string): Promise<void>
+  /** Whether what has this name is on its way from the engine: what a fetch that has begun since finds of it is about to be gone. */
+  isBeingRemoved(handle: string): Promise<boolean>
   /** Whether the engine is still at work on what a fetch for the application was abandoned with. */
   isLoading(applicationId: string): Promise<boolean>
-  /** It has come: from now on the holder may use it by its digest, and by the name that it was fetched by. */
+  /**
+   * It has come: from now on the holder may use it by its digest, and by the name that it was fetched by, and the deployment
+   * that it was fetched for has claimed it.
+   */
   settle(image: FetchedImage, fetch: SettledFetch): Promise<void>
   /** The application needs these for its containers, and no others any more. What is no name with a digest is ignored. */
   keep(applicationId: string, names: readonly string[]): Promise<void>
   /** Forgets the application; what it alone was handed is to go now. */
   forget(applicationId: string): Promise<void>
   /**
-   * An image that is to go from the engine: no living fetch claims it, and no application keeps it or its time is over. What it
-   * stood for is forgotten before, so no application is given it. It is due again in a minute unless it is `removed`. `isShort`: no
-   * room is left on a disk, so that bases go too which no build has asked for since the longest fetch began, and those that
-   * could not be removed just now are tried again. None of `tried`.
+   * An image that is to go from the engine: no living fetch and no deployment that is being prepared claims it, and no
+   * application keeps it or its time is over. What it stood for is forgotten before, so no application is given it. It is due again in
+   * a minute unless it is `removed`. `isShort`: no room is left on a disk, so that all goes that is not claimed or kept, what
+   * was used longest ago first, and what could not be removed just now is tried again. None of `tried`.
    */
   nextToRemove(options?: {
     readonly isShort?: boolean
@@ -78,6 +96,11 @@ export interface FetchedImages {
    * `wasThere`: one of those has.
    */
   removed(handle: string, options: { readonly wasThere: boolean }): Promise<void>
+  /**
+   * It could not be removed, and its removal has ended. `isContinued`: another image is made of it, so that it is looked
+   * for again in an hour, or when a disk is short.
+   */
+  stays(handle: string, options?: { readonly isContinued: true }): Promise<void>
 }
 
 /** A fetch that is under way. */
@@ -89,6 +112,8 @@ export interface BegunFetch {
 
 /** How long a fetch stays claimed by a process that does not say any more that it is under way: it has died. */
 export const claimMs = 60_000
+/** Of three, one may be late, and one may be lost. */
+export const renewEveryMs = claimMs / 4
 
 interface SettledFetch {
   /** Of the `BegunFetch`. */
@@ -98,6 +123,7 @@ interface SettledFetch {
   /** Before the registry said what the name stands for: a slow fetch takes a name back to nothing older. */
   readonly askedAt: Date
   readonly applicationId: string
+  readonly deploymentId: string
   readonly purpose: Purpose
 }
 
@@ -110,19 +136,30 @@ export class FetchedImageStore implements FetchedImages {
     private readonly longestFetchMs: number
   ) {}
 
-  async find(applicationId: string, name: string, purpose: Purpose): Promise<FetchedImage | undefined> {
+  async find(
+    applicationId: string,
+    name: string,
+    purpose: Purpose,
+    deploymentId = ''
+  ): Promise<FetchedImage | undefined> {
+    // A removal locks the row before it looks for claims: one of the two comes first.
     const [found] = await this.db.sql<FetchedImage>(
       `
-      update $schema.fetched_image set keep_until = greatest(keep_until, :until)
-      where handle = (
-        select handle from $schema.fetched_name
-        where holder in ('', :applicationId) and repository = :repository and version = :version
-        order by fetched_at desc limit 1)
-      returning ${columns}`,
+      with found as (
+        update $schema.fetched_image set keep_until = greatest(keep_until, :until), used_at = :now
+        where handle = (
+          select handle from $schema.fetched_name
+          where holder in ('', :applicationId) and repository = :repository and version = :version
+          order by fetched_at desc limit 1)
+        returning ${columns}),
+      claim as (${claiming})
+      select ${columns} from found`,
       {
         applicationId,
+        deploymentId,
         repository: fullRepository(name),
         version: versionOf(name),
+        now: this.clock.now(),
         until: this.#after(keepMs[purpose])
       }
     )
@@ -136,10 +173,15 @@ export class FetchedImageStore implements FetchedImages {
     )
   }
 
-  async isOpenTo(applicationId: string, names: readonly string[]): Promise<boolean> {
+  async isOpenTo(applicationId: string, names: readonly string[], deploymentId = ''): Promise<boolean> {
     const rows = await this.db.sql(
-      `select from $schema.fetched_image where holder in ('', :applicationId) and handle = any(:names) limit 1`,
-      { applicationId, names: [...names] }
+      `
+      with found as (
+        select handle from $schema.fetched_image
+        where holder in ('', :applicationId) and handle = any(:names) for key share),
+      claim as (${claiming})
+      select handle from found limit 1`,
+      { applicationId, deploymentId, names: [...names] }
     )
     return rows.length > 0
   }
@@ -201,6 +243,14 @@ export class FetchedImageStore implements FetchedImages {
     )
   }
 
+  async isBeingRemoved(handle: string): Promise<boolean> {
+    const rows = await this.db.sql(
+      'select from $schema.image_to_remove where handle = :handle and removing_until > :now',
+      { handle, now: this.clock.now() }
+    )
+    return rows.length > 0
+  }
+
   async isLoading(applicationId: string): Promise<boolean> {
     const rows = await this.db.sql(
       `
@@ -213,23 +263,25 @@ export class FetchedImageStore implements FetchedImages {
 
   async settle(
     { layers, ...image }: FetchedImage,
-    { fetchId, name, askedAt, applicationId, purpose }: SettledFetch
+    { fetchId, name, askedAt, applicationId, deploymentId, purpose }: SettledFetch
   ): Promise<void> {
     await this.db.sql(
       `
       with settled as (delete from $schema.image_to_remove where handle = :handle),
       claim as (delete from $schema.image_fetch where id = :fetchId),
-      image as (
-        insert into $schema.fetched_image (handle, holder, repository, digest, layers, keep_until)
-        values (:handle, :holder, :repository, :digest, cast(:layers as text[]), :until)
-        on conflict (handle) do update set keep_until = greatest(fetched_image.keep_until, excluded.keep_until)
+      found as (
+        insert into $schema.fetched_image (handle, holder, repository, digest, layers, keep_until, used_at)
+        values (:handle, :holder, :repository, :digest, cast(:layers as text[]), :until, :now)
+        on conflict (handle) do update set
+          keep_until = greatest(fetched_image.keep_until, excluded.keep_until), used_at = excluded.used_at
         returning handle),
+      own_claim as (${claiming}),
       use as (
         insert into $schema.fetched_image_use (application_id, handle)
-        select :applicationId, handle from image where :purpose = 'container'
+        select :applicationId, handle from found where :purpose = 'container'
         on conflict do nothing)
       insert into $schema.fetched_name (holder, repository, version, handle, fetched_at)
-      select distinct :holder, :repository, unnest(cast(:versions as text[])), handle, cast(:askedAt as timestamptz) from image
+      select distinct :holder, :repository, unnest(cast(:versions as text[])), handle, cast(:askedAt as timestamptz) from found
       on conflict (holder, repository, version) do update set handle = excluded.handle, fetched_at = excluded.fetched_at
       where fetched_name.fetched_at <= excluded.fetched_at`,
       {
@@ -238,8 +290,10 @@ export class FetchedImageStore implements FetchedImages {
         layers: [...layers],
         versions: [versionOf(name), image.digest],
         applicationId,
+        deploymentId,
         purpose,
         askedAt,
+        now: this.clock.now(),
         until: this.#after(keepMs[purpose])
       }
     )
@@ -253,7 +307,9 @@ export class FetchedImageStore implements FetchedImages {
         select n.handle from $schema.fetched_name n
         join unnest(cast(:repositories as text[]), cast(:versions as text[])) as wanted (repository, version)
           on wanted.repository = n.repository and wanted.version = n.version
-        where n.holder in ('', :applicationId)),
+        join $schema.fetched_image i on i.handle = n.handle
+        where n.holder in ('', :applicationId)
+        for key share of i),
       dropped as (
         delete from $schema.fetched_image_use
         where application_id = :applicationId and handle not in (select handle from kept))
@@ -285,37 +341,57 @@ export class FetchedImageStore implements FetchedImages {
   } = {}): Promise<string | undefined> {
     const now = this.clock.now()
     await this.db.sql(
-      `
-      with gone as (delete from $schema.image_fetch where may_come_until <= :now and claimed_until <= :now),
-      unused as (
-        delete from $schema.fetched_image i
-        where keep_until < :over and not exists (select from $schema.fetched_image_use u where u.handle = i.handle)
-        returning handle)
-      insert into $schema.image_to_remove (handle, due_at)
-      select handle, cast(:now as timestamptz) from unused
-      on conflict (handle) do update set due_at = excluded.due_at`,
-      { now, over: isShort ? this.#after(keepMs.base - this.longestFetchMs) : now }
+      'delete from $schema.image_fetch where may_come_until <= :now and claimed_until <= :now',
+      { now }
     )
+    await this.#forgetUnused(isShort)
     // A fetch of what is held already was cut off: there is nothing to remove.
     await this.db.sql(
       `
       delete from $schema.image_to_remove r
       where due_at <= :now and exists (select from $schema.fetched_image i where i.handle = r.handle)
-        and not exists (${claims})`,
+        and not exists (${fetches('r')})`,
       { now }
     )
     const [next] = await this.db.sql<{ handle: string }>(
       `
-      update $schema.image_to_remove set due_at = :again, is_being_removed = true
+      update $schema.image_to_remove set due_at = :again, removing_until = :again, is_being_removed = true
       where handle = (
         select handle from $schema.image_to_remove r
-        where (due_at <= :now or :isShort) and handle <> all(:tried) and not exists (${claims})
+        where (due_at <= :now or :isShort) and handle <> all(:tried) and coalesce(removing_until, :now) <= :now
+          and not exists (${fetches('r')}) and not exists (${claims('r')})
           and not exists (select from $schema.fetched_image i where i.handle = r.handle)
-        order by due_at limit 1 for update skip locked)
+        order by used_at nulls first, due_at limit 1 for update skip locked)
       returning handle`,
       { now, again: this.#after(retryMs), isShort, tried: [...tried] }
     )
     return next?.handle
+  }
+
+  /** What is neither kept nor claimed, and had its time, is to go. */
+  async #forgetUnused(isShort: boolean): Promise<void> {
+    const now = this.clock.now()
+    const isUnused = `(keep_until < :now or :isShort)
+      and not exists (select from $schema.fetched_image_use u where u.handle = i.handle) and not exists (${claims('i')})`
+    await this.db.transaction(async tx => {
+      // A claim or a use locks the row first: once it is locked here, the next statement sees them.
+      const unused = await this.db.sql<{ handle: string }>(
+        `select handle from $schema.fetched_image i where ${isUnused} order by handle for update skip locked`,
+        { now, isShort },
+        tx
+      )
+      if (unused.length === 0) return
+      await this.db.sql(
+        `
+        with unused as (
+          delete from $schema.fetched_image i where handle = any(:handles) and ${isUnused} returning handle, used_at)
+        insert into $schema.image_to_remove (handle, due_at, used_at)
+        select handle, cast(:now as timestamptz), used_at from unused
+        on conflict (handle) do update set due_at = excluded.due_at, used_at = excluded.used_at`,
+        { now, isShort, handles: unused.map(({ handle }) => handle) },
+        tx
+      )
+    })
   }
 
   async removed(handle: string, { wasThere }: { readonly wasThere: boolean }): Promise<void> {
@@ -332,6 +408,16 @@ export class FetchedImageStore implements FetchedImages {
         where f.handle = :handle and f.may_come_until > :now and f.id not in (select id from come))`,
       { handle, wasThere, now: this.clock.now() }
     )
+    await this.db.sql('update $schema.image_to_remove set removing_until = null where handle = ?', [handle])
+  }
+
+  async stays(handle: string, options?: { readonly isContinued: true }): Promise<void> {
+    await this.db.sql(
+      `
+      update $schema.image_to_remove set removing_until = null, due_at = greatest(due_at, :again)
+      where handle = :handle`,
+      { handle, again: this.#after(options === undefined ? 0 : continuedMs) }
+    )
   }
 
   #after(ms: number): Date {
@@ -340,6 +426,15 @@ export class FetchedImageStore implements FetchedImages {
 }
 
 const columns = 'handle, holder, repository, digest, layers'
-/** Of an image to remove, `r`: a fetch of it is under way. */
-const claims =
-  'select from $schema.image_fetch f where f.handle = r.handle and not f.is_abandoned and f.claimed_until > :now'
+/** Fetches of an image that are under way. */
+const fetches = (image: 'r'): string =>
+  `select from $schema.image_fetch f where f.handle = ${image}.handle and not f.is_abandoned and f.claimed_until > :now`
+/** Deployments that are being prepared and need an image. */
+const claims = (image: 'r' | 'i'): string => `
+  select from $schema.image_claim c join $schema.preparation p using (deployment_id)
+  where c.handle = ${image}.handle and p.claimed_until > :now`
+/** Of the image that was `found`, for a deployment that is being prepared. */
+const claiming = `
+  insert into $schema.image_claim (deployment_id, handle)
+  select p.deployment_id, found.handle from found join $schema.preparation p on p.deployment_id = :deploymentId
+  on conflict do nothing`

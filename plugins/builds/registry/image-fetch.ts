@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { ContainerRuntime, ImageInfo, Owner, RegistryAuth } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime, ImageInfo, RegistryAuth } from 'busbar/api/runtime-docker'
 import { type Clock, isProblem, type Log, pause } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
 import type { Unpacked } from '../context/tar-meter.js'
@@ -19,7 +19,7 @@ import { fullRepository } from './local-image.js'
 import type { OfferedImage, Registries } from './registries.js'
 
 export interface FetchParts {
-  readonly runtime: Pick<ContainerRuntime, 'image' | 'load' | 'removeImage'>
+  readonly runtime: Pick<ContainerRuntime, 'image' | 'load' | 'removeImage' | 'continuedImages'>
   readonly registries: Registries
   readonly fetched: FetchedImages
   readonly room: Pick<ImageRoom, 'reserve'>
@@ -31,10 +31,10 @@ export interface FetchParts {
 interface FetchRequest {
   readonly name: string
   readonly applicationId: string
+  readonly deploymentId: string
   readonly auth?: RegistryAuth
-  /** For a build, which has no account. */
+  /** For a build, which has no account, and which is measured by itself. */
   readonly isBase?: true
-  readonly owner?: Owner
 }
 
 /** An image on the engine, and whose it is. */
@@ -54,7 +54,7 @@ export async function fetchImage(
   context: BuildContext
 ): Promise<HeldImage> {
   const { registries, fetched } = parts
-  const { name, applicationId, auth, isBase } = request
+  const { name, applicationId, deploymentId, auth, isBase } = request
   const holder = auth === undefined ? everybody : applicationId
   const askedAt = parts.clock.now()
   const remote = await registries.offer(
@@ -68,12 +68,13 @@ export async function fetchImage(
     const found = { holder, repository, digest: remote.digest, layers: layersOf(remote) }
     const result = await withClaim(parts, { ...found, applicationId }, async claim => {
       const { id: fetchId, handle } = claim.begun
+      await untilRemoved(parts, handle, context)
       const image = await bring(parts, { request, remote, holder, claim }, context)
       const held = { ...found, handle }
-      await fetched.settle(held, { fetchId, name, askedAt, applicationId, purpose })
+      await fetched.settle(held, { fetchId, name, askedAt, applicationId, deploymentId, purpose })
       return { fetched: held, image }
     })
-    // A removal that had begun before may have taken it; from here on none begins.
+    // A removal that had begun before may have taken it, if it was held up; from here on none begins.
     if ((await parts.runtime.image(result.fetched.handle)) !== undefined || attempt === 2) return result
   }
 }
@@ -90,6 +91,20 @@ async function untilEngineIsDone(
     const msg = `${name} waits until the engine is done with what an earlier deploy, which was stopped, has handed to it.`
     if (!isTold) log({ level: 'info', msg })
     await pause(clock, lookAgainMs, signal)
+    signal.throwIfAborted()
+  }
+}
+
+const removalLookMs = 200
+
+/** What is on its way from the engine is seen there, and gone a moment later. No other removal begins once it is claimed. */
+async function untilRemoved(
+  { fetched, clock }: FetchParts,
+  handle: string,
+  { signal }: BuildContext
+): Promise<void> {
+  while (await fetched.isBeingRemoved(handle)) {
+    await pause(clock, removalLookMs, signal)
     signal.throwIfAborted()
   }
 }
@@ -119,7 +134,7 @@ async function bring(parts: FetchParts, fetch: Fetch, context: BuildContext): Pr
 
 async function load(
   { runtime, room }: FetchParts,
-  { request: { name, owner }, remote, claim }: Fetch,
+  { request: { name, applicationId, deploymentId, isBase }, remote, claim }: Fetch,
   held: number,
   { log, signal }: BuildContext
 ): Promise<ImageInfo> {
@@ -135,7 +150,7 @@ async function load(
       at < held ? layer : { ...layer, open: () => progress.counted(remote.open(layer)) }
     ),
     beforeEnd: async () => {
-      reserved = await room.reserve(name, unpackedSize(name, remote), signal)
+      reserved = await room.reserve({ image: name, deploymentId }, unpackedSize(name, remote), signal)
       claim.isUnheard = true
     }
   })
@@ -143,7 +158,7 @@ async function load(
   try {
     image = await runtime.load(archive, {
       name: handle,
-      owner,
+      ...(isBase !== true && { owner: { applicationId, deploymentId } }),
       signal,
       onLayer: () => progress.layer(),
       onAbandoned: ended => {

@@ -5,8 +5,8 @@ import type { FetchedImages } from './fetched-images.js'
 const everyMs = 60_000
 
 export interface RemovalParts {
-  readonly runtime: Pick<ContainerRuntime, 'image' | 'removeImage'>
-  readonly fetched: Pick<FetchedImages, 'nextToRemove' | 'removed'>
+  readonly runtime: Pick<ContainerRuntime, 'image' | 'removeImage' | 'continuedImages'>
+  readonly fetched: Pick<FetchedImages, 'nextToRemove' | 'removed' | 'stays'>
   readonly log: Log
 }
 
@@ -30,16 +30,27 @@ export async function removeUnusedImages(
   { signal, isShort }: { readonly signal?: AbortSignal; readonly isShort?: boolean } = {}
 ): Promise<void> {
   const tried: string[] = []
+  let continued: ReadonlySet<string> | undefined
   for (;;) {
+    if (signal?.aborted === true) return
     const handle = await fetched.nextToRemove({ isShort, tried })
-    if (handle === undefined || signal?.aborted === true) return
+    if (handle === undefined) return
     tried.push(handle)
     try {
-      const wasThere = (await runtime.image(handle)) !== undefined
-      if (wasThere) await runtime.removeImage(handle)
-      await fetched.removed(handle, { wasThere })
+      const image = await runtime.image(handle)
+      if (image !== undefined) {
+        continued ??= await runtime.continuedImages()
+        // Without its name it would take the same room, and could not be told from other images.
+        if (continued.has(image.id)) {
+          await fetched.stays(handle, { isContinued: true })
+          continue
+        }
+        await runtime.removeImage(handle)
+      }
+      await fetched.removed(handle, { wasThere: image !== undefined })
     } catch (error) {
       log.debug({ err: error, handle }, 'a fetched image stays for now')
+      await fetched.stays(handle).catch(() => undefined)
     }
   }
 }

@@ -22,6 +22,8 @@ export interface ResolverParts extends FetchParts {
 interface WantedImage {
   readonly reference: string
   readonly applicationId: string
+  /** Claims it for as long as its image is being prepared. */
+  readonly deploymentId: string
   /** `linux/amd64`; absent: the machine's own. What is for another one is the caller's to refuse. */
   readonly platform?: string
 }
@@ -41,18 +43,18 @@ export async function resolveImage(
   wanted: WantedImage,
   context: BuildContext
 ): Promise<ResolvedImage> {
-  const { applicationId } = wanted
+  const { applicationId, deploymentId } = wanted
   const { written, digest } = parseName(wanted.reference)
   const named = await findNamed(parts, written, applicationId)
   if (named !== undefined && (digest !== undefined || isAsWanted(named, { ...wanted, reference: written })))
     return { name: written, image: named }
-  const known = await parts.fetched.find(applicationId, written, 'base')
+  const known = await parts.fetched.find(applicationId, written, 'base', deploymentId)
   const held = known === undefined ? undefined : await parts.runtime.image(known.handle)
   if (known !== undefined && held !== undefined) return { name: known.handle, image: held }
   try {
     const { fetched, image } = await fetchImage(
       parts,
-      { name: written, applicationId, isBase: true },
+      { name: written, applicationId, deploymentId, isBase: true },
       context
     )
     return { name: fetched.handle, image }
@@ -98,14 +100,14 @@ export async function findNamed(
 export async function checkImageId(
   { runtime, fetched, formerImages }: ResolverParts,
   id: string,
-  applicationId: string
+  { applicationId, deploymentId }: Pick<WantedImage, 'applicationId' | 'deploymentId'>
 ): Promise<void> {
   const image = await runtime.image(id)
   // What does not exist and what belongs to another application read alike.
   const refusal = problems.imageOfOthers({ image: id.slice(0, 19) })
   if (image === undefined || (await formerImages.isOfOthers(image.id, applicationId))) throw refusal
   const names = image.repoTags ?? []
-  if (await fetched.isOpenTo(applicationId, names)) return
+  if (await fetched.isOpenTo(applicationId, names, deploymentId)) return
   // What has come from a registry, or is coming, is for whom that has handed it out, whatever its labels say.
   const isFetchedOnly = names.length > 0 && names.every(name => name.startsWith(loadedPrefix))
   const { builtFor } = image

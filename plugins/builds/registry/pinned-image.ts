@@ -43,13 +43,13 @@ async function fetchOrFind(
   try {
     const { fetched, image } = await fetchImage(
       parts,
-      { name, applicationId, owner: { applicationId, deploymentId }, ...(auth !== undefined && { auth }) },
+      { name, applicationId, deploymentId, ...(auth !== undefined && { auth }) },
       context
     )
     return { reference: pinned(fetched), name: fetched.handle, image }
   } catch (error) {
     if (!isProblem(error) || !registryAwayCodes.includes(error.code)) throw error
-    const local = await findLocal(parts, name, applicationId)
+    const local = await findLocal(parts, { image: name, applicationId, deploymentId })
     if (local === undefined) throw error
     context.log({
       level: 'warning',
@@ -62,15 +62,14 @@ async function fetchOrFind(
 /** What an operator has put on the engine under the name, or what was fetched by it before. */
 async function findLocal(
   parts: ResolverParts,
-  name: string,
-  applicationId: string
+  { image: name, applicationId, deploymentId }: ImageSource
 ): Promise<PreparedImage | undefined> {
   const named = await findNamed(parts, name, applicationId)
   if (named !== undefined) {
     const reference = pinnedReference(name, named)
     return { reference, name: reference, image: named }
   }
-  const known = await parts.fetched.find(applicationId, name, 'container')
+  const known = await parts.fetched.find(applicationId, name, 'container', deploymentId)
   const image = known === undefined ? undefined : await parts.runtime.image(known.handle)
   return known === undefined || image === undefined
     ? undefined

@@ -201,6 +201,12 @@ const rows: readonly Row[] = [
     wanted: { kind: 'admit' }
   },
   {
+    what: 'a short disk is waited for while builds run that take of it',
+    machine: machine({ disks: [{ what: 'x', path: '/', freeBytes: 800 * mib, isEngines: true }] }),
+    running: running(500),
+    wanted: { kind: 'wait', cause: 'disk', reason: /room on the disk: 1 build is running/ }
+  },
+  {
     what: 'a short disk is refused, with the remedy',
     machine: machine({
       disks: [{ what: 'the disk of BUSBAR_DIR', path: '/data', freeBytes: 800 * mib, isEngines: false }]
@@ -549,7 +555,11 @@ test('nothing is pulled or built onto a disk that is short, and what is prepared
         run: (signal: AbortSignal, onCheckoutSize: () => void) => Promise<T>
       ) => await run(signal, () => {})
     },
-    cachePruner: { afterFailure: async () => {} }
+    cachePruner: { afterFailure: async () => {} },
+    claims: {
+      during: async <T>(_preparation: object, run: () => Promise<T>) => await run(),
+      othersAreUnderWay: async () => false
+    }
   }
   const short = new AdmittedPreparation({
     preparation,
@@ -569,7 +579,10 @@ test('nothing is pulled or built onto a disk that is short, and what is prepared
     throw new Error('the engine is away')
   })
   for (let asked = 0; asked < 3; asked++)
-    await t.rejects(settled.requireDisk(), { code: 'E_BUILD_DISK_SHORT' })
+    await t.rejects(
+      settled.requireDisk(context.signal, async () => false),
+      { code: 'E_BUILD_DISK_SHORT' }
+    )
   t.equal(rooms, 3, 'room is made before anybody is refused')
   const nothing = { running: [], waiting: [], lastAdmitted: new Map() }
   await settled.decide(nothing)

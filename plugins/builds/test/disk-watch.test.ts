@@ -14,7 +14,7 @@ const floorBytes = 200 * mebi
 class Failure extends Error {}
 
 /** A disk of 1000 MiB, and what is built and pulled meanwhile. */
-function startWatch(remove: (disk: { freeBytes: number }) => void = () => {}) {
+function startWatch(remove: (disk: { freeBytes: number }) => void | Promise<void> = () => {}) {
   const disk = { freeBytes: 1000 * mebi }
   const usage = new Map<string, { bytes: number; runningStepBytes: number; isPartial: boolean }>()
   let measured = 0
@@ -180,4 +180,39 @@ test('nobody ends for what nobody needs: it is removed first', async t => {
   build.finish()
   t.equal(await build.ended, undefined)
   t.equal(removed, 1)
+})
+
+test('no build ends while unused data is being removed, but below half of the floor', async t => {
+  let isRemoved = (): void => {}
+  let rounds = 0
+  const { disk, wrote, untilMeasured, begin } = startWatch(async room => {
+    if (rounds++ > 0) return
+    await new Promise<void>(resolve => {
+      isRemoved = resolve
+    })
+    room.freeBytes += 500 * mebi
+  })
+  const large = begin('large')
+  wrote('large', 400)
+  disk.freeBytes = 290 * mebi
+  await until(() => rounds === 1, 'room to be made before the floor is reached')
+  disk.freeBytes = 110 * mebi
+  await untilMeasured()
+  let hasEnded = false
+  void large.ended.then(() => {
+    hasEnded = true
+  })
+  t.equal(hasEnded, false)
+  isRemoved()
+  await until(() => disk.freeBytes > 600 * mebi, 'the room')
+  await untilMeasured()
+  t.equal(hasEnded, false)
+  large.finish()
+  t.equal(await large.ended, undefined)
+
+  const stuck = startWatch(async () => await new Promise(() => {}))
+  const build = stuck.begin('build')
+  stuck.wrote('build', 400)
+  stuck.disk.freeBytes = 90 * mebi
+  t.match(await build.ended, { code: 'E_BUILD_DISK_SHORT' })
 })

@@ -28,6 +28,7 @@ export function fetchedInMemory(begun: string[] = []): FetchedImages {
     renew: async () => {},
     abandon: async () => {},
     ended: async () => {},
+    isBeingRemoved: async () => false,
     isLoading: async () => false,
     settle: async (image, { name }) => {
       for (const version of [versionOf(name), image.digest]) kept.push({ ...image, version })
@@ -35,7 +36,8 @@ export function fetchedInMemory(begun: string[] = []): FetchedImages {
     keep: async () => {},
     forget: async () => {},
     nextToRemove: async () => undefined,
-    removed: async () => {}
+    removed: async () => {},
+    stays: async () => {}
   }
 }
 

@@ -20,7 +20,8 @@ async function openFetch(t: Test, { isWhole = true } = {}) {
   const removed: string[] = []
   const handed: string[] = []
   let finish = (): void => {}
-  const runtime: Pick<ContainerRuntime, 'image' | 'load' | 'removeImage'> = {
+  const runtime: Pick<ContainerRuntime, 'image' | 'load' | 'removeImage' | 'continuedImages'> = {
+    continuedImages: async () => new Set(),
     image: async name => (onEngine.has(name) ? image : undefined),
     removeImage: async name => {
       onEngine.delete(name)
@@ -59,7 +60,7 @@ async function openFetch(t: Test, { isWhole = true } = {}) {
         clock,
         log
       },
-      { name: 'registry.example.com/app:1', applicationId },
+      { name: 'registry.example.com/app:1', applicationId, deploymentId: randomUUID() },
       { log: ({ msg }) => lines.push(msg), signal: cancel.signal }
     )
     return { ended, cancel: () => cancel.abort(cancelled) }

@@ -6,7 +6,13 @@ const forever = new AbortController().signal
 
 /** `look` is called where an image waits, half a second each time. */
 function roomOf(freeGib: number, look: () => void = () => {}) {
-  const state = { now: Date.UTC(2026, 0, 1), freeBytes: freeGib * gibibyte, unneededGib: 0 }
+  const state = {
+    now: Date.UTC(2026, 0, 1),
+    freeBytes: freeGib * gibibyte,
+    unneededGib: 0,
+    slowRounds: 0,
+    isHeld: false
+  }
   const disk = { isEngines: true, what: 'the disk of the Docker Engine', path: '/var/lib/docker' }
   const room = new ImageRoom({
     disks: async () => [
@@ -14,9 +20,16 @@ function roomOf(freeGib: number, look: () => void = () => {}) {
       { ...disk, freeBytes: state.freeBytes, bytesPerInode: 16_384 }
     ],
     makeRoom: async () => {
+      if (state.slowRounds > 0) {
+        state.now += 10_000
+        state.slowRounds--
+        return false
+      }
       state.freeBytes += state.unneededGib * gibibyte
       state.unneededGib = 0
+      return true
     },
+    othersHold: async () => state.isHeld,
     floorBytes: gibibyte,
     clock: {
       now: () => new Date(state.now),
@@ -27,7 +40,7 @@ function roomOf(freeGib: number, look: () => void = () => {}) {
     }
   })
   const reserve = async (image: string, gib: number, inodes = 1) =>
-    await room.reserve(image, { bytes: gib * gibibyte, inodes }, forever)
+    await room.reserve({ image, deploymentId: image }, { bytes: gib * gibibyte, inodes }, forever)
   return { reserve, room, state }
 }
 const refused = { status: 409, code: 'E_BUILD_DISK_SHORT' }
@@ -74,7 +87,10 @@ test('a wait for room ends with its deploy', async t => {
   const reason = new Error('cancelled')
   const { reserve, room } = roomOf(10, () => cancel.abort(reason))
   await reserve('first', 8.7)
-  await t.rejects(room.reserve('second', { bytes: gibibyte, inodes: 1 }, cancel.signal), reason)
+  await t.rejects(
+    room.reserve({ image: 'second', deploymentId: 'second' }, { bytes: gibibyte, inodes: 1 }, cancel.signal),
+    reason
+  )
 })
 
 test('what nobody needs goes before an image is refused, and while one waits', async t => {
@@ -91,6 +107,29 @@ test('what nobody needs goes before an image is refused, and while one waits', a
   await later.reserve('first', 8)
   await t.resolves(later.reserve('second', 5))
   first.end(true)
+})
+
+test('no image is refused while unused data is being removed, unless that takes for ever', async t => {
+  const { reserve, state } = roomOf(3)
+  Object.assign(state, { unneededGib: 7, slowRounds: 5 })
+  await t.resolves(reserve('first', 8))
+  Object.assign(state, { slowRounds: 1000 })
+  await t.rejects(reserve('second', 8), refused)
+})
+
+test('an image waits for what builds that run may leave when they end, and not for ever', async t => {
+  const { reserve, state } = roomOf(3, () => {
+    if (state.now === begunAt + 60_000) Object.assign(state, { unneededGib: 7, isHeld: false })
+  })
+  const begunAt = state.now
+  state.isHeld = true
+  await t.resolves(reserve('first', 8))
+  t.ok(state.now <= begunAt + 66_000)
+  await t.rejects(roomOf(3).reserve('alone', 8), refused)
+  const holding = roomOf(3)
+  holding.state.isHeld = true
+  await t.rejects(holding.reserve('second', 8), refused)
+  t.ok(holding.state.now - begunAt >= 5 * 60_000)
 })
 
 test('one image is not promised all the room: a small one beside it does not wait', async t => {

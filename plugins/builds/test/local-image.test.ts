@@ -48,7 +48,7 @@ const resolve = async (
           }
         }
       },
-      { reference, applicationId: 'mine' },
+      { reference, applicationId: 'mine', deploymentId: 'this' },
       { log: () => {}, signal: new AbortController().signal } as unknown as BuildContext
     )
   ).image

@@ -241,3 +241,54 @@ engineTest(
     await t.rejects(runtime.removeVolume('../x'), { code: 'E_VOLUME_NAME' })
   }
 )
+
+engineTest(
+  'of everybody, the steps of builds that have ended go, and not those that a build goes on from',
+  async t => {
+    const lab = startLab(t)
+    const [ended, elsewhere, running] = [randomUUID(), randomUUID(), randomUUID()]
+    const failing = (word: string, ...more: string[]) =>
+      `FROM busybox:lab\nLABELS\nRUN echo ${word} > /word\n${more.map(step => `RUN ${step}\n`).join('')}`
+    const countOf = async (applicationId: string): Promise<number> => {
+      const { length } = await lab.docker.listImages({
+        all: true,
+        filters: { label: [`application-id=${applicationId}`] }
+      })
+      return length
+    }
+    for (const applicationId of [ended, elsewhere, running])
+      await t.rejects(
+        build(t, lab, {
+          dockerfile: failing(applicationId, 'false'),
+          tag: `lab-${applicationId}:1`,
+          applicationId
+        })
+      )
+    const old = await countOf(running)
+    t.ok(old > 1)
+    const goesOn = build(t, lab, {
+      dockerfile: failing(
+        running,
+        'i=0; until [ -e /told ] || [ $i -gt 600 ]; do i=$((i+1)); sleep 0.1; done'
+      ),
+      tag: `lab-${running}:1`,
+      applicationId: running
+    })
+    const step = async () =>
+      (await lab.docker.listContainers()).find(({ Command }) => Command.includes('until [ -e /told ]'))
+    await until(async () => (await step()) !== undefined, 'the build to be at its step')
+    await lab.runtime.clearBuildCache(
+      {},
+      { ends: [], newest: 0, after: new Date(0), applications: new Set([elsewhere]) }
+    )
+    t.equal(await countOf(ended), 0)
+    t.ok((await countOf(elsewhere)) > 1)
+    t.equal(await countOf(running), old, 'it began with what an earlier one has made')
+    const telling = await lab.docker.getContainer((await step())?.Id ?? '').exec({ Cmd: ['touch', '/told'] })
+    await telling.start({})
+    await t.resolves(goesOn)
+    const base = await lab.docker.getImage('busybox:lab').inspect()
+    t.ok((await lab.runtime.continuedImages()).has(base.Id))
+    await lab.runtime.clearBuildCache({})
+  }
+)
