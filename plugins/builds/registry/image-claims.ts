@@ -5,7 +5,7 @@ import { claimMs, renewEveryMs } from './fetched-images.js'
 const forgetAfterMs = 24 * 3600_000
 
 /** A deployment whose image is being prepared. */
-export interface Preparation {
+interface Preparation {
   readonly applicationId: string
   readonly deploymentId: string
   /** What it has claimed stays claimed for `claimMs` when it was made: until the deployment has noted it. */
