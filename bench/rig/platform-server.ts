@@ -117,7 +117,7 @@ function runningPlugins({ reconciler }: Kernel): number {
 }
 
 async function loadPlugins(withoutSchemas: boolean): Promise<Inline[]> {
-  const found = await discover([{ directory: folder, builtIn: true }])
+  const { plugins: found } = await discover([{ directory: folder, builtIn: true }])
   return await Promise.all(
     found.map(async plugin => {
       if ('fault' in plugin) throw new Error(`${plugin.id}: ${plugin.fault}`)

@@ -147,13 +147,14 @@ export class Attachment {
         self,
         options: {
           definition,
+          manifest,
           container: { builtIn }
         }
       },
       run,
       registries: { registry, kinds }
     } = this
-    const own = `${id}.`
+    const own = [id, ...Object.keys(manifest.implements)]
     const giver = { plugin: id, run: this }
     const schema = schemaOf(id, builtIn)
     kinds.add(
@@ -164,10 +165,12 @@ export class Attachment {
       definition.provides?.((service, implementation) => {
         if (typeof service?.id !== 'string' || typeof implementation !== 'object' || implementation === null)
           throw new Error(
-            `provides: it gives ${shown(implementation)} for ${shown(service)}; it takes a key made by service('${own}…') and an object of methods`
+            `provides: it gives ${shown(implementation)} for ${shown(service)}; it takes a key made by service('${id}.…') and an object of methods`
           )
-        if (!service.id.startsWith(own))
-          throw new Error(`"${id}" provides "${service.id}"; its services begin with "${own}"`)
+        if (!own.some(prefix => service.id.startsWith(`${prefix}.`)))
+          throw new Error(
+            `"${id}" provides "${service.id}"; its services begin with ${own.map(prefix => `"${prefix}."`).join(' or ')}`
+          )
         registry.provide(giver, service, implementation)
       }, self)
       definition.contributes?.((point, key, value) => {

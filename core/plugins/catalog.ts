@@ -1,9 +1,11 @@
 import type { Clock } from 'busbar/sdk'
 import semver from 'semver'
 import { sdkVersion } from '../release.js'
+import type { Contract } from './contract.js'
 import { type Discovered, discover, type PluginRoot } from './discovery.js'
 import { dependentsOf, type Graph, resolveGraph } from './graph.js'
 import type { Manifest } from './manifest.js'
+import { type Offers, offersOf, providerOf } from './offers.js'
 import {
   isEssential,
   type Loaded,
@@ -29,6 +31,8 @@ export interface CatalogOptions {
 export class PluginCatalog {
   readonly entries = new Map<string, PluginEntry>()
   choices: ReadonlyMap<string, PluginChoice> = new Map()
+  #contracts: readonly Contract[] = []
+  #offers: Offers = new Map()
   #graph: Graph = { order: [], problems: new Map() }
 
   constructor(readonly options: CatalogOptions) {}
@@ -55,7 +59,7 @@ export class PluginCatalog {
       const entry = this.entries.get(id)
       if (entry === undefined || entry.run !== undefined || wanted.has(id)) return
       wanted.add(id)
-      for (const need of Object.keys(manifestOf(entry)?.requires ?? {})) want(need)
+      for (const need of this.needsOf(entry)) want(need)
     }
     want(owner.id)
     // One that may have ended the process is started by an operator, or not at all.
@@ -63,10 +67,20 @@ export class PluginCatalog {
     return isFit ? this.inOrder.filter(({ id }) => wanted.has(id)) : []
   }
 
-  /** Of what it uses, what starts before it: two that may use each other are in one order all the same. */
-  usedBefore(id: string, uses: readonly string[]): readonly string[] {
-    const place = this.order.indexOf(id)
-    return uses.filter(used => this.order.indexOf(used) < place)
+  /** Ids of the plugins that must run for it: of what it requires, or of what provides the contracts that it requires. */
+  needsOf(entry: PluginEntry): readonly string[] {
+    return this.#providers(manifestOf(entry)?.requires)
+  }
+
+  /** Ids of the plugins that it uses and that start before it: two that may use each other are in one order all the same. */
+  usedBefore(entry: PluginEntry): readonly string[] {
+    const place = this.order.indexOf(entry.id)
+    const used = [...this.needsOf(entry), ...this.#providers(manifestOf(entry)?.optional)]
+    return used.filter(id => this.order.indexOf(id) < place)
+  }
+
+  #providers(ranges: object = {}): string[] {
+    return Object.keys(ranges).map(id => providerOf(id, this.#offers))
   }
 
   /** Reads the folders again: plugins that came are added, those that went and do not run are dropped. */
@@ -75,7 +89,9 @@ export class PluginCatalog {
     const given = inline.map(
       ({ manifest }): Discovered => ({ id: manifest.id, directory: '', builtIn: true, manifest })
     )
-    const found = [...(await discover(roots)), ...given]
+    const { plugins, contracts } = await discover(roots)
+    this.#contracts = contracts
+    const found = [...plugins, ...given]
     for (const discovered of found) {
       const { id } = discovered
       const known = this.entries.get(id)
@@ -95,25 +111,25 @@ export class PluginCatalog {
 
   /** Puts what runs, and what would, in order again. */
   refreshGraph(): void {
-    this.#graph = resolveGraph(this.#nodes(), sdkVersion)
+    this.#offers = offersOf(this.#manifests(), this.#contracts)
+    this.#graph = resolveGraph(this.#nodes(), this.#offers, sdkVersion)
   }
 
   /** Why the version that is in the folder must not take the place of the one that runs; null when it may. */
   problemOfReload(entry: PluginEntry): string | null {
     const offered = offeredManifest(entry)
     if (offered === undefined) return 'its plugin.json is gone'
-    const { problems } = resolveGraph(
-      this.#nodes().map(node => (node.id === entry.id ? offered : node)),
-      sdkVersion
-    )
-    const own = problems.get(entry.id) ?? this.#missing(offered)
+    const replaced = (manifest: Manifest): Manifest => (manifest.id === entry.id ? offered : manifest)
+    const offers = offersOf(this.#manifests().map(replaced), this.#contracts)
+    const { problems } = resolveGraph(this.#nodes().map(replaced), offers, sdkVersion)
+    const own = problems.get(entry.id) ?? this.#missing(offered, offers)
     if (own !== null && own !== undefined) return own
-    const [broken] = [...this.entries.values()].filter(
-      ({ id, run }) => run !== undefined && problems.has(id) && !this.#graph.problems.has(id)
-    )
-    return broken === undefined
-      ? null
-      : `"${broken.id}" would not run beside it: ${problems.get(broken.id) ?? ''}`
+    for (const other of this.entries.values()) {
+      if (other.run === undefined || other === entry || this.#graph.problems.has(other.id)) continue
+      const problem = problems.get(other.id) ?? this.#missing(manifestOf(other), offers)
+      if (problem !== null) return `"${other.id}" would not run beside it: ${problem}`
+    }
+    return null
   }
 
   async readChoices(): Promise<void> {
@@ -132,9 +148,35 @@ export class PluginCatalog {
     await this.readChoices()
   }
 
-  /** What was turned off because this one was, and is still there: each after what it needs. */
+  /**
+   * What was turned off because this one was, or because another provider of a contract was that this one provides now,
+   * and is still there: each after what it needs.
+   */
   disabledBy(id: string): string[] {
-    return this.order.filter(other => this.choices.get(other)?.off_with === id)
+    const dependents = this.dependents(id)
+    const implemented = this.#implementedBy(id)
+    return this.order.filter(other => {
+      const along = this.choices.get(other)?.off_with ?? null
+      if (along === null || along === id) return along === id
+      return (
+        dependents.includes(other) &&
+        this.#implementedBy(along).some(contract => implemented.includes(contract))
+      )
+    })
+  }
+
+  /** The contracts that it implements and that another plugin, which is on, provides; each with that one. */
+  rivalsOf(entry: PluginEntry): ReadonlyArray<{ readonly contract: string; readonly provider: string }> {
+    return Object.keys(offeredManifest(entry)?.implements ?? {}).flatMap(contract =>
+      (this.#offers.get(contract)?.providers ?? [])
+        .filter(id => id !== entry.id && this.#isOn(this.known(id)))
+        .map(provider => ({ contract, provider }))
+    )
+  }
+
+  #implementedBy(id: string): string[] {
+    const entry = this.entries.get(id)
+    return Object.keys((entry && manifestOf(entry)?.implements) ?? {})
   }
 
   known(id: string): PluginEntry {
@@ -165,20 +207,29 @@ export class PluginCatalog {
   }
 
   dependents(id: string): string[] {
-    return dependentsOf(id, this.#nodes())
+    return dependentsOf(id, this.#nodes(), this.#offers)
   }
 
-  /** Which of the plugins it needs do not run, in words; null when all do. */
+  /** What it needs and does not run, in words; null when all does. */
   missing(entry: PluginEntry): string | null {
-    return this.#missing(manifestOf(entry))
+    return this.#missing(manifestOf(entry), this.#offers)
   }
 
-  #missing(manifest: Manifest | undefined): string | null {
-    const needs = Object.keys(manifest?.requires ?? {})
-    const down = needs.filter(id => this.entries.get(id)?.run === undefined)
-    return down.length === 0
-      ? null
-      : `it needs ${down.map(id => `"${id}", which is ${this.entries.get(id)?.state.name ?? 'not installed'}`).join(', ')}`
+  #missing(manifest: Manifest | undefined, offers: Offers): string | null {
+    const down = Object.keys(manifest?.requires ?? {}).flatMap(id => {
+      const { providers, isContract } = offers.get(id) ?? { providers: [id], isContract: false }
+      const [provider = id] = providers
+      const entry = this.entries.get(provider)
+      if (entry?.run !== undefined) return []
+      const stateOf = (one: string) => this.entries.get(one)?.state.name ?? 'not installed'
+      if (!isContract) return [`"${id}", which is ${stateOf(id)}`]
+      // Where none is on, any of them would do.
+      const listed = entry !== undefined && this.isWanted(entry) ? [provider] : providers
+      return [
+        `"${id}", which nothing provides (${listed.map(one => `"${one}" is ${stateOf(one)}`).join(', ')})`
+      ]
+    })
+    return down.length === 0 ? null : `it needs ${down.join(', ')}`
   }
 
   /** States why a plugin that is not running is not, when nothing went wrong with it. */
@@ -200,32 +251,49 @@ export class PluginCatalog {
 
   /** Those that run and may use this plugin, but not its version: with it on they could not. */
   unfitFor(entry: PluginEntry): string[] {
-    const { id } = entry
-    const version = offeredManifest(entry)?.version
-    return [...this.entries.values()].flatMap(user => {
-      const range = manifestOf(user)?.optional[id]
-      return user.run === undefined ||
-        version === undefined ||
-        range === undefined ||
-        semver.satisfies(version, range)
-        ? []
-        : [`"${user.id}", which uses it in ${range} (this is ${version})`]
+    const offered = offeredManifest(entry)
+    if (offered === undefined) return []
+    const contracts = Object.keys(offered.implements).flatMap(id => {
+      const version = this.#offers.get(id)?.version
+      return version === undefined ? [] : [{ id, version, name: `"${id}"` }]
     })
+    return [{ id: offered.id, version: offered.version, name: 'it' }, ...contracts].flatMap(
+      ({ id, version, name }) =>
+        [...this.entries.values()].flatMap(user => {
+          const range = manifestOf(user)?.optional[id]
+          return user.run === undefined || range === undefined || semver.satisfies(version, range)
+            ? []
+            : [`"${user.id}", which uses ${name} in ${range} (this is ${version})`]
+        })
+    )
+  }
+
+  #isOn(entry: PluginEntry): boolean {
+    return entry.run !== undefined || this.isWanted(entry)
+  }
+
+  /** Those that take precedence in providing a contract first: what runs, what is on, what is part of the release. */
+  #manifests(): Manifest[] {
+    const precedence = (entry: PluginEntry): number => {
+      if (entry.run !== undefined) return 0
+      if (this.isWanted(entry)) return this.choices.get(entry.id)?.desired === 'on' ? 1 : 2
+      return entry.discovered.builtIn ? 3 : 4
+    }
+    return [...this.entries.values()]
+      .sort((a, b) => precedence(a) - precedence(b) || (a.id < b.id ? -1 : 1))
+      .map(manifestOf)
+      .filter(manifest => manifest !== undefined)
   }
 
   #nodes(): Manifest[] {
-    const all = [...this.entries.values()]
     // A plugin that was never turned on is not used by another one.
     const isThere = (id: string): boolean => {
-      const entry = this.entries.get(id)
-      return entry !== undefined && (entry.run !== undefined || this.isWanted(entry))
+      const entry = this.entries.get(providerOf(id, this.#offers))
+      return entry !== undefined && this.#isOn(entry)
     }
-    return all
-      .map(manifestOf)
-      .filter(manifest => manifest !== undefined)
-      .map(manifest => ({
-        ...manifest,
-        optional: Object.fromEntries(Object.entries(manifest.optional).filter(([id]) => isThere(id)))
-      }))
+    return this.#manifests().map(manifest => ({
+      ...manifest,
+      optional: Object.fromEntries(Object.entries(manifest.optional).filter(([id]) => isThere(id)))
+    }))
   }
 }

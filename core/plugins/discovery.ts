@@ -1,9 +1,10 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type Contract, readContract } from './contract.js'
 import { type Manifest, readManifest } from './manifest.js'
 import { namesOfKernel } from './plugin-schema.js'
 
-/** A folder that holds plugins, one in each sub-folder with a `plugin.json`. */
+/** A folder that holds plugins and contracts: one in each sub-folder with a `plugin.json` or a `contract.json`. */
 export interface PluginRoot {
   readonly directory: string
   /** Built-in plugins are part of the release: granted what they ask for and on unless turned off. */
@@ -21,28 +22,49 @@ export type Discovered =
     }
   | { readonly id: string; readonly directory: string; readonly builtIn: boolean; readonly fault: string }
 
+/** A folder with a `contract.json`. */
+interface DiscoveredContract {
+  readonly id: string
+  readonly directory: string
+  readonly builtIn: boolean
+  readonly contract: Contract
+}
+
+export interface Discovery {
+  readonly plugins: readonly Discovered[]
+  readonly contracts: readonly Contract[]
+}
+
 /** Reads the manifests in all roots. A faulty one is reported and does not stop the others; no code runs. */
-export async function discover(roots: readonly PluginRoot[]): Promise<Discovered[]> {
+export async function discover(roots: readonly PluginRoot[]): Promise<Discovery> {
   const found = (await Promise.all(roots.map(readRoot))).flat()
-  const byId = new Map<string, Discovered>()
-  for (const plugin of found) {
-    const earlier = byId.get(plugin.id)
-    if (earlier === undefined) byId.set(plugin.id, plugin)
-    else if (!plugin.builtIn) {
+  const byId = new Map<string, Discovered | DiscoveredContract>()
+  for (const one of found) {
+    const earlier = byId.get(one.id)
+    if (earlier === undefined) byId.set(one.id, one)
+    else if (!one.builtIn) {
       // A third-party folder must never take the place of a built-in one.
-      const id = `${plugin.id} in ${plugin.directory}`
+      const id = `${one.id} in ${one.directory}`
       byId.set(id, {
         id,
-        directory: plugin.directory,
+        directory: one.directory,
         builtIn: false,
-        fault: `the id "${plugin.id}" is already taken by ${earlier.directory}`
+        fault: `the id "${one.id}" is already taken by ${earlier.directory}`
       })
     }
   }
-  return [...byId.values()]
+  const all = [...byId.values()]
+  return {
+    plugins: all.flatMap(one => ('contract' in one ? [] : [one])),
+    contracts: all.flatMap(one => ('contract' in one ? [one.contract] : []))
+  }
 }
 
-async function readRoot({ directory, builtIn, only }: PluginRoot): Promise<Discovered[]> {
+async function readRoot({
+  directory,
+  builtIn,
+  only
+}: PluginRoot): Promise<Array<Discovered | DiscoveredContract>> {
   const entries = await readdir(directory, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
     if (builtIn) throw error
@@ -61,27 +83,26 @@ async function readRoot({ directory, builtIn, only }: PluginRoot): Promise<Disco
         entry.name !== 'node_modules' &&
         (only === undefined || entry.name === only)
     )
-  const plugins = await Promise.all(
-    folders.map(async ({ name }): Promise<Discovered | undefined> => {
-      const folder = join(directory, name)
+  const read = await Promise.all(
+    folders.map(async ({ name }): Promise<Discovered | DiscoveredContract | undefined> => {
+      const folder = { id: name, directory: join(directory, name), builtIn }
       if (!builtIn && namesOfKernel.has(name))
-        return {
-          id: name,
-          directory: folder,
-          builtIn,
-          fault: `the id "${name}" is the kernel's: take another`
-        }
+        return { ...folder, fault: `the id "${name}" is the kernel's: take another` }
       try {
-        return { id: name, directory: folder, builtIn, manifest: await readManifest(folder, name) }
+        const manifest = await unlessAbsent(readManifest(folder.directory, name))
+        if (manifest !== undefined) return { ...folder, manifest }
+        const contract = await unlessAbsent(readContract(folder.directory, name))
+        return contract && { ...folder, contract }
       } catch (error) {
-        if (
-          (error as NodeJS.ErrnoException).code === 'ENOENT' ||
-          (error as NodeJS.ErrnoException).code === 'ENOTDIR'
-        )
-          return undefined
-        return { id: name, directory: folder, builtIn, fault: (error as Error).message }
+        return { ...folder, fault: (error as Error).message }
       }
     })
   )
-  return plugins.filter(plugin => plugin !== undefined)
+  return read.filter(one => one !== undefined)
 }
+
+const unlessAbsent = async <T>(reading: Promise<T>): Promise<T | undefined> =>
+  await reading.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+    throw error
+  })

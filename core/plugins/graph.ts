@@ -1,7 +1,8 @@
 import semver from 'semver'
 import type { Manifest } from './manifest.js'
+import { type Offers, providerOf } from './offers.js'
 
-export type GraphNode = Pick<Manifest, 'id' | 'version' | 'sdk' | 'requires' | 'optional'>
+export type GraphNode = Pick<Manifest, 'id' | 'version' | 'sdk' | 'requires' | 'optional' | 'implements'>
 
 export interface Graph {
   /** Every node without a problem, each after all it requires or optionally uses. */
@@ -11,25 +12,26 @@ export interface Graph {
 }
 
 /** Orders plugins by their dependencies and names every missing, out-of-range or circular one. */
-export function resolveGraph(nodes: readonly GraphNode[], sdkVersion: string): Graph {
-  const byId = new Map(nodes.map(node => [node.id, node]))
-  const faults = new Map<string, string[]>(nodes.map(node => [node.id, ownFaults(node, byId, sdkVersion)]))
-  for (const cycle of walk(nodes).cycles) {
+export function resolveGraph(nodes: readonly GraphNode[], offers: Offers, sdkVersion: string): Graph {
+  const faults = new Map<string, string[]>(nodes.map(node => [node.id, ownFaults(node, offers, sdkVersion)]))
+  for (const cycle of walk(nodes, offers).cycles) {
     for (const id of new Set(cycle))
       faults.get(id)?.push(`the dependencies form a cycle: ${cycle.join(' → ')}`)
   }
   const problems = new Map(
     [...faults].filter(([, list]) => list.length > 0).map(([id, list]) => [id, list.join('; ')])
   )
-  return { order: walk(nodes.filter(({ id }) => !problems.has(id))).order, problems }
+  const sound = nodes.filter(({ id }) => !problems.has(id))
+  return { order: walk(sound, offers).order, problems }
 }
 
-/** The plugins that need `id` to run, directly or through others, nearest first. */
-export function dependentsOf(id: string, nodes: readonly GraphNode[]): string[] {
+/** The plugins that need the plugin `id` to run, directly or through others, nearest first. */
+export function dependentsOf(id: string, nodes: readonly GraphNode[], offers: Offers): string[] {
   const found = new Set<string>()
   const visit = (wanted: string): void => {
     for (const node of nodes) {
-      if (!Object.hasOwn(node.requires, wanted) || found.has(node.id)) continue
+      const needs = Object.keys(node.requires).map(need => providerOf(need, offers))
+      if (!needs.includes(wanted) || found.has(node.id)) continue
       found.add(node.id)
       visit(node.id)
     }
@@ -38,26 +40,42 @@ export function dependentsOf(id: string, nodes: readonly GraphNode[]): string[] 
   return [...found]
 }
 
-function ownFaults(node: GraphNode, byId: ReadonlyMap<string, GraphNode>, sdkVersion: string): string[] {
+function ownFaults(node: GraphNode, offers: Offers, sdkVersion: string): string[] {
   const faults: string[] = []
   if (!semver.satisfies(sdkVersion, node.sdk))
     faults.push(`it was written for SDK ${node.sdk}, this is ${sdkVersion}`)
   for (const [id, range] of Object.entries(node.requires)) {
-    const wanted = byId.get(id)
+    const wanted = offers.get(id)
     if (wanted === undefined) faults.push(`it requires "${id}" ${range}, which is not installed`)
     else if (!semver.satisfies(wanted.version, range))
       faults.push(`it requires "${id}" ${range}, but ${wanted.version} is installed`)
+    else if (wanted.providers.length === 0)
+      faults.push(`it requires "${id}" ${range}, which no installed plugin implements`)
   }
   for (const [id, range] of Object.entries(node.optional)) {
-    const used = byId.get(id)
+    const used = offers.get(id)
     if (used !== undefined && !semver.satisfies(used.version, range))
       faults.push(`it uses "${id}" ${range}, but ${used.version} is installed`)
+  }
+  for (const [id, range] of Object.entries(node.implements)) {
+    const offer = offers.get(id)
+    if (offer?.isContract !== true)
+      faults.push(`it implements "${id}" ${range}, and there is no such contract`)
+    else if (!semver.satisfies(offer.version, range))
+      faults.push(`it implements "${id}" ${range}, but ${offer.version} is installed`)
+    else if (offer.providers[0] !== node.id)
+      faults.push(
+        `"${offer.providers[0]}" implements "${id}" too, and one plugin may at a time: turn one of them off`
+      )
   }
   return faults
 }
 
 /** Every node after all it requires or uses, but for the cycles, which are named. */
-function walk(nodes: readonly GraphNode[]): { readonly order: string[]; readonly cycles: string[][] } {
+function walk(
+  nodes: readonly GraphNode[],
+  offers: Offers
+): { readonly order: string[]; readonly cycles: string[][] } {
   const byId = new Map(nodes.map(node => [node.id, node]))
   const reaches = (from: string, to: string, seen = new Set<string>()): boolean => {
     if (from === to) return true
@@ -65,10 +83,11 @@ function walk(nodes: readonly GraphNode[]): { readonly order: string[]; readonly
     seen.add(from)
     return (uses.get(from) ?? []).some(next => reaches(next, to, seen))
   }
-  const uses = new Map(nodes.map(({ id, requires }) => [id, Object.keys(requires)]))
+  const providers = (ranges: object) => Object.keys(ranges).map(id => providerOf(id, offers))
+  const uses = new Map(nodes.map(({ id, requires }) => [id, providers(requires)]))
   // One that it may do without makes no cycle: it is only not waited for.
   for (const { id, optional } of nodes)
-    for (const used of Object.keys(optional)) if (!reaches(used, id)) uses.get(id)?.push(used)
+    for (const used of providers(optional)) if (!reaches(used, id)) uses.get(id)?.push(used)
   const done = new Set<string>()
   const path: string[] = []
   const cycles: string[][] = []

@@ -58,12 +58,6 @@ export const offeredManifest = ({ discovered }: PluginEntry): Manifest | undefin
 export const manifestOf = (entry: PluginEntry): Manifest | undefined =>
   entry.run?.options.manifest ?? offeredManifest(entry)
 
-/** Ids of the plugins it uses, whether it must or may. */
-export function usesOf(entry: PluginEntry): readonly string[] {
-  const { requires = {}, optional = {} } = manifestOf(entry) ?? {}
-  return [...Object.keys(requires), ...Object.keys(optional)]
-}
-
 export const isEssential = (entry: PluginEntry): boolean =>
   entry.discovered.builtIn && (manifestOf(entry)?.essential ?? false)
 

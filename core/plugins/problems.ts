@@ -14,6 +14,11 @@ export const pluginProblems = problemTable({
     'the plugin "{id}" is needed by {dependents}; send "cascade": true to turn those off too, or "force": true to let them wait for it'
   ],
   dependencies: [409, 'E_PLUGIN_BLOCKED', 'the plugin "{id}" cannot run: {reason}'],
+  rival: [
+    409,
+    'E_PLUGIN_RIVAL',
+    '"{id}" and "{provider}" both implement "{contract}", and one plugin may at a time: turn "{provider}" off first, with "force": true where others need it; they come back with "{id}"'
+  ],
   unfit: [
     409,
     'E_PLUGIN_UNFIT',

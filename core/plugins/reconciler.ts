@@ -19,8 +19,7 @@ import {
   manifestOf,
   offeredManifest,
   type PluginEntry,
-  setState,
-  usesOf
+  setState
 } from './plugin-entry.js'
 import { PluginRun, type RunOptions } from './plugin-run.js'
 import { planOf } from './plugin-schema.js'
@@ -126,6 +125,8 @@ export class Reconciler {
     return await this.#change('', async () => {
       await this.catalog.discover()
       const found = this.catalog.known(id)
+      const [rival] = this.catalog.rivalsOf(found)
+      if (rival !== undefined) throw pluginProblems.rival({ id, ...rival }, rival)
       const unfit = found.run === undefined ? this.catalog.unfitFor(found) : []
       if (unfit.length > 0) throw pluginProblems.unfit({ id, users: unfit.join(', ') })
       await this.catalog.choose([id], {
@@ -368,25 +369,31 @@ export class Reconciler {
 
   /** Stops what should not run, starts what should, in dependency order. */
   async #reconcile(): Promise<void> {
-    const should = new Set<string>()
-    for (const id of this.catalog.order) {
-      const entry = this.catalog.known(id)
-      const needs = Object.keys(manifestOf(entry)?.requires ?? {})
-      if (this.catalog.isWanted(entry) && entry.loaded !== undefined && needs.every(need => should.has(need)))
-        should.add(id)
-    }
-    const order = [...this.catalog.order].map(id => this.catalog.known(id))
-    await this.#stop([...order].reverse().filter(entry => entry.run !== undefined && !should.has(entry.id)))
-    for (const entry of order) {
-      if (entry.run !== undefined || !should.has(entry.id)) continue
-      if (this.catalog.missing(entry) === null) await this.#start(entry)
-    }
+    const staying = new Set(this.#startable())
+    const order = this.catalog.order.map(id => this.catalog.known(id))
+    await this.#stop(order.reverse().filter(entry => entry.run !== undefined && !staying.has(entry)))
+    // What a plugin that has stopped provided, another one may provide now.
+    this.catalog.refreshGraph()
+    for (const entry of this.#startable())
+      if (entry.run === undefined && this.catalog.missing(entry) === null) await this.#start(entry)
     this.#publishRoutes()
     for (const entry of this.entries.values()) {
       // Also of one that was off already, for want of another.
       if (!this.#closed && !this.catalog.isWanted(entry)) this.options.registries.events.unsubscribe(entry.id)
       this.catalog.describeIdle(entry)
     }
+  }
+
+  /** Those that are wanted and loaded, and so is all they need: in dependency order. */
+  #startable(): PluginEntry[] {
+    const found = new Set<string>()
+    for (const id of this.catalog.order) {
+      const entry = this.catalog.known(id)
+      const needs = this.catalog.needsOf(entry)
+      if (this.catalog.isWanted(entry) && entry.loaded !== undefined && needs.every(need => found.has(need)))
+        found.add(id)
+    }
+    return [...found].map(id => this.catalog.known(id))
   }
 
   async #start(entry: PluginEntry): Promise<void> {
@@ -413,10 +420,7 @@ export class Reconciler {
   async #stop(entries: readonly PluginEntry[]): Promise<void> {
     if (entries.length === 0) return
     const stopping = new Map(
-      entries.map(entry => [
-        entry.id,
-        { entry, run: entry.run, uses: this.catalog.usedBefore(entry.id, usesOf(entry)) }
-      ])
+      entries.map(entry => [entry.id, { entry, run: entry.run, uses: this.catalog.usedBefore(entry) }])
     )
     for (const { entry } of stopping.values()) {
       entry.run = undefined

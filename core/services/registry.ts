@@ -147,10 +147,12 @@ export class ServiceRegistry {
     const { implementation, provider } = entry
     const method: unknown = implementation === undefined ? undefined : Reflect.get(implementation, name)
     if (typeof method !== 'function' || provider === undefined) {
-      const plugin = provider ?? id.slice(0, id.indexOf('.'))
-      throw new Problem(503, 'E_PLUGIN_OFF', `the plugin "${plugin}" is off; turn it on to use this`, {
-        plugin
-      })
+      const owner = id.slice(0, id.indexOf('.'))
+      const words =
+        provider === undefined || provider === owner
+          ? `the plugin "${owner}" is off; turn it on to use this`
+          : `"${owner}" is off with the plugin "${provider}", which provided it; turn that on to use this`
+      throw new Problem(503, 'E_PLUGIN_OFF', words, { plugin: owner })
     }
     return inFrame(provider, () => Reflect.apply(method, implementation, args))
   }

@@ -12,6 +12,7 @@ test('a whole manifest is read with its defaults', async t => {
     ...good,
     requires: {},
     optional: {},
+    implements: {},
     grants: [],
     essential: false,
     main: 'index'
@@ -24,6 +25,8 @@ test('every fault of a manifest is named', async t => {
     [{ id: 'other' }, /"other" is not the name of its folder "hello"/],
     [{ version: 'one' }, /version "one" is not a semantic version/],
     [{ requires: { projects: 'soon' } }, /"soon" of projects is not a version range/],
+    [{ implements: { containers: 'any' } }, /"any" of containers is not a version range/],
+    [{ implements: ['containers'] }, /implements must be object/],
     [{ colour: 'red' }, /must NOT have additional properties "colour"/],
     [{ name: undefined }, /must have required property 'name'/],
     [{ grants: 'all' }, /grants must be array/],
