@@ -1,4 +1,5 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime } from 'busbar/api/containers'
+import type { ImageService } from 'busbar/api/images'
 import {
   type Clock,
   type Database,
@@ -24,6 +25,7 @@ interface ApplicationRemovalParts {
   readonly events: Events
   readonly clock: Clock
   readonly runtime: { get(): ContainerRuntime | undefined }
+  readonly imageService: { get(): ImageService | undefined }
 }
 
 const letGoMs = 15_000
@@ -53,25 +55,26 @@ export class ApplicationRemoval {
     signal: AbortSignal
   ): Promise<void> {
     const runtime = this.parts.runtime.get()
-    if (runtime === undefined) {
-      // Without the engine nothing can be left behind by an application that never ran.
-      if (deployed !== null) throw problems.runtimeOff({ plugin: 'runtime-docker' })
-      return
-    }
+    const imageService = this.parts.imageService.get()
+    // Without the engine nothing can be left behind by an application that never ran.
+    if ((runtime === undefined || imageService === undefined) && deployed === null) return
+    if (runtime === undefined) throw problems.containersOff({ plugin: 'containers' })
+    if (imageService === undefined) throw problems.imagesOff({ plugin: 'images' })
     for (const container of await runtime.list({ applicationId })) await runtime.remove(container.id)
-    for (const step of await runtime.buildSteps({ applicationId })) await runtime.remove(step.id)
-    for (const image of await runtime.images({ applicationId })) {
+    for (const { id } of await imageService.buildSteps({ applicationId }))
+      await imageService.removeBuildStep(id)
+    for (const image of await imageService.images({ applicationId })) {
       for (const reference of image.tags.length > 0 ? image.tags : [image.id])
-        await this.#removeImage(runtime, reference, signal)
+        await this.#removeImage(imageService, reference, signal)
     }
   }
 
   /** The engine takes a build that was cancelled apart a moment later; until then its steps are in use. */
-  async #removeImage(runtime: ContainerRuntime, reference: string, signal: AbortSignal): Promise<void> {
+  async #removeImage(imageService: ImageService, reference: string, signal: AbortSignal): Promise<void> {
     const { clock } = this.parts
     for (const end = clock.now().getTime() + letGoMs; ; ) {
       try {
-        return await runtime.removeImage(reference)
+        return await imageService.removeImage(reference)
       } catch (error) {
         if (isProblem(error) && error.status === 404) return
         if (!isProblem(error) || error.code !== 'E_IMAGE_IN_USE' || clock.now().getTime() >= end) throw error

@@ -1,5 +1,6 @@
+import { containerRuntime } from 'busbar/api/containers'
+import { imageService } from 'busbar/api/images'
 import { projectDirectory } from 'busbar/api/projects'
-import { containerRuntime } from 'busbar/api/runtime-docker'
 import { kernel, optional, type ServiceBinder, type StartContext } from 'busbar/sdk'
 import {
   type ApplicationRegistry,
@@ -30,6 +31,7 @@ export const needs = {
   resources: kernel.resources,
   projects: projectDirectory,
   runtime: optional(containerRuntime),
+  imageService: optional(imageService),
   gates: applicationGates,
   buildTypes: applicationBuildTypes,
   addresses: applicationAddresses,

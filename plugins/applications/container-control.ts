@@ -1,4 +1,4 @@
-import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime, ContainerState } from 'busbar/api/containers'
 import { type Bus, bounded, type Clock, type Contributions, type ProjectId } from 'busbar/sdk'
 import { type ApplicationLifecycle, contributionLimitMs } from './api.js'
 import type { ApplicationStore } from './application-store.js'
@@ -53,7 +53,7 @@ export class ContainerControl {
     const application = await store.record(projectId, id)
     if (application === undefined) throw problems.notFound({ applicationId: id })
     const runtime = engine.get()
-    if (runtime === undefined) throw problems.runtimeOff({ plugin: 'runtime-docker' })
+    if (runtime === undefined) throw problems.containersOff({ plugin: 'containers' })
     await passGates(gates, id)
     const containers = await runtime.list({ applicationId: id })
     // The record decides; the name only speaks where there is none yet.

@@ -1,4 +1,4 @@
-import type { ContainerState } from 'busbar/api/runtime-docker'
+import type { ContainerState } from 'busbar/api/containers'
 import type { ApplicationStatus } from './api.js'
 
 /** What an event of the engine says about the one container that counts. */

@@ -23,7 +23,8 @@ export const problems = problemTable({
   ],
   busy: [409, 'E_APPLICATION_BUSY', '{reason}'],
   noContainer: [409, 'E_APPLICATION_NO_CONTAINER', 'application {slug} has no container; deploy it first'],
-  runtimeOff: [503, 'E_PLUGIN_OFF', 'the plugin "runtime-docker" is off; turn it on to work with containers'],
+  containersOff: [503, 'E_PLUGIN_OFF', '"containers" is off: turn on a plugin that implements it'],
+  imagesOff: [503, 'E_PLUGIN_OFF', '"images" is off: turn on a plugin that implements it'],
   noWebhookSecret: [
     404,
     'E_APPLICATION_NO_WEBHOOK_SECRET',

@@ -1,4 +1,4 @@
-import { imageReferenceShape } from 'busbar/api/runtime-docker'
+import { imageReferenceShape } from 'busbar/api/images'
 import { invalid, problems } from './problems.js'
 
 /** scp form: `git@host:owner/repo.git`. */

@@ -1,4 +1,4 @@
-import { registryOf } from 'busbar/api/runtime-docker'
+import { registryOf } from 'busbar/api/images'
 import { imageType, requireBuildType } from './build-types.js'
 import { invalid, problems } from './problems.js'
 import type { ApplicationRow, ChangeSourceBody, CreateBody, UpdateBody } from './schemas.js'

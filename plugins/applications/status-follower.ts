@@ -1,4 +1,4 @@
-import type { ContainerEvent, ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ContainerEvent, ContainerRuntime } from 'busbar/api/containers'
 import { type Bus, type Log, type OptionalHandle, Serial } from 'busbar/sdk'
 import { statusAfter, statusOf } from './container-status.js'
 import type { DeployStore } from './deploy-store.js'

@@ -1,6 +1,6 @@
 import type { ApplicationSource } from 'busbar/api/applications'
 import type { Variable } from 'busbar/api/environment'
-import type { ImageInfo } from 'busbar/api/runtime-docker'
+import type { ImageInfo } from 'busbar/api/images'
 import { extensionPoint, type Problem, type SecretScope, service } from 'busbar/sdk'
 
 /** One line of a build: what the record keeps and the `build-logs` channel carries. */

@@ -5,7 +5,8 @@ import {
   applicationRegistry,
   applicationTeardown
 } from 'busbar/api/applications'
-import { containerRuntime } from 'busbar/api/runtime-docker'
+import { containerRuntime } from 'busbar/api/containers'
+import { imageService } from 'busbar/api/images'
 import { type Contributor, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
 import { Admission } from './admission/admission.js'
 import { AdmittedPreparation } from './admission/admitted-preparation.js'
@@ -48,6 +49,7 @@ import { buildLimits, diskLimits, type Settings, toolVariablesOf } from './setti
 export const needs = {
   db: kernel.database,
   runtime: containerRuntime,
+  imageService,
   applications: applicationRegistry,
   exec: kernel.exec,
   clock: kernel.clock,
@@ -76,7 +78,7 @@ export async function startBuilds({
   config,
   log
 }: StartContext<typeof needs, Settings>): Promise<Builds> {
-  const { exec, clock, instance, runtime } = use
+  const { exec, clock, instance, runtime, imageService } = use
   const workspaces = new Workspaces(instance, log)
   await workspaces.removeLeftovers(clock.now())
   const hostPolicy = config.git_private_hosts ?? usualHostPolicy(instance.loopbackOnly)
@@ -118,19 +120,20 @@ export async function startBuilds({
       clock
     }),
     runtime,
+    imageService,
     registries: hostedRegistries({ rules: hosts, clock, log, runtime }),
     fetched: new FetchedImageStore(use.db, clock, names, longestFetchMs),
     formerImages: new FormerPrivateImages(use.db)
   }
   const cachePruner = new StepCachePruner({
-    runtime,
+    imageService,
     latest,
     clock,
     log,
     attemptBytes: config.failed_steps_mib * 2 ** 20
   })
   const diskWatch = new DiskWatch({
-    runtime,
+    imageService,
     clock,
     log,
     limits: diskLimits(config),
@@ -180,7 +183,7 @@ export async function startBuilds({
     sweep: async signal => {
       await Promise.all([
         sweepUnusedImages(images, signal),
-        sweepOrphanedImages({ runtime, applications: use.applications, clock, log }, signal)
+        sweepOrphanedImages({ imageService, applications: use.applications, clock, log }, signal)
       ])
     },
     buildTypes: () => use.builders.keys(),

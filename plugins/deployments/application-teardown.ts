@@ -1,5 +1,6 @@
 import type { PreparedImages } from 'busbar/api/builds'
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime } from 'busbar/api/containers'
+import type { ImageService } from 'busbar/api/images'
 import type { Bus, Clock, Log } from 'busbar/sdk'
 import type { FollowUpStore } from './queue/follow-up-store.js'
 import type { DeploymentRecords } from './records/deployment-records.js'
@@ -17,16 +18,16 @@ export class DeploymentTeardown {
   }
 
   async application(applicationId: string, { signal }: { readonly signal: AbortSignal }): Promise<void> {
-    const { store, runtime, prepared, followUps, log } = this.#parts
+    const { store, runtime, imageService, prepared, followUps, log } = this.#parts
     await followUps.drop(applicationId)
     await this.#endActive(applicationId, signal)
     for (const { id } of await runtime.list({ applicationId })) {
       await runtime.stop(id, 5)
       await runtime.remove(id)
     }
-    for (const { tags } of await runtime.images({ applicationId })) {
+    for (const { tags } of await imageService.images({ applicationId })) {
       for (const tag of tags) {
-        await runtime
+        await imageService
           .removeImage(tag)
           .catch((error: unknown) =>
             log.warn(
@@ -62,6 +63,7 @@ interface TeardownParts {
   readonly records: DeploymentRecords
   readonly followUps: FollowUpStore
   readonly runtime: ContainerRuntime
+  readonly imageService: ImageService
   readonly bus: Bus
   readonly clock: Clock
   readonly log: Log

@@ -1,6 +1,7 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { BuildCachePruner, PreparedImages } from 'busbar/api/builds'
-import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime, ContainerState } from 'busbar/api/containers'
+import type { ImageService } from 'busbar/api/images'
 import type { Bus, Clock, Jobs, Log, Secrets } from 'busbar/sdk'
 import type { DeploymentStatus } from './api.js'
 import { openBuildLog } from './records/build-log.js'
@@ -38,6 +39,7 @@ interface CleanupParts {
   readonly logs: DeploymentLogStore
   readonly registry: ApplicationRegistry
   readonly runtime: ContainerRuntime
+  readonly imageService: ImageService
   readonly cachePruner: BuildCachePruner
   readonly prepared: Pick<PreparedImages, 'keep'>
   readonly bus: Bus
@@ -127,15 +129,15 @@ export class Cleanup {
 
   /** Images that were built or pulled for the application and that no record worth keeping names. */
   async images(applicationId: string, servingId: string | null): Promise<void> {
-    const { runtime, prepared, store, log } = this.#parts
+    const { imageService, prepared, store, log } = this.#parts
     // Listed first: an image that is being built now belongs to a deployment that is active by the next line.
-    const images = await runtime.images({ applicationId })
+    const images = await imageService.images({ applicationId })
     const kept = await store.keptImages(applicationId, servingId, keptSuccessful)
     const built = images
       .flatMap(({ tags }) => tags)
       .filter(tag => !kept.tags.has(tag) && !kept.active.some(id => tag.endsWith(`:${id.slice(0, 8)}`)))
     for (const tag of built)
-      await runtime
+      await imageService
         .removeImage(tag)
         .catch((error: unknown) =>
           log.debug({ err: error, applicationId, tag }, 'an old image stays for now')
@@ -145,12 +147,12 @@ export class Cleanup {
 
   /** Steps of builds: those that run for no build, and those that have no name, unless a build is about to continue them. */
   async steps(applicationId: string): Promise<void> {
-    const { runtime, store, cachePruner, log } = this.#parts
+    const { imageService, store, cachePruner, log } = this.#parts
     // Listed first: a build that begins now is not among them.
-    const running = await runtime.buildSteps({ applicationId })
+    const running = await imageService.buildSteps({ applicationId })
     if ((await store.activeOf(applicationId)) !== undefined) return
     // Cut off by a crash of the engine, which forgets its builds and leaves their containers.
-    for (const { id } of running) await runtime.remove(id)
+    for (const { id } of running) await imageService.removeBuildStep(id)
     await cachePruner
       .prune(applicationId)
       .catch((error: unknown) => log.debug({ err: error, applicationId }, 'steps of old builds stay for now'))

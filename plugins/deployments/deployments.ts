@@ -5,8 +5,9 @@ import {
   applicationTeardown
 } from 'busbar/api/applications'
 import { buildAdmission, buildCachePruner, imagePreparation, preparedImages } from 'busbar/api/builds'
+import { containerRuntime } from 'busbar/api/containers'
 import { environmentVariables } from 'busbar/api/environment'
-import { containerRuntime } from 'busbar/api/runtime-docker'
+import { imageService } from 'busbar/api/images'
 import { type Contributor, kernel, type ServiceBinder, type SseFrame, type StartContext } from 'busbar/sdk'
 import { containerParts, deployGates, deploymentQueue, rolloutHooks, trafficRouters } from './api.js'
 import { DeploymentTeardown } from './application-teardown.js'
@@ -45,6 +46,7 @@ export const needs = {
   cachePruner: buildCachePruner,
   admission: buildAdmission,
   runtime: containerRuntime,
+  imageService,
   gates: deployGates,
   parts: containerParts,
   hooks: rolloutHooks,

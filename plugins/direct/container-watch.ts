@@ -1,5 +1,6 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
-import type { ContainerEvent, ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
+import type { ContainerEvent, ContainerRuntime, ContainerState } from 'busbar/api/containers'
+import type { ImageService } from 'busbar/api/images'
 import type { Log, OptionalHandle } from 'busbar/sdk'
 import type { AddressService } from './address-service.js'
 import { type AddressStore, targetOf } from './address-store.js'
@@ -15,9 +16,10 @@ export function createContainerWatch(parts: {
   readonly service: AddressService
   readonly registry: ApplicationRegistry
   readonly runtime: OptionalHandle<ContainerRuntime>
+  readonly imageService: OptionalHandle<ImageService>
   readonly log: Log
 }) {
-  const { store, service, registry, runtime, log } = parts
+  const { store, service, registry, runtime, imageService, log } = parts
 
   /** Renews the address of one container, if it is the one that requests go to; whether that does not run any more. */
   async function look(applicationId: string, containerId: string): Promise<boolean> {
@@ -45,8 +47,10 @@ export function createContainerWatch(parts: {
     if (known !== null && (await engine.inspect(known.containerId))?.status === 'running') return
     const application = await registry.deployable(applicationId)
     if (application?.containerDeploymentId !== deploymentId) return
+    const images = imageService.get()
+    if (application.containerPort === null && images === undefined) return
     const port =
-      application.containerPort ?? (await engine.image(container.image))?.exposedPorts[0] ?? defaultPort
+      application.containerPort ?? (await images?.image(container.image))?.exposedPorts[0] ?? defaultPort
     const at = await engine.dial(container.id, port)
     await service.open(applicationId)
     await service.replace(applicationId, known, { deploymentId, containerId: container.id, ...at })

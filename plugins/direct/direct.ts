@@ -4,8 +4,9 @@ import {
   applicationRegistry,
   applicationTeardown
 } from 'busbar/api/applications'
+import { containerRuntime } from 'busbar/api/containers'
 import { trafficRouters } from 'busbar/api/deployments'
-import { containerRuntime } from 'busbar/api/runtime-docker'
+import { imageService } from 'busbar/api/images'
 import {
   type Contributor,
   type Health,
@@ -27,7 +28,8 @@ export const needs = {
   clock: kernel.clock,
   instance: kernel.instance,
   registry: applicationRegistry,
-  runtime: optional(containerRuntime)
+  runtime: optional(containerRuntime),
+  imageService: optional(imageService)
 }
 
 /** The running plugin. */

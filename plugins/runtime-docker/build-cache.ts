@@ -1,5 +1,6 @@
+import type { Owner } from 'busbar/api/containers'
+import type { KeptSteps } from 'busbar/api/images'
 import type Docker from 'dockerode'
-import type { KeptSteps, Owner } from './api.js'
 import { type BuildSteps, unneededSteps } from './build-steps.js'
 import type { EngineClient } from './engine-client.js'
 import type { Identity } from './identity.js'

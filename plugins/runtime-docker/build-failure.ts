@@ -1,5 +1,5 @@
+import type { BuildOptions } from 'busbar/api/images'
 import { cutMark, cutText, type Problem } from 'busbar/sdk'
-import type { BuildOptions } from './api.js'
 import { parseImageReference } from './image-reference.js'
 import { problems } from './problems.js'
 import { isAboutRegistry, pullProblem } from './pull-failure.js'

@@ -1,5 +1,6 @@
+import type { Owner } from 'busbar/api/containers'
+import type { BuildUsage } from 'busbar/api/images'
 import type Docker from 'dockerode'
-import type { BuildUsage, Owner } from './api.js'
 import type { EngineClient } from './engine-client.js'
 import type { Footprint } from './footprint.js'
 

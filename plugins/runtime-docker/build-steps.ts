@@ -1,4 +1,4 @@
-import type { KeptSteps } from './api.js'
+import type { KeptSteps } from 'busbar/api/images'
 
 /** An image as the engine lists it, with those that are steps of a build. */
 export interface ListedImage {

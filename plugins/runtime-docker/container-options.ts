@@ -1,5 +1,5 @@
+import type { ContainerSpec } from 'busbar/api/containers'
 import type Docker from 'dockerode'
-import type { ContainerSpec } from './api.js'
 import type { Identity } from './identity.js'
 import type { Labels } from './labels.js'
 

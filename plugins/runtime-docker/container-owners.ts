@@ -1,6 +1,6 @@
+import type { Owner } from 'busbar/api/containers'
 import type { Log } from 'busbar/sdk'
 import type Docker from 'dockerode'
-import type { Owner } from './api.js'
 import type { EngineClient } from './engine-client.js'
 import type { Identity, InspectedContainer } from './identity.js'
 

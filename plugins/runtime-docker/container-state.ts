@@ -1,6 +1,6 @@
+import type { ContainerState, Owner } from 'busbar/api/containers'
 import { cutText } from 'busbar/sdk'
 import type Docker from 'dockerode'
-import type { ContainerState, Owner } from './api.js'
 
 const statuses: readonly ContainerState['status'][] = [
   'created',

@@ -1,5 +1,5 @@
+import type { DeclaredSize } from 'busbar/api/images'
 import type Docker from 'dockerode'
-import type { DeclaredSize } from './api.js'
 import { problems } from './problems.js'
 
 /** Each look at a container tells all of these, and a list of containers of every one. */

@@ -1,26 +1,38 @@
 import type { Readable } from 'node:stream'
-import type { Clock, Log } from 'busbar/sdk'
-import type Docker from 'dockerode'
 import type {
-  BuildOptions,
-  BuildUsage,
-  BuiltImage,
   ContainerEvent,
   ContainerRuntime,
   ContainerSpec,
   ContainerState,
+  ContainerStats,
   EngineInfo,
   EngineOutage,
-  ImageInfo,
-  KeptSteps,
+  ExecOptions,
+  LogLine,
+  LogOptions,
   Owner,
   VolumeUsage
-} from './api.js'
+} from 'busbar/api/containers'
+import type {
+  BuildOptions,
+  BuildStep,
+  BuildUsage,
+  BuiltImage,
+  ImageInfo,
+  ImageService,
+  KeptSteps,
+  LoadOptions
+} from 'busbar/api/images'
+import type { Clock, Log } from 'busbar/sdk'
+import type Docker from 'dockerode'
 import { BridgeNetworks } from './bridge-networks.js'
 import { BuildCache } from './build-cache.js'
+import { runInContainer } from './container-exec.js'
+import { containerLogs } from './container-logs.js'
 import { containerOptions, restartPolicies } from './container-options.js'
 import { ContainerOwners } from './container-owners.js'
 import { containerState } from './container-state.js'
+import { containerStats } from './container-stats.js'
 import { checkDeclared, declaredSize } from './declared-size.js'
 import { commandEnvironment, findEngine, isOnThisMachine } from './engine-address.js'
 import { EngineClient } from './engine-client.js'
@@ -60,8 +72,8 @@ const removalPollMs = 100
 const removalSeconds = 30
 const maxTailLines = 2000
 
-/** Containers through the API of one Docker Engine. */
-export class DockerRuntime implements ContainerRuntime {
+/** Containers and images through the API of one Docker Engine. */
+export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #engine: EngineClient
   readonly #identity: Identity
   readonly #owners: ContainerOwners
@@ -198,8 +210,7 @@ export class DockerRuntime implements ContainerRuntime {
   }
 
   async start(containerId: string): Promise<void> {
-    const seen = await this.#own(containerId)
-    if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
+    const seen = await this.#existing(containerId)
     if (seen.HostConfig.RestartPolicy?.Name !== restartPolicies.shouldRun.Name)
       await this.#mean(containerId, 'shouldRun')
     await this.#engine.call(
@@ -231,13 +242,21 @@ export class DockerRuntime implements ContainerRuntime {
   }
 
   async remove(containerId: string): Promise<void> {
-    const seen = await this.#own(containerId, { orStep: true })
+    if ((await this.#own(containerId)) !== undefined) await this.#remove(containerId)
+  }
+
+  async removeBuildStep(id: string): Promise<void> {
+    const seen = await this.#inspect(id)
     if (seen === undefined) return
-    if (stepOwnerOf(seen, this.#identity) !== undefined) {
-      // To take the container away would not stop the copy, and its image would come when it is not looked for any more.
-      const ms = copyMs(seen.State, this.dependencies.clock.now())
-      if (ms > 0) await untilEngineRemoves(this.#engine, containerId, ms)
-    }
+    if (stepOwnerOf(seen, this.#identity) === undefined)
+      throw problems.containerForeign({ container: seen.Name.slice(1) })
+    // To take the container away would not stop the copy, and its image would come when it is not looked for any more.
+    const ms = copyMs(seen.State, this.dependencies.clock.now())
+    if (ms > 0) await untilEngineRemoves(this.#engine, id, ms)
+    await this.#remove(id)
+  }
+
+  async #remove(containerId: string): Promise<void> {
     const removed = await this.#engine.call(
       `remove the container ${short(containerId)}`,
       async docker => {
@@ -251,8 +270,7 @@ export class DockerRuntime implements ContainerRuntime {
   }
 
   async rename(containerId: string, name: string): Promise<void> {
-    const seen = await this.#own(containerId)
-    if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
+    const seen = await this.#existing(containerId)
     if (seen.Name === `/${name}`) return
     await this.#engine.call(
       `rename the container ${short(containerId)} to ${name}`,
@@ -293,10 +311,7 @@ export class DockerRuntime implements ContainerRuntime {
   }
 
   async dial(containerId: string, port: number): Promise<{ readonly host: string; readonly port: number }> {
-    const seen = await this.#own(containerId)
-    if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
-    if (!seen.State.Running)
-      throw problems.containerNotRunning({ container: short(containerId), status: seen.State.Status })
+    const seen = await this.#running(containerId)
     const connected = Object.entries(seen.NetworkSettings.Networks).filter(
       ([, { IPAddress }]) => IPAddress !== ''
     )
@@ -320,8 +335,7 @@ export class DockerRuntime implements ContainerRuntime {
 
   async tail(containerId: string, lines: number): Promise<readonly string[]> {
     const wanted = Math.min(lines, maxTailLines)
-    const seen = await this.#own(containerId)
-    if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
+    const seen = await this.#existing(containerId)
     const output = await this.#engine.call(
       `read the output of the container ${short(containerId)}`,
       async docker =>
@@ -333,6 +347,21 @@ export class DockerRuntime implements ContainerRuntime {
     return output === undefined
       ? []
       : containerLines(Buffer.from(output), seen.Config.Tty, wanted).slice(-wanted)
+  }
+
+  async *logs(containerId: string, options: LogOptions): AsyncGenerator<LogLine> {
+    const { Config: config } = await this.#existing(containerId)
+    yield* containerLogs(this.#engine, { containerId, hasTerminal: config.Tty }, options)
+  }
+
+  async exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number> {
+    await this.#running(containerId)
+    return await runInContainer(this.#engine, containerId, command, options)
+  }
+
+  async stats(containerId: string): Promise<ContainerStats> {
+    await this.#running(containerId)
+    return await containerStats(this.#engine, containerId)
   }
 
   async image(reference: string): Promise<ImageInfo | undefined> {
@@ -355,7 +384,7 @@ export class DockerRuntime implements ContainerRuntime {
     return this.#identity.ofImage(owner)
   }
 
-  async load(archive: Readable, options: Parameters<ContainerRuntime['load']>[1]): Promise<ImageInfo> {
+  async load(archive: Readable, options: LoadOptions): Promise<ImageInfo> {
     const { clock } = this.dependencies
     return await loadImage(
       { engine: this.#engine, images: this.#images, footprints: this.#footprints, clock },
@@ -367,7 +396,7 @@ export class DockerRuntime implements ContainerRuntime {
   async build(
     context: Readable,
     options: BuildOptions,
-    progress: Parameters<ContainerRuntime['build']>[2]
+    progress: Parameters<ImageService['build']>[2]
   ): Promise<ImageInfo> {
     return await buildImage(
       {
@@ -385,7 +414,7 @@ export class DockerRuntime implements ContainerRuntime {
     )
   }
 
-  async buildSteps(owner: Owner): Promise<ReadonlyArray<{ readonly id: string; readonly owner: Owner }>> {
+  async buildSteps(owner: Owner): Promise<readonly BuildStep[]> {
     return await stepContainers(
       this.#engine,
       { instanceId: this.dependencies.instanceId, identity: this.#identity },
@@ -473,11 +502,23 @@ export class DockerRuntime implements ContainerRuntime {
   }
 
   /** Undefined when it is gone; refuses what another platform, a build or a person has made. */
-  async #own(containerId: string, { orStep = false } = {}): Promise<Docker.ContainerInspectInfo | undefined> {
+  async #own(containerId: string): Promise<Docker.ContainerInspectInfo | undefined> {
     const seen = await this.#inspect(containerId)
     if (seen === undefined || this.#owners.ofInspected(seen) !== undefined) return seen
-    if (orStep && stepOwnerOf(seen, this.#identity) !== undefined) return seen
     throw problems.containerForeign({ container: seen.Name.slice(1) })
+  }
+
+  async #existing(containerId: string): Promise<Docker.ContainerInspectInfo> {
+    const seen = await this.#own(containerId)
+    if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
+    return seen
+  }
+
+  async #running(containerId: string): Promise<Docker.ContainerInspectInfo> {
+    const seen = await this.#existing(containerId)
+    if (!seen.State.Running)
+      throw problems.containerNotRunning({ container: short(containerId), status: seen.State.Status })
+    return seen
   }
 
   async #untilGone(containerId: string): Promise<void> {

@@ -1,6 +1,6 @@
+import type { ContainerEvent, EngineOutage } from 'busbar/api/containers'
 import { type Clock, type Log, pause } from 'busbar/sdk'
 import type Docker from 'dockerode'
-import type { ContainerEvent, EngineOutage } from './api.js'
 import { restartPolicies } from './container-options.js'
 import type { ContainerOwners } from './container-owners.js'
 import type { EngineClient } from './engine-client.js'

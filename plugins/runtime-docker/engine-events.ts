@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
+import type { ContainerEvent, EngineOutage } from 'busbar/api/containers'
 import { Backoff, type Clock, type Log } from 'busbar/sdk'
-import type { ContainerEvent, EngineOutage } from './api.js'
 import type { ContainerOwners } from './container-owners.js'
 import type { EngineClient } from './engine-client.js'
 import { instanceLabel } from './labels.js'

@@ -1,4 +1,4 @@
-import type { BuildUsage } from './api.js'
+import type { BuildUsage } from 'busbar/api/images'
 
 /** Of a build or a load that runs. */
 export interface Footprint {

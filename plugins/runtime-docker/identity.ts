@@ -1,6 +1,6 @@
+import type { Owner } from 'busbar/api/containers'
 import type { Secrets } from 'busbar/sdk'
 import type Docker from 'dockerode'
-import type { Owner } from './api.js'
 import {
   claimedOwner,
   emptyLabels,

@@ -1,5 +1,5 @@
+import { type ImageInfo, loadedPrefix } from 'busbar/api/images'
 import type Docker from 'dockerode'
-import { type ImageInfo, loadedPrefix } from './api.js'
 import { declaredSize } from './declared-size.js'
 import { claimedOwner, imageInstanceLabel } from './labels.js'
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
+import type { ImageInfo, LoadOptions } from 'busbar/api/images'
 import { type Clock, withTimeLimit } from 'busbar/sdk'
-import type { ContainerRuntime, ImageInfo } from './api.js'
 import type { EngineClient } from './engine-client.js'
 import { followProgress } from './engine-progress.js'
 import type { Footprint } from './footprint.js'
@@ -20,11 +20,11 @@ interface ImageLoadParts {
 /** An engine that takes longer has failed; an image that it still makes is found by a later cleanup. */
 const longestAfterMs = 30 * 60_000
 
-/** See `ContainerRuntime.load`. */
+/** See `ImageService.load`. */
 export async function loadImage(
   { engine, images, footprints, clock }: ImageLoadParts,
   archive: Readable,
-  { name, owner, onLayer, onAbandoned, signal }: Parameters<ContainerRuntime['load']>[1]
+  { name, owner, onLayer, onAbandoned, signal }: LoadOptions
 ): Promise<ImageInfo> {
   checkImage(name)
   signal.throwIfAborted()

@@ -1,4 +1,4 @@
-import { imageReferenceShape, registryOf } from './api.js'
+import { imageReferenceShape, registryOf } from 'busbar/api/images'
 import { problems } from './problems.js'
 
 /** An image's name as the engine reads it: `node` is `node:latest` of docker.io. */

@@ -1,5 +1,6 @@
+import type { Owner } from 'busbar/api/containers'
+import type { BuiltImage, ImageInfo } from 'busbar/api/images'
 import type Docker from 'dockerode'
-import type { BuiltImage, ImageInfo, Owner } from './api.js'
 import type { EngineClient } from './engine-client.js'
 import type { Identity } from './identity.js'
 import { imageInfo, isForeign, isLoadedName } from './image-info.js'

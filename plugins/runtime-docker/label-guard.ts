@@ -1,4 +1,4 @@
-import type { ContainerCaps } from './api.js'
+import type { ContainerCaps } from 'busbar/api/containers'
 import type { EngineClient } from './engine-client.js'
 import { isMadeByPlatform } from './identity.js'
 import { asReadable, jsonLines } from './output-lines.js'

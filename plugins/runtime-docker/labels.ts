@@ -1,4 +1,4 @@
-import { type Owner, ownerKeys } from './api.js'
+import { type Owner, ownerKeys } from 'busbar/api/containers'
 
 /** Says which platform made a container, a network or a volume: two of them may share one engine. */
 export const instanceLabel = 'busbar-instance'

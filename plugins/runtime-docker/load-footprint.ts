@@ -1,4 +1,5 @@
-import type { BuildUsage, Owner } from './api.js'
+import type { Owner } from 'busbar/api/containers'
+import type { BuildUsage } from 'busbar/api/images'
 import { currentBytes } from './engine-progress.js'
 import type { Footprint } from './footprint.js'
 

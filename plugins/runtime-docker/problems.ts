@@ -64,6 +64,11 @@ export const problems = problemTable({
     'E_CONTAINER_UNCONNECTED',
     'container {container} has no address on any network'
   ],
+  execCut: [
+    502,
+    'E_ENGINE_REFUSED',
+    'what ran in container {container} was cut off before it ended: the container or the Docker Engine ended first'
+  ],
   nameTaken: [
     409,
     'E_CONTAINER_NAME_TAKEN',

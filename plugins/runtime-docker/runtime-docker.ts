@@ -1,6 +1,7 @@
+import { containerRuntime } from 'busbar/api/containers'
+import { imageService } from 'busbar/api/images'
 import { projectDirectory, projectTeardown } from 'busbar/api/projects'
 import { type Contributor, healthChecks, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
-import { containerRuntime } from './api.js'
 import { DockerRuntime } from './docker-runtime.js'
 import { followCrashes } from './engine-crash.js'
 import type { LimitState } from './host/host-limits.js'
@@ -8,7 +9,7 @@ import { keepLimits } from './host/keep-limits.js'
 import { readInstanceId } from './instance-id.js'
 import { LifeSigns } from './life-signs.js'
 import { NetworkRemoval } from './network-removal.js'
-import { offeredRuntime } from './offered-runtime.js'
+import { offeredImages, offeredRuntime } from './offered-services.js'
 import type { Settings } from './settings.js'
 
 export const needs = {
@@ -56,6 +57,7 @@ export async function startRuntimeDocker({
 
 export function runtimeDockerServices(provide: ServiceBinder, { runtime }: RuntimeDocker): void {
   provide(containerRuntime, offeredRuntime(runtime))
+  provide(imageService, offeredImages(runtime))
 }
 
 /** What of the limits of containers does not hold; by the state of them. */

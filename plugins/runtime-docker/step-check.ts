@@ -1,4 +1,4 @@
-import type { GeneratedSource } from './api.js'
+import type { GeneratedSource } from 'busbar/api/images'
 import { problems } from './problems.js'
 
 const step = /^Step \d+\/\d+ : /

@@ -1,23 +1,24 @@
+import type { Owner } from 'busbar/api/containers'
+import type { BuildStep } from 'busbar/api/images'
 import type Docker from 'dockerode'
-import type { Owner } from './api.js'
 import type { EngineClient } from './engine-client.js'
 import { type Identity, isMadeByPlatform } from './identity.js'
 import { imageInstanceLabel, isAmong, ownerFilter } from './labels.js'
 
 type Seen = Pick<Docker.ContainerInspectInfo, 'Config' | 'HostConfig'>
 
-/** See `ContainerRuntime.buildSteps`. */
+/** See `ImageService.buildSteps`. */
 export async function stepContainers(
   engine: EngineClient,
   { instanceId, identity }: { readonly instanceId: string; readonly identity: Identity },
   owner: Owner
-): Promise<Array<{ readonly id: string; readonly owner: Owner }>> {
+): Promise<readonly BuildStep[]> {
   const label = [`${imageInstanceLabel}=${instanceId}`, ...ownerFilter(owner)]
   const found = await engine.call(
     'list containers',
     async docker => await docker.listContainers({ all: true, filters: { label } })
   )
-  const steps: Array<{ readonly id: string; readonly owner: Owner }> = []
+  const steps: BuildStep[] = []
   for (const { Id: id } of found) {
     const seen = await engine.call(
       'inspect a container',

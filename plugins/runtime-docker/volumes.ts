@@ -1,6 +1,6 @@
+import type { Owner, VolumeUsage } from 'busbar/api/containers'
 import type { Clock } from 'busbar/sdk'
 import type Docker from 'dockerode'
-import type { Owner, VolumeUsage } from './api.js'
 import type { EngineClient } from './engine-client.js'
 import type { Identity } from './identity.js'
 import { instanceLabel, isAmong, ownerFilter, ownerText } from './labels.js'

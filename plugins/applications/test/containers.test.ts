@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { applicationGates, applicationLifecycle, applicationRegistry } from 'busbar/api/applications'
-import { containerRuntime, type Owner } from 'busbar/api/runtime-docker'
+import { containerRuntime, type Owner } from 'busbar/api/containers'
 import { definePlugin } from 'busbar/sdk'
 import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
@@ -233,7 +233,7 @@ test('containers of applications', async t => {
       await k.disable('runtime-docker', { force: true })
       t.match(await ann.post(`${path}/restart`), {
         status: 503,
-        body: { code: 'E_PLUGIN_OFF', plugin: 'runtime-docker' }
+        body: { code: 'E_PLUGIN_OFF', plugin: 'containers' }
       })
       t.equal((await ann.get(path)).status, 200)
       await k.enable('runtime-docker')

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { containerRuntime } from 'busbar/api/runtime-docker'
+import { containerRuntime } from 'busbar/api/containers'
 import type { HappyCall, HappyCalls, HappyFixture, HappyFixtures } from 'busbar/sdk/testing'
 
 const image = { type: 'image', build_type: 'image', source_image: 'busybox:lab' }

@@ -1,7 +1,7 @@
 import { EventEmitter, on, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { applicationRegistry } from 'busbar/api/applications'
-import type { ContainerEvent, ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
+import type { ContainerEvent, ContainerRuntime, ContainerState } from 'busbar/api/containers'
 import type { Bus, Log } from 'busbar/sdk'
 import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'

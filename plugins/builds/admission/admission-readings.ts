@@ -2,7 +2,7 @@ import type { StatsFs } from 'node:fs'
 import { readFile, statfs } from 'node:fs/promises'
 import { availableParallelism, totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { EngineInfo } from 'busbar/api/runtime-docker'
+import type { EngineInfo } from 'busbar/api/containers'
 import type { Disk, Machine, Pressure } from './admission-decision.js'
 
 export interface MachineSources {

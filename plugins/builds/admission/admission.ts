@@ -1,4 +1,4 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime } from 'busbar/api/containers'
 import type { Clock, Instance } from 'busbar/sdk'
 import type { AdmissionVerdict, BuildAdmission, BuildQueue, ImageRequest } from '../api.js'
 import type { RoomMaker } from '../disk/room-maker.js'

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime } from 'busbar/api/containers'
+import type { ImageInfo } from 'busbar/api/images'
 import type { Problem } from 'busbar/sdk'
 import type { BuildContext, Builder, BuilderCache, BuildRequest } from '../api.js'
 import type { HostRules } from '../network/host-resolution.js'

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
-import type { ContainerRuntime, ImageInfo, Owner } from 'busbar/api/runtime-docker'
+import type { Owner } from 'busbar/api/containers'
+import type { ImageInfo, ImageService } from 'busbar/api/images'
 import { isProblem } from 'busbar/sdk'
 import type { BuildContext, BuildLimits } from '../api.js'
 import { addedFiles } from '../dockerfile/added-files.js'
@@ -36,7 +37,7 @@ interface CheckedBuild {
 }
 
 type Progress = BuildContext & { readonly onLine: (line: string) => void }
-type Parts = ResolverParts & { readonly runtime: ContainerRuntime }
+type Parts = ResolverParts & { readonly imageService: ImageService }
 
 /** Reads a Dockerfile, before anything is looked up. */
 export function readDockerfile(text: string, name: string): Dockerfile {
@@ -75,7 +76,7 @@ export async function buildChecked(
       ...limits
     } as const
     try {
-      return await parts.runtime.build(context, options, progress)
+      return await parts.imageService.build(context, options, progress)
     } catch (error) {
       if (attempt > 1 || !isAboutLostImage(error)) throw error
       progress.log({
@@ -103,7 +104,7 @@ async function generate(
   const adds = remoteAdds(plan, buildArgs, baseImage)
   const remoteFiles: RemoteCopies = adds.length === 0 || fetch === undefined ? new Map() : await fetch(adds)
   const generated = generateDockerfile(plan, {
-    labels: await parts.runtime.imageLabels(owner),
+    labels: await parts.imageService.imageLabels(owner),
     remoteFiles,
     imageId: use => baseImage(use).id
   })
@@ -128,7 +129,7 @@ async function resolveImages(
     const image =
       ownId === undefined
         ? (await resolveImage(parts, { ...use, applicationId, deploymentId }, context)).image
-        : await parts.runtime.image(ownId)
+        : await parts.imageService.image(ownId)
     if (image === undefined) continue
     if (use.platform !== undefined && !isForPlatform(image.platform ?? '', use.platform))
       throw new BadDockerfile(use.line, otherPlatform(use.reference, use.platform, image.platform))

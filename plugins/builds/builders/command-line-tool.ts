@@ -1,6 +1,6 @@
 import { access, constants, mkdir } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime } from 'busbar/api/containers'
 import { cutText, type Exec, type Instance, isProblem, type Problem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
 import { problems } from '../problems.js'

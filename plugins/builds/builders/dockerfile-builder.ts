@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { ImageInfo } from 'busbar/api/runtime-docker'
+import type { ImageInfo } from 'busbar/api/images'
 import type { BuildContext, Builder, BuildLimits, BuildRequest } from '../api.js'
 import { chooseFiles, contextDockerfile, packFiles } from '../context/build-context.js'
 import { cleanPath, describeDockerfiles, readSource } from '../context/source-tree.js'
@@ -101,7 +101,7 @@ export class DockerfileBuilder implements Builder {
       })
     } finally {
       if (isMade)
-        await this.parts.runtime.removeImage(image).catch(() => {
+        await this.parts.imageService.removeImage(image).catch(() => {
           log({ level: 'warning', msg: `The image ${image} of this build could not be removed` })
         })
     }

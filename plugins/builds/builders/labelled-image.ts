@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import type { ImageInfo } from 'busbar/api/runtime-docker'
+import type { ImageInfo } from 'busbar/api/images'
 import type { Log } from 'busbar/sdk'
 import { pack } from 'tar-fs'
 import type { BuildContext, BuildRequest } from '../api.js'
@@ -28,14 +28,14 @@ export async function labelledImage(
   context: BuildContext,
   make: (name: string) => Promise<void>
 ): Promise<ImageInfo> {
-  const { runtime, usualLimits, log, names } = parts
+  const { imageService, usualLimits, log, names } = parts
   const { applicationId, projectId, deploymentId, tag, scratch, limits = usualLimits } = request
   const made = unlabelledName(applicationId, await names.tokenOf(applicationId))
   // One that a killed build has left must not be taken for the result of this one.
-  await runtime.removeImage(made)
+  await imageService.removeImage(made)
   try {
     await make(made)
-    const image = await findByName(runtime, made)
+    const image = await findByName(imageService, made)
     if (image === undefined) throw problems.toolNoImage({ program, image: made })
     const directory = join(scratch, 'label')
     await mkdir(directory)
@@ -59,7 +59,7 @@ export async function labelledImage(
       { ...context, onLine: line => context.log({ level: 'debug', stream: 'stdout', msg: line }) }
     )
   } finally {
-    await runtime.removeImage(made).catch((error: unknown) => {
+    await imageService.removeImage(made).catch((error: unknown) => {
       log.warn({ err: error, applicationId, image: made }, 'the image of a build tool could not be removed')
     })
   }

@@ -1,4 +1,4 @@
-import type { ImageInfo } from 'busbar/api/runtime-docker'
+import type { ImageInfo } from 'busbar/api/images'
 import type { BuildContext, Builder, BuildRequest } from '../api.js'
 import { CommandLineTool, type ToolParts } from './command-line-tool.js'
 import { type LabellingParts, labelledImage } from './labelled-image.js'

@@ -1,4 +1,4 @@
-import type { ImageInfo } from 'busbar/api/runtime-docker'
+import type { ImageInfo } from 'busbar/api/images'
 import type { Problem } from 'busbar/sdk'
 import type { BuildContext, Builder, BuildRequest } from '../api.js'
 import { problems } from '../problems.js'

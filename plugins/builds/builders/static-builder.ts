@@ -1,6 +1,6 @@
 import { relative, sep } from 'node:path'
 import { Readable } from 'node:stream'
-import type { ImageInfo } from 'busbar/api/runtime-docker'
+import type { ImageInfo } from 'busbar/api/images'
 import { isProblem } from 'busbar/sdk'
 import { pack as packFolder } from 'tar-fs'
 import type { BuildContext, Builder, BuildRequest } from '../api.js'

@@ -1,4 +1,4 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ImageService } from 'busbar/api/images'
 import type { Clock, Log } from 'busbar/sdk'
 import type { BuildCachePruner } from '../api.js'
 import type { LatestBuilds } from './latest-builds.js'
@@ -9,7 +9,7 @@ const keptAttempts = 3
 const cleanUpMs = 30_000
 
 interface PrunerParts {
-  readonly runtime: Pick<ContainerRuntime, 'buildSteps' | 'remove' | 'clearBuildCache'>
+  readonly imageService: Pick<ImageService, 'buildSteps' | 'removeBuildStep' | 'clearBuildCache'>
   readonly latest: LatestBuilds
   readonly clock: Clock
   readonly log: Log
@@ -33,11 +33,12 @@ export class StepCachePruner implements BuildCachePruner {
     applicationId: string,
     { keepsAttempts }: { readonly keepsAttempts: boolean }
   ): Promise<void> {
-    const { runtime, clock, log } = this.parts
+    const { imageService, clock, log } = this.parts
     const done = new AbortController()
     const cleanUp = async (): Promise<void> => {
       // The engine is about to remove them itself; until then they hold on to the images that they were made from.
-      for (const { id } of await runtime.buildSteps({ applicationId })) await runtime.remove(id)
+      for (const { id } of await imageService.buildSteps({ applicationId }))
+        await imageService.removeBuildStep(id)
       await this.#clear(applicationId, keepsAttempts ? keptAttempts : 0)
     }
     const failed = (error: unknown): void => {
@@ -48,9 +49,9 @@ export class StepCachePruner implements BuildCachePruner {
   }
 
   async #clear(applicationId: string, newest: number): Promise<void> {
-    const { runtime, latest: builds, attemptBytes } = this.parts
+    const { imageService, latest: builds, attemptBytes } = this.parts
     const latest = await builds.find(applicationId)
-    await runtime.clearBuildCache(
+    await imageService.clearBuildCache(
       { applicationId },
       {
         ends: latest?.stageEnds ?? [],

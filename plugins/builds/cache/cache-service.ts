@@ -1,5 +1,5 @@
 import { contributionLimitMs } from 'busbar/api/applications'
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ImageService } from 'busbar/api/images'
 import { bounded, type Clock, type Contributions, type Log } from 'busbar/sdk'
 import type { Builder } from '../api.js'
 import { problems } from '../problems.js'
@@ -11,7 +11,7 @@ import type { CacheClearingStore } from './cache-clearings.js'
 import type { LatestBuildStore } from './latest-builds.js'
 
 interface CacheParts {
-  readonly runtime: ContainerRuntime
+  readonly imageService: ImageService
   readonly builders: Contributions<Builder>
   /** Says why something must not be done with an application now. */
   readonly gates: Contributions<{ refuses(applicationId: string): Promise<string | null> }>
@@ -28,8 +28,8 @@ export class CacheService {
   constructor(private readonly parts: CacheParts) {}
 
   async read(applicationId: string): Promise<CacheAnswer> {
-    const { runtime } = this.parts
-    const steps = await runtime.buildCacheBytes({ applicationId })
+    const { imageService } = this.parts
+    const steps = await imageService.buildCacheBytes({ applicationId })
     const sizes = []
     for (const { value } of this.parts.builders.entries())
       if (value.cache !== undefined) sizes.push(await value.cache.sizes(applicationId))
@@ -64,13 +64,13 @@ export class CacheService {
 
   async #empty(applicationId: string): Promise<void> {
     for (const { value } of this.parts.builders.entries()) await value.cache?.clear(applicationId)
-    const { runtime, names } = this.parts
+    const { imageService, names } = this.parts
     // A platform that died during a build has left it; the second is the name that earlier releases used.
     for (const name of [
       unlabelledName(applicationId, await names.tokenOf(applicationId)),
       `${builderPrefix}${applicationId}:latest`
     ])
-      await runtime.removeImage(name)
-    await runtime.clearBuildCache({ applicationId })
+      await imageService.removeImage(name)
+    await imageService.clearBuildCache({ applicationId })
   }
 }

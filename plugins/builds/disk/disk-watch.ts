@@ -1,4 +1,4 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ImageService } from 'busbar/api/images'
 import type { Clock, Log } from 'busbar/sdk'
 import type { Disk } from '../admission/admission-decision.js'
 import {
@@ -15,7 +15,7 @@ import {
 import type { RoomMaker } from './room-maker.js'
 
 interface DiskWatchParts {
-  readonly runtime: Pick<ContainerRuntime, 'buildUsage'>
+  readonly imageService: Pick<ImageService, 'buildUsage'>
   readonly clock: Clock
   readonly log: Log
   readonly limits: DiskLimits
@@ -191,13 +191,13 @@ export class DiskWatch {
   }
 
   async #measure(): Promise<void> {
-    const { runtime, log, limits, disks: read } = this.parts
+    const { imageService, log, limits, disks: read } = this.parts
     const begunAt = performance.now()
     try {
       // Of the same moment: no step that is seen to run has been copied by then.
       const disks = await read()
       const usage = new Map(
-        (await runtime.buildUsage()).map(({ owner, ...known }) => [owner.deploymentId ?? '', known])
+        (await imageService.buildUsage()).map(({ owner, ...known }) => [owner.deploymentId ?? '', known])
       )
       for (const watched of this.#watched.values()) {
         const { bytes, runningStepBytes, isPartial } = usage.get(watched.id) ?? {}

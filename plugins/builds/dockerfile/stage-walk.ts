@@ -1,4 +1,4 @@
-import type { DeclaredSize } from 'busbar/api/runtime-docker'
+import type { DeclaredSize } from 'busbar/api/images'
 import { ExpansionBudget } from './expansion.js'
 import type { Base, ImageUse, Plan, PlannedStage } from './plan.js'
 import { type ArgumentValues, type Inherited, StageVariables } from './stage-variables.js'

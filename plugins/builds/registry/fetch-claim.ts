@@ -12,7 +12,7 @@ export interface FetchClaim {
   readonly begun: BegunFetch
   /** The engine was given the last bytes, and has not said yet what has come of them. */
   isUnheard: boolean
-  /** The engine goes on with it although the fetch was cut off: see `ContainerRuntime.load`. */
+  /** The engine goes on with it although the fetch was cut off: see `ImageService.load`. */
   ended?: Promise<void>
 }
 

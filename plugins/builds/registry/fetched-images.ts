@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { loadedPrefix } from 'busbar/api/runtime-docker'
+import { loadedPrefix } from 'busbar/api/images'
 import type { Clock, Database } from 'busbar/sdk'
 import type { ImageNames } from './image-names.js'
 import { fullRepository, versionOf } from './local-image.js'

@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream'
-import type { ContainerRuntime, ImageInfo, RegistryAuth } from 'busbar/api/runtime-docker'
+import type { ImageInfo, ImageService } from 'busbar/api/images'
 import { type Clock, isProblem, type Log, pause } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
 import type { Unpacked } from '../context/tar-meter.js'
 import type { ImageRoom, Reservation } from '../disk/image-room.js'
 import { problems } from '../problems.js'
 import type { RemoteImage } from './client/index.js'
+import type { RegistryAuth } from './client/registry-reader.js'
 import { type FetchClaim, withClaim } from './fetch-claim.js'
 import {
   everybody,
@@ -19,7 +20,7 @@ import { fullRepository } from './local-image.js'
 import type { OfferedImage, Registries } from './registries.js'
 
 export interface FetchParts {
-  readonly runtime: Pick<ContainerRuntime, 'image' | 'load' | 'removeImage' | 'continuedImages'>
+  readonly imageService: Pick<ImageService, 'image' | 'load' | 'removeImage' | 'continuedImages'>
   readonly registries: Registries
   readonly fetched: FetchedImages
   readonly room: Pick<ImageRoom, 'reserve'>
@@ -75,7 +76,7 @@ export async function fetchImage(
       return { fetched: held, image }
     })
     // A removal that had begun before may have taken it, if it was held up; from here on none begins.
-    if ((await parts.runtime.image(result.fetched.handle)) !== undefined || attempt === 2) return result
+    if ((await parts.imageService.image(result.fetched.handle)) !== undefined || attempt === 2) return result
   }
 }
 
@@ -117,10 +118,10 @@ interface Fetch {
 }
 
 async function bring(parts: FetchParts, fetch: Fetch, context: BuildContext): Promise<ImageInfo> {
-  const { runtime } = parts
+  const { imageService } = parts
   const { remote, holder } = fetch
   const { handle } = fetch.claim.begun
-  const present = await runtime.image(handle)
+  const present = await imageService.image(handle)
   if (present !== undefined && isSame(present.layers, layersOf(remote))) return present
   const held = await heldLayers(parts, layersOf(remote), holder)
   try {
@@ -133,7 +134,7 @@ async function bring(parts: FetchParts, fetch: Fetch, context: BuildContext): Pr
 }
 
 async function load(
-  { runtime, room }: FetchParts,
+  { imageService, room }: FetchParts,
   { request: { name, applicationId, deploymentId, isBase }, remote, claim }: Fetch,
   held: number,
   { log, signal }: BuildContext
@@ -156,7 +157,7 @@ async function load(
   })
   let image: ImageInfo | undefined
   try {
-    image = await runtime.load(archive, {
+    image = await imageService.load(archive, {
       name: handle,
       ...(isBase !== true && { owner: { applicationId, deploymentId } }),
       signal,
@@ -193,14 +194,15 @@ function unpackedSize(image: string, { unpacked }: OfferedImage): Unpacked {
 
 /** How many layers, the lowest first, the engine holds in an image that the holder was handed. */
 async function heldLayers(
-  { runtime, fetched }: FetchParts,
+  { imageService, fetched }: FetchParts,
   layers: readonly string[],
   holder: Holder
 ): Promise<number> {
   const candidates = (await fetched.withFirstLayer(holder, layers[0] ?? ''))
     .map(({ handle, layers: known }) => ({ handle, shared: sharedLayers(known, layers) }))
     .sort((a, b) => b.shared - a.shared)
-  for (const { handle, shared } of candidates) if ((await runtime.image(handle)) !== undefined) return shared
+  for (const { handle, shared } of candidates)
+    if ((await imageService.image(handle)) !== undefined) return shared
   return 0
 }
 

@@ -1,11 +1,11 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ImageService } from 'busbar/api/images'
 import { type Clock, type Log, runRepeatedly } from 'busbar/sdk'
 import type { FetchedImages } from './fetched-images.js'
 
 const everyMs = 60_000
 
 export interface RemovalParts {
-  readonly runtime: Pick<ContainerRuntime, 'image' | 'removeImage' | 'continuedImages'>
+  readonly imageService: Pick<ImageService, 'image' | 'removeImage' | 'continuedImages'>
   readonly fetched: Pick<FetchedImages, 'nextToRemove' | 'removed' | 'stays'>
   readonly log: Log
 }
@@ -26,7 +26,7 @@ export async function sweepUnusedImages(
 
 /** One that is in use, or whose engine is away, goes later. `isShort`: no room is left on a disk. */
 export async function removeUnusedImages(
-  { runtime, fetched, log }: RemovalParts,
+  { imageService, fetched, log }: RemovalParts,
   { signal, isShort }: { readonly signal?: AbortSignal; readonly isShort?: boolean } = {}
 ): Promise<void> {
   const tried: string[] = []
@@ -37,15 +37,15 @@ export async function removeUnusedImages(
     if (handle === undefined) return
     tried.push(handle)
     try {
-      const image = await runtime.image(handle)
+      const image = await imageService.image(handle)
       if (image !== undefined) {
-        continued ??= await runtime.continuedImages()
+        continued ??= await imageService.continuedImages()
         // Without its name it would take the same room, and could not be told from other images.
         if (continued.has(image.id)) {
           await fetched.stays(handle, { isContinued: true })
           continue
         }
-        await runtime.removeImage(handle)
+        await imageService.removeImage(handle)
       }
       await fetched.removed(handle, { wasThere: image !== undefined })
     } catch (error) {

@@ -1,9 +1,4 @@
-import {
-  type ContainerRuntime,
-  type ImageInfo,
-  imageReferenceShape,
-  loadedPrefix
-} from 'busbar/api/runtime-docker'
+import { type ImageInfo, type ImageService, imageReferenceShape, loadedPrefix } from 'busbar/api/images'
 import { isProblem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
 import { isForPlatform } from '../dockerfile/platform.js'
@@ -14,7 +9,7 @@ import { builderPrefix } from './image-names.js'
 import { findByName, fullRepository, longestReference } from './local-image.js'
 
 export interface ResolverParts extends FetchParts {
-  readonly runtime: ContainerRuntime
+  readonly imageService: ImageService
   readonly formerImages: Pick<FormerPrivateImages, 'isOfOthers'>
 }
 
@@ -49,7 +44,7 @@ export async function resolveImage(
   if (named !== undefined && (digest !== undefined || isAsWanted(named, { ...wanted, reference: written })))
     return { name: written, image: named }
   const known = await parts.fetched.find(applicationId, written, 'base', deploymentId)
-  const held = known === undefined ? undefined : await parts.runtime.image(known.handle)
+  const held = known === undefined ? undefined : await parts.imageService.image(known.handle)
   if (known !== undefined && held !== undefined) return { name: known.handle, image: held }
   try {
     const { fetched, image } = await fetchImage(
@@ -85,12 +80,12 @@ const isOurs = (name: string): boolean => {
  * is an operator's, or that of an application's own build.
  */
 export async function findNamed(
-  { runtime, formerImages }: Pick<ResolverParts, 'runtime' | 'formerImages'>,
+  { imageService, formerImages }: Pick<ResolverParts, 'imageService' | 'formerImages'>,
   name: string,
   applicationId: string
 ): Promise<ImageInfo | undefined> {
   if (isOurs(name)) throw problems.badImageName({ image: name })
-  const named = await findByName(runtime, name)
+  const named = await findByName(imageService, name)
   if (named?.builtFor !== undefined && named.builtFor.applicationId !== applicationId)
     throw problems.imageOfOthers({ image: name })
   return named !== undefined && (await formerImages.isOfOthers(named.id, applicationId)) ? undefined : named
@@ -98,11 +93,11 @@ export async function findNamed(
 
 /** The same for the whole id of an image. */
 export async function checkImageId(
-  { runtime, fetched, formerImages }: ResolverParts,
+  { imageService, fetched, formerImages }: ResolverParts,
   id: string,
   { applicationId, deploymentId }: Pick<WantedImage, 'applicationId' | 'deploymentId'>
 ): Promise<void> {
-  const image = await runtime.image(id)
+  const image = await imageService.image(id)
   // What does not exist and what belongs to another application read alike.
   const refusal = problems.imageOfOthers({ image: id.slice(0, 19) })
   if (image === undefined || (await formerImages.isOfOthers(image.id, applicationId))) throw refusal

@@ -1,4 +1,4 @@
-import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
+import type { ImageInfo, ImageService } from 'busbar/api/images'
 
 export const longestReference = 512
 
@@ -7,12 +7,12 @@ export const longestReference = 512
  * what it answers must carry the name.
  */
 export async function findByName(
-  runtime: Pick<ContainerRuntime, 'image'>,
+  imageService: Pick<ImageService, 'image'>,
   name: string
 ): Promise<ImageInfo | undefined> {
   if (name.startsWith('sha256:') || name.length > longestReference) return undefined
   const written = /[:@]/.test(name.slice(name.lastIndexOf('/') + 1)) ? name : `${name}:latest`
-  const image = await runtime.image(written)
+  const image = await imageService.image(written)
   return image !== undefined && carries(image, written) ? image : undefined
 }
 

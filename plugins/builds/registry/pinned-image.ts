@@ -1,6 +1,7 @@
-import { type ImageInfo, type RegistryAuth, registryAwayCodes } from 'busbar/api/runtime-docker'
+import { type ImageInfo, registryAwayCodes } from 'busbar/api/images'
 import { isProblem } from 'busbar/sdk'
 import type { BuildContext, PreparedImage } from '../api.js'
+import type { RegistryAuth } from './client/registry-reader.js'
 import { fetchImage } from './image-fetch.js'
 import { findNamed, type ResolverParts } from './image-resolver.js'
 import { familiarName, fullRepository } from './local-image.js'
@@ -70,7 +71,7 @@ async function findLocal(
     return { reference, name: reference, image: named }
   }
   const known = await parts.fetched.find(applicationId, name, 'container', deploymentId)
-  const image = known === undefined ? undefined : await parts.runtime.image(known.handle)
+  const image = known === undefined ? undefined : await parts.imageService.image(known.handle)
   return known === undefined || image === undefined
     ? undefined
     : { reference: pinned(known), name: known.handle, image }
@@ -88,7 +89,7 @@ export function pinnedReference(name: string, image: ImageInfo): string {
 
 /** The image of a deployment by what its record calls it, if it is still there. */
 export async function findPinned(
-  { runtime, fetched }: Pick<ResolverParts, 'runtime' | 'fetched'>,
+  { imageService, fetched }: Pick<ResolverParts, 'imageService' | 'fetched'>,
   applicationId: string,
   reference: string
 ): Promise<PreparedImage | undefined> {
@@ -96,6 +97,6 @@ export async function findPinned(
     ? await fetched.find(applicationId, reference, 'container')
     : undefined
   const name = known?.handle ?? reference
-  const image = await runtime.image(name)
+  const image = await imageService.image(name)
   return image === undefined ? undefined : { reference, name, image }
 }

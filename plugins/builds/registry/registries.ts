@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { ContainerRuntime, RegistryAuth } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime } from 'busbar/api/containers'
 import type { Clock, Log } from 'busbar/sdk'
 import type { HostRules } from '../network/host-resolution.js'
 import {
@@ -10,6 +10,7 @@ import {
   type RemoteLayer,
   UnpackBudget
 } from './client/index.js'
+import type { RegistryAuth } from './client/registry-reader.js'
 
 /** An image in its registry, to be read. */
 export interface OfferedImage extends RemoteImage {

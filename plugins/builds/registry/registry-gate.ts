@@ -1,4 +1,4 @@
-import { registryOf } from 'busbar/api/runtime-docker'
+import { registryOf } from 'busbar/api/images'
 import { isProblem } from 'busbar/sdk'
 import { isAllowlisted } from '../network/host-policy.js'
 import { type HostRules, resolveHost } from '../network/host-resolution.js'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { builders } from 'busbar/api/builds'
-import { containerRuntime } from 'busbar/api/runtime-docker'
+import { imageService } from 'busbar/api/images'
 import { definePlugin } from 'busbar/sdk'
 import { test } from 'tap'
 import { pack } from 'tar-fs'
@@ -10,9 +10,9 @@ import { openLab, sample } from '../../deployments/test/deploy-lab.js'
 /** Somebody else's: builds what `Bazelfile` says, which is a Dockerfile here. */
 const bazel = definePlugin({
   id: 'bazel',
-  needs: { runtime: containerRuntime },
+  needs: { images: imageService },
   start: ({ use }) => use,
-  contributes(contribute, { runtime }) {
+  contributes(contribute, { images }) {
     contribute(builders, 'bazel', {
       build: async (
         {
@@ -27,7 +27,7 @@ const bazel = definePlugin({
         { log, signal }
       ) => {
         log({ level: 'info', msg: 'bazel builds' })
-        return await runtime.build(
+        return await images.build(
           Readable.from(pack(directory)),
           {
             tag,
@@ -59,7 +59,7 @@ void test('the builder of somebody else is chosen, builds, and is missed by name
   const lab = await openLab({
     inline: [
       {
-        manifest: { id: 'bazel', requires: { builds: '^0.1.0', 'runtime-docker': '^0.1.0' } },
+        manifest: { id: 'bazel', requires: { builds: '^0.1.0', images: '^0.1.0' } },
         definition: bazel
       }
     ]

@@ -19,7 +19,7 @@ function startWatch(remove: (disk: { freeBytes: number }) => void | Promise<void
   const usage = new Map<string, { bytes: number; runningStepBytes: number; isPartial: boolean }>()
   let measured = 0
   const watch = new DiskWatch({
-    runtime: {
+    imageService: {
       buildUsage: async () => {
         measured++
         return [...usage].map(([deploymentId, known]) => ({ owner: { deploymentId }, ...known }))

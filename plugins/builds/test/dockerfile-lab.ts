@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
+import type { ImageInfo } from 'busbar/api/images'
 import type { Test } from 'tap'
 import { startLab } from '../../runtime-docker/test/lab.js'
 import { DockerfileBuilder } from '../builders/dockerfile-builder.js'
-import { imageParts } from './fetched-lab.js'
+import { type Engine, imageParts } from './fetched-lab.js'
 import { folder, processes, recorder } from './kit.js'
 import { policyOf } from './policy-of.js'
 
@@ -19,21 +19,21 @@ export interface Built {
 /** Builds Dockerfiles for applications on the real engine, without a repository. `wrap` stands between the builder and the engine; every host name is this machine, under `privateHosts`. */
 export function startDockerfileLab(
   t: Test,
-  wrap: (runtime: ContainerRuntime) => Partial<ContainerRuntime> = () => ({}),
+  wrap: (engine: Engine) => Partial<Engine> = () => ({}),
   privateHosts = 'deny'
 ) {
   const lab = startLab(t)
   const changes = wrap(lab.runtime)
   let builds = 0
-  const runtime = new Proxy<ContainerRuntime>(lab.runtime, {
-    get: (target, name: keyof ContainerRuntime) => {
+  const engine = new Proxy<Engine>(lab.runtime, {
+    get: (target, name: keyof Engine) => {
       if (name === 'build') builds++
       const value: unknown = changes[name] ?? target[name]
       return typeof value === 'function' ? value.bind(changes[name] === undefined ? target : changes) : value
     }
   })
   const builder = new DockerfileBuilder({
-    ...imageParts(t, runtime, privateHosts),
+    ...imageParts(t, engine, privateHosts),
     usualLimits: { memoryBytes: 512 * 2 ** 20, cpus: 1 },
     fetching: {
       hosts: {

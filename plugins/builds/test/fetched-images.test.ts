@@ -139,7 +139,7 @@ test('what the fetch of a process that died has left goes, and nothing that came
   const ending = new AbortController()
   const sweep = sweepUnusedImages(
     {
-      runtime: {
+      imageService: {
         continuedImages: async () => new Set(),
         image: async () => ({ id: 'x', repoDigests: [], exposedPorts: [], sizeBytes: 1 }),
         removeImage: async handle => {

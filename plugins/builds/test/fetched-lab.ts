@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type ContainerRuntime, loadedPrefix } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime } from 'busbar/api/containers'
+import { type ImageService, loadedPrefix } from 'busbar/api/images'
 import type { Test } from 'tap'
 import type { FetchedImage, FetchedImages } from '../registry/fetched-images.js'
 import { fullRepository, versionOf } from '../registry/local-image.js'
@@ -42,7 +43,7 @@ export function fetchedInMemory(begun: string[] = []): FetchedImages {
 }
 
 /** Where every host name is this machine, under `privateHosts`. */
-const registriesHere = (runtime: ContainerRuntime, privateHosts = 'allow'): Registries =>
+const registriesHere = (runtime: Pick<ContainerRuntime, 'info'>, privateHosts = 'allow'): Registries =>
   hostedRegistries({
     rules: {
       hostPolicy: policyOf(privateHosts),
@@ -53,15 +54,18 @@ const registriesHere = (runtime: ContainerRuntime, privateHosts = 'allow'): Regi
     runtime
   })
 
+/** What builds use of an engine: one that runs containers and keeps images. */
+export type Engine = ContainerRuntime & ImageService
+
 /** What a build needs beside the engine. */
-export function imageParts(t: Test, runtime: ContainerRuntime, privateHosts?: string) {
+export function imageParts(t: Test, engine: Engine, privateHosts?: string) {
   const begun: string[] = []
   t.teardown(async () => {
-    for (const name of begun) await runtime.removeImage(name).catch(() => undefined)
+    for (const name of begun) await engine.removeImage(name).catch(() => undefined)
   })
   return {
-    runtime,
-    registries: registriesHere(runtime, privateHosts),
+    imageService: engine,
+    registries: registriesHere(engine, privateHosts),
     fetched: fetchedInMemory(begun),
     clock,
     log,

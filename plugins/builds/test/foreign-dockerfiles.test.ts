@@ -40,10 +40,10 @@ engineTest(
   'a name that comes to mean the image of another application after it was checked gives nothing of it',
   async t => {
     let move = async (): Promise<void> => {}
-    const { build, lab } = startDockerfileLab(t, runtime => ({
+    const { build, lab } = startDockerfileLab(t, engine => ({
       imageLabels: async owner => {
         await move()
-        return await runtime.imageLabels(owner)
+        return await engine.imageLabels(owner)
       }
     }))
     const victim = await build(victimFiles, randomUUID())

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
+import type { ImageInfo, ImageService } from 'busbar/api/images'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { fetchImage } from '../registry/image-fetch.js'
@@ -20,7 +20,7 @@ async function openFetch(t: Test, { isWhole = true } = {}) {
   const removed: string[] = []
   const handed: string[] = []
   let finish = (): void => {}
-  const runtime: Pick<ContainerRuntime, 'image' | 'load' | 'removeImage' | 'continuedImages'> = {
+  const imageService: Pick<ImageService, 'image' | 'load' | 'removeImage' | 'continuedImages'> = {
     continuedImages: async () => new Set(),
     image: async name => (onEngine.has(name) ? image : undefined),
     removeImage: async name => {
@@ -53,7 +53,7 @@ async function openFetch(t: Test, { isWhole = true } = {}) {
     } as unknown as OfferedImage
     const ended = fetchImage(
       {
-        runtime,
+        imageService,
         registries: { offer: async () => offered },
         fetched: store,
         room: { reserve: async () => ({ end: () => {} }) },

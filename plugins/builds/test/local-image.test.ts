@@ -1,4 +1,4 @@
-import type { ContainerRuntime, ImageInfo } from 'busbar/api/runtime-docker'
+import type { ImageInfo, ImageService } from 'busbar/api/images'
 import { test } from 'tap'
 import type { BuildContext } from '../api.js'
 import { resolveImage } from '../registry/image-resolver.js'
@@ -16,26 +16,26 @@ const victim = {
 /** An engine that takes whatever it is asked for to mean this image. */
 function engineWith(image: ImageInfo) {
   const asked: string[] = []
-  const runtime: Pick<ContainerRuntime, 'image'> = {
+  const imageService: Pick<ImageService, 'image'> = {
     image: async name => {
       asked.push(name)
       return image
     }
   }
-  return { runtime: runtime as ContainerRuntime, asked }
+  return { imageService: imageService as ImageService, asked }
 }
 
 const unasked = new Error('a registry was asked')
 
 const resolve = async (
-  runtime: ContainerRuntime,
+  imageService: ImageService,
   reference: string,
   pulled: string[] = []
 ): Promise<ImageInfo> =>
   (
     await resolveImage(
       {
-        runtime,
+        imageService,
         fetched: fetchedInMemory(),
         formerImages: { isOfOthers: async () => false },
         clock,
@@ -54,7 +54,7 @@ const resolve = async (
   ).image
 
 test('an image that does not carry the name is not what it stands for, whatever the engine says', async t => {
-  const { runtime, asked } = engineWith(victim)
+  const { imageService, asked } = engineWith(victim)
   const others = [
     '61',
     '610',
@@ -68,9 +68,9 @@ test('an image that does not carry the name is not what it stands for, whatever 
     victim.id,
     victim.id.slice(0, 9)
   ]
-  for (const name of others) t.equal(await findByName(runtime, name), undefined, name)
+  for (const name of others) t.equal(await findByName(imageService, name), undefined, name)
   for (const name of ['victim:1', 'docker.io/library/victim:1', `victim@${digest}`])
-    t.equal(await findByName(runtime, name), victim, name)
+    t.equal(await findByName(imageService, name), victim, name)
   t.same(
     asked.filter(name => !/[:@]/.test(name) || name.startsWith('sha256:')),
     [],
@@ -79,19 +79,19 @@ test('an image that does not carry the name is not what it stands for, whatever 
 })
 
 test('a name of two hex digits is pulled by its tag, and its image is not the one whose id begins with them', async t => {
-  const { runtime } = engineWith(victim)
+  const { imageService } = engineWith(victim)
   const pulled: string[] = []
-  await t.rejects(resolve(runtime, '61', pulled), unasked)
+  await t.rejects(resolve(imageService, '61', pulled), unasked)
   t.same(pulled, ['61:latest'])
 })
 
 test('an image that was built for another application is nobody else’s, by whichever name', async t => {
-  const { runtime } = engineWith({
+  const { imageService } = engineWith({
     ...victim,
     builtFor: { applicationId: 'theirs', deploymentId: 'd' }
   } as ImageInfo)
-  await t.rejects(resolve(runtime, 'victim:1'), { code: 'E_IMAGE_FOREIGN' })
-  const { runtime: own } = engineWith({
+  await t.rejects(resolve(imageService, 'victim:1'), { code: 'E_IMAGE_FOREIGN' })
+  const { imageService: own } = engineWith({
     ...victim,
     builtFor: { applicationId: 'mine', deploymentId: 'd' }
   } as ImageInfo)

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ImageInfo } from 'busbar/api/runtime-docker'
+import type { ImageInfo } from 'busbar/api/images'
 import { test } from 'tap'
 import type { Builder, BuildLogLine } from '../api.js'
 import { SourceToImage } from '../image-preparation.js'

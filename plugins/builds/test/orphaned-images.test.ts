@@ -1,5 +1,5 @@
 import type { DeployableApplication } from 'busbar/api/applications'
-import type { BuiltImage } from 'busbar/api/runtime-docker'
+import type { BuiltImage } from 'busbar/api/images'
 import { test } from 'tap'
 import { removeOrphanedImages } from '../cache/orphaned-images.js'
 import { log } from './kit.js'
@@ -16,7 +16,7 @@ test('what was built for an application that does not exist any more is removed,
     applications: {
       deployable: async id => (id === 'lives' ? ({ id } as DeployableApplication) : undefined)
     },
-    runtime: {
+    imageService: {
       images: async () => [
         image('step', { projectId: 'p', applicationId: 'gone' }),
         image('named', { projectId: 'p', applicationId: 'gone' }, 'gone:1', 'gone:2'),

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
 import type { Clock, Contributions } from 'busbar/sdk'
 import type { Test } from 'tap'
 import { startLab } from '../../runtime-docker/test/lab.js'
@@ -49,8 +48,7 @@ export async function setUp(t: Test, changes: Setup = {}) {
     lookup: async () => [{ address: '127.0.0.1', family: 4 }],
     limits: { checkoutBytes: 2 ** 30, fetchMs: 60_000, silenceSeconds: 60, ...changes.limits }
   })
-  const runtime: ContainerRuntime = lab.runtime
-  const images = imageParts(t, runtime)
+  const images = imageParts(t, lab.runtime)
   const preparation = new SourceToImage({
     ...images,
     builders: contributions(

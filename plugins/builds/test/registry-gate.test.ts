@@ -242,10 +242,10 @@ engineTest(
     )
     const loaded: string[] = []
     const handedOver: string[] = []
-    const { build, builds } = startDockerfileLab(t, runtime => ({
+    const { build, builds } = startDockerfileLab(t, engine => ({
       load: async (archive, options) => {
         loaded.push(options.name)
-        return await runtime.load(archive, options)
+        return await engine.load(archive, options)
       },
       build: async (context, options, progress) => {
         const [forTest, forEngine] = [new PassThrough(), new PassThrough()]
@@ -253,7 +253,7 @@ engineTest(
         context.pipe(forEngine)
         const [text, image] = await Promise.all([
           entryOf(forTest, options.dockerfile),
-          runtime.build(forEngine, options, progress)
+          engine.build(forEngine, options, progress)
         ])
         handedOver.push(text)
         return image

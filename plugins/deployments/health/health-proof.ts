@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import type { HealthCheck } from 'busbar/api/applications'
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime } from 'busbar/api/containers'
 import { type Clock, isProblem, type Problem } from 'busbar/sdk'
 import { DeployFailure } from '../rollout/deploy-failure.js'
 import { askHttp } from './http-check.js'

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { ApplicationRegistry } from 'busbar/api/applications'
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime } from 'busbar/api/containers'
 import { bounded, type Clock, type Log, runRepeatedly } from 'busbar/sdk'
 import type { DeploymentStore, WatchedDeployment } from '../records/deployment-store.js'
 import { FairQueue } from './fair-queue.js'

@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime } from 'busbar/api/containers'
 import { type Clock, cutText, withTimeLimit } from 'busbar/sdk'
 import { type AnswerFault, guardAnswer } from 'busbar/sdk/http1'
 

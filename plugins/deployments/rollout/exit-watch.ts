@@ -1,4 +1,4 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime } from 'busbar/api/containers'
 import type { Clock } from 'busbar/sdk'
 
 /** How long the engine may take until its events are listened to. */

@@ -1,5 +1,6 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime } from 'busbar/api/containers'
+import type { ImageService } from 'busbar/api/images'
 import { type Clock, type Jobs, type Log, pause, runRepeatedly } from 'busbar/sdk'
 import { type Cleanup, enqueueCleanup } from '../cleanup.js'
 import type { DeploymentRecords } from '../records/deployment-records.js'
@@ -19,6 +20,7 @@ interface RecoveryParts {
   readonly registry: ApplicationRegistry
   readonly cleanup: Cleanup
   readonly runtime: ContainerRuntime
+  readonly imageService: ImageService
   readonly jobs: Jobs
   readonly clock: Clock
   readonly log: Log
@@ -78,8 +80,9 @@ export class Recovery {
 
   /** Enqueues a reconcile where a container does not serve, or serves under another name, and a cleanup where a build was cut off. */
   async enqueueRepairs(): Promise<void> {
-    const { runtime, registry, cleanup, jobs } = this.#parts
-    const built = new Set((await runtime.buildSteps({})).flatMap(({ owner }) => owner.applicationId ?? []))
+    const { runtime, imageService, registry, cleanup, jobs } = this.#parts
+    const steps = await imageService.buildSteps({})
+    const built = new Set(steps.flatMap(({ owner }) => owner.applicationId ?? []))
     for (const applicationId of built) await enqueueCleanup(this.#parts, applicationId)
     const applicationIds = new Set((await runtime.list({})).flatMap(({ owner }) => owner.applicationId ?? []))
     for (const applicationId of applicationIds) {

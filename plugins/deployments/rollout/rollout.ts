@@ -1,7 +1,8 @@
 import type { ApplicationRegistry, DeployableApplication } from 'busbar/api/applications'
 import type { ImagePreparation, PreparedImage, PreparedImages } from 'busbar/api/builds'
+import type { ContainerRuntime, ContainerState } from 'busbar/api/containers'
 import type { EnvironmentVariables, Variable } from 'busbar/api/environment'
-import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
+import type { ImageService } from 'busbar/api/images'
 import type { Clock, Contributions, Database, Jobs, Log, SecretScope, Secrets } from 'busbar/sdk'
 import type { ContainerPartsSource, DeployGate, RolloutHook, RolloutStepName } from '../api.js'
 import type { Cleanup } from '../cleanup.js'
@@ -25,6 +26,7 @@ export interface RolloutTools {
   readonly buildQueue: Pick<BuildQueue, 'enter'>
   readonly turns: Pick<OwnerTurns, 'take'>
   readonly runtime: ContainerRuntime
+  readonly imageService: ImageService
   readonly traffic: Traffic
   readonly gates: Contributions<DeployGate>
   readonly parts: Contributions<ContainerPartsSource>

@@ -1,5 +1,5 @@
 import type { ApplicationRegistry } from 'busbar/api/applications'
-import type { ContainerRuntime, ContainerState } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime, ContainerState } from 'busbar/api/containers'
 import type { Jobs } from 'busbar/sdk'
 import type { TrafficTarget } from '../api.js'
 import { type Cleanup, enqueueCleanup } from '../cleanup.js'

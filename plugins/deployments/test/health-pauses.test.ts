@@ -1,4 +1,4 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime } from 'busbar/api/containers'
 import type { Clock } from 'busbar/sdk'
 import { test } from 'tap'
 import { proveHealthy } from '../health/health-proof.js'

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
+import type { BuildOptions } from 'busbar/api/images'
 import { until } from 'busbar/sdk/testing'
 import { pack } from 'tar-stream'
-import type { BuildOptions } from '../api.js'
 import { engineTest, type Lab, startLab } from './lab.js'
 
 function contextOf(files: Readonly<Record<string, string>>): Readable {
@@ -280,7 +280,7 @@ engineTest('a step that the engine is about to keep goes when its image is there
   await lab.docker.getContainer(step?.Id ?? '').wait()
   cancel.abort(reason)
   await building
-  for (const { id } of await lab.runtime.buildSteps(owner)) await lab.runtime.remove(id)
+  for (const { id } of await lab.runtime.buildSteps(owner)) await lab.runtime.removeBuildStep(id)
   const label = [`application-id=${owner.applicationId}`]
   const sizes = (await lab.docker.listImages({ filters: { label } })).map(({ Size }) => Size)
   t.ok(

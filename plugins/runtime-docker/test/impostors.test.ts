@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
+import type { ContainerEvent, Owner } from 'busbar/api/containers'
 import { settingsFrom, until } from 'busbar/sdk/testing'
 import type Docker from 'dockerode'
 import type { Test } from 'tap'
@@ -7,7 +8,6 @@ import { pack } from 'tar-stream'
 import { createRedactor } from '../../../core/log/redactor.js'
 import { keyringOf } from '../../../core/secrets/keyring.js'
 import { secretsFor } from '../../../core/secrets/secrets.js'
-import type { ContainerEvent, Owner } from '../api.js'
 import { DockerRuntime } from '../docker-runtime.js'
 import { settings } from '../settings.js'
 import { clock, engineTest, type Lab, log, startLab } from './lab.js'
@@ -144,11 +144,16 @@ engineTest(
       )
     }
     t.same(await runtime.buildSteps({}), [])
+    const { signal } = new AbortController()
     for (const [how, id] of Object.entries(impostors)) {
       t.equal(await runtime.inspect(id), undefined, how)
       await t.rejects(runtime.stop(id, 0), foreign, how)
       await t.rejects(runtime.start(id), foreign, how)
       await t.rejects(runtime.remove(id), foreign, how)
+      await t.rejects(runtime.removeBuildStep(id), foreign, how)
+      await t.rejects(runtime.stats(id), foreign, how)
+      await t.rejects(runtime.exec(id, ['true'], { onLine: () => {}, signal }), foreign, how)
+      await t.rejects(runtime.logs(id, { signal }).next(), foreign, how)
       await t.rejects(runtime.rename(id, `other-${victim.name}`), foreign, how)
       await t.rejects(runtime.dial(id, 8080), foreign, how)
       await t.rejects(runtime.tail(id, 10), foreign, how)

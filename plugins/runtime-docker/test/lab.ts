@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import type { ContainerSpec } from 'busbar/api/containers'
 import { settingsFrom } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import pino from 'pino'
@@ -8,7 +9,6 @@ import { createRedactor } from '../../../core/log/redactor.js'
 import { keyringOf } from '../../../core/secrets/keyring.js'
 import { secretsFor } from '../../../core/secrets/secrets.js'
 import { requireEngine } from '../../../lab/engine.js'
-import type { ContainerSpec } from '../api.js'
 import { DockerRuntime } from '../docker-runtime.js'
 import { settings } from '../settings.js'
 

@@ -1,6 +1,6 @@
+import { registryOf } from 'busbar/api/images'
 import { cutMark } from 'busbar/sdk'
 import { test } from 'tap'
-import { registryOf } from '../api.js'
 import { buildProblem } from '../build-failure.js'
 import { tcpPorts } from '../image-info.js'
 import { parseImageReference } from '../image-reference.js'

@@ -2,10 +2,10 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
+import { loadedPrefix } from 'busbar/api/images'
 import { until } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
 import { pack } from 'tar-stream'
-import { loadedPrefix } from '../api.js'
 import { engineTest, type Lab, startLab } from './lab.js'
 
 const forever = new AbortController().signal

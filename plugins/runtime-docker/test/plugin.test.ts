@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { containerRuntime } from 'busbar/api/runtime-docker'
+import { containerRuntime } from 'busbar/api/containers'
 import { createTestKernel, settingsFrom } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import { test } from 'tap'

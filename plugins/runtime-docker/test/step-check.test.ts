@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
+import type { GeneratedSource } from 'busbar/api/images'
 import { test } from 'tap'
 import { pack } from 'tar-stream'
-import type { GeneratedSource } from '../api.js'
 import { withSourceLine } from '../build-failure.js'
 import { StepCheck } from '../step-check.js'
 import { engineTest, startLab } from './lab.js'

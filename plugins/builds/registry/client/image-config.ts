@@ -1,4 +1,4 @@
-import { isReservedLabel } from 'busbar/api/runtime-docker'
+import { isReservedLabel } from 'busbar/api/images'
 import { parseBounded } from './bounded-json.js'
 import { isDigest, platformOf } from './manifest.js'
 import { RegistryFailure } from './registry-failure.js'

@@ -1,4 +1,4 @@
-import { imageReferenceShape, registryOf } from 'busbar/api/runtime-docker'
+import { imageReferenceShape, registryOf } from 'busbar/api/images'
 import { problems } from '../../problems.js'
 import { longestReference } from '../local-image.js'
 

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import type { RegistryAuth } from 'busbar/api/runtime-docker'
 import { bounded, type Clock, type Log } from 'busbar/sdk'
 import { hostOf, openBound, redirectStatuses } from '../../network/bound-request.js'
 import { isAllowlisted, isPrivateAddress } from '../../network/host-policy.js'
@@ -11,6 +10,12 @@ import { type PaceLimits, PaceWatch, usualPace } from './fetch-pace.js'
 import { type ImageLocation, locateImage } from './image-location.js'
 import { type AskedAs, quietProblem, RegistryFailure, registryProblem } from './registry-failure.js'
 import { readChallenge, readToken } from './token-challenge.js'
+
+/** Registry credentials for one pull. */
+export interface RegistryAuth {
+  readonly username: string
+  readonly password: string
+}
 
 /** With what a repository is read, and for whom. */
 interface ReaderParts {

@@ -1,4 +1,4 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ContainerRuntime } from 'busbar/api/containers'
 import { bounded, settleAll } from 'busbar/sdk'
 import { hookLimitMs } from '../../api.js'
 import { candidateName } from '../container-name.js'
@@ -25,15 +25,16 @@ export function network({
 /** The container of the new version, beside the old one and not running yet. */
 export function create({
   runtime,
+  imageService,
   parts,
   store
-}: Pick<RolloutTools, 'runtime' | 'parts' | 'store'>): RolloutStep<
+}: Pick<RolloutTools, 'runtime' | 'imageService' | 'parts' | 'store'>): RolloutStep<
   WithNetwork,
   Pick<Created, 'containerId' | 'port' | 'isPortKnown'>
 > {
   /** Not every builder says it of the image that it has made. */
   const entrypointOf = async ({ image, name }: WithImage['image']): Promise<readonly string[]> =>
-    image.entrypoint ?? (await runtime.image(name))?.entrypoint ?? []
+    image.entrypoint ?? (await imageService.image(name))?.entrypoint ?? []
 
   return {
     name: 'create',

@@ -1,4 +1,4 @@
-import type { ContainerState } from 'busbar/api/runtime-docker'
+import type { ContainerState } from 'busbar/api/containers'
 import { settleAll } from 'busbar/sdk'
 import type { TrafficTarget } from '../../api.js'
 import { type Drain, type FoundRouter, together } from '../../traffic/traffic.js'

@@ -1,12 +1,13 @@
-import type { ContainerRuntime } from './api.js'
+import type { ContainerRuntime } from 'busbar/api/containers'
+import type { ImageService } from 'busbar/api/images'
 
 /** What other plugins may do with containers, and nothing that the runtime can do beside it. */
 export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => ({
   info: () => runtime.info(),
 
   ensureNetwork: project => runtime.ensureNetwork(project),
-  removeNetworks: projectId => runtime.removeNetworks(projectId),
   ensureBuildNetwork: projectId => runtime.ensureBuildNetwork(projectId),
+  removeNetworks: projectId => runtime.removeNetworks(projectId),
 
   create: spec => runtime.create(spec),
   start: containerId => runtime.start(containerId),
@@ -17,8 +18,24 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   list: owner => runtime.list(owner),
   dial: (containerId, port) => runtime.dial(containerId, port),
   detour: containerId => runtime.detour(containerId),
-  tail: (containerId, lines) => runtime.tail(containerId, lines),
 
+  tail: (containerId, lines) => runtime.tail(containerId, lines),
+  logs: (containerId, options) => runtime.logs(containerId, options),
+  exec: (containerId, command, options) => runtime.exec(containerId, command, options),
+  stats: containerId => runtime.stats(containerId),
+  events: signal => runtime.events(signal),
+
+  ensureVolume: (name, owner) => runtime.ensureVolume(name, owner),
+  volumes: owner => runtime.volumes(owner),
+  removeVolume: name => runtime.removeVolume(name),
+  releaseVolume: name => runtime.releaseVolume(name),
+
+  commandEnvironment: () => runtime.commandEnvironment(),
+  capLabelled: (label, caps, options) => runtime.capLabelled(label, caps, options)
+})
+
+/** The same for images. */
+export const offeredImages = (runtime: ImageService): ImageService => ({
   image: reference => runtime.image(reference),
   images: owner => runtime.images(owner),
   removeImage: reference => runtime.removeImage(reference),
@@ -28,17 +45,8 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   build: (context, options, progress) => runtime.build(context, options, progress),
 
   buildSteps: owner => runtime.buildSteps(owner),
+  removeBuildStep: id => runtime.removeBuildStep(id),
   buildUsage: () => runtime.buildUsage(),
   buildCacheBytes: owner => runtime.buildCacheBytes(owner),
-  clearBuildCache: (owner, keep) => runtime.clearBuildCache(owner, keep),
-  commandEnvironment: () => runtime.commandEnvironment(),
-
-  capLabelled: (label, caps, options) => runtime.capLabelled(label, caps, options),
-
-  ensureVolume: (name, owner) => runtime.ensureVolume(name, owner),
-  volumes: owner => runtime.volumes(owner),
-  removeVolume: name => runtime.removeVolume(name),
-  releaseVolume: name => runtime.releaseVolume(name),
-
-  events: signal => runtime.events(signal)
+  clearBuildCache: (owner, keep) => runtime.clearBuildCache(owner, keep)
 })

@@ -1,0 +1,108 @@
+import { service } from 'busbar/sdk'
+import type {
+  ContainerCaps,
+  ContainerSpec,
+  ContainerState,
+  ContainerStats,
+  ExecOptions,
+  LogLine,
+  LogOptions
+} from './container.js'
+import type { ContainerEvent, EngineInfo, VolumeUsage } from './engine.js'
+import type { Owner } from './owner.js'
+
+export type * from './container.js'
+export type * from './engine.js'
+export { type Owner, ownerKeys } from './owner.js'
+
+/**
+ * Containers on one machine, whatever runs them: the engine. Every method rejects with a `Problem` that says what to do:
+ *
+ * - the engine is away: 503 E_ENGINE_UNREACHABLE; its disk is full: 507 E_ENGINE_DISK_FULL
+ * - it refuses, in its words: 502 E_ENGINE_REFUSED
+ * - there is no such container: 404 E_CONTAINER_MISSING; it is not this platform's: 409 E_CONTAINER_FOREIGN; it
+ *   has to run and does not: 409 E_CONTAINER_NOT_RUNNING
+ */
+export interface ContainerRuntime {
+  info(): Promise<EngineInfo>
+
+  /**
+   * Makes the project's network `busbar-<slug>` unless it exists; its name. 409 E_NETWORK_NAME_TAKEN,
+   * E_NETWORK_SUBNETS_EXHAUSTED.
+   */
+  ensureNetwork(project: { readonly id: string; readonly slug: string }): Promise<string>
+  /**
+   * Makes the project's network for steps of its builds unless it exists; its name. Steps reach neither each other nor
+   * the project's containers.
+   */
+  ensureBuildNetwork(projectId: string): Promise<string>
+  /** Removes the networks of the project, that of its builds too; 409 E_NETWORK_IN_USE while a container is in one. */
+  removeNetworks(projectId: string): Promise<void>
+
+  /**
+   * Creates it and leaves it stopped; its id. A create whose start is refused is removed by the caller. 404
+   * E_IMAGE_MISSING, 409 E_CONTAINER_NAME_TAKEN, 422 E_IMAGE_DECLARES.
+   */
+  create(spec: ContainerSpec): Promise<string>
+  /** Does nothing when it runs. It is started again when it ends, and after an outage, until `stop`. */
+  start(containerId: string): Promise<void>
+  /** Does nothing when it is not running. It is killed when it has not ended after the grace. */
+  stop(containerId: string, graceSeconds: number): Promise<void>
+  /** Forced, with its anonymous volumes; does nothing when it is gone. */
+  remove(containerId: string): Promise<void>
+  /** 409 E_CONTAINER_NAME_TAKEN. */
+  rename(containerId: string, name: string): Promise<void>
+  /** Undefined when it is gone or not this platform's. */
+  inspect(containerId: string): Promise<ContainerState | undefined>
+  /** Those that belong to every given id. */
+  list(owner: Owner): Promise<readonly ContainerState[]>
+
+  /** Where the platform reaches a port of a running container. */
+  dial(containerId: string, port: number): Promise<{ readonly host: string; readonly port: number }>
+  /**
+   * Why the platform's machine cannot reach a running container, where that is so: it sends what is for the
+   * container another way. Null when it does not, or when it is not this machine that decides.
+   */
+  detour(containerId: string): Promise<string | null>
+
+  /** The last lines of output, oldest first: evidence for a failed deploy. At most 2 000; fewer when fewer are there. */
+  tail(containerId: string, lines: number): Promise<readonly string[]>
+  /** Its output, oldest first; ends when there is no more, see `LogOptions`. Aborting ends it without an error. */
+  logs(containerId: string, options: LogOptions): AsyncIterable<LogLine>
+  /**
+   * Runs a program beside the container's own; its exit code, 126 or 127 where it could not be started, with the reason as
+   * output. `command`: as an argument list, which no shell reads. Rejects with the signal's reason when that aborts:
+   * the program goes on then, as engines have no way of ending it.
+   */
+  exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number>
+  /** Measured now. */
+  stats(containerId: string): Promise<ContainerStats>
+  /** Events of our containers, from now on, until `signal` aborts. Reconnects by itself, then yields `resync`. */
+  events(signal: AbortSignal): AsyncIterable<ContainerEvent>
+
+  /** Makes a named volume unless it exists; 409 E_VOLUME_FOREIGN when it exists with another owner. */
+  ensureVolume(name: string, owner: Owner): Promise<void>
+  /** Those that belong to every given id. Measuring may make the engine walk through all its volumes. */
+  volumes(owner: Owner): Promise<readonly VolumeUsage[]>
+  /** Does nothing when it is gone; 409 E_VOLUME_FOREIGN or E_VOLUME_IN_USE. */
+  removeVolume(name: string): Promise<void>
+  /** Removes the containers that use a volume, whoever made them: for volumes that only builds use. */
+  releaseVolume(name: string): Promise<void>
+
+  /**
+   * What a program needs in its environment to talk to the same engine by itself, as builders do that speak the Docker
+   * API: DOCKER_HOST, and over TLS its certificates.
+   */
+  commandEnvironment(): Promise<Readonly<Record<string, string>>>
+  /**
+   * Caps each container that is made with `label` (`author=pack`) from now on, until `signal` aborts, whoever
+   * makes it: for programs that start containers and have no option for it. Those of platforms are left alone.
+   */
+  capLabelled(
+    label: string,
+    caps: ContainerCaps,
+    options: { readonly signal: AbortSignal; readonly onRefusal: (reason: string) => void }
+  ): Promise<void>
+}
+
+export const containerRuntime = service<ContainerRuntime>('containers.runtime')

@@ -1,0 +1,109 @@
+import type { Owner } from './owner.js'
+
+export interface ContainerSpec {
+  readonly name: string
+  readonly image: string
+  readonly owner: Owner
+  /** Name of a network from `ensureNetwork`. */
+  readonly network: string
+  readonly env: Readonly<Record<string, string>>
+  /** Instead of the image's CMD. */
+  readonly command?: readonly string[]
+  /** Instead of the image's ENTRYPOINT, whose CMD then counts no more either. */
+  readonly entrypoint?: readonly string[]
+  /** Cores; 0 = no limit. */
+  readonly cpuLimit: number
+  /** Bytes; 0 = no limit. Swap is never added. */
+  readonly memoryLimit: number
+  /** `minimal` drops every capability; `standard` keeps the engine's default set. */
+  readonly caps: 'minimal' | 'standard'
+  /** A read-only root gets a tmpfs on /tmp and /run. */
+  readonly readonlyRootfs: boolean
+  readonly healthCommand?: {
+    readonly command: string
+    readonly intervalSeconds: number
+    readonly timeoutSeconds: number
+    readonly retries: number
+    readonly startPeriodSeconds: number
+  }
+  readonly volumes?: ReadonlyArray<{
+    readonly volume: string
+    readonly path: string
+    readonly readOnly?: boolean
+  }>
+}
+
+export interface ContainerState {
+  readonly id: string
+  readonly name: string
+  readonly image: string
+  readonly owner: Owner
+  readonly status: 'created' | 'running' | 'paused' | 'restarting' | 'removing' | 'exited' | 'dead'
+  readonly exitCode: number
+  readonly oomKilled: boolean
+  readonly startedAt: string
+  readonly health: 'healthy' | 'unhealthy' | 'starting' | null
+  /** The last output of the container's own health check. */
+  readonly healthOutput: string | null
+  /** The engine's own explanation of a failed start. */
+  readonly error: string
+}
+
+/** Swap is never added. `processes`: with threads. */
+export interface ContainerCaps {
+  readonly memoryBytes: number
+  readonly cpus: number
+  readonly processes: number
+}
+
+/** A line of what a program in a container writes, without its end; a very long one is cut and says so. */
+export interface OutputLine {
+  readonly stream: 'stdout' | 'stderr'
+  readonly text: string
+}
+
+/** `at`: when the engine took it in. */
+export interface LogLine extends OutputLine {
+  readonly at: Date
+}
+
+export interface LogOptions {
+  /** Only so many of the last lines that are there; all unless given. */
+  readonly tail?: number
+  /** Only what was written from then on. */
+  readonly since?: Date
+  /** Goes on with what is written from now on, until the container ends or the signal aborts. */
+  readonly follow?: boolean
+  readonly signal: AbortSignal
+}
+
+export interface ExecOptions {
+  /** Instead of the container's user; a name or `uid:gid`. */
+  readonly user?: string
+  /** Instead of the container's working directory. */
+  readonly directory?: string
+  /** Added to the container's variables. */
+  readonly env?: Readonly<Record<string, string>>
+  readonly onLine: (line: OutputLine) => void
+  readonly signal: AbortSignal
+}
+
+/** What a running container uses. Totals count from its start: two samples give a rate. */
+export interface ContainerStats {
+  /** When it was measured. */
+  readonly at: Date
+  /** Total time on all cores, in seconds. */
+  readonly cpuSeconds: number
+  /** Without the part of the page cache that can be given back at once. */
+  readonly memoryBytes: number
+  /** The memory of the machine where it has no limit. */
+  readonly memoryLimitBytes: number
+  /** With threads. */
+  readonly processes: number
+  /** Totals over all of its networks. */
+  readonly receivedBytes: number
+  readonly sentBytes: number
+  /** Totals over all disks. 0 where the engine's machine does not count it. */
+  readonly readBytes: number
+  readonly writtenBytes: number
+}

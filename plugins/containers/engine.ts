@@ -1,0 +1,44 @@
+import type { Owner } from './owner.js'
+
+export interface EngineInfo {
+  readonly version: string
+  readonly apiVersion: string
+  /** What images are made for that it runs: `linux/amd64`. */
+  readonly platform: string
+  readonly containers: number
+  /** Of the engine's machine. */
+  readonly cores: number
+  readonly memoryBytes: number
+  /** Where it keeps images and containers, as a path of its machine. */
+  readonly dataRoot: string
+  /**
+   * `here`: on the platform's machine. `around`: there too, and the platform runs in one of its containers,
+   * where its paths mean nothing. `elsewhere`: on a machine that the platform knows by the engine's words alone.
+   */
+  readonly place: 'here' | 'around' | 'elsewhere'
+}
+
+/** A time in which the engine was away, as it was seen from here. */
+export interface EngineOutage {
+  readonly lostAt: Date
+  readonly backAt: Date
+}
+
+export type ContainerEvent =
+  /**
+   * The engine is there (again): what is known of containers is to be compared with what it holds. `outage`: it
+   * had been there and went away meanwhile, so it may have been killed and started again.
+   */
+  | { readonly kind: 'resync'; readonly outage?: EngineOutage }
+  | {
+      readonly kind: 'container'
+      readonly action: 'start' | 'restart' | 'stop' | 'die' | 'oom' | 'healthy' | 'unhealthy' | 'destroy'
+      readonly containerId: string
+      readonly owner: Owner
+      readonly exitCode: number | null
+    }
+
+export interface VolumeUsage {
+  readonly name: string
+  readonly sizeBytes: number
+}
