@@ -72,6 +72,18 @@ export class PluginCatalog {
     return this.#providers(manifestOf(entry)?.requires)
   }
 
+  /** Those that are wanted and loaded, and so is all they need: in dependency order. */
+  startable(): PluginEntry[] {
+    const found = new Set<string>()
+    for (const id of this.order) {
+      const entry = this.known(id)
+      const needs = this.needsOf(entry)
+      if (this.isWanted(entry) && entry.loaded !== undefined && needs.every(need => found.has(need)))
+        found.add(id)
+    }
+    return [...found].map(id => this.known(id))
+  }
+
   /** Ids of the plugins that it uses and that start before it: two that may use each other are in one order all the same. */
   usedBefore(entry: PluginEntry): readonly string[] {
     const place = this.order.indexOf(entry.id)

@@ -369,12 +369,12 @@ export class Reconciler {
 
   /** Stops what should not run, starts what should, in dependency order. */
   async #reconcile(): Promise<void> {
-    const staying = new Set(this.#startable())
+    const staying = new Set(this.catalog.startable())
     const order = this.catalog.order.map(id => this.catalog.known(id))
     await this.#stop(order.reverse().filter(entry => entry.run !== undefined && !staying.has(entry)))
     // What a plugin that has stopped provided, another one may provide now.
     this.catalog.refreshGraph()
-    for (const entry of this.#startable())
+    for (const entry of this.catalog.startable())
       if (entry.run === undefined && this.catalog.missing(entry) === null) await this.#start(entry)
     this.#publishRoutes()
     for (const entry of this.entries.values()) {
@@ -382,18 +382,6 @@ export class Reconciler {
       if (!this.#closed && !this.catalog.isWanted(entry)) this.options.registries.events.unsubscribe(entry.id)
       this.catalog.describeIdle(entry)
     }
-  }
-
-  /** Those that are wanted and loaded, and so is all they need: in dependency order. */
-  #startable(): PluginEntry[] {
-    const found = new Set<string>()
-    for (const id of this.catalog.order) {
-      const entry = this.catalog.known(id)
-      const needs = this.catalog.needsOf(entry)
-      if (this.catalog.isWanted(entry) && entry.loaded !== undefined && needs.every(need => found.has(need)))
-        found.add(id)
-    }
-    return [...found].map(id => this.catalog.known(id))
   }
 
   async #start(entry: PluginEntry): Promise<void> {

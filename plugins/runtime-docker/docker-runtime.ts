@@ -27,6 +27,7 @@ import type { Clock, Log } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import { BridgeNetworks } from './bridge-networks.js'
 import { BuildCache } from './build-cache.js'
+import { ContainerAccess, short } from './container-access.js'
 import { runInContainer } from './container-exec.js'
 import { containerLogs } from './container-logs.js'
 import { containerOptions, restartPolicies } from './container-options.js'
@@ -68,8 +69,6 @@ interface RuntimeDependencies {
 }
 
 const inspectedAtOnce = 8
-const removalPollMs = 100
-const removalSeconds = 30
 const maxTailLines = 2000
 
 /** Containers and images through the API of one Docker Engine. */
@@ -77,6 +76,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #engine: EngineClient
   readonly #identity: Identity
   readonly #owners: ContainerOwners
+  readonly #access: ContainerAccess
   readonly #images: Images
   readonly #buildCache: BuildCache
   /** Of the builds and loads that run now. */
@@ -94,6 +94,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#engine = engine
     this.#identity = identity
     this.#owners = new ContainerOwners(engine, identity, log)
+    this.#access = new ContainerAccess({ engine, owners: this.#owners, clock: dependencies.clock })
     this.#limits = new HostLimits({
       engine,
       instanceId,
@@ -210,7 +211,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async start(containerId: string): Promise<void> {
-    const seen = await this.#existing(containerId)
+    const seen = await this.#access.existing(containerId)
     if (seen.HostConfig.RestartPolicy?.Name !== restartPolicies.shouldRun.Name)
       await this.#mean(containerId, 'shouldRun')
     await this.#engine.call(
@@ -230,7 +231,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async stop(containerId: string, graceSeconds: number): Promise<void> {
-    if ((await this.#own(containerId)) === undefined) return
+    if ((await this.#access.own(containerId)) === undefined) return
     await this.#mean(containerId, 'stopped')
     await this.#engine.call(
       `stop the container ${short(containerId)}`,
@@ -242,35 +243,22 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async remove(containerId: string): Promise<void> {
-    if ((await this.#own(containerId)) !== undefined) await this.#remove(containerId)
+    if ((await this.#access.own(containerId)) !== undefined) await this.#access.remove(containerId)
   }
 
   async removeBuildStep(id: string): Promise<void> {
-    const seen = await this.#inspect(id)
+    const seen = await this.#access.find(id)
     if (seen === undefined) return
     if (stepOwnerOf(seen, this.#identity) === undefined)
       throw problems.containerForeign({ container: seen.Name.slice(1) })
     // To take the container away would not stop the copy, and its image would come when it is not looked for any more.
     const ms = copyMs(seen.State, this.dependencies.clock.now())
     if (ms > 0) await untilEngineRemoves(this.#engine, id, ms)
-    await this.#remove(id)
-  }
-
-  async #remove(containerId: string): Promise<void> {
-    const removed = await this.#engine.call(
-      `remove the container ${short(containerId)}`,
-      async docker => {
-        await docker.getContainer(containerId).remove({ force: true, v: true })
-        return true
-      },
-      { absent: [404, 409], patient: true }
-    )
-    // 409: it is being removed already.
-    if (removed === undefined) await this.#untilGone(containerId)
+    await this.#access.remove(id)
   }
 
   async rename(containerId: string, name: string): Promise<void> {
-    const seen = await this.#existing(containerId)
+    const seen = await this.#access.existing(containerId)
     if (seen.Name === `/${name}`) return
     await this.#engine.call(
       `rename the container ${short(containerId)} to ${name}`,
@@ -289,7 +277,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async inspect(containerId: string): Promise<ContainerState | undefined> {
-    const seen = await this.#inspect(containerId)
+    const seen = await this.#access.find(containerId)
     const owner = seen === undefined ? undefined : this.#owners.ofInspected(seen)
     return seen === undefined || owner === undefined ? undefined : containerState(seen, owner)
   }
@@ -311,7 +299,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async dial(containerId: string, port: number): Promise<{ readonly host: string; readonly port: number }> {
-    const seen = await this.#running(containerId)
+    const seen = await this.#access.running(containerId)
     const connected = Object.entries(seen.NetworkSettings.Networks).filter(
       ([, { IPAddress }]) => IPAddress !== ''
     )
@@ -324,7 +312,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async detour(containerId: string): Promise<string | null> {
-    const seen = await this.#inspect(containerId)
+    const seen = await this.#access.find(containerId)
     // What is sent to an engine on another machine leaves this one by some other way in any case.
     if (seen?.State.Running !== true || (await this.#place()) === 'elsewhere') return null
     const network = seen.HostConfig.NetworkMode ?? ''
@@ -335,7 +323,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   async tail(containerId: string, lines: number): Promise<readonly string[]> {
     const wanted = Math.min(lines, maxTailLines)
-    const seen = await this.#existing(containerId)
+    const seen = await this.#access.existing(containerId)
     const output = await this.#engine.call(
       `read the output of the container ${short(containerId)}`,
       async docker =>
@@ -350,17 +338,17 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async *logs(containerId: string, options: LogOptions): AsyncGenerator<LogLine> {
-    const { Config: config } = await this.#existing(containerId)
+    const { Config: config } = await this.#access.existing(containerId)
     yield* containerLogs(this.#engine, { containerId, hasTerminal: config.Tty }, options)
   }
 
   async exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number> {
-    await this.#running(containerId)
+    await this.#access.running(containerId)
     return await runInContainer(this.#engine, containerId, command, options)
   }
 
   async stats(containerId: string): Promise<ContainerStats> {
-    await this.#running(containerId)
+    await this.#access.running(containerId)
     return await containerStats(this.#engine, containerId)
   }
 
@@ -474,15 +462,6 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     })
   }
 
-  async #inspect(containerId: string): Promise<Docker.ContainerInspectInfo | undefined> {
-    if (!isContainerName(containerId)) return undefined
-    return await this.#engine.call(
-      `inspect the container ${short(containerId)}`,
-      async docker => await docker.getContainer(containerId).inspect(),
-      { absent: [404] }
-    )
-  }
-
   /** See `restartPolicies`. Neither a full disk nor a removal under way keeps a container from being stopped. */
   async #mean(containerId: string, what: keyof typeof restartPolicies): Promise<void> {
     await this.#engine
@@ -500,39 +479,4 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
         )
       })
   }
-
-  /** Undefined when it is gone; refuses what another platform, a build or a person has made. */
-  async #own(containerId: string): Promise<Docker.ContainerInspectInfo | undefined> {
-    const seen = await this.#inspect(containerId)
-    if (seen === undefined || this.#owners.ofInspected(seen) !== undefined) return seen
-    throw problems.containerForeign({ container: seen.Name.slice(1) })
-  }
-
-  async #existing(containerId: string): Promise<Docker.ContainerInspectInfo> {
-    const seen = await this.#own(containerId)
-    if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
-    return seen
-  }
-
-  async #running(containerId: string): Promise<Docker.ContainerInspectInfo> {
-    const seen = await this.#existing(containerId)
-    if (!seen.State.Running)
-      throw problems.containerNotRunning({ container: short(containerId), status: seen.State.Status })
-    return seen
-  }
-
-  async #untilGone(containerId: string): Promise<void> {
-    for (let waited = 0; (await this.#inspect(containerId)) !== undefined; waited += removalPollMs) {
-      if (waited >= removalSeconds * 1000)
-        throw problems.removalStuck({ container: short(containerId), seconds: removalSeconds })
-      await this.dependencies.clock.sleep(removalPollMs)
-    }
-  }
 }
-
-/** What is no name cannot exist, and must not become part of a URL. */
-const isContainerName = (text: string): boolean => /^[a-zA-Z0-9][\w.-]+$/.test(text)
-
-/** Ids are shown as docker does, names whole. */
-const short = (container: string): string =>
-  /^[0-9a-f]{64}$/.test(container) ? container.slice(0, 12) : container

@@ -1,9 +1,11 @@
 import type { Import } from './import-graph.js'
 
-/** What a `plugin.json` says about other plugins. */
+/** What a `plugin.json` says about other plugins and contracts; nothing for a folder with a `contract.json`. */
 export interface Dependencies {
+  readonly isContract?: true
   readonly requires: readonly string[]
   readonly optional: readonly string[]
+  readonly implements?: readonly string[]
 }
 
 /** Where each library that touches the world may be loaded. */
@@ -72,14 +74,32 @@ function zoneOf(path: string): Zone {
   return { kind: 'plugin', folder: plugin[1] ?? '', id: plugin[2] ?? second, isApi: plugin[4] === 'api.ts' }
 }
 
-/** What is wrong with an import; null when it is allowed. `plugins` has the manifests by folder. */
+/** What is wrong with an import; null when it is allowed. `plugins` has the manifests by folder, those of contracts too. */
 export function faultOf(edge: Import, plugins: ReadonlyMap<string, Dependencies>): string | null {
   const { from, specifier, to, isTypeOnly } = edge
   const isOurs = specifier.startsWith('.') || specifier.startsWith('busbar/')
   if (isOurs && to === null && !specifier.endsWith('.mjs')) return 'leads to no file'
   const zone = zoneOf(from)
   if (zone.kind === 'free') return null
+  if (zone.kind === 'plugin' && plugins.get(zone.folder)?.isContract)
+    return contractFault(zone, edge, plugins)
   return to === null ? libraryFault(zone, edge) : ownFault(zone, { from, to, isTypeOnly, specifier }, plugins)
+}
+
+/** A contract has nothing but itself, the sdk, and other contracts. */
+function contractFault(
+  zone: Zone & { kind: 'plugin' },
+  { specifier, to, isTypeOnly }: Import,
+  plugins: ReadonlyMap<string, Dependencies>
+): string | null {
+  if (to === null) return isTypeOnly ? null : 'a contract imports types of libraries only'
+  const target = zoneOf(to)
+  if (target.kind === 'sdk' && specifier === 'busbar/sdk') return null
+  if (target.kind === 'plugin') {
+    if (target.folder === zone.folder) return null
+    if (specifier.startsWith('busbar/api/') && plugins.get(target.folder)?.isContract) return null
+  }
+  return 'a contract imports busbar/sdk and other contracts only'
 }
 
 function ownFault(
@@ -131,9 +151,12 @@ function pluginFault(
     return zone.isApi && !target.isApi ? 'an api.ts imports the sdk and other api.ts only' : null
   if (!target.isApi || !edge.specifier.startsWith('busbar/api/'))
     return `other plugins are reached through busbar/api/${target.id} only`
+  const [contract] = plugins.get(target.folder)?.implements ?? []
+  if (contract !== undefined)
+    return `${target.id} is one that implements ${contract}: it is reached through busbar/api/${contract}`
   if (zone.isApi) return null
-  const { requires, optional } = plugins.get(zone.folder) ?? { requires: [], optional: [] }
-  return requires.includes(target.id) || optional.includes(target.id)
+  const own = plugins.get(zone.folder)
+  return [...(own?.requires ?? []), ...(own?.optional ?? []), ...(own?.implements ?? [])].includes(target.id)
     ? null
     : `its plugin.json neither requires nor optionally uses ${target.id}`
 }

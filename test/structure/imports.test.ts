@@ -12,13 +12,17 @@ function readDependencies(folders: readonly string[]): Map<string, Dependencies>
   const found = new Map<string, Dependencies>()
   for (const folder of folders) {
     for (const name of readdirSync(join(root, folder))) {
+      if (existsSync(join(root, folder, name, 'contract.json')))
+        found.set(`${folder}/${name}/`, { isContract: true, requires: [], optional: [] })
       const file = join(root, folder, name, 'plugin.json')
       if (!existsSync(file)) continue
-      const { requires = {}, optional = {} } = JSON.parse(readFileSync(file, 'utf8')) as {
-        requires?: object
-        optional?: object
-      }
-      found.set(`${folder}/${name}/`, { requires: Object.keys(requires), optional: Object.keys(optional) })
+      const manifest = JSON.parse(readFileSync(file, 'utf8')) as Partial<Record<string, object>>
+      const idsIn = (key: string) => Object.keys(manifest[key] ?? {})
+      found.set(`${folder}/${name}/`, {
+        requires: idsIn('requires'),
+        optional: idsIn('optional'),
+        implements: idsIn('implements')
+      })
     }
   }
   return found
@@ -35,6 +39,18 @@ test('every file imports only what its part of the project may import', async t 
     return fault === null ? [] : [`${edge.from} imports ${edge.specifier}: ${fault}`]
   })
   t.same(faults, [])
+})
+
+test('no plugin names one that implements a contract: it names the contract', async t => {
+  const providers = [...plugins].filter(([, { implements: contracts = [] }]) => contracts.length > 0)
+  t.not(providers.length, 0, 'a provider was found')
+  const ids = providers.map(([folder]) => folder.split('/').at(-2) ?? '')
+  t.same(
+    [...plugins].flatMap(([folder, { requires, optional }]) =>
+      [...requires, ...optional].filter(id => ids.includes(id)).map(id => `${folder} names ${id}`)
+    ),
+    []
+  )
 })
 
 test('no files import each other in a circle', async t => {
@@ -68,7 +84,11 @@ const edge = (from: string, specifier: string, to: string | null, isTypeOnly = f
 })
 const known = new Map<string, Dependencies>([
   ['plugins/a/', { requires: ['b'], optional: ['c'] }],
-  ['examples/plugins/x/', { requires: ['b'], optional: [] }]
+  ['examples/plugins/x/', { requires: ['b'], optional: [] }],
+  ['plugins/ships/', { isContract: true, requires: [], optional: [] }],
+  ['plugins/ports/', { isContract: true, requires: [], optional: [] }],
+  ['plugins/steamer/', { requires: [], optional: [], implements: ['ships'] }],
+  ['plugins/crew/', { requires: ['ships', 'steamer'], optional: [] }]
 ])
 
 const forbidden: ReadonlyArray<readonly [string, Import]> = [
@@ -138,6 +158,25 @@ const forbidden: ReadonlyArray<readonly [string, Import]> = [
     'a third-party plugin imports an api it does not name',
     edge('examples/plugins/x/index.ts', 'busbar/api/a', 'plugins/a/api.ts')
   ],
+  [
+    'a plugin imports an api of one that implements a contract',
+    edge('plugins/crew/crew.ts', 'busbar/api/steamer', 'plugins/steamer/api.ts')
+  ],
+  [
+    'a plugin imports the inside of a contract',
+    edge('plugins/crew/crew.ts', '../ships/ship.js', 'plugins/ships/ship.ts')
+  ],
+  [
+    'a plugin implements another contract than it says',
+    edge('plugins/steamer/steamer.ts', 'busbar/api/ports', 'plugins/ports/api.ts')
+  ],
+  ['a contract imports a plugin', edge('plugins/ships/api.ts', 'busbar/api/a', 'plugins/a/api.ts', true)],
+  [
+    'a contract imports a plugin that implements it',
+    edge('plugins/ships/ship.ts', '../steamer/steamer.js', 'plugins/steamer/steamer.ts', true)
+  ],
+  ['a contract imports core', edge('plugins/ships/api.ts', '../../core/kernel.js', 'core/kernel.ts', true)],
+  ['a contract loads a library', edge('plugins/ships/api.ts', 'node:stream', null)],
   ['a file that is not there', edge('test/any.test.ts', './gone.js', null)]
 ]
 
@@ -169,6 +208,21 @@ const permitted: ReadonlyArray<readonly [string, Import]> = [
     'a plugin imports an api it uses when it is there',
     edge('plugins/a/index.ts', 'busbar/api/c', 'plugins/c/api.ts')
   ],
+  ['a plugin imports a contract', edge('plugins/crew/crew.ts', 'busbar/api/ships', 'plugins/ships/api.ts')],
+  [
+    'a plugin imports a contract that it implements',
+    edge('plugins/steamer/steamer.ts', 'busbar/api/ships', 'plugins/ships/api.ts')
+  ],
+  [
+    'a contract is written in several files',
+    edge('plugins/ships/api.ts', './ship.js', 'plugins/ships/ship.ts')
+  ],
+  ['a contract imports the sdk', edge('plugins/ships/api.ts', 'busbar/sdk', 'sdk/index.ts')],
+  [
+    'a contract imports another one',
+    edge('plugins/ships/ship.ts', 'busbar/api/ports', 'plugins/ports/api.ts', true)
+  ],
+  ['a contract names a type of Node', edge('plugins/ships/api.ts', 'node:stream', null, true)],
   ['a test imports anything', edge('plugins/a/test/a.test.ts', '../../../core/kernel.js', 'core/kernel.ts')],
   ['runtime-docker loads dockerode', edge('plugins/runtime-docker/engine.ts', 'dockerode', null)]
 ]

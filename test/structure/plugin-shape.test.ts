@@ -1,8 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { type Import, readImportGraph } from './import-graph.js'
 import {
+  contractFaults,
   indexFaults,
   indexImportFault,
   migrationFault,
@@ -12,9 +13,11 @@ import {
 
 const root = join(import.meta.dirname, '../..')
 const { imports } = readImportGraph(root)
-const plugins = readdirSync(join(root, 'plugins'), { withFileTypes: true })
+const folders = readdirSync(join(root, 'plugins'), { withFileTypes: true })
   .filter(entry => entry.isDirectory())
-  .map(({ name }) => readPlugin(name))
+  .map(({ name }) => name)
+const isContract = (id: string): boolean => existsSync(join(root, 'plugins', id, 'contract.json'))
+const plugins = folders.filter(id => !isContract(id)).map(readPlugin)
 
 function readPlugin(id: string): PluginFiles {
   const paths = readdirSync(join(root, 'plugins', id), { withFileTypes: true }).flatMap(entry =>
@@ -36,6 +39,21 @@ test('every plugin is assembled in the same way', async t => {
     plugins.flatMap(plugin => shapeFaults(plugin).map(fault => `${plugin.id}: ${fault}`)),
     []
   )
+})
+
+test('a contract is an api and nothing that runs', async t => {
+  const contracts = folders.filter(isContract)
+  t.not(contracts.length, 0, 'the contracts were found')
+  t.same(
+    contracts.flatMap(id =>
+      contractFaults(readdirSync(join(root, 'plugins', id))).map(fault => `${id}: ${fault}`)
+    ),
+    []
+  )
+  t.same(contractFaults(['contract.json', 'api.ts', 'ship.ts', 'README.md']), [])
+  for (const more of ['index.ts', 'plugin.json', 'migrations', 'test'])
+    t.match(contractFaults(['contract.json', 'api.ts', more]), [more])
+  t.match(contractFaults(['contract.json']), ['api.ts is not there'])
 })
 
 test('nothing but tests imports the list of a plugin', async t => {

@@ -21,6 +21,16 @@ export function shapeFaults({ id, texts }: PluginFiles): string[] {
   ]
 }
 
+/** What keeps a folder with a contract from being one: it says what plugins provide, and does nothing. */
+export function contractFaults(files: readonly string[]): string[] {
+  return [
+    ...(files.includes('api.ts') ? [] : ['api.ts is not there: the contract belongs in it']),
+    ...files
+      .filter(file => !/^(?:contract\.json|README\.md|[a-z0-9-]+\.ts)$/.test(file) || file === 'index.ts')
+      .map(file => `${file} belongs into a plugin that implements the contract`)
+  ]
+}
+
 /** What of an index.ts is more than a list of imported names. A list has no types, so it is read as it stands. */
 export function indexFaults(code: string): string[] {
   let statements: Program['body']

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AnyPlugin, TSchema } from 'busbar/sdk'
 import { test } from 'tap'
@@ -19,7 +19,9 @@ interface Field {
 }
 
 async function declaredFields(): Promise<Field[]> {
-  const plugins = readdirSync(join(root, 'plugins'))
+  const plugins = readdirSync(join(root, 'plugins')).filter(id =>
+    existsSync(join(root, 'plugins', id, 'plugin.json'))
+  )
   const definitions = await Promise.all(
     plugins.map(async id => {
       const module = (await import(`../../plugins/${id}/index.js`)) as { readonly default: AnyPlugin }

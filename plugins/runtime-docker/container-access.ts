@@ -1,0 +1,80 @@
+import type { Clock } from 'busbar/sdk'
+import type Docker from 'dockerode'
+import type { ContainerOwners } from './container-owners.js'
+import type { EngineClient } from './engine-client.js'
+import { problems } from './problems.js'
+
+const removalPollMs = 100
+const removalSeconds = 30
+
+interface ContainerAccessParts {
+  readonly engine: EngineClient
+  readonly owners: ContainerOwners
+  readonly clock: Clock
+}
+
+/** Finds containers by id or name, and refuses those that are not this platform's. */
+export class ContainerAccess {
+  constructor(private readonly parts: ContainerAccessParts) {}
+
+  /** Whosever it is; undefined when it is gone. */
+  async find(containerId: string): Promise<Docker.ContainerInspectInfo | undefined> {
+    if (!isContainerName(containerId)) return undefined
+    return await this.parts.engine.call(
+      `inspect the container ${short(containerId)}`,
+      async docker => await docker.getContainer(containerId).inspect(),
+      { absent: [404] }
+    )
+  }
+
+  /** Undefined when it is gone; refuses what another platform, a build or a person has made. */
+  async own(containerId: string): Promise<Docker.ContainerInspectInfo | undefined> {
+    const seen = await this.find(containerId)
+    if (seen === undefined || this.parts.owners.ofInspected(seen) !== undefined) return seen
+    throw problems.containerForeign({ container: seen.Name.slice(1) })
+  }
+
+  /** The same; throws where it is gone. */
+  async existing(containerId: string): Promise<Docker.ContainerInspectInfo> {
+    const seen = await this.own(containerId)
+    if (seen === undefined) throw problems.containerMissing({ container: short(containerId) })
+    return seen
+  }
+
+  /** The same; throws where it does not run. */
+  async running(containerId: string): Promise<Docker.ContainerInspectInfo> {
+    const seen = await this.existing(containerId)
+    if (!seen.State.Running)
+      throw problems.containerNotRunning({ container: short(containerId), status: seen.State.Status })
+    return seen
+  }
+
+  /** Whosever it is; waits until it is gone. */
+  async remove(containerId: string): Promise<void> {
+    const removed = await this.parts.engine.call(
+      `remove the container ${short(containerId)}`,
+      async docker => {
+        await docker.getContainer(containerId).remove({ force: true, v: true })
+        return true
+      },
+      { absent: [404, 409], patient: true }
+    )
+    // 409: somebody else is removing it already.
+    if (removed === undefined) await this.#untilGone(containerId)
+  }
+
+  async #untilGone(containerId: string): Promise<void> {
+    for (let waited = 0; (await this.find(containerId)) !== undefined; waited += removalPollMs) {
+      if (waited >= removalSeconds * 1000)
+        throw problems.removalStuck({ container: short(containerId), seconds: removalSeconds })
+      await this.parts.clock.sleep(removalPollMs)
+    }
+  }
+}
+
+/** What is no name cannot exist, and must not become part of a URL. */
+const isContainerName = (text: string): boolean => /^[a-zA-Z0-9][\w.-]+$/.test(text)
+
+/** Ids are shown as docker does, names whole. */
+export const short = (container: string): string =>
+  /^[0-9a-f]{64}$/.test(container) ? container.slice(0, 12) : container
