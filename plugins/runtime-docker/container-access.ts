@@ -17,7 +17,7 @@ interface ContainerAccessParts {
 export class ContainerAccess {
   constructor(private readonly parts: ContainerAccessParts) {}
 
-  /** Whosever it is; undefined when it is gone. */
+  /** Foreign ones too; undefined when it is gone. */
   async find(containerId: string): Promise<Docker.ContainerInspectInfo | undefined> {
     if (!isContainerName(containerId)) return undefined
     return await this.parts.engine.call(
@@ -49,7 +49,7 @@ export class ContainerAccess {
     return seen
   }
 
-  /** Whosever it is; waits until it is gone. */
+  /** Foreign ones too; waits until it is gone. */
   async remove(containerId: string): Promise<void> {
     const removed = await this.parts.engine.call(
       `remove the container ${short(containerId)}`,
@@ -59,7 +59,7 @@ export class ContainerAccess {
       },
       { absent: [404, 409], patient: true }
     )
-    // 409: somebody else is removing it already.
+    // 409: another call is removing it already.
     if (removed === undefined) await this.#untilGone(containerId)
   }
 

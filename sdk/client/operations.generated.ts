@@ -533,6 +533,7 @@ export interface Operations {
         since: string
         requires: string[]
         optional: string[]
+        implements: string[]
         dependents: string[]
         grants: string[]
         config: Record<string, unknown>
@@ -562,6 +563,7 @@ export interface Operations {
       since: string
       requires: string[]
       optional: string[]
+      implements: string[]
       dependents: string[]
       grants: string[]
       config: Record<string, unknown>
@@ -590,6 +592,7 @@ export interface Operations {
       since: string
       requires: string[]
       optional: string[]
+      implements: string[]
       dependents: string[]
       grants: string[]
       config: Record<string, unknown>
@@ -621,6 +624,7 @@ export interface Operations {
       since: string
       requires: string[]
       optional: string[]
+      implements: string[]
       dependents: string[]
       grants: string[]
       config: Record<string, unknown>
@@ -651,6 +655,7 @@ export interface Operations {
       since: string
       requires: string[]
       optional: string[]
+      implements: string[]
       dependents: string[]
       grants: string[]
       config: Record<string, unknown>
@@ -681,6 +686,7 @@ export interface Operations {
       since: string
       requires: string[]
       optional: string[]
+      implements: string[]
       dependents: string[]
       grants: string[]
       config: Record<string, unknown>
@@ -721,6 +727,7 @@ export interface Operations {
       since: string
       requires: string[]
       optional: string[]
+      implements: string[]
       dependents: string[]
       grants: string[]
       config: Record<string, unknown>

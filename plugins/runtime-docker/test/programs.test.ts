@@ -131,7 +131,7 @@ engineTest('the output of a container is read whole, by its end and from a time 
   await t.rejects(all(lab.runtime.logs('nothing-like-this', { signal })), { code: 'E_CONTAINER_MISSING' })
 })
 
-engineTest('output is followed until the container ends, or until nobody listens any more', async t => {
+engineTest('output is followed until the container ends, or until its reader stops', async t => {
   const lab = startLab(t)
   const id = await started(
     lab,
