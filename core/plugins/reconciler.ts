@@ -109,6 +109,8 @@ export class Reconciler {
         await this.#load(entry)
         await this.#migrate([entry])
         if (entry.loaded !== undefined && this.catalog.missing(entry) === null) await this.#start(entry)
+        // Built-in plugins may have been waiting for a contract that it implements.
+        if (entry.run !== undefined && this.catalog.dependents(id).length > 0) await this.#reconcile()
         this.#publishRoutes()
         this.catalog.describeIdle(entry)
       }).catch((error: unknown) => {

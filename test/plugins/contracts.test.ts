@@ -1,7 +1,10 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { definePlugin, service } from 'busbar/sdk'
+import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
-import { installation, routeText } from './third-party-kit.js'
+import { installation, routeText, writePlugin } from './third-party-kit.js'
 
 /** A contract `ships` of one service; a provider answers with its name. */
 const key = "const fleet = service('ships.fleet');"
@@ -155,6 +158,45 @@ test('versions of contracts are checked as those of plugins', async t => {
   })
   await provide('steamer', '^2.0.0')
   t.equal((await change('steamer', 'enable')).status, 200)
+  t.match(await stateOf('crew'), { state: 'running' })
+})
+
+test('a built-in plugin that requires a contract waits for the third-party plugin that implements it, also at the start', async t => {
+  const home = await mkdtemp(join(tmpdir(), 'busbar-plugins-'))
+  await mkdir(join(home, 'ships'))
+  await writeFile(
+    join(home, 'ships', 'contract.json'),
+    JSON.stringify({ id: 'ships', version: '1.0.0', name: 'Ships', description: 'A test.' })
+  )
+  await writePlugin(home, 'steamer', provider('steamer'), {
+    before: key,
+    manifest: { implements: { ships: '^1.0.0' } }
+  })
+  const fleet = service<{ name(): Promise<string> }>('ships.fleet')
+  const options = {
+    thirdParty: home,
+    inline: [
+      {
+        manifest: { id: 'crew', requires: { ships: '^1.0.0' } },
+        definition: definePlugin({ id: 'crew', needs: { fleet }, start: ({ use }) => use })
+      }
+    ]
+  }
+  let k = await createTestKernel(options)
+  t.teardown(async () => {
+    await k.close()
+    await rm(home, { recursive: true, force: true })
+  })
+  const stateOf = async (id: string) => (await (await k.as.session()).get(`/api/plugins/${id}`)).body
+  t.match(await stateOf('crew'), {
+    state: 'blocked',
+    reason: 'it needs "ships", which nothing provides ("steamer" is installed)'
+  })
+  t.equal((await (await k.as.session()).post('/api/plugins/steamer/enable')).status, 200)
+  t.match(await stateOf('crew'), { state: 'running' })
+  await k.stop()
+  k = await createTestKernel({ ...options, state: k.state })
+  t.match(await stateOf('steamer'), { state: 'running' })
   t.match(await stateOf('crew'), { state: 'running' })
 })
 
