@@ -86,7 +86,7 @@ export interface ContainerRuntime {
   volumes(owner: Owner): Promise<readonly VolumeUsage[]>
   /** Does nothing when it is gone; 409 E_VOLUME_FOREIGN or E_VOLUME_IN_USE. */
   removeVolume(name: string): Promise<void>
-  /** Removes the containers that use a volume, foreign ones too: for volumes that only builds use. */
+  /** Removes all containers that use a volume, also those of others: for volumes that only builds use. */
   releaseVolume(name: string): Promise<void>
 
   /**
@@ -95,8 +95,8 @@ export interface ContainerRuntime {
    */
   commandEnvironment(): Promise<Readonly<Record<string, string>>>
   /**
-   * Caps each container that is made with `label` (`author=pack`) from now on, until `signal` aborts, by
-   * any client of the engine: for programs that start containers and have no option for it. Those of platforms are left alone.
+   * Caps each container that is made with `label` (`author=pack`) from now on, until `signal` aborts, whatever
+   * client makes it: for programs that start containers and have no option for it. Those of platforms are left alone.
    */
   capLabelled(
     label: string,

@@ -55,7 +55,7 @@ export interface LoadOptions {
   readonly onLayer?: () => void
   /**
    * The signal has aborted when the engine had the whole archive, which it cannot be told to leave. `ended` resolves when
-   * it is done, whether or not the image is there then; it rejects where that cannot be known.
+   * it is done, whether or not the image is there then; it rejects where that is unknown.
    */
   readonly onAbandoned?: (ended: Promise<void>) => void
   readonly signal: AbortSignal

@@ -14,7 +14,7 @@ export function registryOf(image: string): string {
   return host === 'index.docker.io' ? 'docker.io' : host
 }
 
-/** Of the names that images have which came by `load`. They are removed by what loaded them, whatever their labels say. */
+/** Of the names that images have which came by `load`. They belong to the application they were loaded for, whatever their labels say. */
 export const loadedPrefix = 'busbar-fetched-'
 
 /** Codes of an image that did not come which say nothing of it: its registry could not be asked. */
