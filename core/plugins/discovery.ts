@@ -30,7 +30,7 @@ interface DiscoveredContract {
   readonly contract: Contract
 }
 
-export interface Discovery {
+interface Discovery {
   readonly plugins: readonly Discovered[]
   readonly contracts: readonly Contract[]
 }

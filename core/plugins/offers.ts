@@ -3,7 +3,7 @@ import type { Contract } from './contract.js'
 import type { Manifest } from './manifest.js'
 
 /** What stands behind an id that a manifest may require. */
-export interface Offer {
+interface Offer {
   readonly version: string
   readonly isContract: boolean
   /** Of a plugin itself; of a contract the plugins that implement it, the one that provides it first. */

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
+import { parseContract } from '../../core/plugins/contract.js'
 import { parseManifest, readManifest } from '../../core/plugins/manifest.js'
 
 const good = { id: 'hello', version: '1.0.0', sdk: '^0.1.0', name: 'Hello', description: 'Greets.' }
@@ -56,4 +57,18 @@ test('what is no file, or larger than 64 KiB, is not read', async t => {
   await rm(file)
   await mkdir(file)
   await t.rejects(readManifest(directory, 'x'), { message: 'plugin.json is not a file' })
+})
+
+test('a contract has an id, a version and words for the operator, and nothing else', async t => {
+  const ships = { id: 'ships', version: '1.0.0', name: 'Ships', description: 'What sails.' }
+  const parseShips = (change: object): unknown =>
+    parseContract(JSON.stringify({ ...ships, ...change }), 'ships')
+  t.same(parseShips({}), ships)
+  const cases: Array<[object, RegExp]> = [
+    [{ id: 'boats' }, /"boats" is not the name of its folder "ships"/],
+    [{ version: 'one' }, /version "one" is not a semantic version/],
+    [{ description: undefined }, /must have required property 'description'/],
+    [{ main: 'index' }, /contract.json must NOT have additional properties "main"/]
+  ]
+  for (const [change, message] of cases) t.throws(() => parseShips(change), message, JSON.stringify(change))
 })
