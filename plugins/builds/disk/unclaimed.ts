@@ -1,9 +1,9 @@
-import type { ContainerRuntime } from 'busbar/api/runtime-docker'
+import type { ImageService } from 'busbar/api/images'
 import type { ImageClaims } from '../registry/image-claims.js'
 import { type RemovalParts, removeUnusedImages } from '../registry/image-removal.js'
 
 interface UnclaimedParts extends RemovalParts {
-  readonly runtime: RemovalParts['runtime'] & Pick<ContainerRuntime, 'clearBuildCache'>
+  readonly imageService: RemovalParts['imageService'] & Pick<ImageService, 'clearBuildCache'>
   readonly claims: Pick<ImageClaims, 'renew' | 'elsewhere'>
 }
 
@@ -12,12 +12,12 @@ interface UnclaimedParts extends RemovalParts {
  * upon which they were made, then fetched images; nothing that is needed by what is under way, or kept for applications.
  */
 export async function removeUnclaimed(parts: UnclaimedParts): Promise<void> {
-  const { claims, runtime, log } = parts
+  const { claims, imageService, log } = parts
   // A process that was held up has not said so for a while.
   await claims.renew()
-  // The runtime knows what builds of this process go on from, and not what others do.
+  // The image service knows what builds of this process go on from, and not what those of others do.
   const applications = await claims.elsewhere()
-  await runtime
+  await imageService
     .clearBuildCache({}, { ends: [], newest: 0, after: new Date(0), applications })
     .catch((error: unknown) => log.debug({ err: error }, 'steps of ended builds stay for now'))
   await removeUnusedImages(parts, { isShort: true })

@@ -201,7 +201,7 @@ test('an image of which others are made keeps its name: without it, it would tak
   let listed = 0
   const removed: string[] = []
   const parts = {
-    runtime: {
+    imageService: {
       image: async () => ({ id: 'base', repoDigests: [], exposedPorts: [], sizeBytes: 1 }),
       removeImage: async (reference: string) => {
         removed.push(reference)
