@@ -1,0 +1,21 @@
+/** A defect that changes nothing that a test could see. */
+interface Equivalent {
+  readonly file: string
+  /** The line, without its indentation. */
+  readonly text: string
+  /** As the table of survivors shows it: `a < b → a <= b`. */
+  readonly change: string
+  readonly why: string
+}
+
+export const equivalents: readonly Equivalent[] = []
+
+/** Files that are not tried, by a beginning of their path. */
+export const untried: readonly { readonly beginning: string; readonly why: string }[] = [
+  { beginning: 'core/main.ts', why: 'the program itself, which CI starts' },
+  { beginning: 'core/exec/process-group.ts', why: 'a defect could end other processes of this machine' },
+  {
+    beginning: 'plugins/builds/context/workspace.ts',
+    why: 'a defect could end other processes of this machine'
+  }
+]

@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Import } from '../../test/structure/import-graph.js'
+
+/**
+ * Tests of what a file is for, whatever they import: through the platform as a whole each of them comes by. The first
+ * beginning that fits counts; besides these, a plugin and a folder of core have a folder of tests each.
+ */
+const areas: readonly (readonly [beginning: string, tests: readonly string[]])[] = [
+  ['core/access/', ['test/access/', 'test/bus/channels', 'test/http/requests', 'plugins/projects/test/']],
+  ['core/audit/', ['test/kernel/audit', 'plugins/audit-logs/test/', 'test/http/public-routes']],
+  ['core/bus/', ['test/access/losing', 'test/plugins/third-party']],
+  ['core/cache/', ['test/auth/', 'test/access/']],
+  ['core/changes/', ['test/access/', 'test/bus/recheck']],
+  ['core/clock/', ['test/clock/', 'test/sdk/', 'test/schedules/']],
+  ['core/config/', ['test/plugins/settings', 'test/plugins/variables']],
+  ['core/database/', ['test/database/', 'test/plugins/purge', 'test/plugins/third-party']],
+  [
+    'core/declarations/',
+    ['test/http/openapi', 'test/resources/', 'test/schedules/', 'test/sdk/declared', 'test/plugins/']
+  ],
+  ['core/events/', ['test/jobs/events', 'test/jobs/job-runner']],
+  ['core/frames/', ['test/plugins/']],
+  ['core/http/', ['test/http/']],
+  ['core/limits/', ['test/http/limits', 'test/http/public-routes']],
+  ['core/plugins/', ['test/plugins/', 'test/resources/']],
+  ['core/schemas/', ['test/sdk/declared', 'test/http/']],
+  ['core/services/', ['test/plugins/']],
+  ['core/threads/', ['test/plugins/', 'test/event-loop/']],
+  ['core/kernel', ['test/kernel/']],
+  ['core/shutdown', ['test/kernel/']]
+]
+
+/** Files that are started and not imported: a worker thread, a program of a test. */
+const startedFile = /'(\.{1,2}\/[\w./-]*-(?:worker|child|process))(?:\.[jt]s)?'|'([\w-]+-worker)'/g
+
+/** Which tests say most about a file, by who imports whom. */
+export class NearestTests {
+  readonly #importers = new Map<string, Set<string>>()
+  readonly #tests: readonly string[]
+
+  constructor(root: string, files: readonly string[], imports: readonly Import[]) {
+    const known = new Set(files)
+    this.#tests = files.filter(file => file.endsWith('.test.ts'))
+    for (const { from, to, isTypeOnly } of imports) if (to !== null && !isTypeOnly) this.#note(from, to)
+    for (const from of files) {
+      for (const [, path, name] of readFileSync(join(root, from), 'utf8').matchAll(startedFile)) {
+        const to = `${join(dirname(from), path ?? name ?? '')}.ts`
+        if (known.has(to)) this.#note(from, to)
+      }
+    }
+  }
+
+  #note(from: string, to: string): void {
+    const importers = this.#importers.get(to) ?? new Set()
+    this.#importers.set(to, importers.add(from))
+  }
+
+  /** How many imports away each file is that comes to `file`. */
+  distances(file: string): ReadonlyMap<string, number> {
+    const far = new Map([[file, 0]])
+    for (const [at, distance] of far)
+      for (const from of this.#importers.get(at) ?? []) if (!far.has(from)) far.set(from, distance + 1)
+    return far
+  }
+
+  /** The nearest first: those that import it themselves, those of its area, then any, `enough` of them. */
+  of(file: string, enough: number): string[] {
+    const distances = this.distances(file)
+    const near = areaOf(file)
+    const rank = (test: string): number => {
+      const distance = distances.get(test) ?? 0
+      return distance === 1
+        ? 0
+        : near.some(beginning => test.startsWith(beginning))
+          ? distance
+          : 100 + distance
+    }
+    const ranked = this.#tests
+      .filter(test => distances.has(test) && !test.startsWith('test/structure/'))
+      .map(test => ({ test, rank: rank(test) }))
+      .sort((a, b) => a.rank - b.rank)
+    return ranked.slice(0, enough).map(({ test }) => test)
+  }
+}
+
+function areaOf(file: string): readonly string[] {
+  const [part, folder] = file.split('/')
+  const own = part === 'core' ? `test/${folder}/` : `${part}/${folder}/test/`
+  return [own, ...(areas.find(([beginning]) => file.startsWith(beginning))?.[1] ?? [])]
+}

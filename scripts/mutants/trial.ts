@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { hasComeBy } from './came-by.js'
+import type { KnownTest } from './known-tests.js'
+import type { Mutant } from './mutations.js'
+import type { Workshop } from './workshop.js'
+
+export type Verdict =
+  | { readonly kind: 'caught' | 'hung'; readonly by: string }
+  /** `asked` tests came by and passed all the same. */
+  | { readonly kind: 'survived'; readonly asked: number }
+  | { readonly kind: 'not judged'; readonly why: string }
+
+const enough = 10
+
+/** Those that came by the place, the fastest first, as many as the limit of one defect has time for. */
+export function testsToAsk(
+  mutant: Mutant,
+  tests: readonly KnownTest[],
+  root: string,
+  limitMs: number
+): KnownTest[] {
+  const cameBy = tests.filter(one => hasComeBy(one.cameBy.get(mutant.file), mutant.reach))
+  // Programs that a test kills tell nothing of where they have been.
+  const asked =
+    cameBy.length > 0
+      ? cameBy
+      : tests.filter(one => /-(?:child|process)\b/.test(readFileSync(join(root, one.test), 'utf8')))
+  let left = limitMs
+  return [...asked]
+    .sort((a, b) => a.ms - b.ms)
+    .slice(0, enough)
+    .filter((one, index) => {
+      left -= one.ms
+      return index === 0 || left > 0
+    })
+}
+
+/** Puts the defect in and asks one test after another, until one notices. */
+export async function tryMutant(
+  mutant: Mutant,
+  tests: readonly KnownTest[],
+  workshop: Workshop,
+  limitMs: number
+): Promise<Verdict> {
+  return await workshop.with(mutant, async () => {
+    for (const { test, ms } of tests) {
+      const outcome = await workshop.run({ test, limitMs: Math.min(limitMs, 4 * ms + 15_000) })
+      if (outcome === 'failed') return { kind: 'caught', by: test }
+      if (outcome === 'hung') return { kind: 'hung', by: test }
+    }
+    return { kind: 'survived', asked: tests.length }
+  })
+}
