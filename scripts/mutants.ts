@@ -14,7 +14,7 @@ import { type Mutant, mutantsOf } from './mutants/mutations.js'
 import { NearestTests } from './mutants/nearest-tests.js'
 import { readOptions } from './mutants/options.js'
 import { type Judged, report } from './mutants/report.js'
-import { testsToAsk, tryMutant } from './mutants/trial.js'
+import { tryMutant } from './mutants/trial.js'
 import { Workshop } from './mutants/workshop.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -39,6 +39,12 @@ const sources = readSources()
 const mutants = inTurns(chosen.map(mutantsIn))
 const needsEngine = new Set(
   ['lab/engine.ts', 'lab/second-engine.ts'].flatMap(file => [...nearest.distances(file).keys()])
+)
+/** Tests that boot a platform, or start a database. */
+const starting = new Set(
+  ['sdk/testing/cluster.ts', 'sdk/testing/test-kernel.ts'].flatMap(file => [
+    ...nearest.distances(file).keys()
+  ])
 )
 const testsOf = new Map(
   chosen.map(file => [file, nearest.of(file, 10).filter(test => options.engine || !needsEngine.has(test))])
@@ -71,29 +77,32 @@ async function work(): Promise<void> {
     options.engine
   )
   // The template of the databases is made by code without a defect.
-  for (const workshop of workshops) await workshop.run({ test: 'test/http/health.test.ts', limitMs: 120_000 })
-  const tests = [...new Set([...testsOf.values()].flat())]
-  let done = 0
-  await inWorkshops(tests, async (test, workshop) => {
-    const found = await known.learn(test, workshop)
-    console.log(
-      `without a defect ${++done}/${tests.length} ${test} ${found === null ? 'FAILS' : `${found.ms} ms`}`
-    )
-  })
-  const limitMs = options.seconds * 1000
+  if (!options.unit)
+    for (const workshop of workshops)
+      await workshop.run({ test: 'test/http/health.test.ts', limitMs: 120_000 })
   const end = performance.now() + options.minutes * 60_000
   await inWorkshops(mutants, async (mutant, workshop) => {
     if (performance.now() > end) return
-    const usable = (testsOf.get(mutant.file) ?? []).flatMap(test => known.get(test) ?? [])
-    const verdict =
-      usable.length === 0
-        ? ({ kind: 'not judged', why: 'no test that passes imports it' } as const)
-        : await tryMutant(mutant, testsToAsk(mutant, usable, root, limitMs), workshop, limitMs)
+    const verdict = await tryMutant({
+      mutant,
+      groups: groupsOf(mutant.file),
+      workshop,
+      known,
+      root,
+      limitMs: options.seconds * 1000
+    })
     judged.push({ mutant, verdict })
     console.log(
       `${judged.length}/${mutants.length} ${verdict.kind.padEnd(10)} ${mutant.file}:${mutant.line} ${mutant.change}`
     )
   })
+}
+
+/** Those that start nothing, then the others. */
+function groupsOf(file: string): string[][] {
+  const tests = testsOf.get(file) ?? []
+  const quick = tests.filter(test => !starting.has(test))
+  return options.unit ? [quick] : [quick, tests.filter(test => starting.has(test))]
 }
 
 async function inWorkshops<T>(

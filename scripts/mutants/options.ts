@@ -11,6 +11,7 @@ export interface Options {
   readonly seconds: number
   readonly seed: string
   readonly engine: boolean
+  readonly unit: boolean
   readonly floor: number
 }
 
@@ -22,6 +23,7 @@ export const usage = `npm run test:mutants -- [files and folders] [options]
   --jobs J      how many at a time (1)
   --seed S      what is chosen (the commit)
   --engine      ask tests that need DOCKER_HOST too: a defect may remove what others have on that engine
+  --unit        ask only tests that start neither a platform nor a database
   --floor P     the percentage to reach (85)`
 
 export function readOptions(args: readonly string[], seed: string): Options {
@@ -35,6 +37,7 @@ export function readOptions(args: readonly string[], seed: string): Options {
       seconds: { type: 'string', default: '90' },
       jobs: { type: 'string', default: '1' },
       seed: { type: 'string', default: seed },
+      unit: { type: 'boolean', default: false },
       engine: { type: 'boolean', default: false },
       floor: { type: 'string', default: '85' }
     }
@@ -47,6 +50,7 @@ export function readOptions(args: readonly string[], seed: string): Options {
     seconds: positive('seconds', values.seconds),
     jobs: positive('jobs', values.jobs),
     seed: values.seed,
+    unit: values.unit,
     engine: values.engine,
     floor: positive('floor', values.floor)
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { hasComeBy } from './came-by.js'
-import type { KnownTest } from './known-tests.js'
+import type { KnownTest, KnownTests } from './known-tests.js'
 import type { Mutant } from './mutations.js'
 import type { Workshop } from './workshop.js'
 
@@ -14,12 +14,7 @@ export type Verdict =
 const enough = 10
 
 /** Those that came by the place, the fastest first, as many as the limit of one defect has time for. */
-export function testsToAsk(
-  mutant: Mutant,
-  tests: readonly KnownTest[],
-  root: string,
-  limitMs: number
-): KnownTest[] {
+function testsToAsk(mutant: Mutant, tests: readonly KnownTest[], root: string, limitMs: number): KnownTest[] {
   const cameBy = tests.filter(one => hasComeBy(one.cameBy.get(mutant.file), mutant.reach))
   // Programs that a test kills tell nothing of where they have been.
   const asked =
@@ -36,19 +31,47 @@ export function testsToAsk(
     })
 }
 
+interface Trial {
+  readonly mutant: Mutant
+  /** Files of tests in the order of asking: a group is run only when none before it has noticed. */
+  readonly groups: readonly (readonly string[])[]
+  readonly workshop: Workshop
+  readonly known: KnownTests
+  readonly root: string
+  /** For all tests together. */
+  readonly limitMs: number
+}
+
 /** Puts the defect in and asks one test after another, until one notices. */
-export async function tryMutant(
-  mutant: Mutant,
+export async function tryMutant({ mutant, groups, workshop, known, root, limitMs }: Trial): Promise<Verdict> {
+  let asked = 0
+  let usable = 0
+  for (const group of groups) {
+    const tests: KnownTest[] = []
+    for (const test of group) {
+      const one = await known.learn(test, workshop)
+      if (one !== null) tests.push(one)
+    }
+    usable += tests.length
+    const chosen = testsToAsk(mutant, tests, root, limitMs)
+    asked += chosen.length
+    const noticed = await workshop.with(mutant, async () => await firstToNotice(chosen, workshop, limitMs))
+    if (noticed !== null) return noticed
+  }
+  return usable === 0
+    ? { kind: 'not judged', why: 'no test that passes without a defect imports it' }
+    : { kind: 'survived', asked }
+}
+
+async function firstToNotice(
   tests: readonly KnownTest[],
   workshop: Workshop,
   limitMs: number
-): Promise<Verdict> {
-  return await workshop.with(mutant, async () => {
-    for (const { test, ms } of tests) {
-      const outcome = await workshop.run({ test, limitMs: Math.min(limitMs, 4 * ms + 15_000) })
-      if (outcome === 'failed') return { kind: 'caught', by: test }
-      if (outcome === 'hung') return { kind: 'hung', by: test }
-    }
-    return { kind: 'survived', asked: tests.length }
-  })
+): Promise<Verdict | null> {
+  for (const { test, ms } of tests) {
+    const outcome = await workshop.run({ test, limitMs: Math.min(limitMs, 4 * ms + 15_000) })
+    if (outcome === 'failed') return { kind: 'caught', by: test }
+    if (outcome === 'hung') return { kind: 'hung', by: test }
+  }
+  return null
 }
