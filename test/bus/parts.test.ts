@@ -115,7 +115,7 @@ test('topics are found by the project they lie in, wherever they were before', t
 test('work in slices lets the event loop turn, and ends with its last step', async t => {
   let steps = 0
   let turns = 0
-  const count = setInterval(() => turns++, 0)
+  const count = setInterval(() => turns++, 0).unref()
   t.teardown(() => clearInterval(count))
   function* work(): Generator<void> {
     for (; steps < 4; steps++) {
