@@ -46,9 +46,9 @@ const starting = new Set(
     ...nearest.distances(file).keys()
   ])
 )
-const testsOf = new Map(
-  chosen.map(file => [file, nearest.of(file, 10).filter(test => options.engine || !needsEngine.has(test))])
-)
+const mayAsk = (test: string): boolean =>
+  (options.engine || !needsEngine.has(test)) && !(options.unit && starting.has(test))
+const testsOf = new Map(chosen.map(file => [file, nearest.of(file, 10, mayAsk)]))
 console.log(
   `${mutants.length} defects in ${chosen.length} files, chosen by --seed ${options.seed}; ${options.engine ? '' : 'no tests that need an engine (--engine)'}`
 )
@@ -102,7 +102,7 @@ async function work(): Promise<void> {
 function groupsOf(file: string): string[][] {
   const tests = testsOf.get(file) ?? []
   const quick = tests.filter(test => !starting.has(test))
-  return options.unit ? [quick] : [quick, tests.filter(test => starting.has(test))]
+  return [quick, tests.filter(test => starting.has(test))]
 }
 
 async function inWorkshops<T>(

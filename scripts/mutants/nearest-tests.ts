@@ -64,8 +64,8 @@ export class NearestTests {
     return far
   }
 
-  /** The nearest first: those that import it themselves, those of its area, then any, `enough` of them. */
-  of(file: string, enough: number): string[] {
+  /** The nearest first: those that import it themselves, those of its area, then any, `enough` of those that may be asked. */
+  of(file: string, enough: number, mayAsk: (test: string) => boolean): string[] {
     const distances = this.distances(file)
     const near = areaOf(file)
     const rank = (test: string): number => {
@@ -77,7 +77,7 @@ export class NearestTests {
           : 100 + distance
     }
     const ranked = this.#tests
-      .filter(test => distances.has(test) && !test.startsWith('test/structure/'))
+      .filter(test => distances.has(test) && !test.startsWith('test/structure/') && mayAsk(test))
       .map(test => ({ test, rank: rank(test) }))
       .sort((a, b) => a.rank - b.rank)
     return ranked.slice(0, enough).map(({ test }) => test)

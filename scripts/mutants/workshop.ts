@@ -25,6 +25,9 @@ interface TestRun {
 
 /** A copy of the working tree, with a database server of its own, in which one defect at a time is tried. */
 export class Workshop {
+  /** The process group of the test that runs. */
+  #running: number | undefined
+
   private constructor(
     readonly directory: string,
     private readonly environment: NodeJS.ProcessEnv
@@ -79,6 +82,7 @@ export class Workshop {
         }
       }
     )
+    this.#running = child.pid
     return new Promise((resolve, reject) => {
       let hung = false
       const timer = setTimeout(() => {
@@ -89,19 +93,23 @@ export class Workshop {
       child.once('exit', code => {
         clearTimeout(timer)
         signalGroup(child.pid, 'SIGKILL')
+        this.#running = undefined
         resolve(hung ? 'hung' : code === 0 ? 'passed' : 'failed')
       })
     })
   }
 
-  /** Ends the database server and removes the copy. */
+  /** Ends what runs and the database server, and removes the copy. */
   close(): void {
+    signalGroup(this.#running, 'SIGKILL')
     try {
       execFileSync(
         process.execPath,
         ['--import=./scripts/test-loader.mjs', '--conditions=busbar-source', 'test/cluster/stop.ts'],
         { cwd: this.directory, env: this.environment, stdio: 'ignore' }
       )
+    } catch (error) {
+      console.error(`the database server of ${this.directory} was not stopped: ${String(error)}`)
     } finally {
       rmSync(this.directory, { recursive: true, force: true, maxRetries: 5 })
     }
