@@ -14,6 +14,18 @@ export const equivalents: readonly Equivalent[] = [
     text: "const json = JSON.stringify(data ?? null) ?? 'null'",
     change: 'data ?? null → data',
     why: 'what has no JSON becomes null one step later'
+  },
+  {
+    file: 'core/config/did-you-mean.ts',
+    text: 'Math.min((next[j] ?? 0) + 1, (row[j + 1] ?? 0) + 1, (row[j] ?? 0) + (letter === b[j] ? 0 : 1))',
+    change: 'next[j] ?? 0 → next[j]',
+    why: 'a row has an entry for each letter; the other side is for the types'
+  },
+  {
+    file: 'core/http/route-table.ts',
+    text: "const other = right[at] ?? ''",
+    change: "right[at] ?? '' → right[at]",
+    why: 'both have as many segments; the other side is for the types'
   }
 ]
 

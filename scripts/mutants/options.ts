@@ -15,7 +15,7 @@ export interface Options {
   readonly floor: number
 }
 
-export const usage = `npm run test:mutants -- [files and folders] [options]
+const usage = `npm run test:mutants -- [files and folders] [options]
   --files N     how many files, chosen by the seed (all)
   --mutants N   how many defects in each of them (6)
   --minutes M   no further defect after this time (60)

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Mutant } from './mutations.js'
 
-export type Outcome = 'passed' | 'failed' | 'hung'
+type Outcome = 'passed' | 'failed' | 'hung'
 
 interface TestRun {
   readonly test: string
