@@ -263,7 +263,7 @@ test('a message is encoded when its channel declares the event, and what cannot 
   t.equal(plain.encode('apps', 'other', 1), undefined)
   t.equal(plain.encode('apps', 'changed', 1n), undefined)
   t.same(errors, [
-    'a message was published on a channel that nobody declares',
+    'a message was published on an undeclared channel',
     'a channel was given an event that it does not declare',
     'a message is not JSON'
   ])

@@ -8,7 +8,7 @@ import type { RouteRecord } from '../../core/declarations/records.js'
 import { answerValue } from '../../core/http/answer-value.js'
 import { BodyWatch, bodyMemory, judgeBody } from '../../core/http/body-watch.js'
 import { applyCors } from '../../core/http/cors.js'
-import { giveUp } from '../../core/http/give-up.js'
+import { discardResult } from '../../core/http/discard-result.js'
 import { refuseHead, refuseUpgrade } from '../../core/http/head-refusal.js'
 import { InFlight } from '../../core/http/in-flight.js'
 import { writeInPieces } from '../../core/http/long-lists.js'
@@ -277,23 +277,23 @@ test('a short body that is refused is read away, and a long one ends its connect
 test('the source of an answer that is not sent is closed, and what is no source is let be', async t => {
   const open = (): Readable => new Readable({ read() {} })
   const [alone, value, file, frames] = [open(), open(), open(), open()]
-  giveUp(alone)
-  giveUp(reply(200, value))
+  discardResult(alone)
+  discardResult(reply(200, value))
   t.equal(alone.destroyed, true)
   t.equal(value.destroyed, true)
   alone.destroy(new Error('a late error is nobody’s'))
-  giveUp(download(file, { filename: 'a.txt', type: 'text/plain' }))
+  discardResult(download(file, { filename: 'a.txt', type: 'text/plain' }))
   t.equal(file.destroyed, true)
-  giveUp(sse(frames as never))
+  discardResult(sse(frames as never))
   t.equal(frames.destroyed, true)
-  for (const other of [undefined, null, 1, 'text', {}, [], { destroy: 1 }]) giveUp(other)
+  for (const other of [undefined, null, 1, 'text', {}, [], { destroy: 1 }]) discardResult(other)
   const failing = new Readable({
     read() {},
     destroy(_error, done) {
       done(new Error('it could not be opened'))
     }
   })
-  giveUp(failing)
+  discardResult(failing)
   await new Promise(resolve => setImmediate(resolve))
   t.equal(failing.destroyed, true, 'and its error ends nothing')
 })

@@ -89,14 +89,14 @@ test('the state of a plugin follows its health, unless something else has happen
     health: Health,
     {
       state = 'running',
-      stray,
+      uncaughtError,
       during
-    }: { state?: PluginStateName; stray?: string; during?: (entry: PluginEntry) => void } = {}
+    }: { state?: PluginStateName; uncaughtError?: string; during?: (entry: PluginEntry) => void } = {}
   ) => {
     const entry = entryOf({ state: { name: state, reason: null, since: new Date(0) } })
     let asked = 0
     entry.run = {
-      stray,
+      uncaughtError,
       options: { definition: { health: () => health } },
       health: async () => {
         asked++
@@ -112,8 +112,8 @@ test('the state of a plugin follows its health, unless something else has happen
   t.same(await ask(ok), { name: 'running', reason: null, asked: 1, since: 0 })
   t.same(await ask(ill), { name: 'degraded', reason: 'no disk', asked: 1, since: 5000 })
   t.same(await ask(ok, { state: 'degraded' }), { name: 'running', reason: null, asked: 1, since: 5000 })
-  t.match(await ask(ok, { stray: 'an error' }), { name: 'degraded', reason: 'an error' })
-  t.match(await ask(ill, { stray: 'an error' }), { name: 'degraded', reason: 'no disk' })
+  t.match(await ask(ok, { uncaughtError: 'an error' }), { name: 'degraded', reason: 'an error' })
+  t.match(await ask(ill, { uncaughtError: 'an error' }), { name: 'degraded', reason: 'no disk' })
   t.match(await ask(ill, { state: 'stopping' }), { name: 'stopping', asked: 0 })
   const stopping = (entry: PluginEntry) => setState(entry, 'stopping', null, clock.now())
   t.match(await ask(ill, { during: stopping }), { name: 'stopping', asked: 1 })
@@ -181,8 +181,8 @@ test('the schema of a third-party plugin has a prefix, and its migrations need a
     planOf(entryOf(), loaded(grants), consented)[0]?.refusal
   t.equal(refusal(['database'], choice(['database'])), undefined)
   t.match(refusal([], choice(['database'])), /add "database" to "grants"/)
-  t.match(refusal(['database'], choice(['jobs'])), /nobody has granted it the database yet/)
-  t.match(refusal(['database'], undefined), /nobody has granted it/)
+  t.match(refusal(['database'], choice(['jobs'])), /the database is not granted to it yet/)
+  t.match(refusal(['database'], undefined), /not granted to it/)
   const builtIn = entryOf({ discovered: { builtIn: true } as PluginEntry['discovered'] })
   t.match(planOf(builtIn, loaded([]), undefined), [
     { plugin: 'my-notes', schema: 'my_notes', isThirdParty: false, refusal: undefined }
