@@ -22,7 +22,7 @@ export interface StartContext<N extends Needs, C> {
   onStop(run: () => void | Promise<void>): void
 }
 
-/** Gives a service of this plugin to others: all that the key's type names, or it does not compile. */
+/** Gives a service of this plugin, or of a contract that it implements, to others: all that the key's type names, or it does not compile. */
 export type ServiceBinder = <T extends object>(service: Service<T>, implementation: NoInfer<T>) => void
 /** Contributes `value` under one of the point's keys, which no other plugin has taken; throws when one has. */
 export type Contributor = <T, K extends string>(
@@ -52,7 +52,7 @@ export interface PluginDefinition<N extends Needs, C extends TSchema, Self exten
   readonly config?: C
   readonly migrations?: readonly Migration[]
   readonly start?: (context: StartContext<N, Static<C>>) => Self | Promise<Self>
-  /** Services of this plugin's own, by keys from its `api.ts`. */
+  /** Services of this plugin's own, by keys from its `api.ts`, and of the contracts that it implements. */
   readonly provides?: (provide: ServiceBinder, self: Self) => void
   /** Contributions to extension points, its own or others'. */
   readonly contributes?: (contribute: Contributor, self: Self) => void

@@ -6,7 +6,7 @@ declare const keyed: unique symbol
  *
  * A service is an object of methods over plain data. A method is async, or returns an `AsyncIterable`
  * or a `Readable` and then takes an `AbortSignal`. The last argument may be a `Tx` (see `Tx`).
- * The id is `<plugin>.<camelCase>`.
+ * The id is `<plugin>.<camelCase>`, or `<contract>.<camelCase>` of one that the plugin says in its manifest that it implements.
  */
 export interface Service<T extends object> {
   readonly kind: 'service'
