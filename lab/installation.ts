@@ -4,29 +4,24 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { TestState } from 'busbar/sdk/testing'
 import { settingsFrom } from 'busbar/sdk/testing'
-import Docker from 'dockerode'
 import { EngineClient } from '../plugins/runtime-docker/engine-client.js'
 import { liftLimits } from '../plugins/runtime-docker/host/host-limits.js'
 import { installationTag } from '../plugins/runtime-docker/host/installation-tag.js'
 import { settings } from '../plugins/runtime-docker/settings.js'
+import { removeFromEngine } from './engine-cleanup.js'
 
 const execute = promisify(execFile)
 
 /**
- * Takes away what an installation keeps on the engine as long as it has projects: its networks, and its rules in the
- * machine's packet filter. A test ends with projects that are never deleted.
+ * Takes away what an installation keeps on the engine as long as it has projects: containers, images, volumes and
+ * networks, and its rules in the machine's packet filter. A test ends with projects, which are never deleted.
  */
 export async function removeInstallation({ directory }: Pick<TestState, 'directory'>): Promise<void> {
   const instanceId = (
     await readFile(join(directory, 'data', 'runtime-docker', 'instance-id'), 'utf8').catch(() => '')
   ).trim()
   if (instanceId === '') return
-  const docker = new Docker()
-  for (const { Id } of await docker.listNetworks({ filters: { label: [`busbar-instance=${instanceId}`] } }))
-    await docker
-      .getNetwork(Id)
-      .remove()
-      .catch(() => undefined)
+  await removeFromEngine(instanceId)
   if (await mayHaveRules(instanceId))
     await liftLimits(new EngineClient(settingsFrom(settings, process.env)), instanceId)
 }

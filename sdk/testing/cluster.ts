@@ -46,6 +46,20 @@ export async function stopCluster(): Promise<void> {
   await stopEmbedded(clusterDirectory())
 }
 
+/** The databases that `createDatabase` made and nobody dropped; none while the server does not run. */
+export async function listTestDatabases(): Promise<string[]> {
+  const isRunning = existsSync(join(clusterDirectory(), 'postmaster.pid'))
+  if (!process.env.TEST_DATABASE_URL && !isRunning) return []
+  let names: string[] = []
+  await withClient(await serverUrl(), async client => {
+    const { rows } = await client.query<{ datname: string }>(
+      String.raw`select datname from pg_database where datname ~ '^t_\d+_[0-9a-f]+$' order by 1`
+    )
+    names = rows.map(({ datname }) => datname)
+  })
+  return names
+}
+
 let started: Promise<string> | undefined
 
 async function serverUrl(): Promise<string> {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import type Docker from 'dockerode'
+import Docker from 'dockerode'
 import { extract } from 'tar-stream'
+import { lastFirst } from '../../../lab/engine-cleanup.js'
 import { rotatingSample } from '../../../lab/rotating-sample.js'
 import { engineTest } from '../../runtime-docker/test/lab.js'
 import { startDockerfileLab, tree } from './dockerfile-lab.js'
@@ -52,13 +53,31 @@ async function filesOf(docker: Docker, image: string): Promise<string[]> {
     })
     return entries.sort()
   } finally {
-    await container.remove({ force: true })
+    await container.remove({ force: true, v: true })
   }
+}
+
+/** What the docker command has made on the way; only their ids tell whose they are. */
+async function removeSteps(ids: ReadonlySet<string>): Promise<void> {
+  const docker = new Docker()
+  const steps = (await docker.listImages({ all: true })).filter(
+    ({ Id, RepoTags }) =>
+      ids.has(Id.slice('sha256:'.length).slice(0, 12)) &&
+      (RepoTags ?? []).every(tag => tag.startsWith('<none>'))
+  )
+  for (const id of lastFirst(steps))
+    await docker
+      .getImage(id)
+      .remove()
+      // gone with the one that continued it
+      .catch(() => undefined)
 }
 
 engineTest(
   'an ordinary Dockerfile gives the image that the docker command makes of it: its configuration and its files',
   async t => {
+    const steps = new Set<string>()
+    t.teardown(async () => await removeSteps(steps))
     const {
       lab: { docker, instanceId },
       build
@@ -74,7 +93,7 @@ engineTest(
     for (const [at, { title, files }] of all.filter(one => chosen.has(one.title)).entries()) {
       const directory = await tree(t, files)
       const tag = `busbar-ordinary-${instanceId}:${at}`
-      const [{ image, error, log }, { stderr, exitCode }] = await Promise.all([
+      const [{ image, error, log }, { stdout, stderr, exitCode }] = await Promise.all([
         build(files),
         exec.run(['docker', 'build', '--force-rm', '-t', tag, '.'], {
           cwd: directory,
@@ -85,6 +104,7 @@ engineTest(
           }
         })
       ])
+      for (const [, step] of stdout.matchAll(/^ ---> ([0-9a-f]{12})$/gm)) steps.add(step ?? '')
       try {
         t.equal(error?.message, undefined, title)
         if (image === undefined) continue

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTestKernel, type TestKernel, type TestKernelOptions } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
+import { removeFromEngine } from '../../../lab/engine-cleanup.js'
 import {
   type GitFiles,
   type GitServer,
@@ -140,14 +141,14 @@ export async function openLab({
     },
     async close() {
       const instanceId = await readFile(join(k.state.directory, 'data/runtime-docker/instance-id'), 'utf8')
-      await removeEverythingOf(instanceId.trim(), docker)
+      await removeFromEngine(instanceId.trim(), docker)
       const fetched = await k
         .query<{ handle: string }>(
           'select handle from builds.fetched_image union select handle from builds.image_to_remove'
         )
         .catch(() => [])
       await k.close()
-      await removeEverythingOf(instanceId.trim(), docker)
+      await removeFromEngine(instanceId.trim(), docker)
       for (const { handle } of fetched)
         await docker
           .getImage(handle)
@@ -201,21 +202,3 @@ function labApplication(
 
 export const containersOf = async (applicationId: string, docker = engine): Promise<Docker.ContainerInfo[]> =>
   await docker.listContainers({ all: true, filters: { label: [`application-id=${applicationId}`] } })
-
-/** Whatever an installation has on the engine, whoever of it made it. */
-async function removeEverythingOf(instanceId: string, docker: Docker): Promise<void> {
-  const owned = { filters: { label: [`busbar-instance=${instanceId}`] } }
-  const built = { filters: { label: [`busbar-image-instance=${instanceId}`] } }
-  const ignore = (): void => {}
-  const containers = await Promise.all(
-    [owned, built].map(async by => await docker.listContainers({ all: true, ...by }).catch(() => []))
-  )
-  for (const { Id: id } of containers.flat())
-    await docker.getContainer(id).remove({ force: true, v: true }).catch(ignore)
-  for (const { Id: id, RepoTags: tags } of await docker.listImages(built).catch(() => []))
-    for (const name of tags ?? [id]) await docker.getImage(name).remove({ force: true }).catch(ignore)
-  const { Volumes: volumes } = await docker.listVolumes(owned)
-  for (const { Name: name } of volumes ?? []) await docker.getVolume(name).remove().catch(ignore)
-  for (const { Id: id } of await docker.listNetworks(owned).catch(() => []))
-    await docker.getNetwork(id).remove().catch(ignore)
-}

@@ -9,6 +9,7 @@ import { createRedactor } from '../../../core/log/redactor.js'
 import { keyringOf } from '../../../core/secrets/keyring.js'
 import { secretsFor } from '../../../core/secrets/secrets.js'
 import { requireEngine } from '../../../lab/engine.js'
+import { removeFromEngine } from '../../../lab/engine-cleanup.js'
 import { DockerRuntime } from '../docker-runtime.js'
 import { settings } from '../settings.js'
 
@@ -61,7 +62,7 @@ export function startLab(
     settings: settingsFrom(settings, { ...process.env, ...environment })
   })
   t.teardown(async () => {
-    await removeAll(docker, instanceId)
+    await removeFromEngine(instanceId, docker)
     // Without a network it takes its rules back.
     await runtime.limitHost().catch(() => undefined)
   })
@@ -84,37 +85,5 @@ export function startLab(
       readonlyRootfs: true,
       ...changes
     })
-  }
-}
-
-async function removeAll(docker: Docker, instanceId: string): Promise<void> {
-  const owned = { label: [`busbar-instance=${instanceId}`] }
-  for (const { Id } of await docker.listContainers({ all: true, filters: owned })) {
-    await docker
-      .getContainer(Id)
-      .remove({ force: true, v: true })
-      .catch(() => undefined)
-  }
-  for (const { Id } of await docker.listNetworks({ filters: owned }))
-    await docker
-      .getNetwork(Id)
-      .remove()
-      .catch(() => undefined)
-  const { Volumes: volumes } = await docker.listVolumes({ filters: owned })
-  for (const { Name } of volumes ?? [])
-    await docker
-      .getVolume(Name)
-      .remove()
-      .catch(() => undefined)
-  // A build that was just cancelled may hold its last step for a moment.
-  for (let attempt = 0; attempt < 20; attempt++) {
-    const images = await docker.listImages({ filters: { label: [`busbar-image-instance=${instanceId}`] } })
-    if (images.length === 0) return
-    for (const { Id } of images)
-      await docker
-        .getImage(Id)
-        .remove({ force: true })
-        .catch(() => undefined)
-    await new Promise(resolve => setTimeout(resolve, 100))
   }
 }
