@@ -57,9 +57,11 @@ async function onEngine(): Promise<string[]> {
   ]
 }
 
-/** Bridges of project networks, and of the engines that tests start. */
+/** Bridges of project networks, and of the engines that tests start. Not from /sys, which may show another network. */
 const interfaces = async (): Promise<string[]> =>
-  (await readdir('/sys/class/net').catch(() => []))
+  (await execute('ip', ['-o', 'link']).catch(() => ({ stdout: '' }))).stdout
+    .split('\n')
+    .flatMap(line => /^\d+: ([^:@]+)/.exec(line)?.[1] ?? [])
     .filter(name => /^(?:bb|br-|veth)/.test(name))
     .map(name => `interface ${name}`)
 

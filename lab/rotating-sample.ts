@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 
-interface SampleOptions {
+export interface SampleOptions {
   /** Those that run at every commit: one of each class, and the moments at which most is at stake. */
   readonly always: readonly string[]
   /** How many of the others run. */

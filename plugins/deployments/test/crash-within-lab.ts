@@ -1,14 +1,12 @@
-import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { TestClient } from 'busbar/sdk/testing'
 import { until } from 'busbar/sdk/testing'
-import { test } from 'tap'
+import type { Test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
 import type { GitFiles } from '../../../lab/git-server.js'
-import { rotatingSample } from '../../../lab/rotating-sample.js'
+import { rotatingSample, type SampleOptions } from '../../../lab/rotating-sample.js'
 import { type RolloutStepName, rolloutSteps } from '../api.js'
 import { killWhen, startVictim, survives } from './crash-lab.js'
 import { engine, type Mode, openLab, sample } from './deploy-lab.js'
-import { untilNothingIsLeft } from './leftovers.js'
 
 /** A moment in the middle of a step. */
 interface Moment {
@@ -31,7 +29,16 @@ const slow =
   (version: string): GitFiles =>
     sample(version, mode)
 
-test('kill -9 of the platform in the middle of a step of a deploy', async t => {
+/**
+ * Kills the platform in the middle of these steps of a deploy, at the moments that `always` names and at `others` more,
+ * which rotate.
+ */
+export async function survivesDuring(
+  t: Test,
+  title: string,
+  steps: readonly RolloutStepName[],
+  sampling: SampleOptions
+): Promise<void> {
   if (!(await requireEngine(t))) return
   let isGitSilent = false
   let silenced = 0
@@ -43,7 +50,7 @@ test('kill -9 of the platform in the middle of a step of a deploy', async t => {
   })
   t.teardown(() => lab.close())
   const victim = await startVictim(lab)
-  const { web, address } = victim
+  const { web } = victim
 
   const health = async (check: object): Promise<void> => {
     const answer = await (await lab.k.as.session()).put(`${web.path}/health-check`, check)
@@ -164,13 +171,12 @@ test('kill -9 of the platform in the middle of a step of a deploy', async t => {
     ]
   }
 
-  // What a build leaves, a container that is not proven, and two names that change.
   const moments = rotatingSample(
-    'kill -9 of the platform during a step',
-    Object.values(during).flatMap(those => those.map(({ name }) => name)),
-    { always: ['build', 'proof by port', 'switch'], others: 1 }
+    title,
+    steps.flatMap(step => during[step].map(({ name }) => name)),
+    sampling
   )
-  for (const step of rolloutSteps) {
+  for (const step of steps) {
     for (const { name, files = sample, check = { type: 'none' }, before, come } of during[step]) {
       if (!moments.has(name)) continue
       await t.test(`during ${name}`, async t => {
@@ -198,38 +204,5 @@ test('kill -9 of the platform in the middle of a step of a deploy', async t => {
       })
     }
   }
-
-  await t.test('during a pull', async t => {
-    const sockets = new Set<Socket>()
-    const registry = createServer(socket => {
-      sockets.add(socket.on('error', () => {}))
-    })
-    await new Promise<void>(resolve => registry.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => {
-      registry.close()
-      for (const socket of sockets) socket.destroy()
-    })
-    const image = `127.0.0.1:${(registry.address() as AddressInfo).port}/silent:1`
-    const pulled = await lab.application(
-      'pulled',
-      {},
-      { type: 'image', build_type: 'image', source_image: image, source_repo: undefined, branch: undefined }
-    )
-    await lab.k.stop()
-    const deploymentId = await killWhen(
-      lab,
-      pulled,
-      async () => await until(() => sockets.size > 0, 'the engine asks the registry')
-    )
-    await lab.restart()
-    t.match(await pulled.ended(deploymentId), {
-      status: 'failed',
-      error_message: /the platform stopped while this deployment was at the step prepare-image/
-    })
-    t.match(await pulled.read(), { status: 'error', direct_url: null })
-    await untilNothingIsLeft(lab, [web, pulled])
-    t.equal(await (await fetch(address)).text(), victim.serving)
-  })
-
   t.comment(`the slowest start took ${victim.slowestMs} ms to the first answer at the direct address`)
-})
+}
