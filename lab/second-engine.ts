@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { until } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import { requireEngine, type Skippable } from './engine.js'
 
@@ -230,14 +231,13 @@ export async function startSecondEngine(options: SecondEngineOptions = {}): Prom
       const part = await readFile(join(root, 'exec', 'containerd', 'containerd.pid'), 'utf8').catch(() => '')
       await end('SIGKILL')
       // It dies with the engine, which would take what is left of it for a living one.
-      while (
-        part !== '' &&
-        (await access(`/proc/${part.trim()}`).then(
-          () => true,
-          () => false
-        ))
-      )
-        await sleep(20)
+      if (part === '') return
+      const isGone = async (): Promise<boolean> =>
+        await access(`/proc/${part.trim()}`).then(
+          () => false,
+          () => true
+        )
+      await until(isGone, 'containerd has ended with the engine')
     },
     start,
     close

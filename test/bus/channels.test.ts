@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type ChannelContext, isProblem } from 'busbar/sdk'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { channel, knownId, startHub } from './hub-kit.js'
 
@@ -33,7 +34,7 @@ test('a source runs from the first subscriber to the last, and again', async t =
   t.same(events, ['start 0b0e'])
   two.socket.close()
   await two.closed
-  await wait(10)
+  await until(() => events.length === 2, 'the source is stopped')
   t.same(events, ['start 0b0e', 'stop'])
   await one.subscribe(name)
   t.same(events, ['start 0b0e', 'stop', 'start 0b0e'])
@@ -66,7 +67,7 @@ test('a source that fails is logged, and the channel goes on', async t => {
   ])
   const client = await kit.connect()
   await client.subscribe('sync', 'async', 'aborted')
-  await wait(10)
+  await until(() => kit.logged.length === 2, 'both failures are logged')
   await client.send({ action: 'unsubscribe', channel: 'aborted' })
   t.same(
     kit.logged.map(line => [line.channel, line.plugin]),
@@ -152,7 +153,7 @@ test('a plugin that is reloaded while access is being decided is asked again', a
   await client.subscribe('platform')
   kit.hub.addChannels('demo', [channel('platform', { events: ['new'] })])
   answer(true)
-  await wait(5)
+  await until(() => asked.length === 2, 'the new channel is asked')
   t.same(asked, ['old', 'new'])
   kit.hub.removeChannels('demo')
   answer(true)

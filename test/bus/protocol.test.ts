@@ -1,5 +1,4 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { bounded } from 'busbar/sdk'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { createRedactor } from '../../core/log/redactor.js'
@@ -232,7 +231,7 @@ test('one connection too many of a user is accepted, then closed with 1013', asy
   t.equal(hub.connections, 3)
   first.socket.close()
   await first.closed
-  await wait(10)
+  await until(() => hub.connections === 2, 'its place is free')
   const again = await connect()
   await again.subscribe('platform')
   t.equal(hub.connections, 3)
@@ -284,7 +283,7 @@ test('an unsubscribe that overtakes the access check wins, and the next subscrib
   await client.subscribe('platform')
   t.equal(answers.length, 3)
   answers[2]?.(true)
-  await wait(5)
+  await until(() => hub.hasSubscribers('platform'), 'the subscription is there')
   t.ok(hub.hasSubscribers('platform'))
   answers[1]?.(false)
   await client.received(1)
@@ -303,7 +302,7 @@ test('a socket that closes during the access check is forgotten', async t => {
   const client = await connect()
   await client.subscribe('platform')
   client.socket.terminate()
-  await wait(10)
+  await until(() => hub.connections === 0, 'the connection is gone')
   answers[0]?.(true)
   await wait(5)
   t.notOk(hub.hasSubscribers('platform'))

@@ -110,11 +110,12 @@ test('a message reaches subscribers of another process, once, and only what some
   await until(() => !a.hub.hasSubscribers('platform'), 'the subscription is gone')
   t.notOk(a.hub.hasSubscribers('platform'))
   // Each hub tells the other that it wants nothing any more.
-  for (let before = -1; before !== line.sent.length; ) {
-    before = line.sent.length
+  let after = -1
+  await until(async () => {
+    after = line.sent.length
     await wait(50)
-  }
-  const after = line.sent.length
+    return line.sent.length === after
+  }, 'the hubs have told each other')
   a.hub.publish('platform', 'log', 'unheard')
   await wait(10)
   t.equal(line.sent.length, after)

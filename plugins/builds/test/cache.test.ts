@@ -1,3 +1,4 @@
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
 import { engine, openLab, sample } from '../../deployments/test/deploy-lab.js'
@@ -74,19 +75,17 @@ void test('the cache of an application is what its builds have left beside its i
 
   await t.test('what is left of failed builds counts, and goes with the application', async t => {
     const session = await lab.k.as.session()
-    t.equal((await session.delete(`${application.path}/cache`)).status, 200)
-    await application.push({
+    const failing = await lab.application('failing', {
       Dockerfile: 'FROM busybox:lab\nRUN dd if=/dev/zero of=/half bs=1M count=3\nRUN false\n'
     })
-    t.match(await application.deployed(), { status: 'failed' })
-    t.ok((await session.get(`${application.path}/cache`)).body.total_bytes >= 3 * mebibyte)
-    t.equal((await session.delete(application.path)).status, 200)
-    for (let left = 1; left > 0; ) {
-      left = (
-        await engine.listImages({ all: true, filters: { label: [`application-id=${application.id}`] } })
-      ).length
-      await new Promise(resolve => setTimeout(resolve, 100))
-    }
-    t.pass('no step of it is on the engine')
+    t.match(await failing.deployed(), { status: 'failed' })
+    t.ok((await session.get(`${failing.path}/cache`)).body.total_bytes >= 3 * mebibyte)
+    t.equal((await session.delete(failing.path)).status, 200)
+    await until(
+      async () =>
+        (await engine.listImages({ all: true, filters: { label: [`application-id=${failing.id}`] } }))
+          .length === 0,
+      'no step of it is on the engine'
+    )
   })
 })

@@ -1,8 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { createTestKernel, type TestKernel, type TestKernelOptions } from 'busbar/sdk/testing'
+import { createTestKernel, type TestKernel, type TestKernelOptions, until } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import { removeFromEngine } from '../../../lab/engine-cleanup.js'
 import {
@@ -185,13 +184,15 @@ function labApplication(
       return answer.body
     },
     async ended(deploymentId, timeoutMs = 60_000) {
-      const until = Date.now() + timeoutMs
-      for (;;) {
-        const { body } = await (await admin()).get(`${path}/deployments/${deploymentId}`)
-        if (body.status === 'success' || body.status === 'failed') return body
-        if (Date.now() > until) throw new Error(`still ${body.status} at ${body.step}: ${body.build_logs}`)
-        await sleep(50)
+      let seen: any
+      const hasEnded = async (): Promise<boolean> => {
+        seen = (await (await admin()).get(`${path}/deployments/${deploymentId}`)).body
+        return seen.status === 'success' || seen.status === 'failed'
       }
+      await until(hasEnded, 'the deployment has ended', timeoutMs).catch((error: unknown) => {
+        throw new Error(`still ${seen?.status} at ${seen?.step}: ${seen?.build_logs}`, { cause: error })
+      })
+      return seen
     },
     deployed: async () => await lab.ended((await lab.deploy()).id),
     read: async () => (await (await admin()).get(path)).body,

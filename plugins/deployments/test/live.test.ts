@@ -13,7 +13,8 @@ test('deployments live', async t => {
   const lab = await openLab()
   t.teardown(() => lab.close())
   const admin = await lab.k.as.session()
-  const web = await lab.application('web', sample('one', 'ok', slowBuild))
+  const web = await lab.application('web', sample('one'))
+  t.match(await web.deployed(), { status: 'success' })
   /** Server-Sent Events until they end. */
   const streamed = async (deploymentId: string): Promise<string> =>
     await new Promise((resolve, reject) => {
@@ -39,6 +40,7 @@ test('deployments live', async t => {
   await t.test(
     'the build log is on its channel while it is written, and done comes once, after the record',
     async t => {
+      await web.push(sample('one', 'ok', slowBuild))
       const socket = await lab.k.socket(admin)
       const deployment = await web.deploy()
       const channel = `build-logs:${deployment.id}`
@@ -68,6 +70,7 @@ test('deployments live', async t => {
   )
 
   await t.test('a second deploy while one is active is a 409 and leaves no record', async t => {
+    await web.push(sample('one'))
     const first = await web.deploy()
     const count = (await admin.get(`${web.path}/deployments`)).body.length
     const second = await admin.post(`${web.path}/deploy`)
@@ -86,6 +89,7 @@ test('deployments live', async t => {
   })
 
   await t.test('the same Idempotency-Key gets the same deployment', async t => {
+    await web.push(sample('one'))
     const send = async () =>
       await admin.post(`${web.path}/deploy`, undefined, { headers: { 'idempotency-key': 'once' } })
     const first = await send()
@@ -99,6 +103,7 @@ test('deployments live', async t => {
     'a cancelled build is really gone, and the deployment ends failed with the word cancelled',
     async t => {
       const before = await web.read()
+      const served = await (await fetch(before.direct_url)).text()
       await web.push(sample('never', 'ok', endlessBuild))
       const socket = await lab.k.socket(admin)
       const deployment = await web.deploy()
@@ -113,7 +118,7 @@ test('deployments live', async t => {
       await socket.next(frame => frame.event === 'done')
       await until(async () => (await building('sleep 600')).length === 0, 'the build container is gone', 3000)
       t.match(await web.read(), { status: before.status, direct_url: before.direct_url })
-      t.equal(await (await fetch(before.direct_url)).text(), 'one')
+      t.equal(await (await fetch(before.direct_url)).text(), served)
       t.match(await admin.post(`${web.path}/deployments/${deployment.id}/cancel`), {
         status: 409,
         body: { error: /has ended already/ }
@@ -159,41 +164,6 @@ test('deployments live', async t => {
     t.match(ended.build_logs, /"msg":"noise 0"/)
     t.match(ended.build_logs, /lines \(\d+\.\d MiB\) were left out here/)
     t.match(ended.build_logs, /Successfully tagged/)
-  })
-
-  await t.test('no request fails over ten deploys under load', async t => {
-    const { direct_url: address } = await web.read()
-    let isOver = false
-    let served = 0
-    const failures: string[] = []
-    const clients = Array.from({ length: 6 }, async (_, index) => {
-      while (!isOver) {
-        await fetch(address, index % 2 === 0 ? {} : { method: 'POST', body: 'x'.repeat(2000) }).then(
-          async answer => {
-            if (answer.status === 200 && /^v\d+$|loud/.test(await answer.text())) served += 1
-            else failures.push(String(answer.status))
-          },
-          (error: Error) => failures.push(String(error.cause ?? error))
-        )
-        await new Promise(resolve => setTimeout(resolve, 5))
-      }
-    })
-    for (let round = 1; round <= 10; round += 1) {
-      await web.push(sample(`v${round}`))
-      const ended = await web.deployed()
-      t.equal(ended.status, 'success')
-      t.equal(await (await fetch(address)).text(), `v${round}`)
-    }
-    isOver = true
-    await Promise.all(clients)
-    t.same(failures, [])
-    t.ok(served > 500, `${served} requests served`)
-    const { body } = await admin.get(`${web.path}/deployments?limit=3`)
-    t.match(body[2], { switch_failed: 0, switch_served: Number })
-    t.ok(
-      body[2].switch_served > 20,
-      `${body[2].switch_served} served during the last but two, longest gap ${body[2].switch_longest_gap_ms} ms`
-    )
   })
 
   async function building(command: string): Promise<string[]> {

@@ -4,6 +4,7 @@ import { Agent } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TrafficTarget } from 'busbar/api/deployments'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
 import { openForwarder } from '../forwarder.js'
@@ -181,7 +182,9 @@ test('whether a request is sent again is decided by who can have begun on it, an
 })
 
 test('requests under way finish on the old version, and the proof says how long that took', async t => {
+  let isAsked = false
   const slow = await startOrigin((_, response) => {
+    isAsked = true
     setTimeout(() => response.end('slow'), 1500)
   })
   const next = await version('new')
@@ -191,7 +194,7 @@ test('requests under way finish on the old version, and the proof says how long 
     await Promise.all([slow.close(), next.close()])
   })
   const underWay = ask(forwarder.port)
-  await sleep(50)
+  await until(() => isAsked, 'the request is under way')
   const switched = forwarder.switchTo(next.target)
   t.equal((await ask(forwarder.port)).body, 'new')
   const proof = await switched.drain(5000)

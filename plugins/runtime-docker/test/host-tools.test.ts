@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { settingsFrom } from 'busbar/sdk/testing'
+import { settingsFrom, until } from 'busbar/sdk/testing'
 import { EngineClient } from '../engine-client.js'
 import { withHostTools } from '../host/host-tools.js'
 import { toolsLabel } from '../host/tool-leftovers.js'
@@ -35,8 +34,7 @@ engineTest(
       }
     )
     t.match(seen, { code: 0, output: 'here\n' })
-    await sleep(100)
-    t.same(await left(), [])
+    await until(async () => (await left()).length === 0, 'what was left is gone')
   }
 )
 
