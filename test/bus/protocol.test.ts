@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { bounded } from 'busbar/sdk'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { createRedactor } from '../../core/log/redactor.js'

@@ -631,6 +631,7 @@ test('applications over HTTP', async t => {
       t.equal((await ann.delete(path)).status, 404)
       t.equal((await ann.put(path, { name: 'x' })).status, 404)
       t.notOk((await ann.get(all)).body.some((row: { id: string }) => row.id === id))
+      await ann.put(`/api/projects/${project.id}/sharing`, { shared: false })
     }
   )
 })

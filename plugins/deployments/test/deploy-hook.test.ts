@@ -20,7 +20,7 @@ test('a deploy hook deploys without a token, and stops when it is deleted', asyn
   t.same((await admin.get(`${web.path}/deploy-hook/reveal`)).body, hook)
   t.equal((await deployer.get(`${web.path}/deploy-hook/reveal`)).status, 403)
   t.same((await admin.get(`${web.path}/deploy-hook`)).body, { enabled: true })
-  const made = await lab.k.kernel.postgres.query<{ action: string }>(
+  const made = await lab.k.query<{ action: string }>(
     `select action from kernel.audit_log where resource_id = $1 and action like '%ate_deploy_hook' order by created_at`,
     [web.id]
   )

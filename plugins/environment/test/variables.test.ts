@@ -173,7 +173,8 @@ test('environment variables over HTTP', async t => {
     "a changed set of an application is a pending config change; the same set and the project's are not",
     async t => {
       const path = `/api/projects/${project.id}/applications/${application.id}`
-      await k.transaction(async tx => {
+      await ann.put(ofApplication, { vars: [{ key: 'TWO', value: 'again' }] })
+      await k.kernel.postgres.transaction(async tx => {
         const now = new Date(Date.now() + 1000)
         await k
           .service(applicationRegistry)
@@ -218,8 +219,16 @@ test('environment variables over HTTP', async t => {
   })
 
   await t.test('a deleted application has no variables to see', async t => {
-    await ann.delete(`/api/projects/${project.id}/applications/${application.id}`)
-    t.equal((await ann.get(ofApplication)).status, 404)
-    t.equal((await ann.put(ofApplication, { vars: [] })).status, 404)
+    const { body: deleted } = await ann.post(`/api/projects/${project.id}/applications`, {
+      name: 'deleted',
+      type: 'image',
+      build_type: 'image',
+      source_image: 'busybox:lab'
+    })
+    const path = `/api/projects/${project.id}/applications/${deleted.id}`
+    t.equal((await ann.put(`${path}/env`, { vars: [{ key: 'A', value: '1' }] })).status, 200)
+    await ann.delete(path)
+    t.equal((await ann.get(`${path}/env`)).status, 404)
+    t.equal((await ann.put(`${path}/env`, { vars: [] })).status, 404)
   })
 })

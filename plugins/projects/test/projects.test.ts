@@ -80,31 +80,33 @@ test('projects over HTTP', async t => {
   })
 
   await t.test('a member sees own and shared projects, an admin all, newest first', async t => {
-    const mine = await create(bob, 'bobs')
+    const cyd = await k.as.session('cyd')
+    const mine = await create(cyd, 'cyds')
     const shared = await create(ann, 'shared')
     const hidden = await create(ann, 'hidden')
     t.match(await ann.put(`/api/projects/${shared.id}/sharing`, { shared: true }), {
       status: 200,
       body: { shared: true }
     })
-    const slugs = async (client: typeof bob) =>
+    const slugs = async (client: typeof cyd) =>
       (await client.get('/api/projects')).body.map((row: { slug: string }) => row.slug)
-    t.same(await slugs(bob), ['shared', 'bobs'])
-    t.same((await slugs(admin)).slice(0, 3), ['hidden', 'shared', 'bobs'])
-    t.equal((await bob.get(`/api/projects/${hidden.id}`)).status, 404)
-    t.equal((await bob.get(`/api/projects/${shared.id}`)).status, 200)
+    t.same(await slugs(cyd), ['shared', 'cyds'])
+    t.same((await slugs(admin)).slice(0, 3), ['hidden', 'shared', 'cyds'])
+    t.equal((await cyd.get(`/api/projects/${hidden.id}`)).status, 404)
+    t.equal((await cyd.get(`/api/projects/${shared.id}`)).status, 200)
     t.match(await ann.put(`/api/projects/${shared.id}/sharing`, { shared: false }), {
       status: 200,
       body: { shared: false }
     })
-    t.equal((await bob.get(`/api/projects/${shared.id}`)).status, 404, 'at once, although it was remembered')
-    t.same(await slugs(bob), ['bobs'])
-    t.equal((await bob.get(`/api/projects/${mine.id}`)).status, 200)
+    t.equal((await cyd.get(`/api/projects/${shared.id}`)).status, 404, 'at once, although it was remembered')
+    t.same(await slugs(cyd), ['cyds'])
+    t.equal((await cyd.get(`/api/projects/${mine.id}`)).status, 200)
   })
 
   await t.test(
     'the list tells how many there are and can be narrowed; it leaves out an unset last_deployed_at',
     async t => {
+      for (const slug of ['one', 'two', 'three']) await create(ann, `listed-${slug}`)
       const all = await admin.get('/api/projects')
       t.equal(all.headers['x-total-count'], String(all.body.length))
       t.notOk('last_deployed_at' in all.body[0])
