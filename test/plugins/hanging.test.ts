@@ -136,6 +136,7 @@ test('a plugin that hangs', { buffered: true }, async t => {
       body: { state: 'stopped' }
     })
     t.match(await waiting, { status: 503 })
+    t.match(await admin.post('/api/plugins/silent/enable'), { status: 200 })
   })
 })
 

@@ -58,7 +58,9 @@ test('what counts as a path, and what does not', async t => {
     'lab/gone.ts',
     'core/gone'
   ])
-  t.same(missing('test/a.test.ts', `const a = 'core/made-up.ts' // as in ${'lab'}/gone.ts`), [['lab', 'gone.ts'].join('/')])
+  t.same(missing('test/a.test.ts', `const a = 'core/made-up.ts' // as in ${'lab'}/gone.ts`), [
+    ['lab', 'gone.ts'].join('/')
+  ])
   t.same(
     missing(
       'core/main.ts',
