@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
 
-export interface NamedPath {
+interface NamedPath {
   readonly line: number
   readonly path: string
 }

@@ -38,7 +38,7 @@ export async function deployImage(
 }
 
 /** What an application runs. */
-export async function imageOf({ id }: { readonly id: string }): Promise<Docker.ImageInspectInfo> {
+async function imageOf({ id }: { readonly id: string }): Promise<Docker.ImageInspectInfo> {
   const [container] = await containersOf(id)
   return await engine.getImage(container?.ImageID ?? '').inspect()
 }

@@ -12,7 +12,7 @@ import { untilNothingIsLeft } from './leftovers.js'
 const boundaryHook = createBoundaryHook()
 
 /** One application on an engine that is killed, and what it serves. */
-export interface Scene {
+interface Scene {
   readonly t: Test
   readonly liveRestore: boolean
   readonly engine: SecondEngine

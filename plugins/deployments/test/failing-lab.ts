@@ -11,7 +11,7 @@ export interface FailingVersion {
   readonly expected: object
 }
 
-export interface Served {
+interface Served {
   readonly lab: DeployLab
   readonly web: LabApplication
   /** Deploys the version, in a test of its own: it is removed, and what served before serves as if nothing had been tried. */
