@@ -4,14 +4,7 @@ import type { Listener } from '../../core/database/listener.js'
 import { ChoiceSignal } from '../../core/plugins/choice-signal.js'
 import { healthRound } from '../../core/plugins/health-round.js'
 import type { Loaded, PluginEntry, PluginStateName } from '../../core/plugins/plugin-entry.js'
-import {
-  isEssential,
-  isUp,
-  isWatched,
-  manifestOf,
-  setState,
-  usesOf
-} from '../../core/plugins/plugin-entry.js'
+import { isEssential, isUp, isWatched, manifestOf, setState } from '../../core/plugins/plugin-entry.js'
 import { planOf, schemaOf } from '../../core/plugins/plugin-schema.js'
 import type { PluginChoice } from '../../core/plugins/plugin-store.js'
 import { testClock } from '../../sdk/testing/test-clock.js'
@@ -150,14 +143,11 @@ test('a state begins when it becomes another, and its reason has a length', t =>
 test('what is said of a plugin is that of the version that runs, or else of what lies in the folder', t => {
   const manifest = { requires: { a: '1' }, optional: { b: '1' }, essential: true }
   const discovered = { builtIn: true, manifest } as unknown as PluginEntry['discovered']
-  t.same(usesOf(entryOf({ discovered })), ['a', 'b'])
-  t.same(usesOf(entryOf()), [])
   t.equal(isEssential(entryOf({ discovered })), true)
   t.equal(isEssential(entryOf({ discovered: { ...discovered, builtIn: false } })), false)
   t.equal(isEssential(entryOf()), false)
   t.equal(isEssential(entryOf({ discovered: { builtIn: true } as PluginEntry['discovered'] })), false)
   const run = { options: { manifest: { requires: {}, optional: {} } } } as unknown as PluginEntry['run']
-  t.same(usesOf(entryOf({ discovered, run })), [])
   t.equal(manifestOf(entryOf({ discovered, run })), run?.options.manifest)
   t.equal(isWatched(entryOf({ run })), true)
   t.equal(isWatched(entryOf({ run, discovered })), false)

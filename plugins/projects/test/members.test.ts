@@ -357,8 +357,7 @@ test('members come and go with users, owners and projects', async t => {
       t.notOk((await vic.get('/api/projects')).body.some(({ id }: { id: string }) => id === project.id))
       await until(
         async () =>
-          (await k.query('select 1 from projects.member where project_id = $1', [project.id]))
-            .length === 0,
+          (await k.query('select 1 from projects.member where project_id = $1', [project.id])).length === 0,
         'its members are gone'
       )
     }
