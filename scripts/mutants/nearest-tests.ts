@@ -7,28 +7,49 @@ import type { Import } from '../../test/structure/import-graph.js'
  * beginning that fits counts; besides these, a plugin and a folder of core have a folder of tests each.
  */
 const areas: readonly (readonly [beginning: string, tests: readonly string[]])[] = [
-  ['core/access/', ['test/access/', 'test/bus/channels', 'test/http/requests', 'plugins/projects/test/']],
-  ['core/audit/', ['test/kernel/audit', 'plugins/audit-logs/test/', 'test/http/public-routes']],
-  ['core/bus/', ['test/access/losing', 'test/plugins/third-party']],
+  [
+    'core/access/',
+    ['test/access/', 'test/bus/channels.test.ts', 'test/http/requests.test.ts', 'plugins/projects/test/']
+  ],
+  [
+    'core/audit/',
+    ['test/kernel/audit.test.ts', 'plugins/audit-logs/test/', 'test/http/public-routes.test.ts']
+  ],
+  [
+    'core/bus/',
+    [
+      'test/access/losing-access.test.ts',
+      'test/access/losing-credentials.test.ts',
+      'test/plugins/third-party.test.ts'
+    ]
+  ],
   ['core/cache/', ['test/auth/', 'test/access/']],
-  ['core/changes/', ['test/access/', 'test/bus/recheck']],
+  ['core/changes/', ['test/access/', 'test/bus/recheck.test.ts']],
   ['core/clock/', ['test/clock/', 'test/sdk/', 'test/schedules/']],
-  ['core/config/', ['test/plugins/settings', 'test/plugins/variables']],
-  ['core/database/', ['test/database/', 'test/plugins/purge', 'test/plugins/third-party']],
+  ['core/config/', ['test/plugins/settings.test.ts', 'test/plugins/variables.test.ts']],
+  ['core/database/', ['test/database/', 'test/plugins/purge.test.ts', 'test/plugins/third-party.test.ts']],
   [
     'core/declarations/',
-    ['test/http/openapi', 'test/resources/', 'test/schedules/', 'test/sdk/declared', 'test/plugins/']
+    [
+      'test/http/openapi.test.ts',
+      'test/resources/',
+      'test/schedules/',
+      'test/sdk/declared.test.ts',
+      'test/plugins/'
+    ]
   ],
-  ['core/events/', ['test/jobs/events', 'test/jobs/job-runner']],
+  ['core/events/', ['test/jobs/events.test.ts', 'test/jobs/job-runner.test.ts']],
   ['core/frames/', ['test/plugins/']],
   ['core/http/', ['test/http/']],
-  ['core/limits/', ['test/http/limits', 'test/http/public-routes']],
+  ['core/limits/', ['test/http/limits.test.ts', 'test/http/public-routes.test.ts']],
   ['core/plugins/', ['test/plugins/', 'test/resources/']],
-  ['core/schemas/', ['test/sdk/declared', 'test/http/']],
+  ['core/schemas/', ['test/sdk/declared.test.ts', 'test/http/']],
   ['core/services/', ['test/plugins/']],
   ['core/threads/', ['test/plugins/', 'test/event-loop/']],
-  ['core/kernel', ['test/kernel/']],
-  ['core/shutdown', ['test/kernel/']]
+  ['core/kernel.ts', ['test/kernel/']],
+  ['core/kernel-plugin.ts', ['test/kernel/']],
+  ['core/kernel-schema.ts', ['test/kernel/']],
+  ['core/shutdown.ts', ['test/kernel/']]
 ]
 
 /** Files that are started and not imported: a worker thread, a program of a test. */

@@ -19,7 +19,7 @@ test('what ended builds of others have needed does not keep a build from a short
   const { docker } = engine
   const lab = await openLab({ environment: engine.environment, docker })
   t.teardown(() => lab.close())
-  await lab.k.kernel.reconciler.configure('builds', {
+  await lab.k.configure('builds', {
     disk_floor_mib: 200,
     memory_mib: 512,
     cpus: 0.5,

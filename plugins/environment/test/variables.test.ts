@@ -174,7 +174,7 @@ test('environment variables over HTTP', async t => {
     async t => {
       const path = `/api/projects/${project.id}/applications/${application.id}`
       await ann.put(ofApplication, { vars: [{ key: 'TWO', value: 'again' }] })
-      await k.kernel.postgres.transaction(async tx => {
+      await k.transaction(async tx => {
         const now = new Date(Date.now() + 1000)
         await k
           .service(applicationRegistry)
