@@ -66,6 +66,10 @@ export function roleOf(
   return status === 'success' ? 'retired' : 'failed'
 }
 
+/** Whether a tag ends in the id of the deployment, or in its beginning: the image is one of its build. */
+export const isTagOf = (tag: string, deploymentId: string): boolean =>
+  deploymentId.startsWith(tag.slice(tag.lastIndexOf(':') + 1))
+
 /** Removes what deploys leave behind: containers that do not serve, images and records beyond the retention. */
 export class Cleanup {
   readonly #parts: CleanupParts
@@ -135,7 +139,7 @@ export class Cleanup {
     const kept = await store.keptImages(applicationId, servingId, keptSuccessful)
     const built = images
       .flatMap(({ tags }) => tags)
-      .filter(tag => !kept.tags.has(tag) && !kept.active.some(id => tag.endsWith(`:${id.slice(0, 8)}`)))
+      .filter(tag => !kept.tags.has(tag) && !kept.active.some(id => isTagOf(tag, id)))
     for (const tag of built)
       await imageService
         .removeImage(tag)

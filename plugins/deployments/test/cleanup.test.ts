@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { roleOf } from '../cleanup.js'
+import { isTagOf, roleOf } from '../cleanup.js'
 
 test('label and record decide the role of a container', async t => {
   t.equal(roleOf('a', 'success', 'a'), 'serving')
@@ -9,4 +9,12 @@ test('label and record decide the role of a container', async t => {
   t.equal(roleOf('b', undefined, 'a'), 'foreign', 'a deployment of another installation')
   t.equal(roleOf(undefined, undefined, 'a'), 'foreign')
   t.equal(roleOf('b', 'success', null), 'retired')
+})
+
+test('each image of the build of a deployment is known by its tag', async t => {
+  const id = '12345678-9abc-4def-8012-3456789abcde'
+  t.equal(isTagOf('web-0123456789abcdef0123:12345678', id), true)
+  t.equal(isTagOf(`busbar-build-application-files:${id}`, id), true, 'the files that its ADD has fetched')
+  t.equal(isTagOf('web-0123456789abcdef0123:12345679', id), false)
+  t.equal(isTagOf('busbar-build-application-files:12345678-9abc-4def-8012-3456789abcdf', id), false)
 })
