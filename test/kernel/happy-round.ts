@@ -54,11 +54,18 @@ export async function fixtureFor(
   return fixture
 }
 
-/** The plugins that one uses, whether it must or may. */
+const manifestOf = ({ discovered }: PluginEntry) =>
+  'manifest' in discovered ? discovered.manifest : undefined
+
+/** The plugins that one uses, whether it must or may; of a contract the plugin that implements it. */
 function usedBy(k: TestKernel, id: string): string[] {
-  const discovered = k.kernel.reconciler.entries.get(id)?.discovered
-  if (discovered === undefined || !('manifest' in discovered)) return []
-  return Object.keys({ ...discovered.manifest.requires, ...discovered.manifest.optional })
+  const entry = k.kernel.reconciler.entries.get(id)
+  const manifest = entry && manifestOf(entry)
+  if (manifest === undefined) return []
+  const known = [...running(k), ...k.kernel.reconciler.entries.values()]
+  const providerOf = (used: string): string =>
+    known.find(other => Object.hasOwn(manifestOf(other)?.implements ?? {}, used))?.id ?? used
+  return Object.keys({ ...manifest.requires, ...manifest.optional }).map(providerOf)
 }
 
 /** The plugins that run and use this one, or are used by it. */
