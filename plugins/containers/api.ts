@@ -63,7 +63,7 @@ export interface ContainerRuntime {
    * Why the platform's machine cannot reach a running container, where that is so: it sends what is for the
    * container another way. Null when it does not, or when it is not this machine that decides.
    */
-  detour(containerId: string): Promise<string | null>
+  routeConflict(containerId: string): Promise<string | null>
 
   /** The last lines of output, oldest first: evidence for a failed deploy. At most 2 000; fewer when fewer are there. */
   tail(containerId: string, lines: number): Promise<readonly string[]>

@@ -27,7 +27,7 @@ const scratch = {
  * What is meant of a container is kept where it survives every crash: in the engine. One that should run carries
  * the first; a stop by us gives it the second before it ends, because the engine writes a stop down late.
  */
-export const restartPolicies = { shouldRun: { Name: 'unless-stopped' }, stopped: { Name: 'no' } } as const
+export const restartPolicies = { running: { Name: 'unless-stopped' }, stopped: { Name: 'no' } } as const
 
 /** What the engine is asked to create: hardened unless the spec says otherwise. `imageLabels`: those of its image. */
 export function containerOptions(
@@ -60,7 +60,7 @@ export function containerOptions(
       ...(spec.memoryLimit > 0 ? { Memory: spec.memoryLimit, MemorySwap: spec.memoryLimit } : {}),
       ...(spec.cpuLimit > 0 ? { NanoCpus: Math.round(spec.cpuLimit * 1e9) } : {}),
       LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
-      RestartPolicy: restartPolicies.shouldRun,
+      RestartPolicy: restartPolicies.running,
       Mounts: (spec.volumes ?? []).map(({ volume, path, readOnly }) => ({
         Type: 'volume' as const,
         Source: volume,

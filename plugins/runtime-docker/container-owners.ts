@@ -39,7 +39,7 @@ export class ContainerOwners {
     if (owner === undefined && this.identity.claimsContainer(seen.Config.Labels)) {
       this.log.warn(
         { container: seen.Name.slice(1), containerId: seen.Id },
-        'a container has the labels of this platform and is not its own: it is left alone. If it was one, the key that signed it is missing: restore keys.json, or put the earlier key into ENCRYPTION_KEYS; else whoever made it has copied the labels'
+        'a container has the labels of this platform and is not its own: it is left alone. If it was one, the key that signed it is missing: restore keys.json, or put the earlier key into ENCRYPTION_KEYS; else its author has copied the labels'
       )
     }
     this.#know(seen.Id, owner ?? null)

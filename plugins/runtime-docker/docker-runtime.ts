@@ -52,7 +52,7 @@ import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
 import { problems } from './problems.js'
 import { ProjectNetworks } from './project-network.js'
-import { detourTo } from './route-check.js'
+import { routeConflictOf } from './route-check.js'
 import type { Settings } from './settings.js'
 import { stepContainers, stepOwnerOf } from './step-containers.js'
 import { copyMs, untilEngineRemoves } from './step-end.js'
@@ -212,8 +212,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   async start(containerId: string): Promise<void> {
     const seen = await this.#access.existing(containerId)
-    if (seen.HostConfig.RestartPolicy?.Name !== restartPolicies.shouldRun.Name)
-      await this.#mean(containerId, 'shouldRun')
+    if (seen.HostConfig.RestartPolicy?.Name !== restartPolicies.running.Name)
+      await this.#setRestartPolicy(containerId, 'running')
     await this.#engine.call(
       `start the container ${short(containerId)}`,
       async docker => {
@@ -232,7 +232,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   async stop(containerId: string, graceSeconds: number): Promise<void> {
     if ((await this.#access.own(containerId)) === undefined) return
-    await this.#mean(containerId, 'stopped')
+    await this.#setRestartPolicy(containerId, 'stopped')
     await this.#engine.call(
       `stop the container ${short(containerId)}`,
       async docker => {
@@ -311,14 +311,14 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     return { host: endpoint.IPAddress, port }
   }
 
-  async detour(containerId: string): Promise<string | null> {
+  async routeConflict(containerId: string): Promise<string | null> {
     const seen = await this.#access.find(containerId)
     // What is sent to an engine on another machine leaves this one by some other way in any case.
     if (seen?.State.Running !== true || (await this.#place()) === 'elsewhere') return null
     const network = seen.HostConfig.NetworkMode ?? ''
     const endpoint = seen.NetworkSettings.Networks[network]
     if (endpoint === undefined || endpoint.IPAddress === '') return null
-    return await detourTo({ network, address: endpoint.IPAddress, prefix: endpoint.IPPrefixLen })
+    return await routeConflictOf({ network, address: endpoint.IPAddress, prefix: endpoint.IPPrefixLen })
   }
 
   async tail(containerId: string, lines: number): Promise<readonly string[]> {
@@ -463,10 +463,10 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   /** See `restartPolicies`. Neither a full disk nor a removal under way keeps a container from being stopped. */
-  async #mean(containerId: string, what: keyof typeof restartPolicies): Promise<void> {
+  async #setRestartPolicy(containerId: string, what: keyof typeof restartPolicies): Promise<void> {
     await this.#engine
       .call(
-        `note what is meant of the container ${short(containerId)}`,
+        `set the restart policy of the container ${short(containerId)}`,
         async docker => {
           await docker.getContainer(containerId).update({ RestartPolicy: restartPolicies[what] })
         },

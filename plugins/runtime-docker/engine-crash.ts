@@ -4,8 +4,8 @@ import type Docker from 'dockerode'
 import { restartPolicies } from './container-options.js'
 import type { ContainerOwners } from './container-owners.js'
 import type { EngineClient } from './engine-client.js'
+import type { HeartbeatFile } from './heartbeat-file.js'
 import { instanceLabel } from './labels.js'
-import type { LifeSigns } from './life-signs.js'
 
 type Seen = Pick<Docker.ContainerInspectInfo, 'State'> & {
   readonly HostConfig: Pick<Docker.HostConfig, 'RestartPolicy'>
@@ -13,7 +13,7 @@ type Seen = Pick<Docker.ContainerInspectInfo, 'State'> & {
 
 /**
  * Whether a container went down with the engine: it should run, and ended while the engine was away. A stop through
- * the platform takes `shouldRun` away first, a stop by hand is at another time. The restart policy itself does not
+ * the platform takes the policy away first, a stop by hand is at another time. The restart policy itself does not
  * cover it (20.10): the engine notes every container that it stops itself at its start as stopped by hand.
  */
 export function wentDownWithEngine(
@@ -22,7 +22,7 @@ export function wentDownWithEngine(
 ): boolean {
   const isDown = state.Status === 'exited' || state.Status === 'dead'
   const endedAt = new Date(state.FinishedAt)
-  return isDown && policy?.Name === restartPolicies.shouldRun.Name && endedAt >= lostAt && endedAt <= backAt
+  return isDown && policy?.Name === restartPolicies.running.Name && endedAt >= lostAt && endedAt <= backAt
 }
 
 /** An engine that has only just come back may refuse what it does a moment later. */
@@ -33,15 +33,15 @@ interface Recovery {
     events(signal: AbortSignal): AsyncIterable<ContainerEvent>
     recover(outage: EngineOutage): Promise<void>
   }
-  readonly lifeSigns: Pick<LifeSigns, 'last' | 'give'>
+  readonly heartbeat: Pick<HeartbeatFile, 'last' | 'start'>
   readonly clock: Pick<Clock, 'now' | 'sleep'>
   readonly log: Log
 }
 
 /** Whenever the engine is back, after what was lost with it; at first, after what it lost since an earlier platform died. */
 export async function followCrashes(parts: Recovery, signal: AbortSignal): Promise<void> {
-  const diedAt = await parts.lifeSigns.last()
-  const stopSigns = parts.lifeSigns.give()
+  const diedAt = await parts.heartbeat.last()
+  const stopSigns = parts.heartbeat.start()
   try {
     await follow(parts, diedAt, signal)
   } finally {

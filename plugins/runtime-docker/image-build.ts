@@ -11,13 +11,13 @@ import { followProgress } from './engine-progress.js'
 import type { Footprint } from './footprint.js'
 import type { Identity } from './identity.js'
 import type { Images } from './images.js'
+import { type MislabelledStep, removeMislabelledSteps } from './mislabelled-steps.js'
 import { OutputLines } from './output-lines.js'
 import { problems } from './problems.js'
 import { PullProgress } from './pull-progress.js'
 import { StageEnds } from './stage-ends.js'
 import { StepCheck } from './step-check.js'
 import { guardSteps, isStep, markedSharedBytes, type StepCaps } from './step-guard.js'
-import { removeStraySteps, type StrayStep } from './stray-steps.js'
 
 interface ImageBuildParts {
   readonly engine: EngineClient
@@ -79,15 +79,15 @@ export async function buildImage(
   }
   const ended = new AbortController()
   const refused = new AbortController()
-  const strays: StrayStep[] = []
+  const mislabelled: MislabelledStep[] = []
   const running = AbortSignal.any([signal, refused.signal])
   try {
     const guarded = guardSteps(engine, {
       caps,
       processes,
       labels: identity.ofImage(options.owner),
-      onStray: step => {
-        strays.push(step)
+      onMislabelled: step => {
+        mislabelled.push(step)
         refused.abort(problems.buildLabels({ label: step.label }))
       },
       signal: AbortSignal.any([running, ended.signal]),
@@ -141,8 +141,10 @@ export async function buildImage(
     if (built !== undefined && isProblem(error) && error.code === 'E_BUILD_DIFFERS')
       await discard(parts, built)
     // Why the build was ended counts, not whether this went well: what stays is removed with the cache of whom it names.
-    if (strays.length > 0)
-      await removeStraySteps(engine, strays, async () => await cache.images()).catch(() => undefined)
+    if (mislabelled.length > 0)
+      await removeMislabelledSteps(engine, mislabelled, async () => await cache.images()).catch(
+        () => undefined
+      )
     running.throwIfAborted()
     throw contextError ?? error
   } finally {

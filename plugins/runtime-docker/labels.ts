@@ -52,7 +52,7 @@ export const ownerFilter = (owner: Owner): string[] =>
  * The first label by which a step of a build would pass for something else than `expected`. A step may have none of
  * them, or not all: then it comes before the LABEL that sets them, and what is set no LABEL takes away.
  */
-export function strayLabel(labels: Labels, expected: Labels): string | undefined {
+export function unexpectedLabel(labels: Labels, expected: Labels): string | undefined {
   const own = Object.keys(labels).filter(isOfPlatform)
   if (own.length === 0) return undefined
   return [...own, ...Object.keys(expected)].find(

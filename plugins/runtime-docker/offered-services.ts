@@ -17,7 +17,7 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   inspect: containerId => runtime.inspect(containerId),
   list: owner => runtime.list(owner),
   dial: (containerId, port) => runtime.dial(containerId, port),
-  detour: containerId => runtime.detour(containerId),
+  routeConflict: containerId => runtime.routeConflict(containerId),
 
   tail: (containerId, lines) => runtime.tail(containerId, lines),
   logs: (containerId, options) => runtime.logs(containerId, options),

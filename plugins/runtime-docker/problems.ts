@@ -90,7 +90,7 @@ export const problems = problemTable({
   measuring: [
     503,
     'E_ENGINE_MEASURING',
-    'the Docker Engine is measuring its disk for somebody else: try again in a moment'
+    'the Docker Engine is measuring its disk for another request: try again in a moment'
   ],
 
   networkNameTaken: [

@@ -16,7 +16,7 @@ const anyPort = 9
  * itself is asked, with all its tables and rules: a socket that is connected by it has the address from which it
  * would send, and that of a bridge, or of a guest in the network, is one of the network's own.
  */
-export async function detourTo({ network, address, prefix }: Endpoint): Promise<string | null> {
+export async function routeConflictOf({ network, address, prefix }: Endpoint): Promise<string | null> {
   const range = rangeOf(address, prefix)
   if (range === undefined) return null
   const look = `"ip route get ${address}" shows it`

@@ -4,10 +4,10 @@ import { projectDirectory, projectTeardown } from 'busbar/api/projects'
 import { type Contributor, healthChecks, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
 import { DockerRuntime } from './docker-runtime.js'
 import { followCrashes } from './engine-crash.js'
+import { HeartbeatFile } from './heartbeat-file.js'
 import type { LimitState } from './host/host-limits.js'
 import { keepLimits } from './host/keep-limits.js'
 import { readInstanceId } from './instance-id.js'
-import { LifeSigns } from './life-signs.js'
 import { NetworkRemoval } from './network-removal.js'
 import { offeredImages, offeredRuntime } from './offered-services.js'
 import type { Settings } from './settings.js'
@@ -42,12 +42,12 @@ export async function startRuntimeDocker({
     log,
     settings: config
   })
-  const lifeSigns = new LifeSigns(await instance.directory(), clock, log)
+  const heartbeat = new HeartbeatFile(await instance.directory(), clock, log)
   return {
     runtime,
     networks: new NetworkRemoval(runtime, use.projects, log),
     recover: async signal => {
-      await followCrashes({ runtime, lifeSigns, clock, log }, signal)
+      await followCrashes({ runtime, heartbeat, clock, log }, signal)
     },
     limit: async signal => {
       await keepLimits(runtime, clock, log, signal)

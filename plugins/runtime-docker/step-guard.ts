@@ -2,9 +2,9 @@ import { randomInt } from 'node:crypto'
 import { IncomingMessage } from 'node:http'
 import type Docker from 'dockerode'
 import type { EngineClient } from './engine-client.js'
-import { type Labels, strayLabel } from './labels.js'
+import { type Labels, unexpectedLabel } from './labels.js'
+import { type MislabelledStep, mislabelledStep } from './mislabelled-steps.js'
 import { asReadable, jsonLines } from './output-lines.js'
-import { type StrayStep, strayStep } from './stray-steps.js'
 
 /**
  * By these the containers of one build are known from all others. They are in the host configuration, of which
@@ -30,7 +30,7 @@ export const markedSharedBytes = (): number => usualSharedBytes + randomInt(1, 2
  * most often before its program begins, else while it runs. The engine's events tell of them, for the output
  * of a build can be forged.
  *
- * The same look at each container tells a step that would pass for another owner's, or for one without an owner: `onStray` gets
+ * The same look at each container tells a step that would pass for another owner's, or for one without an owner: `onMislabelled` gets
  * it. Ends with `signal`. Resolves when no container is missed any more, with what the engine says that the time is.
  */
 export async function guardSteps(
@@ -72,7 +72,7 @@ interface GuardOptions {
   readonly processes: number
   /** What a step has of labels of ours, once it has any. */
   readonly labels: Labels
-  readonly onStray: (step: StrayStep) => void
+  readonly onMislabelled: (step: MislabelledStep) => void
   readonly signal: AbortSignal
 }
 
@@ -106,8 +106,8 @@ class StepGuard {
       { absent: [404] }
     )
     if (seen === undefined || !isStep(seen, this.options.caps)) return false
-    const stray = strayLabel((seen.Config.Labels as Labels | null) ?? {}, this.options.labels)
-    if (stray !== undefined) this.options.onStray(strayStep(stray, seen))
+    const unexpected = unexpectedLabel((seen.Config.Labels as Labels | null) ?? {}, this.options.labels)
+    if (unexpected !== undefined) this.options.onMislabelled(mislabelledStep(unexpected, seen))
     if (isNote(seen)) return true
     await this.#cap(id)
     return false

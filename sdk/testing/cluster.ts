@@ -46,7 +46,7 @@ export async function stopCluster(): Promise<void> {
   await stopEmbedded(clusterDirectory())
 }
 
-/** The databases that `createDatabase` made and nobody dropped; none while the server does not run. */
+/** The databases that `createDatabase` made and that still exist; none while the server does not run. */
 export async function listTestDatabases(): Promise<string[]> {
   const isRunning = existsSync(join(clusterDirectory(), 'postmaster.pid'))
   if (!process.env.TEST_DATABASE_URL && !isRunning) return []

@@ -109,7 +109,7 @@ export interface TestKernel {
   checkHealth(): Promise<void>
   /** Publishes as the plugin that declares the channel does. */
   publish(channel: string, event: string, data: unknown): void
-  /** True while somebody hears the channel, by its full name. */
+  /** True while the channel has a subscriber, by its full name. */
   hasSubscribers(channel: string): boolean
   /** Stores a job of a plugin as the plugin does. */
   enqueue(plugin: string, job: string, payload: object): Promise<void>

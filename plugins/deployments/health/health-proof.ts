@@ -170,10 +170,10 @@ async function proveByLife(proof: ProofRequest, tools: Tools): Promise<HealthPro
 
 /** A route of this machine that keeps requests from the container is reported before any other fault. */
 async function refuseRouteConflict({ containerId }: ProofRequest, { runtime }: Tools): Promise<void> {
-  const detour = await runtime.detour(containerId).catch(unlessEngineAway)
-  if (detour === null || detour === undefined) return
+  const conflict = await runtime.routeConflict(containerId).catch(unlessEngineAway)
+  if (conflict === null || conflict === undefined) return
   throw new DeployFailure(
-    `the container runs, but the platform cannot reach it, because ${detour}`,
+    `the container runs, but the platform cannot reach it, because ${conflict}`,
     "take the route away; or set BUSBAR_SUBNETS to a private range that no route covers, remove the project's containers and its network, and deploy again"
   )
 }

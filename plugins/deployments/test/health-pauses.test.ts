@@ -15,7 +15,7 @@ test('a version is asked again so often that hardly a tenth of its start is adde
   } as unknown as Clock
   const runtime = {
     dial: async () => await Promise.reject(new Error('it does not run yet')),
-    detour: async () => null
+    routeConflict: async () => null
   } as unknown as ContainerRuntime
   await t.rejects(
     proveHealthy(

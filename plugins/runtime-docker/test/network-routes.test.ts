@@ -50,22 +50,22 @@ engineTest('what the machine sends another way than to its container is known, a
   if (!(await requireSecondEngine(t))) return
   const { runtime, projectId, spec } = startLab(t, { environment: { BUSBAR_SUBNETS: '10.215.0.0/24' } })
   const network = await runtime.ensureNetwork({ id: projectId, slug: `d${projectId.slice(0, 8)}` })
-  const id = await runtime.create(spec('detour', network))
-  t.equal(await runtime.detour(id), null, 'it does not run')
+  const id = await runtime.create(spec('conflict', network))
+  t.equal(await runtime.routeConflict(id), null, 'it does not run')
   await runtime.start(id)
-  t.equal(await runtime.detour(id), null)
+  t.equal(await runtime.routeConflict(id), null)
   // A wider route of the main table comes after the bridge's own.
   await route(t, '10.215.0.0/16', 'dev', 'docker0')
-  t.equal(await runtime.detour(id), null)
+  t.equal(await runtime.routeConflict(id), null)
   await rule(t, '10.215.0.0/24', '7322')
-  t.equal(await runtime.detour(id), null, 'a table without a route that fits')
+  t.equal(await runtime.routeConflict(id), null, 'a table without a route that fits')
   await route(t, '10.215.0.0/16', 'dev', 'docker0', 'table', '7322')
   t.match(
-    await runtime.detour(id),
+    await runtime.routeConflict(id),
     /^this machine sends what is for 10\.215\.0\.2 from its address 172\.17\.0\.1 and not into the network busbar-d.*"ip route get 10\.215\.0\.2"/
   )
   await execute('ip', ['route', 'replace', 'blackhole', '10.215.0.0/16', 'table', '7322'])
-  t.match(await runtime.detour(id), /^this machine has a route that refuses what is for 10\.215\.0\.2/)
+  t.match(await runtime.routeConflict(id), /^this machine has a route that refuses what is for 10\.215\.0\.2/)
 })
 
 const execute = promisify(execFile)

@@ -8,14 +8,14 @@ const everyMs = 5000
  * A file that says when this platform was last alive. It is there only after a death: a platform that stops
  * takes it away, and what happens to containers until it is started again is left to the one who starts it.
  */
-export class LifeSigns {
+export class HeartbeatFile {
   readonly #path: string
   constructor(
     directory: string,
     private readonly clock: Pick<Clock, 'now' | 'every'>,
     private readonly log: Log
   ) {
-    this.#path = join(directory, 'alive')
+    this.#path = join(directory, 'heartbeat')
   }
 
   /** When the platform died that ran before this one; undefined when it was stopped, or there was none. */
@@ -26,13 +26,13 @@ export class LifeSigns {
   }
 
   /** Writes until the returned function is called. */
-  give(): () => Promise<void> {
+  start(): () => Promise<void> {
     let writing = Promise.resolve()
     const write = async (): Promise<void> => {
       writing = writeFile(this.#path, `${this.clock.now().toISOString()}\n`).catch((error: unknown) =>
         this.log.warn(
           { err: error },
-          'it cannot be noted that the platform lives: what an engine loses that dies together with it is not started again'
+          'the heartbeat of the platform cannot be written: containers that a crash of the whole machine ends will not be started again'
         )
       )
       await writing

@@ -2,11 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
-import { LifeSigns } from '../life-signs.js'
+import { HeartbeatFile } from '../heartbeat-file.js'
 
 async function signsIn(
   t: Test
-): Promise<{ signs: LifeSigns; directory: string; beat(): Promise<void>; set(time: string): void }> {
+): Promise<{ signs: HeartbeatFile; directory: string; beat(): Promise<void>; set(time: string): void }> {
   const directory = await mkdtemp(join(tmpdir(), 'busbar-alive-'))
   t.teardown(async () => {
     await rm(directory, { recursive: true })
@@ -28,7 +28,7 @@ async function signsIn(
     }
   } as never
   return {
-    signs: new LifeSigns(directory, clock, log),
+    signs: new HeartbeatFile(directory, clock, log),
     directory,
     beat: async () => {
       await beat()
@@ -42,7 +42,7 @@ async function signsIn(
 test('a platform that died has left when it was last alive', async t => {
   const { signs, beat, set } = await signsIn(t)
   t.equal(await signs.last(), undefined, 'none ran before')
-  signs.give()
+  signs.start()
   set('2026-01-31T12:00:05.000Z')
   await beat()
   t.same(await signs.last(), new Date('2026-01-31T12:00:05.000Z'))
@@ -50,7 +50,7 @@ test('a platform that died has left when it was last alive', async t => {
 
 test('one that was stopped has left nothing', async t => {
   const { signs, beat } = await signsIn(t)
-  const stop = signs.give()
+  const stop = signs.start()
   await beat()
   await stop()
   t.equal(await signs.last(), undefined)
@@ -58,6 +58,6 @@ test('one that was stopped has left nothing', async t => {
 
 test('a file that a full disk has left empty says nothing', async t => {
   const { signs, directory } = await signsIn(t)
-  await writeFile(join(directory, 'alive'), '')
+  await writeFile(join(directory, 'heartbeat'), '')
   t.equal(await signs.last(), undefined)
 })

@@ -5,7 +5,7 @@ import { untilEngineRemoves } from './step-end.js'
 import { removeStep } from './step-removal.js'
 
 /** A step of a build that had labels of another owner. */
-export interface StrayStep {
+export interface MislabelledStep {
   readonly label: string
   readonly containerId: string
   readonly parentId: string
@@ -13,7 +13,7 @@ export interface StrayStep {
   readonly labels: Labels
 }
 
-export const strayStep = (label: string, seen: Docker.ContainerInspectInfo): StrayStep => ({
+export const mislabelledStep = (label: string, seen: Docker.ContainerInspectInfo): MislabelledStep => ({
   label,
   containerId: seen.Id,
   parentId: seen.Config.Image,
@@ -24,9 +24,9 @@ export const strayStep = (label: string, seen: Docker.ContainerInspectInfo): Str
 const removalMs = 10_000
 
 /** Removes the images that a build has made of such steps, so that they are neither counted nor kept as those of whom they name. */
-export async function removeStraySteps(
+export async function removeMislabelledSteps(
   engine: EngineClient,
-  steps: readonly StrayStep[],
+  steps: readonly MislabelledStep[],
   allImages: () => Promise<readonly Docker.ImageInfo[]>
 ): Promise<void> {
   for (const { containerId } of steps) await untilEngineRemoves(engine, containerId, removalMs)
@@ -38,7 +38,7 @@ export async function removeStraySteps(
 }
 
 /** Never one that was there before: an image says in whole seconds when it was made. */
-function isFrom({ parentId, createdAt, labels }: StrayStep, image: Docker.ImageInfo): boolean {
+function isFrom({ parentId, createdAt, labels }: MislabelledStep, image: Docker.ImageInfo): boolean {
   const found = (image.Labels as Labels | null) ?? {}
   return (
     image.ParentId === parentId &&
