@@ -36,8 +36,6 @@ export interface ContainerRuntime {
    * the project's containers.
    */
   ensureBuildNetwork(projectId: string): Promise<string>
-  /** Removes the networks of the project, that of its builds too; 409 E_NETWORK_IN_USE while a container is in one. */
-  removeNetworks(projectId: string): Promise<void>
 
   /**
    * Creates it and leaves it stopped; its id. A create whose start is refused is removed by the caller. 404

@@ -7,7 +7,6 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
 
   ensureNetwork: project => runtime.ensureNetwork(project),
   ensureBuildNetwork: projectId => runtime.ensureBuildNetwork(projectId),
-  removeNetworks: projectId => runtime.removeNetworks(projectId),
 
   create: spec => runtime.create(spec),
   start: containerId => runtime.start(containerId),
