@@ -127,7 +127,7 @@ export class Reconciler {
     return await this.#change('', async () => {
       await this.catalog.discover()
       const found = this.catalog.known(id)
-      const [rival] = this.catalog.rivalsOf(found)
+      const [rival] = found.run === undefined ? this.catalog.rivalsOf(found) : []
       if (rival !== undefined) throw pluginProblems.rival({ id, ...rival }, rival)
       const unfit = found.run === undefined ? this.catalog.unfitFor(found) : []
       if (unfit.length > 0) throw pluginProblems.unfit({ id, users: unfit.join(', ') })
