@@ -34,9 +34,13 @@ export async function withClaim<T>(
     over.abort()
     return result
   } catch (error) {
+    const stays = (failure: unknown): void =>
+      log.debug({ err: failure }, 'what a fetch has left stays for now')
+    // Before it fails: the next fetch of the application looks for it.
+    if (claim.ended !== undefined) await fetched.abandon(claim.begun.id).catch(stays)
     // Not waited for: the reason of the failure is to be reported first. What stays here is found when the claim has lapsed.
     void release(parts, claim)
-      .catch((failure: unknown) => log.debug({ err: failure }, 'what a fetch has left stays for now'))
+      .catch(stays)
       .finally(() => over.abort())
     throw error
   }
@@ -54,10 +58,8 @@ async function keepClaimed({ fetched, clock, log }: ClaimParts, { begun }: Fetch
 
 async function release(parts: ClaimParts, { begun: { id }, isUnheard, ended }: FetchClaim): Promise<void> {
   const { fetched } = parts
-  if (ended !== undefined) {
-    await fetched.abandon(id)
-    await ended
-  } else if (isUnheard) return
+  if (ended !== undefined) await ended
+  else if (isUnheard) return
   await fetched.ended(id)
   await removeUnusedImages(parts)
 }

@@ -16,6 +16,12 @@ const cancelled = new Error('cancelled')
 /** An engine that comes to the end of nothing while it is listened to. What it was handed wholly is there when it `finishes`. */
 async function openFetch(t: Test, { isWhole = true } = {}) {
   const { store } = await openStore(t)
+  const steps: string[] = []
+  const abandon = store.abandon.bind(store)
+  store.abandon = async fetchId => {
+    await abandon(fetchId)
+    steps.push('noted')
+  }
   const onEngine = new Set<string>()
   const removed: string[] = []
   const handed: string[] = []
@@ -65,15 +71,21 @@ async function openFetch(t: Test, { isWhole = true } = {}) {
     )
     return { ended, cancel: () => cancel.abort(cancelled) }
   }
-  return { store, fetching, handed, removed, lines, applicationId, onEngine, finish: () => finish() }
+  // What is looked after until the engine is done would keep the process of a failed test.
+  t.teardown(() => finish())
+  return { store, fetching, handed, removed, lines, steps, applicationId, onEngine, finish: () => finish() }
 }
 
 test('what the engine goes on to take in for a fetch that was cut off is removed when it is there', async t => {
-  const { fetching, handed, removed, lines, finish, onEngine } = await openFetch(t)
+  const { fetching, handed, removed, lines, steps, finish, onEngine } = await openFetch(t)
   const first = fetching('a')
   await until(() => handed.length === 1, 'the engine to have all of it')
   first.cancel()
-  await t.rejects(first.ended, cancelled)
+  await t.rejects(
+    first.ended.finally(() => steps.push('failed')),
+    cancelled
+  )
+  t.same(steps, ['noted', 'failed'], 'the next one, which may begin at once, finds it')
 
   const second = fetching('b')
   await until(() => lines.length > 0, 'the next one to wait')
