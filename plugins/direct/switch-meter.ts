@@ -48,7 +48,7 @@ export function createSwitchMeter(now: () => number = () => performance.now()) {
     /** Counts from now on until `end`. */
     watch(): { end(): TrafficWatch } {
       const watch: TrafficWatch = { served: 0, failed: 0, longestGapMs: 0 }
-      if (waiting > 0) gapSince = now()
+      gapSince = now()
       watches.add(watch)
       return {
         end() {

@@ -49,7 +49,10 @@ test('one that is not retired is never said to be empty, and keeps its connectio
   await ask()
   t.equal(upstream.emptyAt, undefined)
   t.equal(connections, 1, 'the second goes over the connection of the first')
+  const kept = Object.values(upstream.agent.freeSockets).flatMap(sockets => sockets ?? [])
+  t.equal(kept.length, 1)
   upstream.retire()
+  t.equal(kept[0]?.destroyed, true, 'at once')
   await until(async () => {
     const open = await new Promise<number>(resolve =>
       origin.server.getConnections((_, count) => resolve(count))
