@@ -36,10 +36,7 @@ test('all together may take as long as five of the longest words, and not a char
   const five = 'USER $A\n'.repeat(5)
   t.equal(refused(five, longest), undefined)
   t.equal(refused(`${five}RUN ${x(100)}\n`, longest), undefined, 'nothing is put into it')
-  t.match(
-    refused(`${five}USER x\n`, longest),
-    /^line 7: the instructions up to this one can become too long/
-  )
+  t.match(refused(`${five}USER x\n`, longest), /^line 7: the instructions up to this one can become too long/)
 })
 
 test('a stage may have 1000 variables, with PATH', async t => {

@@ -51,12 +51,18 @@ test('a flag without a value, one that is given twice and one that is not known 
   refused('COPY', '--from=a --from=b c d', '--from is given twice: leave one')
   refused('COPY', '--to=a c d', /^COPY has no flag .*: it has --from, --chown$/)
   refused('ENV', '--a=b', /^ENV has no flag .*: remove it$/)
-  t.throws(() => readFlags('RUN', '--mount=type=cache true', 7), { line: 7, message: 'the --mount option of RUN' })
+  t.throws(() => readFlags('RUN', '--mount=type=cache true', 7), {
+    line: 7,
+    message: 'the --mount option of RUN'
+  })
   const { flags, rest } = readFlags('COPY', '  --from=a   --chown=b=c d e', 7)
-  t.same([...flags], [
-    ['from', 'a'],
-    ['chown', 'b=c']
-  ])
+  t.same(
+    [...flags],
+    [
+      ['from', 'a'],
+      ['chown', 'b=c']
+    ]
+  )
   t.equal(rest, 'd e')
 })
 

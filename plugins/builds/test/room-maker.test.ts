@@ -1,3 +1,4 @@
+import { testClock } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { RoomMaker } from '../disk/room-maker.js'
 import { clock } from './kit.js'
@@ -54,4 +55,87 @@ test('room is due again once a build has ended, and not before', async t => {
   rounds[1]?.()
   await again
   t.equal(room.isDue(10_000), false)
+})
+
+test('a caller waits ten seconds unless told otherwise, and no longer than until room is made', async t => {
+  const sleeps: Array<{ readonly ms: number; readonly signal: AbortSignal | undefined }> = []
+  const time = testClock()
+  const rounds: Array<() => void> = []
+  const room = new RoomMaker({
+    clock: {
+      sleep: async (ms, signal) => {
+        sleeps.push({ ms, signal })
+        await time.sleep(ms, signal)
+      }
+    },
+    remove: async () => await new Promise<void>(resolve => rounds.push(resolve))
+  })
+  const making = room.make()
+  t.equal(sleeps[0]?.ms, 10_000)
+  rounds[0]?.()
+  t.equal(await making, true)
+  t.equal(sleeps[0]?.signal?.aborted, true, 'nothing is waited for any more')
+  const late = room.make(5)
+  await time.advance(5)
+  t.equal(await late, false)
+  t.equal(sleeps[1]?.ms, 5)
+  t.equal(room.isDue(0), false, 'it is being made')
+  rounds[1]?.()
+  const after = room.make()
+  t.equal(rounds.length, 2, 'the round that is ending may have passed by what came to be unneeded')
+  await time.advance(0)
+  rounds[2]?.()
+  t.equal(await after, true)
+  t.equal(room.isDue(0), true, 'any time is long enough')
+  t.equal(room.isDue(60_000), false)
+})
+
+test('an engine that is away while room is made makes no caller wait for the next one', async t => {
+  let calls = 0
+  const room = new RoomMaker({
+    clock,
+    remove: async () => {
+      calls++
+      throw new Error('the engine is away')
+    }
+  })
+  t.same(await Promise.all([room.make(), room.make()]), [true, true])
+  t.equal(calls, 2)
+  t.equal(await room.make(), true)
+  t.equal(calls, 3, 'each asks again')
+})
+
+test('room that is made for ten seconds is not said to come in a moment, and is due by the time of the last', async t => {
+  let now = 100_000
+  performance.now = () => now
+  t.teardown(() => {
+    Reflect.deleteProperty(performance, 'now')
+  })
+  const { room, rounds } = openRoom()
+  const making = room.make()
+  now += 9_999
+  t.equal(room.isMaking, true)
+  now += 1
+  t.equal(room.isMaking, false)
+  rounds[0]?.()
+  await making
+  now += 4_999
+  t.equal(room.isDue(5_000), false)
+  now += 1
+  t.equal(room.isDue(5_000), true)
+})
+
+test('a caller that comes during the second round gets a third one', async t => {
+  const { room, rounds } = openRoom()
+  const first = room.make()
+  const second = room.make()
+  rounds[0]?.()
+  await first
+  const third = room.make()
+  t.equal(rounds.length, 2)
+  rounds[1]?.()
+  await second
+  t.equal(rounds.length, 3)
+  rounds[2]?.()
+  t.equal(await third, true)
 })

@@ -1,6 +1,6 @@
-import { createServer, type IncomingMessage, ServerResponse } from 'node:http'
-import { connect, createServer as createTcpServer, type Socket } from 'node:net'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { maxHeaders } from 'busbar/sdk/http1'
 import { test } from 'tap'
 import { isFit, openOutgoing } from '../outgoing.js'
