@@ -28,16 +28,16 @@ test('ports are counted with both ends of their ranges, and a range that ends be
 })
 
 test('quotes around the value of a flag are taken off where there is something between them', async t => {
-  const valueOf = (text: string): string | undefined =>
+  const chownOf = (text: string): string | undefined =>
     readFlags('COPY', `--chown=${text} a b`, 1).flags.get('chown')
-  t.equal(valueOf('"1"'), '1')
-  t.equal(valueOf("'a:b'"), 'a:b')
-  t.equal(valueOf('1'), '1')
-  t.equal(valueOf('10'), '10')
-  t.equal(valueOf('101'), '101', 'it ends as it begins')
-  t.equal(valueOf(''), '')
+  t.equal(chownOf('"1"'), '1')
+  t.equal(chownOf("'a:b'"), 'a:b')
+  t.equal(chownOf('1'), '1')
+  t.equal(chownOf('10'), '10')
+  t.equal(chownOf('101'), '101', 'it ends as it begins')
+  t.equal(chownOf(''), '')
   for (const text of ['""', "''", '"1', '1"', `"1'`, '"'])
-    t.throws(() => valueOf(text), { message: /^the value of --chown is / }, text)
+    t.throws(() => chownOf(text), { message: /^the value of --chown is / }, text)
   t.throws(() => readFlags('COPY', '--from="a" a b', 1), {
     message: /^the value of --from is .*: write it without quotes and escapes/
   })

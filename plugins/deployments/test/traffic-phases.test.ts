@@ -21,18 +21,20 @@ function trafficOf(initial: Readonly<Record<string, TrafficRouter>>) {
     keys: () => [...now.keys()],
     entries: () => [...now].map(([key, value]) => found(key, value))
   }
-  const log = { warn: () => {} } as never
-  return { now, traffic: new Traffic({ routers: contributions, log, limitMs: 20 }) }
+  const warnings: object[] = []
+  const log = { warn: (line: object) => warnings.push(line) } as never
+  return { now, warnings, traffic: new Traffic({ routers: contributions, log, limitMs: 20 }) }
 }
 
 test('a router whose plugin is off is passed over in each phase', async t => {
-  const { traffic } = trafficOf({})
+  const { traffic, warnings } = trafficOf({})
   const gone = found('a', good)
   t.same(await traffic.prepare([gone], 'x'), [])
   t.equal(await traffic.switchTo(gone, 'x', target), undefined)
   const { drain, fault } = await traffic.revert([gone], 'x', target)
   t.equal(fault, undefined)
   t.equal(await drain(0), undefined)
+  t.same(warnings, [], 'nothing is missing')
 })
 
 test('the answers of `prepare` are warnings where they are texts, and each router is asked', async t => {
