@@ -14,6 +14,11 @@ export class AccessWatch {
   readonly #watched = new Map<string, Set<Watched>>()
   readonly #rounds = new AccessRounds((change, turns) => this.#round(change, turns))
 
+  /** How many projects something is open in. */
+  get projects(): number {
+    return this.#watched.size
+  }
+
   /** Calls `look` after each change that may concern the caller in that project; returns how to stop. */
   watch(caller: SignedInCaller, project: string, look: () => void): () => void {
     const watched = { caller, look }

@@ -7,7 +7,6 @@ declare module 'ws' {
     readonly rsv1: boolean
     readonly opcode: number
     readonly mask: boolean
-    readonly readOnly: boolean
   }
   /** Exported by ws, missing in its types. */
   export const Sender: { frame(data: Buffer, options: FrameOptions): Buffer[] }
@@ -18,7 +17,7 @@ declare module 'ws' {
   }
 }
 
-const textFrame = { fin: true, rsv1: false, opcode: 1, mask: false, readOnly: true }
+const textFrame = { fin: true, rsv1: false, opcode: 1, mask: false }
 const pingFrame = { ...textFrame, opcode: 9 }
 
 /**

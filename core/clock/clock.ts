@@ -3,7 +3,7 @@ import type { Clock } from 'busbar/sdk'
 import { repeat } from './repeat.js'
 
 /** A longer timer fires at once (a signed 32-bit number of milliseconds). */
-const longestTimerMs = 2 ** 31 - 1
+export const longestTimerMs = 2 ** 31 - 1
 
 interface ClockOptions {
   /** What an `every` threw. Default: it becomes an unhandled rejection, which has an owner. */

@@ -73,10 +73,7 @@ export class BodyWatch {
         ? Math.min(Number(request.headers['content-length'] ?? body.limit), body.limit)
         : 0
     const ofNetwork = this.#reserved.get(network) ?? 0
-    if (
-      reserved > 0 &&
-      (ofNetwork + reserved > bodyMemory.perAddress || this.#reservedInAll + reserved > bodyMemory.inAll)
-    ) {
+    if (ofNetwork + reserved > bodyMemory.perAddress || this.#reservedInAll + reserved > bodyMemory.inAll) {
       throw new Problem(
         503,
         'E_BODIES_BUSY',
@@ -85,7 +82,7 @@ export class BodyWatch {
         { 'retry-after': '2' }
       )
     }
-    if (reserved > 0) this.#reserved.set(network, ofNetwork + reserved)
+    this.#reserved.set(network, ofNetwork + reserved)
     this.#reservedInAll += reserved
     const { socket } = request
     const forget = (): void => this.#forget(request)

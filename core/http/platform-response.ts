@@ -49,7 +49,10 @@ export class PlatformResponse<
       const name = names[at] ?? ''
       if (first[name] === undefined) list.push(name, values[at] ?? '')
     }
-    for (const name in first) list.push(name, first[name] ?? '')
+    for (const name in first) {
+      const value = first[name]
+      if (value !== undefined) list.push(name, value)
+    }
     return super.writeHead(status, list)
   }
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type OutgoingHttpHeaders, validateHeaderName, validateHeaderValue } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { type DownloadReply, type Log, Problem, type SseFrame, type StreamReply, Turns } from 'busbar/sdk'
+import { longestTimerMs } from '../clock/clock.js'
 import { faultOf } from '../frames/fault.js'
 import type { RequestContext } from './request-context.js'
 
@@ -75,7 +76,7 @@ async function orAborted(signal: AbortSignal, work: () => Promise<void>): Promis
     const stop = (): void => {
       resolve()
     }
-    signal.addEventListener('abort', stop, { once: true })
+    signal.addEventListener('abort', stop)
     work()
       .then(resolve, reject)
       .finally(() => {
@@ -84,13 +85,10 @@ async function orAborted(signal: AbortSignal, work: () => Promise<void>): Promis
   })
 }
 
-/** Longer timers fire at once. */
-const longestBeatMs = 2 ** 31 - 1
-
 /** Throws at what no timer takes. */
 export function checkHeartbeat({ heartbeatMs }: StreamReply): void {
-  if (heartbeatMs === null || (heartbeatMs >= 1 && heartbeatMs <= longestBeatMs)) return
-  throw new RangeError(`heartbeatMs is ${String(heartbeatMs)}: it takes 1 to ${longestBeatMs}, or null`)
+  if (heartbeatMs === null || (heartbeatMs >= 1 && heartbeatMs <= longestTimerMs)) return
+  throw new RangeError(`heartbeatMs is ${String(heartbeatMs)}: it takes 1 to ${longestTimerMs}, or null`)
 }
 
 export function frameText({ event, data }: SseFrame): string {

@@ -5,7 +5,7 @@ const drainedBytes = 64 * 1024
 
 /** True while some of the request's body has not arrived. */
 export const isBodyComing = ({ complete, headers }: IncomingMessage): boolean =>
-  !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
+  !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0)
 
 /**
  * To be called before an answer that does not depend on the body: a short body is drained, for a long one, or one that

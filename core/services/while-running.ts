@@ -20,8 +20,7 @@ const promising: ReadonlySet<string> = new Set<MethodName>([
 
 const ofEnded = new WeakSet<object>()
 /** True for what is thrown at a run that has ended: it says nothing of the run that is there now. */
-export const isOfEndedRun = (error: unknown): boolean =>
-  typeof error === 'object' && error !== null && ofEnded.has(error)
+export const isOfEndedRun = (error: unknown): boolean => ofEnded.has(error as object)
 
 /** Of the clock: what a run that has ended may use. */
 const withoutEnd: ReadonlySet<string> = new Set<MethodName>(['now', 'sleep'])

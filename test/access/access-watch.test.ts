@@ -64,3 +64,26 @@ test('the event loop turns between those that take long, and changes meanwhile m
   t.equal(lookedAt.length, 10, 'and not again')
   t.equal(new Set(lookedAt).size, 10, 'each in another turn')
 })
+
+test('a project in which nothing is open any more is forgotten, and only once', async t => {
+  const watch = new AccessWatch()
+  const looked: string[] = []
+  const open = (name: string): (() => void) => watch.watch(callerNamed('ann'), 'p', () => looked.push(name))
+  const [first, second] = [open('first'), open('second')]
+  t.equal(watch.projects, 1)
+  first()
+  t.equal(watch.projects, 1)
+  second()
+  t.equal(watch.projects, 0)
+  // Neither a change of it, nor one that ended before its turn came, is an error.
+  watch.after({ kind: 'project', id: 'p' })
+  await turnsOfTheLoop()
+  t.same(looked, [])
+  const third = open('third')
+  second()
+  watch.after({ kind: 'project', id: 'p' })
+  await turnsOfTheLoop()
+  t.same(looked, ['third'], 'the end of what was open before takes nothing else along')
+  third()
+  t.equal(watch.projects, 0)
+})

@@ -8,6 +8,7 @@ import { startHeartbeat } from '../../core/bus/heartbeat.js'
 import { RelaySender } from '../../core/bus/relay-sender.js'
 import { Topic } from '../../core/bus/topic.js'
 import { testClock } from '../../sdk/testing/test-clock.js'
+import { until } from '../../sdk/testing/until.js'
 
 function logged(): { readonly log: Log; readonly lines: [fields: object, message: string][] } {
   const lines: [object, string][] = []
@@ -249,4 +250,54 @@ test('more than 16 MiB in one round are dropped and counted, and the next round 
   fanOut.add(topic, Buffer.alloc(16 * 1024 * 1024 + 1))
   await turn()
   t.match(lines[1], [{ dropped: 1 }], 'also when nothing else is said')
+})
+
+test('a round begins when the one before has ended, however long that takes', async t => {
+  const fanOut = new FanOut(logged().log)
+  const topic = new Topic('one', '', () => {}, logged().log)
+  const order: string[] = []
+  const readers = Array.from({ length: 40 }, (_, at) => {
+    const send = (batches: readonly { readonly joined: Buffer }[]): void => {
+      order.push(...batches.map(({ joined }) => `${joined} to ${at}`))
+      // More than a slice of the work by the 32nd.
+      if (at < 32) for (const end = performance.now() + 0.5; performance.now() < end; );
+      if (at === 0 && order.length === 1) fanOut.add(topic, Buffer.from('b'))
+    }
+    return { outbox: { send } } as unknown as Connection
+  })
+  for (const one of readers) topic.add(one)
+  fanOut.add(topic, Buffer.from('a'))
+  await until(() => order.length === 80, 'both rounds')
+  const each = (text: string): string[] => readers.map((_, at) => `${text} to ${at}`)
+  t.same(order, [...each('a'), ...each('b')])
+})
+
+test('others have a turn after each 32 writes, in a round of one batch and of several', async t => {
+  for (const batches of [1, 2]) {
+    const fanOut = new FanOut(logged().log)
+    const topics = ['one', 'two'].slice(0, batches).map(name => new Topic(name, '', () => {}, logged().log))
+    const turns: number[] = []
+    let now = 0
+    let isOver = false
+    const count = (): void => {
+      now++
+      if (!isOver) setImmediate(count)
+    }
+    t.teardown(() => {
+      isOver = true
+    })
+    setImmediate(count)
+    const send = (): void => {
+      turns.push(now)
+      for (const end = performance.now() + 0.5; performance.now() < end; );
+    }
+    for (let n = 0; n < 65; n++)
+      for (const topic of topics) topic.add({ outbox: { send } } as unknown as Connection)
+    for (const topic of topics) fanOut.add(topic, Buffer.from('a'))
+    await until(() => turns.length === 65 * batches, 'the round')
+    isOver = true
+    const steps = [...new Set(turns)].map(turn => turns.filter(one => one === turn).length)
+    t.same(steps.slice(0, 2), batches === 1 ? [32, 32] : [steps[0], 32], `${batches}`)
+    t.ok((steps[0] ?? 0) <= 32)
+  }
 })

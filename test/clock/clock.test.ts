@@ -16,11 +16,16 @@ test('the system clock sleeps, and an abort ends the sleep with its reason', asy
   await t.rejects(sleeping, reason)
 })
 
-test('a sleep of months does not end at once', async t => {
+test('a sleep of months does not end at once, nor wakes up all the time', async t => {
   const clock = systemClock()
+  const warnings: string[] = []
+  const note = ({ name }: Error): void => void warnings.push(name)
+  process.on('warning', note)
+  t.teardown(() => process.off('warning', note))
   const controller = new AbortController()
   const sleeping = clock.sleep(2 ** 32, controller.signal)
   t.equal(await Promise.race([sleeping, wait(30, 'still asleep')]), 'still asleep')
+  t.notOk(warnings.includes('TimeoutOverflowWarning'), 'no timer takes more than 2³¹ − 1 ms')
   controller.abort(new Error('over'))
   await t.rejects(sleeping, { message: 'over' })
 })

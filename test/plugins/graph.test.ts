@@ -102,3 +102,32 @@ test('what is wrong with a requirement or an implementation of a contract is nam
     'the dependencies form a cycle: e → e'
   )
 })
+
+test('what implements a plugin, or uses one of another version, is told so', async t => {
+  const { problems, order } = resolved(
+    node('tokens'),
+    { ...node('e'), implements: { tokens: '^1.0.0' } },
+    node('old', {}, { tokens: '^2.0.0' }),
+    node('fine', {}, { tokens: '^1.0.0' })
+  )
+  t.equal(problems.get('e'), 'it implements "tokens" ^1.0.0, and there is no such contract')
+  t.equal(problems.get('old'), 'it uses "tokens" ^2.0.0, but 1.0.0 is installed')
+  t.same(order, ['tokens', 'fine'])
+  t.equal(
+    resolved(engine('e', '^0.9.0')).problems.get('e'),
+    'it implements "engines" ^0.9.0, but 1.0.0 is installed'
+  )
+})
+
+test('what is used where it is there makes no cycle, also beside one', async t => {
+  t.same(resolved(node('a', {}, { b: '*' }), node('b', { a: '*' })).order, ['a', 'b'])
+  const { problems, order } = resolved(
+    node('a', { b: '*' }),
+    node('b', { a: '*' }),
+    node('c', {}, { a: '*' })
+  )
+  t.same([...problems.keys()], ['a', 'b'])
+  t.same(order, ['c'])
+  const circle = [node('a', { b: '*' }), node('b', { a: '*' })]
+  t.same(dependentsOf('a', circle, offersOf(circle, [])), ['b', 'a'])
+})

@@ -72,3 +72,26 @@ test('a contract has an id, a version and words for the operator, and nothing el
   ]
   for (const [change, message] of cases) t.throws(() => parseShips(change), message, JSON.stringify(change))
 })
+
+test('texts of a manifest have lengths, and every fault is told at once', async t => {
+  const idOf = (length: number): string => 'a'.repeat(length)
+  const withId = (length: number) =>
+    parseManifest(JSON.stringify({ ...good, id: idOf(length) }), idOf(length))
+  t.equal(withId(40).id.length, 40)
+  t.throws(() => withId(41), /id must NOT have more than 40 characters/)
+  for (const [field, longest] of [
+    ['name', 80],
+    ['description', 400]
+  ] as const) {
+    for (const length of [1, longest]) t.match(parse({ [field]: 'x'.repeat(length) }), { id: 'hello' })
+    t.throws(() => parse({ [field]: '' }), `${field} must NOT have fewer than 1 characters`)
+    t.throws(() => parse({ [field]: 'x'.repeat(longest + 1) }), `${field} must NOT have more than ${longest}`)
+  }
+  for (const ranges of ['requires', 'optional', 'implements']) {
+    t.match(parse({ [ranges]: { other: '1' } }), { [ranges]: { other: '1' } })
+    t.throws(() => parse({ [ranges]: { other: '' } }), /must NOT have fewer than 1 characters/)
+  }
+  t.throws(() => parse({ grants: ['jobs', 'jobs'] }), /must NOT have duplicate items/)
+  t.throws(() => parse({ sdk: 'soon' }), /"soon" of sdk is not a version range/)
+  t.throws(() => parse({ name: '', description: '' }), /name must NOT.*; description must NOT/)
+})

@@ -129,3 +129,26 @@ test('a disk that is full keeps no plugin from starting or stopping', async t =>
     marks.forget('one')
   })
 })
+
+test('a process that has marked nothing ends as it should, and a folder that is gone is an error', async t => {
+  const directory = await folder(t)
+  t.doesNotThrow(() => new StartMarks(directory).close())
+  const marks = new StartMarks(directory)
+  await rm(directory, { recursive: true })
+  t.throws(() => marks.begin('one'), { code: 'ENOENT' })
+})
+
+test('a mark of another machine counts after four minutes, and other files never', async t => {
+  const directory = await folder(t)
+  const file = join(directory, 'starting-other-host-1')
+  await writeFile(file, 'far\n')
+  await writeFile(join(directory, 'starting-other-host-x'), 'odd\n')
+  const aged = async (seconds: number): Promise<string[]> => {
+    const then = new Date(Date.now() - seconds * 1000)
+    await utimes(file, then, then)
+    return takenIn(directory)
+  }
+  t.same(await aged(230), [])
+  t.same(await aged(250), ['far'])
+  t.same(await readdir(directory), ['starting-other-host-x'])
+})

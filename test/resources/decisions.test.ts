@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { isParamOf, paramOf, wordsOf } from '../../core/declarations/resource-kinds.js'
 import { heldRemedy, tableHolding } from '../../core/resources/held-row.js'
 import { roundDelayMs } from '../../core/resources/resource-removals.js'
-import { dependantsFirst, runAll } from '../../core/resources/teardown-steps.js'
+import { askPlugin, dependantsFirst, runAll } from '../../core/resources/teardown-steps.js'
 
 test('rounds of a removal are 5 seconds apart at first and 5 minutes at most', async t => {
   t.same([0, 1, 2, 5, 6, 1000].map(roundDelayMs), [5_000, 10_000, 20_000, 160_000, 300_000, 300_000])
@@ -48,4 +48,23 @@ test('a row that is held is known by the table that refers to it, and what helps
   t.equal(tableHolding({ code: '23505', schema: 'builds', table: 'image' }), null)
   for (const nothing of [null, undefined, 'text', new Error('other')]) t.equal(tableHolding(nothing), null)
   t.match(heldRemedy('x_my_notes.note'), /enable the plugin "my-notes".*\/api\/plugins\/my-notes\/purge/)
+})
+
+test('a step of a plugin has five minutes, or what it is given', async t => {
+  const { setTimeout: real } = globalThis
+  t.teardown(() => {
+    globalThis.setTimeout = real
+  })
+  const limits: unknown[] = []
+  globalThis.setTimeout = ((act: () => void, ms: number) => {
+    limits.push(ms)
+    setImmediate(act)
+  }) as unknown as typeof setTimeout
+  const ask = { plugin: 'a', step: 'the teardown', signal: new AbortController().signal }
+  const hang = async (): Promise<void> => await new Promise(() => {})
+  await t.rejects(askPlugin(ask, hang), {
+    message: 'the teardown of the plugin "a" did not end within 300 s'
+  })
+  await t.rejects(askPlugin({ ...ask, ms: 20_000 }, hang), { message: /within 20 s/ })
+  t.same(limits, [300_000, 300_000, 20_000, 20_000])
 })
