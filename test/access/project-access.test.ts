@@ -208,6 +208,9 @@ test('each id in a path must lie in the project and in what is named before it',
   t.match(await decide('a', 'none'), notFound)
   t.same(await decide('a', 'f'), granted, 'one that lies in another of its own kind stands beside it')
   t.match(await decide('a', 'd', session('stranger')), notFound)
+  const { access: fresh, asked } = setUp()
+  t.match(await fresh.decide(session('owner'), rules({ param: 'id', chain }), { id: 'p' }), notFound)
+  t.same(asked, ['p', 'application/'], 'an id that is missing is that of nothing')
   const refused = await access.decide(
     { ...session('viewer') },
     {

@@ -100,3 +100,29 @@ test('operators see each setting with where it comes from, and no secret', t => 
   )
   t.end()
 })
+
+test('what a form makes of a value is kept whatever it is, and nothing is made of what is unset', t => {
+  const given: string[] = []
+  const made = object({
+    zero: fromEnvironment('SHOP_ZERO', Type.String({ default: '0' }), {
+      takes: 'a number',
+      parse: text => {
+        given.push(text)
+        return Number(text)
+      }
+    }),
+    none: maybe(
+      fromEnvironment('SHOP_NONE', Type.String(), { takes: 'x', parse: text => void given.push(text) })
+    )
+  })
+  t.same(
+    pluginConfig({ config: made }, {}, () => undefined),
+    { zero: 0 }
+  )
+  t.same(given, ['0'])
+  const nested = object({ smtp: object({ port: Type.Integer() }) })
+  t.throws(() => pluginConfig({ config: nested }, { smtp: { prot: 1 } }, () => undefined), {
+    message: /^settings: "prot" is unknown; did you mean "port"\?/
+  })
+  t.end()
+})

@@ -123,3 +123,18 @@ test('a value that is missing in an answer is named by its place', t => {
   })
   t.end()
 })
+
+test('the headers of an answer that begins with a plain list of its own are not stored one by one', t => {
+  const { response } = exchange()
+  setDefaultHeader(response, 'x-first', 'a')
+  setDefaultHeader(response, 'x-first', 'b')
+  response.writeHead(200, { 'x-own': '1', 'x-none': undefined, 'x-many': ['1', '2'] })
+  t.same(response.getHeaderNames(), [])
+  t.match(headOf(response), /x-first: b\r\nx-own: 1\r\nx-many: 1\r\nx-many: 2\r\n/)
+  t.notMatch(headOf(response), /x-none|x-first: a/)
+  const { response: listed } = exchange()
+  setDefaultHeader(listed, 'x-first', 'a')
+  listed.writeHead(200, ['x-own', '1'])
+  t.match(headOf(listed), /x-first: a\r\nx-own: 1\r\n/)
+  t.end()
+})

@@ -174,6 +174,11 @@ test('the schema of a third-party plugin has a prefix, and its migrations need a
   t.match(refusal(['database'], choice(['jobs'])), /the database is not granted to it yet/)
   t.match(refusal(['database'], undefined), /not granted to it/)
   const builtIn = entryOf({ discovered: { builtIn: true } as PluginEntry['discovered'] })
+  const none = { manifest: { grants: [] }, definition: {} } as unknown as Loaded
+  t.same(planOf(builtIn, none, undefined), [], 'a plugin without migrations')
+  t.same(planOf(builtIn, loaded([], [1]), undefined), [
+    { plugin: 'my-notes', schema: 'my_notes', migrations: [1], isThirdParty: false, refusal: undefined }
+  ])
   t.match(planOf(builtIn, loaded([]), undefined), [
     { plugin: 'my-notes', schema: 'my_notes', isThirdParty: false, refusal: undefined }
   ])
