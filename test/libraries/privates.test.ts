@@ -29,8 +29,7 @@ test('ws: Sender.frame(data, options) makes the bytes of a frame', async t => {
     fin: true,
     rsv1: false,
     opcode: 1,
-    mask: false,
-    readOnly: true
+    mask: false
   })
   t.equal(Buffer.concat(frame).toString('hex'), '810161')
 })
