@@ -344,7 +344,7 @@ export class FetchedImageStore implements FetchedImages {
       'delete from $schema.image_fetch where may_come_until <= :now and claimed_until <= :now',
       { now }
     )
-    await this.#forgetUnused(isShort)
+    await this.#forgetUnused(isShort, now)
     // A fetch of what is held already was cut off: there is nothing to remove.
     await this.db.sql(
       `
@@ -368,9 +368,8 @@ export class FetchedImageStore implements FetchedImages {
     return next?.handle
   }
 
-  /** What is neither kept nor claimed, and had its time, is to go. */
-  async #forgetUnused(isShort: boolean): Promise<void> {
-    const now = this.clock.now()
+  /** What is neither kept nor claimed, and had its time, is to go: due at `now`, so that it is given out in the same round. */
+  async #forgetUnused(isShort: boolean, now: Date): Promise<void> {
     const isUnused = `(keep_until < :now or :isShort)
       and not exists (select from $schema.fetched_image_use u where u.handle = i.handle) and not exists (${claims('i')})`
     await this.db.transaction(async tx => {

@@ -85,6 +85,16 @@ test('an image goes once no application keeps it and nobody has asked for it lat
   t.equal(await store.find(a, name, 'container'), undefined)
 })
 
+test('an image that has become unused is removed by the round that finds it, however slow that is', async t => {
+  let ticks = 0
+  const start = hours(0).getTime()
+  const { store, fetched } = await openStore(t, () => new Date(start + ticks++))
+  const own = await fetched(randomUUID())
+  await store.keep(own.holder, [])
+  ticks += 1000 * 3600_000
+  t.equal(await store.nextToRemove(), own.handle)
+})
+
 test('an application that asks for an image of its past keeps it again, and nothing of others', async t => {
   let now = hours(0)
   const { store, fetched } = await openStore(t, () => now)

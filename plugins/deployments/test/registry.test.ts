@@ -247,6 +247,7 @@ test('images that were pulled and that no rollback reaches any more are removed'
   )
   // As if all had been pulled a while ago.
   await lab.k.query("update builds.fetched_image set keep_until = now() - interval '1 hour'")
+  await lab.k.query("update builds.preparation set claimed_until = now() - interval '1 hour'")
   t.match(await web.deploy(), { status: 'failed' }, 'it cannot run, and is cleaned up')
   await until(async () => {
     const left = await there()
