@@ -284,11 +284,14 @@ export class PluginCatalog {
     return entry.run !== undefined || this.isWanted(entry)
   }
 
-  /** Those that take precedence in providing a contract first: what runs, what is on, what is part of the release. */
+  /**
+   * Those that take precedence in providing a contract first: what runs, what is on, what is part of the release. No update of a
+   * third-party plugin takes a contract from one of the release that is on.
+   */
   #manifests(): Manifest[] {
     const precedence = (entry: PluginEntry): number => {
       if (entry.run !== undefined) return 0
-      if (this.isWanted(entry)) return this.choices.get(entry.id)?.desired === 'on' ? 1 : 2
+      if (this.isWanted(entry)) return entry.discovered.builtIn ? 1 : 2
       return entry.discovered.builtIn ? 3 : 4
     }
     return [...this.entries.values()]

@@ -200,6 +200,45 @@ test('a built-in plugin that requires a contract waits for the third-party plugi
   t.match(await stateOf('crew'), { state: 'running' })
 })
 
+test('no update of a third-party plugin takes a contract from one of the release', async t => {
+  const home = await mkdtemp(join(tmpdir(), 'busbar-plugins-'))
+  await mkdir(join(home, 'ships'))
+  await writeFile(
+    join(home, 'ships', 'contract.json'),
+    JSON.stringify({ id: 'ships', version: '1.0.0', name: 'Ships', description: 'A test.' })
+  )
+  await writePlugin(home, 'greeter', '')
+  const fleet = service<{ name(): Promise<string> }>('ships.fleet')
+  const options = {
+    thirdParty: home,
+    inline: [
+      {
+        manifest: { id: 'harbour', implements: { ships: '^1.0.0' } },
+        definition: definePlugin({
+          id: 'harbour',
+          start: () => ({ name: async () => 'harbour' }),
+          provides: (provide, self) => provide(fleet, self)
+        })
+      }
+    ]
+  }
+  let k = await createTestKernel(options)
+  t.teardown(async () => {
+    await k.close()
+    await rm(home, { recursive: true, force: true })
+  })
+  const stateOf = async (id: string) => (await (await k.as.session()).get(`/api/plugins/${id}`)).body
+  t.equal((await (await k.as.session()).post('/api/plugins/greeter/enable')).status, 200)
+  await writePlugin(home, 'greeter', provider('greeter'), {
+    before: key,
+    manifest: { implements: { ships: '^1.0.0' } }
+  })
+  await k.stop()
+  k = await createTestKernel({ ...options, state: k.state })
+  t.match(await stateOf('harbour'), { state: 'running' })
+  t.match(await stateOf('greeter'), { state: 'blocked', reason: /"harbour" implements "ships" too/ })
+})
+
 test('a reload that no longer implements what others need is refused, and what runs goes on', async t => {
   const { change, provide, need, ship, write } = await ships(t)
   await provide('steamer')
