@@ -59,6 +59,7 @@ export class ImageRoom {
     const { clock, makeRoom, othersHold, disks: read } = this.parts
     const until = clock.now().getTime() + longestWaitMs
     let isMade = false
+    let wasHeld = false
     for (let madeAt = -Infinity; ; ) {
       const disks = await read()
       signal.throwIfAborted()
@@ -72,8 +73,14 @@ export class ImageRoom {
         isMade = await makeRoom()
         continue
       }
-      if (lack.others === 0 && !(await othersHold(deploymentId))) throw noRoom(image, lack)
-      await clock.sleep(lookMs, signal)
+      if (lack.others > 0 || (await othersHold(deploymentId))) {
+        wasHeld = true
+        await clock.sleep(lookMs, signal)
+      } else if (wasHeld) {
+        // What was held a moment ago can go now: room was made before that.
+        wasHeld = false
+        isMade = false
+      } else throw noRoom(image, lack)
     }
   }
 

@@ -62,7 +62,10 @@ export class ImageClaims {
     }
   }
 
-  /** Whether other preparations have claimed what neither this one nor an application needs: it may be a cache in a moment. */
+  /**
+   * Whether other preparations have claimed what neither this one nor an application needs, or fetches of other applications are
+   * under way: what they hold may be a cache in a moment.
+   */
   async othersHold(deploymentId: string): Promise<boolean> {
     const rows = await this.parts.db.sql(
       `
@@ -71,6 +74,10 @@ export class ImageClaims {
         and not exists (select from $schema.fetched_image_use u where u.handle = c.handle)
         and not exists (
           select from $schema.image_claim own where own.deployment_id = :deploymentId and own.handle = c.handle)
+      union all
+      select from $schema.image_fetch f
+      where f.claimed_until > :now and f.application_id not in (
+        select application_id from $schema.preparation where deployment_id = :deploymentId)
       limit 1`,
       { deploymentId, now: this.parts.clock.now() }
     )

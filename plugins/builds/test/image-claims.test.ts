@@ -78,6 +78,19 @@ test('a base stays on a short disk while a build needs it, and goes at once when
   t.same(await removeAll(store), [base.handle], 'moments after it was used')
 })
 
+test('a fetch that is under way for another application may give back what it holds', async t => {
+  const { store, begin, openClaims } = await openStore(t)
+  const claims = openClaims()
+  const own = await prepare(claims)
+  await begin(digestOf('a'), { applicationId: own.applicationId })
+  t.equal(await claims.othersHold(own.deploymentId), false)
+  const { id } = await begin(digestOf('b'))
+  t.equal(await claims.othersHold(own.deploymentId), true)
+  await store.ended(id)
+  t.equal(await claims.othersHold(own.deploymentId), false)
+  await own.end()
+})
+
 test('what a build looks up that has ended is no claim', async t => {
   const { store, fetched, openClaims } = await openStore(t)
   const one = await prepare(openClaims())

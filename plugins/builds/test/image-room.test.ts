@@ -132,6 +132,16 @@ test('an image waits for what builds that run may leave when they end, and not f
   t.ok(holding.state.now - begunAt >= 5 * 60_000)
 })
 
+test('what others held until a moment ago is removed before an image that waits for it is refused', async t => {
+  const { reserve, state } = roomOf(3, () => {
+    if (state.now === begunAt + 61_500) Object.assign(state, { unneededGib: 7, isHeld: false })
+  })
+  const begunAt = state.now
+  state.isHeld = true
+  await t.resolves(reserve('first', 8))
+  t.equal(state.now, begunAt + 61_500)
+})
+
 test('one image is not promised all the room: a small one beside it does not wait', async t => {
   const large = roomOf(10)
   await t.rejects(large.reserve('all', 9), { ...refused, message: /of which 1.3 GiB stay free:/ })
