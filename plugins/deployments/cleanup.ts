@@ -146,7 +146,7 @@ export class Cleanup {
         .catch((error: unknown) =>
           log.debug({ err: error, applicationId, tag }, 'an old image stays for now')
         )
-    await prepared.keep(applicationId, [...kept.tags])
+    await prepared.keep(applicationId, kept.needed)
   }
 
   /** Steps of builds: those that run for no build, and those that have no name, unless a build is about to continue them. */

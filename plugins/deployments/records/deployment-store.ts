@@ -388,17 +388,23 @@ export class DeploymentStore {
   }
 
   /**
-   * The image tags that rollbacks may still need, that of the latest deployment (its layers are the next
-   * build's cache), and the deployments that still move and may be building one.
+   * The image tags that rollbacks may still `need`; with that of the latest deployment, whose layers are the next build's
+   * cache, all `tags` that stay while there is room; and the deployments that still move and may be building one.
    */
   async keptImages(
     applicationId: string,
     servingId: string | null,
     keep: number
-  ): Promise<{ tags: ReadonlySet<string>; active: readonly string[] }> {
-    const rows = await this.#db.sql<{ id: string; image_tag: string | null; is_active: boolean }>(
+  ): Promise<{ tags: ReadonlySet<string>; needed: readonly string[]; active: readonly string[] }> {
+    const rows = await this.#db.sql<{
+      id: string
+      image_tag: string | null
+      is_active: boolean
+      is_needed: boolean
+    }>(
       `
-      select id, image_tag, status in ${active} as is_active from $schema.deployment
+      select id, image_tag, status in ${active} as is_active,
+        id = :servingId or status in ${active} or status = 'success' as is_needed from $schema.deployment
       where application_id = :applicationId and (id = :servingId or status in ${active}
         or id = (select id from $schema.deployment where application_id = :applicationId order by started_at desc, id desc limit 1)
         or id in (select id from $schema.deployment where application_id = :applicationId and status = 'success' and image_tag is not null
@@ -407,6 +413,7 @@ export class DeploymentStore {
     )
     return {
       tags: new Set(rows.flatMap(row => row.image_tag ?? [])),
+      needed: rows.flatMap(row => (row.is_needed ? (row.image_tag ?? []) : [])),
       active: rows.filter(row => row.is_active).map(row => row.id)
     }
   }
