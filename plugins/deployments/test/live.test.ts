@@ -6,7 +6,8 @@ import { engine, openLab, sample } from './deploy-lab.js'
 
 const slowBuild =
   'FROM node:20\nWORKDIR /app\nCOPY . .\nRUN echo building && sleep 2 && echo built\nCMD ["node", "server.js"]\n'
-const endlessBuild = 'FROM node:20\nCOPY . .\nRUN echo the build has begun && sleep 600\n'
+const endlessBuild = (mark: string): string =>
+  `FROM node:20\nCOPY . .\nRUN echo ${mark} && echo the build has begun && sleep 600\n`
 
 test('deployments live', async t => {
   if (!(await requireEngine(t))) return
@@ -104,19 +105,23 @@ test('deployments live', async t => {
     async t => {
       const before = await web.read()
       const served = await (await fetch(before.direct_url)).text()
-      await web.push(sample('never', 'ok', endlessBuild))
+      await web.push(sample('never', 'ok', endlessBuild(web.slug)))
       const socket = await lab.k.socket(admin)
       const deployment = await web.deploy()
       socket.subscribe(`build-logs:${deployment.id}`)
       await socket.next(frame => frame.event === 'log' && frame.data.msg === 'the build has begun', 20_000)
-      const running = await building('sleep 600')
+      const running = await building(`echo ${web.slug} `)
       t.equal(running.length, 1)
       const answer = await admin.post(`${web.path}/deployments/${deployment.id}/cancel`)
       t.match(answer, { status: 202, body: { id: deployment.id } })
       const ended = await web.ended(deployment.id)
       t.match(ended, { status: 'failed', error_message: 'cancelled', build_ended_at: String })
       await socket.next(frame => frame.event === 'done')
-      await until(async () => (await building('sleep 600')).length === 0, 'the build container is gone', 3000)
+      await until(
+        async () => (await building(`echo ${web.slug} `)).length === 0,
+        'the build container is gone',
+        3000
+      )
       t.match(await web.read(), { status: before.status, direct_url: before.direct_url })
       t.equal(await (await fetch(before.direct_url)).text(), served)
       t.match(await admin.post(`${web.path}/deployments/${deployment.id}/cancel`), {
