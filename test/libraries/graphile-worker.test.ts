@@ -45,7 +45,15 @@ async function work(t: Test) {
       pollInterval: 100,
       noHandleSignals: true,
       logger: quiet,
-      preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } }
+      preset: {
+        worker: {
+          completeJobBatchDelay: 0,
+          failJobBatchDelay: 0,
+          // The first look for stale locks is after a random part of the shortest interval, a minute at most.
+          minResetLockedInterval: 100,
+          maxResetLockedInterval: 200
+        }
+      }
     },
     tasks,
     pool
