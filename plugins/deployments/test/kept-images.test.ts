@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { type Database, definePlugin, kernel } from 'busbar/sdk'
-import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { DeploymentStore } from '../records/deployment-store.js'
+import { openDatabase } from './store-database.js'
 
 /** The columns of deployments from which it is read. */
 const deployments = {
@@ -14,26 +13,7 @@ const deployments = {
 } as const
 
 test('the image of a deployment that failed is a cache, and no application needs it', async t => {
-  let db: Database | undefined
-  const k = await createTestKernel({
-    inline: [
-      {
-        manifest: { id: 'kept', grants: ['database'] },
-        definition: definePlugin({
-          id: 'kept',
-          needs: { db: kernel.database },
-          migrations: [deployments],
-          start: ({ use }) => {
-            db = use.db
-            return {}
-          }
-        })
-      }
-    ]
-  })
-  t.teardown(async () => await k.close())
-  if (db === undefined) throw new Error('the plugin has not started')
-  const database = db
+  const { database } = await openDatabase(t, deployments)
   const store = new DeploymentStore(database)
   const applicationId = randomUUID()
   let age = 0

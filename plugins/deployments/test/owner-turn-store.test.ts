@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { type Database, definePlugin, kernel } from 'busbar/sdk'
-import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { BuildQueueStore } from '../queue/build-queue-store.js'
 import { OwnerTurnStore } from '../queue/owner-turn-store.js'
+import { openDatabase } from './store-database.js'
 
 /** The columns of deployments that turns are read from. */
 const deployments = {
@@ -16,27 +15,8 @@ const deployments = {
 } as const
 
 test('builds that wait hold no turn of their owner, and none begins beyond them', async t => {
-  let db: Database | undefined
-  const k = await createTestKernel({
-    inline: [
-      {
-        manifest: { id: 'turns', grants: ['database'] },
-        definition: definePlugin({
-          id: 'turns',
-          needs: { db: kernel.database },
-          migrations: [deployments],
-          start: ({ use }) => {
-            db = use.db
-            return {}
-          }
-        })
-      }
-    ]
-  })
-  t.teardown(async () => await k.close())
+  const { k, database } = await openDatabase(t, deployments)
   const { body } = await (await k.as.session()).post('/api/projects', { name: 'Turns', slug: 'turns' })
-  if (db === undefined) throw new Error('the plugin has not started')
-  const database = db
   const now = new Date()
   const add = async (status: string, set: { begun?: true; queued?: true; admitted?: true; waits?: true }) => {
     const id = randomUUID()
