@@ -2,17 +2,8 @@ import { existsSync } from 'node:fs'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
-import { engine, sample } from '../../deployments/test/deploy-lab.js'
-import {
-  get,
-  imageExists,
-  madeName,
-  openToolLab,
-  secret,
-  valuesOf,
-  volumesOf,
-  withVariables
-} from './tool-lab.js'
+import { engine, hasImage, sample } from '../../deployments/test/deploy-lab.js'
+import { get, madeName, openToolLab, secret, valuesOf, volumesOf, withVariables } from './tool-lab.js'
 
 test('an application is built with buildpacks: its override, builder image and buildpacks reach pack, and its secrets no argument', async t => {
   if (!(await requireEngine(t))) return
@@ -79,7 +70,7 @@ test('an application is built with buildpacks: its override, builder image and b
     'project-id': lab.projectId
   })
   t.ok(image.Config.Env.includes('MADE_BY=pack'))
-  t.notOk(await imageExists(argv[1] ?? ''), 'the image without labels is gone')
+  t.notOk(await hasImage(argv[1] ?? ''), 'the image without labels is gone')
   const { direct_url: url } = await application.read()
   t.equal(await (await fetch(url)).text(), 'one')
 
@@ -120,7 +111,7 @@ test('an application is built with buildpacks: its override, builder image and b
         60_000
       )
       await until(
-        async () => !(await imageExists(`busbar-build-${application.id}:latest`)),
+        async () => !(await hasImage(`busbar-build-${application.id}:latest`)),
         'the image without labels to go'
       )
     }

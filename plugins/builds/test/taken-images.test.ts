@@ -1,7 +1,7 @@
 import { test } from 'tap'
 import { requireDockerRegistry } from '../../../lab/docker-registry.js'
 import { requireEngine } from '../../../lab/engine.js'
-import { engine } from '../../deployments/test/deploy-lab.js'
+import { engine, hasImage } from '../../deployments/test/deploy-lab.js'
 import { makeImage } from './hand-made-image.js'
 import { startHandMadeRegistry } from './hand-made-registry.js'
 import {
@@ -9,7 +9,6 @@ import {
   anyLayer,
   deployImage,
   fetchedWith,
-  isOnEngine,
   openPlatform,
   privateImage,
   refused
@@ -32,7 +31,7 @@ test('a registry that names what the engine holds for another application hands 
     t.match(thief.deployment, refused)
     t.match(await thief.again(), refused)
     t.same(await fetchedWith(built), [], 'no name is left for it')
-    t.ok(await isOnEngine(tag), 'the image and its own name stay')
+    t.ok(await hasImage(tag), 'the image and its own name stay')
     own.manifest('none', '1', { digest: `sha256:${'0'.repeat(63)}1`, ...anyLayer }, [])
     const control = await deployImage(lab, 'control', `${own.host}/none:1`)
     t.match(control.deployment, { status: 'failed', image_tag: null })
@@ -69,7 +68,7 @@ test('a registry that names what the engine holds for another application hands 
       const built = await from.deployed()
       t.match(built, refused, `FROM ${kind}`)
       t.notMatch(built.build_logs, /hidden/)
-      t.ok(await isOnEngine(digest), `${kind} is there for the next build`)
+      t.ok(await hasImage(digest), `${kind} is there for the next build`)
     }
     const copied = `copied-${Date.now()}:1`
     await makeImage(t, copied, `FROM busybox:lab\nONBUILD COPY --from=${trigger} /secret /got\n`)

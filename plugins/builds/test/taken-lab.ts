@@ -83,12 +83,3 @@ export async function privateImage(t: Test, lab: DeployLab) {
 }
 
 export const sha256 = (bytes: Buffer): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
-
-export const isOnEngine = async (name: string): Promise<boolean> =>
-  await engine
-    .getImage(name)
-    .inspect()
-    .then(
-      () => true,
-      () => false
-    )

@@ -49,14 +49,5 @@ export const madeName = (id: string): RegExp => new RegExp(`^busbar-build-${id}-
 
 export const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
-export const imageExists = async (name: string): Promise<boolean> =>
-  await engine
-    .getImage(name)
-    .inspect()
-    .then(
-      () => true,
-      () => false
-    )
-
 export const valuesOf = (argv: readonly string[], option: string): string[] =>
   argv.flatMap((argument, at) => (argv[at - 1] === option ? [argument] : []))

@@ -159,6 +159,16 @@ export async function openLab({
   }
 }
 
+/** Whether the engine has the image, by its name or id. */
+export const hasImage = async (name: string): Promise<boolean> =>
+  await engine
+    .getImage(name)
+    .inspect()
+    .then(
+      () => true,
+      () => false
+    )
+
 function labApplication(
   platform: () => TestKernel,
   git: GitServer,
