@@ -183,3 +183,14 @@ export interface BuildAdmission {
   decide(queue: BuildQueue): Promise<ReadonlyMap<string, AdmissionVerdict>>
 }
 export const buildAdmission = service<BuildAdmission>('builds.admission')
+
+/** Of the disk on which the engine keeps images, containers and volumes. */
+export interface EngineDisk {
+  /** By its bytes, or by its inodes where those end first. */
+  readonly freeBytes: number
+  /** With less, nothing is built or pulled. */
+  readonly floorBytes: number
+}
+
+/** Undefined where the engine is on another machine, or away. */
+export const engineDisk = service<{ read(): Promise<EngineDisk | undefined> }>('builds.engine-disk')

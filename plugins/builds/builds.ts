@@ -15,6 +15,8 @@ import {
   buildAdmission,
   buildCachePruner,
   builders,
+  type EngineDisk,
+  engineDisk,
   imagePreparation,
   type PreparedImages,
   preparedImages
@@ -65,6 +67,7 @@ export interface Builds {
   readonly caches: CacheService
   readonly cachePruner: StepCachePruner
   readonly prepared: PreparedImages
+  readonly readEngineDisk: () => Promise<EngineDisk | undefined>
   /** Removes unused fetched images, and what was built for applications that are gone, until its signal aborts. */
   readonly sweep: (signal: AbortSignal) => Promise<void>
   /** Its own, by build type. */
@@ -154,6 +157,12 @@ export async function startBuilds({
   })
   return {
     admission,
+    readEngineDisk: async () => {
+      const found = (await admission.disks()).find(({ isEngines }) => isEngines)
+      return found === undefined
+        ? undefined
+        : { freeBytes: found.freeBytes, floorBytes: diskLimits(config).floorBytes }
+    },
     own: ownBuilders({
       ...images,
       exec,
@@ -194,8 +203,9 @@ export async function startBuilds({
 
 export function buildServices(
   provide: ServiceBinder,
-  { preparation, prepared, admission, cachePruner }: Builds
+  { preparation, prepared, admission, cachePruner, readEngineDisk }: Builds
 ): void {
+  provide(engineDisk, { read: readEngineDisk })
   provide(preparedImages, prepared)
   provide(imagePreparation, preparation)
   provide(buildAdmission, admission)

@@ -1,6 +1,7 @@
 import { service } from 'busbar/sdk'
 import type {
   ContainerCaps,
+  ContainerDiskUse,
   ContainerSpec,
   ContainerState,
   ContainerStats,
@@ -75,6 +76,8 @@ export interface ContainerRuntime {
   exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number>
   /** Measured now. */
   stats(containerId: string): Promise<ContainerStats>
+  /** Of those that belong to every given id, stopped ones too. Measuring makes the engine look at each of their files. */
+  diskUse(owner: Owner): Promise<readonly ContainerDiskUse[]>
   /** Events of our containers, from now on, until `signal` aborts. Reconnects by itself, then yields `resync`. */
   events(signal: AbortSignal): AsyncIterable<ContainerEvent>
 

@@ -107,3 +107,11 @@ export interface ContainerStats {
   readonly readBytes: number
   readonly writtenBytes: number
 }
+
+/** What a container has written: to its own file system, and to volumes that its image declares and nothing else names. */
+export interface ContainerDiskUse {
+  readonly id: string
+  readonly owner: Owner
+  readonly isRunning: boolean
+  readonly bytes: number
+}

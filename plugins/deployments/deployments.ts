@@ -4,7 +4,13 @@ import {
   applicationRegistry,
   applicationTeardown
 } from 'busbar/api/applications'
-import { buildAdmission, buildCachePruner, imagePreparation, preparedImages } from 'busbar/api/builds'
+import {
+  buildAdmission,
+  buildCachePruner,
+  engineDisk,
+  imagePreparation,
+  preparedImages
+} from 'busbar/api/builds'
 import { containerRuntime } from 'busbar/api/containers'
 import { environmentVariables } from 'busbar/api/environment'
 import { imageService } from 'busbar/api/images'
@@ -13,6 +19,7 @@ import { containerParts, deployGates, deploymentQueue, rolloutHooks, trafficRout
 import { DeploymentTeardown } from './application-teardown.js'
 import { Cleanup } from './cleanup.js'
 import { DeploymentService } from './deployment-service.js'
+import { DiskGuard } from './disk/disk-guard.js'
 import { HealthWatch } from './health/health-watch.js'
 import { DeployHookService } from './hooks/deploy-hook-service.js'
 import { DeployHookStore } from './hooks/deploy-hook-store.js'
@@ -45,6 +52,7 @@ export const needs = {
   prepared: preparedImages,
   cachePruner: buildCachePruner,
   admission: buildAdmission,
+  engineDisk,
   runtime: containerRuntime,
   imageService,
   gates: deployGates,
@@ -65,6 +73,7 @@ export interface Deployments {
   readonly buildQueue: BuildQueue
   readonly turns: OwnerTurns
   readonly healthWatch: HealthWatch
+  readonly diskGuard: DiskGuard
   readonly teardown: DeploymentTeardown
   readonly streamBuildLog: (
     projectId: string,
@@ -115,6 +124,7 @@ export function startDeployments({
     buildQueue,
     turns,
     healthWatch: new HealthWatch({ ...shared, intervalMs: config.health_check_interval_seconds * 1000 }),
+    diskGuard: new DiskGuard({ ...shared, limitBytes: config.container_disk_mib * 2 ** 20 }),
     teardown: new DeploymentTeardown(shared),
     streamBuildLog: (projectId, deploymentId, signal) =>
       streamBuildLog({ projectId, deploymentId }, streamParts, signal)

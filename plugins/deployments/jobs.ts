@@ -45,6 +45,12 @@ export function singletons(singleton: SingletonDeclarer<Deployments>) {
     }
   })
   singleton({
+    name: 'disk-guard',
+    run: async ({ signal }, { diskGuard }) => {
+      await diskGuard.run(signal)
+    }
+  })
+  singleton({
     name: 'turns',
     run: async ({ signal }, { turns }) => {
       await turns.run(signal)

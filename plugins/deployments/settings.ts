@@ -18,6 +18,12 @@ export const settings = object({
       default: 30,
       description: 'The time between two `http` checks of a running application'
     })
-  )
+  ),
+  container_disk_mib: Type.Integer({
+    minimum: 0,
+    default: 10_240,
+    description:
+      'What a container of an application may write to its own file system and to volumes that its image declares; 0: no limit, MiB'
+  })
 })
 export type Settings = Static<typeof settings>

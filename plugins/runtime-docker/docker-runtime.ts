@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type {
+  ContainerDiskUse,
   ContainerEvent,
   ContainerRuntime,
   ContainerSpec,
@@ -28,6 +29,7 @@ import type Docker from 'dockerode'
 import { BridgeNetworks } from './bridge-networks.js'
 import { BuildCache } from './build-cache.js'
 import { ContainerAccess, short } from './container-access.js'
+import { containerDiskUse } from './container-disk-use.js'
 import { runInContainer } from './container-exec.js'
 import { containerLogs } from './container-logs.js'
 import { containerOptions, restartPolicies } from './container-options.js'
@@ -350,6 +352,15 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   async stats(containerId: string): Promise<ContainerStats> {
     await this.#access.running(containerId)
     return await containerStats(this.#engine, containerId)
+  }
+
+  async diskUse(owner: Owner): Promise<readonly ContainerDiskUse[]> {
+    const { instanceId } = this.dependencies
+    const volumeSizes = async () => await this.#volumes.sizes()
+    return await containerDiskUse(
+      { engine: this.#engine, instanceId, owners: this.#owners, volumeSizes },
+      owner
+    )
   }
 
   async image(reference: string): Promise<ImageInfo | undefined> {

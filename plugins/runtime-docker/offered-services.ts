@@ -22,6 +22,7 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   logs: (containerId, options) => runtime.logs(containerId, options),
   exec: (containerId, command, options) => runtime.exec(containerId, command, options),
   stats: containerId => runtime.stats(containerId),
+  diskUse: owner => runtime.diskUse(owner),
   events: signal => runtime.events(signal),
 
   ensureVolume: (name, owner) => runtime.ensureVolume(name, owner),

@@ -34,7 +34,7 @@ export class Volumes {
     const names = await this.#names(owner)
     // Reading the sizes makes the engine walk through every volume it has.
     if (names.length === 0) return []
-    const sizes = await this.#sizes()
+    const sizes = await this.sizes()
     return names.map(name => ({ name, sizeBytes: sizes.get(name) ?? 0 }))
   }
 
@@ -99,7 +99,8 @@ export class Volumes {
     return true
   }
 
-  async #sizes(): Promise<ReadonlyMap<string, number>> {
+  /** Of every volume of the engine, which walks through all of them. */
+  async sizes(): Promise<ReadonlyMap<string, number>> {
     for (let attempt = 1; ; attempt++) {
       const usage = await this.engine
         .call(
