@@ -32,6 +32,7 @@ import { Workspaces } from './context/workspace.js'
 import { roomyArchiveLimit } from './disk/archive-limit.js'
 import { DiskWatch } from './disk/disk-watch.js'
 import { ImageRoom } from './disk/image-room.js'
+import { endLargestHolder } from './disk/room-dispute.js'
 import { RoomMaker } from './disk/room-maker.js'
 import { removeUnclaimed } from './disk/unclaimed.js'
 import { GitSource } from './git/git-source.js'
@@ -119,6 +120,7 @@ export async function startBuilds({
       disks: async () => await admission.disks(),
       makeRoom: async () => await room.make(),
       othersHold: async deploymentId => await claims.othersHold(deploymentId),
+      endLargest: async wanted => await endLargestHolder({ claims, diskWatch, imageService, log }, wanted),
       floorBytes: diskLimits(config).floorBytes,
       clock
     }),

@@ -47,6 +47,11 @@ export const problems = problemTable({
     'E_BUILD_DISK_SHORT',
     'the image {image} takes {needs} when it is unpacked, and {what} ({path}) has {free} free, of which {floor} stay free{others}: free space (docker system df shows what takes it), make the disk larger, use a smaller image, or lower disk_floor_mib of the builds plugin'
   ],
+  roomDisputed: [
+    409,
+    'E_BUILD_DISK_SHORT',
+    'the deployment was stopped: another owner has waited long for room on the disk of the Docker Engine, and the deployments of this one that are under way hold most of it, {held}: deploy again, fewer at a time or from smaller images, or make the disk larger'
+  ],
   imageSparse: [
     409,
     'E_IMAGE_FORMAT',

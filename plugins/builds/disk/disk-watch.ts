@@ -1,5 +1,5 @@
 import type { ImageService } from 'busbar/api/images'
-import type { Clock, Log } from 'busbar/sdk'
+import type { Clock, Log, Problem } from 'busbar/sdk'
 import type { Disk } from '../admission/admission-decision.js'
 import {
   afterCopies,
@@ -105,6 +105,20 @@ export class DiskWatch {
         this.#idle.abort()
       }
     }
+  }
+
+  /** What a deployment is known to have on the disks; 0 where nothing is known. */
+  writtenBy(id: string): number {
+    const { writtenBytes = 0, workspaceBytes = 0 } = this.#watched.get(id) ?? {}
+    return writtenBytes + workspaceBytes
+  }
+
+  /** False where it is not under way here, or ends already. */
+  end(id: string, problem: Problem): boolean {
+    const watched = this.#watched.get(id)
+    if (watched === undefined || watched.end.signal.aborted) return false
+    watched.end.abort(problem)
+    return true
   }
 
   /** What would be free without the writes that are accounted for. */

@@ -4,8 +4,10 @@ import { amount } from '../admission/admission-words.js'
 import type { Unpacked } from '../context/tar-meter.js'
 import { problems } from '../problems.js'
 
-/** How long an image waits for others that are unpacked. */
+/** How long an image waits for others that are unpacked, or needed by builds under way; then one of those ends. */
 const longestWaitMs = 5 * 60_000
+/** By then a deployment that was ended has given back what it held. */
+const givesBackMs = 60_000
 const lookMs = 500
 /** While it waits, unused data is removed. */
 const makeRoomEveryMs = 5000
@@ -26,6 +28,8 @@ interface RoomParts {
   readonly makeRoom: () => Promise<boolean>
   /** Whether there are images that only other preparations need: they may be a cache in a moment. */
   readonly othersHold: (deploymentId: string) => Promise<boolean>
+  /** Ends the deployment that holds most, where that is more than this one wants; false where none does. See `endLargestHolder`. */
+  readonly endLargest: (wanted: { readonly deploymentId: string; readonly bytes: number }) => Promise<boolean>
   readonly floorBytes: number
   readonly clock: Pick<Clock, 'now' | 'sleep'>
 }
@@ -56,8 +60,8 @@ export class ImageRoom {
     size: Unpacked,
     signal: AbortSignal
   ): Promise<Reservation> {
-    const { clock, makeRoom, othersHold, disks: read } = this.parts
-    const until = clock.now().getTime() + longestWaitMs
+    const { clock, makeRoom, othersHold, endLargest, disks: read } = this.parts
+    let until = clock.now().getTime() + longestWaitMs
     let isMade = false
     let wasHeld = false
     for (let madeAt = -Infinity; ; ) {
@@ -67,7 +71,10 @@ export class ImageRoom {
       const lack = this.#lackOf(size, disks)
       if (lack === undefined) return this.#promise(size)
       const now = clock.now().getTime()
-      if (now >= until && madeAt > -Infinity) throw noRoom(image, lack)
+      if (now >= until && madeAt > -Infinity) {
+        if (!(await endLargest({ deploymentId, bytes: lack.needs }))) throw noRoom(image, lack)
+        until = clock.now().getTime() + givesBackMs
+      }
       if (!isMade || now - madeAt >= makeRoomEveryMs) {
         madeAt = now
         isMade = await makeRoom()

@@ -1,4 +1,7 @@
+import { applicationTable } from 'busbar/api/applications'
+import { projectTable } from 'busbar/api/projects'
 import { type Clock, type Database, type Log, pause } from 'busbar/sdk'
+import type { Holding } from '../disk/largest-holder.js'
 import { claimMs, renewEveryMs } from './fetched-images.js'
 
 /** A process that was held up, or cut off from the database, may come back to what it was at. */
@@ -82,6 +85,22 @@ export class ImageClaims {
       { deploymentId, now: this.parts.clock.now() }
     )
     return rows.length > 0
+  }
+
+  /** What each deployment that is being prepared, by whatever process, keeps on the engine. */
+  async holdings(): Promise<ReadonlyArray<Omit<Holding, 'writtenBytes'>>> {
+    return await this.parts.db.sql<Omit<Holding, 'writtenBytes'>>(
+      `
+      select p.deployment_id as "deploymentId", coalesce(cast(o.user_id as text), p.application_id) as "ownerId",
+        array(
+          select c.handle from $schema.image_claim c where c.deployment_id = p.deployment_id
+            and not exists (select from $schema.fetched_image_use u where u.handle = c.handle)) as handles
+      from $schema.preparation p
+      left join ${applicationTable.name} a on cast(a.id as text) = p.application_id
+      left join ${projectTable.name} o on o.id = a.project_id
+      where p.claimed_until > ?`,
+      [this.parts.clock.now()]
+    )
   }
 
   /** Whether another image is being prepared, by whatever process. */

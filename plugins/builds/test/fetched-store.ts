@@ -61,5 +61,5 @@ export async function openStore(t: Test, now: () => Date = () => new Date()) {
   }
   const begin = async (digest: string, { holder = everybody, applicationId = 'any' } = {}) =>
     await store.begin({ holder, repository, digest, applicationId })
-  return { store, fetched, begin, openClaims }
+  return { k, store, fetched, begin, openClaims }
 }

@@ -20,9 +20,8 @@ async function removeAll(store: FetchedImageStore): Promise<string[]> {
 }
 
 /** A preparation that ends, or fails, when it is told to. */
-async function prepare(claims: ImageClaims, isNotedLater = false) {
+async function prepare(claims: ImageClaims, isNotedLater = false, applicationId: string = randomUUID()) {
   const deploymentId = randomUUID()
-  const applicationId = randomUUID()
   let end = (): void => {}
   let fail = (_error: Error): void => {}
   const told = new Promise<void>((resolve, reject) => {
@@ -76,6 +75,36 @@ test('a base stays on a short disk while a build needs it, and goes at once when
   t.same(await removeAll(store), [own.handle], 'the build that goes on shares the other one')
   await another.end()
   t.same(await removeAll(store), [base.handle], 'moments after it was used')
+})
+
+test('what deployments under way hold is told by owner, without what an application keeps', async t => {
+  const { k, fetched, openClaims } = await openStore(t)
+  const claims = openClaims()
+  const admin = await k.as.session()
+  const { body: project } = await admin.post('/api/projects', { name: 'Held', slug: 'held' })
+  const { body: application, status } = await admin.post(`/api/projects/${project.id}/applications`, {
+    name: 'web',
+    type: 'image',
+    build_type: 'image',
+    source_image: 'busybox:lab'
+  })
+  t.equal(status, 201)
+  const one = await prepare(claims, false, application.id)
+  const unknown = await prepare(claims)
+  const base = await fetched(everybody, digestOf('a'), asBase(one.deploymentId))
+  await fetched(everybody, digestOf('b'), { deploymentId: one.deploymentId, applicationId: 'keeps' })
+  const found = await claims.holdings()
+  t.same(
+    found.find(({ deploymentId }) => deploymentId === one.deploymentId),
+    { deploymentId: one.deploymentId, ownerId: project.user_id, handles: [base.handle] }
+  )
+  t.same(
+    found.find(({ deploymentId }) => deploymentId === unknown.deploymentId),
+    { deploymentId: unknown.deploymentId, ownerId: unknown.applicationId, handles: [] }
+  )
+  await one.end()
+  t.same((await claims.holdings()).length, 1)
+  await unknown.end()
 })
 
 test('a fetch that is under way for another application may give back what it holds', async t => {

@@ -11,7 +11,8 @@ function roomOf(freeGib: number, look: () => void = () => {}) {
     freeBytes: freeGib * gibibyte,
     unneededGib: 0,
     slowRounds: 0,
-    isHeld: false
+    isHeld: false,
+    endableGib: 0
   }
   const disk = { isEngines: true, what: 'the disk of the Docker Engine', path: '/var/lib/docker' }
   const room = new ImageRoom({
@@ -30,6 +31,12 @@ function roomOf(freeGib: number, look: () => void = () => {}) {
       return true
     },
     othersHold: async () => state.isHeld,
+    endLargest: async ({ bytes }) => {
+      if (bytes >= state.endableGib * gibibyte) return false
+      state.unneededGib += state.endableGib
+      state.endableGib = 0
+      return true
+    },
     floorBytes: gibibyte,
     clock: {
       now: () => new Date(state.now),
@@ -130,6 +137,19 @@ test('an image waits for what builds that run may leave when they end, and not f
   holding.state.isHeld = true
   await t.rejects(holding.reserve('second', 8), refused)
   t.ok(holding.state.now - begunAt >= 5 * 60_000)
+})
+
+test('an image that waited for five minutes ends what holds more than it takes, and gets that room', async t => {
+  const waiting = roomOf(3)
+  Object.assign(waiting.state, { isHeld: true, endableGib: 7 })
+  const begunAt = waiting.state.now
+  await t.resolves(waiting.reserve('first', 6))
+  t.ok(waiting.state.now - begunAt >= 5 * 60_000)
+  t.ok(waiting.state.now - begunAt < 5 * 60_000 + 10_000)
+  const larger = roomOf(3)
+  Object.assign(larger.state, { isHeld: true, endableGib: 7 })
+  await t.rejects(larger.reserve('second', 7), refused)
+  t.equal(larger.state.endableGib, 7)
 })
 
 test('what others held until a moment ago is removed before an image that waits for it is refused', async t => {
