@@ -134,6 +134,15 @@ export interface BuildCachePruner {
 }
 export const buildCachePruner = service<BuildCachePruner>('builds.cache-pruner')
 
+/**
+ * Which images that were built are nothing but a cache for the next build of their application: those of deployments that
+ * failed or were cancelled. By their tags; they go when a disk is short. Must not wait for anything but the database.
+ */
+export interface CachedImages {
+  tags(): Promise<readonly string[]>
+}
+export const cachedImages = extensionPoint<CachedImages>('builds.cached-images')
+
 /** Hard caps of one build. Swap is never added. */
 export interface BuildLimits {
   readonly memoryBytes: number

@@ -15,6 +15,7 @@ import {
   buildAdmission,
   buildCachePruner,
   builders,
+  cachedImages,
   type EngineDisk,
   engineDisk,
   imagePreparation,
@@ -58,7 +59,8 @@ export const needs = {
   clock: kernel.clock,
   instance: kernel.instance,
   gates: applicationGates,
-  builders
+  builders,
+  cachedImages
 }
 
 /** The running plugin. */
@@ -107,7 +109,7 @@ export async function startBuilds({
   const claims = new ImageClaims({ db: use.db, clock, log, onEnd: () => room.noteUnneeded() })
   const room = new RoomMaker({
     clock,
-    remove: async () => await removeUnclaimed({ ...images, claims })
+    remove: async () => await removeUnclaimed({ ...images, claims, cachedImages: use.cachedImages })
   })
   const admission = new Admission({ runtime, instance, clock, settings: config, room })
   // An image is fetched for a pull, or in the time of a build.

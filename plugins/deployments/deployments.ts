@@ -7,6 +7,7 @@ import {
 import {
   buildAdmission,
   buildCachePruner,
+  cachedImages,
   engineDisk,
   imagePreparation,
   preparedImages
@@ -135,7 +136,11 @@ export function deploymentServices(provide: ServiceBinder, { service }: Deployme
   provide(deploymentQueue, service.queue)
 }
 
-export function deploymentContributions(contribute: Contributor, { service, teardown }: Deployments): void {
+export function deploymentContributions(
+  contribute: Contributor,
+  { service, teardown, store }: Deployments
+): void {
+  contribute(cachedImages, 'deployments', { tags: async () => await store.failedImages() })
   contribute(applicationGates, 'deployments', { refuses: async id => await service.refuses(id) })
   contribute(applicationDeployHealth, 'deployments', { latest: async id => await service.latestHealth(id) })
   contribute(applicationTeardown, 'deployments', {

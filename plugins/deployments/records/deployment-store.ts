@@ -418,6 +418,17 @@ export class DeploymentStore {
     }
   }
 
+  /** The image tags of the latest deployments that failed, of applications that none is under way of: see `keptImages`. */
+  async failedImages(): Promise<readonly string[]> {
+    const rows = await this.#db.sql<{ image_tag: string }>(`
+      with latest as (
+        select distinct on (application_id) * from $schema.deployment order by application_id, started_at desc, id desc)
+      select l.image_tag from latest l where l.status = 'failed' and l.image_tag not like '%@%' and not exists (
+        select from $schema.deployment d
+        where d.application_id = l.application_id and d.image_tag = l.image_tag and d.status <> 'failed')`)
+    return rows.map(row => row.image_tag)
+  }
+
   /** Records past the newest `keep`, except the serving one and the newest successful ones. */
   async removeOld(
     applicationId: string,

@@ -6,7 +6,7 @@ import { test } from 'tap'
 import { pack } from 'tar-stream'
 import { requireDockerRegistry, startDockerRegistry } from '../../../lab/docker-registry.js'
 import { requireSecondEngine, startSecondEngine } from '../../../lab/second-engine.js'
-import { openLab } from './deploy-lab.js'
+import { type LabApplication, openLab } from './deploy-lab.js'
 
 const mebi = 2 ** 20
 const baseMib = 120
@@ -41,6 +41,12 @@ test('what ended builds of others have needed does not keep a build from a short
   })
   const free = async (): Promise<number> =>
     await statfs(engine.dataRoot).then(({ bavail, bsize }) => bavail * bsize)
+  /** What it runs with is in the way as long as it exists. */
+  const remove = async ({ path }: LabApplication): Promise<void> => {
+    const admin = await lab.k.as.session()
+    if ((await admin.delete(path)).status >= 300) throw new Error(`${path} was not deleted`)
+    await until(async () => (await admin.get(path)).status === 404, 'it to be gone')
+  }
   const failing = await lab.application('failing', upon(first, 'RUN false'))
   const victim = await lab.otherProject('victim', upon(second))
   const empty = await free()
@@ -50,12 +56,7 @@ test('what ended builds of others have needed does not keep a build from a short
     t.match(await failing.deployed(), { status: 'failed', error_message: /false ended with exit code 1/ })
     t.ok((await free()) < empty - 100 * mebi, 'it stays as a cache while there is room')
     t.match(await victim.deployed(), { status: 'success', error_message: null })
-    const admin = await lab.k.as.session()
-    t.ok(
-      (await admin.delete(victim.path)).status < 300,
-      'what it runs with is in the way as long as it exists'
-    )
-    await until(async () => (await admin.get(victim.path)).status === 404, 'it to be gone')
+    await remove(victim)
   })
 
   await t.test('that of a build that was cancelled, and of stages of one that succeeded', async t => {
@@ -74,5 +75,20 @@ test('what ended builds of others have needed does not keep a build from a short
     t.match(await failing.ended(id), { status: 'failed', error_message: 'cancelled' })
     const next = await lab.otherProject('next', upon(second))
     t.match(await next.deployed(), { status: 'success', error_message: null })
+    await remove(next)
+  })
+
+  await t.test('that was built for a deployment that failed', async t => {
+    await failing.push({
+      Dockerfile: 'FROM busybox:lab\nRUN dd if=/dev/urandom of=/large bs=1M count=80\nCMD ["false"]\n'
+    })
+    t.match(await failing.deployed(), { status: 'failed', error_message: /exit/ })
+    const kept = async () =>
+      (await docker.listImages()).filter(({ RepoTags }) =>
+        RepoTags?.some(tag => tag.startsWith(failing.slug))
+      )
+    const last = await lab.otherProject('last', upon(third))
+    t.match(await last.deployed(), { status: 'success', error_message: null })
+    t.equal((await kept()).length, 1, 'that which serves stays')
   })
 })
