@@ -161,6 +161,7 @@ export class Attachment {
       this,
       run.records.resources.map(record => ({ record, schema, self }))
     )
+    const provided: string[] = []
     inFrame(id, () => {
       definition.provides?.((service, implementation) => {
         if (typeof service?.id !== 'string' || typeof implementation !== 'object' || implementation === null)
@@ -172,7 +173,11 @@ export class Attachment {
             `"${id}" provides "${service.id}"; its services begin with ${own.map(prefix => `"${prefix}."`).join(' or ')}`
           )
         registry.provide(giver, service, implementation)
+        provided.push(service.id)
       }, self)
+      for (const contract of Object.keys(manifest.implements))
+        if (!provided.some(service => service.startsWith(`${contract}.`)))
+          throw new Error(`"${id}" implements "${contract}" and provides none of its services`)
       definition.contributes?.((point, key, value) => {
         if (typeof point?.id !== 'string' || typeof key !== 'string')
           throw new Error(

@@ -3,8 +3,8 @@ import semver from 'semver'
 import { sdkVersion } from '../release.js'
 import type { Contract } from './contract.js'
 import { type Discovered, discover, type PluginRoot } from './discovery.js'
-import { dependentsOf, type Graph, resolveGraph } from './graph.js'
-import type { Manifest } from './manifest.js'
+import { dependentsOf, type Graph, type GraphNode, resolveGraph } from './graph.js'
+import { implementsGrant, type Manifest } from './manifest.js'
 import { type Offers, offersOf, providerOf } from './offers.js'
 import {
   isEssential,
@@ -26,6 +26,8 @@ export interface CatalogOptions {
   readonly store: PluginStore
   readonly clock: Clock
 }
+
+type Node = Manifest & Pick<GraphNode, 'unconsented'>
 
 /** What is installed, what of it is wanted, and in which order it depends on each other. */
 export class PluginCatalog {
@@ -131,7 +133,8 @@ export class PluginCatalog {
   problemOfReload(entry: PluginEntry): string | null {
     const offered = offeredManifest(entry)
     if (offered === undefined) return 'its plugin.json is gone'
-    const replaced = (manifest: Manifest): Manifest => (manifest.id === entry.id ? offered : manifest)
+    const next = this.#consented(entry, offered)
+    const replaced = (node: Node): Node => (node.id === entry.id ? next : node)
     const offers = offersOf(this.#manifests().map(replaced), this.#contracts)
     const { problems } = resolveGraph(this.#nodes().map(replaced), offers, sdkVersion)
     const own = problems.get(entry.id) ?? this.#missing(offered, offers)
@@ -179,7 +182,13 @@ export class PluginCatalog {
 
   /** The contracts that it implements and that another plugin, which is on, provides; each with that one. */
   rivalsOf(entry: PluginEntry): ReadonlyArray<{ readonly contract: string; readonly provider: string }> {
-    return Object.keys(offeredManifest(entry)?.implements ?? {}).flatMap(contract =>
+    const implemented = Object.entries(offeredManifest(entry)?.implements ?? {})
+    // One that cannot provide the installed version would be blocked with the other one off, too.
+    const fitting = implemented.filter(([id, range]) => {
+      const version = this.#offers.get(id)?.version
+      return version !== undefined && semver.satisfies(version, range)
+    })
+    return fitting.flatMap(([contract]) =>
       (this.#offers.get(contract)?.providers ?? [])
         .filter(id => id !== entry.id && this.#isOn(this.known(id)))
         .map(provider => ({ contract, provider }))
@@ -288,7 +297,7 @@ export class PluginCatalog {
    * Those that take precedence in providing a contract first: what runs, what is on, what is part of the release. No update of a
    * third-party plugin takes a contract from one of the release that is on.
    */
-  #manifests(): Manifest[] {
+  #manifests(): Node[] {
     const precedence = (entry: PluginEntry): number => {
       if (entry.run !== undefined) return 0
       if (this.isWanted(entry)) return entry.discovered.builtIn ? 1 : 2
@@ -296,11 +305,27 @@ export class PluginCatalog {
     }
     return [...this.entries.values()]
       .sort((a, b) => precedence(a) - precedence(b) || (a.id < b.id ? -1 : 1))
-      .map(manifestOf)
-      .filter(manifest => manifest !== undefined)
+      .flatMap(entry => {
+        const manifest = manifestOf(entry)
+        return manifest === undefined ? [] : [this.#consented(entry, manifest)]
+      })
   }
 
-  #nodes(): Manifest[] {
+  /** What a third-party plugin has come to implement since an operator turned it on is not provided by it. */
+  #consented(entry: PluginEntry, manifest: Manifest): Node {
+    if (entry.discovered.builtIn || !this.isWanted(entry)) return manifest
+    const granted = this.choices.get(entry.id)?.grants ?? []
+    const [consented, unconsented] = [true, false].map(wanted =>
+      Object.entries(manifest.implements).filter(([id]) => granted.includes(implementsGrant(id)) === wanted)
+    )
+    return {
+      ...manifest,
+      implements: Object.fromEntries(consented ?? []),
+      unconsented: (unconsented ?? []).map(([id]) => id)
+    }
+  }
+
+  #nodes(): Node[] {
     // A plugin that was never turned on is not used by another one.
     const isThere = (id: string): boolean => {
       const entry = this.entries.get(providerOf(id, this.#offers))

@@ -2,7 +2,10 @@ import semver from 'semver'
 import type { Manifest } from './manifest.js'
 import { type Offers, providerOf } from './offers.js'
 
-export type GraphNode = Pick<Manifest, 'id' | 'version' | 'sdk' | 'requires' | 'optional' | 'implements'>
+export type GraphNode = Pick<Manifest, 'id' | 'version' | 'sdk' | 'requires' | 'optional' | 'implements'> & {
+  /** Contracts that it implements without the consent of an operator; they are not among `implements`. */
+  readonly unconsented?: readonly string[]
+}
 
 export interface Graph {
   /** Every node without a problem, each after all it requires or optionally uses. */
@@ -57,6 +60,10 @@ function ownFaults(node: GraphNode, offers: Offers, sdkVersion: string): string[
     if (used !== undefined && !semver.satisfies(used.version, range))
       faults.push(`it uses "${id}" ${range}, but ${used.version} is installed`)
   }
+  for (const id of node.unconsented ?? [])
+    faults.push(
+      `it implements "${id}", which is not granted yet; disable it and enable it again to grant that`
+    )
   for (const [id, range] of Object.entries(node.implements)) {
     const offer = offers.get(id)
     if (offer?.isContract !== true)

@@ -62,3 +62,10 @@ export const parseManifest = (text: string, folder: string): Manifest =>
 
 export const readManifest = async (directory: string, folder: string): Promise<Manifest> =>
   parseManifest(await readDeclaration(directory, 'plugin.json'), folder)
+
+/** What an operator consents to by turning on a plugin: kernel services by their names, and contracts by these. */
+export const grantsOf = ({ grants, implements: contracts }: Manifest): readonly string[] => [
+  ...grants,
+  ...Object.keys(contracts).map(implementsGrant)
+]
+export const implementsGrant = (contract: string): string => `implements:${contract}`

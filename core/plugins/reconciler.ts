@@ -11,6 +11,7 @@ import { isOfEndedRun } from '../services/while-running.js'
 import { type CatalogOptions, PluginCatalog } from './catalog.js'
 import { healthRound } from './health-round.js'
 import { loadPlugin } from './loader.js'
+import { grantsOf } from './manifest.js'
 import {
   isEssential,
   isUp,
@@ -131,9 +132,10 @@ export class Reconciler {
       if (rival !== undefined) throw pluginProblems.rival({ id, ...rival }, rival)
       const unfit = found.run === undefined ? this.catalog.unfitFor(found) : []
       if (unfit.length > 0) throw pluginProblems.unfit({ id, users: unfit.join(', ') })
+      const manifest = manifestOf(found)
       await this.catalog.choose([id], {
         desired: 'on',
-        grants: manifestOf(found)?.grants ?? [],
+        grants: manifest === undefined ? [] : grantsOf(manifest),
         quarantined: null,
         off_with: null
       })

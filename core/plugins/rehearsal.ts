@@ -1,4 +1,4 @@
-import { MessageChannel, Worker } from 'node:worker_threads'
+import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { faultOf } from '../frames/fault.js'
 import { workerEntry } from '../threads/worker-entry.js'
 import { LoadError } from './definition.js'
@@ -39,18 +39,19 @@ export async function rehearse(id: string, file: string): Promise<void> {
         }, ms)
       }
       enter('start')
-      port1.on('message', (message: RehearsalMessage) => {
+      const hear = (message: RehearsalMessage): void => {
         if ('stage' in message) enter(message.stage)
         else resolve(message.fault)
-      })
+      }
+      port1.on('message', hear)
       worker.on('error', (error: unknown) => {
         resolve(`it failed while loading: ${faultOf(error).message}`)
       })
       worker.on('exit', code => {
-        // What it said before may still be on its way.
-        setImmediate(() => {
-          resolve(`it ended the process while loading (exit code ${code})`)
-        })
+        // On a busy machine its end may be told before what it has said last.
+        for (let said = receiveMessageOnPort(port1); said !== undefined; said = receiveMessageOnPort(port1))
+          hear(said.message as RehearsalMessage)
+        resolve(`it ended the process while loading (exit code ${code})`)
       })
     })
     if (fault !== null) throw new LoadError(fault)

@@ -200,6 +200,9 @@ test('a built-in plugin that requires a contract waits for the third-party plugi
   t.match(await stateOf('crew'), { state: 'running' })
 })
 
+const notGranted =
+  'it implements "ships", which is not granted yet; disable it and enable it again to grant that'
+
 test('no update of a third-party plugin takes a contract from one of the release', async t => {
   const home = await mkdtemp(join(tmpdir(), 'busbar-plugins-'))
   await mkdir(join(home, 'ships'))
@@ -236,7 +239,24 @@ test('no update of a third-party plugin takes a contract from one of the release
   await k.stop()
   k = await createTestKernel({ ...options, state: k.state })
   t.match(await stateOf('harbour'), { state: 'running' })
-  t.match(await stateOf('greeter'), { state: 'blocked', reason: /"harbour" implements "ships" too/ })
+  t.match(await stateOf('greeter'), { state: 'blocked', reason: notGranted })
+})
+
+test('what an update implements counts when an operator has turned the plugin on again', async t => {
+  const { change, need, provide, stateOf, ship, write } = await ships(t)
+  await need('crew')
+  await write('steamer', '')
+  t.equal((await change('steamer', 'enable')).status, 200)
+  await provide('steamer')
+  t.match(await change('steamer', 'reload'), { status: 409, body: { error: new RegExp(notGranted) } })
+  t.match(await change('crew', 'enable'), {
+    status: 409,
+    body: { error: /which no installed plugin implements/ }
+  })
+  t.equal((await change('steamer', 'disable')).status, 200)
+  t.equal((await change('steamer', 'enable')).status, 200)
+  t.match(await stateOf('crew'), { state: 'running' })
+  t.match(await ship('crew'), { body: { ship: 'steamer' } })
 })
 
 test('a reload that no longer implements what others need is refused, and what runs goes on', async t => {
@@ -253,8 +273,27 @@ test('a reload that no longer implements what others need is refused, and what r
   t.match(await ship('crew'), { body: { ship: 'steamer' } })
 })
 
+test('a plugin that fits no version of a contract is told so, whatever provides it', async t => {
+  const { change, provide } = await ships(t)
+  await provide('steamer')
+  t.equal((await change('steamer', 'enable')).status, 200)
+  await provide('sailer', '^2.0.0')
+  t.match(await change('sailer', 'enable'), {
+    status: 409,
+    body: { code: 'E_PLUGIN_BLOCKED', error: /it implements "ships" \^2.0.0, but 1.0.0 is installed/ }
+  })
+})
+
 test('a plugin provides services of contracts that it implements, and of no others', async t => {
   const { change, write } = await ships(t)
+  await write('idle', '', { manifest: { implements: { ships: '^1.0.0' } } })
+  t.match(await change('idle', 'enable'), {
+    status: 409,
+    body: {
+      error: 'the plugin "idle" did not start: "idle" implements "ships" and provides none of its services'
+    }
+  })
+  t.equal((await change('idle', 'disable')).status, 200)
   await write('liar', provider('liar'), { before: key })
   t.match(await change('liar', 'enable'), {
     status: 409,
