@@ -1,8 +1,9 @@
 import { type Log, service } from 'busbar/sdk'
-import { testClock } from 'busbar/sdk/testing'
+
 import { type Test, test } from 'tap'
 import { optionalHandle } from '../../core/services/optional-handle.js'
 import { ServiceRegistry } from '../../core/services/registry.js'
+import { testClock } from '../../sdk/testing/test-clock.js'
 
 const clocks = service<{ time(): number }>('clocks.main')
 const implementation = { time: () => 1 }
