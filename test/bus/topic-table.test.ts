@@ -203,8 +203,8 @@ function roundOf(given: ReadonlyArray<readonly [n: number, project: string | und
   return {
     channels,
     topics,
-    round: async (change: Parameters<typeof recheck>[0], authority: Authority) =>
-      await recheck(change, new Turns(), {
+    round: async (change: Parameters<typeof recheck>[0], authority: Authority, turns = new Turns()) =>
+      await recheck(change, turns, {
         access: new ChannelAccess(channels, authority, log),
         topics,
         connections: {
@@ -324,4 +324,26 @@ test('who has left before the question is asked is not asked for, and neither is
   await round({ kind: 'user', id: 'ann' }, authority)
   t.equal(asked, 1)
   t.same(ann.lost, [])
+})
+
+test('a round lets others have their turn before each question and each answer, when its own is over', async t => {
+  for (const isOver of [true, false]) {
+    const readers = ['ann', 'bob', 'cy'].map(name => reader(name))
+    const { round } = roundOf([[1, 'p', ...readers]])
+    const passed: string[] = []
+    const turns = { isOver, pass: async () => void passed.push('pass') } as unknown as Turns
+    const authority: Authority = {
+      decide: async () => ({ isGranted: true, project: 'p' }),
+      decideIn: async (_, __, { user }) => {
+        passed.push(user.id)
+        return true
+      }
+    }
+    await round({ kind: 'all' }, authority, turns)
+    const questions = ['ann', 'bob', 'cy']
+    t.same(
+      passed,
+      isOver ? [...questions.flatMap(user => ['pass', user]), 'pass', 'pass', 'pass'] : questions
+    )
+  }
 })

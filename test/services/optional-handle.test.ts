@@ -182,3 +182,23 @@ test('a pause ends when there is another run, and when there is none nothing beg
   await clock.advance(0)
   t.equal(begun, 3, 'it is another, before the pause is over')
 })
+
+test('nothing of a round that is over listens for changes any more', async t => {
+  const { registry, clock, given, handle, provide } = setUp(t)
+  const listening: AbortSignal[] = []
+  const { onChange } = registry
+  registry.onChange = (id, listener, signal) => {
+    listening.push(signal)
+    onChange.call(registry, id, listener, signal)
+  }
+  provide()
+  const following = handle.whileAvailable(given.signal, async () => {})
+  await clock.advance(3000)
+  t.same(
+    listening.map(({ aborted }) => aborted),
+    [true, true, false]
+  )
+  given.abort()
+  await following
+  t.ok(listening.every(({ aborted }) => aborted))
+})
