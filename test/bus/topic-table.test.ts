@@ -129,6 +129,18 @@ test('the last event of a channel reaches those who hear it, ends their subscrip
   t.same(late.heard, [frame('done', 2)], 'who came later hears nothing of before')
 })
 
+test('who subscribes again in the turn in which a channel ended hears its end before what comes after it', async t => {
+  const { topics } = tableOf(fixed)
+  const ann = reader()
+  topics.join('platform', ann.connection, undefined)
+  topics.deliver('platform', 'done', '1')
+  topics.join('platform', ann.connection, undefined)
+  topics.deliver('platform', 'log', '2')
+  topics.join('platform', reader('bob').connection, undefined)
+  await turn()
+  t.same(ann.heard, [frame('done', 1), frame('log', 2)])
+})
+
 test('a channel is found by its project while it is heard, until it is declared with other access', t => {
   const { channels, topics } = tableOf(record())
   const ann = reader()
