@@ -13,6 +13,7 @@ const runs: Look = { status: 'running', startedAt: begun }
 /** An engine that says what the test tells it to, and counts how often it is asked. */
 function engine() {
   let state: Look = { status: 'created' }
+  let whileAsked = (): void => {}
   let looks = 0
   let isEnded = false
   const waiting: ContainerEvent[] = []
@@ -21,6 +22,7 @@ function engine() {
   const runtime = {
     inspect: async () => {
       looks++
+      whileAsked()
       return state === 'away' ? await Promise.reject(new Error('no engine')) : state
     },
     async *events(signal: AbortSignal) {
@@ -51,6 +53,10 @@ function engine() {
     fail(): void {
       fault = new Error('the stream broke off')
       wake()
+    },
+    /** What happens while it is asked. */
+    meanwhile(act: () => void): void {
+      whileAsked = act
     },
     looks: () => looks,
     isEnded: () => isEnded
@@ -221,6 +227,15 @@ test('a watch that is stopped neither looks nor listens, and reports nothing of 
   watch.stop()
   t.equal(docker.isEnded(), true)
   docker.is({ status: 'exited', exitCode: 4, startedAt: begun })
+  await clock.advance(10_000)
+  t.equal(docker.looks(), 1)
+  t.equal(await exit(), 'none')
+})
+
+test('a watch that is stopped while the engine is asked reports nothing of what it answers', async t => {
+  const { clock, docker, watch, exit } = await watched(t)
+  docker.is({ status: 'exited', exitCode: 4, startedAt: begun })
+  docker.meanwhile(watch.stop)
   await clock.advance(10_000)
   t.equal(docker.looks(), 1)
   t.equal(await exit(), 'none')
