@@ -44,7 +44,6 @@ export class ScheduleStore {
     schedules: readonly NewSchedule[],
     tx?: Tx
   ): Promise<ReadonlyArray<Pick<StoredRow, 'next_at' | 'last_at'>>> {
-    if (schedules.length === 0) return []
     return await this.db.sql(
       `
       insert into $schema.schedule (plugin, key, declared, cron, time_zone, job, payload, missed, next_at)

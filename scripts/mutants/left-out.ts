@@ -26,6 +26,30 @@ export const equivalents: readonly Equivalent[] = [
     text: "const other = right[at] ?? ''",
     change: "right[at] ?? '' → right[at]",
     why: 'both have as many segments; the other side is for the types'
+  },
+  {
+    file: 'plugins/builds/admission/admission-turns.ts',
+    text: 'return value < other',
+    change: 'value < other → value <= other',
+    why: 'equal values have been passed over'
+  },
+  {
+    file: 'plugins/builds/admission/admission-turns.ts',
+    text: 'return false',
+    change: 'false → true',
+    why: 'ranks end in the id of the build, so none is that of another'
+  },
+  {
+    file: 'plugins/builds/admission/admission-turns.ts',
+    text: 'lastAdmitted.get(ownerOf(build))?.getTime() ?? 0,',
+    change: '0 → 1',
+    why: 'no turn was in the first millisecond of 1970'
+  },
+  {
+    file: 'plugins/builds/admission/admission-turns.ts',
+    text: 'lastAdmitted.get(projectId)?.getTime() ?? 0,',
+    change: '0 → 1',
+    why: 'no turn was in the first millisecond of 1970'
   }
 ]
 

@@ -441,6 +441,47 @@ test('a process that falls silent is forgotten, and found again when it speaks',
   await other.close()
 })
 
+test('two processes say what they want once each when they meet, and nothing again while both live', async t => {
+  const line = new Line()
+  const clock = testClock()
+  const one = createRelay({ signals: line.signals(), log, clock })
+  await until(() => line.sent.length === 1, 'the first has said hello')
+  one.watch('a')
+  const other = createRelay({ signals: line.signals(), log, clock })
+  await until(() => line.sent.length === 4, 'both have said what they want')
+  await clock.advance(60_000)
+  await until(() => line.sent.length === 10, 'three signs of life of each')
+  t.same(line.kinds(), ['hello', 'hello', 'wants', 'wants', ...Array.from({ length: 6 }, () => 'alive')])
+  await one.close()
+  await until(() => line.sent.length === 11, 'it says good-bye')
+  await other.close()
+  t.equal(line.sent.length, 11, 'who is alone says no good-bye')
+})
+
+test('a process that alone did not hear another for long learns anew what that one wants', async t => {
+  const line = new Line()
+  const clock = testClock()
+  const deaf = createRelay({ signals: line.signals(), log, clock })
+  const other = createRelay({ signals: line.signals(), log, clock })
+  deaf.watch('of the deaf')
+  other.watch('of the other')
+  await until(() => deaf.isWanted('of the other') && other.isWanted('of the deaf'), 'both know each other')
+  const from = JSON.parse(line.sent.find(text => text.includes('of the other')) ?? '').from
+  line.loses = data => JSON.parse(data).from === from
+  for (let seconds = 0; seconds < 100; seconds += 20) {
+    const lost = line.lost.length
+    await clock.advance(20_000)
+    await until(() => line.lost.length > lost, 'a sign of life is lost')
+  }
+  t.equal(deaf.isWanted('of the other'), false, 'it has been silent for too long')
+  t.equal(other.isWanted('of the deaf'), true, 'the other has heard it all the time')
+  line.loses = () => false
+  await clock.advance(20_000)
+  await until(() => deaf.isWanted('of the other'), 'the other says it again')
+  await deaf.close()
+  await other.close()
+})
+
 test('two processes on PostgreSQL: messages cross, and again after the connection was cut', async t => {
   const database = await createDatabase()
   t.teardown(() => database.drop())

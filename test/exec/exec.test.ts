@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { getEventListeners } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -77,6 +78,43 @@ test('the environment is not inherited', async t => {
   )
 })
 
+test('a program runs in the directory that is given, and its own settings go before those of the platform', async t => {
+  t.equal((await sh('pwd', { cwd: '/usr' })).stdout, '/usr\n')
+  t.equal((await sh('pwd')).stdout, `${process.cwd()}\n`)
+  const { stdout } = await sh('echo "$HOME $LANG"', { env: { HOME: '/home', LANG: 'C.UTF-8' } })
+  t.equal(stdout, '/home C.UTF-8\n')
+  t.equal((await sh('echo "$HOME"')).stdout, `${process.env.HOME}\n`)
+})
+
+test('without a cap a mebibyte of each stream is kept, and that one of them is cut is said', async t => {
+  const print = async (stdout: number, stderr: number) => {
+    const result = await sh(`head -c ${stdout} /dev/zero; head -c ${stderr} /dev/zero >&2`)
+    return [result.stdout.length, result.stderr.length, result.truncated]
+  }
+  const mebibyte = 1024 * 1024
+  t.same(await print(mebibyte, mebibyte), [mebibyte, mebibyte, false])
+  t.same(await print(mebibyte + 1, 1), [mebibyte, 1, true])
+  t.same(await print(1, mebibyte + 1), [1, mebibyte, true])
+})
+
+test('a time limit that no timer takes is none that is over at once', async t => {
+  t.match(await sh('sleep 0.2; echo ok', { timeoutMs: 2 ** 31 }), { stdout: 'ok\n', timedOut: false })
+})
+
+test('a signal that outlives a program has no listener of it left', async t => {
+  const { signal } = new AbortController()
+  await sh('exit 0', { signal })
+  t.same(getEventListeners(signal, 'abort'), [])
+})
+
+test('a process that has left the group is not waited for, though it holds the output', async t => {
+  const { exitCode, stdout } = await sh('setsid sleep 60 & echo $!')
+  const pid = Number(stdout)
+  t.teardown(() => process.kill(pid, 'SIGKILL'))
+  t.equal(exitCode, 0)
+  t.ok(isAlive(pid))
+})
+
 test('arguments reach the program as they are', async t => {
   const odd = ['$(id)', '; ls', '"\'', 'a b']
   const { stdout } = await exec.run(
@@ -100,7 +138,20 @@ test('a missing program is named with the remedy, and told from a missing direct
     await problemOf(exec.run(['git'], { timeoutMs: 1000, cwd: '/nowhere' })),
     /E_EXEC_DIRECTORY git .*\/nowhere/
   )
+  t.match(
+    await problemOf(exec.run(['true'], { timeoutMs: 1000, cwd: '/etc/passwd' })),
+    /E_EXEC_DIRECTORY true .*\/etc\/passwd/
+  )
+  t.match(
+    await problemOf(exec.run(['no-such-program'], { timeoutMs: 1000, cwd: '/' })),
+    'E_EXEC_NOT_FOUND no-such-program'
+  )
   t.match(await problemOf(exec.run(['/etc/passwd'], { timeoutMs: 1000 })), 'E_EXEC_DENIED')
+  t.match(await problemOf(exec.run(['/etc/passwd'], { timeoutMs: 1000, cwd: '/' })), 'E_EXEC_DENIED')
+  t.match(
+    await problemOf(exec.run(['true', 'x'.repeat(4 * 1024 * 1024)], { timeoutMs: 1000 })),
+    'E_EXEC_START true did not start: E2BIG'
+  )
 })
 
 test('a gigabyte of output is read to the end and kept to the cap', async t => {

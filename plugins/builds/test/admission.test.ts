@@ -4,9 +4,8 @@ import { type Test, test } from 'tap'
 import { Admission } from '../admission/admission.js'
 import { decide, type Machine } from '../admission/admission-decision.js'
 import { freeOf, readMachine } from '../admission/admission-readings.js'
-import { decideQueue } from '../admission/admission-turns.js'
 import { AdmittedPreparation } from '../admission/admitted-preparation.js'
-import type { BuildQueue, ImagePreparation, ImageRequest, RunningBuild, WaitingBuild } from '../api.js'
+import type { ImagePreparation, ImageRequest, RunningBuild } from '../api.js'
 import { RoomMaker } from '../disk/room-maker.js'
 import { type BuildSettings, buildSlots } from '../settings.js'
 import { clock, folder, recorder } from './kit.js'
@@ -271,121 +270,6 @@ test('on every machine the first build is admitted in the end, and together they
       )
     }
   }
-})
-
-const now = new Date('2026-01-01T12:00:00Z')
-const before = (seconds: number): Date => new Date(now.getTime() - seconds * 1000)
-const waiting = (id: string, seconds: number): WaitingBuild => ({
-  id,
-  projectId: id.slice(0, 1),
-  since: before(seconds)
-})
-
-/** `a1:admit b1:wait …` in the order in which they are to begin. */
-function outcome(queue: Partial<BuildQueue>, changes: Partial<BuildSettings> = {}): string {
-  const verdicts = decideQueue(
-    { waiting: [], running: [], lastAdmitted: new Map(), ...queue },
-    { machine: machine(), settings: { ...settings, ...changes }, now }
-  )
-  return [...verdicts].map(([id, { kind }]) => `${id}:${kind}`).join(' ')
-}
-
-test('builds begin in the order of their coming, and projects take turns', async t => {
-  t.equal(
-    outcome({ waiting: [waiting('a1', 30), waiting('a2', 20), waiting('a3', 10)] }, { concurrent: 1 }),
-    'a1:admit a2:wait a3:wait'
-  )
-  const crowd = [
-    waiting('a1', 50),
-    waiting('a2', 40),
-    waiting('a3', 30),
-    waiting('b1', 20),
-    waiting('c1', 10)
-  ]
-  t.equal(
-    outcome({ waiting: crowd }, { concurrent: 1 }),
-    'a1:admit b1:wait c1:wait a2:wait a3:wait',
-    'five of one project do not keep the others waiting'
-  )
-  t.equal(
-    outcome({ waiting: crowd, lastAdmitted: new Map([['a', before(5)]]) }, { concurrent: 1 }),
-    'b1:admit c1:wait a1:wait a2:wait a3:wait'
-  )
-  t.equal(
-    outcome(
-      {
-        waiting: crowd,
-        lastAdmitted: new Map([
-          ['a', before(9)],
-          ['b', before(5)]
-        ])
-      },
-      { concurrent: 1 }
-    ),
-    'c1:admit a1:wait b1:wait a2:wait a3:wait',
-    'whose last turn is longest ago'
-  )
-  t.equal(
-    outcome(
-      {
-        waiting: [waiting('a2', 40), waiting('b1', 1)],
-        running: [{ id: 'a1', projectId: 'a', memoryBytes: gib }]
-      },
-      { concurrent: 2 }
-    ),
-    'b1:admit a2:wait',
-    'who has a build under way comes last'
-  )
-  t.equal(outcome({ waiting: crowd }), 'a1:admit b1:admit c1:admit a2:admit a3:wait')
-})
-
-test('who makes many projects has no more turns than who has one', async t => {
-  const of = (ownerId: string, build: WaitingBuild): WaitingBuild => ({ ...build, ownerId })
-  const many = ['m1', 'n1', 'o1', 'p1'].map((id, index) => of('greedy', waiting(id, 60 - index)))
-  const lastAdmitted = new Map([
-    ['v', before(100)],
-    ['victim', before(100)],
-    ['greedy', before(10)]
-  ])
-  t.equal(
-    outcome({ waiting: [...many, of('victim', waiting('v2', 1))], lastAdmitted }, { concurrent: 1 }),
-    'v2:admit m1:wait n1:wait o1:wait p1:wait',
-    'although none of those projects has had a turn'
-  )
-  t.equal(
-    outcome(
-      {
-        waiting: [...many, of('victim', waiting('v2', 1))],
-        running: [{ id: 'l1', projectId: 'l', ownerId: 'greedy', memoryBytes: gib }]
-      },
-      { concurrent: 2 }
-    ).split(' ')[0],
-    'v2:admit',
-    'who has a build under way in another project comes last'
-  )
-})
-
-test('each that waits is told why, and given up when it has waited for too long', async t => {
-  const queue: BuildQueue = {
-    waiting: [waiting('a1', 10), waiting('b1', 5), waiting('c1', 61 * 60)],
-    running: [{ id: 'x1', projectId: 'x', memoryBytes: gib }],
-    lastAdmitted: new Map([['c', before(1)]])
-  }
-  const verdicts = decideQueue(queue, { machine: machine(), settings: { ...settings, concurrent: 1 }, now })
-  t.match(verdicts.get('a1'), { kind: 'wait', cause: 'builds' })
-  t.match(verdicts.get('b1'), {
-    kind: 'wait',
-    cause: 'turn',
-    reason: 'waiting for its turn: 1 build is running, and 1 waits before it'
-  })
-  t.match(verdicts.get('c1'), {
-    kind: 'refuse',
-    problem: {
-      code: 'E_BUILD_WAIT',
-      message:
-        'the build was stopped after 60 minutes of waiting for its turn: 1 build is running, and 2 wait before it; cancel builds that are not needed, or raise the setting concurrent of the builds plugin'
-    }
-  })
 })
 
 /** A folder that stands for `/`, with files under /proc and /sys. */
