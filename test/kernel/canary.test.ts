@@ -13,7 +13,7 @@ import {
   type TestKernel,
   until
 } from 'busbar/sdk/testing'
-import { test } from 'tap'
+import { type Test, test } from 'tap'
 import type { RouteRecord } from '../../core/declarations/records.js'
 import { requireEngine } from '../../lab/engine.js'
 import { listenToStatements } from '../../lab/statements.js'
@@ -112,6 +112,31 @@ async function* filesIn(folder: string): AsyncGenerator<string> {
   }
 }
 
+/** What was planted is used: a deploy gets it all. */
+async function deployPlanted(t: Test, { k, admin, ids }: HappyFixture): Promise<void> {
+  const path = `/api/projects/${ids.projectId ?? ''}/applications/${ids.deployedId ?? ''}`
+  await until(
+    async () => {
+      k.resetRateLimits()
+      const [newest] = (await admin.get(`${path}/deployments`)).body as any[]
+      return newest.finished_at !== null
+    },
+    'the deployment of before has ended',
+    90_000
+  )
+  const { status, body } = await admin.post(`${path}/deploy`)
+  t.ok(status === 202 || status === 404 || status === 409, `${status} ${JSON.stringify(body).slice(0, 100)}`)
+  if (status !== 202) return
+  await until(
+    async () => {
+      k.resetRateLimits()
+      return (await admin.get(`${path}/deployments/${body.id as string}`)).body.finished_at !== null
+    },
+    'the deployment has ended',
+    120_000
+  )
+}
+
 test('no secret is found in clear in anything that the platform writes', async t => {
   if (!(await requireEngine(t))) return
   const k = await createTestKernel({
@@ -175,6 +200,7 @@ test('no secret is found in clear in anything that the platform writes', async t
     }
   }
   t.ok(planted > 10, `${planted} canaries`)
+  await deployPlanted(t, fixture)
 
   await t.test('a viewer of the project reads it without its secrets, and reveals none', t => {
     const inProject = records.filter(
@@ -188,33 +214,6 @@ test('no secret is found in clear in anything that the platform writes', async t
     t.ok(inProject.length > 12 && inProject.some(({ audit }) => audit !== undefined))
     t.same([...leaks.values()], [])
     t.end()
-  })
-
-  await t.test('what was planted is used: a deploy gets it all', async t => {
-    const path = `/api/projects/${fixture.ids.projectId ?? ''}/applications/${fixture.ids.deployedId ?? ''}`
-    await until(
-      async () => {
-        k.resetRateLimits()
-        const [newest] = (await fixture.admin.get(`${path}/deployments`)).body as any[]
-        return newest.finished_at !== null
-      },
-      'the deployment of before has ended',
-      90_000
-    )
-    const { status, body } = await fixture.admin.post(`${path}/deploy`)
-    t.ok(
-      status === 202 || status === 404 || status === 409,
-      `${status} ${JSON.stringify(body).slice(0, 100)}`
-    )
-    if (status !== 202) return
-    await until(
-      async () => {
-        k.resetRateLimits()
-        return (await fixture.admin.get(`${path}/deployments/${body.id as string}`)).body.finished_at !== null
-      },
-      'the deployment has ended',
-      120_000
-    )
   })
 
   await t.test('it is in no answer that is not made to show it', async t => {

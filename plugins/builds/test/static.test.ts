@@ -142,30 +142,27 @@ void test('a site with a build script is built with the variables that are not s
   if (!(await requireEngine(t))) return
   const lab = await openStaticLab(t)
   const admin = await lab.k.as.session()
-  const application = await lab.application(
-    'built',
-    {
-      'package.json': JSON.stringify({
-        name: 'site',
-        version: '1.0.0',
-        scripts: { build: 'node build.mjs' }
-      }),
-      'package-lock.json': JSON.stringify({
-        name: 'site',
-        version: '1.0.0',
-        lockfileVersion: 3,
-        packages: { '': { name: 'site', version: '1.0.0' } }
-      }),
-      'index.html': 'what the build begins with',
-      'public/robots.txt': 'x',
-      'build.mjs': `import { mkdirSync, writeFileSync } from 'node:fs'
+  const files = {
+    'package.json': JSON.stringify({
+      name: 'site',
+      version: '1.0.0',
+      scripts: { build: 'node build.mjs' }
+    }),
+    'package-lock.json': JSON.stringify({
+      name: 'site',
+      version: '1.0.0',
+      lockfileVersion: 3,
+      packages: { '': { name: 'site', version: '1.0.0' } }
+    }),
+    'index.html': 'what the build begins with',
+    'public/robots.txt': 'x',
+    'build.mjs': `import { mkdirSync, writeFileSync } from 'node:fs'
       mkdirSync('dist/assets', { recursive: true })
       writeFileSync('dist/index.html', 'title=' + process.env.TITLE + ' key=' + process.env.API_KEY)
       writeFileSync('dist/assets/app.js', 'x')
       writeFileSync('dist/.env.production', 'hidden')`
-    },
-    staticSite
-  )
+  }
+  const application = await lab.application('built', files, staticSite)
   const variables = (more: object[] = []) => ({
     vars: [
       { key: 'TITLE', value: 'A, "B" & $C', is_secret: false },
@@ -215,6 +212,7 @@ void test('a site with a build script is built with the variables that are not s
 
   await t.test('what is nowhere is told with what is there, and STATIC_DIRECTORY names it', async t => {
     t.equal((await admin.put(`${application.path}/env`, variables())).status, 200)
+    t.teardown(async () => await application.push(files))
     await application.push({
       'build.mjs':
         "import { mkdirSync, writeFileSync } from 'node:fs'; mkdirSync('web/site', { recursive: true }); writeFileSync('web/site/index.html', 'elsewhere')"

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { until } from 'busbar/sdk/testing'
-import { test } from 'tap'
+import { type Test, test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
 import { engine, type LabApplication, openLab, sample } from './deploy-lab.js'
 
@@ -54,25 +54,31 @@ test('what builds leave behind is removed once no image and no next build needs 
     sample('good', 'ok', `FROM node:20\nRUN echo ${library} > /a\nRUN exit 1\n`)
   )
   t.equal((await other.deployed()).status, 'failed')
-  const ofOther = await nameless(other.id)
+  const ofOther = (await nameless(other.id)).sort()
   t.ok(ofOther.length > 0)
   t.equal((await web.deployed()).status, 'success')
 
+  /** Waits for a clean-up, which touches nothing of another application. */
   const cleanedUp = async (
+    t: Test,
     app: LabApplication,
     what: string,
     holds: (text: string) => boolean
   ): Promise<void> => {
     await until(async () => holds(await commands(app.id)), what, 30_000)
+    t.same((await nameless(other.id)).sort(), ofOther, 'the steps of another application stay')
   }
 
   await t.test('the stages of the image that runs stay, and are used again', async t => {
-    await cleanedUp(web, 'the stage of the first build', text => text.includes('linking one'))
-    await web.push(stages(library, 'one', 'RUN echo still fine'))
-    const again = await web.deployed()
+    const steady = await lab.application('steady', stages(library, 'alike'))
+    t.equal((await steady.deployed()).status, 'success')
+    const hasStage = (text: string): boolean => text.includes('linking alike')
+    await cleanedUp(t, steady, 'the stage of the first build', hasStage)
+    await steady.push(stages(library, 'alike', 'RUN echo still fine'))
+    const again = await steady.deployed()
     t.equal(again.status, 'success')
-    t.match(again.build_logs, /linking one.*\n.*Using cache/)
-    await cleanedUp(web, 'the stage to stay', text => text.includes('linking one'))
+    t.match(again.build_logs, /linking alike.*\n.*Using cache/)
+    await cleanedUp(t, steady, 'the stage to stay', hasStage)
   })
 
   await t.test(
@@ -95,6 +101,7 @@ test('what builds leave behind is removed once no image and no next build needs 
       t.equal(third.status, 'success', third.error_message)
       t.match(third.build_logs, /linking two.*\n.*Using cache/)
       await cleanedUp(
+        t,
         web,
         'the attempts to go',
         text => !text.includes('almost') && !text.includes('linking one') && text.includes('linking two')
@@ -108,7 +115,7 @@ test('what builds leave behind is removed once no image and no next build needs 
       await web.push(stages(library, 'two', `RUN echo attempt-${attempt} > /attempt\nRUN false`))
       t.equal((await web.deployed()).status, 'failed')
     }
-    await cleanedUp(web, 'the oldest to go', text =>
+    await cleanedUp(t, web, 'the oldest to go', text =>
       ['attempt-0', 'attempt-1', 'attempt-2'].every(old => !text.includes(old))
     )
     t.match(await commands(web.id), /attempt-5/)
@@ -146,9 +153,16 @@ test('what builds leave behind is removed once no image and no next build needs 
     }
   )
 
-  await t.test('nothing of another application is touched, and nothing outlives its own', async t => {
-    t.same((await nameless(other.id)).sort(), ofOther.sort())
-    for (const app of [web, other]) {
+  await t.test('nothing outlives its application, whose builds have succeeded or failed', async t => {
+    const works = await lab.application('works', stages(library, 'for a while'))
+    t.equal((await works.deployed()).status, 'success')
+    const fails = await lab.application(
+      'fails',
+      sample('good', 'ok', `FROM node:20\nRUN echo ${library} > /b\nRUN exit 1\n`)
+    )
+    t.equal((await fails.deployed()).status, 'failed')
+    for (const app of [works, fails]) {
+      t.ok((await nameless(app.id)).length > 0)
       t.ok((await admin.delete(app.path)).status < 300)
       await until(
         async () =>
@@ -158,5 +172,6 @@ test('what builds leave behind is removed once no image and no next build needs 
         60_000
       )
     }
+    t.same((await nameless(other.id)).sort(), ofOther, 'the steps of another application stay')
   })
 })

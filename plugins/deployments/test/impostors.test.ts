@@ -1,6 +1,6 @@
 import { until } from 'busbar/sdk/testing'
 import type Docker from 'dockerode'
-import { test } from 'tap'
+import { type Test, test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
 import { type DeployLab, engine, type LabApplication, openLab, sample } from './deploy-lab.js'
 
@@ -53,33 +53,54 @@ async function attack(
 const containerOf = async ({ slug }: LabApplication): Promise<Docker.ContainerInspectInfo> =>
   await engine.getContainer(slug).inspect()
 
-test('an application is not taken over by what has its labels', async t => {
-  if (!(await requireEngine(t))) return
-  const lab = await openLab()
-  t.teardown(() => lab.close())
-  const admin = await lab.k.as.session()
-  const web = await lab.application('web', sample('mine'))
-  t.equal((await web.deployed()).status, 'success')
-  const { direct_url: address } = await web.read()
-  const own = await containerOf(web)
-  const { Labels: labels } = own.Config
-  const network = own.HostConfig.NetworkMode ?? ''
-  const visit = async (): Promise<string> =>
-    await (await fetch(address, { headers: { cookie: 'session=secret' } })).text()
+/** Whether the engine has the container no more. */
+const isGone = async (container: Docker.Container): Promise<boolean> =>
+  await container.inspect().then(
+    () => false,
+    () => true
+  )
 
+/** A container that runs beside that of the application, in its network and with its labels. */
+async function startImpostor(t: Test, application: LabApplication): Promise<Docker.Container> {
+  const own = await containerOf(application)
   const impostor = await engine.createContainer({
     Image: 'node:20',
     Cmd: ['node', '-e', thief],
-    Labels: labels,
-    HostConfig: { NetworkMode: network, AutoRemove: false },
+    Labels: own.Config.Labels,
+    HostConfig: { NetworkMode: own.HostConfig.NetworkMode ?? '', AutoRemove: false },
     StopTimeout: 0
   })
   t.teardown(async () => await impostor.remove({ force: true }).catch(() => undefined))
   await impostor.start()
+  return impostor
+}
+
+test('an application is not taken over by what has its labels', async t => {
+  if (!(await requireEngine(t))) return
+  const lab = await openLab()
+  t.teardown(() => lab.close())
+  const web = await lab.application('web', sample('mine'))
+  /** The version that answers. */
+  let serving = 'mine'
+  t.equal((await web.deployed()).status, 'success')
+  const { direct_url: address } = await web.read()
+  const visit = async (): Promise<string> =>
+    await (await fetch(address, { headers: { cookie: 'session=secret' } })).text()
+  const servesAgain = async (): Promise<void> => {
+    await until(async () => (await visit().catch(() => '')) === serving, 'it serves again')
+  }
+  const control = async (t: Test, verb: 'start' | 'stop' | 'restart'): Promise<void> => {
+    t.ok((await (await lab.k.as.session()).post(`${web.path}/${verb}`)).status < 300, verb)
+  }
+
+  const impostor = await startImpostor(t, web)
+  /** From a restart on, whether it runs or not. */
+  const impostorRuns = async (): Promise<void> => await impostor.restart({ t: 0 })
 
   await t.test('by a restart', async t => {
-    t.ok((await admin.post(`${web.path}/restart`)).status < 300)
-    await until(async () => (await visit().catch(() => '')) === 'mine', 'it serves again')
+    await impostorRuns()
+    await control(t, 'restart')
+    await servesAgain()
     t.match(await web.read(), { status: 'running', direct_url: address })
     t.equal(
       (await impostor.inspect()).State.Status,
@@ -89,48 +110,39 @@ test('an application is not taken over by what has its labels', async t => {
   })
 
   await t.test('by a stop and a start', async t => {
-    t.ok((await admin.post(`${web.path}/stop`)).status < 300)
+    await control(t, 'stop')
     t.equal((await containerOf(web)).State.Running, false)
-    await impostor.restart({ t: 0 })
+    await impostorRuns()
     t.match(await web.read(), { status: 'stopped' })
-    t.ok((await admin.post(`${web.path}/start`)).status < 300)
-    await until(async () => (await visit().catch(() => '')) === 'mine', 'it serves again')
+    await control(t, 'start')
+    await servesAgain()
   })
 
   await t.test('by the end of the impostor, or a restart of the platform', async t => {
+    await impostorRuns()
     await impostor.kill()
     // What comes after it has been read after it.
-    await engine.getContainer(own.Id).kill({ signal: 'SIGKILL' })
+    await engine.getContainer(web.slug).kill({ signal: 'SIGKILL' })
     await until(
       async () => (await web.read()).status !== 'running',
       'the end of its own container is noticed'
     )
-    await impostor.start()
+    await impostorRuns()
     await lab.restart()
-    t.ok((await (await lab.k.as.session()).post(`${web.path}/start`)).status < 300)
-    await until(async () => (await visit().catch(() => '')) === 'mine', 'it serves again')
+    await control(t, 'start')
+    await servesAgain()
     t.match(await web.read(), { status: 'running' })
-    await impostor.kill()
   })
 
   await t.test('by the next deploy, whose clean-up is for its own', async t => {
+    await impostorRuns()
+    const { Id: old } = await containerOf(web)
     await web.push(sample('newer'))
-    await impostor.start()
     t.equal((await web.deployed()).status, 'success')
-    t.equal(await visit(), 'newer')
+    serving = 'newer'
+    t.equal(await visit(), serving)
     const next = await containerOf(web)
-    await until(
-      async () =>
-        await engine
-          .getContainer(own.Id)
-          .inspect()
-          .then(
-            () => false,
-            () => true
-          ),
-      'the old container to go',
-      60_000
-    )
+    await until(async () => await isGone(engine.getContainer(old)), 'the old container to go', 60_000)
     t.equal((await impostor.inspect()).State.Status, 'running')
     t.match(next.Config.Labels, { 'application-id': web.id })
   })
@@ -144,8 +156,17 @@ test('an application is not taken over by what has its labels', async t => {
       const ended = await attack(lab, name, `FROM node:20\n${labelLine(copied)}\n${run}\n`)
       t.equal(ended.status, 'failed', name)
       t.match(await web.read(), { status: 'running', direct_url: address }, name)
-      t.equal(await visit(), 'newer', name)
+      t.equal(await visit(), serving, name)
     }
+  })
+
+  await t.test('and its removal removes nothing else', async t => {
+    const doomed = await lab.application('doomed', sample('mine'))
+    t.equal((await doomed.deployed()).status, 'success')
+    const itsImpostor = await startImpostor(t, doomed)
+    t.ok((await (await lab.k.as.session()).delete(doomed.path)).status < 300)
+    await until(async () => await isGone(engine.getContainer(doomed.slug)), 'its container to go', 60_000)
+    t.equal((await itsImpostor.inspect()).State.Status, 'running')
   })
 
   t.notMatch(
@@ -153,23 +174,6 @@ test('an application is not taken over by what has its labels', async t => {
     'STOLEN',
     'no visitor came to it'
   )
-
-  await t.test('and its removal removes nothing else', async t => {
-    t.ok((await (await lab.k.as.session()).delete(web.path)).status < 300)
-    await until(
-      async () =>
-        await engine
-          .getContainer(web.slug)
-          .inspect()
-          .then(
-            () => false,
-            () => true
-          ),
-      'its container to go',
-      60_000
-    )
-    t.equal((await impostor.inspect()).State.Status, 'running')
-  })
 })
 
 test('an application that an earlier release has deployed, which signed no container, runs on and is owned', async t => {
@@ -210,13 +214,5 @@ test('an application that an earlier release has deployed, which signed no conta
   await web.push(sample('after'))
   t.equal((await web.deployed()).status, 'success')
   t.equal(await visit(), 'after')
-  await until(
-    async () =>
-      await old.inspect().then(
-        () => false,
-        () => true
-      ),
-    'the old container to go',
-    60_000
-  )
+  await until(async () => await isGone(old), 'the old container to go', 60_000)
 })
