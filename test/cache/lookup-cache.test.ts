@@ -92,3 +92,16 @@ test('half of the capacity is kept through a turn, and what was not asked for si
   t.equal(cache.get('3'), 3)
   t.equal(cache.capacity, 4)
 })
+
+test('the capacity is that of both generations together', async t => {
+  const cache = new LookupCache<number>(12)
+  const ids = Array.from({ length: 13 }, (_, n) => String(n))
+  for (const id of ids.slice(0, 12)) await cache.load(id, async () => 1)
+  t.equal(cache.get('0'), 1, 'all of it fits')
+  const full = new LookupCache<number>(12)
+  for (const id of ids) await full.load(id, async () => 1)
+  t.same(
+    ids.filter(id => full.get(id) === undefined),
+    ids.slice(0, 6)
+  )
+})

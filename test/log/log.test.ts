@@ -140,6 +140,11 @@ test('an error is told by its type, message, stack, code and causes; what else i
   t.match(parsed(lines[2]), { err: { message: 'endless' } })
   log.error(new Error('y'.repeat(1_000_000)))
   t.ok(lines[3]!.length < 65_536, `${lines[3]!.length} characters`)
+  t.match(
+    parsed(lines[3]),
+    { msg: /^y+/ },
+    'the message of an error that is logged alone is that of the line'
+  )
   const unreadable = Object.defineProperty(new Error('m'), 'more', {
     enumerable: true,
     get() {
