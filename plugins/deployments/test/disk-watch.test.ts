@@ -37,6 +37,15 @@ async function stepsOf({ id }: LabApplication, docker: Docker): Promise<string[]
   ]
 }
 
+/** What made its images, steps included. */
+async function commandsOf({ id }: LabApplication, docker: Docker): Promise<string> {
+  const images = await docker.listImages({ all: true, filters: { label: [`application-id=${id}`] } })
+  const commands = await Promise.all(
+    images.map(async ({ Id }) => (await docker.getImage(Id).inspect()).ContainerConfig?.Cmd?.join(' ') ?? '')
+  )
+  return commands.join('\n')
+}
+
 const freeOf = async ({ dataRoot }: SecondEngine): Promise<number> =>
   await statfs(dataRoot).then(({ bavail, bsize }) => bavail * bsize)
 
@@ -75,13 +84,20 @@ test('what builds write to the disk of the engine', async t => {
       ...changes
     })
   await configure({})
+  /** For this subtest. */
+  const configureFor = async (t: Test, changes: object): Promise<void> => {
+    t.teardown(async () => await configure({}))
+    await configure(changes)
+  }
   const quiet = await lab.application('quiet', dockerfile('true'))
   const hog = await lab.otherProject('hog', dockerfile('true'))
   t.match(await quiet.deployed(), { status: 'success', error_message: null })
-  const room = await freeOf(engine)
+  /** The steps of the hog that have come since `before`. */
+  const newSteps = async (before: readonly string[]): Promise<string[]> =>
+    (await stepsOf(hog, docker)).filter(one => !before.includes(one))
 
   /** Deploys the hog while the other application is being built; the other one is not disturbed. */
-  const besideQuiet = async (files: Record<string, string>): Promise<any> => {
+  const besideQuiet = async (t: Test, files: Record<string, string>): Promise<any> => {
     const mark = `quiet-${Math.random()}`
     await quiet.push(dockerfile(untilTold(mark)))
     // Not by a deploy: two of them may have to wait for one another while the machine is busy.
@@ -132,8 +148,10 @@ test('what builds write to the disk of the engine', async t => {
   await t.test(
     'a build that fills the disk is cancelled at the floor, that of another application is not, and nothing of it stays',
     async t => {
+      const room = await freeOf(engine)
+      const before = await stepsOf(hog, docker)
       const leastFree = watchFree(t, engine)
-      const failed = await besideQuiet(dockerfile(write('first', 100), write('hog', 'for ever')))
+      const failed = await besideQuiet(t, dockerfile(write('first', 100), write('hog', 'for ever')))
       const least = leastFree()
       t.match(failed, {
         status: 'failed',
@@ -145,16 +163,17 @@ test('what builds write to the disk of the engine', async t => {
       t.match(failed.build_logs, /the build was stopped: only/)
       t.comment(failed.error_message, `${Math.round(least / mebi)} MiB were left`)
       t.ok(least > 0, 'before the disk was full')
-      t.same(await stepsOf(hog, docker), [], 'at once')
+      t.same(await newSteps(before), [], 'at once')
       t.ok((await freeOf(engine)) > room - 60 * mebi, 'all the room is back but what the other one has taken')
     }
   )
 
   await t.test('a step is not begun to be kept where there is no room for the copy of it', async t => {
-    const before = await freeOf(engine)
+    const room = await freeOf(engine)
+    const before = await stepsOf(hog, docker)
     const leastFree = watchFree(t, engine)
     // It stays above the floor, and its copy would not.
-    const parts = Math.floor((before / mebi - 200 - 40) / 10)
+    const parts = Math.floor((room / mebi - 200 - 40) / 10)
     await hog.push(
       dockerfile(
         `i=0; while [ $i -lt ${parts} ]; do i=$((i+1)); dd if=/dev/zero of=/part$i bs=1M count=10; sleep 0.1; done`,
@@ -170,11 +189,12 @@ test('what builds write to the disk of the engine', async t => {
     })
     t.comment(failed.error_message, `${Math.round(least / mebi)} MiB were left`)
     t.ok(least > 200 * mebi, 'the floor is not passed')
-    t.same(await stepsOf(hog, docker), [])
+    t.same(await newSteps(before), [])
   })
 
   await t.test('a build that writes more than it may is cancelled, also by many steps', async t => {
-    await configure({ build_disk_mib: 100 })
+    await configureFor(t, { build_disk_mib: 100 })
+    const before = await stepsOf(hog, docker)
     for (const files of [
       dockerfile(`${write('hog', 150)}; sleep 60`),
       dockerfile(...[1, 2, 3, 4].map(index => `${write(`part${index}`, 40)}; sleep 2`), 'sleep 60')
@@ -186,31 +206,23 @@ test('what builds write to the disk of the engine', async t => {
         error_message:
           /the build was stopped: it has written 1\d\d MiB, and may write 100 MiB.*build_disk_mib/
       })
-      t.same(await stepsOf(hog, docker), [], 'at once')
+      t.same(await newSteps(before), [], 'at once')
     }
     await hog.push(dockerfile(write('most', 80)))
     t.match(await hog.deployed(), { status: 'success', error_message: null }, 'what is smaller is built')
-    await configure({})
   })
 
   await t.test('large steps of a build that fails do not stay, small ones do', async t => {
-    await configure({ failed_steps_mib: 50 })
+    await configureFor(t, { failed_steps_mib: 50 })
     await hog.push(dockerfile('echo small > /small', write('large', 100), 'echo last > /last', 'false'))
     t.match(await hog.deployed(), { status: 'failed', error_message: /false ended with exit code 1/ })
-    const left = (
-      await docker.listImages({ all: true, filters: { label: [`application-id=${hog.id}`] } })
-    ).map(({ Id }) => Id)
-    const commands = (
-      await Promise.all(
-        left.map(async id => (await docker.getImage(id).inspect()).ContainerConfig?.Cmd?.join(' ') ?? '')
-      )
-    ).join('\n')
+    const commands = await commandsOf(hog, docker)
     t.match(commands, 'echo small', 'the next build begins with it')
     t.notMatch(commands, /large|echo last/)
   })
 
-  await t.test('a build that was cancelled by hand leaves neither', async t => {
-    const before = await stepsOf(hog, docker)
+  await t.test('a build that was cancelled by hand leaves no large step either', async t => {
+    await configureFor(t, { failed_steps_mib: 50 })
     await hog.push(dockerfile(write('before', 100), `${write('during', 100)}; sleep 100`))
     const { id } = await hog.deploy()
     await until(
@@ -221,15 +233,12 @@ test('what builds write to the disk of the engine', async t => {
     const admin = await lab.k.as.session()
     t.ok((await admin.post(`${hog.path}/deployments/${id as string}/cancel`)).status < 300)
     t.match(await hog.ended(id), { status: 'failed', error_message: 'cancelled' })
-    t.same(
-      (await stepsOf(hog, docker)).filter(one => !before.includes(one)),
-      []
-    )
-    await configure({})
+    t.notMatch(await commandsOf(hog, docker), /before|during/)
+    t.notMatch((await stepsOf(hog, docker)).join('\n'), /during/, 'nor the container of one')
   })
 
   await t.test('what the engine writes itself, by COPY, counts as well', async t => {
-    await configure({ build_disk_mib: 100 })
+    await configureFor(t, { build_disk_mib: 100 })
     await hog.push({
       Dockerfile: `FROM busybox:lab AS big\nRUN ${write('big', 45)}\nFROM busybox:lab\n${[1, 2, 3, 4].map(index => `COPY --from=big /big /big${index}\nRUN sleep 1.5\n`).join('')}RUN sleep 60\n${serves}`
     })
@@ -238,16 +247,12 @@ test('what builds write to the disk of the engine', async t => {
       status: 'failed',
       error_message: /it has written 1\d\d MiB, and may write 100 MiB/
     })
-    t.same(
-      (await stepsOf(hog, docker)).filter(one => !before.includes(one)),
-      []
-    )
+    t.same(await newSteps(before), [])
   })
 
   await t.test('what a step writes to a volume is put down to its build', async t => {
-    await configure({})
     const before = await stepsOf(hog, docker)
-    await besideQuiet({
+    await besideQuiet(t, {
       Dockerfile: `FROM busybox:lab\nVOLUME /data\nRUN dd if=/dev/zero of=/data/hog bs=1M\n${serves}`
     }).then(failed => {
       t.match(failed, {
@@ -255,10 +260,7 @@ test('what builds write to the disk of the engine', async t => {
         error_message: /the build was stopped: only \d+ MiB were left on the disk of the Docker Engine/
       })
     })
-    t.same(
-      (await stepsOf(hog, docker)).filter(one => !before.includes(one)),
-      []
-    )
+    t.same(await newSteps(before), [])
     t.same((await docker.listVolumes()).Volumes ?? [], [])
   })
   await t.test(
