@@ -92,3 +92,26 @@ test('half of the capacity is kept through a turn, and what was not asked for si
   t.equal(cache.get('3'), 3)
   t.equal(cache.capacity, 4)
 })
+
+test('a generation is half of the capacity, and never is more remembered than the capacity', async t => {
+  const cache = new LookupCache<number>(6)
+  const numbers = [1, 2, 3, 4, 5, 6, 7]
+  for (const n of numbers.slice(0, 6)) await cache.load(String(n), async () => n)
+  await cache.load('7', async () => 7)
+  // Asking moves what is old, so each is asked for once, the young ones first.
+  t.same(
+    [7, 6, 5, 4].map(n => cache.get(String(n))),
+    [7, 6, 5, 4]
+  )
+  t.same(
+    [1, 2, 3].map(n => cache.get(String(n))),
+    [undefined, undefined, undefined]
+  )
+  const full = new LookupCache<number>(6)
+  for (const n of numbers.slice(0, 6)) await full.load(String(n), async () => n)
+  t.same(
+    [6, 5, 4].map(n => full.get(String(n))),
+    [6, 5, 4]
+  )
+  t.equal(full.get('1'), 1, 'six are remembered')
+})
