@@ -89,20 +89,16 @@ function timeMember(): string {
 
 /** The arguments of a call, each as much of it as a line has room for. */
 function shortened(args: readonly unknown[], cut: Cut): unknown[] {
-  let isErrorAlone = false
-  const short = args.map(argument => {
+  return args.map(argument => {
     if (typeof argument === 'string') return cut(argument, longestMessage)
     if (typeof argument !== 'object' || argument === null) return argument
     try {
-      if (!isError(argument)) return excerptOf(argument, cut)
-      isErrorAlone = args.length === 1
-      return { err: errorExcerpt(argument, cut) }
+      // As pino has it; without a message, that of the error is that of the line.
+      return isError(argument) ? { err: errorExcerpt(argument, cut) } : excerptOf(argument, cut)
     } catch {
       return { unreadable: true }
     }
   })
-  // As pino has it: the message of an error that is logged alone is that of the line.
-  return isErrorAlone ? [short[0], (short[0] as { err: { message: string } }).err.message] : short
 }
 
 /** What is left of a line that is too long all the same. */

@@ -106,6 +106,7 @@ function longestBeginning({ sorted, beginnings }: Bucket, text: string): number 
 function commonLength(a: string, b: string): number {
   if (b.startsWith(a)) return a.length
   let length = 0
-  while (length < a.length && length < b.length && a.charCodeAt(length) === b.charCodeAt(length)) length++
+  // `a` ends later than `b`, or has another character before its end.
+  while (length < b.length && a.charCodeAt(length) === b.charCodeAt(length)) length++
   return length
 }

@@ -16,6 +16,18 @@ export const equivalents: readonly Equivalent[] = [
     why: 'what has no JSON becomes null one step later'
   },
   {
+    file: 'core/clock/delayed.ts',
+    text: 'this.#timers.clear()',
+    change: 'this.#timers.clear() → (nothing)',
+    why: 'a timer that is cleared again stays cleared; only its memory is kept'
+  },
+  {
+    file: 'core/http/answer-writer.ts',
+    text: 'if (copy === undefined) copy = declaredCopier(part.schema as TSchema) ?? null',
+    change: 'declaredCopier(part.schema as TSchema) ?? null → declaredCopier(part.schema as TSchema)',
+    why: 'a copier that is not there throws like one that refuses; only the time differs'
+  },
+  {
     file: 'core/config/did-you-mean.ts',
     text: 'Math.min((next[j] ?? 0) + 1, (row[j + 1] ?? 0) + 1, (row[j] ?? 0) + (letter === b[j] ? 0 : 1))',
     change: 'next[j] ?? 0 → next[j]',

@@ -75,6 +75,28 @@ test('a message of more than 64 KiB, or too much at once, is dropped and counted
   t.equal(lines.length, 2, 'and then there is room again')
 })
 
+test('exactly 4 MiB may wait to be sent', async t => {
+  for (const { messages, dropped } of [
+    { messages: 1024, dropped: 0 },
+    { messages: 1025, dropped: 1 }
+  ]) {
+    const { log, lines } = logged()
+    let arrived = 0
+    const sender = new RelaySender(
+      'a',
+      async frame => {
+        arrived += (JSON.parse(frame) as { messages: unknown[] }).messages.length
+      },
+      log
+    )
+    const message = `"${'x'.repeat(4096 - '["c","e",""]'.length)}"`
+    for (let n = 0; n < messages; n++) sender.send('c', 'e', message)
+    await sender.idle()
+    t.equal(arrived, 1024)
+    t.match(lines, dropped === 0 ? { length: 0 } : [[{ dropped }]])
+  }
+})
+
 test('an outage is told once, and again after it has been over', async t => {
   const { log, lines } = logged()
   let isDown = true

@@ -93,15 +93,25 @@ test('half of the capacity is kept through a turn, and what was not asked for si
   t.equal(cache.capacity, 4)
 })
 
-test('the capacity is that of both generations together', async t => {
-  const cache = new LookupCache<number>(12)
-  const ids = Array.from({ length: 13 }, (_, n) => String(n))
-  for (const id of ids.slice(0, 12)) await cache.load(id, async () => 1)
-  t.equal(cache.get('0'), 1, 'all of it fits')
-  const full = new LookupCache<number>(12)
-  for (const id of ids) await full.load(id, async () => 1)
+test('a generation is half of the capacity, and never is more remembered than the capacity', async t => {
+  const cache = new LookupCache<number>(6)
+  const numbers = [1, 2, 3, 4, 5, 6, 7]
+  for (const n of numbers.slice(0, 6)) await cache.load(String(n), async () => n)
+  await cache.load('7', async () => 7)
+  // Asking moves what is old, so each is asked for once, the young ones first.
   t.same(
-    ids.filter(id => full.get(id) === undefined),
-    ids.slice(0, 6)
+    [7, 6, 5, 4].map(n => cache.get(String(n))),
+    [7, 6, 5, 4]
   )
+  t.same(
+    [1, 2, 3].map(n => cache.get(String(n))),
+    [undefined, undefined, undefined]
+  )
+  const full = new LookupCache<number>(6)
+  for (const n of numbers.slice(0, 6)) await full.load(String(n), async () => n)
+  t.same(
+    [6, 5, 4].map(n => full.get(String(n))),
+    [6, 5, 4]
+  )
+  t.equal(full.get('1'), 1, 'six are remembered')
 })

@@ -1,46 +1,79 @@
 import { test } from 'tap'
 import { framed } from '../../core/frames/framed.js'
+import { currentPlugin } from '../../core/frames/frames.js'
 
-test('what a plugin gives is called as it is, by one function for each of its methods', async t => {
-  class Counter {
-    #count = 0
-    next(): number {
-      return ++this.#count
-    }
-    get size(): number {
-      return this.#count
-    }
+class Base {
+  inherited(): string | undefined {
+    return currentPlugin()
   }
-  const counter = framed('counter', new Counter())
-  t.equal(counter.next(), 1)
-  t.equal(counter.next(), 2)
-  t.equal(counter.size, 2)
-  t.equal(counter.next, counter.next)
-  t.ok(counter instanceof Counter)
-  t.ok('next' in counter)
-  const listed = framed('lists', [1, 2])
-  t.same(listed, [1, 2])
-  t.equal(framed('text', 'plain'), 'plain')
-  t.equal(framed('nothing', null), null)
-  t.equal(framed('doubles', (n: number) => n * 2)(21), 42)
+}
+
+class Given extends Base {
+  count = 1
+  who(): string | undefined {
+    return currentPlugin()
+  }
+  owner(): number {
+    return this.count
+  }
+  get size(): string | undefined {
+    return currentPlugin()
+  }
+  add(by: number): void {
+    this.count += by
+  }
+}
+
+test('what a plugin gives runs in its name for every caller, with its own this, and is the same each time', t => {
+  const given = new Given()
+  const value = framed('shop', given)
+  t.equal(currentPlugin(), undefined)
+  t.same([value.who(), value.inherited(), value.size], ['shop', 'shop', 'shop'])
+  const { who, owner, add } = value
+  t.same([who(), owner()], ['shop', 1], 'also without its object')
+  add(2)
+  t.same([value.count, given.count], [3, 3])
+  t.equal(value.who, who, 'listeners that are methods can be taken away again')
+  t.not(value.who, value.inherited)
+  t.end()
 })
 
-test('it cannot be written to, and looks like what it stands for', async t => {
-  const given = framed('fixed', Object.freeze({ a: 1, b: () => 2 }))
-  t.throws(() => {
-    ;(given as { a: number }).a = 3
-  }, TypeError)
-  t.same(Object.keys(given), ['a', 'b'])
-  t.equal(given.b(), 2)
+test('a function runs in the name of its plugin, and what is neither is passed on as it is', t => {
+  const add = framed('shop', (a: number, b: number) => [a + b, currentPlugin()])
+  t.same(add(1, 2), [3, 'shop'])
+  const list = [() => currentPlugin()]
+  for (const value of [1, 'text', null, undefined, true, list]) t.equal(framed('shop', value), value)
+  t.end()
 })
 
-test('what it throws is an error, whatever was thrown', async t => {
-  const given = framed('throws', {
+test('what a plugin throws is an error, at once and later', async t => {
+  const value = framed('shop', {
     now: () => {
       throw null
     },
-    later: async () => await Promise.reject(undefined)
+    later: async () => await Promise.reject('soon'),
+    error: () => {
+      throw new TypeError('its own')
+    },
+    fine: async () => 7
   })
-  t.throws(() => given.now(), Error)
-  await t.rejects(given.later(), Error)
+  t.throws(() => value.now(), { message: 'something that is not an error was thrown: null' })
+  await t.rejects(value.later(), { message: "something that is not an error was thrown: 'soon'" })
+  t.throws(() => value.error(), { name: 'TypeError', message: 'its own' })
+  t.equal(await value.fine(), 7)
+})
+
+test('it looks like what the plugin gave, of a frozen object too, and cannot be changed', t => {
+  const given = Object.freeze({ name: 'clock', time: () => 1 })
+  const value = framed('shop', given)
+  t.same(Object.keys(value), ['name', 'time'])
+  t.equal('name' in value, true)
+  t.equal('other' in value, false)
+  t.equal(value.name, 'clock')
+  t.equal(value.time(), 1)
+  t.throws(() => Object.assign(value, { name: 'other' }), TypeError)
+  t.equal(given.name, 'clock')
+  t.ok(framed('shop', new Given()) instanceof Given)
+  t.equal(Object.getOwnPropertyDescriptor(value, 'other'), undefined)
+  t.end()
 })

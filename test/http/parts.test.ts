@@ -190,6 +190,10 @@ test('bodies in memory have 32 MiB for one address and 256 MiB in all, which the
   first.emit('close')
   add('10.0.0.1', 31 * mebibyte)
   t.throws(() => add('10.0.0.1', 1), busy, 'it was given back once')
+  const swept = add('10.0.1.1', 32 * mebibyte)
+  swept.complete = true
+  for (let n = 0; n < 3; n++) watch.sweep(performance.now())
+  add('10.0.1.1', 32 * mebibyte).emit('close')
   for (let n = 2; n <= 8; n++) add(`10.0.0.${n}`, 32 * mebibyte)
   t.throws(() => add('10.0.0.9', 1), busy, 'all of it is taken')
   t.end()

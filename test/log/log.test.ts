@@ -155,6 +155,18 @@ test('an error is told by its type, message, stack, code and causes; what else i
   t.match(parsed(lines[4]), { msg: 'still told', err: { message: 'm' } })
 })
 
+test('an error gives its message to a line that has none', async t => {
+  const { lines, log } = capture('json')
+  log.error(new Error('alone'))
+  log.error(new Error('told otherwise'), 'failed')
+  log.error({ err: new Error('among fields'), plugin: 'shop' })
+  log.error({ err: new Error('told otherwise') }, 'failed')
+  t.same(
+    lines.map(line => parsed(line).msg),
+    ['alone', 'failed', 'among fields', 'failed']
+  )
+})
+
 test('no line is longer than 64 KiB, whatever is logged', async t => {
   const { lines, log } = capture('json')
   const rows = Array.from({ length: 10_000 }, (_, at) => ({ at, text: '\u0001'.repeat(100) }))

@@ -72,8 +72,15 @@ test('an unknown key is named, with the remedy', async t => {
     await codeOf(() => secretsFor(now, createRedactor(), 'projects').open(sealed, place)),
     /E_SECRETS_UNKNOWN_KEY.*projects\/account\/password\/1.*key old.*ENCRYPTION_KEYS/
   )
-  const opened = async () => secretsFor(now, createRedactor(), 'projects').open(sealed, place)
-  t.match(await opened().catch((error: unknown) => error), { status: 500 })
+  for (const [text, code] of [
+    [sealed, 'E_SECRETS_UNKNOWN_KEY'],
+    ['plain', 'E_SECRETS_MALFORMED']
+  ] as const)
+    t.throws(
+      () => secretsFor(now, createRedactor(), 'projects').open(text, place),
+      { status: 500, code },
+      'a fault of the installation, not of the caller'
+    )
 })
 
 test('with several keys the last is used for new values, or the one that is named current', async t => {
