@@ -315,13 +315,11 @@ export class PluginCatalog {
   #consented(entry: PluginEntry, manifest: Manifest): Node {
     if (entry.discovered.builtIn || !this.isWanted(entry)) return manifest
     const granted = this.choices.get(entry.id)?.grants ?? []
-    const [consented, unconsented] = [true, false].map(wanted =>
-      Object.entries(manifest.implements).filter(([id]) => granted.includes(implementsGrant(id)) === wanted)
-    )
+    const isGranted = (id: string): boolean => granted.includes(implementsGrant(id))
     return {
       ...manifest,
-      implements: Object.fromEntries(consented ?? []),
-      unconsented: (unconsented ?? []).map(([id]) => id)
+      implements: Object.fromEntries(Object.entries(manifest.implements).filter(([id]) => isGranted(id))),
+      unconsented: Object.keys(manifest.implements).filter(id => !isGranted(id))
     }
   }
 

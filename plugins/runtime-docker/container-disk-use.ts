@@ -29,27 +29,20 @@ export async function containerDiskUse(
     async docker => await docker.listContainers({ all: true, size: true, filters: { label } }),
     { patient: true }
   )
-  const seen = await Promise.all(
-    found.map(async container => ({
-      container,
-      owner: await owners.of(container.Id),
-      volumes: (container.Mounts ?? []).flatMap(({ Name }) =>
-        Name !== undefined && isAnonymous(Name) ? [Name] : []
-      )
-    }))
-  )
+  const seen: Array<{ container: SizedContainer; own: Owner; volumes: string[] }> = []
+  for (const container of found) {
+    // Known but for the first time; asked for all at once, an engine with many of them would be kept from its work.
+    const own = await owners.of(container.Id)
+    if (own === undefined || !isAmong(owner, own)) continue
+    const names = (container.Mounts ?? []).flatMap(({ Name }) => Name ?? [])
+    seen.push({ container, own, volumes: names.filter(isAnonymous) })
+  }
   // Measuring volumes makes the engine walk through every one it has.
   const sizes = seen.some(({ volumes }) => volumes.length > 0) ? await volumeSizes() : undefined
-  return seen.flatMap(({ container, owner: own, volumes }) =>
-    own === undefined || !isAmong(owner, own)
-      ? []
-      : [
-          {
-            id: container.Id,
-            owner: own,
-            isRunning: container.State === 'running',
-            bytes: volumes.reduce((sum, volume) => sum + (sizes?.get(volume) ?? 0), container.SizeRw ?? 0)
-          }
-        ]
-  )
+  return seen.map(({ container, own, volumes }) => ({
+    id: container.Id,
+    owner: own,
+    isRunning: container.State === 'running',
+    bytes: volumes.reduce((sum, volume) => sum + (sizes?.get(volume) ?? 0), container.SizeRw ?? 0)
+  }))
 }

@@ -5,7 +5,7 @@ import type { ImageClaims } from '../registry/image-claims.js'
 import { type RemovalParts, removeUnusedImages } from '../registry/image-removal.js'
 
 interface UnclaimedParts extends RemovalParts {
-  readonly imageService: RemovalParts['imageService'] & Pick<ImageService, 'clearBuildCache'>
+  readonly imageService: RemovalParts['imageService'] & Pick<ImageService, 'clearBuildCache' | 'images'>
   readonly claims: Pick<ImageClaims, 'renew' | 'elsewhere'>
   readonly cachedImages: Contributions<CachedImages>
 }
@@ -13,8 +13,9 @@ interface UnclaimedParts extends RemovalParts {
 const tagsMs = 5000
 
 /**
- * For a disk that is short: removes what is only a cache. First the images of deployments that failed, then the steps of builds that have ended, as they hold the bases
- * upon which they were made, then fetched images; nothing that is needed by what is under way, or kept for applications.
+ * For a disk that is short: removes what is only a cache. First the images of deployments that failed, then the steps of
+ * builds that have ended, as they hold the bases upon which they were made, then fetched images; nothing that is needed by
+ * what is under way, or kept for applications.
  */
 export async function removeUnclaimed(parts: UnclaimedParts): Promise<void> {
   const { claims, imageService, log } = parts
@@ -36,7 +37,9 @@ async function removeCachedImages({ cachedImages, imageService, log }: Unclaimed
         ms: tagsMs,
         what: `the plugin "${plugin}", asked for images that are only a cache,`
       })
-      for (const tag of tags)
+      // Asked for one by one, those that went long ago would be a call each in every round.
+      const there = tags.length === 0 ? new Set() : await builtTags(imageService)
+      for (const tag of tags.filter(one => there.has(one)))
         await imageService
           .removeImage(tag)
           .catch((error: unknown) => log.debug({ err: error, tag }, 'an image stays for now'))
@@ -44,3 +47,6 @@ async function removeCachedImages({ cachedImages, imageService, log }: Unclaimed
       log.debug({ err: error }, 'images of deployments that failed stay for now')
     }
 }
+
+const builtTags = async (imageService: Pick<ImageService, 'images'>): Promise<ReadonlySet<string>> =>
+  new Set((await imageService.images({})).flatMap(({ tags }) => tags))

@@ -98,7 +98,7 @@ export class DiskGuard {
   }
 
   async #enforce(room: DiskRoom | undefined, signal: AbortSignal): Promise<void> {
-    const { runtime, limitBytes } = this.#parts
+    const { runtime, log, limitBytes } = this.#parts
     const begunAt = performance.now()
     const found = await bounded(async () => await runtime.diskUse({}), {
       ms: measureWithinMs,
@@ -110,7 +110,13 @@ export class DiskGuard {
     })
     const uses = found.map(use => ({ ...use, grownBytes: this.#growthOf(use) }))
     const verdicts = decideDiskUse(uses, limitBytes, room)
-    for (const verdict of verdicts) await this.#execute(verdict, room)
+    for (const verdict of verdicts)
+      await this.#execute(verdict, room).catch((error: unknown) =>
+        log.warn(
+          { err: error, ...verdict.use.owner },
+          'an application that takes too much of the disk could not be stopped; trying again'
+        )
+      )
     this.#measuredFree = room?.freeBytes
     // What has gone gives room: soon seen.
     if (verdicts.length > 0) this.#measured = { ms: 0, endedAt: performance.now() }
