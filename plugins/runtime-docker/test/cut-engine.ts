@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 import { EngineClient } from '../engine-client.js'
 
 /** How an answer ends before its end, as it goes over the wire. */
-export type Cut = (body: string) => string
+type Cut = (body: string) => string
 
 const head = (framing: string, status = '200 OK'): string =>
   `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nDate: ${new Date().toUTCString()}\r\n${framing}\r\n\r\n`
