@@ -42,7 +42,9 @@ import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
 import { engineEvents } from './engine-events.js'
 import type { Footprint } from './footprint.js'
+import { GroupKeeper, type GroupState } from './host/group-keeper.js'
 import { HostLimits, type LimitState } from './host/host-limits.js'
+import { MachineLimits } from './host/machine-limits.js'
 import { engineRanges, hostRanges, type RoutedRange } from './host-ranges.js'
 import { Identity, type Signatures } from './identity.js'
 import { buildImage } from './image-build.js'
@@ -85,7 +87,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #footprints = new Set<Footprint>()
   readonly #bridges: BridgeNetworks
   readonly #networks: ProjectNetworks
-  readonly #limits: HostLimits
+  readonly #limits: MachineLimits
   readonly #platform: PlatformContainer
   readonly #volumes: Volumes
 
@@ -97,13 +99,15 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#identity = identity
     this.#owners = new ContainerOwners(engine, identity, log)
     this.#access = new ContainerAccess({ engine, owners: this.#owners, clock: dependencies.clock })
-    this.#limits = new HostLimits({
+    const packets = new HostLimits({
       engine,
       instanceId,
       log,
       ports: settings.host_ports,
       connections: settings.max_container_connections
     })
+    const projects = async () => await this.#networks.owners()
+    this.#limits = new MachineLimits(packets, new GroupKeeper({ engine, instanceId, log, projects }))
     this.#bridges = new BridgeNetworks({
       engine,
       instanceId,
@@ -166,10 +170,15 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   /** Whether containers of this installation are kept from the machine they run on. */
   get hostLimits(): LimitState {
-    return this.#limits.state
+    return this.#limits.packets.state
   }
 
-  /** See `HostLimits.refresh`. */
+  /** Whether all of them together leave the machine some memory and processes. */
+  get groupLimits(): GroupState {
+    return this.#limits.groups.state
+  }
+
+  /** See `MachineLimits.refresh`. */
   async limitHost(): Promise<void> {
     await this.#limits.refresh()
   }
@@ -190,7 +199,10 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   async create(spec: ContainerSpec): Promise<string> {
     const config = await this.#images.config(spec.image)
     if (config !== undefined) checkDeclared(spec.image, declaredSize(config))
-    const { name, ...body } = containerOptions(spec, this.#identity, config?.Labels)
+    const { name, ...body } = containerOptions(spec, this.#identity, {
+      imageLabels: config?.Labels,
+      parentGroup: await this.#limits.groups.parentOf(spec.owner.projectId)
+    })
     // dockerode would put all of it into the address too, which the engine writes into its log and of which it takes 1 MiB.
     const options: Docker.ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
       _query: { name },
@@ -403,6 +415,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
         identity: this.#identity,
         clock: this.dependencies.clock,
         network: async projectId => await this.#networks.ensureForBuilds(projectId),
+        parentGroup: async projectId => await this.#limits.groups.parentOf(projectId),
         images: this.#images,
         cache: this.#buildCache,
         footprints: this.#footprints

@@ -4,6 +4,7 @@ import type Docker from 'dockerode'
 import type { EngineClient } from '../engine-client.js'
 import { imageInstanceLabel } from '../labels.js'
 import { asReadable } from '../output-lines.js'
+import { groupsFolder, unitsFolder } from './group-files.js'
 import { lifeSeconds, removeTools, ToolLeftovers, toolsLabel } from './tool-leftovers.js'
 
 /** What became of a program: 126 and 127 when there is none of that name, as shells say it. */
@@ -13,7 +14,10 @@ export interface Outcome {
   readonly errors: string
 }
 
-/** Programs of the engine's machine, run in its network. */
+/** What a task may change of the machine: its network, or its control groups. */
+export type HostPart = 'network' | 'groups'
+
+/** Programs of the engine's machine. */
 export interface HostTools {
   /** `input` is what the program reads from its standard input. */
   run(argv: readonly string[], input?: string): Promise<Outcome>
@@ -25,26 +29,32 @@ const programFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc/alterna
 const lockFile = '/run/xtables.lock'
 /** More than any packet filter or routing table that a person could read. */
 const maxOutputBytes = 32 * 2 ** 20
+/** The mounts of the control groups, and how a machine's init system is told of some. */
+const groupMounts = [
+  { source: '/sys/fs/cgroup', target: groupsFolder },
+  { source: unitsFolder, target: unitsFolder }
+]
 const missingSource = /bind source path does not exist: (\S+)/
 
 /**
  * Opens the tools for as long as `use` runs. The platform may be a guest in a container, without rights on the
  * machine, or on another one altogether: what works for all is a container of the engine, on the network of the
- * machine, with an empty image into which the machine's own programs are mounted. It may change the network and
+ * machine, with an empty image into which the machine's own programs are mounted. It may change that `part` and
  * nothing else, and is gone afterwards, as is its image.
  */
 export async function withHostTools<T>(
   engine: EngineClient,
   instanceId: string,
-  use: (tools: HostTools) => Promise<T>
+  use: (tools: HostTools) => Promise<T>,
+  part: HostPart = 'network'
 ): Promise<T> {
   const leftovers = new ToolLeftovers(engine, instanceId)
   const mayHaveLeft = await leftovers.remove()
   const image = await importEmptyImage(engine, instanceId)
   try {
-    const container = await createContainer(engine, image)
+    const container = await createContainer(engine, image, part)
     try {
-      await engine.call('start a container for the packet filter', async docker => {
+      await engine.call(startTask[part], async docker => {
         await docker.getContainer(container).start()
       })
       return await use(toolsIn(engine, container))
@@ -80,40 +90,73 @@ async function importEmptyImage(engine: EngineClient, instanceId: string): Promi
   })
 }
 
+const createTask = {
+  network: 'create a container for the packet filter',
+  groups: 'create a container for control groups'
+}
+const startTask = {
+  network: 'start a container for the packet filter',
+  groups: 'start a container for control groups'
+}
+
 /** The engine says which of the folders its machine lacks. */
-async function createContainer(engine: EngineClient, image: string): Promise<string> {
-  for (let sources = [...programFolders, lockFile]; ; ) {
+async function createContainer(engine: EngineClient, image: string, part: HostPart): Promise<string> {
+  for (let mounts = mountsOf(part); ; ) {
     const missing = { path: '' }
-    const created = await engine.call('create a container for the packet filter', async docker => {
+    const created = await engine.call(createTask[part], async docker => {
       try {
-        return await docker.createContainer(containerOptions(image, sources))
+        return await docker.createContainer(containerOptions(image, mounts, part))
       } catch (error) {
         missing.path = missingSource.exec(String(error))?.[1] ?? ''
-        if (sources.includes(missing.path)) return undefined
+        if (mounts.some(({ source }) => source === missing.path)) return undefined
         throw error
       }
     })
     if (created !== undefined) return created.id
-    sources = sources.filter(source => source !== missing.path)
+    mounts = mounts.filter(({ source }) => source !== missing.path)
   }
 }
 
-const containerOptions = (image: string, sources: readonly string[]): Docker.ContainerCreateOptions => ({
+interface Mount {
+  readonly source: string
+  readonly target: string
+  readonly isReadOnly: boolean
+}
+
+const mountsOf = (part: HostPart): readonly Mount[] => [
+  ...(part === 'network' ? [...programFolders, lockFile] : programFolders).map(path => ({
+    source: path,
+    target: path,
+    isReadOnly: true
+  })),
+  ...(part === 'groups' ? groupMounts.map(mount => ({ ...mount, isReadOnly: false })) : [])
+]
+
+/** The number of processes of the machine is told to those that see them, and not even root may write where control groups begin. */
+const partOptions: Readonly<Record<HostPart, Docker.HostConfig>> = {
+  network: { NetworkMode: 'host', CapAdd: ['NET_ADMIN', 'NET_RAW'] },
+  groups: { NetworkMode: 'none', PidMode: 'host', CapAdd: ['DAC_OVERRIDE'] }
+}
+
+const containerOptions = (
+  image: string,
+  mounts: readonly Mount[],
+  part: HostPart
+): Docker.ContainerCreateOptions => ({
   Image: image,
   Cmd: ['sleep', String(lifeSeconds)],
   Env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL=C'],
   HostConfig: {
-    NetworkMode: 'host',
+    ...partOptions[part],
     // An engine that renames users lends the network of the machine only to one with the machine's own.
     UsernsMode: 'host',
     CapDrop: ['ALL'],
-    CapAdd: ['NET_ADMIN', 'NET_RAW'],
     SecurityOpt: ['no-new-privileges:true', 'label=disable'],
-    Mounts: sources.map(source => ({
+    Mounts: mounts.map(({ source, target, isReadOnly }) => ({
       Type: 'bind' as const,
       Source: source,
-      Target: source,
-      ReadOnly: true
+      Target: target,
+      ReadOnly: isReadOnly
     })),
     Tmpfs: { '/run': 'rw,nosuid,nodev,size=1m' },
     PidsLimit: 16,

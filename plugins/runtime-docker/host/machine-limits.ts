@@ -1,0 +1,30 @@
+import { Serial } from 'busbar/sdk'
+import type { GroupKeeper } from './group-keeper.js'
+import type { HostLimits } from './host-limits.js'
+
+/** What keeps containers from their machine: rules of its packet filter, and limits of its control groups. */
+export class MachineLimits {
+  /** Host tools take those of another task that look as if they were left. */
+  readonly #turns = new Serial()
+
+  constructor(
+    readonly packets: HostLimits,
+    readonly groups: GroupKeeper
+  ) {}
+
+  /** Before a container of a project starts, which has a network. */
+  async ensure(projectId: string): Promise<void> {
+    await this.#turns.run(async () => {
+      await this.packets.ensure()
+      await this.groups.ensure(projectId)
+    })
+  }
+
+  /** Sets them anew. Without a network what is left of them is taken away. */
+  async refresh(): Promise<void> {
+    await this.#turns.run(async () => {
+      await this.packets.refresh()
+      await this.groups.refresh()
+    })
+  }
+}
