@@ -59,7 +59,7 @@ export class GroupKeeper {
       if (groups === undefined) throw new Error('the engine uses no control groups')
       if (projects.length === 0) {
         this.#known = new Set()
-        await this.#open(async tools => await tools.run(['sh', '-c', liftScript, 'sh', groups.all]))
+        await this.#open(async tools => await liftGroups(tools, groups))
         // Another process may have made a network meanwhile.
         projects = await this.dependencies.projects()
       }
@@ -108,6 +108,11 @@ export class GroupKeeper {
         'its control groups could not be set. The README of runtime-docker says what is missing'
     )
   }
+}
+
+/** Takes the groups of an installation away that has no container any more. */
+export async function liftGroups(tools: HostTools, groups: ControlGroups): Promise<void> {
+  await tools.run(['sh', '-c', liftScript, 'sh', groups.all])
 }
 
 async function setLimits(
