@@ -42,8 +42,8 @@ import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
 import { engineEvents } from './engine-events.js'
 import type { Footprint } from './footprint.js'
-import { GroupKeeper, type GroupState } from './host/group-keeper.js'
-import { HostLimits, type LimitState } from './host/host-limits.js'
+import type { GroupState } from './host/group-keeper.js'
+import type { LimitState } from './host/host-limits.js'
 import { MachineLimits } from './host/machine-limits.js'
 import { engineRanges, hostRanges, type RoutedRange } from './host-ranges.js'
 import { Identity, type Signatures } from './identity.js'
@@ -99,15 +99,14 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#identity = identity
     this.#owners = new ContainerOwners(engine, identity, log)
     this.#access = new ContainerAccess({ engine, owners: this.#owners, clock: dependencies.clock })
-    const packets = new HostLimits({
+    this.#limits = new MachineLimits({
       engine,
       instanceId,
       log,
       ports: settings.host_ports,
-      connections: settings.max_container_connections
+      connections: settings.max_container_connections,
+      projects: async () => await this.#networks.owners()
     })
-    const projects = async () => await this.#networks.owners()
-    this.#limits = new MachineLimits(packets, new GroupKeeper({ engine, instanceId, log, projects }))
     this.#bridges = new BridgeNetworks({
       engine,
       instanceId,
@@ -199,10 +198,9 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   async create(spec: ContainerSpec): Promise<string> {
     const config = await this.#images.config(spec.image)
     if (config !== undefined) checkDeclared(spec.image, declaredSize(config))
-    const { name, ...body } = containerOptions(spec, this.#identity, {
-      imageLabels: config?.Labels,
-      parentGroup: await this.#limits.groups.parentOf(spec.owner.projectId)
-    })
+    const parentGroup = await this.#limits.groups.parentOf(spec.owner.projectId)
+    const around = { imageLabels: config?.Labels, parentGroup }
+    const { name, ...body } = containerOptions(spec, this.#identity, around)
     // dockerode would put all of it into the address too, which the engine writes into its log and of which it takes 1 MiB.
     const options: Docker.ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
       _query: { name },

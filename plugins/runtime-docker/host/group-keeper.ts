@@ -5,7 +5,7 @@ import { factsScript, liftScript, limitSteps, readFacts, stepsScript } from './g
 import { groupLimits } from './group-limits.js'
 import { type HostTools, withHostTools } from './host-tools.js'
 
-interface GroupKeeperDependencies {
+export interface GroupKeeperDependencies {
   readonly engine: EngineClient
   readonly instanceId: string
   readonly log: Log
@@ -111,7 +111,7 @@ export class GroupKeeper {
 }
 
 /** Takes the groups of an installation away that has no container any more. */
-export async function liftGroups(tools: HostTools, groups: ControlGroups): Promise<void> {
+async function liftGroups(tools: HostTools, groups: ControlGroups): Promise<void> {
   await tools.run(['sh', '-c', liftScript, 'sh', groups.all])
 }
 

@@ -1,16 +1,19 @@
 import { Serial } from 'busbar/sdk'
-import type { GroupKeeper } from './group-keeper.js'
-import type { HostLimits } from './host-limits.js'
+import { GroupKeeper, type GroupKeeperDependencies } from './group-keeper.js'
+import { HostLimits, type HostLimitsDependencies } from './host-limits.js'
 
 /** What keeps containers from their machine: rules of its packet filter, and limits of its control groups. */
 export class MachineLimits {
   /** Host tools take those of another task that look as if they were left. */
   readonly #turns = new Serial()
 
-  constructor(
-    readonly packets: HostLimits,
-    readonly groups: GroupKeeper
-  ) {}
+  readonly packets: HostLimits
+  readonly groups: GroupKeeper
+
+  constructor(dependencies: HostLimitsDependencies & GroupKeeperDependencies) {
+    this.packets = new HostLimits(dependencies)
+    this.groups = new GroupKeeper(dependencies)
+  }
 
   /** Before a container of a project starts, which has a network. */
   async ensure(projectId: string): Promise<void> {
