@@ -42,7 +42,6 @@ import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
 import { engineEvents } from './engine-events.js'
 import type { Footprint } from './footprint.js'
-import type { GroupState } from './host/group-keeper.js'
 import type { LimitState } from './host/host-limits.js'
 import { MachineLimits } from './host/machine-limits.js'
 import { engineRanges, hostRanges, type RoutedRange } from './host-ranges.js'
@@ -87,7 +86,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #footprints = new Set<Footprint>()
   readonly #bridges: BridgeNetworks
   readonly #networks: ProjectNetworks
-  readonly #limits: MachineLimits
+  readonly limits: MachineLimits
   readonly #platform: PlatformContainer
   readonly #volumes: Volumes
 
@@ -99,7 +98,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#identity = identity
     this.#owners = new ContainerOwners(engine, identity, log)
     this.#access = new ContainerAccess({ engine, owners: this.#owners, clock: dependencies.clock })
-    this.#limits = new MachineLimits({
+    this.limits = new MachineLimits({
       engine,
       instanceId,
       log,
@@ -111,7 +110,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
       engine,
       instanceId,
       identity,
-      limits: this.#limits,
+      limits: this.limits,
       routes: async () => await this.#routes(),
       pools: settings.subnets
     })
@@ -155,7 +154,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     await this.#networks.remove(projectId, async networkId => await this.#platform.leave(networkId))
     if ((await this.#networks.owners()).length > 0) return
     // With the last project go the rules that are there for all of them.
-    await this.#limits.refresh().catch((error: unknown) => {
+    await this.limits.refresh().catch((error: unknown) => {
       this.dependencies.log.warn(
         { err: error },
         'what is left of the rules for networks that are gone is not taken away'
@@ -169,17 +168,12 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   /** Whether containers of this installation are kept from the machine they run on. */
   get hostLimits(): LimitState {
-    return this.#limits.packets.state
-  }
-
-  /** Whether all of them together leave the machine some memory and processes. */
-  get groupLimits(): GroupState {
-    return this.#limits.groups.state
+    return this.limits.packets.state
   }
 
   /** See `MachineLimits.refresh`. */
   async limitHost(): Promise<void> {
-    await this.#limits.refresh()
+    await this.limits.refresh()
   }
 
   /** The projects that have a network on the engine. */
@@ -198,7 +192,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   async create(spec: ContainerSpec): Promise<string> {
     const config = await this.#images.config(spec.image)
     if (config !== undefined) checkDeclared(spec.image, declaredSize(config))
-    const parentGroup = await this.#limits.groups.parentOf(spec.owner.projectId)
+    const parentGroup = await this.limits.groups.parentOf(spec.owner.projectId)
     const around = { imageLabels: config?.Labels, parentGroup }
     const { name, ...body } = containerOptions(spec, this.#identity, around)
     // dockerode would put all of it into the address too, which the engine writes into its log and of which it takes 1 MiB.
@@ -413,7 +407,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
         identity: this.#identity,
         clock: this.dependencies.clock,
         network: async projectId => await this.#networks.ensureForBuilds(projectId),
-        parentGroup: async projectId => await this.#limits.groups.parentOf(projectId),
+        parentGroup: async projectId => await this.limits.groups.parentOf(projectId),
         images: this.#images,
         cache: this.#buildCache,
         footprints: this.#footprints

@@ -75,7 +75,7 @@ export function runtimeDockerContributions(
   contribute(healthChecks, 'docker', {
     check: async () => {
       const { containers } = await runtime.info()
-      return `ok (${containers} containers${shortcomings[runtime.hostLimits.kind] ?? ''}${runtime.groupLimits.kind === 'failed' ? unbounded : ''})`
+      return `ok (${containers} containers${shortcomings[runtime.hostLimits.kind] ?? ''}${runtime.limits.groups.state.kind === 'failed' ? unbounded : ''})`
     }
   })
   contribute(projectTeardown, 'runtime-docker', {

@@ -142,7 +142,7 @@ engineTest('containers and builds run below limits of their installation and of 
   const lab = startLab(t)
   const { runtime, docker, projectId, spec, instanceId } = lab
   const network = await runtime.ensureNetwork({ id: projectId, slug: `t${projectId.slice(0, 8)}` })
-  t.same(runtime.groupLimits, { kind: 'limited' })
+  t.same(runtime.limits.groups.state, { kind: 'limited' })
   const id = await runtime.create(spec('grouped', network))
   const parent = (await docker.getContainer(id).inspect()).HostConfig.CgroupParent ?? ''
   t.match(parent, /busbar/)
