@@ -7,6 +7,7 @@ import {
 } from 'busbar/api/applications'
 import { containerRuntime } from 'busbar/api/containers'
 import { imageService } from 'busbar/api/images'
+import { projectTeardown } from 'busbar/api/projects'
 import { type Contributor, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
 import { Admission } from './admission/admission.js'
 import { AdmittedPreparation } from './admission/admitted-preparation.js'
@@ -36,6 +37,9 @@ import { ImageRoom } from './disk/image-room.js'
 import { endLargestHolder } from './disk/room-dispute.js'
 import { RoomMaker } from './disk/room-maker.js'
 import { removeUnclaimed } from './disk/unclaimed.js'
+import { AvailableEngines } from './engines/available-engines.js'
+import { sweepIdleEngines } from './engines/engine-sweep.js'
+import { ProjectEngines } from './engines/project-engines.js'
 import { GitSource } from './git/git-source.js'
 import { SourceToImage } from './image-preparation.js'
 import { usualHostPolicy } from './network/host-policy.js'
@@ -68,6 +72,7 @@ export interface Builds {
   readonly admission: Admission
   readonly preparation: AdmittedPreparation
   readonly caches: CacheService
+  readonly engines: ProjectEngines
   readonly cachePruner: StepCachePruner
   readonly prepared: PreparedImages
   readonly readEngineDisk: () => Promise<EngineDisk | undefined>
@@ -159,8 +164,10 @@ export async function startBuilds({
     buildMinutes: config.build_timeout_minutes,
     pullMinutes: config.image_pull_timeout_minutes
   })
+  const engines = new ProjectEngines({ runtime, clock })
   return {
     admission,
+    engines,
     readEngineDisk: async () => {
       const found = (await admission.disks()).find(({ isEngines }) => isEngines)
       return found === undefined
@@ -169,6 +176,8 @@ export async function startBuilds({
     },
     own: ownBuilders({
       ...images,
+      availableEngines: new AvailableEngines(images, config),
+      engines,
       exec,
       instance,
       variables: toolVariablesOf(config),
@@ -196,6 +205,10 @@ export async function startBuilds({
     sweep: async signal => {
       await Promise.all([
         sweepUnusedImages(images, signal),
+        sweepIdleEngines(
+          { engines, db: use.db, clock, log, idleMs: config.build_engine_idle_minutes * 60_000 },
+          signal
+        ),
         sweepOrphanedImages({ imageService, applications: use.applications, clock, log }, signal)
       ])
     },
@@ -216,7 +229,15 @@ export function buildServices(
   provide(buildCachePruner, cachePruner)
 }
 
-export function buildContributions(contribute: Contributor, { own, caches, buildTypes }: Builds): void {
+export function buildContributions(
+  contribute: Contributor,
+  { own, caches, engines, buildTypes }: Builds
+): void {
+  contribute(projectTeardown, 'builds', {
+    teardown: async projectId => {
+      await engines.remove(projectId)
+    }
+  })
   for (const [buildType, builder] of Object.entries(own)) contribute(builders, buildType, builder)
   contribute(applicationBuildTypes, 'builds', { buildTypes })
   contribute(applicationTeardown, 'builds', {

@@ -74,6 +74,8 @@ export interface ContainerRuntime {
    * the program goes on then, as engines have no way of ending it.
    */
   exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number>
+  /** Of one that runs, from now on, instead of those that it was made with. */
+  setCaps(containerId: string, caps: ContainerCaps): Promise<void>
   /** Measured now. */
   stats(containerId: string): Promise<ContainerStats>
   /** Of those that belong to every given id, stopped ones too. Measuring makes the engine look at each of their files. */

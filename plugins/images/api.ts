@@ -43,6 +43,11 @@ export interface ImageService {
    */
   load(archive: Readable, options: LoadOptions): Promise<ImageInfo>
   /**
+   * What `load` takes in, with all of its layers: a tar as `docker save` writes it. It ends with an error where the engine
+   * stops in the middle. 404 E_IMAGE_MISSING.
+   */
+  save(reference: string, signal: AbortSignal): Promise<Readable>
+  /**
    * Builds a Dockerfile, with the given limits on memory, CPU and processes of each step. `context` is an uncompressed tar.
    * What is wrong with the source is 422 E_BUILD_…; base images that do not come, E_IMAGE_… or E_REGISTRY_….
    */

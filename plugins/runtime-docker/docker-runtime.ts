@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type {
+  ContainerCaps,
   ContainerDiskUse,
   ContainerEvent,
   ContainerRuntime,
@@ -48,7 +49,7 @@ import { Identity, type Signatures } from './identity.js'
 import { buildImage } from './image-build.js'
 import { loadImage } from './image-load.js'
 import { Images } from './images.js'
-import { guardLabelled } from './label-guard.js'
+import { capOptions, guardLabelled } from './label-guard.js'
 import { instanceLabel, isAmong, ownerFilter } from './labels.js'
 import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
@@ -349,6 +350,13 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     return await runInContainer(this.#engine, containerId, command, options)
   }
 
+  async setCaps(containerId: string, caps: ContainerCaps): Promise<void> {
+    await this.#access.running(containerId)
+    await this.#engine.call(`limit the container ${short(containerId)}`, async docker => {
+      await docker.getContainer(containerId).update(capOptions(caps))
+    })
+  }
+
   async stats(containerId: string): Promise<ContainerStats> {
     await this.#access.running(containerId)
     return await containerStats(this.#engine, containerId)
@@ -390,6 +398,10 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
       archive,
       options
     )
+  }
+
+  async save(reference: string, signal: AbortSignal): Promise<Readable> {
+    return await this.#images.save(reference, signal)
   }
 
   async build(
