@@ -21,6 +21,8 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   tail: (containerId, lines) => runtime.tail(containerId, lines),
   logs: (containerId, options) => runtime.logs(containerId, options),
   exec: (containerId, command, options) => runtime.exec(containerId, command, options),
+  putFiles: (containerId, directory, tar, options) => runtime.putFiles(containerId, directory, tar, options),
+  getFiles: (containerId, path, options) => runtime.getFiles(containerId, path, options),
   stats: containerId => runtime.stats(containerId),
   diskUse: owner => runtime.diskUse(owner),
   events: signal => runtime.events(signal),
