@@ -26,18 +26,17 @@ import type {
   LoadOptions
 } from 'busbar/api/images'
 import type { Clock, Log } from 'busbar/sdk'
-import type Docker from 'dockerode'
 import { BridgeNetworks } from './bridge-networks.js'
 import { BuildCache } from './build-cache.js'
 import { ContainerAccess, short } from './container-access.js'
 import { containerDiskUse } from './container-disk-use.js'
 import { runInContainer } from './container-exec.js'
+import { getFiles, putFiles } from './container-files.js'
+import { ContainerLives } from './container-lives.js'
 import { containerLogs } from './container-logs.js'
-import { containerOptions, restartPolicies } from './container-options.js'
 import { ContainerOwners } from './container-owners.js'
 import { containerState } from './container-state.js'
 import { containerStats } from './container-stats.js'
-import { checkDeclared, declaredSize } from './declared-size.js'
 import { commandEnvironment, findEngine, isOnThisMachine } from './engine-address.js'
 import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
@@ -80,6 +79,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #identity: Identity
   readonly #owners: ContainerOwners
   readonly #access: ContainerAccess
+  readonly #lives: ContainerLives
   readonly #images: Images
   readonly #buildCache: BuildCache
   /** Of the builds and loads that run now. */
@@ -115,6 +115,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     })
     this.#networks = new ProjectNetworks(this.#bridges, identity, instanceId)
     this.#images = new Images({ engine, instanceId, identity })
+    this.#lives = new ContainerLives({ engine, identity, log, access: this.#access, images: this.#images })
     this.#buildCache = new BuildCache({ engine, identity })
     this.#volumes = new Volumes(engine, instanceId, identity, dependencies.clock)
     this.#platform = new PlatformContainer(this.#engine, ownContainerNames(settings.own_container))
@@ -189,60 +190,15 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async create(spec: ContainerSpec): Promise<string> {
-    const config = await this.#images.config(spec.image)
-    if (config !== undefined) checkDeclared(spec.image, declaredSize(config))
-    const { name, ...body } = containerOptions(spec, this.#identity, config?.Labels)
-    // dockerode would put all of it into the address too, which the engine writes into its log and of which it takes 1 MiB.
-    const options: Docker.ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
-      _query: { name },
-      _body: body
-    }
-    const { id } = await this.#engine.call(
-      `create the container ${spec.name}`,
-      async docker => await docker.createContainer(options),
-      {
-        explain: ({ statusCode, words }) => {
-          if (statusCode === 404 && /no such image/i.test(words))
-            return problems.imageMissing({ image: spec.image })
-          if (statusCode === 409 && /already in use/i.test(words))
-            return problems.nameTaken({ name: spec.name, reason: words })
-          return undefined
-        }
-      }
-    )
-    return id
+    return await this.#lives.create(spec)
   }
 
   async start(containerId: string): Promise<void> {
-    const seen = await this.#access.existing(containerId)
-    if (seen.HostConfig.RestartPolicy?.Name !== restartPolicies.running.Name)
-      await this.#setRestartPolicy(containerId, 'running')
-    await this.#engine.call(
-      `start the container ${short(containerId)}`,
-      async docker => {
-        await docker.getContainer(containerId).start()
-      },
-      {
-        absent: [304],
-        patient: true,
-        explain: ({ statusCode, words }) =>
-          statusCode === 404 && /no such container/i.test(words)
-            ? problems.containerMissing({ container: short(containerId) })
-            : undefined
-      }
-    )
+    await this.#lives.start(containerId)
   }
 
   async stop(containerId: string, graceSeconds: number): Promise<void> {
-    if ((await this.#access.own(containerId)) === undefined) return
-    await this.#setRestartPolicy(containerId, 'stopped')
-    await this.#engine.call(
-      `stop the container ${short(containerId)}`,
-      async docker => {
-        await docker.getContainer(containerId).stop({ t: graceSeconds })
-      },
-      { absent: [304, 404], patient: true }
-    )
+    await this.#lives.stop(containerId, graceSeconds)
   }
 
   async remove(containerId: string): Promise<void> {
@@ -261,22 +217,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async rename(containerId: string, name: string): Promise<void> {
-    const seen = await this.#access.existing(containerId)
-    if (seen.Name === `/${name}`) return
-    await this.#engine.call(
-      `rename the container ${short(containerId)} to ${name}`,
-      async docker => {
-        await docker.getContainer(containerId).rename({ name })
-      },
-      {
-        explain: ({ statusCode, words }) => {
-          if (statusCode === 404) return problems.containerMissing({ container: short(containerId) })
-          if (statusCode === 409 && /already in use/i.test(words))
-            return problems.nameTaken({ name, reason: words })
-          return undefined
-        }
-      }
-    )
+    await this.#lives.rename(containerId, name)
   }
 
   async inspect(containerId: string): Promise<ContainerState | undefined> {
@@ -355,6 +296,14 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     await this.#engine.call(`limit the container ${short(containerId)}`, async docker => {
       await docker.getContainer(containerId).update(capOptions(caps))
     })
+  }
+
+  async putFiles(...[containerId, directory, tar, options]: Parameters<ContainerRuntime['putFiles']>) {
+    await putFiles({ engine: this.#engine, access: this.#access }, containerId, directory, tar, options)
+  }
+
+  async getFiles(...[containerId, path, options]: Parameters<ContainerRuntime['getFiles']>) {
+    return await getFiles({ engine: this.#engine, access: this.#access }, containerId, path, options)
   }
 
   async stats(containerId: string): Promise<ContainerStats> {
@@ -483,23 +432,5 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
       )
       return []
     })
-  }
-
-  /** See `restartPolicies`. Neither a full disk nor a removal under way keeps a container from being stopped. */
-  async #setRestartPolicy(containerId: string, what: keyof typeof restartPolicies): Promise<void> {
-    await this.#engine
-      .call(
-        `set the restart policy of the container ${short(containerId)}`,
-        async docker => {
-          await docker.getContainer(containerId).update({ RestartPolicy: restartPolicies[what] })
-        },
-        { absent: [404] }
-      )
-      .catch((error: unknown) => {
-        this.dependencies.log.info(
-          { err: error, containerId },
-          'a crash of the engine may undo this start or stop'
-        )
-      })
   }
 }

@@ -22,6 +22,8 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   logs: (containerId, options) => runtime.logs(containerId, options),
   exec: (containerId, command, options) => runtime.exec(containerId, command, options),
   setCaps: (containerId, caps) => runtime.setCaps(containerId, caps),
+  putFiles: (containerId, directory, tar, options) => runtime.putFiles(containerId, directory, tar, options),
+  getFiles: (containerId, path, options) => runtime.getFiles(containerId, path, options),
   stats: containerId => runtime.stats(containerId),
   diskUse: owner => runtime.diskUse(owner),
   events: signal => runtime.events(signal),
