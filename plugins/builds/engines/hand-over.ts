@@ -54,7 +54,6 @@ async function load(
   let reserved: Reservation | undefined
   const archive = imageArchive({
     config,
-    name: tag,
     layers: made.layers.map((layer, at) => ({
       size: layer.size,
       ...(at >= held && { open: () => made.open(layer) })
