@@ -134,6 +134,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
       cores: Number(engine.NCPU),
       memoryBytes: Number(engine.MemTotal),
       dataRoot: String(engine.DockerRootDir),
+      storageDriver: String(engine.Driver),
+      cgroupVersion: String(engine.CgroupVersion) === '2' ? 2 : 1,
       place: await this.#place()
     }
   }
@@ -343,7 +345,13 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   async load(archive: Readable, options: LoadOptions): Promise<ImageInfo> {
     const { clock } = this.dependencies
     return await loadImage(
-      { engine: this.#engine, images: this.#images, footprints: this.#footprints, clock },
+      {
+        engine: this.#engine,
+        identity: this.#identity,
+        images: this.#images,
+        footprints: this.#footprints,
+        clock
+      },
       archive,
       options
     )

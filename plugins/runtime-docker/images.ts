@@ -91,6 +91,20 @@ export class Images {
     )
   }
 
+  /** Unless it has a name: then it was there before whatever has made it again. */
+  async discard(id: string): Promise<void> {
+    if ((await this.inspect(id))?.RepoTags.length !== 0) return
+    await this.parts.engine
+      .call(
+        'remove an image that is of no use',
+        async docker => {
+          await docker.getImage(id).remove()
+        },
+        { absent: [404, 409] }
+      )
+      .catch(() => undefined)
+  }
+
   async inspect(reference: string): Promise<Docker.ImageInspectInfo | undefined> {
     checkImage(reference)
     return await this.parts.engine.call(
