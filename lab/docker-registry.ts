@@ -3,9 +3,10 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
+import { bounded } from 'busbar/sdk'
 import type { Test } from 'tap'
+import { ProgramLines } from './program-lines.js'
 
 const run = promisify(execFile)
 
@@ -75,13 +76,13 @@ export async function startDockerRegistry(
   const ended = new Promise<void>(resolve => program.once('exit', () => resolve()))
   const close = async (): Promise<void> => {
     program.kill()
-    await ended
+    await bounded(async () => await ended, { ms: 30_000, what: 'docker-registry, which was to end,' })
   }
   t.teardown(async () => {
     await close()
     await rm(folder, { recursive: true, force: true })
   })
-  const host = await listening(program.stderr)
+  const host = await listening(new ProgramLines(program.stderr, 'docker-registry'))
   return {
     host,
     close,
@@ -89,17 +90,10 @@ export async function startDockerRegistry(
   }
 }
 
-async function listening(output: NodeJS.ReadableStream): Promise<string> {
-  const lines = createInterface({ input: output })
-  const said: string[] = []
-  for await (const line of lines) {
-    said.push(line)
-    const host = /listening on (127\.0\.0\.1:\d+)/.exec(line)?.[1]
-    if (host === undefined) continue
-    output.resume()
-    return host
-  }
-  throw new Error(`docker-registry did not start: ${said.join('\n')}`)
+async function listening(lines: ProgramLines): Promise<string> {
+  const listens = /listening on (127\.0\.0\.1:\d+)/
+  const line = await lines.next('where it listens', text => listens.test(text))
+  return listens.exec(line)?.[1] ?? ''
 }
 
 async function push(

@@ -25,7 +25,11 @@ export class BuildCache {
   readonly #inUse = new Set<StepsInUse>()
 
   constructor(private readonly parts: BuildCacheParts) {
-    this.#everything = new SharedCall(async () => await listEverything(parts.engine), listingLimitMs)
+    this.#everything = new SharedCall(
+      async signal => await listEverything(parts.engine, signal),
+      listingLimitMs,
+      'the list of all images and containers of the Docker Engine'
+    )
   }
 
   async bytes(owner: Owner): Promise<number> {
@@ -104,13 +108,13 @@ interface EngineListing {
 /** On a machine with many thousands of images it takes long; an engine that has gone never answers. */
 const listingLimitMs = 300_000
 
-const listEverything = async (engine: EngineClient): Promise<EngineListing> =>
+const listEverything = async (engine: EngineClient, abortSignal: AbortSignal): Promise<EngineListing> =>
   await engine.call(
     'list images',
     async docker => {
       const [images, containers] = await Promise.all([
-        docker.listImages({ all: true }),
-        docker.listContainers({ all: true })
+        docker.listImages({ all: true, abortSignal }),
+        docker.listContainers({ all: true, abortSignal })
       ])
       return { images, containers }
     },

@@ -41,7 +41,8 @@ export async function runInContainer(
       stdout: new OutputLines(text => onLine({ stream: 'stdout', text })),
       stderr: new OutputLines(text => onLine({ stream: 'stderr', text }))
     }
-    for await (const { stream, text } of outputFrames(output, false)) await lines[stream].writeInTurns(text)
+    for await (const { stream, text } of engine.reading(task, outputFrames(output, false)))
+      await lines[stream].writeInTurns(text)
     for (const stream of Object.values(lines)) stream.end()
     const { ExitCode: exitCode } = await engine.call(
       task,

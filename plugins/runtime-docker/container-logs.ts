@@ -26,9 +26,10 @@ export async function* containerLogs(
       ...(since === undefined ? {} : { since: (since.getTime() / 1000).toFixed(3) })
     }
   }
+  const task = 'read the output of a container'
   try {
     const output = await engine.call(
-      'read the output of a container',
+      task,
       async docker => asReadable(await docker.getContainer(containerId).logs(options)),
       { patient: true }
     )
@@ -39,7 +40,7 @@ export async function* containerLogs(
         found.push({ stream, text, at })
       })
     const lines = { stdout: linesOf('stdout'), stderr: linesOf('stderr') }
-    for await (const { stream, text } of outputFrames(output, hasTerminal)) {
+    for await (const { stream, text } of engine.reading(task, outputFrames(output, hasTerminal))) {
       const [prefix = '', time] = timestamp.exec(text) ?? []
       if (time !== undefined) at = new Date(time)
       await lines[stream].writeInTurns(text.slice(prefix.length))

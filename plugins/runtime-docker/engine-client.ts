@@ -6,6 +6,7 @@ import type Docker from 'dockerode'
 import { connectionOptions, findEngine } from './engine-address.js'
 import { type EngineError, engineProblem, isUnreachable, readEngineError } from './engine-failure.js'
 import type { EngineSettings } from './settings.js'
+import { readWholeAnswers } from './whole-answers.js'
 
 /**
  * docker-modem describes every call for its debug log, whether or not that log is on. Without this
@@ -13,8 +14,8 @@ import type { EngineSettings } from './settings.js'
  */
 const briefly = { [inspect.custom]: () => 'the agent' }
 
-/** How long the engine may be silent before an ordinary call fails. */
-const silenceMs = 60_000
+/** How long the engine may be silent, also in the middle of an answer, before an ordinary call fails. */
+const usualSilenceMs = 60_000
 
 interface Connection {
   readonly address: string
@@ -38,7 +39,10 @@ interface CallOptions {
 export class EngineClient {
   #connection: Promise<Connection> | undefined
 
-  constructor(private readonly settings: EngineSettings) {}
+  constructor(
+    private readonly settings: EngineSettings,
+    private readonly silenceMs = usualSilenceMs
+  ) {}
 
   /**
    * One exchange with the engine; a failure becomes a `Problem`. `task` completes "refused to …".
@@ -55,7 +59,7 @@ export class EngineClient {
     run: (docker: Docker) => Promise<T>,
     options: CallOptions & { readonly absent?: readonly number[] } = {}
   ): Promise<T | undefined> {
-    this.#connection ??= connect(this.settings)
+    this.#connection ??= connect(this.settings, this.silenceMs)
     const attempt = this.#connection
     const { address, prompt, patient } = await attempt.catch((error: unknown) => {
       this.#forget(attempt)
@@ -72,12 +76,21 @@ export class EngineClient {
     }
   }
 
+  /** What is read of a stream that `call` has given; a failure becomes a `Problem` here too. */
+  async *reading<T>(task: string, pieces: AsyncIterable<T>): AsyncGenerator<T> {
+    try {
+      yield* pieces
+    } catch (error) {
+      throw engineProblem(error, findEngine(this.settings).text, task)
+    }
+  }
+
   #forget(attempt: Promise<Connection>): void {
     if (this.#connection === attempt) this.#connection = undefined
   }
 }
 
-async function connect(settings: EngineSettings): Promise<Connection> {
+async function connect(settings: EngineSettings, silenceMs: number): Promise<Connection> {
   const address = findEngine(settings)
   const options = connectionOptions(address)
   // dockerode takes 12 MB of memory, so it is loaded on first use.
@@ -91,5 +104,12 @@ async function connect(settings: EngineSettings): Promise<Connection> {
   // not notice that its client has hung up.
   const headers = { Connection: 'keep-alive' }
   const prompt = { ...options, agent, headers, timeout: silenceMs }
-  return { address: address.text, prompt: new Engine(prompt), patient: new Engine({ ...prompt, timeout: 0 }) }
+  const connection = {
+    address: address.text,
+    prompt: new Engine(prompt),
+    patient: new Engine({ ...prompt, timeout: 0 })
+  }
+  readWholeAnswers(connection.prompt)
+  readWholeAnswers(connection.patient)
+  return connection
 }

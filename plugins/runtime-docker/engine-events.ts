@@ -6,6 +6,7 @@ import type { EngineClient } from './engine-client.js'
 import { instanceLabel } from './labels.js'
 import { asReadable, jsonLines } from './output-lines.js'
 
+const task = 'send its events'
 const firstWaitMs = 1000
 /** The longest pause between attempts to reach an engine that is away. */
 const longestWaitMs = 2000
@@ -34,7 +35,7 @@ export async function* engineEvents(
       const stream = await subscribe(engine, instanceId, signal)
       backoff.reset()
       const outage = lostAt === undefined ? undefined : { lostAt, backAt: clock.now() }
-      for await (const event of follow(stream, outage, () => {
+      for await (const event of follow(engine, stream, outage, () => {
         lostAt = clock.now()
       })) {
         const verified = event.kind === 'resync' ? event : await verify(event, owners)
@@ -61,7 +62,7 @@ async function subscribe(engine: EngineClient, instanceId: string, signal: Abort
     event: [...actions, 'health_status']
   }
   return await engine.call(
-    'send its events',
+    task,
     async docker => asReadable(await docker.getEvents({ filters, abortSignal: signal })),
     { patient: true }
   )
@@ -85,6 +86,7 @@ type Resync = Extract<ContainerEvent, { kind: 'resync' }>
 
 /** `resync`, then every event. Reading never waits for the consumer. */
 async function* follow(
+  engine: EngineClient,
   stream: Readable,
   outage: EngineOutage | undefined,
   onLost: () => void
@@ -96,7 +98,7 @@ async function* follow(
   let failure: unknown
   let wake = (): void => {}
   const reading = (async () => {
-    for await (const raw of jsonLines(stream)) {
+    for await (const raw of engine.reading(task, jsonLines(stream))) {
       const event = containerEvent(raw)
       if (event === undefined) continue
       if (waiting.length < maxWaiting) waiting.push(event)

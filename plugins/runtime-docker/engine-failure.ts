@@ -35,15 +35,16 @@ export const isStatus = (error: unknown, status: number): boolean =>
 
 /** True when the engine itself could not be talked to, whatever was asked of it. */
 export const isUnreachable = (error: unknown): boolean =>
-  connectionProblem(readEngineError(error), '') !== undefined
+  connectionProblem(readEngineError(error), '', '') !== undefined
 
 /**
- * The problem behind a failed call, in the caller's terms. `task` completes "the Docker Engine refused to …".
+ * The problem behind a failed call, in the caller's terms. `task` completes "the Docker Engine refused to …" and
+ * "was asked to …".
  */
 export function engineProblem(error: unknown, address: string, task: string): Problem {
   if (isProblem(error)) return error
   const read = readEngineError(error)
-  return connectionProblem(read, address) ?? refusal(read.words, task)
+  return connectionProblem(read, address, task) ?? refusal(read.words, task)
 }
 
 function refusal(words: string, task: string): Problem {
@@ -52,8 +53,14 @@ function refusal(words: string, task: string): Problem {
     : problems.refused({ task, reason: words })
 }
 
-function connectionProblem({ statusCode, code }: EngineError, address: string): Problem | undefined {
+/** How Node says that the head of an answer came, and not the end of it. */
+const isCut = ({ code, words }: EngineError): boolean =>
+  code === 'ERR_STREAM_PREMATURE_CLOSE' || (code === 'ECONNRESET' && words === 'aborted')
+
+function connectionProblem(error: EngineError, address: string, task: string): Problem | undefined {
+  const { statusCode, code } = error
   if (statusCode !== undefined) return undefined
+  if (isCut(error)) return problems.answerCut({ address, task }, { reason: 'answer-cut' })
   switch (code) {
     case 'ENOENT':
       return problems.noSocket({ address }, { reason: 'no-socket' })
@@ -70,8 +77,7 @@ function connectionProblem({ statusCode, code }: EngineError, address: string): 
     case 'ETIMEDOUT':
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
-    case 'ERR_STREAM_PREMATURE_CLOSE':
-      return problems.noAnswer({ address }, { reason: 'no-answer' })
+      return problems.noAnswer({ address, task }, { reason: 'no-answer' })
     default:
       return undefined
   }

@@ -81,7 +81,9 @@ export async function loadImage(
       hangUp.abort(signal.reason)
       return
     }
-    onAbandoned(withTimeLimit({ ms: longestAfterMs, clock }, itsEnd))
+    const reason = (): Error =>
+      new Error(`the Docker Engine did not end loading ${name} within ${longestAfterMs / 60_000} minutes`)
+    onAbandoned(withTimeLimit({ ms: longestAfterMs, clock, reason }, itsEnd))
     giveUp()
   }
   signal.addEventListener('abort', onAbort, { once: true })

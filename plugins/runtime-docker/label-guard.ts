@@ -12,8 +12,9 @@ export async function guardLabelled(
   { signal, onRefusal }: { readonly signal: AbortSignal; readonly onRefusal: (reason: string) => void }
 ): Promise<void> {
   const filters = { type: ['container' as const], event: ['create'], label: [label] }
+  const task = 'send its events'
   const events = await engine.call(
-    'send its events',
+    task,
     async docker => asReadable(await docker.getEvents({ filters, abortSignal: signal })),
     { patient: true }
   )
@@ -21,7 +22,7 @@ export async function guardLabelled(
     if (!signal.aborted) onRefusal(error instanceof Error ? error.message : String(error))
   }
   const follow = async (): Promise<void> => {
-    for await (const { Actor: actor } of jsonLines(events)) {
+    for await (const { Actor: actor } of engine.reading(task, jsonLines(events))) {
       const id = typeof actor === 'object' && actor !== null && 'ID' in actor ? actor.ID : undefined
       if (typeof id === 'string') void cap(engine, id, caps).catch(refuse)
     }

@@ -24,7 +24,12 @@ export const problems = problemTable({
   noAnswer: [
     503,
     'E_ENGINE_UNREACHABLE',
-    'the Docker Engine at {address} closed the connection or did not answer in time: see whether dockerd is running and what its log says'
+    'the Docker Engine at {address} was asked to {task} and closed the connection or did not answer in time: see whether dockerd is running and what its log says'
+  ],
+  answerCut: [
+    503,
+    'E_ENGINE_UNREACHABLE',
+    'the Docker Engine at {address} was asked to {task} and did not finish its answer: the connection was closed in the middle of it, or nothing more came; see whether dockerd is running and what its log says'
   ],
   badAddress: [
     503,

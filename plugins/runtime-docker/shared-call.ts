@@ -3,10 +3,14 @@ export class SharedCall<T> {
   #running: Promise<T> | undefined
   #next: Promise<T> | undefined
 
-  /** One that has not ended after `limitMs` rejects, so that it does not hold up others. */
+  /**
+   * One that has not ended after `limitMs` rejects, so that it does not hold up others, and its signal aborts.
+   * `what` is for the error: `the list of images`.
+   */
   constructor(
-    private readonly run: () => Promise<T>,
-    private readonly limitMs: number
+    private readonly run: (signal: AbortSignal) => Promise<T>,
+    private readonly limitMs: number,
+    private readonly what: string
   ) {}
 
   async answer(): Promise<T> {
@@ -24,13 +28,18 @@ export class SharedCall<T> {
   }
 
   async #inTime(): Promise<T> {
+    const end = new AbortController()
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        reject(new Error(`there was no answer within ${this.limitMs / 1000} s`))
+        const error = new Error(`${this.what} did not come within ${this.limitMs / 1000} s`)
+        reject(error)
+        end.abort(error)
       }, this.limitMs)
+      // What is waited for keeps the process alive; when that has gone, nothing is left to wait for.
+      timer.unref()
     })
-    return await Promise.race([this.run(), late]).finally(() => {
+    return await Promise.race([this.run(end.signal), late]).finally(() => {
       clearTimeout(timer)
     })
   }

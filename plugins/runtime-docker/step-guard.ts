@@ -39,15 +39,16 @@ export async function guardSteps(
 ): Promise<Date | undefined> {
   const { signal } = options
   const filters = { type: ['container' as const], event: ['create', 'start'] }
+  const task = 'send its events'
   const answer = await engine.call(
-    'send its events',
+    task,
     async docker => await docker.getEvents({ filters, abortSignal: signal }),
     { patient: true }
   )
   const events = asReadable(answer)
   const guard = new StepGuard(engine, options)
   const follow = async (): Promise<void> => {
-    for await (const { Action: action, Actor: actor } of jsonLines(events)) {
+    for await (const { Action: action, Actor: actor } of engine.reading(task, jsonLines(events))) {
       const id = typeof actor === 'object' && actor !== null && 'ID' in actor ? actor.ID : undefined
       if (typeof id === 'string')
         void (action === 'start' ? guard.started(id) : guard.created(id)).catch(refuse)

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { chmod, lstat, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -12,6 +11,7 @@ import { type Test, test } from 'tap'
 import { openPostgres } from '../../core/database/postgres.js'
 import { closedTo, findBinaries } from '../../embedded-postgres/binaries.js'
 import { isAlive, startEmbedded } from '../../embedded-postgres/index.js'
+import { ProgramLines } from '../../lab/program-lines.js'
 
 const log = pino({ level: 'silent' })
 const isRoot = process.getuid?.() === 0
@@ -53,8 +53,8 @@ async function child(t: Test, directory: string): Promise<{ process: ChildProces
   t.teardown(() => {
     started.kill('SIGKILL')
   })
-  const [chunk] = await once(started.stdout, 'data')
-  return { process: started, said: String(chunk).trim() }
+  const said = await new ProgramLines(started.stdout, 'the other process').next('what it has')
+  return { process: started, said }
 }
 
 test('the first start makes a UTF-8 database that folds case, and the next one finds its rows', async t => {

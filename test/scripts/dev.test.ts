@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { bounded } from 'busbar/sdk'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 
@@ -50,6 +51,6 @@ test('npm run dev builds and starts again what has changed, also after it could 
   await says('serves three')
 
   dev.kill('SIGTERM')
-  t.same(await once(dev, 'exit'), [0, null])
+  t.same(await bounded(async () => await once(dev, 'exit'), { ms: 30_000, what: 'its end' }), [0, null])
   await says('ended three')
 })

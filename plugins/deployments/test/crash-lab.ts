@@ -1,13 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { bounded } from 'busbar/sdk'
 import { TestClient } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
 import type { GitFiles } from '../../../lab/git-server.js'
+import { ProgramLines } from '../../../lab/program-lines.js'
 import type { RolloutBoundary } from '../api.js'
 import { type DeployLab, engine, type LabApplication, sample } from './deploy-lab.js'
 import { untilNothingIsLeft } from './leftovers.js'
+
+/** As long as a test waits for the end of a deployment. */
+const reachedMs = 180_000
 
 /** An application of a platform that is killed, and what it serves. */
 interface Victim {
@@ -118,16 +122,18 @@ export async function killWhen(
   const exited = once(child, 'exit')
   try {
     if (child.stdout === null) throw new Error('the platform says nothing')
-    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-    const { url } = JSON.parse((await lines.next()).value)
+    const lines = new ProgramLines(child.stdout, 'the platform')
+    const { url } = JSON.parse(await lines.next('where it listens'))
     const admin = await lab.k.as.session()
     const platform = new TestClient(url, admin.credential, admin.userId)
     const answer = await platform.post(`${application.path}/deploy`)
     if (answer.status !== 202) throw new Error(`no deploy: ${JSON.stringify(answer.body)}`)
-    await come(platform, answer.body.id, boundary === null ? Promise.resolve() : lines.next())
+    const reached =
+      boundary === null ? Promise.resolve() : lines.next(`that it is ${boundary}`, undefined, reachedMs)
+    await come(platform, answer.body.id, reached)
     return answer.body.id
   } finally {
     child.kill('SIGKILL')
-    await exited
+    await bounded(async () => await exited, { ms: 60_000, what: 'the platform, which was killed,' })
   }
 }

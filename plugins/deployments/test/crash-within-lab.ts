@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream'
+import { bounded } from 'busbar/sdk'
 import type { TestClient } from 'busbar/sdk/testing'
 import { until } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
@@ -69,12 +71,20 @@ export async function survivesDuring(
       filters: { type: ['container'], event: [action], label: [`application-id=${web.id}`] },
       since: Math.floor(Date.now() / 1000) - 1
     })
-    for await (const chunk of stream) {
-      for (const line of String(chunk).trim().split('\n')) {
-        const { Actor: actor } = JSON.parse(line)
-        if (isMeant(actor.ID, actor.Attributes)) return
+    const come = async (): Promise<void> => {
+      for await (const chunk of stream) {
+        for (const line of String(chunk).trim().split('\n')) {
+          const { Actor: actor } = JSON.parse(line)
+          if (isMeant(actor.ID, actor.Attributes)) return
+        }
       }
+      throw new Error(`the engine tells no more of its containers, and "${action}" has not come`)
     }
+    await bounded(come, { ms: 120_000, what: `the engine, which was to tell of "${action}",` }).finally(
+      () => {
+        ;(stream as Readable).destroy()
+      }
+    )
   }
   const own = (deploymentId: string) => (_: string, attributes: Record<string, string>) =>
     attributes['deployment-id'] === deploymentId

@@ -1,6 +1,6 @@
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { until } from 'busbar/sdk/testing'
-import { test } from 'tap'
+import { type Test, test } from 'tap'
 import { systemClock } from '../../../core/clock/clock.js'
 import { collectRepeatedly } from '../../../lab/garbage.js'
 import { endlessInterimServer, interimServer, unaskedUpgrade } from '../../../lab/interim-answers.js'
@@ -53,4 +53,61 @@ test('who answers with another protocol that was not requested is unhealthy', as
     isAnswered: true,
     saw: /another protocol that was not requested/
   })
+})
+
+const heads = {
+  'with a length': 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n',
+  'in chunks': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'
+}
+
+/** Answers with what `send` writes. */
+async function container(t: Test, send: (socket: Socket) => void): Promise<number> {
+  const server = createServer(socket => {
+    t.teardown(() => socket.destroy())
+    socket.on('error', () => {}).once('data', () => send(socket))
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await until(() => server.listening, 'the server listens')
+  return (server.address() as AddressInfo).port
+}
+
+for (const [how, head] of Object.entries(heads)) {
+  test(`a body ${how} that is cut ends a check at once: its status has come`, async t => {
+    const began = performance.now()
+    for (const part of ['', how === 'in chunks' ? '20\r\nhalf a ch' : 'half a body'])
+      t.match(await ask(await container(t, socket => socket.end(head + part))), {
+        isHealthy: true,
+        isAnswered: true,
+        saw: 'answered 200'
+      })
+    t.ok(performance.now() - began < 4000)
+  })
+
+  test(`a body ${how} that trickles is no answer in time`, async t => {
+    const port = await container(t, socket => {
+      socket.write(head)
+      const drops = setInterval(() => socket.write(how === 'in chunks' ? '1\r\nx\r\n' : 'x'), 100)
+      socket.on('close', () => clearInterval(drops))
+    })
+    const began = performance.now()
+    t.match(await ask(port), { isHealthy: false, saw: 'had no answer within 5 s' })
+    const ms = performance.now() - began
+    t.ok(ms < 8000, `${Math.round(ms)} ms`)
+  })
+}
+
+test('a head that is cut, or trickles, is no answer', async t => {
+  t.match(await ask(await container(t, socket => socket.end('HTTP/1.1 200 OK\r\nContent-'))), {
+    isHealthy: false,
+    isAnswered: false,
+    saw: /^failed/
+  })
+  const port = await container(t, socket => {
+    socket.write('HTTP/1.1 200 OK\r\nX-Slow: ')
+    const drops = setInterval(() => socket.write('x'), 100)
+    socket.on('close', () => clearInterval(drops))
+  })
+  const began = performance.now()
+  t.match(await ask(port), { isHealthy: false, isAnswered: false, saw: 'had no answer within 5 s' })
+  t.ok(performance.now() - began < 8000)
 })

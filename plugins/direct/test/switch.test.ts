@@ -7,6 +7,7 @@ import type { TrafficTarget } from 'busbar/api/deployments'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { WebSocket, WebSocketServer } from 'ws'
+import { ProgramLines } from '../../../lab/program-lines.js'
 import { openForwarder } from '../forwarder.js'
 import { mayRetry } from '../route.js'
 import { createSwitchMeter } from '../switch-meter.js'
@@ -120,9 +121,7 @@ async function startFrozen(): Promise<{ target: TrafficTarget; close(): void }> 
   const listen =
     'require("net").createServer().listen({ port: 0, host: "127.0.0.1", backlog: 1 }, function () { console.log(this.address().port) })'
   const child = spawn(process.execPath, ['-e', listen], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const port = Number(
-    await new Promise<string>(resolve => child.stdout.once('data', chunk => resolve(String(chunk))))
-  )
+  const port = Number(await new ProgramLines(child.stdout, 'the server').next('its port'))
   child.kill('SIGSTOP')
   await sleep(50)
   const fillers = Array.from({ length: 6 }, () => connect(port, '127.0.0.1').on('error', () => {}))

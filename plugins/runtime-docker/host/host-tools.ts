@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { bounded } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { EngineClient } from '../engine-client.js'
 import { imageInstanceLabel } from '../labels.js'
@@ -122,21 +123,39 @@ const containerOptions = (image: string, sources: readonly string[]): Docker.Con
   }
 })
 
-function toolsIn(engine: EngineClient, container: string): HostTools {
-  return {
-    async run(argv, input) {
-      return await engine.call(`run ${argv[0] ?? ''}`, async docker => {
-        const exec = await docker
-          .getContainer(container)
-          .exec({ Cmd: [...argv], AttachStdin: input !== undefined, AttachStdout: true, AttachStderr: true })
-        const stream = await exec.start(input === undefined ? {} : { hijack: true, stdin: true })
-        if (input !== undefined) stream.end(input)
-        const [output, errors] = await textsOf(asReadable(stream))
-        const { ExitCode: code } = await exec.inspect()
-        return { code: code ?? 1, output, errors }
-      })
-    }
-  }
+const toolsIn = (engine: EngineClient, container: string): HostTools => ({
+  run: async (argv, input) => await runTool(engine, container, argv, { input })
+})
+
+interface ToolOptions {
+  readonly input?: string | undefined
+  /** The container lives no longer; a connection that is taken over has no limit of its own. */
+  readonly limitMs?: number
+}
+
+/** Runs one program in a container of host tools. */
+export async function runTool(
+  engine: EngineClient,
+  container: string,
+  argv: readonly string[],
+  { input, limitMs = lifeSeconds * 1000 }: ToolOptions
+): Promise<Outcome> {
+  const program = argv[0] ?? ''
+  return await engine.call(`run ${program}`, async docker => {
+    const exec = await docker
+      .getContainer(container)
+      .exec({ Cmd: [...argv], AttachStdin: input !== undefined, AttachStdout: true, AttachStderr: true })
+    const stream = await exec.start(input === undefined ? {} : { hijack: true, stdin: true })
+    if (input !== undefined) stream.end(input)
+    const [output, errors] = await bounded(async () => await textsOf(asReadable(stream)), {
+      ms: limitMs,
+      what: `${program} on its machine`
+    }).finally(() => stream.destroy())
+    const { ExitCode: code } = await exec.inspect()
+    // The end of the connection is the end of the output, also where the program runs on.
+    if (code === null) throw new Error(`the output of ${program} was cut: it has not ended`)
+    return { code, output, errors }
+  })
 }
 
 const frameHeaderLength = 8

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import type { Test } from 'tap'
+import { ProgramLines } from '../../../lab/program-lines.js'
 import {
   requireSecondEngine,
   type SecondEngine,
@@ -24,13 +24,14 @@ const neighbourPorts = [80, 53, 5432, holdingPort]
 const listener = (ports: readonly number[]): string =>
   `for (const port of ${JSON.stringify(ports)}) require('node:net').createServer(socket => { socket.on('error', () => {}); if (port !== ${holdingPort}) socket.end('hello') }).listen(port, () => console.log('listens'))`
 
-async function untilListening({ stdout }: ChildProcess, count: number): Promise<void> {
-  let heard = ''
-  for await (const piece of stdout?.iterator({ destroyOnReturn: false }) ?? []) {
-    heard += String(piece)
-    if (heard.split('listens').length > count) return
-  }
-  throw new Error(`the server has ended: ${heard}`)
+async function untilListening(lines: ProgramLines, count: number): Promise<void> {
+  for (let heard = 0; heard < count; heard++)
+    await lines.next('that it listens', line => line.includes('listens'))
+}
+
+function linesOf({ stdout }: ChildProcess, program: string): ProgramLines {
+  if (stdout === null) throw new Error(`${program} says nothing`)
+  return new ProgramLines(stdout, program)
 }
 
 export async function startMachine(
@@ -44,7 +45,7 @@ export async function startMachine(
   })
   const server = engine.serveOnMachine('node', '-e', listener(hostPorts))
   t.teardown(() => server.kill('SIGKILL'))
-  await untilListening(server, hostPorts.length)
+  await untilListening(linesOf(server, 'the server on the machine'), hostPorts.length)
   return engine
 }
 
@@ -107,8 +108,9 @@ export async function startNeighbour(t: Test, engine: SecondEngine): Promise<voi
     `ip link set lo up; echo ready; read line; ip address add ${neighbour}/24 dev peer0; ip address add ${metadata}/32 dev peer0; ip link set peer0 up; ip route add default via 192.168.250.1; exec node -e "${listener(neighbourPorts)}"`
   )
   t.teardown(() => server.kill('SIGKILL'))
-  if (server.stdout === null || server.pid === undefined) throw new Error('no neighbour')
-  await once(server.stdout, 'data')
+  if (server.pid === undefined) throw new Error('no neighbour')
+  const lines = linesOf(server, 'the neighbour')
+  await lines.next('that it is ready')
   await engine.onMachine(
     'ip',
     'link',
@@ -126,5 +128,5 @@ export async function startNeighbour(t: Test, engine: SecondEngine): Promise<voi
   await engine.onMachine('ip', 'link', 'set', 'near0', 'up')
   await engine.onMachine('ip', 'route', 'add', `${metadata}/32`, 'via', neighbour)
   server.stdin?.write('\n')
-  await untilListening(server, neighbourPorts.length)
+  await untilListening(lines, neighbourPorts.length)
 }
