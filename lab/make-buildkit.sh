@@ -141,7 +141,7 @@ strip_sources() {
 }
 
 compile() {
-  local source=$work/go/src/github.com/moby/buildkit program
+  local source=$work/go/src/github.com/moby/buildkit
   rm -rf "$source"
   mkdir -p "$(dirname "$source")" "$work/bin"
   (
@@ -149,7 +149,7 @@ compile() {
     GOROOT=$(echo "$work"/root/usr/lib/go-*)
     export GOROOT GOPATH=$work/go:$work/root/usr/share/gocode GOCACHE=$work/cache
     export GO111MODULE=off GOTOOLCHAIN=local GOFLAGS='' CGO_ENABLED=0
-    # in one call, so that both programs share the two processors; output is a folder
+    # one call for both programs, which share most of what they import
     nice "$GOROOT/bin/go" build -trimpath -tags 'netgo osusergo' -ldflags "-s -w -X github.com/moby/buildkit/version.Version=$version" \
       -o "$work/bin/" ./cmd/buildctl ./cmd/buildkitd
   )
