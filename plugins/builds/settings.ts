@@ -126,7 +126,7 @@ export const settings = object({
   build_engine: Type.Union(
     [Type.Literal('auto'), Type.Literal('buildkit'), Type.Literal('dockerd'), Type.Literal('classic')],
     {
-      default: 'auto',
+      default: 'classic',
       description:
         'What builds: a BuildKit or a Docker Engine that each project has to itself, or the classic builder of the engine; auto takes the first that is there'
     }

@@ -10,7 +10,14 @@ export const buildkitProgram: EngineProgram = {
   kind: 'buildkit',
   name: 'BuildKit',
   daemon: {
-    argv: ['buildkitd', '--addr', address, '--root', `${engineVolumePath}/buildkit`, '--oci-worker=true'],
+    argv: [
+      'buildkitd',
+      '--addr',
+      address,
+      '--root',
+      `${engineVolumePath}/buildkit`,
+      '--oci-worker-net=bridge'
+    ],
     env: { TMPDIR: `${engineVolumePath}/tmp` }
   },
   ready: plain(client('debug', 'workers')),
@@ -47,7 +54,8 @@ function buildCommand(build: ProgramBuild): Command {
       ...flags,
       ...(noCache ? ['--no-cache'] : []),
       '--output',
-      `type=oci,tar=false,dest=${directory}/out`
+      // To pack what the engine of the platform unpacks at once would take longer than all else.
+      `type=oci,tar=false,compression=uncompressed,dest=${directory}/out`
     ),
     env
   }
