@@ -42,6 +42,7 @@ import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
 import { engineEvents } from './engine-events.js'
 import type { Footprint } from './footprint.js'
+import { usualBuildHosts } from './host/build-hosts.js'
 import { HostLimits, type LimitState } from './host/host-limits.js'
 import { engineRanges, hostRanges, type RoutedRange } from './host-ranges.js'
 import { Identity, type Signatures } from './identity.js'
@@ -103,7 +104,9 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
       instanceId,
       log,
       ports: settings.host_ports,
-      connections: settings.max_container_connections
+      connections: settings.max_container_connections,
+      buildHosts: settings.build_private_hosts ?? usualBuildHosts(false),
+      subnets: settings.subnets.text.split(',').map(range => range.trim())
     })
     this.#bridges = new BridgeNetworks({
       engine,

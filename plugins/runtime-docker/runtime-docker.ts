@@ -5,6 +5,7 @@ import { type Contributor, healthChecks, kernel, type ServiceBinder, type StartC
 import { DockerRuntime } from './docker-runtime.js'
 import { followCrashes } from './engine-crash.js'
 import { HeartbeatFile } from './heartbeat-file.js'
+import { usualBuildHosts } from './host/build-hosts.js'
 import type { LimitState } from './host/host-limits.js'
 import { keepLimits } from './host/keep-limits.js'
 import { readInstanceId } from './instance-id.js'
@@ -40,7 +41,10 @@ export async function startRuntimeDocker({
     signatures: use.secrets,
     clock,
     log,
-    settings: config
+    settings: {
+      ...config,
+      build_private_hosts: config.build_private_hosts ?? usualBuildHosts(instance.loopbackOnly)
+    }
   })
   const heartbeat = new HeartbeatFile(await instance.directory(), clock, log)
   return {
