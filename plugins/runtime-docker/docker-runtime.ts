@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type {
   ContainerDiskUse,
   ContainerEvent,
+  ContainerFileUse,
   ContainerRuntime,
   ContainerSpec,
   ContainerState,
@@ -29,7 +30,6 @@ import type Docker from 'dockerode'
 import { BridgeNetworks } from './bridge-networks.js'
 import { BuildCache } from './build-cache.js'
 import { ContainerAccess, short } from './container-access.js'
-import { containerDiskUse } from './container-disk-use.js'
 import { runInContainer } from './container-exec.js'
 import { containerLogs } from './container-logs.js'
 import { containerOptions, restartPolicies } from './container-options.js'
@@ -41,8 +41,10 @@ import { commandEnvironment, findEngine, isOnThisMachine } from './engine-addres
 import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
 import { engineEvents } from './engine-events.js'
+import { DiskAccounts } from './files/disk-accounts.js'
 import type { Footprint } from './footprint.js'
 import { HostLimits, type LimitState } from './host/host-limits.js'
+import type { HostTools } from './host/host-tools.js'
 import { engineRanges, hostRanges, type RoutedRange } from './host-ranges.js'
 import { Identity, type Signatures } from './identity.js'
 import { buildImage } from './image-build.js'
@@ -68,6 +70,8 @@ interface RuntimeDependencies {
   readonly clock: Clock
   readonly log: Log
   readonly settings: Omit<Settings, 'instance_id'>
+  /** Programs of the platform's machine; without them, those of the engine's are run in a container of it. */
+  readonly localTools?: HostTools
 }
 
 const inspectedAtOnce = 8
@@ -88,6 +92,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #limits: HostLimits
   readonly #platform: PlatformContainer
   readonly #volumes: Volumes
+  readonly disk: DiskAccounts
 
   constructor(private readonly dependencies: RuntimeDependencies) {
     const { settings, instanceId, log } = dependencies
@@ -117,6 +122,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#buildCache = new BuildCache({ engine, identity })
     this.#volumes = new Volumes(engine, instanceId, identity, dependencies.clock)
     this.#platform = new PlatformContainer(this.#engine, ownContainerNames(settings.own_container))
+    const found = { engine, owners: this.#owners, volumes: this.#volumes, platform: this.#platform }
+    this.disk = new DiskAccounts({ ...dependencies, ...found })
   }
 
   async info(): Promise<EngineInfo> {
@@ -355,12 +362,11 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async diskUse(owner: Owner): Promise<readonly ContainerDiskUse[]> {
-    const { instanceId } = this.dependencies
-    const volumeSizes = async () => await this.#volumes.sizes()
-    return await containerDiskUse(
-      { engine: this.#engine, instanceId, owners: this.#owners, volumeSizes },
-      owner
-    )
+    return await this.disk.bytes(owner)
+  }
+
+  async fileUse(...asked: Parameters<ContainerRuntime['fileUse']>): Promise<readonly ContainerFileUse[]> {
+    return await this.disk.files(...asked)
   }
 
   async image(reference: string): Promise<ImageInfo | undefined> {

@@ -23,6 +23,7 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   exec: (containerId, command, options) => runtime.exec(containerId, command, options),
   stats: containerId => runtime.stats(containerId),
   diskUse: owner => runtime.diskUse(owner),
+  fileUse: (owner, options) => runtime.fileUse(owner, options),
   events: signal => runtime.events(signal),
 
   ensureVolume: (name, owner) => runtime.ensureVolume(name, owner),

@@ -7,6 +7,7 @@ import { followCrashes } from './engine-crash.js'
 import { HeartbeatFile } from './heartbeat-file.js'
 import type { LimitState } from './host/host-limits.js'
 import { keepLimits } from './host/keep-limits.js'
+import { localTools } from './host/local-tools.js'
 import { readInstanceId } from './instance-id.js'
 import { NetworkRemoval } from './network-removal.js'
 import { offeredImages, offeredRuntime } from './offered-services.js'
@@ -14,6 +15,7 @@ import type { Settings } from './settings.js'
 
 export const needs = {
   clock: kernel.clock,
+  exec: kernel.exec,
   instance: kernel.instance,
   secrets: kernel.secrets,
   projects: projectDirectory
@@ -32,7 +34,8 @@ export interface RuntimeDocker {
 export async function startRuntimeDocker({
   use,
   config,
-  log
+  log,
+  onStop
 }: StartContext<typeof needs, Settings>): Promise<RuntimeDocker> {
   const { clock, instance } = use
   const runtime = new DockerRuntime({
@@ -40,7 +43,11 @@ export async function startRuntimeDocker({
     signatures: use.secrets,
     clock,
     log,
-    settings: config
+    settings: config,
+    localTools: localTools(use.exec)
+  })
+  onStop(async () => {
+    await runtime.disk.close()
   })
   const heartbeat = new HeartbeatFile(await instance.directory(), clock, log)
   return {
