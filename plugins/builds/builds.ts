@@ -170,9 +170,10 @@ export async function startBuilds({
     engines,
     readEngineDisk: async () => {
       const found = (await admission.disks()).find(({ isEngines }) => isEngines)
-      return found === undefined
-        ? undefined
-        : { freeBytes: found.freeBytes, floorBytes: diskLimits(config).floorBytes }
+      if (found === undefined) return undefined
+      const { freeBytes, freeInodes: free, bytesPerInode: bytesEach } = found
+      const inodes = free === undefined || bytesEach === undefined ? undefined : { free, bytesEach }
+      return { freeBytes, floorBytes: diskLimits(config).floorBytes, inodes }
     },
     own: ownBuilders({
       ...images,

@@ -3,6 +3,7 @@ import { service } from 'busbar/sdk'
 import type {
   ContainerCaps,
   ContainerDiskUse,
+  ContainerFileUse,
   ContainerSpec,
   ContainerState,
   ContainerStats,
@@ -100,6 +101,15 @@ export interface ContainerRuntime {
   stats(containerId: string): Promise<ContainerStats>
   /** Of those that belong to every given id, stopped ones too. Measuring makes the engine look at each of their files. */
   diskUse(owner: Owner): Promise<readonly ContainerDiskUse[]>
+  /**
+   * Of those that belong to every given id, stopped ones too. `most`: in each place of one, counting ends there. It takes
+   * seconds where there are millions of files, and a place for one container more where the platform is not root on the
+   * engine's machine. Rejects where that machine has no programs that count.
+   */
+  fileUse(
+    owner: Owner,
+    options: { readonly most: number; readonly since: Date }
+  ): Promise<readonly ContainerFileUse[]>
   /** Events of our containers, from now on, until `signal` aborts. Reconnects by itself, then yields `resync`. */
   events(signal: AbortSignal): AsyncIterable<ContainerEvent>
 

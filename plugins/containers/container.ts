@@ -125,3 +125,16 @@ export interface ContainerDiskUse {
   readonly isRunning: boolean
   readonly bytes: number
 }
+
+/** What a container has taken of a disk that the bytes which it has written do not tell; of the same places. */
+export interface ContainerFileUse {
+  readonly id: string
+  readonly owner: Owner
+  readonly isRunning: boolean
+  /** Files and directories, those without a name too. */
+  readonly inodes: number
+  /** Of those, made or changed since the time that was asked for, or without a name. */
+  readonly recentInodes: number
+  /** In files that have no name any more and are open or mapped; of one that is only mapped, at most this much. */
+  readonly namelessBytes: number
+}

@@ -3,6 +3,7 @@ import type Docker from 'dockerode'
 import type { ContainerOwners } from './container-owners.js'
 import type { EngineClient } from './engine-client.js'
 import { instanceLabel, isAmong, ownerFilter } from './labels.js'
+import { isAnonymous } from './volumes.js'
 
 interface DiskUseParts {
   readonly engine: EngineClient
@@ -14,9 +15,6 @@ interface DiskUseParts {
 
 // The types of dockerode leave it out; the engine does too for a container that has written nothing.
 type SizedContainer = Docker.ContainerInfo & { readonly SizeRw?: number }
-
-/** The engine's own names for volumes that an image declares and nothing else names. */
-const isAnonymous = (volume: string): boolean => /^[0-9a-f]{64}$/.test(volume)
 
 /** What containers have written, by the engine's account. */
 export async function containerDiskUse(

@@ -3,6 +3,7 @@ import type {
   ContainerCaps,
   ContainerDiskUse,
   ContainerEvent,
+  ContainerFileUse,
   ContainerRuntime,
   ContainerSpec,
   ContainerState,
@@ -29,7 +30,6 @@ import type { Clock, Log } from 'busbar/sdk'
 import { BridgeNetworks } from './bridge-networks.js'
 import { BuildCache } from './build-cache.js'
 import { ContainerAccess, short } from './container-access.js'
-import { containerDiskUse } from './container-disk-use.js'
 import { runInContainer } from './container-exec.js'
 import { getFiles, putFiles } from './container-files.js'
 import { ContainerLives } from './container-lives.js'
@@ -41,9 +41,11 @@ import { commandEnvironment, findEngine, isOnThisMachine } from './engine-addres
 import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
 import { engineEvents } from './engine-events.js'
+import { DiskAccounts } from './files/disk-accounts.js'
 import type { Footprint } from './footprint.js'
 import { usualBuildHosts } from './host/build-hosts.js'
 import { HostLimits, type LimitState } from './host/host-limits.js'
+import type { HostTools } from './host/host-tools.js'
 import { engineRanges, hostRanges, type RoutedRange } from './host-ranges.js'
 import { Identity, type Signatures } from './identity.js'
 import { buildImage } from './image-build.js'
@@ -69,6 +71,8 @@ interface RuntimeDependencies {
   readonly clock: Clock
   readonly log: Log
   readonly settings: Omit<Settings, 'instance_id'>
+  /** Programs of the platform's machine; without them, those of the engine's are run in a container of it. */
+  readonly localTools?: HostTools
 }
 
 const inspectedAtOnce = 8
@@ -90,6 +94,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #limits: HostLimits
   readonly #platform: PlatformContainer
   readonly #volumes: Volumes
+  readonly disk: DiskAccounts
 
   constructor(private readonly dependencies: RuntimeDependencies) {
     const { settings, instanceId, log } = dependencies
@@ -122,6 +127,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#buildCache = new BuildCache({ engine, identity })
     this.#volumes = new Volumes(engine, instanceId, identity, dependencies.clock)
     this.#platform = new PlatformContainer(this.#engine, ownContainerNames(settings.own_container))
+    const found = { engine, owners: this.#owners, volumes: this.#volumes, platform: this.#platform }
+    this.disk = new DiskAccounts({ ...dependencies, ...found })
   }
 
   async info(): Promise<EngineInfo> {
@@ -317,12 +324,11 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async diskUse(owner: Owner): Promise<readonly ContainerDiskUse[]> {
-    const { instanceId } = this.dependencies
-    const volumeSizes = async () => await this.#volumes.sizes()
-    return await containerDiskUse(
-      { engine: this.#engine, instanceId, owners: this.#owners, volumeSizes },
-      owner
-    )
+    return await this.disk.bytes(owner)
+  }
+
+  async fileUse(...asked: Parameters<ContainerRuntime['fileUse']>): Promise<readonly ContainerFileUse[]> {
+    return await this.disk.files(...asked)
   }
 
   async image(reference: string): Promise<ImageInfo | undefined> {

@@ -26,6 +26,7 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   getFiles: (containerId, path, options) => runtime.getFiles(containerId, path, options),
   stats: containerId => runtime.stats(containerId),
   diskUse: owner => runtime.diskUse(owner),
+  fileUse: (owner, options) => runtime.fileUse(owner, options),
   events: signal => runtime.events(signal),
 
   ensureVolume: (name, owner) => runtime.ensureVolume(name, owner),

@@ -35,6 +35,8 @@ import { setsCookieOfOthers } from '../../plugins/direct/sibling-cookies.js'
 import { checkedEmail } from '../../plugins/identity/users/email.js'
 import { buildProblem } from '../../plugins/runtime-docker/build-failure.js'
 import { readEngineError } from '../../plugins/runtime-docker/engine-failure.js'
+import { readCounts } from '../../plugins/runtime-docker/files/file-count.js'
+import { readOpenFiles, readProcesses } from '../../plugins/runtime-docker/files/open-files.js'
 import { checkImage } from '../../plugins/runtime-docker/image-reference.js'
 import { containerLines, jsonLines, OutputLines } from '../../plugins/runtime-docker/output-lines.js'
 import { pullProblem } from '../../plugins/runtime-docker/pull-failure.js'
@@ -172,6 +174,9 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'secrets in JSON': text => redactor.cleanJson(JSON.stringify({ msg: text })),
   'output in large pieces': text => linesOut(text, 64 * 1024),
   'output in small pieces': text => linesOut(eighth(text), 7),
+  'what processes of containers hold open': text => readOpenFiles(text),
+  'processes of containers': text => readProcesses(text),
+  'counts of files': text => readCounts(text),
   'output of a container': text => containerLines(Buffer.from(text), true),
   'lines of a program in large pieces': text => split(text, 64 * 1024),
   'lines of a program in small pieces': text => split(eighth(text), 7),

@@ -13,16 +13,35 @@ export interface Outcome {
   readonly errors: string
 }
 
-/** Programs of the engine's machine, run in its network. */
+/** Programs of the engine's machine. */
 export interface HostTools {
   /** `input` is what the program reads from its standard input. */
-  run(argv: readonly string[], input?: string): Promise<Outcome>
+  run(argv: readonly [string, ...string[]], input?: string): Promise<Outcome>
+}
+
+/** What a container of them sees and may do. */
+export interface ToolsKind {
+  /** Completes "create a container …". */
+  readonly purpose: string
+  readonly label: string
+  /** The container ends by itself after this, and is removed then. */
+  readonly lifeSeconds: number
+  /** Where the machine has them. */
+  readonly files: readonly string[]
+  readonly host: Docker.HostConfig
+}
+
+const networkTools: ToolsKind = {
+  purpose: 'for the packet filter',
+  label: toolsLabel,
+  lifeSeconds,
+  /** By which programs of the older kind take turns with dockerd. */
+  files: ['/run/xtables.lock'],
+  host: { NetworkMode: 'host', CapAdd: ['NET_ADMIN', 'NET_RAW'] }
 }
 
 /** Where systems keep the programs and what these load. */
 const programFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc/alternatives']
-/** By which programs of the older kind take turns with dockerd. */
-const lockFile = '/run/xtables.lock'
 /** More than any packet filter or routing table that a person could read. */
 const maxOutputBytes = 32 * 2 ** 20
 const missingSource = /bind source path does not exist: (\S+)/
@@ -31,25 +50,26 @@ const missingSource = /bind source path does not exist: (\S+)/
  * Opens the tools for as long as `use` runs. The platform may be a guest in a container, without rights on the
  * machine, or on another one altogether: what works for all is a container of the engine, on the network of the
  * machine, with an empty image into which the machine's own programs are mounted. It may change the network and
- * nothing else, and is gone afterwards, as is its image.
+ * nothing else, or what else its kind says, and is gone afterwards, as is its image.
  */
 export async function withHostTools<T>(
   engine: EngineClient,
   instanceId: string,
-  use: (tools: HostTools) => Promise<T>
+  use: (tools: HostTools) => Promise<T>,
+  kind = networkTools
 ): Promise<T> {
-  const leftovers = new ToolLeftovers(engine, instanceId)
+  const leftovers = new ToolLeftovers(engine, instanceId, kind)
   const mayHaveLeft = await leftovers.remove()
-  const image = await importEmptyImage(engine, instanceId)
+  const image = await importEmptyImage(engine, instanceId, kind)
   try {
-    const container = await createContainer(engine, image)
+    const container = await createContainer(engine, image, kind)
     try {
-      await engine.call('start a container for the packet filter', async docker => {
+      await engine.call(`start a container ${kind.purpose}`, async docker => {
         await docker.getContainer(container).start()
       })
       return await use(toolsIn(engine, container))
     } finally {
-      await removeTools(engine, container)
+      await removeTools(engine, container, kind)
     }
   } finally {
     await engine.call(
@@ -63,13 +83,17 @@ export async function withHostTools<T>(
   }
 }
 
-async function importEmptyImage(engine: EngineClient, instanceId: string): Promise<string> {
+async function importEmptyImage(
+  engine: EngineClient,
+  instanceId: string,
+  { label }: ToolsKind
+): Promise<string> {
   return await engine.call('make an empty image', async docker => {
     const emptyTar = Buffer.alloc(1024)
     // By its label a cleanup finds it.
     const answer = asReadable(
       await docker.importImage(emptyTar as unknown as string, {
-        changes: `LABEL ${imageInstanceLabel}=${instanceId} ${toolsLabel}`
+        changes: `LABEL ${imageInstanceLabel}=${instanceId} ${label}`
       })
     )
     let text = ''
@@ -81,12 +105,12 @@ async function importEmptyImage(engine: EngineClient, instanceId: string): Promi
 }
 
 /** The engine says which of the folders its machine lacks. */
-async function createContainer(engine: EngineClient, image: string): Promise<string> {
-  for (let sources = [...programFolders, lockFile]; ; ) {
+async function createContainer(engine: EngineClient, image: string, kind: ToolsKind): Promise<string> {
+  for (let sources = [...programFolders, ...kind.files]; ; ) {
     const missing = { path: '' }
-    const created = await engine.call('create a container for the packet filter', async docker => {
+    const created = await engine.call(`create a container ${kind.purpose}`, async docker => {
       try {
-        return await docker.createContainer(containerOptions(image, sources))
+        return await docker.createContainer(containerOptions(image, sources, kind))
       } catch (error) {
         missing.path = missingSource.exec(String(error))?.[1] ?? ''
         if (sources.includes(missing.path)) return undefined
@@ -98,22 +122,29 @@ async function createContainer(engine: EngineClient, image: string): Promise<str
   }
 }
 
-const containerOptions = (image: string, sources: readonly string[]): Docker.ContainerCreateOptions => ({
+// The types lack it. What is mounted below stays out: file systems of containers would be held by this one.
+const withoutMountsBelow = { NonRecursive: true } as unknown as Docker.MountSettings['BindOptions']
+
+const containerOptions = (
+  image: string,
+  sources: readonly string[],
+  kind: ToolsKind
+): Docker.ContainerCreateOptions => ({
   Image: image,
-  Cmd: ['sleep', String(lifeSeconds)],
+  Cmd: ['sleep', String(kind.lifeSeconds)],
   Env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL=C'],
   HostConfig: {
-    NetworkMode: 'host',
+    ...kind.host,
     // An engine that renames users lends the network of the machine only to one with the machine's own.
     UsernsMode: 'host',
     CapDrop: ['ALL'],
-    CapAdd: ['NET_ADMIN', 'NET_RAW'],
     SecurityOpt: ['no-new-privileges:true', 'label=disable'],
     Mounts: sources.map(source => ({
       Type: 'bind' as const,
       Source: source,
       Target: source,
-      ReadOnly: true
+      ReadOnly: true,
+      ...(programFolders.includes(source) ? {} : { BindOptions: withoutMountsBelow })
     })),
     Tmpfs: { '/run': 'rw,nosuid,nodev,size=1m' },
     PidsLimit: 16,
