@@ -38,6 +38,7 @@ import { endLargestHolder } from './disk/room-dispute.js'
 import { RoomMaker } from './disk/room-maker.js'
 import { removeUnclaimed } from './disk/unclaimed.js'
 import { AvailableEngines } from './engines/available-engines.js'
+import { StartedEngineStore } from './engines/engine-store.js'
 import { sweepIdleEngines } from './engines/engine-sweep.js'
 import { ProjectEngines } from './engines/project-engines.js'
 import { GitSource } from './git/git-source.js'
@@ -164,7 +165,8 @@ export async function startBuilds({
     buildMinutes: config.build_timeout_minutes,
     pullMinutes: config.image_pull_timeout_minutes
   })
-  const engines = new ProjectEngines({ runtime, clock })
+  const startedEngines = new StartedEngineStore(use.db, clock)
+  const engines = new ProjectEngines({ runtime, clock, log, started: startedEngines })
   return {
     admission,
     engines,
@@ -194,7 +196,7 @@ export async function startBuilds({
           await roomyArchiveLimit({ disks: async () => await admission.disks(), room, config }, tooSmall)
       }
     }),
-    caches: new CacheService({ ...use, clearings, latest, names, fetched: images.fetched, log }),
+    caches: new CacheService({ ...use, engines, clearings, latest, names, fetched: images.fetched, log }),
     prepared: {
       find: async (applicationId, reference) => await findPinned(images, applicationId, reference),
       keep: async (applicationId, references) => {
@@ -207,7 +209,13 @@ export async function startBuilds({
       await Promise.all([
         sweepUnusedImages(images, signal),
         sweepIdleEngines(
-          { engines, db: use.db, clock, log, idleMs: config.build_engine_idle_minutes * 60_000 },
+          {
+            engines,
+            started: startedEngines,
+            clock,
+            log,
+            idleMs: config.build_engine_idle_minutes * 60_000
+          },
           signal
         ),
         sweepOrphanedImages({ imageService, applications: use.applications, clock, log }, signal)

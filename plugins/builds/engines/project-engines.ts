@@ -2,11 +2,16 @@ import type { ContainerCaps, ContainerRuntime, ContainerState } from 'busbar/api
 import { type Clock, isProblem, type Log, Serial, withTimeLimit } from 'busbar/sdk'
 import type { BuildLimits } from '../api.js'
 import { problems } from '../problems.js'
+import { buildkitProgram } from './buildkit-program.js'
+import { dockerdProgram } from './dockerd-program.js'
 import { type EngineProgram, engineVolumePath, entrypoint } from './engine-program.js'
+import type { StartedEngines } from './engine-store.js'
 
 interface ProjectEnginesParts {
   readonly runtime: ContainerRuntime
   readonly clock: Clock
+  readonly log: Log
+  readonly started: Pick<StartedEngines, 'used' | 'ended'>
 }
 
 /** What a project's build engine is to be. */
@@ -23,6 +28,9 @@ const processesOfBuild = 4096
 const readyMs = 30_000
 const readyLookMs = 100
 const stopGraceSeconds = 10
+const pruneMs = 60_000
+/** Of which a container may be one. */
+const programs: readonly EngineProgram[] = [buildkitProgram, dockerdProgram]
 
 interface ProjectEngine {
   readonly serial: Serial
@@ -51,11 +59,13 @@ export class ProjectEngines {
     try {
       const id = await engine.serial.run(async () => {
         signal.throwIfAborted()
-        return await this.#start(wanted, engine, signal)
+        await this.parts.started.used(wanted.projectId)
+        return await this.#startOrReplace(wanted, engine, signal)
       })
       return await run(id)
     } finally {
       engine.users.delete(limits)
+      await this.parts.started.used(wanted.projectId).catch(() => {})
       if (engine.users.size > 0) await this.#adapt(wanted.projectId, engine).catch(() => {})
       this.#forget(wanted.projectId, engine)
     }
@@ -64,21 +74,8 @@ export class ProjectEngines {
   /** Of a project that is going: everything of its engine. */
   async remove(projectId: string): Promise<void> {
     const engine = this.#engineOf(projectId)
-    await engine.serial.run(async () => {
-      const { runtime } = this.parts
-      for (const { id } of await this.#containers(projectId)) await runtime.remove(id)
-      await runtime.removeVolume(volumeName(projectId))
-    })
+    await engine.serial.run(async () => await this.#discard(projectId))
     this.#forget(projectId, engine)
-  }
-
-  /** The engines that run, of all processes, and by whose builds. */
-  async running(): Promise<ReadonlyArray<{ readonly projectId: string; readonly containerId: string }>> {
-    return (await this.parts.runtime.list({})).flatMap(({ id, owner, status }) =>
-      owner.projectId !== undefined && status === 'running' && isEngine(owner)
-        ? [{ projectId: owner.projectId, containerId: id }]
-        : []
-    )
   }
 
   /** Unless a build of this process uses it. */
@@ -88,8 +85,30 @@ export class ProjectEngines {
       if (engine.users.size > 0) return
       for (const { id, status } of await this.#containers(projectId))
         if (status === 'running') await this.parts.runtime.stop(id, stopGraceSeconds)
+      await this.parts.started.ended(projectId)
     })
     this.#forget(projectId, engine)
+  }
+
+  /**
+   * Removes all that builds in it have left for the next one. What builds use that are under way stays; the engine itself
+   * is told to leave the rest.
+   */
+  async clear(projectId: string): Promise<void> {
+    const engine = this.#engineOf(projectId)
+    await engine.serial.run(async () => {
+      if (engine.users.size === 0) await this.#discard(projectId)
+      else
+        for (const { id, name, status } of await this.#containers(projectId))
+          if (status === 'running') await this.#prune(id, name)
+    })
+    this.#forget(projectId, engine)
+  }
+
+  /** What it has written, its cache with it; 0 where there is none. */
+  async bytes(projectId: string): Promise<number> {
+    const volumes = await this.parts.runtime.volumes({ projectId })
+    return volumes.find(({ name }) => name === volumeName(projectId))?.sizeBytes ?? 0
   }
 
   #engineOf(projectId: string): ProjectEngine {
@@ -105,8 +124,47 @@ export class ProjectEngines {
     if (engine.users.size === 0 && this.#engines.get(projectId) === engine) this.#engines.delete(projectId)
   }
 
+  async #prune(containerId: string, name: string): Promise<void> {
+    const { runtime, clock, log } = this.parts
+    const program = programs.find(({ kind }) => name.startsWith(`busbar.builder.${kind}.`))
+    if (program === undefined) return
+    const { argv, env } = program.prune({ all: true })
+    const code = await withTimeLimit({ clock, ms: pruneMs }, async signal =>
+      runtime.exec(containerId, argv, { env, signal, onLine: () => {} })
+    )
+    if (code !== 0) log.warn({ containerId, code }, 'the cache of a build engine could not be cleared')
+  }
+
+  async #discard(projectId: string): Promise<void> {
+    const { runtime, started } = this.parts
+    for (const { id } of await this.#containers(projectId)) await runtime.remove(id)
+    await runtime.removeVolume(volumeName(projectId))
+    await started.ended(projectId)
+  }
+
   async #containers(projectId: string): Promise<readonly ContainerState[]> {
     return (await this.parts.runtime.list({ projectId })).filter(({ owner }) => isEngine(owner))
+  }
+
+  /** One that does not start, as its disk was full or its data are damaged, is made anew, without its cache. */
+  async #startOrReplace(
+    wanted: WantedProjectEngine,
+    engine: ProjectEngine,
+    signal: AbortSignal
+  ): Promise<string> {
+    try {
+      return await this.#start(wanted, engine, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (engine.users.size > 1 || !isProblem(error) || error.code !== 'E_BUILD_ENGINE') throw error
+      const { projectId } = wanted
+      this.parts.log.warn(
+        { err: error, projectId },
+        'a build engine does not start: it is made anew, without its cache'
+      )
+      await this.#discard(projectId)
+      return await this.#start(wanted, engine, signal)
+    }
   }
 
   async #start(wanted: WantedProjectEngine, engine: ProjectEngine, signal: AbortSignal): Promise<string> {

@@ -25,7 +25,11 @@ for (const [name, kind] of Object.entries(engineKinds)) {
     const [builder] = await builders(lab.projectId)
     t.ok(builder, 'the engine of the project runs')
     const seen = await engine.getContainer(builder?.Id ?? '').inspect()
-    t.equal(Object.keys(seen.NetworkSettings.Networks).length, 1, JSON.stringify([seen.State, seen.NetworkSettings]))
+    t.equal(
+      Object.keys(seen.NetworkSettings.Networks).length,
+      1,
+      JSON.stringify([seen.State, seen.NetworkSettings])
+    )
     t.notOk(seen.HostConfig.Privileged)
     t.strictSame(seen.HostConfig.Binds ?? [], [])
     t.ok((seen.HostConfig.Memory ?? 0) > 0 && (seen.HostConfig.PidsLimit ?? 0) > 0)
