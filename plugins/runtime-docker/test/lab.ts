@@ -33,6 +33,8 @@ export interface Lab {
   readonly projectId: string
   /** A spec of a container that lives until it is told to end. */
   spec(name: string, network: string, changes?: Partial<ContainerSpec>): ContainerSpec
+  /** The same installation for another project. */
+  otherProject(): Lab
 }
 
 /** Of one installation. */
@@ -57,7 +59,6 @@ export function startLab(
   t: Test,
   { environment = {}, docker = new Docker(), instanceId = randomUUID(), isLocal = false }: LabOptions = {}
 ): Lab {
-  const projectId = randomUUID()
   const runtime = new DockerRuntime({
     instanceId,
     signatures,
@@ -72,7 +73,7 @@ export function startLab(
     // Without a network it takes its rules back.
     await runtime.limitHost().catch(() => undefined)
   })
-  return {
+  const ofProject = (projectId: string): Lab => ({
     runtime,
     docker,
     instanceId,
@@ -90,6 +91,8 @@ export function startLab(
       caps: 'minimal',
       readonlyRootfs: true,
       ...changes
-    })
-  }
+    }),
+    otherProject: () => ofProject(randomUUID())
+  })
+  return ofProject(randomUUID())
 }
