@@ -174,7 +174,6 @@ for wanted in "$@"; do
     node) ensure node:20 make_node node:20 ;;
     nginx) ensure nginx:lab make_nginx nginxinc/nginx-unprivileged:stable-alpine ;;
     platform-base) ensure platform-base:lab make_platform_base node:20-bookworm-slim ;;
-    buildkit) docker image inspect moby/buildkit:lab >/dev/null || exit 1 ;;
     docker) ensure docker:lab make_docker docker:20-dind ;;
     docker-26) ensure docker:26-lab make_docker_26 docker:26-dind ;;
     postgres-lab) ensure postgres:lab make_postgres_lab postgres:17 ;;

@@ -8,7 +8,7 @@ import {
 import { containerRuntime } from 'busbar/api/containers'
 import { imageService } from 'busbar/api/images'
 import { projectTeardown } from 'busbar/api/projects'
-import { type Contributor, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
+import { type Contributor, kernel, type ServiceBinder, type StartContext, settleAll } from 'busbar/sdk'
 import { Admission } from './admission/admission.js'
 import { AdmittedPreparation } from './admission/admitted-preparation.js'
 import {
@@ -40,6 +40,7 @@ import { removeUnclaimed } from './disk/unclaimed.js'
 import { AvailableEngines } from './engines/available-engines.js'
 import { StartedEngineStore } from './engines/engine-store.js'
 import { sweepIdleEngines } from './engines/engine-sweep.js'
+import { EngineUsage } from './engines/engine-usage.js'
 import { ProjectEngines } from './engines/project-engines.js'
 import { GitSource } from './git/git-source.js'
 import { SourceToImage } from './image-preparation.js'
@@ -145,8 +146,9 @@ export async function startBuilds({
     log,
     attemptBytes: config.failed_steps_mib * 2 ** 20
   })
+  const engineUsage = new EngineUsage({ runtime, clock })
   const diskWatch = new DiskWatch({
-    imageService,
+    buildUsage: async () => (await settleAll([imageService.buildUsage(), engineUsage.read()])).flat(),
     clock,
     log,
     limits: diskLimits(config),
@@ -179,6 +181,7 @@ export async function startBuilds({
     },
     own: ownBuilders({
       ...images,
+      engineUsage,
       availableEngines: new AvailableEngines(images, config),
       engines,
       exec,

@@ -8,7 +8,9 @@ import type { RemoteCopies } from '../dockerfile/generate.js'
 import { declaredArguments } from '../dockerfile/parse-dockerfile.js'
 import type { RemoteAdd } from '../dockerfile/remote-files.js'
 import type { AvailableEngines } from '../engines/available-engines.js'
+import { syntaxOf } from '../engines/dockerfile-syntax.js'
 import type { EngineProgram } from '../engines/engine-program.js'
+import type { EngineUsage } from '../engines/engine-usage.js'
 import { buildIsolated } from '../engines/isolated-build.js'
 import type { ProjectEngines } from '../engines/project-engines.js'
 import { problems } from '../problems.js'
@@ -21,6 +23,7 @@ import { FetchedFiles, type FetchRules, filesFolder } from './fetched-files.js'
 interface DockerfileParts extends ResolverParts {
   readonly availableEngines: Pick<AvailableEngines, 'choose'>
   readonly engines: Pick<ProjectEngines, 'use'>
+  readonly engineUsage: Pick<EngineUsage, 'during'>
   readonly runtime: ContainerRuntime
   readonly usualLimits: BuildLimits
   /** For the addresses of ADD. */
@@ -128,6 +131,12 @@ export class DockerfileBuilder implements Builder {
     const { log, signal } = context
     const shown = `${Math.round(limits.memoryBytes / 2 ** 20)} MiB of memory, ${limits.cpus} CPUs`
     log({ level: 'info', msg: `Building ${tag} with ${name} (${shown})` })
+    const syntax = syntaxOf(text)
+    if (syntax !== null && !/^(?:docker\.io\/)?docker\/dockerfile(?:$|[:@])/.test(syntax))
+      log({
+        level: 'warning',
+        msg: `The front-end ${syntax.slice(0, 200)} of ${name} is not used: the build engine reads the Dockerfile itself`
+      })
     const files = await chooseFiles(directory, name, signal)
     if (files.unreadable.length > 0) log({ level: 'warning', msg: unreadableNote(files.unreadable) })
     return await buildIsolated(

@@ -1,5 +1,6 @@
 import type { Builder } from '../api.js'
 import type { AvailableEngines } from '../engines/available-engines.js'
+import type { EngineUsage } from '../engines/engine-usage.js'
 import type { ProjectEngines } from '../engines/project-engines.js'
 import type { RegistryGate } from '../registry/registry-gate.js'
 import type { Settings } from '../settings.js'
@@ -16,6 +17,7 @@ import { StaticBuilder } from './static-builder.js'
 interface BuilderParts extends ToolParts, LabellingParts {
   readonly availableEngines: AvailableEngines
   readonly engines: ProjectEngines
+  readonly engineUsage: EngineUsage
   readonly fetching: FetchRules
   readonly archives: ArchiveRules
   readonly gate: RegistryGate

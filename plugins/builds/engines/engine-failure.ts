@@ -52,6 +52,7 @@ function exitOf(reason: string): { readonly command: string; readonly code: numb
   const marks = [
     'did not complete successfully: exit code: ',
     'returned non-zero exit code: ',
+    ': exit code: ',
     'runc did not terminate successfully: exit status '
   ]
   for (const mark of marks) {
@@ -60,7 +61,8 @@ function exitOf(reason: string): { readonly command: string; readonly code: numb
     const code = Number.parseInt(reason.slice(at + mark.length), 10)
     if (Number.isNaN(code)) continue
     const before = reason.slice(0, at)
-    const [from, to] = [before.indexOf('"'), before.lastIndexOf('"')]
+    const [begin, end] = before.startsWith('process "') ? ['"', '"'] : ['[', ']']
+    const [from, to] = [before.indexOf(begin), before.lastIndexOf(end)]
     const command = from >= 0 && to > from ? before.slice(from + 1, to) : before
     return { command: command.replace(/^\/bin\/sh -c /, ''), code }
   }

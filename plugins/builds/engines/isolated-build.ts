@@ -7,9 +7,11 @@ import { problems } from '../problems.js'
 import type { ResolverParts } from '../registry/image-resolver.js'
 import { baseNames } from './base-names.js'
 import { BadResult, ContainerFiles } from './container-files.js'
+import { withoutSyntax } from './dockerfile-syntax.js'
 import { supplyBases } from './engine-bases.js'
 import { engineBuildProblem } from './engine-failure.js'
 import { type Command, type EngineProgram, workPath } from './engine-program.js'
+import type { EngineUsage } from './engine-usage.js'
 import { handOver } from './hand-over.js'
 import { readMadeImage } from './made-image.js'
 import type { ProjectEngines } from './project-engines.js'
@@ -33,6 +35,7 @@ export interface IsolatedBuild {
 interface IsolatedParts extends ResolverParts {
   readonly runtime: ContainerRuntime
   readonly engines: Pick<ProjectEngines, 'use'>
+  readonly engineUsage: Pick<EngineUsage, 'during'>
 }
 
 /** Builds in the build engine of the project, and brings the image to the engine of the platform. */
@@ -51,7 +54,10 @@ export async function buildIsolated(
       const files = new ContainerFiles(parts.runtime, containerId, context.signal)
       const directory = `${workPath}/${build.owner.deploymentId}`
       try {
-        return await buildIn(parts, { program: engine.program, files, directory }, build, context)
+        return await parts.engineUsage.during(
+          { owner: build.owner, containerId },
+          async () => await buildIn(parts, { program: engine.program, files, directory }, build, context)
+        )
       } catch (error) {
         context.signal.throwIfAborted()
         throw await explained(parts, containerId, error)
@@ -83,7 +89,7 @@ async function buildIn(
       context
     ),
     files.unpack(`${directory}/context`, build.context()),
-    files.write(`${directory}/dockerfile`, { Dockerfile: text })
+    files.write(`${directory}/dockerfile`, { Dockerfile: withoutSyntax(text) })
   ])
   const command = program.build({
     directory,
@@ -118,9 +124,9 @@ async function run(
   })
   const ended = new AbortController()
   const onAbort = async (): Promise<void> => {
-    for (const kind of ['TERM', 'KILL'] as const) {
+    for (const signalName of ['TERM', 'KILL'] as const) {
       await runtime
-        .exec(files.containerId, ['sh', '-c', ending, directory, kind], {
+        .exec(files.containerId, ['sh', '-c', ending, directory, signalName], {
           signal: new AbortController().signal,
           onLine: () => {}
         })
@@ -128,10 +134,12 @@ async function run(
       await pause(clock, endsWithinMs, ended.signal)
       if (ended.signal.aborted) return
     }
+    // Its steps may have taken every process, so that none can be started to end them.
+    await runtime.stop(files.containerId, 0).catch(() => {})
   }
-  let ending_: Promise<void> | undefined
+  let whenEnded: Promise<void> | undefined
   const abort = (): void => {
-    ending_ = onAbort()
+    whenEnded = onAbort()
   }
   if (signal.aborted) abort()
   else signal.addEventListener('abort', abort, { once: true })
@@ -147,7 +155,7 @@ async function run(
   } finally {
     signal.removeEventListener('abort', abort)
     ended.abort()
-    await ending_
+    await whenEnded
   }
 }
 

@@ -8,29 +8,29 @@ import { type DeployLab, engine, openLab } from '../../deployments/test/deploy-l
 export interface EngineKind {
   readonly build_engine: 'buildkit' | 'dockerd'
   readonly image: string
-  /** What `lab/make-images.sh` calls it. */
-  readonly made: string
+  /** What makes its image: a script in `lab/`, with its arguments. */
+  readonly made: readonly [script: string, ...argv: string[]]
   /** It knows what BuildKit learnt later: heredocs, `COPY --link`. */
   readonly isNew: boolean
 }
 
-export const engineKinds: Readonly<Record<string, EngineKind>> = {
+export const engineKinds = {
   'the Docker Engine of this machine': {
     build_engine: 'dockerd',
     image: 'docker:lab',
-    made: 'docker',
+    made: ['make-images.sh', 'docker'],
     isNew: false
   },
   'a newer Docker Engine': {
     build_engine: 'dockerd',
     image: 'docker:26-lab',
-    made: 'docker-26',
+    made: ['make-images.sh', 'docker-26'],
     isNew: true
   },
-  BuildKit: { build_engine: 'buildkit', image: 'moby/buildkit:lab', made: 'buildkit', isNew: true }
-}
+  BuildKit: { build_engine: 'buildkit', image: 'moby/buildkit:lab', made: ['make-buildkit.sh'], isNew: true }
+} as const satisfies Readonly<Record<string, EngineKind>>
 
-const makeImages = join(import.meta.dirname, '../../../lab/make-images.sh')
+const labFolder = join(import.meta.dirname, '../../../lab')
 
 /** A platform that builds with such an engine. */
 export async function openEngineLab(
@@ -38,7 +38,8 @@ export async function openEngineLab(
   kind: EngineKind,
   settings: Readonly<Record<string, unknown>> = {}
 ): Promise<DeployLab> {
-  await promisify(execFile)(makeImages, [kind.made])
+  const [script, ...argv] = kind.made
+  await promisify(execFile)(join(labFolder, script), argv)
   const lab = await openLab()
   t.teardown(async () => await lab.close())
   const { build_engine, image } = kind
@@ -63,3 +64,16 @@ export const linesOf = (deployment: { readonly build_logs: string }): string[] =
     .split('\n')
     .filter(line => line !== '')
     .map(line => (JSON.parse(line) as { readonly msg: string }).msg)
+
+/** How many processes of a container have this in their command line; or what a command prints in it. */
+export async function execIn(id: string, text: string, command?: readonly string[]): Promise<string> {
+  const counted =
+    'n=0; for p in /proc/[0-9]*; do tr "\\0" " " < $p/cmdline 2>/dev/null | grep -q "^$0" && n=$((n+1)); done; echo $n'
+  const exec = await engine
+    .getContainer(id)
+    .exec({ Cmd: [...(command ?? ['sh', '-c', counted, text])], AttachStdout: true, Tty: true })
+  const stream = await exec.start({ Tty: true })
+  let output = ''
+  for await (const chunk of stream) output += String(chunk)
+  return output.trim()
+}

@@ -67,7 +67,8 @@ export const withoutBuildEngines = {
     use: async () => {
       throw new Error('there are no build engines here')
     }
-  }
+  },
+  engineUsage: { during: async <T>(_build: object, run: () => Promise<T>): Promise<T> => await run() }
 }
 
 export function imageParts(t: Test, engine: Engine, privateHosts?: string) {
