@@ -7,7 +7,7 @@ import { dockerdProgram } from './dockerd-program.js'
 import { chooseEngine, type EngineChoice, type OfferedEngine, type WantedEngine } from './engine-choice.js'
 import type { EngineProgram } from './engine-program.js'
 
-export interface EngineSettings {
+interface EngineSettings {
   readonly build_engine: WantedEngine
   readonly buildkit_image: string
   readonly dockerd_image: string

@@ -8,7 +8,7 @@ type Files = Pick<ContainerRuntime, 'getFiles' | 'putFiles' | 'exec'>
 /** What is in a build engine is not as it should be; what is in it, a stranger may have written. */
 export class BadResult extends Error {}
 
-export interface FoundFile {
+interface FoundFile {
   readonly size: number
   /** Exactly `size` bytes, or an error. Destroy it to stop. */
   readonly content: AsyncGenerator<Buffer, void, undefined>

@@ -11,7 +11,7 @@ type Parts = Pick<ResolverParts, 'formerImages'> & {
 }
 
 /** A base, and its id on the engine of the platform. */
-export interface SuppliedBase extends Base {
+interface SuppliedBase extends Base {
   readonly id: string
 }
 

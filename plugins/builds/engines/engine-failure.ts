@@ -23,7 +23,7 @@ export function engineBuildProblem(
   }
   // By what BuildKit says of the file: none of it is what a command has printed.
   if (
-    /dockerfile parse error|unknown instruction|failed to parse|no build stage|target stage .* could not be found|cannot be empty/i.test(
+    /dockerfile parse error|unknown instruction|failed to parse|no build stage|target stage "|cannot be empty/i.test(
       reason
     )
   )

@@ -7,7 +7,7 @@ import { problems } from '../problems.js'
 import { imageArchive } from '../registry/image-archive.js'
 import type { MadeImage } from './made-image.js'
 
-export interface HandOverParts {
+interface HandOverParts {
   readonly imageService: Pick<ImageService, 'image' | 'images' | 'imageLabels' | 'load'>
   readonly room: Pick<ImageRoom, 'reserve'>
 }

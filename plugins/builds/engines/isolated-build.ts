@@ -17,7 +17,7 @@ import { readMadeImage } from './made-image.js'
 import type { ProjectEngines } from './project-engines.js'
 import { StepLog } from './step-log.js'
 
-export interface IsolatedBuild {
+interface IsolatedBuild {
   readonly tag: string
   readonly owner: Required<Pick<Owner, 'projectId' | 'applicationId' | 'deploymentId'>>
   /** What its author calls the Dockerfile, and its text. */

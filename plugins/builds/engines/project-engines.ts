@@ -15,7 +15,7 @@ interface ProjectEnginesParts {
 }
 
 /** What a project's build engine is to be. */
-export interface WantedProjectEngine {
+interface WantedProjectEngine {
   readonly projectId: string
   readonly program: EngineProgram
   /** A name by which the engine of the platform knows it. */
