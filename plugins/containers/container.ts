@@ -19,6 +19,16 @@ export interface ContainerSpec {
   readonly caps: 'minimal' | 'standard'
   /** A read-only root gets a tmpfs on /tmp and /run. */
   readonly readonlyRootfs: boolean
+  /** With threads; 4096 unless given. */
+  readonly processes?: number
+  /**
+   * It runs containers of its own, as a build engine does: it may mount file systems, and make namespaces and control
+   * groups inside its own, whose limits hold for all of it. Who is root there outside of these containers has the
+   * engine's machine within reach: for programs that the platform chooses, which keep strangers' ones in. Goes with `standard`.
+   */
+  readonly runsContainers?: true
+  /** It is not started again when it ends, nor after an outage of the engine. */
+  readonly restarts?: false
   readonly healthCommand?: {
     readonly command: string
     readonly intervalSeconds: number

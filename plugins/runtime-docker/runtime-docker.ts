@@ -5,6 +5,7 @@ import { type Contributor, healthChecks, kernel, type ServiceBinder, type StartC
 import { DockerRuntime } from './docker-runtime.js'
 import { followCrashes } from './engine-crash.js'
 import { HeartbeatFile } from './heartbeat-file.js'
+import { usualBuildHosts } from './host/build-hosts.js'
 import type { LimitState } from './host/host-limits.js'
 import { keepLimits } from './host/keep-limits.js'
 import { localTools } from './host/local-tools.js'
@@ -43,7 +44,10 @@ export async function startRuntimeDocker({
     signatures: use.secrets,
     clock,
     log,
-    settings: config,
+    settings: {
+      ...config,
+      build_private_hosts: config.build_private_hosts ?? usualBuildHosts(instance.loopbackOnly)
+    },
     localTools: localTools(use.exec)
   })
   onStop(async () => {
