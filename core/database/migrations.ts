@@ -3,6 +3,7 @@ import type { Log, Migration } from 'busbar/sdk'
 import type { PoolClient } from 'pg'
 import type { Postgres } from './postgres.js'
 import { errorCode, isConnectionError, storeError } from './problems.js'
+import { codeOnOthers, refuseReachingCode } from './reaching-code.js'
 import { isInTransaction } from './session-state.js'
 
 /** The migrations of one plugin and the schema they build. */
@@ -203,6 +204,7 @@ async function apply(
     await client.query(
       `set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = 0; create schema if not exists ${plan.schema}`
     )
+    const before = plan.isThirdParty ? await codeOnOthers(client, plan.schema) : undefined
     await client.query(sql).catch(error => {
       throw isConnectionError(error) ? error : explain(error, plan, migration, sql)
     })
@@ -210,6 +212,10 @@ async function apply(
       throw new Error(
         `migration ${migration.name} of ${plan.plugin} ends the transaction it runs in: leave out begin, commit and rollback`
       )
+    if (before !== undefined)
+      await refuseReachingCode(client, plan.schema, before).catch(error => {
+        throw isConnectionError(error) ? error : explain(error, plan, migration, sql)
+      })
     await client.query(
       'insert into kernel.migration (plugin, name, checksum, phase, applied_at, release) values ($1, $2, $3, $4, $5, $6)',
       [plan.plugin, migration.name, checksumOf(migration), migration.phase, new Date(), release]

@@ -24,8 +24,9 @@ export type PluginKind = 'essential' | 'built-in' | 'third-party'
 /** Of the pool: what all built-in plugins together leave to the kernel and to those it cannot do without. */
 const reserved = 3
 const limitOf = { essential: 8, 'built-in': 6, 'third-party': 3 } as const
-/** Besides the pool: what all third-party plugins may use at a time. */
+/** Besides the pool: what all third-party plugins may use at a time, and how many are open before idle ones make room. */
 const thirdPartyConnections = 6
+const mostOpen = 12
 const defaultConnections = 12
 const idleTransactionMs = 30_000
 const idleMs = 30_000
@@ -171,14 +172,28 @@ export class Postgres extends Statements {
   }
 
   #ownPool(name: string): pg.Pool {
-    let pool = this.#ownPools.get(name)
-    if (pool === undefined) {
-      pool = makePool(this.#options, { max: limitOf['third-party'], idleTimeoutMillis: idleMs })
-      this.#watch(pool)
-      if (this.pool.ending) void pool.end()
-      this.#ownPools.set(name, pool)
-    }
+    const known = this.#ownPools.get(name)
+    if (known !== undefined) return known
+    const pool = makePool(this.#options, { max: limitOf['third-party'], idleTimeoutMillis: idleMs })
+    this.#watch(pool)
+    pool.on('connect', () => {
+      this.#makeRoom(pool)
+    })
+    if (this.pool.ending) void pool.end()
+    this.#ownPools.set(name, pool)
     return pool
+  }
+
+  /** Before a plugin that works now, those give way that do not. */
+  #makeRoom(working: pg.Pool): void {
+    const pools = [...this.#ownPools.values()]
+    let over = pools.reduce((sum, { totalCount }) => sum + totalCount, 0) - mostOpen
+    for (const pool of pools) {
+      if (over <= 0) return
+      if (pool === working) continue
+      over -= pool.idleCount
+      closeIdle(pool)
+    }
   }
 
   #watch(pool: pg.Pool): void {

@@ -1,3 +1,4 @@
+import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { type MigrationPlan, migrate } from '../../core/database/migrations.js'
 import { pluginDatabase } from '../../core/database/plugin-database.js'
@@ -132,6 +133,17 @@ test('a plugin begins with connections of which none is left from its former run
   await Promise.all(Array.from({ length: 3 }, async () => await first.query('select x_bad.spoil()')))
   const second = postgres.for({ plugin: 'bad', kind: 'third-party' })
   for (const found of await statesOf(second, 3)) t.match(found, { readOnly: 'off', locks: 0 })
+})
+
+test('many plugins that work one after another keep few connections open', async t => {
+  const postgres = await freshPostgres(t)
+  const open = `select count(*)::int as open from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
+  for (let n = 0; n < 10; n++) {
+    const plugin = postgres.for({ plugin: `p${n}`, kind: 'third-party' })
+    await Promise.all(Array.from({ length: 3 }, async () => await plugin.query('select pg_sleep(0.02)')))
+  }
+  const isFew = async () => ((await postgres.query<{ open: number }>(open))[0]?.open ?? Infinity) <= 13
+  t.ok(await until(isFew, 'idle connections are closed'))
 })
 
 test('the kernel marks and deletes rows of third-party plugins, with their triggers, on connections of their own', async t => {
