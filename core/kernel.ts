@@ -233,13 +233,15 @@ export async function startKernel({
     }))
     let description: string | undefined
     const choices = new ChoiceSignal(listener, log)
+    const purge = new Purge({ postgres, directory: settings.directory, clock, log })
+    await purge.removePartialDumps()
     const reconciler = new Reconciler({
       http,
       roots,
       inline,
       directory: settings.directory,
       store: new PluginStore(database, clock),
-      purge: new Purge({ postgres, directory: settings.directory, clock, log }),
+      purge,
       registries: {
         registry,
         hub,
