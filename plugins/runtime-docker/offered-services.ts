@@ -22,7 +22,7 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   logs: (containerId, options) => runtime.logs(containerId, options),
   exec: (containerId, command, options) => runtime.exec(containerId, command, options),
   stats: containerId => runtime.stats(containerId),
-  diskUse: owner => runtime.diskUse(owner),
+  diskUse: (owner, limits) => runtime.diskUse(owner, limits),
   fileUse: (owner, options) => runtime.fileUse(owner, options),
   events: signal => runtime.events(signal),
 
