@@ -11,7 +11,7 @@ const makeFiles = (folder: string, count: number): string =>
 
 /** Runs a script, which then waits for as long as it may. */
 async function run(lab: Lab, name: string, script: string): Promise<string> {
-  const network = await lab.runtime.ensureNetwork({ id: lab.projectId, slug: 'file-use' })
+  const network = await lab.runtime.ensureNetwork({ id: lab.projectId, slug: `file-use-${lab.instanceId.slice(0, 8)}` })
   const id = await lab.runtime.create(
     lab.spec(name, network, {
       command: ['sh', '-c', `${script}; echo made; while true; do sleep 0.1; done`],
@@ -19,7 +19,7 @@ async function run(lab: Lab, name: string, script: string): Promise<string> {
     })
   )
   await lab.runtime.start(id)
-  await until(async () => (await lab.runtime.tail(id, 1)).includes('made'), 'its files to be made')
+  await until(async () => (await lab.runtime.tail(id, 1)).includes('made'), 'its files to be made', 120_000)
   return id
 }
 
@@ -99,8 +99,8 @@ test('one with more names than can be looked at in time does not keep others fro
     const lab = startLab(t, { ...engine, isLocal })
     const kind = isLocal ? 'local' : 'in-container'
     const farms = [
-      await run(lab, `farm-${kind}`, makeLinks(20)),
-      await run(lab, `farm2-${kind}`, makeLinks(20))
+      await run(lab, `farm-${kind}`, makeLinks(15)),
+      await run(lab, `farm2-${kind}`, makeLinks(15))
     ]
     const other = await run(lab, `other-${kind}`, 'dd if=/dev/zero of=/written bs=1M count=5')
 
