@@ -9,7 +9,8 @@ import type {
   ContainerStats,
   ExecOptions,
   LogLine,
-  LogOptions
+  LogOptions,
+  MeasuringLimits
 } from './container.js'
 import type { ContainerEvent, EngineInfo, VolumeUsage } from './engine.js'
 import type { Owner } from './owner.js'
@@ -100,15 +101,15 @@ export interface ContainerRuntime {
   /** Measured now. */
   stats(containerId: string): Promise<ContainerStats>
   /** Of those that belong to every given id, stopped ones too. Measuring makes the engine look at each of their files. */
-  diskUse(owner: Owner): Promise<readonly ContainerDiskUse[]>
+  diskUse(owner: Owner, limits: MeasuringLimits): Promise<readonly ContainerDiskUse[]>
   /**
-   * Of those that belong to every given id, stopped ones too. `most`: in each place of one, counting ends there. It takes
-   * seconds where there are millions of files, and a place for one container more where the platform is not root on the
+   * Of those that belong to every given id, stopped ones too. `most`: in each place of one, counting ends there, and
+   * what there is more is not looked for. It takes a place for one container more where the platform is not root on the
    * engine's machine. Rejects where that machine has no programs that count.
    */
   fileUse(
     owner: Owner,
-    options: { readonly most: number; readonly since: Date }
+    options: MeasuringLimits & { readonly most: number; readonly since: Date }
   ): Promise<readonly ContainerFileUse[]>
   /** Events of our containers, from now on, until `signal` aborts. Reconnects by itself, then yields `resync`. */
   events(signal: AbortSignal): AsyncIterable<ContainerEvent>

@@ -323,8 +323,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     return await containerStats(this.#engine, containerId)
   }
 
-  async diskUse(owner: Owner): Promise<readonly ContainerDiskUse[]> {
-    return await this.disk.bytes(owner)
+  async diskUse(...asked: Parameters<ContainerRuntime['diskUse']>): Promise<readonly ContainerDiskUse[]> {
+    return await this.disk.bytes(...asked)
   }
 
   async fileUse(...asked: Parameters<ContainerRuntime['fileUse']>): Promise<readonly ContainerFileUse[]> {

@@ -25,7 +25,7 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   putFiles: (containerId, directory, tar, options) => runtime.putFiles(containerId, directory, tar, options),
   getFiles: (containerId, path, options) => runtime.getFiles(containerId, path, options),
   stats: containerId => runtime.stats(containerId),
-  diskUse: owner => runtime.diskUse(owner),
+  diskUse: (owner, limits) => runtime.diskUse(owner, limits),
   fileUse: (owner, options) => runtime.fileUse(owner, options),
   events: signal => runtime.events(signal),
 

@@ -1,9 +1,15 @@
 import type { EngineDisk } from 'busbar/api/builds'
-import type { ContainerDiskUse, ContainerFileUse, ContainerRuntime } from 'busbar/api/containers'
+import type {
+  ContainerDiskUse,
+  ContainerFileUse,
+  ContainerRuntime,
+  MeasuringLimits
+} from 'busbar/api/containers'
 import { type Bus, bounded, type Clock, type Log, pause, type Secrets } from 'busbar/sdk'
 import { openBuildLog } from '../records/build-log.js'
 import type { DeploymentLogStore } from '../records/deployment-log-store.js'
 import type { DeploymentStore } from '../records/deployment-store.js'
+import { atLeast, byEngine, growthOf, type Known, withFiles } from './disk-accounts.js'
 import {
   type DiskRoom,
   type DiskUse,
@@ -13,10 +19,12 @@ import {
   isNearFloor
 } from './disk-use-decision.js'
 import { reasonOf } from './disk-use-words.js'
+import { pauseMs } from './look-pauses.js'
+import { ProjectOwners } from './project-owners.js'
 import { type Counting, Uncounted } from './uncounted.js'
 
 interface DiskGuardParts {
-  readonly store: Pick<DeploymentStore, 'change'>
+  readonly store: Pick<DeploymentStore, 'change' | 'ownersOfProjects'>
   readonly logs: DeploymentLogStore
   readonly runtime: Pick<ContainerRuntime, 'diskUse' | 'fileUse' | 'stop' | 'remove'>
   readonly engineDisk: { read(): Promise<EngineDisk | undefined> }
@@ -34,9 +42,12 @@ const longestLookMs = 5000
 /** So much is missing, and it is time to see what has it; or this share of what a container may write. */
 const tellingLoss = { bytes: 512 * 2 ** 20, share: 1 / 4 }
 const measureEveryMs = 60_000
-/** Measuring makes the engine look at every file that containers have written: it may take this share of the time. */
-const measuringShare = { near: 0.2, else: 0.02 }
-const measureWithinMs = 5 * 60_000
+/** For one container, and for all that have to be looked at then. */
+const engineLimits: MeasuringLimits = { eachMs: 2000, allMs: 10_000 }
+const countLimits: MeasuringLimits = { eachMs: 3000, allMs: 10_000 }
+/** An engine that does not answer at all. */
+const measureWithinMs = 60_000
+const ownersWithinMs = 2000
 /** It goes on writing meanwhile. */
 const stopGraceSeconds = 5
 
@@ -51,6 +62,9 @@ export class DiskGuard {
   #freeThen: number | undefined
   #roomyAt: Date
   readonly #uncounted: Uncounted
+  readonly #owners: ProjectOwners
+  /** By container, what was found by the latest look. */
+  #latest: ReadonlyMap<string, Known> = new Map()
   #isUncountable = false
   #measuredFree: number | undefined
   /** How long the latest measuring took, and when it ended. */
@@ -61,6 +75,7 @@ export class DiskGuard {
     this.#parts = parts
     this.#roomyAt = parts.clock.now()
     this.#uncounted = new Uncounted(parts.limits)
+    this.#owners = new ProjectOwners(parts.store, parts.log)
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -107,9 +122,10 @@ export class DiskGuard {
     const { ms, endedAt } = this.#measured
     const passedMs = performance.now() - endedAt
     const isNear = room !== undefined && isNearFloor(room)
-    if (passedMs < ms / (isNear ? measuringShare.near : measuringShare.else)) return false
+    const lostBytes = room === undefined ? 0 : (this.#measuredFree ?? room.freeBytes) - room.freeBytes
+    if (passedMs < pauseMs({ tookMs: ms, isNear, lostBytes })) return false
     if (isNear || passedMs >= measureEveryMs || this.#uncounted.hasLostInodes(disk)) return true
-    return room !== undefined && (this.#measuredFree ?? room.freeBytes) - room.freeBytes >= this.#tellingLoss
+    return room !== undefined && lostBytes >= this.#tellingLoss
   }
 
   async #enforce(
@@ -120,7 +136,7 @@ export class DiskGuard {
     const { log, limits } = this.#parts
     const begunAt = performance.now()
     const measuredAt = this.#parts.clock.now()
-    const { found, isCounted } = await this.#measure(room, disk, signal).finally(() => {
+    const { found, known, isCounted } = await this.#measure(room, disk, signal).finally(() => {
       const endedAt = performance.now()
       this.#measured = { ms: endedAt - begunAt, endedAt }
     })
@@ -133,7 +149,7 @@ export class DiskGuard {
         )
       )
     this.#measuredFree = room?.freeBytes
-    this.#uncounted.note(disk, found, isCounted)
+    this.#uncounted.note(disk, known, isCounted)
     // What has gone gives room: soon seen.
     if (verdicts.length > 0) this.#measured = { ms: 0, endedAt: performance.now() }
     if (this.#freeThen !== undefined && room !== undefined && isNearFloor(room)) return
@@ -142,33 +158,60 @@ export class DiskGuard {
     this.#roomyAt = measuredAt
   }
 
-  /** By the engine's account and, where that may leave out what is missing, by what only a look at the files tells. */
+  /**
+   * With room by the engine's account and, where that may leave out what is missing, by a look at the files themselves. Near
+   * the floor by that alone: it knows all, and tells how long it may take.
+   */
   async #measure(
     room: DiskRoom | undefined,
     disk: EngineDisk | undefined,
     signal: AbortSignal
-  ): Promise<{ readonly found: readonly DiskUse[]; readonly isCounted: boolean }> {
-    const { runtime } = this.#parts
+  ): Promise<{
+    readonly found: readonly DiskUse[]
+    readonly known: readonly ContainerDiskUse[] | undefined
+    readonly isCounted: boolean
+  }> {
     const isNear = room !== undefined && isNearFloor(room)
-    // Of millions of files the engine would be long, and it is not bytes that are missing.
-    const isOfInodes = isNear && room.bytesPerInode !== undefined
-    const within = { ms: measureWithinMs, signal, what: 'what containers have written' }
-    const known = isOfInodes ? [] : await bounded(async () => await runtime.diskUse({}), within)
-    const uses = known.map(use => ({ ...use, namelessBytes: 0, inodes: 0, grownInodes: 0 }))
-    const isCounted = isNear || this.#uncounted.isMissing(disk, known)
-    const files = isCounted ? await this.#count(this.#uncounted.countingOf(room, disk), signal) : undefined
+    const counting = this.#uncounted.countingOf(room, disk)
+    let files = isNear ? await this.#count(counting, signal) : undefined
+    // Where inodes are short, it is not bytes that are missing.
+    const isAsked = files === undefined && !(isNear && room.bytesPerInode !== undefined)
+    const known = isAsked ? await this.#measuredByEngine(signal) : undefined
+    const isUnknown = known?.some(({ isLate }) => isLate) === true
+    if (!isNear && (isUnknown || this.#uncounted.isMissing(disk, known ?? [])))
+      files = await this.#count(counting, signal)
+    const uses = (files === undefined ? (known ?? []).map(byEngine) : withFiles(known ?? [], files)).map(
+      use => atLeast(use, this.#latest.get(use.id))
+    )
+    this.#latest = new Map(uses.map(use => [use.id, use]))
+    await bounded(async () => await this.#owners.renew(uses.map(({ owner }) => owner.projectId)), {
+      ms: ownersWithinMs,
+      signal,
+      what: 'the owners of projects'
+    }).catch(() => signal.throwIfAborted())
+    const isFirst = this.#freeThen === undefined
     return {
-      found: (files === undefined ? uses : withFiles(uses, files)).map(use => ({
+      found: uses.map(use => ({
         ...use,
-        grownBytes: this.#growthOf(use)
+        ownerId: this.#owners.of(use.owner.projectId),
+        grownBytes: isFirst ? 0 : growthOf(use, this.#baseline.get(use.id))
       })),
+      known,
       isCounted: files !== undefined
     }
   }
 
+  async #measuredByEngine(signal: AbortSignal): Promise<readonly ContainerDiskUse[]> {
+    return await bounded(async () => await this.#parts.runtime.diskUse({}, engineLimits), {
+      ms: measureWithinMs,
+      signal,
+      what: 'what containers have written'
+    })
+  }
+
   async #count(counting: Counting, signal: AbortSignal): Promise<readonly ContainerFileUse[] | undefined> {
     const { runtime, log } = this.#parts
-    const options = { ...counting, since: this.#roomyAt }
+    const options = { ...countLimits, ...counting, since: this.#roomyAt }
     try {
       const found = await bounded(async () => await runtime.fileUse({}, options), {
         ms: measureWithinMs,
@@ -192,11 +235,6 @@ export class DiskGuard {
   get #tellingLoss(): number {
     const { bytes } = this.#parts.limits
     return bytes === 0 ? tellingLoss.bytes : Math.min(tellingLoss.bytes, bytes * tellingLoss.share)
-  }
-
-  /** One that was not there before has written all of it since. */
-  #growthOf({ id, bytes }: Pick<ContainerDiskUse, 'id' | 'bytes'>): number {
-    return this.#freeThen === undefined ? 0 : Math.max(0, bytes - (this.#baseline.get(id) ?? 0))
   }
 
   async #execute(verdict: DiskVerdict, room: DiskRoom | undefined): Promise<void> {
@@ -231,22 +269,4 @@ export class DiskGuard {
     buildLog.line({ level: 'error', msg: reason })
     await buildLog.close()
   }
-}
-
-type Known = Omit<DiskUse, 'grownBytes'>
-
-/** Both accounts of each container; of one that has come meanwhile, the one that there is. */
-function withFiles(uses: readonly Known[], files: readonly ContainerFileUse[]): readonly Known[] {
-  const known = new Map(uses.map(use => [use.id, use]))
-  const counted = files.map(({ id, owner, isRunning, inodes, recentInodes, namelessBytes }) => ({
-    id,
-    owner,
-    isRunning,
-    bytes: (known.get(id)?.bytes ?? 0) + namelessBytes,
-    namelessBytes,
-    inodes,
-    grownInodes: recentInodes
-  }))
-  const ids = new Set(counted.map(({ id }) => id))
-  return [...counted, ...uses.filter(({ id }) => !ids.has(id))]
 }

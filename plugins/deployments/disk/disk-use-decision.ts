@@ -1,13 +1,20 @@
 import type { ContainerDiskUse } from 'busbar/api/containers'
+import { type Giving, givingOwner } from './giving-owner.js'
 
 /** What a container has written, and how much of that since the disk was last seen with room. */
 export interface DiskUse extends Pick<ContainerDiskUse, 'id' | 'owner' | 'isRunning' | 'bytes'> {
+  /** The user whose project it is in. */
+  readonly ownerId: string
   readonly grownBytes: number
   /** Of `bytes`, what is in files that have no name any more; 0 where that was not looked for. */
   readonly namelessBytes: number
-  /** 0 where they were not counted, as both of these. */
+  /** 0 where they were not counted, as the two below. */
   readonly inodes: number
   readonly grownInodes: number
+  /** Each hard link of a file is one. */
+  readonly names: number
+  /** It has more than could be looked at in the time that one container gets. */
+  readonly isCut: boolean
 }
 
 /** What one container may have; 0 = no limit. */
@@ -29,99 +36,85 @@ export interface DiskRoom {
   readonly bytesPerInode?: number
 }
 
-export interface DiskVerdict {
-  /** A stopped container keeps what it has written; what a removed one has written is gone. */
-  readonly kind: 'stop' | 'remove'
-  /** Which limit it has passed, or which of the two was nearly used up. */
-  readonly of: 'bytes' | 'inodes'
+interface Stop {
+  /** It keeps what it has written. */
+  readonly kind: 'stop'
+  /** Which limit it has passed; `time`: that of counting its files. */
+  readonly of: 'bytes' | 'inodes' | 'time'
   readonly use: DiskUse
 }
+
+interface Removal {
+  /** What it has written is gone. */
+  readonly kind: 'remove'
+  /** Which of the two was nearly used up. */
+  readonly of: 'bytes' | 'inodes'
+  readonly use: DiskUse
+  /** What the containers of its owner have: bytes, or inodes. */
+  readonly held: number
+  readonly because: Giving['because']
+}
+
+export type DiskVerdict = Stop | Removal
 
 /** Of the floor, as caches: applications make room before a build of others is stopped for want of it. */
 const nearShare = 1.5
 /** Growth of all containers that is a smaller share of what is missing does not tell what took it: a build, or the machine. */
 const tellingShare = 1 / 2
 const leastGrowthBytes = 64 * 2 ** 20
-/** What the smallest file takes, of which the engine counts what is in it. */
-const leastFileBytes = 4096
 /** By then caches are gone, and builds that wrote much have ended. */
 const lastingMs = 30_000
+/** Of the limit: with fewer names, what took so long was the machine. */
+const manyShare = 1 / 4
 
 export const isNearFloor = ({ freeBytes, floorBytes }: DiskRoom): boolean =>
   freeBytes < floorBytes * nearShare
 
 /**
- * Each that is over the limit stops. Where the disk is nearly short because of containers, the one goes that has
- * grown most, of the project whose containers have; where it stays short, the largest of the project that has most.
- * One at a time: what it gives back may be enough.
+ * Each that is over the limit stops. Where the disk is nearly short because of containers, the owner gives way whose
+ * containers have most; where it stays short for whatever reason, too, if that is more than the floor. Who has let it
+ * come to that last does not matter: else one could fill it, wait, and have others go for the little that they write.
  */
 export function decideDiskUse(
   uses: readonly DiskUse[],
   limits: DiskUseLimits,
   room: DiskRoom | undefined
 ): readonly DiskVerdict[] {
+  const removals = room === undefined || !isNearFloor(room) ? [] : removalsFor(uses, room)
+  const removed = new Set(removals.map(({ use }) => use))
   const stops = uses.flatMap(use => {
-    const of = use.isRunning ? passed(use, limits) : undefined
+    const of = use.isRunning && !removed.has(use) ? passed(use, limits) : undefined
     return of === undefined ? [] : [{ kind: 'stop' as const, of, use }]
   })
-  if (room === undefined || !isNearFloor(room)) return stops
-  const { growth, size, of } = weightsFor(room)
-  const grown = sumOf(uses, growth)
-  if (grown >= Math.max(leastGrowthBytes, room.lostBytes * tellingShare))
-    return [...stops, ...removal(heaviest(uses, growth), of)]
-  if (room.shortMs < lastingMs) return stops
-  const largest = heaviest(uses, size)
-  return largest === undefined || largest.projectBytes < room.floorBytes
-    ? stops
-    : [...stops, ...removal(largest, of)]
+  return [...stops, ...removals]
 }
 
-function passed({ bytes, inodes }: DiskUse, limits: DiskUseLimits): 'bytes' | 'inodes' | undefined {
+function passed({ bytes, names, isCut }: DiskUse, limits: DiskUseLimits): Stop['of'] | undefined {
   if (limits.bytes > 0 && bytes > limits.bytes) return 'bytes'
-  return limits.inodes > 0 && inodes > limits.inodes ? 'inodes' : undefined
+  if (limits.inodes === 0) return undefined
+  if (names > limits.inodes) return 'inodes'
+  return isCut && names > limits.inodes * manyShare ? 'time' : undefined
 }
 
-type Weight = (use: DiskUse) => number
-
-function weightsFor({ bytesPerInode }: DiskRoom): {
-  readonly growth: Weight
-  readonly size: Weight
-  readonly of: DiskVerdict['of']
-} {
-  if (bytesPerInode !== undefined)
-    return {
-      growth: ({ grownInodes }) => grownInodes * bytesPerInode,
-      size: ({ inodes }) => inodes * bytesPerInode,
-      of: 'inodes'
-    }
-  return {
-    growth: ({ grownBytes, grownInodes }) => grownBytes + grownInodes * leastFileBytes,
-    size: ({ bytes, inodes }) => bytes + inodes * leastFileBytes,
-    of: 'bytes'
-  }
+function removalsFor(uses: readonly DiskUse[], room: DiskRoom): readonly Removal[] {
+  const { bytesPerInode: each } = room
+  const weighed = uses.map(use => ({
+    use,
+    ownerId: use.ownerId,
+    holds: each === undefined ? use.bytes : use.inodes * each,
+    grew: each === undefined ? use.grownBytes : use.grownInodes * each
+  }))
+  const grown = weighed.reduce((sum, { grew }) => sum + grew, 0)
+  const isOfContainers = grown >= Math.max(leastGrowthBytes, room.lostBytes * tellingShare)
+  if (!isOfContainers && room.shortMs < lastingMs) return []
+  const roomy = isOfContainers ? room.floorBytes * nearShare : room.floorBytes
+  const giving = givingOwner(weighed, roomy - room.freeBytes)
+  if (giving === undefined || (!isOfContainers && giving.held < room.floorBytes)) return []
+  return giving.containers.map(({ use }) => ({
+    kind: 'remove',
+    of: each === undefined ? 'bytes' : 'inodes',
+    use,
+    held: giving.held / (each ?? 1),
+    because: giving.because
+  }))
 }
-
-const sumOf = (uses: readonly DiskUse[], weight: Weight): number =>
-  uses.reduce((sum, use) => sum + weight(use), 0)
-
-interface Heaviest {
-  readonly use: DiskUse
-  readonly projectBytes: number
-}
-
-/** Projects are compared, so that many small containers of one gain nothing against a large one of another. */
-function heaviest(uses: readonly DiskUse[], weight: Weight): Heaviest | undefined {
-  const projects = new Map<string | undefined, Heaviest>()
-  for (const use of uses) {
-    const { projectId } = use.owner
-    const found = projects.get(projectId) ?? { use, projectBytes: 0 }
-    projects.set(projectId, {
-      use: weight(use) > weight(found.use) ? use : found.use,
-      projectBytes: found.projectBytes + weight(use)
-    })
-  }
-  return [...projects.values()].sort((a, b) => b.projectBytes - a.projectBytes)[0]
-}
-
-const removal = (found: Heaviest | undefined, of: DiskVerdict['of']): readonly DiskVerdict[] =>
-  found === undefined ? [] : [{ kind: 'remove', of, use: found.use }]

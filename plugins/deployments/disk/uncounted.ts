@@ -1,13 +1,13 @@
 import type { EngineDisk } from 'busbar/api/builds'
 import type { ContainerDiskUse } from 'busbar/api/containers'
-import type { DiskRoom, DiskUse, DiskUseLimits } from './disk-use-decision.js'
+import type { DiskRoom, DiskUseLimits } from './disk-use-decision.js'
 
 export interface Counting {
   /** In each place of a container, counting ends there: more tells nothing more. */
   readonly most: number
 }
 
-type Bytes = Pick<ContainerDiskUse, 'bytes'> & Partial<Pick<DiskUse, 'namelessBytes'>>
+type Bytes = Pick<ContainerDiskUse, 'bytes'>
 
 /** Of a limit: by then one container may be near it, and it is time to count. */
 const tellingShare = 1 / 4
@@ -36,13 +36,16 @@ export class Uncounted {
     return this.#accounted - accountOf(disk, uses) >= this.limits.bytes * tellingShare
   }
 
-  /** `isCounted`: the files, too. What is given back by others is no longer missing. */
-  note(disk: EngineDisk | undefined, uses: readonly Bytes[], isCounted: boolean): void {
+  /**
+   * `uses`: by the engine's account; undefined where that was not asked for. `isCounted`: the files, too. What is given back
+   * by others is no longer missing.
+   */
+  note(disk: EngineDisk | undefined, uses: readonly Bytes[] | undefined, isCounted: boolean): void {
     if (disk === undefined) return
-    const [account, free] = [accountOf(disk, uses), disk.inodes?.free]
+    const free = disk.inodes?.free
     const newer = (then: number | undefined, now: number): number =>
       isCounted || then === undefined ? now : Math.max(then, now)
-    this.#accounted = newer(this.#accounted, account)
+    if (uses !== undefined) this.#accounted = newer(this.#accounted, accountOf(disk, uses))
     this.#freeInodes = free === undefined ? undefined : newer(this.#freeInodes, free)
   }
 
@@ -54,6 +57,5 @@ export class Uncounted {
   }
 }
 
-/** As the engine counts. */
 const accountOf = ({ freeBytes }: EngineDisk, uses: readonly Bytes[]): number =>
-  uses.reduce((sum, { bytes, namelessBytes = 0 }) => sum + bytes - namelessBytes, freeBytes)
+  uses.reduce((sum, { bytes }) => sum + bytes, freeBytes)

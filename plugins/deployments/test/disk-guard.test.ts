@@ -4,20 +4,31 @@ import type { ContainerDiskUse, ContainerFileUse } from 'busbar/api/containers'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { DiskGuard } from '../disk/disk-guard.js'
+import { pauseMs } from '../disk/look-pauses.js'
 
 const use = (id: string, bytes = 2000): ContainerDiskUse => ({
   id,
-  owner: { projectId: 'p' },
+  owner: { projectId: id },
   isRunning: true,
-  bytes
+  bytes,
+  isLate: false
 })
 const files = (id: string, inodes: number): ContainerFileUse => ({
   id,
   owner: { projectId: id },
   isRunning: true,
   inodes,
+  names: inodes,
   recentInodes: inodes,
-  namelessBytes: 0
+  bytes: 0,
+  recentBytes: 0,
+  namelessBytes: 0,
+  isCut: false
+})
+const written = (id: string, mib: number, recentMib: number): ContainerFileUse => ({
+  ...files(id, 10),
+  bytes: mib * mebi,
+  recentBytes: recentMib * mebi
 })
 
 /** Looks at each of the disks in turn, at the last one until it is enough, and says what it asked of the engine and what it warned of. */
@@ -25,7 +36,9 @@ async function looked(
   disks: ReadonlyArray<EngineDisk | undefined>,
   parts: {
     uses?: readonly ContainerDiskUse[]
+    diskUse?: () => Promise<readonly ContainerDiskUse[]>
     fileUse?: () => Promise<readonly ContainerFileUse[]>
+    owners?: () => Promise<ReadonlyMap<string, string>>
     limits?: { bytes: number; inodes: number }
     isEnough: (asked: readonly string[], warned: readonly string[]) => boolean
   }
@@ -39,7 +52,7 @@ async function looked(
     runtime: {
       diskUse: async () => {
         asked.push('bytes')
-        return parts.uses ?? []
+        return (await parts.diskUse?.()) ?? parts.uses ?? []
       },
       fileUse: async () => {
         asked.push('files')
@@ -69,7 +82,7 @@ async function looked(
       },
       error: silent
     },
-    store: { change: async () => {} }
+    store: { change: async () => {}, ownersOfProjects: parts.owners ?? (async () => new Map()) }
   } as unknown as ConstructorParameters<typeof DiskGuard>[0])
   const running = guard.run(end.signal)
   await until(() => parts.isEnough(asked, warned), 'the guard to have done what it is to do')
@@ -121,4 +134,77 @@ test('where files cannot be counted, nobody goes for it and the log says so once
   })
   t.notOk(asked.some(one => one.startsWith('remove')))
   t.equal(warned.filter(text => text.includes('cannot be counted')).length, 1)
+})
+
+const firstRemoved = (asked: readonly string[]) =>
+  /^remove (.*)$/.exec(asked.find(one => one.startsWith('remove')) ?? '')?.[1]
+
+/** Its bytes end first. */
+const bytesDisk = (freeMib: number): EngineDisk => ({
+  freeBytes: freeMib * mebi,
+  floorBytes: 1000 * mebi,
+  inodes: { free: 6_000_000, bytesEach: 16_384 }
+})
+
+test('who has written much and waited goes before who writes a little then', async t => {
+  const { asked } = await looked([bytesDisk(1520), bytesDisk(1370)], {
+    uses: [use('large', 1240 * mebi), use('small', 200 * mebi)],
+    fileUse: async () => [written('large', 1240, 0), written('small', 350, 150)],
+    isEnough: calls => calls.some(call => call.startsWith('remove'))
+  })
+  t.same(asked.slice(0, 3), ['bytes', 'files', 'remove large'])
+})
+
+test('the projects of an owner count together, also while the database does not say whose they are', async t => {
+  let isAway = false
+  const { asked } = await looked([bytesDisk(1520), bytesDisk(1370)], {
+    uses: [use('one', 700 * mebi), use('two', 700 * mebi), use('single', 800 * mebi)],
+    owners: async () => {
+      if (isAway) throw new Error('the database has no room')
+      isAway = true
+      return new Map([
+        ['one', 'a'],
+        ['two', 'a'],
+        ['single', 'b']
+      ])
+    },
+    fileUse: async () => [written('one', 700, 0), written('two', 710, 0), written('single', 950, 150)],
+    isEnough: calls => calls.some(call => call.startsWith('remove'))
+  })
+  t.ok(isAway)
+  t.equal(firstRemoved(asked), 'two')
+})
+
+test('one that the engine does not measure in time has its files counted, and is stopped for their number', async t => {
+  const { asked } = await looked([bytesDisk(9000)], {
+    uses: [{ ...use('farm', 0), isLate: true }, use('other', 500)],
+    fileUse: async () => [{ ...files('farm', 30), names: 400, isCut: true }, files('other', 30)],
+    limits: { bytes: 0, inodes: 1000 },
+    isEnough: calls => calls.includes('stop farm')
+  })
+  t.same(asked.slice(0, 3), ['bytes', 'files', 'stop farm'])
+})
+
+test('a look that took long does not put off the next one near the floor', async t => {
+  t.ok(pauseMs({ tookMs: 30_000, isNear: true, lostBytes: 0 }) <= 10_000)
+  t.ok(pauseMs({ tookMs: 30_000, isNear: true, lostBytes: 100 * mebi }) <= 2000)
+  t.equal(pauseMs({ tookMs: 100, isNear: true, lostBytes: 0 }), 500)
+  t.ok(pauseMs({ tookMs: 30_000, isNear: false, lostBytes: 0 }) <= 300_000)
+  t.equal(pauseMs({ tookMs: 100, isNear: false, lostBytes: 0 }), 5000)
+})
+
+test('of one for which there was no time, what was known before counts', async t => {
+  let counts = 0
+  const { asked } = await looked([bytesDisk(1520), bytesDisk(1490), bytesDisk(1300)], {
+    uses: [use('large', 1240 * mebi), use('small', 200 * mebi)],
+    fileUse: async () => {
+      counts++
+      return counts === 1
+        ? [written('large', 1240, 0), written('small', 230, 30)]
+        : [{ ...written('large', 3, 0), isCut: true }, written('small', 420, 220)]
+    },
+    isEnough: calls => calls.some(call => call.startsWith('remove'))
+  })
+  t.ok(counts >= 2)
+  t.equal(firstRemoved(asked), 'large')
 })

@@ -2,6 +2,8 @@
 interface NamelessFiles {
   readonly files: number
   readonly bytes: number
+  /** There was no time for all. */
+  readonly isCut: boolean
 }
 
 const blockBytes = 512
@@ -33,30 +35,29 @@ export function readProcesses(output: string): ReadonlyMap<string, readonly stri
 
 /**
  * The file systems that count, then how many files are open there, which those are, and what is mapped. Each thread may have
- * files of its own. Nothing is opened: a name in /proc is asked what it stands for.
+ * files of its own. Nothing is opened: a name in /proc is asked what it stands for. A process may hold a million.
  */
-const script = `root=$1; shift
+const script = `root=$1; each=$2; shift 2
 for pid; do
   roots="$roots /proc/$pid/root"; maps="$maps /proc/$pid/maps"; tasks="$tasks /proc/$pid/task/*/fd"
 done
 devices=$(stat -L -c %d "$root" $roots 2>/dev/null | sort -u)
 counted=$(printf ' %s$|' $devices)
-files=$(find -L $tasks -mindepth 1 -maxdepth 1 -type f -links 0 -printf '%b %i %D\n' 2>/dev/null |
-  grep -E "\${counted%|}" | sort -S 64M -u)
+files=$({ timeout -k 1 "$each" find -L $tasks -mindepth 1 -maxdepth 1 -type f -links 0 -printf '%b %i %D\n' 2>/dev/null
+  [ $? -ne 124 ] || printf '\nlate\n'; } | grep -E "^late$|\${counted%|}" | sort -S 64M -u)
 printf 'd %s\n' $devices
-printf 'n %s\n' "$(printf '%s\n' "$files" | grep -c .)"
-printf '%s\n' "$files" | grep . | sort -S 64M -rn | head -n ${mostTold} | sed 's/^/f /'
-grep -h ' (deleted)$' $maps 2>/dev/null | cut -d ' ' -f 1,4,5 | sort -S 64M -u | head -n ${mostTold} | sed 's/^/m /'`
+printf 'n %s\n' "$(printf '%s\n' "$files" | grep -c '^[0-9]')"
+case "$files" in *late*) echo late;; esac
+printf '%s\n' "$files" | grep '^[0-9]' | sort -S 64M -rn | head -n ${mostTold} | sed 's/^/f /'
+{ timeout -k 1 "$each" grep -h ' (deleted)$' $maps 2>/dev/null
+  [ $? -ne 124 ] || printf '\nlate\n'; } | cut -d ' ' -f 1,4,5 | sort -S 64M -u | head -n ${mostTold} | sed 's/^/m /'`
 
 /** `root`: a folder of the disk that counts. */
-export const openFilesCommand = (root: string, pids: readonly string[]): readonly [string, ...string[]] => [
-  'sh',
-  '-c',
-  script,
-  'sh',
-  root,
-  ...pids
-]
+export const openFilesCommand = (
+  root: string,
+  pids: readonly string[],
+  { eachMs }: { readonly eachMs: number }
+): readonly [string, ...string[]] => ['sh', '-c', script, 'sh', root, (eachMs / 1000).toFixed(3), ...pids]
 
 /** Files in memory have no name either, and are none of a disk: only those count that are on the file systems told first. */
 export function readOpenFiles(output: string): NamelessFiles {
@@ -65,9 +66,11 @@ export function readOpenFiles(output: string): NamelessFiles {
   const sizes = new Map<string, number>()
   const mapped = new Map<string, number>()
   let files = 0
+  let isCut = false
   for (const line of output.split('\n')) {
     const [kind, first = '', second = '', third = ''] = line.split(' ')
-    if (kind === 'd') devices.add(deviceOf(Number(first)))
+    if (kind === 'late' || first === 'late') isCut = true
+    else if (kind === 'd') devices.add(deviceOf(Number(first)))
     else if (kind === 'n') files = Number(first)
     else if (kind === 'f') sizes.set(second, Number(first) * blockBytes)
     else if (kind === 'm' && devices.has(plainDevice(second)))
@@ -79,7 +82,7 @@ export function readOpenFiles(output: string): NamelessFiles {
     sizes.set(inode, bytes)
     files++
   }
-  return { files, bytes: [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0) }
+  return { files, bytes: [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0), isCut }
 }
 
 /** As `major:minor`, from the number that stat tells. */

@@ -5,13 +5,13 @@ import { requireSecondEngine, startSecondEngine } from '../../../lab/second-engi
 import { engineTest, type Lab, startLab } from './lab.js'
 
 const mebi = 2 ** 20
-const most = 1_000_000
+const plenty = { most: 1_000_000, eachMs: 10_000, allMs: 30_000 }
 const makeFiles = (folder: string, count: number): string =>
   `mkdir ${folder}; cd ${folder}; seq 1 ${count} | xargs touch`
 
 /** Runs a script, which then waits for as long as it may. */
 async function run(lab: Lab, name: string, script: string): Promise<string> {
-  const network = await lab.runtime.ensureNetwork({ id: lab.projectId, slug: 'file-use' })
+  const network = await lab.runtime.ensureNetwork({ id: lab.projectId, slug: `file-use-${lab.instanceId.slice(0, 8)}` })
   const id = await lab.runtime.create(
     lab.spec(name, network, {
       command: ['sh', '-c', `${script}; echo made; while true; do sleep 0.1; done`],
@@ -19,12 +19,17 @@ async function run(lab: Lab, name: string, script: string): Promise<string> {
     })
   )
   await lab.runtime.start(id)
-  await until(async () => (await lab.runtime.tail(id, 1)).includes('made'), 'its files to be made')
+  await until(async () => (await lab.runtime.tail(id, 1)).includes('made'), 'its files to be made', 120_000)
   return id
 }
 
 const useOf = async (lab: Lab, id: string, options: { since?: Date; most?: number } = {}) =>
-  (await lab.runtime.fileUse({}, { most, since: new Date(), ...options })).find(use => use.id === id)
+  (await lab.runtime.fileUse({}, { ...plenty, since: new Date(), ...options })).find(use => use.id === id)
+/** Many names of a thousand files. */
+const makeLinks = (folders: number): string =>
+  `mkdir -p /a/0; cd /a; seq 1 1000 | sed 's#^#0/#' | xargs touch
+   for i in 1 2 3 4 5 6 7 8 9; do cp -al 0 $i; done
+   cd /; for i in $(seq 2 ${folders}); do cp -al a b$i; done`
 
 async function counts(t: Test, isLocal: boolean): Promise<void> {
   const lab = startLab(t, { isLocal })
@@ -33,7 +38,7 @@ async function counts(t: Test, isLocal: boolean): Promise<void> {
       all: true,
       filters: { label: [`busbar-image-instance=${lab.instanceId}`, 'busbar-system=file-tools'] }
     })
-  t.same(await lab.runtime.fileUse({}, { most, since: new Date(0) }), [])
+  t.same(await lab.runtime.fileUse({}, { ...plenty, since: new Date(0) }), [])
   t.same(await toolContainers(), [], 'without a container none is made to look')
 
   const quiet = await run(lab, 'quiet', 'true')
@@ -49,6 +54,17 @@ async function counts(t: Test, isLocal: boolean): Promise<void> {
   t.match(await useOf(lab, id, { since: new Date(0) }), { recentInodes: own + 301 + 33 })
   t.match(await useOf(lab, id, { most: 100 }), { inodes: 100 }, 'counting ends where it tells nothing more')
   t.equal((await toolContainers()).length, isLocal ? 0 : 1)
+
+  const links = await run(
+    lab,
+    'links',
+    `${makeLinks(3)}; dd if=/dev/zero of=/written bs=1M count=3; ln /written /again`
+  )
+  const made = await useOf(lab, links)
+  const folders = 3 * 11
+  t.match(made, { inodes: own + 1000 + folders + 1, names: own + 30_000 + folders + 2, isCut: false })
+  const room = (made?.bytes ?? 0) - 3 * mebi
+  t.ok(room > 30_000 && room < 4 * mebi, `${room} for names and inodes`)
 
   const holder = await run(
     lab,
@@ -73,6 +89,49 @@ engineTest('the files of containers are counted by a platform that is root on th
 })
 engineTest('the files of containers are counted by a platform that has but the socket', async t => {
   await counts(t, false)
+})
+
+test('one with more names than can be looked at in time does not keep others from being measured', async t => {
+  if (!(await requireSecondEngine(t))) return
+  const engine = await startSecondEngine({ images: ['busybox:lab'], diskBytes: 400 * mebi })
+  t.teardown(() => engine.close())
+  for (const isLocal of [true, false]) {
+    const lab = startLab(t, { ...engine, isLocal })
+    const kind = isLocal ? 'local' : 'in-container'
+    const farms = [
+      await run(lab, `farm-${kind}`, makeLinks(15)),
+      await run(lab, `farm2-${kind}`, makeLinks(15))
+    ]
+    const other = await run(lab, `other-${kind}`, 'dd if=/dev/zero of=/written bs=1M count=5')
+
+    for (let round = 0; round < 2; round++) {
+      const begunAt = performance.now()
+      const limits = { eachMs: 100, allMs: 1000 }
+      const found = await lab.runtime.fileUse({}, { ...plenty, ...limits, since: new Date(0) })
+      t.ok(performance.now() - begunAt < 20_000)
+      for (const id of farms)
+        t.match(
+          found.find(use => use.id === id),
+          { isCut: true }
+        )
+      const use = found.find(({ id }) => id === other)
+      t.equal(use?.isCut, false)
+      t.ok((use?.bytes ?? 0) >= 5 * mebi)
+      if (round > 0) t.equal(found[0]?.id, other, 'those that took too long come last then')
+    }
+
+    const sizes = await lab.runtime.diskUse({}, { eachMs: 50, allMs: 10_000 })
+    for (const id of farms)
+      t.match(
+        sizes.find(use => use.id === id),
+        { isLate: true, bytes: 0 }
+      )
+    t.match(
+      sizes.find(({ id }) => id === other),
+      { isLate: false, bytes: 5 * mebi }
+    )
+    for (const id of [...farms, other]) await lab.runtime.remove(id)
+  }
 })
 
 test('on a disk without inodes, what has looked before looks again', async t => {
