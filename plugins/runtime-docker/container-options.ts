@@ -24,6 +24,21 @@ const scratch = {
 }
 
 /**
+ * What the engine makes read-only in each container, and three files of its own that it mounts there from its disk: what
+ * is written into these counts for no container and stays within no limit.
+ */
+const readonlyPaths = [
+  '/proc/bus',
+  '/proc/fs',
+  '/proc/irq',
+  '/proc/sys',
+  '/proc/sysrq-trigger',
+  '/etc/hosts',
+  '/etc/hostname',
+  '/etc/resolv.conf'
+]
+
+/**
  * What is meant of a container is kept where it survives every crash: in the engine. One that should run carries
  * the first; a stop by us gives it the second before it ends, because the engine writes a stop down late.
  */
@@ -71,6 +86,7 @@ export function containerOptions(
       CapDrop: spec.caps === 'minimal' ? ['ALL'] : [],
       SecurityOpt: ['no-new-privileges:true'],
       ReadonlyRootfs: spec.readonlyRootfs,
+      ReadonlyPaths: readonlyPaths,
       ...(spec.readonlyRootfs ? { Tmpfs: scratch } : {}),
       PidsLimit: spec.processes ?? usualProcesses,
       OomScoreAdj: killedFirst,

@@ -109,6 +109,41 @@ engineTest(
   }
 )
 
+engineTest(
+  'no container writes into the files that the engine mounts into it from its own disk, and names resolve',
+  async t => {
+    const { runtime, docker, projectId, spec } = startLab(t)
+    const network = await runtime.ensureNetwork(project(projectId))
+    const plain = await docker.createContainer({ Image: 'busybox:lab' })
+    t.teardown(async () => await plain.remove())
+    const usual = (await plain.inspect()).HostConfig
+    const other = await runtime.create(spec('named', network))
+    await runtime.start(other)
+    for (const readonlyRootfs of [false, true]) {
+      const id = await runtime.create(
+        spec(`files-${readonlyRootfs ? 'ro' : 'rw'}`, network, {
+          readonlyRootfs,
+          caps: 'standard',
+          command: [
+            'sh',
+            '-c',
+            `for f in hosts hostname resolv.conf; do (echo x >> /etc/$f) 2>/dev/null && echo wrote $f; umount /etc/$f 2>/dev/null && echo unmounted $f; done; touch /x 2>/dev/null && echo writes; nslookup ${spec('named', network).name} >/dev/null && echo resolves; grep -c . /etc/hosts /etc/hostname /etc/resolv.conf >/dev/null && echo done; sleep 60`
+          ]
+        })
+      )
+      await runtime.start(id)
+      const lines = await until(async () => {
+        const tail = await runtime.tail(id, 50)
+        return tail.includes('done') ? tail : undefined
+      }, 'the output')
+      t.same(lines, [...(readonlyRootfs ? [] : ['writes']), 'resolves', 'done'])
+      const { HostConfig } = await docker.getContainer(id).inspect()
+      t.same(HostConfig.MaskedPaths, usual.MaskedPaths)
+      t.ok(usual.ReadonlyPaths?.every(path => HostConfig.ReadonlyPaths?.includes(path)))
+    }
+  }
+)
+
 engineTest('variables of more than a mebibyte reach the container, and are in no address', async t => {
   const { runtime, docker, projectId, spec } = startLab(t)
   const network = await runtime.ensureNetwork(project(projectId))
