@@ -1,16 +1,19 @@
 import type { ContainerState } from 'busbar/api/containers'
 import type { ApplicationStatus } from './api.js'
+import { killedCode } from './memory-ends.js'
 
 /** What an event of the engine says about the one container that counts. */
 interface StatusEvent {
   readonly action: 'start' | 'restart' | 'stop' | 'die' | 'oom' | 'healthy' | 'unhealthy' | 'destroy'
   readonly exitCode: number | null
+  /** The container has ended because the kernel took it for want of memory. */
+  readonly hasLackedMemory: boolean
 }
 
 /** The application's status after an event of its current container. */
 export function statusAfter(
   current: ApplicationStatus,
-  { action, exitCode }: StatusEvent
+  { action, exitCode, hasLackedMemory }: StatusEvent
 ): ApplicationStatus {
   switch (action) {
     case 'start':
@@ -20,11 +23,13 @@ export function statusAfter(
     case 'stop':
       return 'stopped'
     case 'oom':
-      return 'error'
+      // Of a program in it: the others serve on.
+      return hasLackedMemory ? 'error' : current
     case 'unhealthy':
       return current === 'running' ? 'unhealthy' : current
     case 'die':
-      return current === 'stopped' || current === 'error' ? current : statusOfExit(exitCode)
+      if (current === 'stopped' || current === 'error') return current
+      return hasLackedMemory ? 'error' : statusOfExit(exitCode)
     case 'destroy':
       return current
   }
@@ -56,14 +61,17 @@ export function statusOf(
 ): ApplicationStatus {
   switch (container?.status) {
     case undefined:
-      return statusAfter(current, { action: 'die', exitCode: null })
+      return statusAfter(current, { action: 'die', exitCode: null, hasLackedMemory: false })
     case 'running':
       return healthOf(current, container?.health ?? null)
     case 'exited':
     case 'dead':
-      return container?.oomKilled === true && current !== 'stopped'
-        ? 'error'
-        : statusAfter(current, { action: 'die', exitCode: container?.exitCode ?? null })
+      return statusAfter(current, {
+        action: 'die',
+        exitCode: container?.exitCode ?? null,
+        // The engine says it of all that a program in them was taken from, however they ended later.
+        hasLackedMemory: container?.oomKilled === true && container.exitCode === killedCode
+      })
     // In transition: an event will follow.
     case 'created':
     case 'paused':

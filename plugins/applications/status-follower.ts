@@ -2,6 +2,7 @@ import type { ContainerEvent, ContainerRuntime } from 'busbar/api/containers'
 import { type Bus, type Log, type OptionalHandle, Serial } from 'busbar/sdk'
 import { statusAfter, statusOf } from './container-status.js'
 import type { DeployStore } from './deploy-store.js'
+import { MemoryEnds } from './memory-ends.js'
 import type { StatusBoard } from './status-board.js'
 
 /** "Look at this application's container again": sent to whichever process follows the engine. */
@@ -19,6 +20,7 @@ interface StatusFollowerParts {
 export class StatusFollower {
   /** One at a time: an event that comes while the engine is asked is newer than its answer. */
   readonly #turns = new Serial()
+  readonly #memoryEnds = new MemoryEnds()
 
   constructor(private readonly parts: StatusFollowerParts) {}
 
@@ -48,12 +50,13 @@ export class StatusFollower {
 
   async #apply(event: Extract<ContainerEvent, { kind: 'container' }>): Promise<void> {
     const { applicationId, deploymentId } = event.owner
+    const hasLackedMemory = this.#memoryEnds.isOne(event)
     if (applicationId === undefined || deploymentId === undefined) return
     for (let attempt = 0; attempt < 3; attempt++) {
       const row = await this.parts.store.followed(applicationId)
       // A container that is draining, or not proven yet, says nothing about the application.
       if (row?.container_deployment_id !== deploymentId) return
-      const status = statusAfter(row.status, event)
+      const status = statusAfter(row.status, { ...event, hasLackedMemory })
       if (status === row.status || (await this.parts.board.follow([{ ...row, was: row.status, status }])))
         return
     }
@@ -62,8 +65,10 @@ export class StatusFollower {
   async #compareAll(engine: ContainerRuntime): Promise<void> {
     const { store, board } = this.parts
     const rows = await store.allFollowed()
+    const listed = await engine.list({})
+    this.#memoryEnds.keep(new Set(listed.map(({ id }) => id)))
     const containers = new Map(
-      (await engine.list({})).map(one => [
+      listed.map(one => [
         `${one.owner.applicationId ?? ''}/${one.owner.deploymentId ?? ''}`,
         one
       ])

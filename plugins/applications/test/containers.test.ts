@@ -96,6 +96,12 @@ async function record(k: TestKernel, id: string, deploymentId: string): Promise<
   })
 }
 
+async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
+  let text = ''
+  for await (const piece of stream) text += String(piece)
+  return text
+}
+
 test('containers of applications', async t => {
   if (!(await requireEngine(t))) return
   const seen: string[] = []
@@ -216,6 +222,29 @@ test('containers of applications', async t => {
       await untilStatus(path, 'stopped')
     }
   )
+
+  await t.test('an application in which a child process ran out of memory goes on as running', async t => {
+    const { path, containerId, id } = await deploy(t, k)
+    const socket = await k.socket(ann)
+    t.teardown(() => socket.close())
+    socket.subscribe(`container-status:${id}`)
+    await until(() => k.hasSubscribers(`container-status:${id}`), 'the subscription')
+    const container = docker.getContainer(containerId)
+    await container.update({ Memory: 32 * 2 ** 20, MemorySwap: 32 * 2 ** 20 })
+    const since = Math.floor(Date.now() / 1000)
+    const child = await container.exec({ Cmd: ['tail', '/dev/zero'] })
+    const output = await child.start({})
+    output.destroy()
+    await until(async () => (await child.inspect()).ExitCode === 137, 'the kernel to end the child')
+    t.match(await container.inspect(), { State: { Running: true } })
+    await until(async () => {
+      const filters = { container: [containerId], event: ['oom'] }
+      return String(await textOf(await docker.getEvents({ since, until: Date.now() / 1000, filters }))) !== ''
+    }, 'the engine to say so')
+    // Events come in order: when this one has been followed, so has that before.
+    await container.stop({ t: 5 })
+    t.equal((await socket.next(() => true)).data.status, 'stopped')
+  })
 
   await t.test('a container that ended before its deploy was recorded is noticed', async t => {
     const { path, id, containerId } = await deploy(t, k)

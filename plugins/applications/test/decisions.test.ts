@@ -3,13 +3,15 @@ import type { ApplicationStatus } from '../api.js'
 import { changeMarkers } from '../change-markers.js'
 import { statusAfter, statusOf } from '../container-status.js'
 import { decideHealthCheck, healthCheckOf, initialHealthCheck } from '../health-check.js'
+import { MemoryEnds } from '../memory-ends.js'
 
 const fault = (field: string) => ({ status: 400, code: 'E_APPLICATION_INVALID', details: { field } })
 
 const now = new Date('2030-01-01T00:00:00Z')
 const event = (action: Parameters<typeof statusAfter>[1]['action'], exitCode: number | null = null) => ({
   action,
-  exitCode
+  exitCode,
+  hasLackedMemory: false
 })
 
 test('a change of the source and one of the configuration set their own markers, and no change sets none', async t => {
@@ -33,7 +35,11 @@ test('each event of the engine has its status', async t => {
     ['unhealthy', event('die', 1), 'error'],
     ['error', event('die', 0), 'error'],
     ['stopped', event('die', 1), 'stopped'],
-    ['running', event('oom'), 'error'],
+    ['running', event('oom'), 'running'],
+    ['unhealthy', event('oom'), 'unhealthy'],
+    ['stopped', { ...event('oom'), hasLackedMemory: true }, 'error'],
+    ['running', { ...event('die', 137), hasLackedMemory: true }, 'error'],
+    ['stopped', { ...event('die', 137), hasLackedMemory: true }, 'stopped'],
     ['unhealthy', event('healthy'), 'running'],
     ['running', event('unhealthy'), 'unhealthy'],
     ['stopped', event('unhealthy'), 'stopped'],
@@ -41,6 +47,25 @@ test('each event of the engine has its status', async t => {
   ]
   for (const [before, what, after] of rows)
     t.equal(statusAfter(before, what), after, `${before} ${what.action} ${String(what.exitCode)}`)
+})
+
+test('a container has ended for want of memory when the engine says both, in whichever order', async t => {
+  type Said = Parameters<MemoryEnds['isOne']>[0]
+  const told = (...said: Array<[Said['action'], number?]>): boolean[] => {
+    const ends = new MemoryEnds()
+    return said.map(([action, exitCode = null]) => ends.isOne({ action, exitCode, containerId: 'c' }))
+  }
+  t.same(told(['oom'], ['oom'], ['die', 137]), [false, false, true])
+  t.same(told(['die', 137], ['oom']), [false, true])
+  t.same(told(['oom'], ['die', 1]), [false, false], 'it has ended by itself')
+  t.same(told(['die', 137], ['stop'], ['oom']), [false, false, false], 'it was stopped')
+  t.same(told(['oom'], ['die', 0], ['start'], ['die', 137]), [false, false, false, false])
+  t.same(told(['die', 137], ['start'], ['oom']), [false, false, false], 'it is up again')
+
+  const ends = new MemoryEnds()
+  ends.isOne({ action: 'oom', exitCode: null, containerId: 'c' })
+  ends.keep(new Set(['d']))
+  t.notOk(ends.isOne({ action: 'die', exitCode: 137, containerId: 'c' }), 'nothing is kept of what is gone')
 })
 
 test('a comparison takes the status from the container, and leaves those alone that are on their way', async t => {
@@ -62,6 +87,12 @@ test('a comparison takes the status from the container, and leaves those alone t
   t.equal(statusOf('running', container('exited', { exitCode: 1 })), 'error')
   t.equal(statusOf('stopped', container('exited', { exitCode: 1 })), 'stopped')
   t.equal(statusOf('running', container('exited', { exitCode: 137, oomKilled: true })), 'error')
+  t.equal(
+    statusOf('running', container('exited', { exitCode: 143, oomKilled: true })),
+    'stopped',
+    'the kernel had taken another program than its first one'
+  )
+  t.equal(statusOf('stopped', container('exited', { exitCode: 137, oomKilled: true })), 'stopped')
   t.equal(statusOf('running', container('restarting')), 'running')
   t.equal(statusOf('running', undefined), 'stopped')
   t.equal(statusOf('error', undefined), 'error')
