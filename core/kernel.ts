@@ -36,6 +36,7 @@ import { watchEventLoop } from './event-loop/event-loop-watch.js'
 import { StallRecord } from './event-loop/stall-record.js'
 import { EventHub } from './events/events.js'
 import { createExec } from './exec/exec.js'
+import { keepListenersInFrames } from './frames/listener-frames.js'
 import { keepServersInFrames } from './frames/server-frames.js'
 import { Edge } from './http/edge.js'
 import { Guard } from './http/guard.js'
@@ -203,6 +204,7 @@ export async function startKernel({
 
     // Where requests come in.
     keepServersInFrames()
+    keepListenersInFrames()
     const edge = new Edge({ settings, guard, projects, credentials: held, log })
     const sockets = new SocketTable()
     shutdown.add('HTTP', async () => {

@@ -22,9 +22,11 @@ const placesOf = (error: Error): string[] =>
     // Not the message, which may speak of any file.
     .filter(line => /^ +at /.test(line))
 
-/** Whether code of the release, or of what it depends on, is on the stack of an error that names no plugin. */
+/** Whether code of the release, or of what it depends on, is on the stack of an error that names no plugin; the SDK is anybody's. */
 export const isOfRelease = (error: Error): boolean =>
-  placesOf(error).some(line => line.includes(release) || line.includes('/node_modules/'))
+  placesOf(error).some(
+    line => (line.includes(release) && !line.includes(`${release}sdk/`)) || line.includes('/node_modules/')
+  )
 
 /** The third-party plugins whose code is on the stack of an error, the one that threw it first. */
 export function codeOwners(error: Error): readonly string[] {
