@@ -224,7 +224,7 @@ test('containers of applications', async t => {
   )
 
   await t.test('an application in which a child process ran out of memory goes on as running', async t => {
-    const { path, containerId, id } = await deploy(t, k)
+    const { containerId, id } = await deploy(t, k)
     const socket = await k.socket(ann)
     t.teardown(() => socket.close())
     socket.subscribe(`container-status:${id}`)
