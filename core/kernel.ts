@@ -290,7 +290,8 @@ export async function startKernel({
         },
         keyring: async () => keyring.open(keyring.seal('ok', 'healthz'), 'healthz')
       },
-      contributed: registry.contributions(healthChecks)
+      contributed: registry.contributions(healthChecks),
+      clean: redactor.clean
     })
     const self: KernelSelf = {
       version: release,
