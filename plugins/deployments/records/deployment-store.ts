@@ -170,7 +170,7 @@ export class DeploymentStore {
   /** By project, the user whose it is. */
   async ownersOfProjects(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const rows = await this.#db.sql<TableRow<typeof projectTable, 'id' | 'user_id'>>(
-      `select id, user_id from ${projectTable.name} where cast(id as text) = any(:ids)`,
+      `select p.id, p.user_id from ${projectTable.name} p where cast(p.id as text) = any(:ids)`,
       { ids }
     )
     return new Map(rows.map(({ id, user_id: ownerId }) => [id, ownerId]))

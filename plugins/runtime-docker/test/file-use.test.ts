@@ -11,7 +11,10 @@ const makeFiles = (folder: string, count: number): string =>
 
 /** Runs a script, which then waits for as long as it may. */
 async function run(lab: Lab, name: string, script: string): Promise<string> {
-  const network = await lab.runtime.ensureNetwork({ id: lab.projectId, slug: `file-use-${lab.instanceId.slice(0, 8)}` })
+  const network = await lab.runtime.ensureNetwork({
+    id: lab.projectId,
+    slug: `file-use-${lab.instanceId.slice(0, 8)}`
+  })
   const id = await lab.runtime.create(
     lab.spec(name, network, {
       command: ['sh', '-c', `${script}; echo made; while true; do sleep 0.1; done`],
