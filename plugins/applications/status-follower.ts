@@ -68,10 +68,7 @@ export class StatusFollower {
     const listed = await engine.list({})
     this.#memoryEnds.keep(new Set(listed.map(({ id }) => id)))
     const containers = new Map(
-      listed.map(one => [
-        `${one.owner.applicationId ?? ''}/${one.owner.deploymentId ?? ''}`,
-        one
-      ])
+      listed.map(one => [`${one.owner.applicationId ?? ''}/${one.owner.deploymentId ?? ''}`, one])
     )
     await board.follow(
       rows.flatMap(row => {
