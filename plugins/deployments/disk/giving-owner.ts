@@ -1,5 +1,5 @@
 /** What a container has of the disk, in whatever is short. */
-export interface Held {
+interface Held {
   readonly ownerId: string
   readonly holds: number
   /** Of that, since the disk was last seen with room. */

@@ -114,7 +114,9 @@ test('files are not counted while there is room, nor bytes where inodes are what
     fileUse: async () => [files('taker', 5_000_000), files('old', 900)],
     isEnough: calls => calls.includes('remove taker')
   })
-  t.same(asked.slice(0, 3), ['bytes', 'files', 'remove taker'])
+  const firstCount = asked.indexOf('files')
+  t.ok(firstCount > 0 && asked.slice(0, firstCount).every(one => one === 'bytes'))
+  t.equal(asked[firstCount + 1], 'remove taker')
 })
 
 test('files are counted with room where one may have made more than it may', async t => {
