@@ -22,11 +22,11 @@ function framedMethod(plugin: string, method: Method, owner?: object): Method {
       const result = inFrame(plugin, () => Reflect.apply(method, owner, args))
       return result instanceof Promise
         ? result.catch((error: unknown) => {
-            throw faultOf(error)
+            throw faultOf(error, plugin)
           })
         : result
     } catch (error) {
-      throw faultOf(error)
+      throw faultOf(error, plugin)
     }
   }
 }

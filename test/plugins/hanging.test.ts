@@ -26,7 +26,7 @@ const hanging = {
     definition: definePlugin({
       id: 'hanging-stop',
       start: ({ onStop }) => {
-        onStop(forever)
+        for (let n = 0; n < 30; n++) onStop(forever)
         return {}
       }
     })
@@ -185,10 +185,12 @@ test('a plugin that hangs', { buffered: true }, async t => {
   })
 
   await t.test('while it stops is left behind, and can be turned on again', async t => {
+    const begun = performance.now()
     t.match(await unnoticed(t, k, async () => await admin.post('/api/plugins/hanging-stop/disable')), {
       status: 200,
       body: { state: 'stopped' }
     })
+    t.ok(performance.now() - begun < 20_000, 'however many of its functions hang')
     t.match(await admin.post('/api/plugins/hanging-stop/enable'), { status: 200, body: { state: 'running' } })
   })
 
