@@ -1,6 +1,6 @@
 import { contributionLimitMs } from 'busbar/api/applications'
 import type { ImageService } from 'busbar/api/images'
-import { bounded, type Clock, type Contributions, type Log } from 'busbar/sdk'
+import { askRefusal, type Clock, type Contributions, type Log } from 'busbar/sdk'
 import type { Builder } from '../api.js'
 import type { ProjectEngines } from '../engines/project-engines.js'
 import { problems } from '../problems.js'
@@ -50,7 +50,7 @@ export class CacheService {
   async clear({ projectId, applicationId }: Cached): Promise<{ status: string }> {
     const { gates, clearings, clock } = this.parts
     for (const { value, plugin } of gates.entries()) {
-      const reason = await bounded(() => value.refuses(applicationId), {
+      const reason = await askRefusal(() => value.refuses(applicationId), {
         ms: contributionLimitMs,
         what: `the gate of the plugin "${plugin}"`
       })
