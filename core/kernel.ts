@@ -36,6 +36,7 @@ import { watchEventLoop } from './event-loop/event-loop-watch.js'
 import { StallRecord } from './event-loop/stall-record.js'
 import { EventHub } from './events/events.js'
 import { createExec } from './exec/exec.js'
+import { keepListenersInFrames } from './frames/listener-frames.js'
 import { keepServersInFrames } from './frames/server-frames.js'
 import { Edge } from './http/edge.js'
 import { Guard } from './http/guard.js'
@@ -203,6 +204,7 @@ export async function startKernel({
 
     // Where requests come in.
     keepServersInFrames()
+    keepListenersInFrames()
     const edge = new Edge({ settings, guard, projects, credentials: held, log })
     const sockets = new SocketTable()
     shutdown.add('HTTP', async () => {
@@ -233,13 +235,15 @@ export async function startKernel({
     }))
     let description: string | undefined
     const choices = new ChoiceSignal(listener, log)
+    const purge = new Purge({ postgres, directory: settings.directory, clock, log })
+    await purge.removePartialDumps()
     const reconciler = new Reconciler({
       http,
       roots,
       inline,
       directory: settings.directory,
       store: new PluginStore(database, clock),
-      purge: new Purge({ postgres, directory: settings.directory, clock, log }),
+      purge,
       registries: {
         registry,
         hub,
@@ -286,7 +290,8 @@ export async function startKernel({
         },
         keyring: async () => keyring.open(keyring.seal('ok', 'healthz'), 'healthz')
       },
-      contributed: registry.contributions(healthChecks)
+      contributed: registry.contributions(healthChecks),
+      clean: redactor.clean
     })
     const self: KernelSelf = {
       version: release,

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { healthChecks } from 'busbar/sdk'
+import { cutText, healthChecks } from 'busbar/sdk'
 import { readSettings, SettingError } from './config/environment.js'
 import { faultOf } from './frames/fault.js'
 import { catchUncaughtErrors } from './frames/uncaught-errors.js'
@@ -35,15 +35,17 @@ async function main(): Promise<void> {
   await announceChecks(kernel)
 }
 
+const longestSaid = 4_096
+
 /** Says plainly what is reachable: without a container engine everything but deploying works. */
 async function announceChecks({ registry, log }: Kernel): Promise<void> {
   for (const { key, value } of registry.contributions(healthChecks).entries()) {
     await value.check().then(
       result => {
-        log.info(`${key}: ${result}`)
+        log.info(`${key}: ${cutText(String(result), longestSaid)}`)
       },
       (error: unknown) => {
-        log.warn(`${key}: ${faultOf(error).message}`)
+        log.warn(`${key}: ${cutText(faultOf(error).message, longestSaid)}`)
       }
     )
   }

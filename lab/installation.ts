@@ -20,7 +20,11 @@ export async function removeInstallation({ directory }: Pick<TestState, 'directo
   const instanceId = (
     await readFile(join(directory, 'data', 'runtime-docker', 'instance-id'), 'utf8').catch(() => '')
   ).trim()
-  if (instanceId === '') return
+  if (instanceId !== '') await removeInstallationFromEngine(instanceId)
+}
+
+/** The same, when its id is known. */
+export async function removeInstallationFromEngine(instanceId: string): Promise<void> {
   await removeFromEngine(instanceId)
   for (const group of await controlGroups(`busbar${installationTag(instanceId)}`)) await removeGroup(group)
   if (await mayHaveRules(instanceId))

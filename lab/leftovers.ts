@@ -19,6 +19,7 @@ import { promisify } from 'node:util'
 import Docker from 'dockerode'
 import { listTestDatabases } from '../sdk/testing/cluster.js'
 import { controlGroups } from './installation.js'
+import { withoutKept } from './kept-images.js'
 
 const execute = promisify(execFile)
 
@@ -52,8 +53,7 @@ async function onEngine(): Promise<string[]> {
   const containers = await docker.listContainers({ all: true })
   const networks = await docker.listNetworks()
   const { Volumes: volumes } = await docker.listVolumes()
-  // Those without a name belong to the one that continues them, unless that is gone.
-  const images = await docker.listImages({ all: true })
+  const images = withoutKept(await docker.listImages({ all: true }))
   return [
     ...containers.map(
       ({ Id, Names, Image }) => `container ${Id.slice(0, 12)} ${Names.join(' ')} of ${Image}`

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The base images that tests and demo build on, for the engine of DOCKER_HOST. An image that is there is left alone.
-#   make-images.sh [busybox] [node] [nginx] [platform-base] [postgres-lab]        (default: the first two)
+#   make-images.sh [busybox] [node] [nginx] [platform-base] [postgres-lab] [docker] [docker-26]   (default: the first two)
 # They are busybox:lab and node:20; nginx:lab for static sites; platform-base:lab, node with git and what unpacks archives, and postgres:lab
-# for the compose file.
+# for the compose file; docker:lab and docker:26-lab, engines in which builds run.
 # Root on Debian makes them from the machine's own files, without any image registry; elsewhere they are pulled.
 set -euo pipefail
 
@@ -130,6 +130,30 @@ make_nginx() {
   import_root "$root" nginx:lab 'ENV PATH=/usr/local/bin:/usr/bin:/usr/sbin' 'CMD ["nginx"]'
 }
 
+# this machine's dockerd and its docker command, for build engines: the image has what the official one has
+make_docker() {
+  local root=$work/root-docker libraries
+  base_root "$root"
+  # busybox's mount cannot mount anew what is bound, as builds' control groups are
+  rm -f "$root"/usr/bin/{mount,tar,find,xargs}
+  copy_program "$root" /usr/sbin/{dockerd,docker-proxy,runc,xtables-nft-multi} /usr/bin/{docker,docker-init,containerd,containerd-shim-runc-v2,mount,tar,find}
+  for libraries in iptables ip6tables; do ln -s xtables-nft-multi "$root/usr/bin/$libraries"; done
+  libraries=$(dirname "$(ldd "$(command -v ls)" | grep -oE '/[^ )]+libc\.so\.6')")
+  cp -aL "$libraries/xtables" "$root$libraries/" 2>/dev/null || cp -aL "/usr$libraries/xtables" "$root/usr$libraries/"
+  import_root "$root" docker:lab 'ENV PATH=/usr/local/bin:/usr/bin:/usr/sbin'
+}
+
+# the same of Debian 13, whose engine is newer and has buildx
+make_docker_26() {
+  local root=$work/root-docker-26
+  command -v debootstrap >/dev/null || { echo 'docker-26 needs debootstrap' >&2; return 1; }
+  debootstrap --variant=minbase --include=docker.io,docker-buildx,docker-cli,iptables,ca-certificates trixie "$root" http://deb.debian.org/debian >"$work/debootstrap.log" 2>&1 ||
+    { tail -n 20 "$work/debootstrap.log" >&2; return 1; }
+  rm -rf "$root"/usr/share/{doc,man,locale} "$root"/var/cache/apt "$root"/var/lib/apt/lists "$root"/dev "$root"/proc "$root"/sys
+  mkdir -p "$root"/{dev,proc,sys}
+  import_root "$root" docker:26-lab 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+}
+
 ensure() { # ensure NAME MAKE PUBLIC
   if docker image inspect "$1" >/dev/null 2>&1; then echo "$1: there"; return; fi
   rm -rf "$work/busybox"* "$work"/root-*
@@ -150,7 +174,9 @@ for wanted in "$@"; do
     node) ensure node:20 make_node node:20 ;;
     nginx) ensure nginx:lab make_nginx nginxinc/nginx-unprivileged:stable-alpine ;;
     platform-base) ensure platform-base:lab make_platform_base node:20-bookworm-slim ;;
+    docker) ensure docker:lab make_docker docker:20-dind ;;
+    docker-26) ensure docker:26-lab make_docker_26 docker:26-dind ;;
     postgres-lab) ensure postgres:lab make_postgres_lab postgres:17 ;;
-    *) echo "make-images.sh: no such image: $wanted (busybox, node, nginx, platform-base, postgres-lab)" >&2; exit 2 ;;
+    *) echo "make-images.sh: no such image: $wanted (busybox, node, nginx, platform-base, postgres-lab, docker, docker-26)" >&2; exit 2 ;;
   esac
 done

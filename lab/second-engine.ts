@@ -20,6 +20,8 @@ export interface SecondEngineOptions {
   readonly liveRestore?: boolean
   /** The engine's disk is of this size, and of memory; without it, it is a folder. */
   readonly diskBytes?: number
+  /** With `diskBytes`: so many files and directories fit on it. */
+  readonly diskInodes?: number
   /** Copied from the machine's own engine. */
   readonly images?: readonly string[]
   /**
@@ -94,7 +96,7 @@ export async function startSecondEngine(options: SecondEngineOptions = {}): Prom
   let running: ChildProcess | undefined
   await mkdir(dataRoot)
   if (options.diskBytes !== undefined)
-    await execute('mount', ['-t', 'tmpfs', '-o', `size=${options.diskBytes}`, 'tmpfs', dataRoot])
+    await execute('mount', ['-t', 'tmpfs', '-o', diskOptions(options), 'tmpfs', dataRoot])
 
   const namespace = options.ownNetwork === true ? bridge : undefined
   if (namespace === undefined) {
@@ -243,6 +245,9 @@ export async function startSecondEngine(options: SecondEngineOptions = {}): Prom
     close
   }
 }
+
+const diskOptions = ({ diskBytes, diskInodes }: SecondEngineOptions): string =>
+  `size=${diskBytes}${diskInodes === undefined ? '' : `,nr_inodes=${diskInodes}`}`
 
 async function copyImage(name: string, to: Docker): Promise<void> {
   const loading = await to.loadImage(await new Docker().getImage(name).get())

@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { API } from 'typescript/unstable/sync'
 import { readImportGraph } from '../test/structure/import-graph.js'
+import { groupsOfAsking } from './mutants/closeness.js'
 import { KnownTests } from './mutants/known-tests.js'
 import { equivalents, untried } from './mutants/left-out.js'
 import { type Mutant, mutantsOf } from './mutants/mutations.js'
@@ -98,12 +99,8 @@ async function work(): Promise<void> {
   })
 }
 
-/** Those that start nothing, then the others. */
-function groupsOf(file: string): string[][] {
-  const tests = testsOf.get(file) ?? []
-  const quick = tests.filter(test => !starting.has(test))
-  return [quick, tests.filter(test => starting.has(test))]
-}
+const groupsOf = (file: string): string[][] =>
+  groupsOfAsking(testsOf.get(file) ?? [], nearest.closenessTo(file), test => starting.has(test))
 
 async function inWorkshops<T>(
   items: readonly T[],

@@ -37,7 +37,7 @@ export interface SocketSpec<U extends string, Self> {
   readonly url: U
   readonly access: Access
   readonly summary: string
-  /** Runs before the upgrade; throw a `Problem` to refuse it. */
+  /** Runs before the upgrade, within 10 s; throw a `Problem` to refuse it. */
   readonly accept?: (request: SocketRequest, self: Self) => void | Promise<void>
   readonly handler: (socket: DuplexSocket, request: SocketRequest, self: Self) => Promise<void>
 }

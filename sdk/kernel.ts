@@ -11,8 +11,9 @@ import type { Tx } from './tx.js'
 export type Log = Logger
 
 /**
- * The plugin's own PostgreSQL schema. One pool of twelve connections serves the whole process; a plugin may hold
- * six of them at a time (a third-party one three), and a statement that waits longer than 10 s for one gets 503 E_DATABASE_BUSY.
+ * The plugin's own PostgreSQL schema. One pool of twelve connections serves all that is built in; such a plugin may hold
+ * six of them at a time. A third-party one has up to three of its own, which nobody else's statements run on. A statement that
+ * waits longer than 10 s for a connection gets 503 E_DATABASE_BUSY.
  */
 export interface Database {
   /** The schema's name, for SQL text: `select … from ${db.schema}.note`. */
@@ -21,7 +22,8 @@ export interface Database {
   table<Row extends object>(name: string, tx?: Tx): Knex.QueryBuilder<Row, Row[]>
   /**
    * Raw SQL with knex bindings (`?` or `:name`); `$schema` stands for the plugin's schema. Each statement may run on another
-   * connection: what one sets for the session is gone for the next, and `begin` is refused; use `transaction`.
+   * connection: what one sets for the session is gone for the next, and `begin` is refused; use `transaction`. What a function
+   * sets is not seen: it stays on that connection, for statements of this plugin alone, so let functions use `set local`.
    */
   sql<Row extends object>(
     text: string,

@@ -78,7 +78,7 @@ export interface RouteSpec<U extends string, A extends Access, S extends RouteSc
    * A body beyond it is 413: at once when `Content-Length` announces it, else as soon as so much has come.
    */
   readonly bodyLimit?: number | { readonly bytes: number; readonly reason: string }
-  /** How long the handler may take; 30 000 unless set. Streams are not limited. */
+  /** How long the handler may take, with `limitKey` and `precondition`; 30 000 unless set. Streams are not limited. */
   readonly timeoutMs?: number
   readonly audit?: Audit<NoInfer<ParamsOf<U>>>
   readonly limit?: RouteLimit

@@ -10,16 +10,18 @@ import { Transaction } from './transaction.js'
  * constraint included; this keeps it unless the connection itself has failed.
  */
 export class Connections {
+  /** `stranger`: of a third-party plugin's connections, its id. What its SQL code leaves on one is for nobody else. */
   constructor(
     private readonly pool: Pool,
-    private readonly share?: ConnectionShare
+    private readonly share?: ConnectionShare,
+    readonly stranger?: string
   ) {}
 
   /** Runs one statement on any connection. */
   execute<Row extends object>(query: QueryConfig): Promise<QueryResult<Row>> {
     return this.#first<Row, QueryResult<Row>>(query, (client, result) => {
       const isBegun = isInTransaction(client)
-      // A connection goes from one plugin to another: what one has set must not be in force for the next.
+      // What one statement has set must not be in force for the next, which may be another plugin's.
       const isChanged = isBegun || changesSession(query, result)
       if (isChanged || !this.#passOn(client)) this.#giveBack(client, isChanged)
       if (isBegun) throw begunByText()
@@ -31,7 +33,7 @@ export class Connections {
     return this.#first(
       { text: 'begin' },
       client =>
-        new Transaction(client, isBroken => {
+        new Transaction(client, this.stranger, isBroken => {
           this.#giveBack(client, isBroken)
         })
     )

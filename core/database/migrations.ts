@@ -3,6 +3,7 @@ import type { Log, Migration } from 'busbar/sdk'
 import type { PoolClient } from 'pg'
 import type { Postgres } from './postgres.js'
 import { errorCode, isConnectionError, storeError } from './problems.js'
+import { codeOnOthers, refuseReachingCode } from './reaching-code.js'
 import { isInTransaction } from './session-state.js'
 
 /** The migrations of one plugin and the schema they build. */
@@ -47,9 +48,36 @@ const lockTimeoutMs = 20_000
 export async function migrate(
   postgres: Postgres,
   plans: readonly MigrationPlan[],
-  { version, log, contractAllowed = false, thirdPartyLimitMs = 40_000 }: MigrateOptions
+  options: MigrateOptions
 ): Promise<{ failed: ReadonlyMap<string, Error> }> {
   const failed = new Map<string, Error>()
+  for (const group of groupsOf(plans)) await migrateGroup(postgres, group, { ...options, plans, failed })
+  return { failed }
+}
+
+/** In their order, each group for a connection: what one third-party plugin sets for the session is not for the next plan. */
+function groupsOf(plans: readonly MigrationPlan[]): MigrationPlan[][] {
+  const groups: MigrationPlan[][] = [[]]
+  for (const plan of plans) {
+    if (plan.isThirdParty) groups.push([])
+    groups.at(-1)?.push(plan)
+    if (plan.isThirdParty) groups.push([])
+  }
+  // Without any, the table is made and a later release's database refused all the same.
+  return groups.filter((group, at) => group.length > 0 || (at === 0 && groups.length === 1))
+}
+
+interface GroupOptions extends MigrateOptions {
+  /** Those of all groups. */
+  readonly plans: readonly MigrationPlan[]
+  readonly failed: Map<string, Error>
+}
+
+async function migrateGroup(
+  postgres: Postgres,
+  group: readonly MigrationPlan[],
+  { version, log, contractAllowed = false, thirdPartyLimitMs = 40_000, plans, failed }: GroupOptions
+): Promise<void> {
   const client = await postgres.pool.connect().catch(error => {
     throw storeError(error)
   })
@@ -59,7 +87,7 @@ export async function migrate(
     await client.query('select pg_advisory_lock($1, $2)', lock)
     const applied = await readApplied(client)
     refuseLaterDatabase(applied, plans, version)
-    for (const plan of plans) {
+    for (const plan of group) {
       const late = performance.now() + thirdPartyLimitMs
       try {
         for (const migration of pendingMigrations(plan, applied, contractAllowed)) {
@@ -84,7 +112,6 @@ export async function migrate(
     // Closing the connection gives the lock back, whatever went wrong. A migration may leave settings behind, as pg_dump's do.
     client.release(!isUsable || hasApplied)
   }
-  return { failed }
 }
 
 async function readApplied(client: PoolClient): Promise<readonly Applied[]> {
@@ -177,6 +204,7 @@ async function apply(
     await client.query(
       `set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = 0; create schema if not exists ${plan.schema}`
     )
+    const before = plan.isThirdParty ? await codeOnOthers(client, plan.schema) : undefined
     await client.query(sql).catch(error => {
       throw isConnectionError(error) ? error : explain(error, plan, migration, sql)
     })
@@ -184,6 +212,10 @@ async function apply(
       throw new Error(
         `migration ${migration.name} of ${plan.plugin} ends the transaction it runs in: leave out begin, commit and rollback`
       )
+    if (before !== undefined)
+      await refuseReachingCode(client, plan.schema, before).catch(error => {
+        throw isConnectionError(error) ? error : explain(error, plan, migration, sql)
+      })
     await client.query(
       'insert into kernel.migration (plugin, name, checksum, phase, applied_at, release) values ($1, $2, $3, $4, $5, $6)',
       [plan.plugin, migration.name, checksumOf(migration), migration.phase, new Date(), release]

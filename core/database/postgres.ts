@@ -21,22 +21,40 @@ export interface PostgresOptions {
 /** `essential`: the platform serves no request without it, so the share of all other plugins does not limit it. */
 export type PluginKind = 'essential' | 'built-in' | 'third-party'
 
-/** Of the pool: what all plugins together leave to the kernel and to those it cannot do without. */
+/** Of the pool: what all built-in plugins together leave to the kernel and to those it cannot do without. */
 const reserved = 3
 const limitOf = { essential: 8, 'built-in': 6, 'third-party': 3 } as const
+/** Besides the pool: what all third-party plugins may use at a time, and how many are open before idle ones make room. */
+const thirdPartyConnections = 6
+const mostOpen = 12
 const defaultConnections = 12
 const idleTransactionMs = 30_000
+const idleMs = 30_000
 const closeWithinMs = 3_000
 
 /** Opens the pool and sees that the server answers. */
 export async function openPostgres(options: PostgresOptions): Promise<Postgres> {
-  const { url, log, maxConnections = defaultConnections } = options
+  const postgres = new Postgres(options)
+  try {
+    await postgres.query('select 1')
+  } catch (error) {
+    await postgres.pool.end()
+    throw error
+  }
+  return postgres
+}
+
+interface PoolSize {
+  readonly max: number
+  readonly idleTimeoutMillis: number
+}
+
+function makePool({ url, log, idleTransactionMs: idle }: PostgresOptions, size: PoolSize): pg.Pool {
   const pool = new pg.Pool({
+    ...size,
     connectionString: url,
-    max: maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
-    idleTimeoutMillis: 30_000,
-    idle_in_transaction_session_timeout: options.idleTransactionMs ?? idleTransactionMs,
+    idle_in_transaction_session_timeout: idle ?? idleTransactionMs,
     keepAlive: true,
     application_name: 'busbar',
     types: valueTypes
@@ -50,46 +68,135 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
       log.debug({ err: withoutClient(error) }, 'a connection to PostgreSQL was lost')
     })
   })
-
-  const postgres = new Postgres(pool, options)
-  try {
-    await postgres.query('select 1')
-  } catch (error) {
-    await pool.end()
-    throw error
-  }
-  return postgres
+  return pool
 }
 
-/** The connections of a process: one pool, of which every plugin has its share, and one session. */
+/**
+ * The connections of a process: one pool, of which every built-in plugin has its share, and one session. A third-party
+ * plugin has connections of its own: a function, a trigger or a default of its schema can set anything for the session
+ * while the statement that runs it shows nothing of that.
+ */
 export class Postgres extends Statements {
-  /** A connection besides the pool, made on first use: notifications and locks. */
+  readonly pool: pg.Pool
+  /** A connection besides the pools, made on first use: notifications and locks. */
   readonly session: Session
   readonly url: string
-  readonly #log: Log
+  readonly #options: PostgresOptions
   readonly #open: OpenTransactions
   readonly #clients = new Set<pg.PoolClient>()
-  readonly #plugins: ConnectionShare
+  readonly #builtIns: ConnectionShare
+  readonly #thirdParties: ConnectionShare
   /** By plugin: two versions of one that run side by side share theirs. */
   readonly #shares = new Map<string, ConnectionShare>()
+  /** Of third-party plugins, by whose statements they are for. */
+  readonly #ownPools = new Map<string, pg.Pool>()
+  /** What the kernel uses for their tables, by plugin. */
+  readonly #onTables = new Map<string, Statements>()
   readonly #waitMs: number
 
-  constructor(
-    readonly pool: pg.Pool,
-    { url, log, shareWaitMs = connectTimeoutMs }: PostgresOptions
-  ) {
+  constructor(options: PostgresOptions) {
+    const { url, log, maxConnections = defaultConnections, shareWaitMs = connectTimeoutMs } = options
     const open: OpenTransactions = new WeakMap()
+    const pool = makePool(options, { max: maxConnections, idleTimeoutMillis: idleMs })
     super({ connections: new Connections(pool), open, log })
+    this.pool = pool
     this.url = url
-    this.#log = log
+    this.#options = options
     this.#open = open
     this.#waitMs = shareWaitMs
     this.session = new Session({ url, log })
-    this.#plugins = new ConnectionShare({
+    this.#builtIns = new ConnectionShare({
       owner: 'the plugins together',
-      limit: Math.max(1, pool.options.max - reserved),
+      limit: Math.max(1, maxConnections - reserved),
       waitMs: shareWaitMs
     })
+    this.#thirdParties = new ConnectionShare({
+      owner: 'the third-party plugins together',
+      limit: thirdPartyConnections,
+      waitMs: shareWaitMs
+    })
+    this.#watch(pool)
+  }
+
+  /** The same database for one plugin, on its share of the connections. Transactions may be passed from one to another. */
+  for({ plugin, kind }: { readonly plugin: string; readonly kind: PluginKind }): Statements {
+    const isThirdParty = kind === 'third-party'
+    const share =
+      this.#shares.get(plugin) ??
+      new ConnectionShare({
+        owner: `the plugin "${plugin}"`,
+        limit: Math.min(limitOf[kind], Math.max(1, this.pool.options.max - 1)),
+        waitMs: this.#waitMs,
+        within: isThirdParty ? this.#thirdParties : kind === 'essential' ? undefined : this.#builtIns
+      })
+    this.#shares.set(plugin, share)
+    if (!isThirdParty) {
+      this.#onTables.set(plugin, this)
+      return this.#statements(plugin, new Connections(this.pool, share))
+    }
+    const pool = this.#ownPool(plugin)
+    // What its former run may have left on them is not for this one.
+    closeIdle(pool)
+    return this.#statements(plugin, new Connections(pool, share, plugin))
+  }
+
+  /** For the kernel's own statements on tables of a plugin: code of that may run in them. */
+  onTablesOf(plugin: string): Statements {
+    let statements = this.#onTables.get(plugin)
+    if (statements === undefined) {
+      const pool = this.#ownPool(`${plugin}, for the kernel`)
+      statements = this.#statements(plugin, new Connections(pool, undefined, plugin))
+      this.#onTables.set(plugin, statements)
+    }
+    return statements
+  }
+
+  /** Waits a moment for what is under way; the rest is cut off, and who it was is logged. */
+  async close(): Promise<void> {
+    await this.session.close()
+    const pools = [this.pool, ...this.#ownPools.values()]
+    await whenLate(Promise.all(pools.map(async pool => await pool.end())), closeWithinMs, () => {
+      const holders = [...this.#shares.values()]
+        .filter(({ held }) => held > 0)
+        .map(({ options: { owner }, held }) => `${owner}: ${held}`)
+      this.#options.log.warn(
+        { holders },
+        'database connections were still in use when the platform stopped, and are cut off'
+      )
+      for (const client of this.#clients) client.connection.stream.destroy()
+    })
+  }
+
+  #statements(plugin: string, connections: Connections): Statements {
+    return new Statements({ connections, open: this.#open, log: this.#options.log.child({ plugin }) })
+  }
+
+  #ownPool(name: string): pg.Pool {
+    const known = this.#ownPools.get(name)
+    if (known !== undefined) return known
+    const pool = makePool(this.#options, { max: limitOf['third-party'], idleTimeoutMillis: idleMs })
+    this.#watch(pool)
+    pool.on('connect', () => {
+      this.#makeRoom(pool)
+    })
+    if (this.pool.ending) void pool.end()
+    this.#ownPools.set(name, pool)
+    return pool
+  }
+
+  /** Before a plugin that works now, those give way that do not. */
+  #makeRoom(working: pg.Pool): void {
+    const pools = [...this.#ownPools.values()]
+    let over = pools.reduce((sum, { totalCount }) => sum + totalCount, 0) - mostOpen
+    for (const pool of pools) {
+      if (over <= 0) return
+      if (pool === working) continue
+      over -= pool.idleCount
+      closeIdle(pool)
+    }
+  }
+
+  #watch(pool: pg.Pool): void {
     pool.on('connect', client => {
       this.#clients.add(client)
     })
@@ -97,39 +204,13 @@ export class Postgres extends Statements {
       this.#clients.delete(client)
     })
   }
+}
 
-  /** The same database for one plugin, on its share of the pool. Transactions may be passed from one to another. */
-  for({ plugin, kind }: { readonly plugin: string; readonly kind: PluginKind }): Statements {
-    const share =
-      this.#shares.get(plugin) ??
-      new ConnectionShare({
-        owner: `the plugin "${plugin}"`,
-        limit: Math.min(limitOf[kind], Math.max(1, this.pool.options.max - 1)),
-        waitMs: this.#waitMs,
-        within: kind === 'essential' ? undefined : this.#plugins
-      })
-    this.#shares.set(plugin, share)
-    return new Statements({
-      connections: new Connections(this.pool, share),
-      open: this.#open,
-      log: this.#log.child({ plugin })
+function closeIdle(pool: pg.Pool): void {
+  for (let left = pool.idleCount; left > 0; left--)
+    pool.connect((_, client, release) => {
+      if (client !== undefined) release(true)
     })
-  }
-
-  /** Waits a moment for what is under way; the rest is cut off, and who it was is logged. */
-  async close(): Promise<void> {
-    await this.session.close()
-    await whenLate(this.pool.end(), closeWithinMs, () => {
-      const holders = [...this.#shares.values()]
-        .filter(({ held }) => held > 0)
-        .map(({ options: { owner }, held }) => `${owner}: ${held}`)
-      this.#log.warn(
-        { holders },
-        'database connections were still in use when the platform stopped, and are cut off'
-      )
-      for (const client of this.#clients) client.connection.stream.destroy()
-    })
-  }
 }
 
 /** pg hangs the client on what its pool reports: statements, buffers, and the key that cancels them. */

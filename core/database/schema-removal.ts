@@ -5,6 +5,8 @@ import type { Statements } from './statements.js'
 export interface TableSize {
   readonly name: string
   readonly rows: number
+  /** Its rows are those of its partitions. */
+  readonly isPartitioned: boolean
 }
 
 /** Objects of another owner depend on the schema's; `detail` is PostgreSQL's list of them. */
@@ -24,22 +26,29 @@ export async function schemaExists(database: Statements, schema: string, tx?: Tx
   return (await database.query('select from pg_namespace where nspname = $1', [schema], tx)).length > 0
 }
 
-/** Every table of the schema with the number of its rows, in the order of the alphabet. */
+/** A table for `from`, without those that inherit from it: they are tables themselves. */
+export const rowsFrom = (schema: string, { name, isPartitioned }: Omit<TableSize, 'rows'>): string =>
+  `${isPartitioned ? '' : 'only '}${quoted(schema)}.${quoted(name)}`
+
+/** Every table of the schema but partitions of another one of it, with the number of its rows, in the order of the alphabet. */
 export async function tablesOf(database: Statements, schema: string, tx?: Tx): Promise<TableSize[]> {
-  const found = await database.query<{ name: string }>(
-    `
-    select relname as name from pg_class where relnamespace = (select oid from pg_namespace where nspname = $1) and relkind in ('r', 'p') and not relispartition order by 1`,
+  const found = await database.query<{ name: string; isPartitioned: boolean }>(
+    `select relname as name, relkind = 'p' as "isPartitioned" from pg_class c
+    where relnamespace = (select oid from pg_namespace where nspname = $1) and relkind in ('r', 'p')
+      and not (relispartition and exists (select from pg_inherits i join pg_class p on p.oid = i.inhparent
+        where i.inhrelid = c.oid and p.relnamespace = c.relnamespace))
+    order by 1`,
     [schema],
     tx
   )
   const sizes: TableSize[] = []
-  for (const { name } of found) {
+  for (const table of found) {
     const [size] = await database.query<{ rows: number }>(
-      `select count(*) as rows from ${quoted(schema)}.${quoted(name)}`,
+      `select count(*) as rows from ${rowsFrom(schema, table)}`,
       undefined,
       tx
     )
-    sizes.push({ name, rows: size?.rows ?? 0 })
+    sizes.push({ ...table, rows: size?.rows ?? 0 })
   }
   return sizes
 }

@@ -131,7 +131,7 @@ export class Statements {
     const transaction = this.#open.get(tx)
     if (transaction === undefined)
       throw new Error('this transaction has ended: await everything that uses it inside transaction(…)')
-    return transaction
+    return transaction.enter(this.#connections.stranger)
   }
 }
 

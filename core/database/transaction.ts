@@ -15,6 +15,8 @@ export class Transaction {
 
   constructor(
     private readonly client: PoolClient,
+    /** The third-party plugin whose connection it is. */
+    private readonly stranger: string | undefined,
     private readonly giveBack: (isBroken: boolean) => void
   ) {
     client.once('error', this.#onLost)
@@ -37,6 +39,12 @@ export class Transaction {
       if (isConnectionError(error)) this.#isBroken = true
       throw storeError(error)
     }
+  }
+
+  /** SQL code of a third-party plugin may set what no statement shows: on a connection of anybody else it is the last to run. */
+  enter(stranger: string | undefined): this {
+    if (stranger !== undefined && stranger !== this.stranger) this.#isBroken = true
+    return this
   }
 
   release(): void {

@@ -133,7 +133,7 @@ export function record(definition: AnyPlugin, given: RecordContext): PluginRecor
           plugin: context.id,
           url: spec.url,
           params: paramsOf(spec.url),
-          access: frozen(spec.access),
+          access: frozen(spec.access, 'access', spec),
           summary: spec.summary,
           accept: spec.accept,
           handler: spec.handler
@@ -266,7 +266,7 @@ export function routeRecord(
     method: spec.method,
     url: spec.url,
     params: Object.freeze(paramsOf(spec.url)),
-    access: frozen(spec.access),
+    access: frozen(spec.access, 'access', spec),
     summary: spec.summary,
     group: spec.group ?? id,
     // Schemas are not frozen: fastify writes a symbol into them.
@@ -278,8 +278,8 @@ export function routeRecord(
     body: spec.body ?? (spec.schema?.body === undefined ? 'none' : 'json'),
     bodyLimit: bodyLimitOf(spec),
     timeoutMs: spec.timeoutMs ?? 30_000,
-    audit: frozen(spec.audit),
-    limit: frozen(spec.limit),
+    audit: frozen(spec.audit, 'audit', spec),
+    limit: frozen(spec.limit, 'limit', spec),
     idempotent: spec.idempotent ?? false,
     successStatus: success ?? 200,
     precondition: spec.precondition as RouteRecord['precondition'],
@@ -326,7 +326,7 @@ function channelRecord(spec: ChannelSpec<string, object>, { id }: RecordContext)
     name: spec.name,
     prefix: spec.name.replace(/\{\w+\}$/, ''),
     param,
-    access: frozen(spec.access),
+    access: frozen(spec.access, 'access', spec),
     events: Object.freeze([...spec.events]),
     endsWith: spec.endsWith,
     summary: spec.summary,
@@ -373,8 +373,22 @@ function scheduleRecord(spec: ScheduleSpec<object>): ScheduleRecord {
   })
 }
 
-/** A deeply frozen copy of plain data. */
-const frozen = <T>(data: T): T => deepFreeze(structuredClone(data))
+/** A deeply frozen copy of plain data, which is the field of a declaration. */
+function frozen<T>(data: T, field: string, { method, url, name }: Named): T {
+  try {
+    return deepFreeze(structuredClone(data))
+  } catch (error) {
+    const where = [method, url ?? name].filter(word => word !== undefined).join(' ')
+    throw new RecordError(`${where}: ${field} is to be plain data: ${faultOf(error).message}`)
+  }
+}
+
+/** What a declaration is called by. */
+interface Named {
+  readonly method?: string
+  readonly url?: string
+  readonly name?: string
+}
 
 function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(deepFreeze)

@@ -86,10 +86,7 @@ function takeSample(beat: number): void {
     scripts.set(scriptId, url)
   })
   session.on('Debugger.paused', ({ params: { callFrames } }) => {
-    if (!isOpen || hasTurned(beat)) {
-      close()
-      return
-    }
+    if (!isOpen || hasTurned(beat)) return close()
     session.post(
       'Runtime.evaluate',
       {

@@ -8,14 +8,16 @@ const longestShown = 200
 /**
  * What a plugin threw, as an error whose message and stack can be read. JavaScript lets anything be thrown, `null`
  * too, and the code that reads its message would then fail in turn, as it would with an object whose getters throw.
+ * Whoever gets it may be another plugin, so the one that threw is named where it is known.
  */
-export function faultOf(thrown: unknown): Error {
+export function faultOf(thrown: unknown, plugin?: string): Error {
   try {
     if (isReadable(thrown)) return thrown
   } catch {
     /* its getters throw */
   }
-  return new Error(`something that is not an error was thrown: ${shown(thrown)}`, {
+  const by = plugin === undefined ? '' : ` by the plugin "${plugin}"`
+  return new Error(`something that is not an error was thrown${by}: ${shown(thrown)}`, {
     cause: typeof thrown === 'object' ? undefined : thrown
   })
 }

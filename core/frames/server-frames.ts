@@ -1,7 +1,9 @@
 import { subscribe } from 'node:diagnostics_channel'
-import type { EventEmitter } from 'node:events'
+import { EventEmitter } from 'node:events'
 import { IncomingMessage } from 'node:http'
+import type { ServerHttp2Stream } from 'node:http2'
 import { Server, Socket } from 'node:net'
+import { Duplex } from 'node:stream'
 import { currentPlugin, endConnection, type Frame, inConnection, inFrame } from './frames.js'
 
 /**
@@ -9,7 +11,8 @@ import { currentPlugin, endConnection, type Frame, inConnection, inFrame } from 
  * opened: what they throw would have no owner and end the process. So the events of every server that is
  * opened in a frame, and of its connections, are emitted in that frame, and what a listener throws is
  * handed to the process as an error of that frame (see `uncaught-errors.ts`), after its connection was ended.
- * Requests, answers, timers, promises and outgoing requests made by those listeners inherit the frame.
+ * Requests, answers, timers, promises and outgoing requests made by those listeners inherit the frame. The same holds for
+ * the sessions and streams of HTTP/2, which Node makes and calls outside of it too; there, a stream is what an error ends.
  */
 export function keepServersInFrames(): void {
   if (!isSubscribed) subscribe('tracing:net.server.listen:asyncStart', serverListens)
@@ -24,29 +27,57 @@ function serverListens(message: unknown): void {
   const plugin = currentPlugin()
   const { server } = message as { server: unknown }
   if (plugin === undefined || !(server instanceof Server) || contained in server) return
-  contain(server, (args, emit) => {
-    const socket = socketIn(args)
-    return socket === undefined ? inFrame(plugin, emit) : inConnection(frameOf(plugin, socket), emit)
-  })
+  const run: Run = (args, emit, event) => {
+    const [session] = args
+    if (event === 'session' && session instanceof EventEmitter && !(contained in session))
+      contain(session, run)
+    const connection = connectionIn(args)
+    if (connection !== undefined) return inConnection(frameOf(plugin, connection), emit)
+    // A request of HTTP/2 is told of within the event of its stream.
+    return currentPlugin() === plugin ? emit() : inFrame(plugin, emit)
+  }
+  contain(server, run)
 }
 
+type Connection = Socket | ServerHttp2Stream
+
 /** The connection among the arguments of an event: itself, or that of a request. */
-function socketIn(args: readonly unknown[]): Socket | undefined {
+function connectionIn(args: readonly unknown[]): Connection | undefined {
   for (const argument of args) {
-    if (argument instanceof Socket) return argument
+    if (argument instanceof Socket || isHttp2Stream(argument)) return argument
     if (argument instanceof IncomingMessage) return argument.socket
   }
   return undefined
 }
 
+// Its class is not exported. The requests of `request` come after a `stream`, of which they are made.
+const isHttp2Stream = (value: unknown): value is ServerHttp2Stream =>
+  value instanceof Duplex && 'rstCode' in value
+
+/** INTERNAL_ERROR of RFC 9113. */
+const http2InternalError = 2
+
+function ending(connection: Connection): NonNullable<Frame['connection']> {
+  if (!isHttp2Stream(connection)) return connection
+  return {
+    // Not at once: Node ends the process when a stream is destroyed while it is asked for its trailers.
+    destroy: () => {
+      setImmediate(() => {
+        connection.close(http2InternalError)
+        connection.destroy()
+      })
+    }
+  }
+}
+
 const itsFrame = Symbol('the frame of a connection')
 
-function frameOf(plugin: string, socket: Socket & { [itsFrame]?: Frame }): Frame {
-  const known = socket[itsFrame]
+function frameOf(plugin: string, connection: Connection & { [itsFrame]?: Frame }): Frame {
+  const known = connection[itsFrame]
   if (known !== undefined) return known
-  const frame: Frame = { plugin, connection: socket }
-  socket[itsFrame] = frame
-  contain(socket, (_args, emit, event) => {
+  const frame: Frame = { plugin, connection: ending(connection) }
+  connection[itsFrame] = frame
+  contain(connection, (_args, emit, event) => {
     const isHeard = inConnection(frame, emit)
     if (event === 'close') frame.connection = undefined
     return isHeard
@@ -54,11 +85,10 @@ function frameOf(plugin: string, socket: Socket & { [itsFrame]?: Frame }): Frame
   return frame
 }
 
+type Run = (args: readonly unknown[], emit: () => boolean, event: string | symbol) => boolean
+
 /** From now on the events of `emitter` are emitted by `run`, and what their listeners throw does not reach who emits. */
-function contain(
-  emitter: EventEmitter,
-  run: (args: readonly unknown[], emit: () => boolean, event: string | symbol) => boolean
-): void {
+function contain(emitter: EventEmitter, run: Run): void {
   const original = emitter.emit
   const emit = (event: string | symbol, ...args: unknown[]): boolean =>
     run(

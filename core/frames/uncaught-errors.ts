@@ -3,6 +3,7 @@ import { blame } from './blame.js'
 import { codeOwners, hasThirdPartyCode, isOfRelease } from './code-owners.js'
 import { faultOf } from './fault.js'
 import { currentPlugin, endConnection, kernelOwner } from './frames.js'
+import { handedTo } from './handed-errors.js'
 import { RepeatedErrors } from './repeated-errors.js'
 
 /** Where uncaught errors are reported. */
@@ -41,6 +42,7 @@ export function catchUncaughtErrors(exit: (error: unknown) => void = () => proce
     const { plugin, endsConnection, endsProcess } = blame({
       frame: currentPlugin(),
       owners: codeOwners(error),
+      handedTo: handedTo(error),
       hasThirdPartyCode: hasThirdPartyCode(),
       // What is no error has got its stack here.
       isOurs: error === thrown && isOfRelease(error)

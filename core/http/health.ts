@@ -1,4 +1,4 @@
-import type { Contributions } from 'busbar/sdk'
+import { type Contributions, cutText, kindOf } from 'busbar/sdk'
 import { withDeadline } from '../clock/waits.js'
 import { faultOf } from '../frames/fault.js'
 
@@ -15,10 +15,19 @@ interface HealthParts {
   readonly vital: Readonly<Record<string, Check>>
   /** What plugins contribute: reported, but a missing engine does not make the platform unhealthy. */
   readonly contributed: Contributions<{ check: Check }>
+  /** Takes secrets out of what they say. */
+  readonly clean: (text: string) => string
 }
 
 const checkLimitMs = 3_000
 const sharedMs = 1_000
+/** Characters of what a plugin reports. */
+const longestName = 100
+const longestResult = 300
+/** A text is cleaned before it is cut to what is shown, and of an endless one not all is looked at. */
+const mostCleaned = 4_096
+const unhealthy = 'unhealthy'
+const uncaught = 'uncaught errors'
 
 /**
  * How the platform is. Everybody may ask, and each check takes a connection to something, so a result is shared: by all
@@ -48,40 +57,53 @@ export class Health {
 
   async #check(): Promise<HealthReport> {
     const { vital, contributed } = this.parts
-    const [needed, reported] = await Promise.all([
-      runChecks(Object.entries(vital)),
-      runChecks(
-        contributed.entries().map(({ key, value }) => [key, async () => await value.check()] as const)
-      )
-    ])
+    const own = Object.entries(vital).map(([name, check]) => resultOf(name, check))
+    const others = contributed.entries().map(async ({ key, plugin, value }) => {
+      const [, result] = await resultOf(key, async () => textOf(await value.check(), plugin))
+      return [Object.hasOwn(vital, key) || key === uncaught ? `${key} (${plugin})` : key, result] as const
+    })
+    const [needed, reported] = await Promise.all([Promise.all(own), Promise.all(others)])
     return {
-      healthy: Object.values(needed).every(result => !result.startsWith('unhealthy')),
-      checks: { ...needed, ...reported, ...this.#ownState() }
+      healthy: needed.every(([, result]) => !result.startsWith(unhealthy)),
+      checks: Object.fromEntries([
+        ...reported.map(([name, result]) => [
+          this.#shown(name, longestName),
+          this.#shown(result, longestResult)
+        ]),
+        ...needed,
+        ...this.#ownState()
+      ])
     }
   }
 
-  #ownState(): Readonly<Record<string, string>> {
+  /** Of what a plugin says: neither a secret nor more than anybody reads, as it is sent to all who ask. */
+  #shown(text: string, most: number): string {
+    return cutText(this.parts.clean(cutText(text, mostCleaned)), most)
+  }
+
+  #ownState(): ReadonlyArray<readonly [name: string, result: string]> {
     const count = this.#uncaught
     return count === 0
-      ? {}
-      : {
-          'uncaught errors': `degraded: ${count} ${count === 1 ? 'error that belongs' : 'errors that belong'} to no plugin since the start; see the log`
-        }
+      ? []
+      : [
+          [
+            uncaught,
+            `degraded: ${count} ${count === 1 ? 'error that belongs' : 'errors that belong'} to no plugin since the start; see the log`
+          ]
+        ]
   }
 }
 
-async function runChecks(
-  checks: ReadonlyArray<readonly [name: string, check: Check]>
-): Promise<Record<string, string>> {
-  return Object.fromEntries(
-    await Promise.all(
-      checks.map(async ([name, check]) => {
-        try {
-          return [name, await withDeadline(check(), checkLimitMs, 'the check')] as const
-        } catch (error) {
-          return [name, `unhealthy: ${faultOf(error).message}`] as const
-        }
-      })
-    )
-  )
+/** What a plugin's check answered. */
+function textOf(answer: unknown, plugin: string): string {
+  if (typeof answer === 'string') return answer
+  throw new Error(`the health check of the plugin "${plugin}" answered ${kindOf(answer)} instead of a text`)
+}
+
+async function resultOf(name: string, check: Check): Promise<readonly [name: string, result: string]> {
+  try {
+    return [name, await withDeadline(check(), checkLimitMs, 'the check')]
+  } catch (error) {
+    return [name, `${unhealthy}: ${faultOf(error).message}`]
+  }
 }

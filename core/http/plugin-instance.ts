@@ -161,7 +161,7 @@ const badText = (): Problem =>
     'E_BODY_INVALID',
     'the body holds a character that cannot be kept: NUL, or half of a surrogate pair'
   )
-const stopping = new Problem(503, 'E_PLUGIN_STOPPING', 'the plugin is being turned off')
+export const stopping = new Problem(503, 'E_PLUGIN_STOPPING', 'the plugin is being turned off')
 
 /** How the bodies of the routes in one scope are read. */
 const bodyParser = fastifyPlugin(
@@ -245,7 +245,9 @@ const limitHook =
   ({ plugin, limitKey }: RouteRecord, { self, guard }: InstanceOptions) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const context = contextOf(request)
-    const key = await callPlugin(plugin, async () => await limitKey?.(context as never, self))
+    const key = await context.orExpired(
+      callPlugin(plugin, async () => await limitKey?.(context as never, self))
+    )
     if (guard.admitByKey(context, key)) return undefined
     return reply.hijack()
   }
@@ -254,9 +256,12 @@ const limitHook =
 const preconditionHook =
   ({ plugin, precondition }: RouteRecord, { self }: InstanceOptions) =>
   async (request: FastifyRequest): Promise<void> => {
-    await callPlugin(plugin, async () => {
-      await precondition?.(contextOf(request) as never, self)
-    })
+    const context = contextOf(request)
+    await context.orExpired(
+      callPlugin(plugin, async () => {
+        await precondition?.(context as never, self)
+      })
+    )
   }
 
 // A request passes here often: functions that have nothing to wait for hand on promises and make none.

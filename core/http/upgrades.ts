@@ -8,6 +8,7 @@ import type { WebSocket } from 'ws'
 import { duplexOf } from '../bus/duplex.js'
 import type { Hub } from '../bus/hub.js'
 import { originAllowed } from '../bus/origin.js'
+import { whenLate, withGraceAfterAbort } from '../clock/waits.js'
 import { routeRecord } from '../declarations/recorder.js'
 import type { RouteRecord, SocketRecord } from '../declarations/records.js'
 import { callPlugin } from '../frames/fault.js'
@@ -16,6 +17,7 @@ import { clientOf } from './client-address.js'
 import type { Edge } from './edge.js'
 import type { Guard } from './guard.js'
 import { refuseUpgrade } from './head-refusal.js'
+import { stopping } from './plugin-instance.js'
 import { toProblem } from './problems.js'
 import { RequestContext } from './request-context.js'
 import type { SocketTable } from './socket-table.js'
@@ -126,6 +128,23 @@ export async function acceptUpgrades(options: UpgradeOptions): Promise<() => voi
   }
 }
 
+const acceptLimitMs = 10_000
+const late = (): Problem =>
+  new Problem(503, 'E_TIMEOUT', `the socket was not accepted within ${acceptLimitMs / 1000} s`)
+
+/** Settles like `accepting`, or ends with a problem when it takes too long or the plugin has ended. */
+async function inTime(accepting: Promise<void>, ended: AbortSignal): Promise<void> {
+  const end = new AbortController()
+  const stop = (): void => end.abort(stopping)
+  if (ended.aborted) stop()
+  else ended.addEventListener('abort', stop, { once: true })
+  try {
+    await whenLate(withGraceAfterAbort(accepting, end.signal, 0), acceptLimitMs, () => end.abort(late()))
+  } finally {
+    ended.removeEventListener('abort', stop)
+  }
+}
+
 /** What takes over the socket; undefined when the guard has answered. */
 async function admit(
   raw: IncomingMessage,
@@ -161,9 +180,10 @@ async function admit(
     }
   const { plugin, accept, handler } = own.record
   const socketRequest: SocketRequest = { params: own.params, caller, ip: context.ip }
-  await callPlugin(plugin, async () => {
+  const accepting = callPlugin(plugin, async () => {
     await accept?.(socketRequest, own.self)
-  }).catch((error: unknown) => {
+  })
+  await inTime(accepting, own.signal).catch((error: unknown) => {
     if (!isProblem(error)) log.error({ err: error, plugin }, 'a socket could not be accepted')
     throw error
   })

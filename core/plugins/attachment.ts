@@ -172,7 +172,7 @@ export class Attachment {
           throw new Error(
             `"${id}" provides "${service.id}"; its services begin with ${own.map(prefix => `"${prefix}."`).join(' or ')}`
           )
-        registry.provide(giver, service, implementation)
+        registry.provide(giver, service, builtIn ? implementation : framed(id, implementation))
         provided.push(service.id)
       }, self)
       for (const contract of Object.keys(manifest.implements))

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -18,6 +18,8 @@ import { rehearse } from './rehearsal.js'
 
 const importLimitMs = 15_000
 const bundleLimitMs = 30_000
+/** Besides the one that is loaded. */
+const keptBundles = 5
 
 interface LoadOptions {
   /** The definition of a plugin that is given as a value. */
@@ -126,8 +128,9 @@ async function bundleThirdParty(directory: string, { id, main }: Manifest, cache
   const folder = join(cache, id)
   const file = join(folder, `${createHash('sha256').update(code).digest('hex').slice(0, 16)}.mjs`)
   await mkdir(folder, { recursive: true })
-  // Written aside and renamed: another process may be loading the same version.
-  const draft = `${file}.${process.pid}`
+  // Written aside and renamed: another load of the same version may be under way, in this process or in another one,
+  // which has the same id where each has a container of its own.
+  const draft = `${file}.${randomUUID()}`
   await writeFile(draft, code)
   await rename(draft, file)
   await removeOthers(folder, file)
@@ -148,13 +151,25 @@ async function entryOf(directory: string, main: string): Promise<string> {
   throw new LoadError(`there is no ${main}.js or ${main}.ts in ${directory}`)
 }
 
-/** Keeps the newest few: a process that started a moment ago may still import the previous one. */
+/**
+ * Keeps the newest few: a process that started a moment ago may still import the previous one. What a process that was
+ * killed had begun to write goes in time, too.
+ */
 async function removeOthers(folder: string, current: string): Promise<void> {
-  const files = (await readdir(folder))
-    .map(name => join(folder, name))
-    .filter(file => file !== current && file.endsWith('.mjs'))
+  const files = (await readdir(folder)).map(name => join(folder, name)).filter(file => file !== current)
+  const written = await Promise.all(
+    files.map(async file => ({
+      file,
+      // Another process may have removed it.
+      at: await stat(file).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => 0
+      )
+    }))
+  )
+  const oldest = written.sort((a, b) => b.at - a.at).slice(keptBundles)
   await Promise.all(
-    files.slice(0, Math.max(0, files.length - 5)).map(async file => {
+    oldest.map(async ({ file }) => {
       await rm(file, { force: true })
     })
   )

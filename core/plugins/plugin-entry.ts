@@ -44,8 +44,10 @@ export interface PluginEntry {
   state: PluginState
   loaded: Loaded | undefined
   run: PluginRun | undefined
-  /** An error that was not caught while it started. */
+  /** An error that was not caught while it started, or while a new version did beside it: of which of them cannot be told. */
   early?: string | undefined
+  /** A new version is being started beside the one that runs. */
+  isBeingReplaced?: boolean
   /** How often in a row its start has failed. */
   failures: number
 }

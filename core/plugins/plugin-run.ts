@@ -14,7 +14,7 @@ import type { Manifest } from './manifest.js'
 const startLimitMs = 30_000
 const stopLimitMs = 10_000
 const healthLimitMs = 5_000
-/** Each `onStop` has this much even when nothing is left of that. */
+/** What of `onStop` has not begun when nothing is left of that has this much, all at once. */
 const leastStopMs = 1_000
 const drainLimitMs = 10_000
 
@@ -202,8 +202,18 @@ export class PluginRun {
     })
     // All of them together: changes of other plugins wait meanwhile.
     const late = performance.now() + stopLimitMs
-    for (const stop of this.#stops.splice(0).reverse())
-      await this.#runStop(stop, Math.max(leastStopMs, Math.round(late - performance.now())))
+    const stops = this.#stops.splice(0).reverse()
+    for (;;) {
+      const leftMs = Math.round(late - performance.now())
+      const stop = leftMs < leastStopMs ? undefined : stops.shift()
+      if (stop === undefined) break
+      await this.#runStop(stop, leftMs)
+    }
+    await Promise.all(
+      stops.map(async stop => {
+        await this.#runStop(stop, leastStopMs)
+      })
+    )
     this.#end.come()
   }
 

@@ -1,8 +1,8 @@
-import { mkdir, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock, Log, Tx } from 'busbar/sdk'
 import type { Postgres } from '../database/postgres.js'
-import { dumpSchema } from '../database/schema-dump.js'
+import { dumpSchema, partialEnding } from '../database/schema-dump.js'
 import {
   removeSchema,
   StillNeededError,
@@ -38,10 +38,28 @@ interface PurgeParts {
 }
 
 const lockLimitMs = 10_000
+/** "busb", and 2 for purges, of which several may run at a time. */
+const purgeLock = [0x62757362, 2]
 
 /** Removes what a plugin that is off has stored, whether its code is still there or not. */
 export class Purge {
   constructor(private readonly parts: PurgeParts) {}
+
+  /** What an earlier process was writing when it ended: those that purge now are not disturbed. */
+  async removePartialDumps(): Promise<void> {
+    const { postgres, directory } = this.parts
+    const folder = join(directory, 'purged')
+    const partial = (await readdir(folder).catch(() => [])).filter(name => name.endsWith(partialEnding))
+    if (partial.length === 0) return
+    await postgres.transaction(async tx => {
+      const [lock] = await postgres.query<{ isFree: boolean }>(
+        'select pg_try_advisory_xact_lock($1, $2) as "isFree"',
+        purgeLock,
+        tx
+      )
+      if (lock?.isFree === true) for (const name of partial) await rm(join(folder, name), { force: true })
+    })
+  }
 
   /** Whether anything of it is known to the database: it may have been installed once. */
   async isRemembered(id: string): Promise<boolean> {
@@ -66,6 +84,7 @@ export class Purge {
     try {
       const report = await postgres.transaction(async tx => {
         await postgres.query(`set local lock_timeout = ${lockLimitMs}`, undefined, tx)
+        await postgres.query('select pg_advisory_xact_lock_shared($1, $2)', purgeLock, tx)
         const left = await this.#leftovers(id, builtIn, tx)
         const dump = left.tables.length > 0 ? file : null
         const about = {
@@ -79,7 +98,13 @@ export class Purge {
           )
         }
         if (dump !== null)
-          await dumpSchema(postgres, { schema: left.schema, tables: left.tables, file, about, tx })
+          await dumpSchema(postgres.onTablesOf(id), {
+            schema: left.schema,
+            tables: left.tables,
+            file,
+            about,
+            tx
+          })
         if (await schemaExists(postgres, left.schema, tx)) await removeSchema(postgres, left.schema, tx)
         await this.#forget(id, builtIn, tx)
         return { ...left, dump }
@@ -89,7 +114,7 @@ export class Purge {
       log.warn({ plugin: id, ...report }, 'what a plugin had stored was removed')
       return report
     } catch (error) {
-      await rm(file, { force: true })
+      for (const written of [file, `${file}${partialEnding}`]) await rm(written, { force: true })
       if (error instanceof StillNeededError) throw pluginProblems.purgeBlocked({ id, detail: error.detail })
       throw error
     }
@@ -105,7 +130,8 @@ export class Purge {
     )
     return {
       schema,
-      tables: await tablesOf(postgres, schema, tx),
+      // Code of the plugin may run where its tables are read.
+      tables: await tablesOf(postgres.onTablesOf(id), schema, tx),
       jobs: (await this.#jobs(id, tx)).length,
       settings: row?.settings ?? false,
       files: await stat(join(directory, 'data', id)).then(

@@ -284,7 +284,7 @@ export class Reconciler {
     if (entry === undefined || isOfEndedRun(error)) return
     const reason = `an error was not caught: ${faultOf(error).message}`
     if (entry.run !== undefined) entry.run.uncaughtError = reason
-    else if (entry.state.name === 'starting') entry.early = reason
+    if (entry.state.name === 'starting' || entry.isBeingReplaced === true) entry.early = reason
     if (isUp(entry.state)) setState(entry, 'degraded', reason, this.#now())
   }
 
@@ -442,7 +442,9 @@ export class Reconciler {
       ).values())
         throw error
       this.#marks.begin(entry.id)
+      Object.assign(entry, { early: undefined, isBeingReplaced: true })
       entry.run = await PluginRun.start(this.#runOptions(entry, loaded), old)
+      entry.run.uncaughtError = entry.early
       entry.loaded = loaded
       this.#marks.started(entry.id, isWatched(entry))
     } catch (error) {
@@ -452,8 +454,11 @@ export class Reconciler {
         'the plugin could not be reloaded; the version of before keeps running'
       )
       throw pluginProblems.reloadFailed({ id: entry.id, reason: faultOf(error).message })
+    } finally {
+      entry.isBeingReplaced = false
     }
-    entry.state = { name: 'running', reason: null, since: this.#now() }
+    const { uncaughtError: reason = null } = entry.run
+    entry.state = { name: reason === null ? 'running' : 'degraded', reason, since: this.#now() }
     this.catalog.refreshGraph()
     this.#publishRoutes()
     await old?.end({ isReplaced: true })
@@ -469,15 +474,14 @@ export class Reconciler {
   /** States what went wrong, and tries again later where that may help. */
   #fail(entry: PluginEntry, error: unknown): void {
     const fault = faultOf(error)
-    const { message } = fault
     this.options.log.error({ err: error, plugin: entry.id }, 'the plugin did not start')
     const delay = retryDelaysMs[entry.failures]
-    if (isMisconfigured(fault)) setState(entry, 'misconfigured', message, this.#now())
+    if (isMisconfigured(fault)) setState(entry, 'misconfigured', fault.message, this.#now())
     else if (entry.loaded === undefined || delay === undefined || this.#closed)
-      setState(entry, 'failed', message, this.#now())
+      setState(entry, 'failed', fault.message, this.#now())
     else {
       entry.failures++
-      setState(entry, 'retrying', message, this.#now())
+      setState(entry, 'retrying', fault.message, this.#now())
       this.#retries.after(delay, () => {
         void this.#exclusive(async () => {
           await this.#reconcile()

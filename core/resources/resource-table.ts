@@ -1,5 +1,6 @@
 import type { Tx } from 'busbar/sdk'
 import type { Postgres } from '../database/postgres.js'
+import type { Statements } from '../database/statements.js'
 import type { RunningKind } from './running-kinds.js'
 
 /** A row, whatever else is in it. */
@@ -14,13 +15,15 @@ export class ResourceTable {
   readonly #kind: string
   readonly #label: string | undefined
   readonly #isMarkable: boolean
+  readonly #database: Pick<Statements, 'query'>
   /** Columns besides the id and those of what it is in. */
   readonly #further: readonly string[]
 
   constructor(
-    private readonly postgres: Pick<Postgres, 'query'>,
-    { record: { kind, table, parents, name, removal }, schema }: RunningKind
+    postgres: Pick<Postgres, 'onTablesOf'>,
+    { record: { plugin, kind, table, parents, name, removal }, schema }: RunningKind
   ) {
+    this.#database = postgres.onTablesOf(plugin)
     this.#name = `"${schema}"."${table}"`
     this.#parents = parents
     this.#kind = kind
@@ -34,7 +37,7 @@ export class ResourceTable {
   async check(): Promise<void> {
     const columns = ['id', ...Object.values(this.#parents), ...this.#further].map(column => `"${column}"`)
     try {
-      await this.postgres.query(`select ${columns.join(', ')} from ${this.#name} limit 0`)
+      await this.#database.query(`select ${columns.join(', ')} from ${this.#name} limit 0`)
     } catch (error) {
       throw new Error(`resource ${this.#kind}: ${(error as Error).message}`, { cause: error })
     }
@@ -47,7 +50,7 @@ export class ResourceTable {
   ): Promise<Readonly<Record<string, string>> | undefined> {
     const alive = visible && this.#isMarkable ? 'and deleting_at is null' : ''
     const columns = Object.entries(this.#parents).map(([kind, column]) => `'${kind}', "${column}"`)
-    const [row] = await this.postgres.query<{ parents: Record<string, string> }>(
+    const [row] = await this.#database.query<{ parents: Record<string, string> }>(
       `select json_strip_nulls(json_build_object(${columns.join(', ')})) as parents from ${this.#name} where id = $1 ${alive}`,
       [id],
       tx
@@ -57,7 +60,7 @@ export class ResourceTable {
 
   /** The value of one column, as text. */
   async valueOf(id: string, column: string, tx?: Tx): Promise<string | undefined> {
-    const [row] = await this.postgres.query<{ value: string | null }>(
+    const [row] = await this.#database.query<{ value: string | null }>(
       `select "${column}"::text as value from ${this.#name} where id = $1`,
       [id],
       tx
@@ -67,7 +70,7 @@ export class ResourceTable {
 
   async namesOf(ids: readonly string[]): Promise<Array<{ id: string; name: string }>> {
     if (this.#label === undefined || ids.length === 0) return []
-    return await this.postgres.query(
+    return await this.#database.query(
       `select id, "${this.#label}"::text as name from ${this.#name} where id = any($1) and "${this.#label}" is not null`,
       [[...ids]]
     )
@@ -76,7 +79,7 @@ export class ResourceTable {
   /** Marks one, and those of the same kind that lie in it; false when it does not exist or is marked already. */
   async mark(id: string, now: Date, tx: Tx): Promise<boolean> {
     const own = this.#parents[this.#kind]
-    const rows = await this.postgres.query<ResourceRow>(
+    const rows = await this.#database.query<ResourceRow>(
       `update ${this.#name} set deleting_at = $2
       where (id = $1 ${own === undefined ? '' : `or "${own}" = $1`}) and deleting_at is null returning id`,
       [id, now],
@@ -89,13 +92,13 @@ export class ResourceTable {
   async markWithin(parent: { readonly kind: string; readonly id: string }, now: Date): Promise<string[]> {
     const column = this.#parents[parent.kind]
     if (column === undefined) return []
-    await this.postgres.query(
+    await this.#database.query(
       `update ${this.#name} set deleting_at = $2 where "${column}" = $1 and deleting_at is null`,
       [parent.id, now]
     )
     // One that is in another of its kind goes with that one.
     const own = parent.kind === this.#kind ? undefined : this.#parents[this.#kind]
-    const rows = await this.postgres.query<ResourceRow>(
+    const rows = await this.#database.query<ResourceRow>(
       `select id from ${this.#name}
       where "${column}" = $1 and deleting_at is not null ${own === undefined ? '' : `and "${own}" is null`} order by id`,
       [parent.id]
@@ -104,7 +107,7 @@ export class ResourceTable {
   }
 
   async marked(): Promise<string[]> {
-    const rows = await this.postgres.query<ResourceRow>(
+    const rows = await this.#database.query<ResourceRow>(
       `select id from ${this.#name} where deleting_at is not null`
     )
     return rows.map(row => row.id)
@@ -112,7 +115,7 @@ export class ResourceTable {
 
   /** Undefined when it is not there, or not being removed. */
   async markedRow(id: string): Promise<ResourceRow | undefined> {
-    const [row] = await this.postgres.query<ResourceRow>(
+    const [row] = await this.#database.query<ResourceRow>(
       `select * from ${this.#name} where id = $1 and deleting_at is not null`,
       [id]
     )
@@ -121,7 +124,7 @@ export class ResourceTable {
 
   /** The row that is gone now. Refused by PostgreSQL while any plugin's row refers to it. */
   async delete(id: string, tx: Tx): Promise<ResourceRow | undefined> {
-    const [row] = await this.postgres.query<ResourceRow>(
+    const [row] = await this.#database.query<ResourceRow>(
       `delete from ${this.#name} where id = $1 and deleting_at is not null returning *`,
       [id],
       tx

@@ -17,7 +17,7 @@ const deepest = 8
 /** Whose a resource is, by what its plugin declares; undefined for what does not exist, is being removed, or is in no project. */
 export class ResourceOwners {
   constructor(
-    private readonly postgres: Pick<Postgres, 'query'>,
+    private readonly postgres: Pick<Postgres, 'onTablesOf'>,
     private readonly kinds: RunningKinds
   ) {}
 
@@ -50,7 +50,7 @@ export class ResourceOwners {
 export const resourcesFor = (
   plugin: string,
   parts: {
-    readonly postgres: Pick<Postgres, 'query'>
+    readonly postgres: Pick<Postgres, 'onTablesOf'>
     readonly kinds: RunningKinds
     readonly owners: ResourceOwners
     readonly removals: ResourceRemovals

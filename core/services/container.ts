@@ -1,5 +1,6 @@
 import { asValue, createContainer, InjectionMode } from 'awilix'
 import type { KernelServices, Log, Needs } from 'busbar/sdk'
+import { handedService } from '../frames/handed-errors.js'
 import { optionalHandle } from './optional-handle.js'
 import type { ServiceRegistry } from './registry.js'
 
@@ -79,14 +80,23 @@ function resolve(
       `"${plugin}" uses the service "${id}"; add "${owner}" to "${need.kind === 'optional' ? 'optional' : 'requires'}" in its plugin.json`
     )
   }
+  // The same each time, as those of built-in plugins are.
+  const handed = new Map<object, object>()
+  const handle = (): object => {
+    const found = registry.handle(id)
+    if (builtIn) return found
+    const known = handed.get(found) ?? handedService(plugin, found)
+    handed.set(found, known)
+    return known
+  }
   const isWithheld = (): boolean => !builtIn && registry.isBuiltInOnly(id)
   if (isWithheld())
     throw new GrantError(`"${plugin}" uses the service "${id}", which is not for third-party plugins`)
   if (need.kind === 'optional')
-    return optionalHandle(id, { ...run, registry, isWithheld, clock: kernelServices.clock })
+    return optionalHandle(id, { ...run, handle, registry, isWithheld, clock: kernelServices.clock })
   if (!registry.isProvided(id))
     throw new GrantError(`"${plugin}" needs the service "${id}", which "${owner}" does not provide`)
-  return registry.handle(id)
+  return handle()
 }
 
 const isOffered = (name: string, services: PluginServices): name is keyof PluginServices =>

@@ -5,7 +5,9 @@ import type { ServiceRegistry } from './registry.js'
 const retry = { firstMs: 1_000, longestMs: 30_000 }
 
 interface HandleParts {
-  readonly registry: ServiceRegistry
+  readonly registry: Pick<ServiceRegistry, 'providerRun' | 'onChange'>
+  /** What calls the service. */
+  readonly handle: () => object
   /** From this plugin, whichever provides it. */
   readonly isWithheld: () => boolean
   readonly clock: Clock
@@ -16,9 +18,9 @@ interface HandleParts {
 
 /** See `OptionalHandle`. */
 export function optionalHandle(id: string, parts: HandleParts): OptionalHandle<object> {
-  const { registry, isWithheld, clock, log, ended } = parts
+  const { registry, handle, isWithheld, clock, log, ended } = parts
   const run = (): object | undefined => (isWithheld() ? undefined : registry.providerRun(id))
-  const get = (): object | undefined => (run() === undefined ? undefined : registry.handle(id))
+  const get = (): object | undefined => (run() === undefined ? undefined : handle())
 
   return Object.freeze({
     get,
@@ -45,7 +47,7 @@ export function optionalHandle(id: string, parts: HandleParts): OptionalHandle<o
           if (seen === undefined) await untilAborted(round)
           else {
             const begun = clock.now().getTime()
-            await work(registry.handle(id), round).catch((error: unknown) => {
+            await work(handle(), round).catch((error: unknown) => {
               if (!round.aborted)
                 log.warn({ err: error }, `what follows the service "${id}" failed; it begins again`)
             })

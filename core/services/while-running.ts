@@ -1,4 +1,5 @@
 import { type KernelServices, Problem } from 'busbar/sdk'
+import { handing } from '../frames/handed-errors.js'
 import type { PluginServices } from './container.js'
 
 type MethodName = { [S in keyof KernelServices]: keyof KernelServices[S] }[keyof KernelServices]
@@ -54,7 +55,7 @@ export class RunEnd {
 /**
  * The same services for as long as a run of a plugin lasts. A timer that it leaves behind must not go on writing,
  * publishing and enqueuing when the operator has turned it off, nor bring back what a purge has removed; and what it repeats
- * or listens to ends with it. It may still look at the time and wait.
+ * or listens to ends with it. It may still look at the time and wait. Whatever its calls fail with is known to be its own.
  */
 export function whileRunning(plugin: string, services: PluginServices, end: RunEnd): PluginServices {
   const refusal = (): Problem => {
@@ -71,9 +72,9 @@ export function whileRunning(plugin: string, services: PluginServices, end: RunE
     Object.freeze(
       Object.fromEntries(
         Object.entries(service).map(([name, member]) => {
-          if (typeof member !== 'function' || withoutEnd.has(name)) return [name, member]
-          const method = (...args: unknown[]): unknown => {
-            if (!end.hasCome) {
+          if (typeof member !== 'function' || name === 'now') return [name, member]
+          const call = (args: unknown[]): unknown => {
+            if (!end.hasCome || withoutEnd.has(name)) {
               const result: unknown = Reflect.apply(member, service, args)
               if (standing.has(name)) return end.unless(result as () => void)
               return name === 'statement' ? statement(result as (...args: unknown[]) => unknown) : result
@@ -81,14 +82,14 @@ export function whileRunning(plugin: string, services: PluginServices, end: RunE
             if (promising.has(name)) return Promise.reject(refusal())
             throw refusal()
           }
-          return [name, method]
+          return [name, (...args: unknown[]) => handing(plugin, () => call(args))]
         })
       )
     )
   const statement =
     (run: (...args: unknown[]) => unknown) =>
     (...args: unknown[]): unknown =>
-      end.hasCome ? Promise.reject(refusal()) : run(...args)
+      handing(plugin, () => (end.hasCome ? Promise.reject(refusal()) : run(...args)))
   return Object.freeze(
     Object.fromEntries(Object.entries(services).map(([name, service]) => [name, guarded(service)]))
   ) as unknown as PluginServices

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ProjectDirectory } from 'busbar/api/projects'
 import {
-  bounded,
+  askContribution,
   type Clock,
   type Contributions,
   type Database,
@@ -207,7 +207,7 @@ export class ApplicationService {
   async health(projectId: ProjectId, id: string): Promise<DeployHealth | typeof neverDeployed> {
     await this.get(projectId, id)
     for (const { value, plugin } of this.parts.deployHealth.entries()) {
-      const latest = await bounded(() => value.latest(id), {
+      const latest = await askContribution(() => value.latest(id), {
         ms: contributionLimitMs,
         what: `the health of the plugin "${plugin}"`
       })
@@ -278,10 +278,10 @@ export class ApplicationService {
     const integrations = isUuid(id) ? this.parts.gitIntegrations.entries() : []
     for (const { value, plugin } of integrations) {
       if (
-        await bounded(() => value.mayUse(id, userId), {
+        (await askContribution(() => value.mayUse(id, userId), {
           ms: contributionLimitMs,
           what: `the git integrations of the plugin "${plugin}"`
-        })
+        })) === true
       )
         return id
     }

@@ -1,5 +1,5 @@
 import type { ContainerRuntime, ContainerState } from 'busbar/api/containers'
-import { type Bus, bounded, type Clock, type Contributions, type ProjectId } from 'busbar/sdk'
+import { askContribution, type Bus, type Clock, type Contributions, type ProjectId } from 'busbar/sdk'
 import { type ApplicationLifecycle, contributionLimitMs } from './api.js'
 import type { ApplicationStore } from './application-store.js'
 import type { DeployStore } from './deploy-store.js'
@@ -68,7 +68,7 @@ export class ContainerControl {
   async #started(id: string, containerId: string): Promise<void> {
     const { lifecycle, bus } = this.parts
     for (const { value, plugin } of lifecycle.entries())
-      await bounded(() => value.started(id, containerId), {
+      await askContribution(() => value.started(id, containerId), {
         ms: contributionLimitMs,
         what: `the plugin "${plugin}", told of a start,`
       })
@@ -79,7 +79,7 @@ export class ContainerControl {
 
   async #stopped(id: string): Promise<void> {
     for (const { value, plugin } of this.parts.lifecycle.entries())
-      await bounded(() => value.stopped(id), {
+      await askContribution(() => value.stopped(id), {
         ms: contributionLimitMs,
         what: `the plugin "${plugin}", told of a stop,`
       })

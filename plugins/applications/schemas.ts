@@ -73,7 +73,11 @@ export const application = object({ ...fields, direct_url: nullable(string) })
 export type ApplicationAnswer = Static<typeof application>
 
 /** Not blank, no control characters. */
-const name = Type.String({ minLength: 1, maxLength: 100, pattern: '^(?=.*\\S)[^\\u0000-\\u001f\\u007f]*$' })
+const name = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  pattern: '^[^\\S\\u0000-\\u001f]*[^\\s\\u0000-\\u001f\\u007f][^\\u0000-\\u001f\\u007f]*$'
+})
 const line = Type.String({ maxLength: 500, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
 const port = Type.Integer({ minimum: 1, maximum: 65_535 })
 const cores = Type.Number({ minimum: 0, maximum: 1024 })

@@ -199,6 +199,12 @@ export interface EngineDisk {
   readonly freeBytes: number
   /** With less, nothing is built or pulled. */
   readonly floorBytes: number
+  /** Absent where they do not end. */
+  readonly inodes?: {
+    readonly free: number
+    /** What one counts as: its share of the disk. */
+    readonly bytesEach: number
+  }
 }
 
 /** Undefined where the engine is on another machine, or away. */

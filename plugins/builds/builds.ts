@@ -7,7 +7,8 @@ import {
 } from 'busbar/api/applications'
 import { containerRuntime } from 'busbar/api/containers'
 import { imageService } from 'busbar/api/images'
-import { type Contributor, kernel, type ServiceBinder, type StartContext } from 'busbar/sdk'
+import { projectTeardown } from 'busbar/api/projects'
+import { type Contributor, kernel, type ServiceBinder, type StartContext, settleAll } from 'busbar/sdk'
 import { Admission } from './admission/admission.js'
 import { AdmittedPreparation } from './admission/admitted-preparation.js'
 import {
@@ -36,6 +37,11 @@ import { ImageRoom } from './disk/image-room.js'
 import { endLargestHolder } from './disk/room-dispute.js'
 import { RoomMaker } from './disk/room-maker.js'
 import { removeUnclaimed } from './disk/unclaimed.js'
+import { AvailableEngines } from './engines/available-engines.js'
+import { StartedEngineStore } from './engines/engine-store.js'
+import { sweepIdleEngines } from './engines/engine-sweep.js'
+import { EngineUsage } from './engines/engine-usage.js'
+import { ProjectEngines } from './engines/project-engines.js'
 import { GitSource } from './git/git-source.js'
 import { SourceToImage } from './image-preparation.js'
 import { usualHostPolicy } from './network/host-policy.js'
@@ -68,6 +74,7 @@ export interface Builds {
   readonly admission: Admission
   readonly preparation: AdmittedPreparation
   readonly caches: CacheService
+  readonly engines: ProjectEngines
   readonly cachePruner: StepCachePruner
   readonly prepared: PreparedImages
   readonly readEngineDisk: () => Promise<EngineDisk | undefined>
@@ -139,8 +146,9 @@ export async function startBuilds({
     log,
     attemptBytes: config.failed_steps_mib * 2 ** 20
   })
+  const engineUsage = new EngineUsage({ runtime, clock })
   const diskWatch = new DiskWatch({
-    imageService,
+    buildUsage: async () => (await settleAll([imageService.buildUsage(), engineUsage.read()])).flat(),
     clock,
     log,
     limits: diskLimits(config),
@@ -159,16 +167,23 @@ export async function startBuilds({
     buildMinutes: config.build_timeout_minutes,
     pullMinutes: config.image_pull_timeout_minutes
   })
+  const startedEngines = new StartedEngineStore(use.db, clock)
+  const engines = new ProjectEngines({ runtime, clock, log, started: startedEngines })
   return {
     admission,
+    engines,
     readEngineDisk: async () => {
       const found = (await admission.disks()).find(({ isEngines }) => isEngines)
-      return found === undefined
-        ? undefined
-        : { freeBytes: found.freeBytes, floorBytes: diskLimits(config).floorBytes }
+      if (found === undefined) return undefined
+      const { freeBytes, freeInodes: free, bytesPerInode: bytesEach } = found
+      const inodes = free === undefined || bytesEach === undefined ? undefined : { free, bytesEach }
+      return { freeBytes, floorBytes: diskLimits(config).floorBytes, inodes }
     },
     own: ownBuilders({
       ...images,
+      engineUsage,
+      availableEngines: new AvailableEngines(images, config),
+      engines,
       exec,
       instance,
       variables: toolVariablesOf(config),
@@ -184,7 +199,7 @@ export async function startBuilds({
           await roomyArchiveLimit({ disks: async () => await admission.disks(), room, config }, tooSmall)
       }
     }),
-    caches: new CacheService({ ...use, clearings, latest, names, fetched: images.fetched, log }),
+    caches: new CacheService({ ...use, engines, clearings, latest, names, fetched: images.fetched, log }),
     prepared: {
       find: async (applicationId, reference) => await findPinned(images, applicationId, reference),
       keep: async (applicationId, references) => {
@@ -196,6 +211,16 @@ export async function startBuilds({
     sweep: async signal => {
       await Promise.all([
         sweepUnusedImages(images, signal),
+        sweepIdleEngines(
+          {
+            engines,
+            started: startedEngines,
+            clock,
+            log,
+            idleMs: config.build_engine_idle_minutes * 60_000
+          },
+          signal
+        ),
         sweepOrphanedImages({ imageService, applications: use.applications, clock, log }, signal)
       ])
     },
@@ -216,7 +241,15 @@ export function buildServices(
   provide(buildCachePruner, cachePruner)
 }
 
-export function buildContributions(contribute: Contributor, { own, caches, buildTypes }: Builds): void {
+export function buildContributions(
+  contribute: Contributor,
+  { own, caches, engines, buildTypes }: Builds
+): void {
+  contribute(projectTeardown, 'builds', {
+    teardown: async projectId => {
+      await engines.remove(projectId)
+    }
+  })
   for (const [buildType, builder] of Object.entries(own)) contribute(builders, buildType, builder)
   contribute(applicationBuildTypes, 'builds', { buildTypes })
   contribute(applicationTeardown, 'builds', {

@@ -11,6 +11,7 @@ import { createPrivateLayer } from './migrations/007-create-private-layer.js'
 import { createFetchedImage } from './migrations/008-create-fetched-image.js'
 import { createImageFetch } from './migrations/009-create-image-fetch.js'
 import { createImageClaim } from './migrations/010-create-image-claim.js'
+import { createBuildEngine } from './migrations/011-create-build-engine.js'
 import { routes } from './routes.js'
 import { settings } from './settings.js'
 
@@ -28,7 +29,8 @@ export default definePlugin({
     createPrivateLayer,
     createFetchedImage,
     createImageFetch,
-    createImageClaim
+    createImageClaim,
+    createBuildEngine
   ],
   start: startBuilds,
   provides: buildServices,

@@ -103,6 +103,54 @@ export const problems = problemTable({
     'line {line} of the Dockerfile {dockerfile} sets the label {label}, by which the platform knows whose a thing is; take that LABEL out'
   ],
 
+  engineCommand: [
+    422,
+    'E_BUILD_COMMAND',
+    'the build stopped: {command} ended with exit code {code}; the lines before this one in the build log say why'
+  ],
+  engineKilled: [
+    422,
+    'E_BUILD_KILLED',
+    'the build stopped: {command} was killed (exit code {code}), most likely because it needed more memory than the {memory} MiB a build may use; make the step need less, or raise memory_mib of the builds plugin'
+  ],
+  engineDockerfile: [422, 'E_BUILD_DOCKERFILE', 'the Dockerfile {dockerfile} is not valid: {reason}'],
+  engineCopy: [
+    422,
+    'E_BUILD_COPY',
+    'the build stopped: {reason}; the file must be inside the build context and must not be left out by .dockerignore'
+  ],
+  engineBase: [
+    409,
+    'E_BUILD_BASE',
+    'the build stopped, as an image that it needs did not come: {reason}; check the name and tag in the Dockerfile, or load the image into the engine'
+  ],
+  engineDiskFull: [
+    507,
+    'E_ENGINE_DISK_FULL',
+    'the build stopped, as the disk of its build engine is full: {reason}; free space (docker system df shows what takes it), or clear the cache of the applications of this project'
+  ],
+  engineFailed: [422, 'E_BUILD_FAILED', 'the build failed: {reason}'],
+  engineMissing: [
+    409,
+    'E_BUILD_ENGINE_MISSING',
+    'there is no build engine of the kind that build_engine of the builds plugin asks for: {reason}; load its image into the engine, or set build_engine to auto'
+  ],
+  engineAway: [
+    503,
+    'E_BUILD_ENGINE',
+    'the build engine of this project does not start: {reason}; build again, and if it stays so, set build_engine of the builds plugin to classic and see the log of the platform'
+  ],
+  engineCut: [
+    502,
+    'E_BUILD_ENGINE',
+    'the build engine of this project ended during the build, which {why}; build again'
+  ],
+  engineResult: [
+    502,
+    'E_BUILD_ENGINE_RESULT',
+    'what the build engine of this project made is no image as it should be, and is not used: {reason}; build again, and if it stays so, report it with the version of the engine'
+  ],
+
   toolMissing: [
     409,
     'E_BUILD_TOOL_MISSING',

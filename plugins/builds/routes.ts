@@ -17,7 +17,7 @@ export function routes(route: RouteDeclarer<Builds>) {
     limit: { max: 30, windowSeconds: 60 },
     // The engine lists all its images and walks through all its volumes for this.
     timeoutMs: 120_000,
-    handler: async ({ params }, { caches }) => await caches.read(params.applicationId)
+    handler: async ({ params }, { caches }) => await caches.read(params)
   })
   route({
     method: 'DELETE',
@@ -28,7 +28,7 @@ export function routes(route: RouteDeclarer<Builds>) {
     schema: { response: { 200: statusResponse } },
     timeoutMs: 120_000,
     audit: { action: 'clear_build_cache', resource: 'application', id: { param: 'applicationId' } },
-    handler: async ({ params }, { caches }) => await caches.clear(params.applicationId)
+    handler: async ({ params }, { caches }) => await caches.clear(params)
   })
   route({
     method: 'GET',

@@ -22,6 +22,12 @@ const images = {
   buildpacks_builder: image('heroku/builder:24', 'Buildpacks builder of applications that choose none')
 }
 
+/** Of the containers in which builds of a project run. */
+const engineImages = {
+  buildkit_image: image('moby/buildkit:v0.32.0', 'Image with buildkitd and buildctl, for build engines'),
+  dockerd_image: image('docker:29-dind', 'Image with dockerd and the docker command, for build engines')
+}
+
 /** Of the platform's environment, what foreign programs need to reach the world as the platform does. */
 const toolVariables = [
   'PATH',
@@ -117,6 +123,20 @@ export const settings = object({
       'How large a checked-out repository may be, and together what the ADDs of one build fetch, MiB'
   }),
   ...images,
+  build_engine: Type.Union(
+    [Type.Literal('auto'), Type.Literal('buildkit'), Type.Literal('dockerd'), Type.Literal('classic')],
+    {
+      default: 'classic',
+      description:
+        'What builds: a BuildKit or a Docker Engine that each project has to itself, or the classic builder of the engine; auto takes the first that is there'
+    }
+  ),
+  build_engine_idle_minutes: Type.Number({
+    ...minutes,
+    default: 10,
+    description: 'How long the build engine of a project stays started without a build'
+  }),
+  ...engineImages,
   git_private_hosts: maybe(
     fromEnvironment(
       'GIT_PRIVATE_HOSTS',

@@ -1,13 +1,16 @@
+import type { Readable } from 'node:stream'
 import { service } from 'busbar/sdk'
 import type {
   ContainerCaps,
   ContainerDiskUse,
+  ContainerFileUse,
   ContainerSpec,
   ContainerState,
   ContainerStats,
   ExecOptions,
   LogLine,
-  LogOptions
+  LogOptions,
+  MeasuringLimits
 } from './container.js'
 import type { ContainerEvent, EngineInfo, VolumeUsage } from './engine.js'
 import type { Owner } from './owner.js'
@@ -43,7 +46,7 @@ export interface ContainerRuntime {
    * E_IMAGE_MISSING, 409 E_CONTAINER_NAME_TAKEN, 422 E_IMAGE_DECLARES.
    */
   create(spec: ContainerSpec): Promise<string>
-  /** Does nothing when it runs. It is started again when it ends, and after an outage, until `stop`. */
+  /** Does nothing when it runs. It is started again when it ends, and after an outage, until `stop`, unless its spec says otherwise. */
   start(containerId: string): Promise<void>
   /** Does nothing when it is not running. It is killed when it has not ended after the grace. */
   stop(containerId: string, graceSeconds: number): Promise<void>
@@ -74,10 +77,40 @@ export interface ContainerRuntime {
    * the program goes on then, as engines have no way of ending it.
    */
   exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number>
+  /** Of one that runs, from now on, instead of those that it was made with. */
+  setCaps(containerId: string, caps: ContainerCaps): Promise<void>
+  /**
+   * Unpacks an uncompressed tar into a directory of a running container, with the owners and rights that it names; what is
+   * there is overwritten. Neither a name in the tar nor a link in the container leads out of the container's root and its
+   * volumes; what it has mounted itself is not seen. When it fails or `signal` aborts, a part may be there. An engine lets
+   * other calls for the container wait meanwhile, `stop` too: the tar is to come without delay. 404 E_CONTAINER_PATH, 409 E_CONTAINER_READONLY, 422 E_CONTAINER_FILES.
+   */
+  putFiles(
+    containerId: string,
+    directory: string,
+    tar: Readable,
+    options: { readonly signal: AbortSignal }
+  ): Promise<void>
+  /**
+   * A file, or a directory with what is in it, of a running container as an uncompressed tar, with the same limits. Its
+   * names, links, owners and sizes are the container's choice. The stream fails where the tar does not come to its end,
+   * and with the signal's reason when that aborts; who does not read it to its end destroys it. Until then an engine lets
+   * other calls for the container wait: what is large is read in several calls. 404 E_CONTAINER_PATH.
+   */
+  getFiles(containerId: string, path: string, options: { readonly signal: AbortSignal }): Promise<Readable>
   /** Measured now. */
   stats(containerId: string): Promise<ContainerStats>
   /** Of those that belong to every given id, stopped ones too. Measuring makes the engine look at each of their files. */
-  diskUse(owner: Owner): Promise<readonly ContainerDiskUse[]>
+  diskUse(owner: Owner, limits: MeasuringLimits): Promise<readonly ContainerDiskUse[]>
+  /**
+   * Of those that belong to every given id, stopped ones too. `most`: in each place of one, counting ends there, and
+   * what there is more is not looked for. It takes a place for one container more where the platform is not root on the
+   * engine's machine. Rejects where that machine has no programs that count.
+   */
+  fileUse(
+    owner: Owner,
+    options: MeasuringLimits & { readonly most: number; readonly since: Date }
+  ): Promise<readonly ContainerFileUse[]>
   /** Events of our containers, from now on, until `signal` aborts. Reconnects by itself, then yields `resync`. */
   events(signal: AbortSignal): AsyncIterable<ContainerEvent>
 

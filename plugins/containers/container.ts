@@ -19,6 +19,16 @@ export interface ContainerSpec {
   readonly caps: 'minimal' | 'standard'
   /** A read-only root gets a tmpfs on /tmp and /run. */
   readonly readonlyRootfs: boolean
+  /** With threads; 4096 unless given. */
+  readonly processes?: number
+  /**
+   * It runs containers of its own, as a build engine does: it may mount file systems, and make namespaces and control
+   * groups inside its own, whose limits hold for all of it. Who is root there outside of these containers has the
+   * engine's machine within reach: for programs that the platform chooses, which keep strangers' ones in. Goes with `standard`.
+   */
+  readonly runsContainers?: true
+  /** It is not started again when it ends, nor after an outage of the engine. */
+  readonly restarts?: false
   readonly healthCommand?: {
     readonly command: string
     readonly intervalSeconds: number
@@ -113,5 +123,37 @@ export interface ContainerDiskUse {
   readonly id: string
   readonly owner: Owner
   readonly isRunning: boolean
+  /** In its files; of one that is late, what was measured last. */
   readonly bytes: number
+  /** It was not measured in time. */
+  readonly isLate: boolean
+}
+
+/** How long measuring may take, so that the files of one container do not keep others from being measured. */
+export interface MeasuringLimits {
+  /** One container. */
+  readonly eachMs: number
+  /** All that was asked for. Those that took too long the last time come last. */
+  readonly allMs: number
+}
+
+/** What a container has taken of a disk, by a look at each of its files; of the same places. */
+export interface ContainerFileUse {
+  readonly id: string
+  readonly owner: Owner
+  readonly isRunning: boolean
+  /** Files and directories, those without a name too. */
+  readonly inodes: number
+  /** The same, but each hard link counts. */
+  readonly names: number
+  /** Of those, made or changed since the time that was asked for, or without a name. */
+  readonly recentInodes: number
+  /** What files and directories with a name take on the disk, and what keeps account of them. */
+  readonly bytes: number
+  /** Of those, in files that were made or changed since. */
+  readonly recentBytes: number
+  /** In files that have no name any more and are open or mapped; of one that is only mapped, at most this much. */
+  readonly namelessBytes: number
+  /** It has more than could be looked at in time. */
+  readonly isCut: boolean
 }

@@ -11,6 +11,10 @@ export interface EngineInfo {
   readonly memoryBytes: number
   /** Where it keeps images and containers, as a path of its machine. */
   readonly dataRoot: string
+  /** How it keeps them, in its words: `overlay2`, `vfs`. */
+  readonly storageDriver: string
+  /** Of the control groups of its machine. */
+  readonly cgroupVersion: 1 | 2
   /**
    * `here`: on the platform's machine. `around`: there too, and the platform runs in one of its containers,
    * where its paths mean nothing. `elsewhere`: on a machine that the platform knows by the engine's words alone.

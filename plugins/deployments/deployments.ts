@@ -125,7 +125,10 @@ export function startDeployments({
     buildQueue,
     turns,
     healthWatch: new HealthWatch({ ...shared, intervalMs: config.health_check_interval_seconds * 1000 }),
-    diskGuard: new DiskGuard({ ...shared, limitBytes: config.container_disk_mib * 2 ** 20 }),
+    diskGuard: new DiskGuard({
+      ...shared,
+      limits: { bytes: config.container_disk_mib * 2 ** 20, inodes: config.container_files }
+    }),
     teardown: new DeploymentTeardown(shared),
     streamBuildLog: (projectId, deploymentId, signal) =>
       streamBuildLog({ projectId, deploymentId }, streamParts, signal)

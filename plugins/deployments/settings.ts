@@ -24,6 +24,11 @@ export const settings = object({
     default: 10_240,
     description:
       'What a container of an application may write to its own file system and to volumes that its image declares; 0: no limit, MiB'
+  }),
+  container_files: Type.Integer({
+    minimum: 0,
+    default: 1_000_000,
+    description: 'How many files and directories a container of an application may have there; 0: no limit'
   })
 })
 export type Settings = Static<typeof settings>

@@ -39,9 +39,14 @@ export interface ImageService {
    * Takes in an image as `docker save` writes it: a tar with `manifest.json`, one configuration and the layers, packed or
    * not, which it names `name`, and nothing else. A layer that the engine holds upon the same ones may be left out; where
    * one is missing that it does not hold, 409 E_IMAGE_INCOMPLETE. What is not as the configuration says is refused:
-   * 422 E_IMAGE_ARCHIVE.
+   * 422 E_IMAGE_ARCHIVE; with `builtFor`, one whose labels are not that owner's: 422 E_BUILD_LABELS.
    */
   load(archive: Readable, options: LoadOptions): Promise<ImageInfo>
+  /**
+   * What `load` takes in, with all of its layers: a tar as `docker save` writes it. It ends with an error where the engine
+   * stops in the middle. 404 E_IMAGE_MISSING.
+   */
+  save(reference: string, signal: AbortSignal): Promise<Readable>
   /**
    * Builds a Dockerfile, with the given limits on memory, CPU and processes of each step. `context` is an uncompressed tar.
    * What is wrong with the source is 422 E_BUILD_…; base images that do not come, E_IMAGE_… or E_REGISTRY_….

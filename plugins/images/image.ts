@@ -47,9 +47,14 @@ export interface BuiltImage {
 }
 
 export interface LoadOptions {
-  /** Begins with `loadedPrefix`. */
+  /** Begins with `loadedPrefix`, and the archive names the image so; with `builtFor` any other one, and it names none. */
   readonly name: string
-  /** For `buildUsage`. */
+  /**
+   * It was made for this owner by a build engine of the platform's, which has given it the labels of
+   * `imageLabels(builtFor)`. It is one that was built then, and gets its name when that is certain.
+   */
+  readonly builtFor?: Owner
+  /** For `buildUsage`; `builtFor` unless given. */
   readonly owner?: Owner
   /** A further layer is unpacked, of those that were not held. */
   readonly onLayer?: () => void

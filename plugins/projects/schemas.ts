@@ -13,7 +13,11 @@ import {
 } from 'busbar/sdk'
 
 /** Something to read: not blank, no control characters. */
-const name = Type.String({ minLength: 1, maxLength: 100, pattern: '^(?=.*\\S)[^\\u0000-\\u001f\\u007f]*$' })
+const name = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  pattern: '^[^\\S\\u0000-\\u001f]*[^\\s\\u0000-\\u001f\\u007f][^\\u0000-\\u001f\\u007f]*$'
+})
 
 /** Part of container, image and network names, so it is as narrow as those. */
 const slug = Type.String({ minLength: 1, maxLength: 40, pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$' })

@@ -6,7 +6,7 @@ import { newBridgeName } from './host/installation-tag.js'
 import type { MachineLimits } from './host/machine-limits.js'
 import type { RoutedRange } from './host-ranges.js'
 import type { Identity } from './identity.js'
-import { instanceLabel, ownerFilter } from './labels.js'
+import { instanceLabel, ownerFilter, purposeLabel } from './labels.js'
 import { problems } from './problems.js'
 import {
   type AddressRange,
@@ -27,9 +27,6 @@ export type Network = Docker.NetworkInspectInfo
 
 /** What its containers are: those of applications and databases, or steps of builds, which do not reach each other. */
 type Purpose = 'services' | 'builds'
-/** In networks for builds. */
-const purposeLabel = 'busbar-network'
-
 interface BridgeSpec {
   readonly name: string
   readonly projectId: string
@@ -183,7 +180,7 @@ export class BridgeNetworks {
           Driver: 'bridge',
           IPAM: { Driver: 'default', Config: [{ Subnet: subnet }] },
           Options: {
-            'com.docker.network.bridge.name': newBridgeName(instanceId),
+            'com.docker.network.bridge.name': newBridgeName(instanceId, { forBuilds: purpose === 'builds' }),
             ...(purpose === 'builds' && { 'com.docker.network.bridge.enable_icc': 'false' })
           },
           Labels: {

@@ -6,7 +6,7 @@ import type { Labels } from './labels.js'
 const nanosecondsPerSecond = 1e9
 
 /** More than any ordinary server needs, few enough that a fork bomb does not take the machine. */
-const pidsLimit = 4096
+const usualProcesses = 4096
 
 /** How long a container may take to end when the engine itself stops it. */
 const stopGraceSeconds = 30
@@ -46,6 +46,24 @@ const readonlyPaths = [
  */
 export const restartPolicies = { running: { Name: 'unless-stopped' }, stopped: { Name: 'no' } } as const
 
+/** Of a container that a start gives no other policy than the second. What its image says there is emptied at its creation. */
+const restartsLabel = 'busbar-restarts'
+export const isNeverRestarted = ({ Labels: labels }: { readonly Labels?: Labels | null }): boolean =>
+  labels?.[restartsLabel] === 'no'
+
+/**
+ * For one that runs containers of its own. It may mount file systems, and make namespaces and control groups: these in
+ * a control group namespace of its own, where it sees no others. Programs there may become another user (setuid), as in
+ * any image that they are from.
+ */
+const runsContainersOptions: Docker.HostConfig & { readonly CgroupnsMode: string } = {
+  CapAdd: ['SYS_ADMIN', 'NET_ADMIN'],
+  SecurityOpt: ['seccomp=unconfined', 'apparmor=unconfined', 'label=disable'],
+  CgroupnsMode: 'private',
+  // Engines give each container a score of 0, and none can be lowered without a further capability. Its memory is limited.
+  OomScoreAdj: 0
+}
+
 interface Around {
   /** Those of its image. */
   readonly imageLabels: Labels | null | undefined
@@ -66,7 +84,7 @@ export function containerOptions(
     Env: Object.entries(spec.env).map(([key, value]) => `${key}=${value}`),
     ...(spec.command === undefined ? {} : { Cmd: [...spec.command] }),
     ...(spec.entrypoint === undefined ? {} : { Entrypoint: [...spec.entrypoint] }),
-    Labels: labels,
+    Labels: spec.restarts === false ? { ...labels, [restartsLabel]: 'no' } : labels,
     StopTimeout: stopGraceSeconds,
     ...(spec.healthCommand === undefined ? {} : { Healthcheck: healthCheck(spec.healthCommand) }),
     HostConfig: {
@@ -79,14 +97,14 @@ export function containerOptions(
       ReadonlyRootfs: spec.readonlyRootfs,
       ReadonlyPaths: readonlyPaths,
       ...(spec.readonlyRootfs ? { Tmpfs: scratch } : {}),
-      PidsLimit: pidsLimit,
+      PidsLimit: spec.processes ?? usualProcesses,
       OomScoreAdj: spec.memoryLimit > 0 ? killedFirst : killedFirst + extraUnlimited,
       ...(parentGroup === undefined ? {} : { CgroupParent: parentGroup }),
       // Swap is the difference between the two: none.
       ...(spec.memoryLimit > 0 ? { Memory: spec.memoryLimit, MemorySwap: spec.memoryLimit } : {}),
       ...(spec.cpuLimit > 0 ? { NanoCpus: Math.round(spec.cpuLimit * 1e9) } : {}),
       LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
-      RestartPolicy: restartPolicies.running,
+      RestartPolicy: spec.restarts === false ? restartPolicies.stopped : restartPolicies.running,
       Mounts: (spec.volumes ?? []).map(({ volume, path, readOnly }) => ({
         Type: 'volume' as const,
         Source: volume,
@@ -97,7 +115,8 @@ export function containerOptions(
           Labels: identity.ofVolume(spec.owner, volume),
           DriverConfig: { Name: 'local', Options: {} }
         }
-      }))
+      })),
+      ...(spec.runsContainers === true && runsContainersOptions)
     },
     NetworkingConfig: { EndpointsConfig: { [spec.network]: {} } }
   }

@@ -1,7 +1,9 @@
 import type { Readable } from 'node:stream'
 import type {
+  ContainerCaps,
   ContainerDiskUse,
   ContainerEvent,
+  ContainerFileUse,
   ContainerRuntime,
   ContainerSpec,
   ContainerState,
@@ -25,31 +27,32 @@ import type {
   LoadOptions
 } from 'busbar/api/images'
 import type { Clock, Log } from 'busbar/sdk'
-import type Docker from 'dockerode'
 import { BridgeNetworks } from './bridge-networks.js'
 import { BuildCache } from './build-cache.js'
 import { ContainerAccess, short } from './container-access.js'
-import { containerDiskUse } from './container-disk-use.js'
 import { runInContainer } from './container-exec.js'
+import { getFiles, putFiles } from './container-files.js'
+import { ContainerLives } from './container-lives.js'
 import { containerLogs } from './container-logs.js'
-import { containerOptions, restartPolicies } from './container-options.js'
 import { ContainerOwners } from './container-owners.js'
 import { containerState } from './container-state.js'
 import { containerStats } from './container-stats.js'
-import { checkDeclared, declaredSize } from './declared-size.js'
 import { commandEnvironment, findEngine, isOnThisMachine } from './engine-address.js'
 import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
 import { engineEvents } from './engine-events.js'
+import { DiskAccounts } from './files/disk-accounts.js'
 import type { Footprint } from './footprint.js'
+import { usualBuildHosts } from './host/build-hosts.js'
 import type { LimitState } from './host/host-limits.js'
+import type { HostTools } from './host/host-tools.js'
 import { MachineLimits } from './host/machine-limits.js'
 import { engineRanges, hostRanges, type RoutedRange } from './host-ranges.js'
 import { Identity, type Signatures } from './identity.js'
 import { buildImage } from './image-build.js'
 import { loadImage } from './image-load.js'
 import { Images } from './images.js'
-import { guardLabelled } from './label-guard.js'
+import { capOptions, guardLabelled } from './label-guard.js'
 import { instanceLabel, isAmong, ownerFilter } from './labels.js'
 import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
@@ -69,6 +72,8 @@ interface RuntimeDependencies {
   readonly clock: Clock
   readonly log: Log
   readonly settings: Omit<Settings, 'instance_id'>
+  /** Programs of the platform's machine; without them, those of the engine's are run in a container of it. */
+  readonly localTools?: HostTools
 }
 
 const inspectedAtOnce = 8
@@ -80,6 +85,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #identity: Identity
   readonly #owners: ContainerOwners
   readonly #access: ContainerAccess
+  readonly #lives: ContainerLives
   readonly #images: Images
   readonly #buildCache: BuildCache
   /** Of the builds and loads that run now. */
@@ -89,6 +95,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly limits: MachineLimits
   readonly #platform: PlatformContainer
   readonly #volumes: Volumes
+  readonly disk: DiskAccounts
 
   constructor(private readonly dependencies: RuntimeDependencies) {
     const { settings, instanceId, log } = dependencies
@@ -104,7 +111,9 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
       log,
       ports: settings.host_ports,
       connections: settings.max_container_connections,
-      projects: async () => await this.#networks.owners()
+      projects: async () => await this.#networks.owners(),
+      buildHosts: settings.build_private_hosts ?? usualBuildHosts(false),
+      subnets: settings.subnets.text.split(',').map(range => range.trim())
     })
     this.#bridges = new BridgeNetworks({
       engine,
@@ -116,9 +125,19 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     })
     this.#networks = new ProjectNetworks(this.#bridges, identity, instanceId)
     this.#images = new Images({ engine, instanceId, identity })
+    this.#lives = new ContainerLives({
+      engine,
+      identity,
+      log,
+      access: this.#access,
+      images: this.#images,
+      groups: this.limits.groups
+    })
     this.#buildCache = new BuildCache({ engine, identity })
     this.#volumes = new Volumes(engine, instanceId, identity, dependencies.clock)
     this.#platform = new PlatformContainer(this.#engine, ownContainerNames(settings.own_container))
+    const found = { engine, owners: this.#owners, volumes: this.#volumes, platform: this.#platform }
+    this.disk = new DiskAccounts({ ...dependencies, ...found })
   }
 
   async info(): Promise<EngineInfo> {
@@ -134,6 +153,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
       cores: Number(engine.NCPU),
       memoryBytes: Number(engine.MemTotal),
       dataRoot: String(engine.DockerRootDir),
+      storageDriver: String(engine.Driver),
+      cgroupVersion: String(engine.CgroupVersion) === '2' ? 2 : 1,
       place: await this.#place()
     }
   }
@@ -190,62 +211,15 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async create(spec: ContainerSpec): Promise<string> {
-    const config = await this.#images.config(spec.image)
-    if (config !== undefined) checkDeclared(spec.image, declaredSize(config))
-    const parentGroup = await this.limits.groups.parentOf(spec.owner.projectId)
-    const around = { imageLabels: config?.Labels, parentGroup }
-    const { name, ...body } = containerOptions(spec, this.#identity, around)
-    // dockerode would put all of it into the address too, which the engine writes into its log and of which it takes 1 MiB.
-    const options: Docker.ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
-      _query: { name },
-      _body: body
-    }
-    const { id } = await this.#engine.call(
-      `create the container ${spec.name}`,
-      async docker => await docker.createContainer(options),
-      {
-        explain: ({ statusCode, words }) => {
-          if (statusCode === 404 && /no such image/i.test(words))
-            return problems.imageMissing({ image: spec.image })
-          if (statusCode === 409 && /already in use/i.test(words))
-            return problems.nameTaken({ name: spec.name, reason: words })
-          return undefined
-        }
-      }
-    )
-    return id
+    return await this.#lives.create(spec)
   }
 
   async start(containerId: string): Promise<void> {
-    const seen = await this.#access.existing(containerId)
-    if (seen.HostConfig.RestartPolicy?.Name !== restartPolicies.running.Name)
-      await this.#setRestartPolicy(containerId, 'running')
-    await this.#engine.call(
-      `start the container ${short(containerId)}`,
-      async docker => {
-        await docker.getContainer(containerId).start()
-      },
-      {
-        absent: [304],
-        patient: true,
-        explain: ({ statusCode, words }) =>
-          statusCode === 404 && /no such container/i.test(words)
-            ? problems.containerMissing({ container: short(containerId) })
-            : undefined
-      }
-    )
+    await this.#lives.start(containerId)
   }
 
   async stop(containerId: string, graceSeconds: number): Promise<void> {
-    if ((await this.#access.own(containerId)) === undefined) return
-    await this.#setRestartPolicy(containerId, 'stopped')
-    await this.#engine.call(
-      `stop the container ${short(containerId)}`,
-      async docker => {
-        await docker.getContainer(containerId).stop({ t: graceSeconds })
-      },
-      { absent: [304, 404], patient: true }
-    )
+    await this.#lives.stop(containerId, graceSeconds)
   }
 
   async remove(containerId: string): Promise<void> {
@@ -264,22 +238,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async rename(containerId: string, name: string): Promise<void> {
-    const seen = await this.#access.existing(containerId)
-    if (seen.Name === `/${name}`) return
-    await this.#engine.call(
-      `rename the container ${short(containerId)} to ${name}`,
-      async docker => {
-        await docker.getContainer(containerId).rename({ name })
-      },
-      {
-        explain: ({ statusCode, words }) => {
-          if (statusCode === 404) return problems.containerMissing({ container: short(containerId) })
-          if (statusCode === 409 && /already in use/i.test(words))
-            return problems.nameTaken({ name, reason: words })
-          return undefined
-        }
-      }
-    )
+    await this.#lives.rename(containerId, name)
   }
 
   async inspect(containerId: string): Promise<ContainerState | undefined> {
@@ -353,18 +312,32 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     return await runInContainer(this.#engine, containerId, command, options)
   }
 
+  async setCaps(containerId: string, caps: ContainerCaps): Promise<void> {
+    await this.#access.running(containerId)
+    await this.#engine.call(`limit the container ${short(containerId)}`, async docker => {
+      await docker.getContainer(containerId).update(capOptions(caps))
+    })
+  }
+
+  async putFiles(...[containerId, directory, tar, options]: Parameters<ContainerRuntime['putFiles']>) {
+    await putFiles({ engine: this.#engine, access: this.#access }, containerId, directory, tar, options)
+  }
+
+  async getFiles(...[containerId, path, options]: Parameters<ContainerRuntime['getFiles']>) {
+    return await getFiles({ engine: this.#engine, access: this.#access }, containerId, path, options)
+  }
+
   async stats(containerId: string): Promise<ContainerStats> {
     await this.#access.running(containerId)
     return await containerStats(this.#engine, containerId)
   }
 
-  async diskUse(owner: Owner): Promise<readonly ContainerDiskUse[]> {
-    const { instanceId } = this.dependencies
-    const volumeSizes = async () => await this.#volumes.sizes()
-    return await containerDiskUse(
-      { engine: this.#engine, instanceId, owners: this.#owners, volumeSizes },
-      owner
-    )
+  async diskUse(...asked: Parameters<ContainerRuntime['diskUse']>): Promise<readonly ContainerDiskUse[]> {
+    return await this.disk.bytes(...asked)
+  }
+
+  async fileUse(...asked: Parameters<ContainerRuntime['fileUse']>): Promise<readonly ContainerFileUse[]> {
+    return await this.disk.files(...asked)
   }
 
   async image(reference: string): Promise<ImageInfo | undefined> {
@@ -390,10 +363,20 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   async load(archive: Readable, options: LoadOptions): Promise<ImageInfo> {
     const { clock } = this.dependencies
     return await loadImage(
-      { engine: this.#engine, images: this.#images, footprints: this.#footprints, clock },
+      {
+        engine: this.#engine,
+        identity: this.#identity,
+        images: this.#images,
+        footprints: this.#footprints,
+        clock
+      },
       archive,
       options
     )
+  }
+
+  async save(reference: string, signal: AbortSignal): Promise<Readable> {
+    return await this.#images.save(reference, signal)
   }
 
   async build(
@@ -476,23 +459,5 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
       )
       return []
     })
-  }
-
-  /** See `restartPolicies`. Neither a full disk nor a removal under way keeps a container from being stopped. */
-  async #setRestartPolicy(containerId: string, what: keyof typeof restartPolicies): Promise<void> {
-    await this.#engine
-      .call(
-        `set the restart policy of the container ${short(containerId)}`,
-        async docker => {
-          await docker.getContainer(containerId).update({ RestartPolicy: restartPolicies[what] })
-        },
-        { absent: [404] }
-      )
-      .catch((error: unknown) => {
-        this.dependencies.log.info(
-          { err: error, containerId },
-          'a crash of the engine may undo this start or stop'
-        )
-      })
   }
 }

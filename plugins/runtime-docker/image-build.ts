@@ -147,7 +147,7 @@ export async function buildImage(
         `The build stopped at line ${check.sourceLine} of ${options.generated?.name ?? options.dockerfile}.`
       )
     if (built !== undefined && isProblem(error) && error.code === 'E_BUILD_DIFFERS')
-      await discard(parts, built)
+      await images.discard(built)
     // Why the build was ended counts, not whether this went well: what stays is removed with the cache of whom it names.
     if (mislabelled.length > 0)
       await removeMislabelledSteps(engine, mislabelled, async () => await cache.images()).catch(
@@ -173,20 +173,6 @@ function openFootprint(
   const footprint = new BuildFootprint(engine, { owner, labels, isStep: seen => isStep(seen, caps) })
   footprints.add(footprint)
   return footprint
-}
-
-/** Unless it has a name: then it is the unchanged result of an earlier build. */
-async function discard({ engine, images }: ImageBuildParts, id: string): Promise<void> {
-  if ((await images.inspect(id))?.RepoTags.length !== 0) return
-  await engine
-    .call(
-      'remove the image of a build that failed',
-      async docker => {
-        await docker.getImage(id).remove()
-      },
-      { absent: [404, 409] }
-    )
-    .catch(() => undefined)
 }
 
 // A Dockerfile that sets them once more would give its image to another owner.

@@ -4,16 +4,15 @@ import { type Clock, withTimeLimit } from 'busbar/sdk'
 import type { EngineClient } from './engine-client.js'
 import { followProgress } from './engine-progress.js'
 import type { Footprint } from './footprint.js'
+import { type HandoverParts, nameBuilt, unnamedImageIn } from './image-handover.js'
 import { checkImage } from './image-reference.js'
-import type { Images } from './images.js'
 import { loadProblem } from './load-failure.js'
 import { LoadFootprint } from './load-footprint.js'
 import { problems } from './problems.js'
 
-interface ImageLoadParts {
+interface ImageLoadParts extends HandoverParts {
   readonly clock: Pick<Clock, 'sleep'>
   readonly engine: EngineClient
-  readonly images: Images
   readonly footprints: Set<Footprint>
 }
 
@@ -22,10 +21,11 @@ const longestAfterMs = 30 * 60_000
 
 /** See `ImageService.load`. */
 export async function loadImage(
-  { engine, images, footprints, clock }: ImageLoadParts,
+  parts: ImageLoadParts,
   archive: Readable,
-  { name, owner, onLayer, onAbandoned, signal }: LoadOptions
+  { name, builtFor, owner = builtFor, onLayer, onAbandoned, signal }: LoadOptions
 ): Promise<ImageInfo> {
+  const { engine, images, footprints, clock } = parts
   checkImage(name)
   signal.throwIfAborted()
   const footprint = new LoadFootprint(owner ?? {})
@@ -43,6 +43,7 @@ export async function loadImage(
   archive.pause()
   const hangUp = new AbortController()
   let isRefused = false
+  let unnamed: string | undefined
   const taking = followProgress(
     engine,
     `load ${name}`,
@@ -57,14 +58,19 @@ export async function loadImage(
       return loadProblem(words)
     },
     event => {
+      unnamed = unnamedImageIn(event) ?? unnamed
       if (!signal.aborted && footprint.read(event)) onLayer?.()
     }
   )
+  const discard = async (): Promise<void> => {
+    if (builtFor !== undefined && unnamed !== undefined) await images.discard(unnamed).catch(() => undefined)
+  }
   const itsEnd = async (limit: AbortSignal): Promise<void> => {
     limit.addEventListener('abort', () => hangUp.abort(limit.reason))
     await taking.catch((error: unknown) => {
       if (!isRefused) throw error
     })
+    await discard()
   }
   let giveUp = (): void => {}
   const isGivenUp = new Promise<void>(resolve => {
@@ -84,10 +90,12 @@ export async function loadImage(
   try {
     await Promise.race([taking, isGivenUp])
     signal.throwIfAborted()
+    if (builtFor !== undefined) return await nameBuilt(parts, unnamed, { name, owner: builtFor, signal })
     const loaded = await images.find(name)
     if (loaded === undefined) throw problems.imageArchive({ reason: 'it names another image' })
     return loaded
   } catch (error) {
+    await discard()
     signal.throwIfAborted()
     throw archiveError ?? error
   } finally {

@@ -1,3 +1,4 @@
+import { addAbortSignal, type Readable } from 'node:stream'
 import type { Owner } from 'busbar/api/containers'
 import type { BuiltImage, ImageInfo } from 'busbar/api/images'
 import type Docker from 'dockerode'
@@ -6,6 +7,7 @@ import type { Identity } from './identity.js'
 import { imageInfo, isForeign, isLoadedName } from './image-info.js'
 import { checkImage, parseImageReference } from './image-reference.js'
 import { imageInstanceLabel, isAmong, ownerFilter } from './labels.js'
+import { asReadable } from './output-lines.js'
 import { problems } from './problems.js'
 
 /** What a processor runs beside its own kind. */
@@ -73,6 +75,34 @@ export class Images {
     await this.parts.engine.call(`name the image ${tag}`, async docker => {
       await docker.getImage(id).tag({ repo: name, tag: version })
     })
+  }
+
+  /** See `ImageService.save`. */
+  async save(reference: string, signal: AbortSignal): Promise<Readable> {
+    checkImage(reference)
+    return await this.parts.engine.call(
+      `save the image ${reference}`,
+      async docker => addAbortSignal(signal, asReadable(await docker.getImage(reference).get())),
+      {
+        patient: true,
+        explain: ({ statusCode }) =>
+          statusCode === 404 ? problems.imageMissing({ image: reference }) : undefined
+      }
+    )
+  }
+
+  /** Unless it has a name: then it was there before whatever has made it again. */
+  async discard(id: string): Promise<void> {
+    if ((await this.inspect(id))?.RepoTags.length !== 0) return
+    await this.parts.engine
+      .call(
+        'remove an image that is of no use',
+        async docker => {
+          await docker.getImage(id).remove()
+        },
+        { absent: [404, 409] }
+      )
+      .catch(() => undefined)
   }
 
   async inspect(reference: string): Promise<Docker.ImageInspectInfo | undefined> {

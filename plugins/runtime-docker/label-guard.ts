@@ -1,4 +1,5 @@
 import type { ContainerCaps } from 'busbar/api/containers'
+import type Docker from 'dockerode'
 import type { EngineClient } from './engine-client.js'
 import { isMadeByPlatform } from './identity.js'
 import { asReadable, jsonLines } from './output-lines.js'
@@ -30,23 +31,26 @@ export async function guardLabelled(
   follow().catch(refuse)
 }
 
-async function cap(
-  engine: EngineClient,
-  id: string,
-  { memoryBytes, cpus, processes }: ContainerCaps
-): Promise<void> {
+/** Swap is the difference between the two of memory: none. */
+export const capOptions = ({
+  memoryBytes,
+  cpus,
+  processes
+}: ContainerCaps): Required<Pick<Docker.HostConfig, 'Memory' | 'MemorySwap' | 'NanoCpus' | 'PidsLimit'>> => ({
+  Memory: memoryBytes,
+  MemorySwap: memoryBytes,
+  NanoCpus: Math.round(cpus * 1e9),
+  PidsLimit: processes
+})
+
+async function cap(engine: EngineClient, id: string, caps: ContainerCaps): Promise<void> {
   await engine.call(
     'limit a container of a build',
     async docker => {
       const container = docker.getContainer(id)
       // A container has the labels of its image too: an application's may carry this one, and what is to be capped any other.
       if (isMadeByPlatform((await container.inspect()).HostConfig)) return
-      await container.update({
-        Memory: memoryBytes,
-        MemorySwap: memoryBytes,
-        NanoCpus: Math.round(cpus * 1e9),
-        PidsLimit: processes
-      })
+      await container.update(capOptions(caps))
       // One that has ended already needs none.
     },
     { absent: [404, 409] }

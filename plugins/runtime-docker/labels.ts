@@ -10,6 +10,9 @@ export const imageInstanceLabel = 'busbar-image-instance'
 /** Proves the labels of an image, a network or a volume. See `Identity`. */
 export const signatureLabel = 'busbar-signature'
 
+/** Of a network for builds: `builds`. */
+export const purposeLabel = 'busbar-network'
+
 export type Labels = Readonly<Record<string, string>>
 const fields = Object.entries(ownerKeys) as ReadonlyArray<readonly [keyof Owner, string]>
 /** Beside these, every key that begins with `busbar-` means something to a platform, or may to a later one. */

@@ -21,8 +21,12 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   tail: (containerId, lines) => runtime.tail(containerId, lines),
   logs: (containerId, options) => runtime.logs(containerId, options),
   exec: (containerId, command, options) => runtime.exec(containerId, command, options),
+  setCaps: (containerId, caps) => runtime.setCaps(containerId, caps),
+  putFiles: (containerId, directory, tar, options) => runtime.putFiles(containerId, directory, tar, options),
+  getFiles: (containerId, path, options) => runtime.getFiles(containerId, path, options),
   stats: containerId => runtime.stats(containerId),
-  diskUse: owner => runtime.diskUse(owner),
+  diskUse: (owner, limits) => runtime.diskUse(owner, limits),
+  fileUse: (owner, options) => runtime.fileUse(owner, options),
   events: signal => runtime.events(signal),
 
   ensureVolume: (name, owner) => runtime.ensureVolume(name, owner),
@@ -42,6 +46,7 @@ export const offeredImages = (runtime: ImageService): ImageService => ({
   continuedImages: () => runtime.continuedImages(),
   imageLabels: owner => runtime.imageLabels(owner),
   load: (archive, options) => runtime.load(archive, options),
+  save: (reference, signal) => runtime.save(reference, signal),
   build: (context, options, progress) => runtime.build(context, options, progress),
 
   buildSteps: owner => runtime.buildSteps(owner),

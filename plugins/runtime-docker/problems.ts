@@ -74,6 +74,22 @@ export const problems = problemTable({
     'E_ENGINE_REFUSED',
     'what ran in container {container} was cut off before it ended: the container or the Docker Engine ended first'
   ],
+  pathMissing: [404, 'E_CONTAINER_PATH', 'container {container} has no {path}'],
+  pathReadonly: [
+    409,
+    'E_CONTAINER_READONLY',
+    'nothing can be written to {path} of container {container}: its root is read-only, and no volume is there'
+  ],
+  filesRefused: [
+    422,
+    'E_CONTAINER_FILES',
+    'what was to be unpacked into {path} of container {container} was not taken: {reason}'
+  ],
+  filesCut: [
+    502,
+    'E_ENGINE_REFUSED',
+    'what is read of {path} in container {container} was cut off before its end: the container or the Docker Engine ended first, or the files changed meanwhile'
+  ],
   nameTaken: [
     409,
     'E_CONTAINER_NAME_TAKEN',

@@ -5,8 +5,10 @@ import { type Contributor, healthChecks, kernel, type ServiceBinder, type StartC
 import { DockerRuntime } from './docker-runtime.js'
 import { followCrashes } from './engine-crash.js'
 import { HeartbeatFile } from './heartbeat-file.js'
+import { usualBuildHosts } from './host/build-hosts.js'
 import type { LimitState } from './host/host-limits.js'
 import { keepLimits } from './host/keep-limits.js'
+import { localTools } from './host/local-tools.js'
 import { readInstanceId } from './instance-id.js'
 import { NetworkRemoval } from './network-removal.js'
 import { offeredImages, offeredRuntime } from './offered-services.js'
@@ -14,6 +16,7 @@ import type { Settings } from './settings.js'
 
 export const needs = {
   clock: kernel.clock,
+  exec: kernel.exec,
   instance: kernel.instance,
   secrets: kernel.secrets,
   projects: projectDirectory
@@ -32,7 +35,8 @@ export interface RuntimeDocker {
 export async function startRuntimeDocker({
   use,
   config,
-  log
+  log,
+  onStop
 }: StartContext<typeof needs, Settings>): Promise<RuntimeDocker> {
   const { clock, instance } = use
   const runtime = new DockerRuntime({
@@ -40,7 +44,14 @@ export async function startRuntimeDocker({
     signatures: use.secrets,
     clock,
     log,
-    settings: config
+    settings: {
+      ...config,
+      build_private_hosts: config.build_private_hosts ?? usualBuildHosts(instance.loopbackOnly)
+    },
+    localTools: localTools(use.exec)
+  })
+  onStop(async () => {
+    await runtime.disk.close()
   })
   const heartbeat = new HeartbeatFile(await instance.directory(), clock, log)
   return {

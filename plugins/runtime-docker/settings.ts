@@ -1,5 +1,6 @@
 import { fromEnvironment, maybe, object, type Static, Type } from 'busbar/sdk'
 import { dockerHostForm } from './engine-address.js'
+import { parseBuildHosts } from './host/build-hosts.js'
 import { parseHostPorts } from './host/host-ports.js'
 import { instanceIdForm } from './instance-id.js'
 import { parsePools } from './subnet.js'
@@ -41,6 +42,19 @@ export const settings = object({
       takes: 'ports and ranges of ports separated by commas, like 53,80,443,20000-20019, all, or none',
       parse: parseHostPorts
     }
+  ),
+  build_private_hosts: maybe(
+    fromEnvironment(
+      'BUILD_PRIVATE_HOSTS',
+      Type.String({
+        description:
+          "Private addresses that builds' containers may reach; allow while the platform listens on loopback only, else deny"
+      }),
+      {
+        takes: 'allow, deny, or addresses and ranges such as 10.0.0.0/8, separated by commas',
+        parse: parseBuildHosts
+      }
+    )
   ),
   max_container_connections: fromEnvironment(
     'MAX_CONTAINER_CONNECTIONS',

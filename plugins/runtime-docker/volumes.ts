@@ -9,6 +9,9 @@ import { problems } from './problems.js'
 const busyPollMs = 200
 const busyAttempts = 150
 
+/** The engine's own names for volumes that an image declares and nothing else names. */
+export const isAnonymous = (volume: string): boolean => /^[0-9a-f]{64}$/.test(volume)
+
 /** Named volumes on the engine: made, measured and removed. */
 export class Volumes {
   constructor(

@@ -1,5 +1,5 @@
 import type { Client, Identity } from 'busbar/api/identity'
-import { bounded, type Contributions, type Page, Problem, type SessionCaller } from 'busbar/sdk'
+import { askRefusal, type Contributions, type Page, Problem, type SessionCaller } from 'busbar/sdk'
 import type { UserRemovalCheck } from './api.js'
 import type { NewUser } from './schemas.js'
 
@@ -28,15 +28,16 @@ export class UserService {
     const reasons = await Promise.all(
       this.removal.entries().map(
         async ({ value, plugin }) =>
-          await bounded(() => value.refusal(userId), {
+          await askRefusal(() => value.refusal(userId), {
             ms: removalLimitMs,
             what: `the removal check of the plugin "${plugin}"`
           })
       )
     )
-    const reason = reasons.find(sentence => sentence !== undefined)
+    const reason = reasons.find(sentence => sentence !== null)
     // Not for oneself: that answer is the identity's.
-    if (reason !== undefined && userId !== caller.user.id) throw new Problem(409, 'E_USER_IN_USE', reason)
+    if (reason !== undefined && reason !== null && userId !== caller.user.id)
+      throw new Problem(409, 'E_USER_IN_USE', reason)
     await this.identity.deleteUser(userId, caller.user.id)
     return { status: 'deleted' }
   }

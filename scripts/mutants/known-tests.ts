@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type CameBy, readCoverage } from './came-by.js'
-import type { Workshop } from './workshop.js'
+import type { Bench } from './workshop.js'
 
 /** What a test does without a defect; null when it fails then, or takes too long. */
 export interface KnownTest {
@@ -36,19 +36,19 @@ export class KnownTests {
   }
 
   /** One at a time in each workshop, and each test once. */
-  async learn(test: string, workshop: Workshop): Promise<KnownTest | null> {
+  async learn(test: string, workshop: Bench): Promise<KnownTest | null> {
     const known = this.#known.get(test) ?? this.#learn(test, workshop)
     this.#known.set(test, known)
     return await known
   }
 
-  async #learn(test: string, workshop: Workshop): Promise<KnownTest | null> {
+  async #learn(test: string, workshop: Bench): Promise<KnownTest | null> {
     const known = this.#read(test) ?? (await this.#run(test, workshop))
     console.log(`without a defect ${test} ${known === null ? 'FAILS' : `${known.ms} ms`}`)
     return known
   }
 
-  async #run(test: string, workshop: Workshop): Promise<KnownTest | null> {
+  async #run(test: string, workshop: Bench): Promise<KnownTest | null> {
     const coverage = mkdtempSync(join(workshop.directory, '.lab', 'coverage-'))
     try {
       const start = performance.now()

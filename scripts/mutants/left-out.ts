@@ -22,6 +22,18 @@ export const equivalents: readonly Equivalent[] = [
     why: 'a timer that is cleared again stays cleared; only its memory is kept'
   },
   {
+    file: 'core/event-loop/stack-sampler-worker.ts',
+    text: 'if (!isOpen || hasTurned(beat)) return close()',
+    change: '!isOpen || hasTurned(beat) → false',
+    why: 'what is said of a beat that is over is not looked at, and the thread goes on as well; only the time differs'
+  },
+  {
+    file: 'core/event-loop/stack-sampler-worker.ts',
+    text: 'if (!isOpen || hasTurned(beat)) return close()',
+    change: '!isOpen || hasTurned(beat) → ((!isOpen) && (hasTurned(beat)))',
+    why: 'what is said of a beat that is over is not looked at, and the thread goes on as well; only the time differs'
+  },
+  {
     file: 'core/http/answer-writer.ts',
     text: 'if (copy === undefined) copy = declaredCopier(part.schema as TSchema) ?? null',
     change: 'declaredCopier(part.schema as TSchema) ?? null → declaredCopier(part.schema as TSchema)',

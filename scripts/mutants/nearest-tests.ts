@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Import } from '../../test/structure/import-graph.js'
+import { type Closeness, closeness, isNamedAfter } from './closeness.js'
 
 /**
  * Tests of what a file is for, whatever they import: through the platform as a whole each of them comes by. The first
@@ -85,28 +86,51 @@ export class NearestTests {
     return far
   }
 
-  /** The nearest first: those that import it themselves, those of its area, then any, `enough` of those that may be asked. */
+  /** The nearest first: see `closenessTo`, then those of its area, then any, `enough` of those that may be asked. */
   of(file: string, enough: number, mayAsk: (test: string) => boolean): string[] {
     const distances = this.distances(file)
+    const closenessOf = this.closenessTo(file)
     const near = areaOf(file)
     const rank = (test: string): number => {
       const distance = distances.get(test) ?? 0
-      return distance === 1
-        ? 0
+      return closenessOf(test) !== closeness.other
+        ? closenessOf(test)
         : near.some(beginning => test.startsWith(beginning))
           ? distance
           : 100 + distance
     }
     const ranked = this.#tests
-      .filter(test => distances.has(test) && !test.startsWith('test/structure/') && mayAsk(test))
+      .filter(
+        test =>
+          (distances.has(test) || closenessOf(test) === closeness.named) &&
+          !test.startsWith('test/structure/') &&
+          mayAsk(test)
+      )
       .map(test => ({ test, rank: rank(test) }))
       .sort((a, b) => a.rank - b.rank)
     return ranked.slice(0, enough).map(({ test }) => test)
   }
+
+  /** A test of the same name counts where it is in the file's own folder of tests, or comes to the file by imports. */
+  closenessTo(file: string): (test: string) => Closeness {
+    const distances = this.distances(file)
+    const own = ownTestsOf(file)
+    return test =>
+      isNamedAfter(test, file) && (distances.has(test) || test.startsWith(own))
+        ? closeness.named
+        : distances.get(test) === 1
+          ? closeness.imports
+          : closeness.other
+  }
 }
 
-function areaOf(file: string): readonly string[] {
+/** A plugin that the platform loads is imported by none of its tests: those of its folder come by all the same. */
+function ownTestsOf(file: string): string {
   const [part, folder] = file.split('/')
-  const own = part === 'core' ? `test/${folder}/` : `${part}/${folder}/test/`
-  return [own, ...(areas.find(([beginning]) => file.startsWith(beginning))?.[1] ?? [])]
+  return part === 'core' ? `test/${folder}/` : `${part}/${folder}/test/`
 }
+
+const areaOf = (file: string): readonly string[] => [
+  ownTestsOf(file),
+  ...(areas.find(([beginning]) => file.startsWith(beginning))?.[1] ?? [])
+]

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { hasComeBy } from './came-by.js'
 import type { KnownTest, KnownTests } from './known-tests.js'
 import type { Mutant } from './mutations.js'
-import type { Workshop } from './workshop.js'
+import type { Bench } from './workshop.js'
 
 export type Verdict =
   | { readonly kind: 'caught' | 'hung'; readonly by: string }
@@ -15,6 +15,7 @@ const enough = 10
 
 /** Those that came by the place, the fastest first, as many as the limit of one defect has time for. */
 function testsToAsk(mutant: Mutant, tests: readonly KnownTest[], root: string, limitMs: number): KnownTest[] {
+  if (limitMs <= 0) return []
   const cameBy = tests.filter(one => hasComeBy(one.cameBy.get(mutant.file), mutant.reach))
   // Programs that a test kills tell nothing of where they have been.
   const asked =
@@ -35,8 +36,8 @@ interface Trial {
   readonly mutant: Mutant
   /** Files of tests in the order of asking: a group is run only when none before it has noticed. */
   readonly groups: readonly (readonly string[])[]
-  readonly workshop: Workshop
-  readonly known: KnownTests
+  readonly workshop: Bench
+  readonly known: Pick<KnownTests, 'learn'>
   readonly root: string
   /** For all tests together. */
   readonly limitMs: number
@@ -46,6 +47,7 @@ interface Trial {
 export async function tryMutant({ mutant, groups, workshop, known, root, limitMs }: Trial): Promise<Verdict> {
   let asked = 0
   let usable = 0
+  let leftMs = limitMs
   for (const group of groups) {
     const tests: KnownTest[] = []
     for (const test of group) {
@@ -53,8 +55,9 @@ export async function tryMutant({ mutant, groups, workshop, known, root, limitMs
       if (one !== null) tests.push(one)
     }
     usable += tests.length
-    const chosen = testsToAsk(mutant, tests, root, limitMs)
+    const chosen = testsToAsk(mutant, tests, root, leftMs)
     asked += chosen.length
+    for (const { ms } of chosen) leftMs -= ms
     const noticed = await workshop.with(mutant, async () => await firstToNotice(chosen, workshop, limitMs))
     if (noticed !== null) return noticed
   }
@@ -65,7 +68,7 @@ export async function tryMutant({ mutant, groups, workshop, known, root, limitMs
 
 async function firstToNotice(
   tests: readonly KnownTest[],
-  workshop: Workshop,
+  workshop: Bench,
   limitMs: number
 ): Promise<Verdict | null> {
   for (const { test, ms } of tests) {

@@ -116,6 +116,9 @@ export class Workshop {
   }
 }
 
+/** What a trial needs of a workshop. */
+export type Bench = Pick<Workshop, 'directory' | 'run' | 'with'>
+
 function signalGroup(groupId: number | undefined, signal: NodeJS.Signals): void {
   if (groupId === undefined) return
   try {

@@ -11,6 +11,8 @@ import Docker from 'dockerode'
 import tap, { type Test, test } from 'tap'
 import { requireEngine } from '../../lab/engine.js'
 import { startGitServer } from '../../lab/git-server.js'
+import { removeInstallationFromEngine } from '../../lab/installation.js'
+import { instanceLabel } from '../../plugins/runtime-docker/labels.js'
 
 /*
  * The compose file as an operator uses it, on images that are made here: the platform's own from the Dockerfile,
@@ -22,6 +24,8 @@ const execute = promisify(execFile)
 const engine = new Docker()
 const mark = `c${process.pid}${randomBytes(2).toString('hex')}`
 const image = `busbar-${mark}:test`
+/** The stage of the Dockerfile in which npm runs. */
+const installed = 'platform-build:lab'
 /** Loopback addresses and ports that no other test uses. */
 const directHost = `127.77.${(process.pid >> 8) & 255}.${process.pid & 255 || 1}`
 const directPorts = '28100-28102'
@@ -62,22 +66,22 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
   const [, code = ''] = /the one-time code for it is ([a-z0-9-]+)/.exec(await run('logs', 'busbar')) ?? []
   await api.call('POST', '/api/auth/setup', { ...account, code })
   await api.signIn()
-  const project = `/api/projects/${(await api.call('POST', '/api/projects', { name: 'Compose', slug })).id as string}`
+  const newProject = async (name: string): Promise<string> =>
+    `/api/projects/${(await api.call('POST', '/api/projects', { name: 'Compose', slug: name })).id as string}`
 
   const git = await gitServer(t)
   await git.createRepository('web', files('one'))
-  const application = `${project}/applications/${
-    (
-      await api.call('POST', `${project}/applications`, {
-        name: 'web',
-        type: 'git',
-        build_type: 'dockerfile',
-        source_repo: await repository(git.port),
-        health_check_path: '/'
-      })
-    ).id as string
-  }`
-  const deployed = async (): Promise<any> => {
+  const newApplication = async (project: string): Promise<string> => {
+    const { id } = await api.call('POST', `${project}/applications`, {
+      name: 'web',
+      type: 'git',
+      build_type: 'dockerfile',
+      source_repo: await repository(git.port),
+      health_check_path: '/'
+    })
+    return `${project}/applications/${id as string}`
+  }
+  const deployed = async (application: string): Promise<any> => {
     const { id } = await api.call('POST', `${application}/deploy`)
     return await eventually(
       `the deployment ${id as string}`,
@@ -88,15 +92,24 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
       120_000
     )
   }
+  const application = await newApplication(await newProject(slug))
   const directUrl = async (): Promise<string> =>
     await eventually(
       'the direct address',
       async () => (await api.call('GET', application)).direct_url ?? undefined
     )
+  const textAt = async (address: string): Promise<string> => {
+    const answer = await fetch(address)
+    if (!answer.ok) throw new Error(`${address} answers ${answer.status}`)
+    return await answer.text()
+  }
+  /** What it serves at the moment: a subtest may have deployed another version. */
+  const version = async (): Promise<string> =>
+    await eventually('an answer at the direct address', async () => await textAt(await directUrl()))
   const served = async (wanted: string): Promise<string> => {
     const address = await directUrl()
     await eventually(`${wanted} at ${address}`, async () =>
-      (await fetch(address).then(async answer => await answer.text())) === wanted ? true : undefined
+      (await textAt(address)) === wanted ? true : undefined
     )
     return address
   }
@@ -106,6 +119,8 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
     })
     return await inspect(found?.Id ?? '')
   }
+  const first = await deployed(application)
+  const firstAddress = await served('one').catch((error: unknown) => String(error))
 
   await t.test(
     'it runs with as few rights as it can, from an image that holds what runs and nothing else',
@@ -145,12 +160,10 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
   await t.test(
     "it deploys, proves healthy over the project's network, and serves the direct address to the host",
     async t => {
-      const deployment = await deployed()
-      t.match(deployment, { status: 'success', health_status: 'passing' }, deployment.error_message ?? '')
-      const address = await served('one')
-      t.match(address, new RegExp(`^http://${directHost.replaceAll('.', '\\.')}:2810[0-2]$`))
+      t.match(first, { status: 'success', health_status: 'passing' }, first.error_message ?? '')
+      t.match(firstAddress, new RegExp(`^http://${directHost.replaceAll('.', '\\.')}:2810[0-2]$`))
       t.not(
-        new URL(address).hostname,
+        new URL(firstAddress).hostname,
         new URL(url).hostname,
         "cookies ignore ports: never the platform's host name"
       )
@@ -174,15 +187,17 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
 
   await t.test("a restart of the platform leaves the application's container running", async t => {
     const before = await applicationContainer()
+    const current = await version()
     await run('restart', 'busbar')
     await eventually('the platform', async () => ((await api.isHealthy()) ? true : undefined), 60_000)
-    await served('one')
+    await served(current)
     const after = await applicationContainer()
     t.same([after.Id, after.State.StartedAt, after.RestartCount], [before.Id, before.State.StartedAt, 0])
   })
 
   await t.test('SIGTERM ends it in order, and what it holds is there again after down and up', async t => {
     const address = await directUrl()
+    const current = await version()
     const before = await applicationContainer()
     const { Id } = await platform()
     await run('stop', 'busbar')
@@ -197,22 +212,24 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
 
     await up()
     await api.signIn()
-    t.equal(await served('one'), address)
+    t.equal(await served(current), address)
     await git.commit('web', files('two'), 'the second')
     await api.call('PUT', application, { source_repo: await repository(git.port) })
-    const deployment = await deployed()
+    const deployment = await deployed(application)
     t.match(deployment, { status: 'success' }, deployment.error_message ?? '')
     t.equal(await served('two'), address)
   })
 
   await t.test('a deleted project leaves nothing, and the platform leaves its network', async t => {
+    const project = await newProject(`${slug}-gone`)
+    const deployment = await deployed(await newApplication(project))
+    t.match(deployment, { status: 'success' }, deployment.error_message ?? '')
+    const networks = async () => await engine.listNetworks({ filters: { name: [`busbar-${slug}-gone`] } })
+    t.equal((await networks()).length, 1)
     await api.call('DELETE', project)
     await eventually(
       'the network to go',
-      async () =>
-        (await engine.listNetworks({ filters: { name: [`busbar-${slug}`] } })).length === 0
-          ? true
-          : undefined,
+      async () => ((await networks()).length === 0 ? true : undefined),
       60_000
     )
     t.same(
@@ -251,17 +268,34 @@ async function makeImages(t: Test): Promise<void> {
       .remove({ force: true })
       .catch(() => undefined)
   })
-  // npm needs no bridge of the engine, which another test's engine may be using. The steps stay as the engine's
-  // cache: the next run is a minute faster.
-  await execute(
-    'docker',
-    ['build', '--network', 'host', '--build-arg', 'BASE=platform-base:lab', '--tag', image, root],
-    {
-      env: { ...process.env, DOCKER_BUILDKIT: '0' },
-      maxBuffer: 2 ** 26
-    }
-  )
+  // npm needs no bridge of the engine, which another test's engine may be using.
+  const build = async (...how: string[]): Promise<void> => {
+    await execute(
+      'docker',
+      ['build', '--network', 'host', '--build-arg', 'BASE=platform-base:lab', ...how, root],
+      { env: { ...process.env, DOCKER_BUILDKIT: '0' }, maxBuffer: 2 ** 26 }
+    )
+  }
+  // By its name, what npm has installed stays as the engine's cache: the next run is a minute faster. Without one,
+  // each change of the sources would leave its steps behind.
+  const before = await idOf(installed)
+  await build('--target', 'build', '--tag', installed)
+  if (before !== undefined && before !== (await idOf(installed)))
+    await engine
+      .getImage(before)
+      .remove()
+      .catch(() => undefined)
+  await build('--tag', image)
 }
+
+const idOf = async (name: string): Promise<string | undefined> =>
+  await engine
+    .getImage(name)
+    .inspect()
+    .then(
+      ({ Id }) => Id,
+      () => undefined
+    )
 
 /** A folder with an .env of the test's own, and the compose file run from there. */
 async function prepare(t: Test, [program, ...args]: readonly [string, ...string[]]) {
@@ -304,14 +338,11 @@ async function prepare(t: Test, [program, ...args]: readonly [string, ...string[
     ).stdout.trim()
   }
   t.teardown(async () => {
-    await removeApplications()
+    const instanceIds = await installations()
     await run('down', '--volumes', '--timeout', '10').catch((error: unknown) => {
       t.comment(String(error))
     })
-    await engine
-      .getNetwork(`busbar-${slug}`)
-      .remove()
-      .catch(() => undefined)
+    for (const instanceId of instanceIds) await removeInstallationFromEngine(instanceId)
     await rm(folder, { recursive: true, force: true })
   })
   return {
@@ -360,25 +391,12 @@ const ownersOfData = async (): Promise<string[]> => [
   ...new Set((await inData('find /data -exec stat -c %u:%g {} +')).trim().split('\n'))
 ]
 
-/** What a failed test leaves of the deployed application. */
-async function removeApplications(): Promise<void> {
-  const isOurs = (name: string): boolean => name.includes(mark)
-  for (const { Id, NetworkSettings } of await engine.listContainers({ all: true })) {
-    const networks = Object.keys(NetworkSettings.Networks)
-    if (networks.length === 1 && networks[0] === `busbar-${slug}`)
-      await engine
-        .getContainer(Id)
-        .remove({ force: true, v: true })
-        .catch(() => undefined)
-  }
-  for (const { RepoTags } of await engine.listImages()) {
-    for (const tag of RepoTags ?? [])
-      if (isOurs(tag) && tag !== image)
-        await engine
-          .getImage(tag)
-          .remove({ force: true })
-          .catch(() => undefined)
-  }
+/** The platform, by what it has on the engine: it ends with projects. */
+async function installations(): Promise<Set<string>> {
+  const networks = await engine.listNetworks({
+    filters: { name: [`busbar-${slug}`], label: [instanceLabel] }
+  })
+  return new Set(networks.flatMap(({ Labels }) => Labels?.[instanceLabel] ?? []))
 }
 
 /** Where the platform's container reaches the Git server: at the gateway of its network, which is this machine. */

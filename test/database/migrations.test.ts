@@ -189,3 +189,56 @@ test('what removes something waits until it is allowed, except in a schema that 
   t.same(names(true, applied), ['002-drop', '003-later'])
   t.same(names(false, []), ['001-create', '002-drop', '003-later'])
 })
+
+test('a third-party plugin cannot make a trigger or a rule fire in statements of others', async t => {
+  const postgres = await freshPostgres(t)
+  await postgres.query(`
+    create schema shop; create table shop.thing (id int primary key);
+    create function public.fired () returns trigger language plpgsql as 'begin return old; end';
+    create schema x_other; create table x_other.own (id int); create trigger own before delete on x_other.own for each row execute function public.fired()`)
+  const watch = (table: string, on: string) =>
+    `create trigger watch before ${on} on ${table} for each row execute function public.fired();`
+  const own = (key: string) =>
+    `create table $schema.own (id int primary key, thing_id int references shop.thing (id) ${key});`
+  const inner = (key: string) => `create table $schema.part (own_id int references $schema.own (id) ${key});`
+  const refused = {
+    a: watch('shop.thing', 'insert'),
+    b: 'create rule watch as on delete to shop.thing do also select 1',
+    c: own('on delete cascade') + watch('$schema.own', 'delete'),
+    d: own('on delete set null') + watch('$schema.own', 'insert or update'),
+    e: own('on update cascade') + watch('$schema.own', 'update'),
+    f: own('on delete cascade') + inner('on delete cascade') + watch('$schema.part', 'delete'),
+    g: `do $$ begin create trigger watch before delete on shop.thing for each row execute function public.fired(); exception when division_by_zero then end $$`
+  }
+  const accepted = {
+    h: own('on delete restrict') + watch('$schema.own', 'insert or update or delete'),
+    i: own('on delete cascade') + watch('$schema.own', 'insert or update'),
+    j: own('on delete restrict') + inner('on delete cascade') + watch('$schema.part', 'delete'),
+    k: `${own('on delete cascade')} create view $schema.seen as select id from $schema.own`
+  }
+  const { failed } = await migrate(
+    postgres,
+    Object.entries({ ...refused, ...accepted }).map(([id, sql]) => ({
+      ...plan(id, expand('001-create', sql)),
+      schema: `x_${id}`,
+      isThirdParty: true
+    })),
+    options
+  )
+  t.same([...failed.keys()], Object.keys(refused))
+  t.match(
+    failed.get('a')?.message,
+    /^migration 001-create of a failed: it makes the trigger watch on shop\.thing, a table of others/
+  )
+  t.match(failed.get('b')?.message, /the rule watch on shop\.thing/)
+  t.match(failed.get('f')?.message, /the trigger watch on x_f\.part would fire in statements of others/)
+  t.same(
+    await postgres.query(
+      "select from pg_trigger where tgrelid = 'shop.thing'::regclass and not tgisinternal"
+    ),
+    []
+  )
+  // What is kept of itself in the platform's own schemas is not asked about.
+  const builtIn = await migrate(postgres, [plan('l', expand('001-create', refused.c))], options)
+  t.equal(builtIn.failed.size, 0)
+})

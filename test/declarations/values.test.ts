@@ -1,6 +1,7 @@
 import { type Access, allow } from 'busbar/sdk'
 import { test } from 'tap'
 import { accessFaults } from '../../core/declarations/access-faults.js'
+import { routeRecord } from '../../core/declarations/recorder.js'
 import {
   migrationsFault,
   named,
@@ -218,5 +219,17 @@ test('a project rule names parameters of the path, and leaves out none that hold
     "the project rule's chain leaves out \"applicationId\"; add applicationId: 'application' to it"
   ])
   t.same(faultsOf({ param: 'id', of: 'application' }, ['id', 'applicationId']), [], 'it has no chain')
+  t.end()
+})
+
+test('data that cannot be copied is told with the route and the field', t => {
+  const spec = {
+    method: 'GET',
+    url: '/api/a',
+    access: { ...allow.session({ project: 'none' }), more: () => {} },
+    summary: 's',
+    handler: () => null
+  } as const
+  t.throws(() => routeRecord(spec as never, { id: 'a' }), /^GET \/api\/a: access is to be plain data: /)
   t.end()
 })

@@ -35,10 +35,13 @@ import { setsCookieOfOthers } from '../../plugins/direct/sibling-cookies.js'
 import { checkedEmail } from '../../plugins/identity/users/email.js'
 import { buildProblem } from '../../plugins/runtime-docker/build-failure.js'
 import { readEngineError } from '../../plugins/runtime-docker/engine-failure.js'
+import { readCounts } from '../../plugins/runtime-docker/files/file-count.js'
+import { readOpenFiles, readProcesses } from '../../plugins/runtime-docker/files/open-files.js'
 import { checkImage } from '../../plugins/runtime-docker/image-reference.js'
 import { containerLines, jsonLines, OutputLines } from '../../plugins/runtime-docker/output-lines.js'
 import { pullProblem } from '../../plugins/runtime-docker/pull-failure.js'
 import { StageEnds } from '../../plugins/runtime-docker/stage-ends.js'
+import { TarEnd } from '../../plugins/runtime-docker/tar-end.js'
 
 const mebibyte = 2 ** 20
 
@@ -89,6 +92,22 @@ async function eventsIn(text: string, pieceLength: number): Promise<number> {
   for await (const event of jsonLines(Readable.from(pieces, { objectMode: false })))
     events += Object.keys(event).length
   return events
+}
+
+/** Lines of the text, as what a tar says of its next file. */
+function readTar(text: Buffer, pieceLength: number): void {
+  const line = text.subarray(0, 90)
+  const record = Buffer.concat(
+    Array.from({ length: Math.floor(text.length / 100) }, () =>
+      Buffer.from(`${line.length + 6} a=${line.toString('latin1')}\n`, 'latin1')
+    )
+  )
+  const header = Buffer.alloc(512)
+  header.write(record.length.toString(8).padStart(11, '0'), 124)
+  header.write('x', 156)
+  const tar = Buffer.concat([header, record, Buffer.alloc(1024)])
+  const end = new TarEnd()
+  for (let at = 0; at < tar.length; at += pieceLength) end.read(tar.subarray(at, at + pieceLength))
 }
 
 /** For what costs more per character, or is given no more. */
@@ -155,12 +174,17 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'secrets in JSON': text => redactor.cleanJson(JSON.stringify({ msg: text })),
   'output in large pieces': text => linesOut(text, 64 * 1024),
   'output in small pieces': text => linesOut(eighth(text), 7),
+  'what processes of containers hold open': text => readOpenFiles(text),
+  'processes of containers': text => readProcesses(text),
+  'counts of files': text => readCounts(text),
   'output of a container': text => containerLines(Buffer.from(text), true),
   'lines of a program in large pieces': text => split(text, 64 * 1024),
   'lines of a program in small pieces': text => split(eighth(text), 7),
   'events of the engine': async text => await eventsIn(`{"stream":${JSON.stringify(text)}}\n`, 64 * 1024),
   'events of the engine in small pieces': async text =>
-    await eventsIn(`{"stream":${JSON.stringify(eighth(text))}}`, 7)
+    await eventsIn(`{"stream":${JSON.stringify(eighth(text))}}`, 7),
+  'a record in a tar of a container': text => readTar(Buffer.from(text), 64 * 1024),
+  'a record in a tar of a container in small pieces': text => readTar(Buffer.from(eighth(text)), 7)
 }
 
 /** Repeated, each begins something that never ends. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type AnyPlugin, definePlugin, healthChecks } from 'busbar/sdk'
+import { type AnyPlugin, definePlugin, healthChecks, kernel } from 'busbar/sdk'
 import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { Health } from '../../core/http/health.js'
@@ -46,7 +46,8 @@ test('a result is shared for a second and no longer, a failure too', async t => 
         return 'ok'
       }
     },
-    contributed: { get: () => undefined, keys: () => [], entries: () => [] }
+    contributed: { get: () => undefined, keys: () => [], entries: () => [] },
+    clean: text => text
   })
   const [one, two] = await Promise.all([health.report(), health.report()])
   t.same(one, { healthy: false, checks: { database: 'unhealthy: away' } })
@@ -55,4 +56,52 @@ test('a result is shared for a second and no longer, a failure too', async t => 
     await sleep(20)
   t.same(await health.report(), { healthy: true, checks: { database: 'ok' } })
   t.equal(runs, 2)
+})
+
+test('what plugins report is cleaned of secrets, short, and takes no name of the kernel', async t => {
+  const secret = 'hunter2secretvalue'
+  const answers: Record<string, () => unknown> = {
+    search: () => {
+      throw new Error(`the search server answered: ${secret} ${'x'.repeat(1e6)}`)
+    },
+    [`by ${secret}`]: () => 'ok',
+    halved: () => `${'y'.repeat(4_090)}${secret}`,
+    long: () => 'z'.repeat(30e6),
+    database: () => 'ok but mine',
+    'uncaught errors': () => 'none at all',
+    object: () => ({ toString: () => 'ok' }),
+    nothing: () => undefined,
+    ['n'.repeat(10_000)]: () => 'ok'
+  }
+  const definition = definePlugin({
+    id: 'telling',
+    needs: { secrets: kernel.secrets },
+    start: ({ use }) => {
+      use.secrets.redact([secret])
+      return {}
+    },
+    contributes(contribute) {
+      for (const [name, answer] of Object.entries(answers))
+        contribute(healthChecks, name, { check: async () => answer() as string })
+    }
+  }) as AnyPlugin
+  const k = await createTestKernel({
+    inline: [{ manifest: { id: 'telling', grants: ['secrets'] }, definition }]
+  })
+  t.teardown(() => k.close())
+  const { body } = await k.as.anonymous().get('/healthz')
+  const text = JSON.stringify(body)
+  t.notMatch(text, secret)
+  t.notMatch(text, 'hunter')
+  t.ok(text.length < 4_000, `${text.length} characters`)
+  t.match(body.checks, {
+    search: /^unhealthy: the search server answered: \[REDACTED\] x+ … \(cut\)$/,
+    'by [REDACTED]': 'ok',
+    long: /^z+ … \(cut\)$/,
+    database: 'ok',
+    'database (telling)': 'ok but mine',
+    'uncaught errors (telling)': 'none at all',
+    object: 'unhealthy: the health check of the plugin "telling" answered an object instead of a text',
+    nothing: 'unhealthy: the health check of the plugin "telling" answered undefined instead of a text'
+  })
 })

@@ -39,11 +39,11 @@ test('what was not marked at the last death is no suspect any more', t => {
 })
 
 test('an error without an owner ends the process where it comes from the release, or no plugin of others is there', t => {
-  const nobody = { frame: undefined, owners: [] }
+  const nobody = { frame: undefined, owners: [], handedTo: undefined }
   t.equal(blame({ ...nobody, hasThirdPartyCode: false, isOurs: false }).endsProcess, true)
   t.equal(blame({ ...nobody, hasThirdPartyCode: true, isOurs: false }).endsProcess, false)
   t.equal(blame({ ...nobody, hasThirdPartyCode: true, isOurs: true }).endsProcess, true)
-  t.same(blame({ frame: undefined, owners: ['a'], hasThirdPartyCode: true, isOurs: true }), {
+  t.same(blame({ ...nobody, owners: ['a'], hasThirdPartyCode: true, isOurs: true }), {
     plugin: 'a',
     endsConnection: false,
     endsProcess: false

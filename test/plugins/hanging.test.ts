@@ -1,6 +1,9 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allow, definePlugin, type Scope, service } from 'busbar/sdk'
-import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, type TestClient, type TestKernel } from 'busbar/sdk/testing'
 import tap, { type Test, test } from 'tap'
 
 // Both wait for limits that run out: beside each other.
@@ -23,7 +26,7 @@ const hanging = {
     definition: definePlugin({
       id: 'hanging-stop',
       start: ({ onStop }) => {
-        onStop(forever)
+        for (let n = 0; n < 30; n++) onStop(forever)
         return {}
       }
     })
@@ -49,6 +52,40 @@ const hanging = {
           timeoutMs: 300,
           handler: async () => await forever()
         })
+        const asks = { access: open, timeoutMs: 300, handler: () => ({}) }
+        route({
+          ...asks,
+          method: 'GET',
+          url: '/api/silent/key',
+          summary: 'Never counted',
+          limit: { max: 10, windowSeconds: 60 },
+          limitKey: forever
+        })
+        route({
+          ...asks,
+          method: 'POST',
+          url: '/api/silent/before',
+          summary: 'Never begun',
+          precondition: forever
+        })
+        // Longer than a plugin that is turned off has for its requests.
+        route({
+          ...asks,
+          method: 'POST',
+          url: '/api/silent/long-before',
+          summary: 'Never begun either',
+          timeoutMs: 600_000,
+          precondition: forever
+        })
+      },
+      sockets(socket) {
+        socket({
+          url: '/api/ws/silent',
+          summary: 'Never accepted',
+          access: allow.token('read', { project: 'none' }),
+          accept: forever,
+          handler: forever
+        })
       }
     })
   },
@@ -70,6 +107,21 @@ const hanging = {
       }
     })
   }
+}
+
+/** What the opening of the socket is answered. */
+async function openingOf(client: TestClient): Promise<{ status: number; body: unknown }> {
+  const asked = request(`${client.url}/api/ws/silent`, {
+    headers: {
+      ...client.credential,
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-version': '13',
+      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ=='
+    }
+  }).end()
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  return { status: answer.statusCode ?? 0, body: await json(answer) }
 }
 
 /** Runs `change` while somebody else asks all the time; every answer must be good. */
@@ -111,6 +163,17 @@ test('a plugin that hangs', { buffered: true }, async t => {
     }
   )
 
+  await t.test('in what is asked before the body is answered for with 503 too', async t => {
+    const anonymous = k.as.anonymous()
+    for (const answer of [anonymous.get('/api/silent/key'), anonymous.post('/api/silent/before', {})])
+      t.match(await answer, { status: 503, body: { code: 'E_TIMEOUT', error: /longer than 0\.3 s/ } })
+  })
+
+  await t.test('where a socket is accepted is answered for with 503', async t => {
+    const client = await k.as.token('read')
+    t.match(await openingOf(client), { status: 503, body: { code: 'E_TIMEOUT', error: /10 s/ } })
+  })
+
   await t.test('in its health check is degraded, and says why', async t => {
     await unnoticed(t, k, async () => {
       await k.checkHealth()
@@ -122,20 +185,24 @@ test('a plugin that hangs', { buffered: true }, async t => {
   })
 
   await t.test('while it stops is left behind, and can be turned on again', async t => {
+    const begun = performance.now()
     t.match(await unnoticed(t, k, async () => await admin.post('/api/plugins/hanging-stop/disable')), {
       status: 200,
       body: { state: 'stopped' }
     })
+    t.ok(performance.now() - begun < 20_000, 'however many of its functions hang')
     t.match(await admin.post('/api/plugins/hanging-stop/enable'), { status: 200, body: { state: 'running' } })
   })
 
   await t.test('with requests under way is turned off all the same', async t => {
     const waiting = k.as.anonymous().get('/api/patient')
+    const before = k.as.anonymous().post('/api/silent/long-before', {})
     t.match(await admin.post('/api/plugins/silent/disable', { cascade: true }), {
       status: 200,
       body: { state: 'stopped' }
     })
     t.match(await waiting, { status: 503 })
+    t.match(await before, { status: 503, body: { code: 'E_PLUGIN_STOPPING' } })
     t.match(await admin.post('/api/plugins/silent/enable'), { status: 200 })
   })
 })

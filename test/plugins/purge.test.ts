@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createReadStream, existsSync, readdirSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
+import { basename, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { createGunzip, gunzipSync } from 'node:zlib'
 import { definePlugin } from 'busbar/sdk'
 import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
@@ -211,4 +212,103 @@ test('turning a plugin on brings back, if asked, what turning it off took along,
     ['running', 'running', 'stopped'],
     'after a restart too'
   )
+})
+
+/** The rows of the tables `names` in what was dumped of a schema that is made by `sql`. */
+async function dumped(t: Test, sql: string): Promise<{ rows: Record<string, unknown[]>; tables: unknown }> {
+  const { k } = await install(t)
+  const admin = await k.as.session()
+  t.equal((await admin.post('/api/plugins/notes/disable')).status, 200)
+  await k.query(sql)
+  const { status, body } = await admin.post('/api/plugins/notes/purge')
+  t.equal(status, 200)
+  const rows: Record<string, unknown[]> = {}
+  for (const line of gunzipSync(await readFile(body.purge.dump))
+    .toString()
+    .trim()
+    .split('\n')
+    .slice(1)) {
+    const { table, row } = JSON.parse(line)
+    rows[table] = [...(rows[table] ?? []), row]
+  }
+  t.same(await schemas(k), [])
+  return { rows, tables: body.purge.tables }
+}
+
+test('every row is dumped once and whole, whatever its columns are called and whatever tables inherit', async t => {
+  const { rows, tables } = await dumped(
+    t,
+    `create type x_notes.pair as (x int, y int);
+    create table x_notes.scalar (id int, t text); insert into x_notes.scalar values (1, 'a');
+    create table x_notes.composite (id int, secret text, t x_notes.pair); insert into x_notes.composite values (1, 'kept', (1, 2));
+    create table x_notes.parent (id int); create table x_notes.child (more int) inherits (x_notes.parent);
+    insert into x_notes.parent values (1); insert into x_notes.child values (2, 3);
+    create table x_notes.part (id int) partition by range (id); create table x_notes.low partition of x_notes.part for values from (0) to (10);
+    insert into x_notes.part values (5);
+    create schema x_split; create table x_split.whole (id int) partition by range (id);
+    create table x_notes.piece partition of x_split.whole for values from (0) to (10); insert into x_split.whole values (7);
+    create table x_notes.odd ("table" int, "row" int, at int, bytes int, "it""s" int); insert into x_notes.odd values (1, 2, 3, 4, 5)`
+  )
+  t.match(rows, {
+    scalar: [{ id: 1, t: 'a' }],
+    composite: [{ id: 1, secret: 'kept', t: { x: 1, y: 2 } }],
+    part: [{ id: 5 }],
+    piece: [{ id: 7 }],
+    odd: [{ table: 1, row: 2, at: 3, bytes: 4, 'it"s': 5 }]
+  })
+  t.same(rows.parent, [{ id: 1 }])
+  t.same(rows.child, [{ id: 2, more: 3 }])
+  t.notOk('low' in rows)
+  const sizes = tables as Array<{ name: string; rows: number }>
+  t.match(
+    sizes.filter(({ name }) => ['parent', 'child'].includes(name)),
+    [{ rows: 1 }, { rows: 1 }]
+  )
+})
+
+test('large rows are dumped piece by piece, to a file that has its name only when it is whole', async t => {
+  const { k } = await install(t)
+  const admin = await k.as.session()
+  await admin.post('/api/plugins/notes/disable')
+  const size = 9_000_000
+  await k.query(`create table x_notes.upload (id int, content text);
+    insert into x_notes.upload select n, repeat('"é' || n, ${size / 3}) from generate_series(1, 40) as n`)
+  const folder = join(k.state.directory, 'purged')
+  const names = new Set<string>()
+  let most = 0
+  const watch = setInterval(() => {
+    most = Math.max(most, process.memoryUsage().rss)
+    for (const name of existsSync(folder) ? readdirSync(folder) : []) names.add(name)
+  }, 5)
+  const before = process.memoryUsage().rss
+  const { status, body } = await admin.post('/api/plugins/notes/purge')
+  clearInterval(watch)
+  t.equal(status, 200)
+  t.ok(most - before < 400e6, `${Math.round((most - before) / 1e6)} MB more`)
+  t.match([...names][0], /\.part$/)
+  t.same(await readdir(folder), [basename(body.purge.dump)])
+  const lines = createInterface({ input: createReadStream(body.purge.dump).pipe(createGunzip()) })
+  const ids: number[] = []
+  for await (const line of lines) {
+    const { table, row } = JSON.parse(line)
+    if (table !== 'upload') continue
+    ids.push(row.id)
+    if (row.content !== `"é${row.id}`.repeat(size / 3)) t.fail(`row ${row.id} is not whole`)
+  }
+  t.same(
+    ids,
+    Array.from({ length: 40 }, (_, n) => n + 1)
+  )
+})
+
+test('what a purge that did not end has written is removed at the next start', async t => {
+  const first = await createTestKernel({})
+  const folder = join(first.state.directory, 'purged')
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, 'notes-2026.jsonl.gz.part'), 'half')
+  await writeFile(join(folder, 'notes-2025.jsonl.gz'), 'whole')
+  await first.stop()
+  const second = await createTestKernel({ state: first.state })
+  t.teardown(() => second.close())
+  t.same(await readdir(folder), ['notes-2025.jsonl.gz'])
 })

@@ -179,6 +179,36 @@ test('a degraded plugin stays so, with its reason, when its reload fails', async
   t.match(entry?.state, { name: 'degraded', reason: 'not well', since: new Date(before.since) })
 })
 
+test('an error that the start of a version leaves behind is told after a reload as after it is turned on', async t => {
+  const { k, home } = await install(t)
+  const admin = await k.as.session()
+  await writeFile(
+    join(home, 'versions', 'index.ts'),
+    `import { definePlugin } from 'busbar/sdk'
+    export default definePlugin({ id: 'versions', start: async () => { await globalThis.inStart?.(); return {} } })`
+  )
+  await admin.post('/api/plugins/versions/enable')
+  const within = globalThis as { inStart?: () => void }
+  t.teardown(() => {
+    delete within.inStart
+  })
+  within.inStart = () => {
+    k.kernel.reconciler.noteUncaughtError('versions', new Error('left by its start'))
+  }
+  for (const change of ['reload', 'disable', 'enable', 'reload']) {
+    await admin.post(`/api/plugins/versions/${change}`)
+    if (change !== 'disable')
+      t.match(
+        (await admin.get('/api/plugins/versions')).body,
+        { state: 'degraded', reason: /left by its start/ },
+        change
+      )
+  }
+  delete within.inStart
+  await admin.post('/api/plugins/versions/reload')
+  t.match((await admin.get('/api/plugins/versions')).body, { state: 'running', reason: null })
+})
+
 test('a version that does not come up is ended, and the one of before is not', async t => {
   const { k } = await install(t)
   const admin = await k.as.session()

@@ -191,6 +191,7 @@ test('the built-in plugins say which of their variables cannot be used', async t
     ['runtime-docker', 'DOCKER_HOST', 'nonsense'],
     ['runtime-docker', 'BUSBAR_SUBNETS', '10.1.0.0/27'],
     ['runtime-docker', 'HOST_PORTS_FOR_CONTAINERS', 'http'],
+    ['runtime-docker', 'BUILD_PRIVATE_HOSTS', 'git.lan'],
     ['runtime-docker', 'MAX_CONTAINER_CONNECTIONS', 'many'],
     ['runtime-docker', 'BUSBAR_INSTANCE_ID', 'a,b']
   ] as const) {

@@ -23,7 +23,7 @@ function tableOf(fields: Partial<ResourceRecord> = {}, rows: object[] = []) {
     return rows
   }
   const kind = { record: record(fields), schema: 'x_notes', self: {} }
-  return { table: new ResourceTable({ query } as never, kind), asked }
+  return { table: new ResourceTable({ onTablesOf: () => ({ query }) } as never, kind), asked }
 }
 
 test('a resource that is being removed is hidden from users alone, where it can be marked', async t => {

@@ -17,6 +17,7 @@ function setUp(t: Test) {
   let isWithheld = false
   const handle = optionalHandle('clocks.main', {
     registry,
+    handle: () => registry.handle('clocks.main'),
     clock,
     isWithheld: () => isWithheld,
     log: { warn: (_: object, text: string) => warnings.push(text) } as unknown as Log,

@@ -25,6 +25,7 @@ export interface Disk {
   readonly freeBytes: number
   /** What one inode counts as; absent where they do not end. */
   readonly bytesPerInode?: number
+  readonly freeInodes?: number
   /** The engine keeps its images and containers there. */
   readonly isEngines: boolean
 }

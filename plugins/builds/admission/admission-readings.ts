@@ -162,10 +162,14 @@ export function freeOf({
   ffree
 }: Pick<StatsFs, 'blocks' | 'bavail' | 'bsize' | 'files' | 'ffree'>): Pick<
   Disk,
-  'freeBytes' | 'bytesPerInode'
+  'freeBytes' | 'bytesPerInode' | 'freeInodes'
 > {
   const freeBytes = bavail * bsize
   if (files === 0) return { freeBytes }
   const bytesPerInode = (blocks * bsize) / files
-  return { freeBytes: Math.min(freeBytes, Math.floor(ffree * bytesPerInode)), bytesPerInode }
+  return {
+    freeBytes: Math.min(freeBytes, Math.floor(ffree * bytesPerInode)),
+    bytesPerInode,
+    freeInodes: ffree
+  }
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { ContainerRuntime } from 'busbar/api/containers'
 import type { ImageInfo } from 'busbar/api/images'
 import type { BuildContext, Builder, BuildLimits, BuildRequest } from '../api.js'
 import { chooseFiles, contextDockerfile, packFiles } from '../context/build-context.js'
@@ -6,6 +7,12 @@ import { cleanPath, describeDockerfiles, readSource } from '../context/source-tr
 import type { RemoteCopies } from '../dockerfile/generate.js'
 import { declaredArguments } from '../dockerfile/parse-dockerfile.js'
 import type { RemoteAdd } from '../dockerfile/remote-files.js'
+import type { AvailableEngines } from '../engines/available-engines.js'
+import { syntaxOf } from '../engines/dockerfile-syntax.js'
+import type { EngineProgram } from '../engines/engine-program.js'
+import type { EngineUsage } from '../engines/engine-usage.js'
+import { buildIsolated } from '../engines/isolated-build.js'
+import type { ProjectEngines } from '../engines/project-engines.js'
 import { problems } from '../problems.js'
 import { builderPrefix } from '../registry/image-names.js'
 import type { ResolverParts } from '../registry/image-resolver.js'
@@ -14,6 +21,10 @@ import { buildChecked, readDockerfile } from './checked-build.js'
 import { FetchedFiles, type FetchRules, filesFolder } from './fetched-files.js'
 
 interface DockerfileParts extends ResolverParts {
+  readonly availableEngines: Pick<AvailableEngines, 'choose'>
+  readonly engines: Pick<ProjectEngines, 'use'>
+  readonly engineUsage: Pick<EngineUsage, 'during'>
+  readonly runtime: ContainerRuntime
   readonly usualLimits: BuildLimits
   /** For the addresses of ADD. */
   readonly fetching: FetchRules
@@ -42,6 +53,8 @@ export class DockerfileBuilder implements Builder {
     const text = await readSource(directory, name)
     if (text === undefined)
       throw problems.dockerfileMissing({ path: name, found: await describeDockerfiles(directory) })
+    const choice = await this.parts.availableEngines.choose(request, context)
+    if (choice.kind === 'project') return await this.#buildIsolated({ name, text }, choice, request, context)
     const dockerfile = readDockerfile(text, name)
     if (dockerfile.syntax !== null)
       log({
@@ -107,6 +120,46 @@ export class DockerfileBuilder implements Builder {
     }
   }
 
+  async #buildIsolated(
+    { name, text }: { readonly name: string; readonly text: string },
+    engine: { readonly program: EngineProgram; readonly image: string },
+    request: BuildRequest,
+    context: BuildContext
+  ): Promise<ImageInfo> {
+    const { applicationId, deploymentId, projectId, directory, tag, noCache, variables } = request
+    const { limits = this.parts.usualLimits } = request
+    const { log, signal } = context
+    const shown = `${Math.round(limits.memoryBytes / 2 ** 20)} MiB of memory, ${limits.cpus} CPUs`
+    log({ level: 'info', msg: `Building ${tag} with ${name} (${shown})` })
+    const syntax = syntaxOf(text)
+    if (syntax !== null && !/^(?:docker\.io\/)?docker\/dockerfile(?:$|[:@])/.test(syntax))
+      log({
+        level: 'warning',
+        msg: `The front-end ${syntax.slice(0, 200)} of ${name} is not used: the build engine reads the Dockerfile itself`
+      })
+    const files = await chooseFiles(directory, name, signal)
+    if (files.unreadable.length > 0) log({ level: 'warning', msg: unreadableNote(files.unreadable) })
+    return await buildIsolated(
+      this.parts,
+      engine,
+      {
+        tag,
+        owner: { projectId, applicationId, deploymentId },
+        name,
+        text,
+        context: () => packFiles(directory, files),
+        buildArgs: namedIn(
+          text,
+          variables.filter(({ isSecret }) => !isSecret)
+        ),
+        secrets: namedIn(text, variables),
+        noCache,
+        limits
+      },
+      context
+    )
+  }
+
   /**
    * Fetched files as an image of their own, from which the build copies: in its build context they would be part of
    * what `COPY .` takes.
@@ -132,6 +185,10 @@ export class DockerfileBuilder implements Builder {
     )
   }
 }
+
+/** Those that the Dockerfile may ask for: it says their names somewhere. */
+const namedIn = (text: string, variables: BuildRequest['variables']): Record<string, string> =>
+  Object.fromEntries(variables.filter(({ key }) => text.includes(key)).map(({ key, value }) => [key, value]))
 
 /** A name that no Dockerfile may use. What a killed build leaves goes with the images of its application. */
 const filesImage = ({ applicationId, deploymentId }: BuildRequest): string =>

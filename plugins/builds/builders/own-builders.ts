@@ -1,4 +1,7 @@
 import type { Builder } from '../api.js'
+import type { AvailableEngines } from '../engines/available-engines.js'
+import type { EngineUsage } from '../engines/engine-usage.js'
+import type { ProjectEngines } from '../engines/project-engines.js'
 import type { RegistryGate } from '../registry/registry-gate.js'
 import type { Settings } from '../settings.js'
 import type { ArchiveRules } from './added-archives.js'
@@ -12,6 +15,9 @@ import { RailpackBuilder } from './railpack-builder.js'
 import { StaticBuilder } from './static-builder.js'
 
 interface BuilderParts extends ToolParts, LabellingParts {
+  readonly availableEngines: AvailableEngines
+  readonly engines: ProjectEngines
+  readonly engineUsage: EngineUsage
   readonly fetching: FetchRules
   readonly archives: ArchiveRules
   readonly gate: RegistryGate

@@ -1,7 +1,8 @@
 import { contributionLimitMs } from 'busbar/api/applications'
 import type { ImageService } from 'busbar/api/images'
-import { bounded, type Clock, type Contributions, type Log } from 'busbar/sdk'
+import { askRefusal, type Clock, type Contributions, type Log } from 'busbar/sdk'
 import type { Builder } from '../api.js'
+import type { ProjectEngines } from '../engines/project-engines.js'
 import { problems } from '../problems.js'
 import type { FetchedImages } from '../registry/fetched-images.js'
 import { builderPrefix, type ImageNameStore, unlabelledName } from '../registry/image-names.js'
@@ -19,17 +20,25 @@ interface CacheParts {
   readonly latest: LatestBuildStore
   readonly names: ImageNameStore
   readonly fetched: RemovalParts['fetched'] & Pick<FetchedImages, 'forget'>
+  readonly engines: Pick<ProjectEngines, 'bytes' | 'clear'>
   readonly log: Log
   readonly clock: Clock
+}
+
+/** An application, and its project. */
+interface Cached {
+  readonly projectId: string
+  readonly applicationId: string
 }
 
 /** What the builds of an application keep: how much it is, and how to be rid of it. */
 export class CacheService {
   constructor(private readonly parts: CacheParts) {}
 
-  async read(applicationId: string): Promise<CacheAnswer> {
-    const { imageService } = this.parts
-    const steps = await imageService.buildCacheBytes({ applicationId })
+  /** The build engine of a project keeps one cache for all of its applications. */
+  async read({ projectId, applicationId }: Cached): Promise<CacheAnswer> {
+    const { imageService, engines } = this.parts
+    const steps = (await imageService.buildCacheBytes({ applicationId })) + (await engines.bytes(projectId))
     const sizes = []
     for (const { value } of this.parts.builders.entries())
       if (value.cache !== undefined) sizes.push(await value.cache.sizes(applicationId))
@@ -38,10 +47,10 @@ export class CacheService {
     return { build_cache_bytes: build, launch_cache_bytes: launch, total_bytes: build + launch }
   }
 
-  async clear(applicationId: string): Promise<{ status: string }> {
+  async clear({ projectId, applicationId }: Cached): Promise<{ status: string }> {
     const { gates, clearings, clock } = this.parts
     for (const { value, plugin } of gates.entries()) {
-      const reason = await bounded(() => value.refuses(applicationId), {
+      const reason = await askRefusal(() => value.refuses(applicationId), {
         ms: contributionLimitMs,
         what: `the gate of the plugin "${plugin}"`
       })
@@ -49,6 +58,7 @@ export class CacheService {
     }
     await clearings.mark(applicationId, clock.now())
     await this.#empty(applicationId)
+    await this.parts.engines.clear(projectId)
     return { status: 'cleared' }
   }
 

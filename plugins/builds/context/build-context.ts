@@ -43,13 +43,16 @@ export async function chooseFiles(
   return { ...selected, ignoreText: `${isSeen ? `${general}\n` : `${ignoreFile}\n`}${contextDockerfile}\n` }
 }
 
-/** The build context as a tar, made while it is read, with the Dockerfile that the engine gets beside the author's. */
+/**
+ * The build context as a tar, made while it is read. With a `dockerfile`: the one that the engine gets beside the author's, and
+ * the ignore file that hides it.
+ */
 export function packFiles(
   directory: string,
   { included, ignoreText }: BuildFiles,
-  dockerfile: string
+  dockerfile?: string
 ): Readable {
-  const made = [contextDockerfile, ignoreFile]
+  const made = dockerfile === undefined ? [] : [contextDockerfile, ignoreFile]
   const tar = pack(directory, {
     ignore: path => {
       const name = relative(directory, path).split(sep).join('/')
@@ -61,8 +64,9 @@ export function packFiles(
       gid: 0,
       mode: plainMode(header.type === 'directory', header.mode ?? 0)
     }),
-    finalize: false,
+    finalize: dockerfile === undefined,
     finish: () => {
+      if (dockerfile === undefined) return
       tar.entry({ name: ignoreFile, mode: 0o644 }, ignoreText)
       tar.entry({ name: contextDockerfile, mode: 0o644 }, dockerfile, () => tar.finalize())
     }

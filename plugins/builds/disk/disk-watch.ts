@@ -1,4 +1,4 @@
-import type { ImageService } from 'busbar/api/images'
+import type { BuildUsage } from 'busbar/api/images'
 import type { Clock, Log, Problem } from 'busbar/sdk'
 import type { Disk } from '../admission/admission-decision.js'
 import {
@@ -15,7 +15,8 @@ import {
 import type { RoomMaker } from './room-maker.js'
 
 interface DiskWatchParts {
-  readonly imageService: Pick<ImageService, 'buildUsage'>
+  /** What each build has written that runs here; and what is handed over of each image. */
+  readonly buildUsage: () => Promise<readonly BuildUsage[]>
   readonly clock: Clock
   readonly log: Log
   readonly limits: DiskLimits
@@ -205,14 +206,12 @@ export class DiskWatch {
   }
 
   async #measure(): Promise<void> {
-    const { imageService, log, limits, disks: read } = this.parts
+    const { buildUsage, log, limits, disks: read } = this.parts
     const begunAt = performance.now()
     try {
       // Of the same moment: no step that is seen to run has been copied by then.
       const disks = await read()
-      const usage = new Map(
-        (await imageService.buildUsage()).map(({ owner, ...known }) => [owner.deploymentId ?? '', known])
-      )
+      const usage = byDeployment(await buildUsage())
       for (const watched of this.#watched.values()) {
         const { bytes, runningStepBytes, isPartial } = usage.get(watched.id) ?? {}
         watched.writtenBytes = bytes ?? watched.writtenBytes
@@ -230,4 +229,19 @@ export class DiskWatch {
       this.#measuring = undefined
     }
   }
+}
+
+/** A build may be measured where it runs, and where its image is handed over. */
+function byDeployment(all: readonly BuildUsage[]): ReadonlyMap<string, Omit<BuildUsage, 'owner'>> {
+  const usage = new Map<string, Omit<BuildUsage, 'owner'>>()
+  for (const { owner, bytes, runningStepBytes, isPartial } of all) {
+    const key = owner.deploymentId ?? ''
+    const known = usage.get(key)
+    usage.set(key, {
+      bytes: bytes + (known?.bytes ?? 0),
+      runningStepBytes: runningStepBytes + (known?.runningStepBytes ?? 0),
+      isPartial: isPartial || known?.isPartial === true
+    })
+  }
+  return usage
 }

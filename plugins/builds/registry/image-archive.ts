@@ -9,8 +9,8 @@ interface ArchivedLayer {
 }
 
 interface ArchivedImage {
-  /** With a tag. */
-  readonly name: string
+  /** With a tag; absent: it is named when it is there. */
+  readonly name?: string
   readonly config: Buffer
   readonly layers: readonly ArchivedLayer[]
   /** Before the last bytes, without which the engine takes nothing of it apart. */
@@ -23,7 +23,13 @@ export const imageArchive = (image: ArchivedImage): Readable =>
 
 async function* archived({ name, config, layers, beforeEnd }: ArchivedImage): AsyncGenerator<Buffer> {
   const layerName = (at: number): string => `layer-${at}.tar`
-  const manifest = [{ Config: 'config.json', RepoTags: [name], Layers: layers.map((_, at) => layerName(at)) }]
+  const manifest = [
+    {
+      Config: 'config.json',
+      RepoTags: name === undefined ? null : [name],
+      Layers: layers.map((_, at) => layerName(at))
+    }
+  ]
   for (const [file, content] of [
     ['config.json', config],
     ['manifest.json', Buffer.from(JSON.stringify(manifest))]

@@ -390,8 +390,12 @@ test('of an engine elsewhere only its own words are known, and without any file 
 
 test('a disk has as much left as its inodes take, where those end first', t => {
   const disk = { blocks: 1000, bavail: 500, bsize: 4096, files: 250, ffree: 200 }
-  t.same(freeOf(disk), { freeBytes: 500 * 4096, bytesPerInode: 4 * 4096 })
-  t.same(freeOf({ ...disk, ffree: 10 }), { freeBytes: 10 * 4 * 4096, bytesPerInode: 4 * 4096 })
+  t.same(freeOf(disk), { freeBytes: 500 * 4096, bytesPerInode: 4 * 4096, freeInodes: disk.ffree })
+  t.same(freeOf({ ...disk, ffree: 10 }), {
+    freeBytes: 10 * 4 * 4096,
+    bytesPerInode: 4 * 4096,
+    freeInodes: 10
+  })
   t.same(freeOf({ ...disk, files: 0, ffree: 0 }), { freeBytes: 500 * 4096 }, 'as on btrfs')
   t.end()
 })

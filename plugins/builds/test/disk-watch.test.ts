@@ -19,11 +19,9 @@ function startWatch(remove: (disk: { freeBytes: number }) => void | Promise<void
   const usage = new Map<string, { bytes: number; runningStepBytes: number; isPartial: boolean }>()
   let measured = 0
   const watch = new DiskWatch({
-    imageService: {
-      buildUsage: async () => {
-        measured++
-        return [...usage].map(([deploymentId, known]) => ({ owner: { deploymentId }, ...known }))
-      }
+    buildUsage: async () => {
+      measured++
+      return [...usage].map(([deploymentId, known]) => ({ owner: { deploymentId }, ...known }))
     },
     clock,
     log: createLog({ level: 'silent', format: 'json', redactor: createRedactor() }),

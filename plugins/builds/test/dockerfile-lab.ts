@@ -5,7 +5,7 @@ import type { ImageInfo } from 'busbar/api/images'
 import type { Test } from 'tap'
 import { startLab } from '../../runtime-docker/test/lab.js'
 import { DockerfileBuilder } from '../builders/dockerfile-builder.js'
-import { type Engine, imageParts } from './fetched-lab.js'
+import { type Engine, imageParts, withoutBuildEngines } from './fetched-lab.js'
 import { folder, processes, recorder } from './kit.js'
 import { policyOf } from './policy-of.js'
 
@@ -34,6 +34,8 @@ export function startDockerfileLab(
   })
   const builder = new DockerfileBuilder({
     ...imageParts(t, engine, privateHosts),
+    ...withoutBuildEngines,
+    runtime: lab.runtime,
     usualLimits: { memoryBytes: 512 * 2 ** 20, cpus: 1 },
     fetching: {
       hosts: {

@@ -58,6 +58,19 @@ const registriesHere = (runtime: Pick<ContainerRuntime, 'info'>, privateHosts = 
 export type Engine = ContainerRuntime & ImageService
 
 /** What a build needs beside the engine. */
+/** What builders of Dockerfiles get where only the classic builder is to be used. */
+export const withoutBuildEngines = {
+  availableEngines: {
+    choose: async () => ({ kind: 'classic', note: 'built by the classic builder' }) as const
+  },
+  engines: {
+    use: async () => {
+      throw new Error('there are no build engines here')
+    }
+  },
+  engineUsage: { during: async <T>(_build: object, run: () => Promise<T>): Promise<T> => await run() }
+}
+
 export function imageParts(t: Test, engine: Engine, privateHosts?: string) {
   const begun: string[] = []
   t.teardown(async () => {

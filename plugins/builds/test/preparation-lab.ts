@@ -11,7 +11,7 @@ import { Workspaces } from '../context/workspace.js'
 import type { GitLimits } from '../git/git-command.js'
 import { GitSource } from '../git/git-source.js'
 import { SourceToImage } from '../image-preparation.js'
-import { imageParts } from './fetched-lab.js'
+import { imageParts, withoutBuildEngines } from './fetched-lab.js'
 import { clock, folder, log, processes, recorder } from './kit.js'
 import { policyOf } from './policy-of.js'
 
@@ -55,6 +55,8 @@ export async function setUp(t: Test, changes: Setup = {}) {
       changes.builders ?? {
         dockerfile: new DockerfileBuilder({
           ...images,
+          ...withoutBuildEngines,
+          runtime: lab.runtime,
           usualLimits: { memoryBytes: 512 * 2 ** 20, cpus: 1 },
           fetching: {
             hosts: { hostPolicy: policyOf('deny'), lookup: async () => [] },

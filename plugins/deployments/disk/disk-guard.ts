@@ -1,22 +1,38 @@
 import type { EngineDisk } from 'busbar/api/builds'
-import type { ContainerDiskUse, ContainerRuntime } from 'busbar/api/containers'
+import type {
+  ContainerDiskUse,
+  ContainerFileUse,
+  ContainerRuntime,
+  MeasuringLimits
+} from 'busbar/api/containers'
 import { type Bus, bounded, type Clock, type Log, pause, type Secrets } from 'busbar/sdk'
 import { openBuildLog } from '../records/build-log.js'
 import type { DeploymentLogStore } from '../records/deployment-log-store.js'
 import type { DeploymentStore } from '../records/deployment-store.js'
-import { type DiskRoom, type DiskVerdict, decideDiskUse, isNearFloor } from './disk-use-decision.js'
+import { atLeast, byEngine, growthOf, type Known, withFiles } from './disk-accounts.js'
+import {
+  type DiskRoom,
+  type DiskUse,
+  type DiskUseLimits,
+  type DiskVerdict,
+  decideDiskUse,
+  isNearFloor
+} from './disk-use-decision.js'
+import { reasonOf } from './disk-use-words.js'
+import { pauseMs } from './look-pauses.js'
+import { ProjectOwners } from './project-owners.js'
+import { type Counting, Uncounted } from './uncounted.js'
 
 interface DiskGuardParts {
-  readonly store: Pick<DeploymentStore, 'change'>
+  readonly store: Pick<DeploymentStore, 'change' | 'ownersOfProjects'>
   readonly logs: DeploymentLogStore
-  readonly runtime: Pick<ContainerRuntime, 'diskUse' | 'stop' | 'remove'>
+  readonly runtime: Pick<ContainerRuntime, 'diskUse' | 'fileUse' | 'stop' | 'remove'>
   readonly engineDisk: { read(): Promise<EngineDisk | undefined> }
   readonly bus: Bus
   readonly secrets: Pick<Secrets, 'clean'>
   readonly clock: Clock
   readonly log: Log
-  /** What one container may write; 0 = no limit. */
-  readonly limitBytes: number
+  readonly limits: DiskUseLimits
 }
 
 /** A container writes no faster than this for long: half of the time in which it would pass the floor may go by unseen. */
@@ -26,9 +42,12 @@ const longestLookMs = 5000
 /** So much is missing, and it is time to see what has it; or this share of what a container may write. */
 const tellingLoss = { bytes: 512 * 2 ** 20, share: 1 / 4 }
 const measureEveryMs = 60_000
-/** Measuring makes the engine look at every file that containers have written: it may take this share of the time. */
-const measuringShare = { near: 0.2, else: 0.02 }
-const measureWithinMs = 5 * 60_000
+/** For one container, and for all that have to be looked at then. */
+const engineLimits: MeasuringLimits = { eachMs: 2000, allMs: 10_000 }
+const countLimits: MeasuringLimits = { eachMs: 3000, allMs: 10_000 }
+/** An engine that does not answer at all. */
+const measureWithinMs = 60_000
+const ownersWithinMs = 2000
 /** It goes on writing meanwhile. */
 const stopGraceSeconds = 5
 
@@ -41,6 +60,12 @@ export class DiskGuard {
   /** By container, when the disk was last seen with room, or for the first time. */
   #baseline: ReadonlyMap<string, number> = new Map()
   #freeThen: number | undefined
+  #roomyAt: Date
+  readonly #uncounted: Uncounted
+  readonly #owners: ProjectOwners
+  /** By container, what was found by the latest look. */
+  #latest: ReadonlyMap<string, Known> = new Map()
+  #isUncountable = false
   #measuredFree: number | undefined
   /** How long the latest measuring took, and when it ended. */
   #measured = { ms: 0, endedAt: Number.NEGATIVE_INFINITY }
@@ -48,6 +73,9 @@ export class DiskGuard {
 
   constructor(parts: DiskGuardParts) {
     this.#parts = parts
+    this.#roomyAt = parts.clock.now()
+    this.#uncounted = new Uncounted(parts.limits)
+    this.#owners = new ProjectOwners(parts.store, parts.log)
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -71,45 +99,48 @@ export class DiskGuard {
   async #look(signal: AbortSignal): Promise<number> {
     const disk = await this.#parts.engineDisk.read()
     const room = disk === undefined ? undefined : this.#roomOf(disk)
-    if (this.#isDue(room)) await this.#enforce(room, signal)
+    if (this.#isDue(room, disk)) await this.#enforce(room, disk, signal)
     if (disk === undefined) return longestLookMs
     const spare = disk.freeBytes - disk.floorBytes
     return Math.min(longestLookMs, Math.max(shortestLookMs, ((spare / bytesPerSecond) * 1000) / 2))
   }
 
-  #roomOf({ freeBytes, floorBytes }: EngineDisk): DiskRoom {
+  #roomOf({ freeBytes, floorBytes, inodes }: EngineDisk): DiskRoom {
     const now = performance.now()
     this.#shortSince = freeBytes < floorBytes ? (this.#shortSince ?? now) : undefined
+    const endsByInodes = inodes !== undefined && Math.floor(inodes.free * inodes.bytesEach) <= freeBytes
     return {
       freeBytes,
       floorBytes,
       lostBytes: Math.max(0, (this.#freeThen ?? freeBytes) - freeBytes),
-      shortMs: this.#shortSince === undefined ? 0 : now - this.#shortSince
+      shortMs: this.#shortSince === undefined ? 0 : now - this.#shortSince,
+      ...(endsByInodes ? { bytesPerInode: inodes.bytesEach } : {})
     }
   }
 
-  #isDue(room: DiskRoom | undefined): boolean {
+  #isDue(room: DiskRoom | undefined, disk: EngineDisk | undefined): boolean {
     const { ms, endedAt } = this.#measured
     const passedMs = performance.now() - endedAt
     const isNear = room !== undefined && isNearFloor(room)
-    if (passedMs < ms / (isNear ? measuringShare.near : measuringShare.else)) return false
-    if (isNear || passedMs >= measureEveryMs) return true
-    return room !== undefined && (this.#measuredFree ?? room.freeBytes) - room.freeBytes >= this.#tellingLoss
+    const lostBytes = room === undefined ? 0 : (this.#measuredFree ?? room.freeBytes) - room.freeBytes
+    if (passedMs < pauseMs({ tookMs: ms, isNear, lostBytes })) return false
+    if (isNear || passedMs >= measureEveryMs || this.#uncounted.hasLostInodes(disk)) return true
+    return room !== undefined && lostBytes >= this.#tellingLoss
   }
 
-  async #enforce(room: DiskRoom | undefined, signal: AbortSignal): Promise<void> {
-    const { runtime, log, limitBytes } = this.#parts
+  async #enforce(
+    room: DiskRoom | undefined,
+    disk: EngineDisk | undefined,
+    signal: AbortSignal
+  ): Promise<void> {
+    const { log, limits } = this.#parts
     const begunAt = performance.now()
-    const found = await bounded(async () => await runtime.diskUse({}), {
-      ms: measureWithinMs,
-      signal,
-      what: 'what containers have written'
-    }).finally(() => {
+    const measuredAt = this.#parts.clock.now()
+    const { found, known, isCounted } = await this.#measure(room, disk, signal).finally(() => {
       const endedAt = performance.now()
       this.#measured = { ms: endedAt - begunAt, endedAt }
     })
-    const uses = found.map(use => ({ ...use, grownBytes: this.#growthOf(use) }))
-    const verdicts = decideDiskUse(uses, limitBytes, room)
+    const verdicts = decideDiskUse(found, limits, room)
     for (const verdict of verdicts)
       await this.#execute(verdict, room).catch((error: unknown) =>
         log.warn(
@@ -118,33 +149,104 @@ export class DiskGuard {
         )
       )
     this.#measuredFree = room?.freeBytes
+    this.#uncounted.note(disk, known, isCounted)
     // What has gone gives room: soon seen.
     if (verdicts.length > 0) this.#measured = { ms: 0, endedAt: performance.now() }
     if (this.#freeThen !== undefined && room !== undefined && isNearFloor(room)) return
     this.#baseline = new Map(found.map(({ id, bytes }) => [id, bytes]))
     this.#freeThen = room?.freeBytes
+    this.#roomyAt = measuredAt
+  }
+
+  /**
+   * With room by the engine's account and, where that may leave out what is missing, by a look at the files themselves. Near
+   * the floor by that alone: it knows all, and tells how long it may take.
+   */
+  async #measure(
+    room: DiskRoom | undefined,
+    disk: EngineDisk | undefined,
+    signal: AbortSignal
+  ): Promise<{
+    readonly found: readonly DiskUse[]
+    readonly known: readonly ContainerDiskUse[] | undefined
+    readonly isCounted: boolean
+  }> {
+    const isNear = room !== undefined && isNearFloor(room)
+    const counting = this.#uncounted.countingOf(room, disk)
+    let files = isNear ? await this.#count(counting, signal) : undefined
+    // Where inodes are short, it is not bytes that are missing.
+    const isAsked = files === undefined && !(isNear && room.bytesPerInode !== undefined)
+    const known = isAsked ? await this.#measuredByEngine(signal) : undefined
+    const isUnknown = known?.some(({ isLate }) => isLate) === true
+    if (!isNear && (isUnknown || this.#uncounted.isMissing(disk, known ?? [])))
+      files = await this.#count(counting, signal)
+    const uses = (files === undefined ? (known ?? []).map(byEngine) : withFiles(known ?? [], files)).map(
+      use => atLeast(use, this.#latest.get(use.id))
+    )
+    this.#latest = new Map(uses.map(use => [use.id, use]))
+    await bounded(async () => await this.#owners.renew(uses.map(({ owner }) => owner.projectId)), {
+      ms: ownersWithinMs,
+      signal,
+      what: 'the owners of projects'
+    }).catch(() => signal.throwIfAborted())
+    const isFirst = this.#freeThen === undefined
+    return {
+      found: uses.map(use => ({
+        ...use,
+        ownerId: this.#owners.of(use.owner.projectId),
+        grownBytes: isFirst ? 0 : growthOf(use, this.#baseline.get(use.id))
+      })),
+      known,
+      isCounted: files !== undefined
+    }
+  }
+
+  async #measuredByEngine(signal: AbortSignal): Promise<readonly ContainerDiskUse[]> {
+    return await bounded(async () => await this.#parts.runtime.diskUse({}, engineLimits), {
+      ms: measureWithinMs,
+      signal,
+      what: 'what containers have written'
+    })
+  }
+
+  async #count(counting: Counting, signal: AbortSignal): Promise<readonly ContainerFileUse[] | undefined> {
+    const { runtime, log } = this.#parts
+    const options = { ...countLimits, ...counting, since: this.#roomyAt }
+    try {
+      const found = await bounded(async () => await runtime.fileUse({}, options), {
+        ms: measureWithinMs,
+        signal,
+        what: 'the files of containers'
+      })
+      this.#isUncountable = false
+      return found
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!this.#isUncountable)
+        log.warn(
+          { err: error },
+          'the files that applications have made, and those that are open without a name, cannot be counted: one that takes the disk by them is not found'
+        )
+      this.#isUncountable = true
+      return undefined
+    }
   }
 
   get #tellingLoss(): number {
-    const { limitBytes } = this.#parts
-    return limitBytes === 0 ? tellingLoss.bytes : Math.min(tellingLoss.bytes, limitBytes * tellingLoss.share)
+    const { bytes } = this.#parts.limits
+    return bytes === 0 ? tellingLoss.bytes : Math.min(tellingLoss.bytes, bytes * tellingLoss.share)
   }
 
-  /** One that was not there before has written all of it since. */
-  #growthOf({ id, bytes }: ContainerDiskUse): number {
-    return this.#freeThen === undefined ? 0 : Math.max(0, bytes - (this.#baseline.get(id) ?? 0))
-  }
-
-  async #execute({ kind, use }: DiskVerdict, room: DiskRoom | undefined): Promise<void> {
-    const { runtime, log, limitBytes } = this.#parts
-    const { id, owner, bytes } = use
-    if (kind === 'stop') await runtime.stop(id, stopGraceSeconds)
+  async #execute(verdict: DiskVerdict, room: DiskRoom | undefined): Promise<void> {
+    const { runtime, log, limits } = this.#parts
+    const { id, owner, bytes, inodes } = verdict.use
+    if (verdict.kind === 'stop') await runtime.stop(id, stopGraceSeconds)
     else await runtime.remove(id)
-    const reason =
-      kind === 'stop'
-        ? `It was stopped: it has written ${mebibytes(bytes)} to its own file system and to volumes that its image declares, and ${mebibytes(limitBytes)} are allowed. Deployed again, it begins with nothing written; what it needs for longer belongs into a volume of its own.`
-        : `It was stopped and what it had written was removed, ${mebibytes(bytes)}: ${mebibytes(room?.freeBytes ?? 0)} were left on the disk of all applications, and its project had taken most. Deployed again, it begins with nothing written.`
-    log.warn({ ...owner, containerId: id, bytes }, `an application takes too much of the disk. ${reason}`)
+    const reason = reasonOf(verdict, limits, room)
+    log.warn(
+      { ...owner, containerId: id, bytes, inodes },
+      `an application takes too much of the disk. ${reason}`
+    )
     await this.#note(owner.deploymentId, reason).catch((error: unknown) =>
       log.info(
         { err: error, ...owner },
@@ -168,5 +270,3 @@ export class DiskGuard {
     await buildLog.close()
   }
 }
-
-const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20)} MiB`

@@ -1,8 +1,26 @@
 import type { ContainerDiskUse } from 'busbar/api/containers'
+import { type Giving, givingOwner } from './giving-owner.js'
 
 /** What a container has written, and how much of that since the disk was last seen with room. */
 export interface DiskUse extends Pick<ContainerDiskUse, 'id' | 'owner' | 'isRunning' | 'bytes'> {
+  /** The user whose project it is in. */
+  readonly ownerId: string
   readonly grownBytes: number
+  /** Of `bytes`, what is in files that have no name any more; 0 where that was not looked for. */
+  readonly namelessBytes: number
+  /** 0 where they were not counted, as the two below. */
+  readonly inodes: number
+  readonly grownInodes: number
+  /** Each hard link of a file is one. */
+  readonly names: number
+  /** It has more than could be looked at in the time that one container gets. */
+  readonly isCut: boolean
+}
+
+/** What one container may have; 0 = no limit. */
+export interface DiskUseLimits {
+  readonly bytes: number
+  readonly inodes: number
 }
 
 /** Of the engine's disk. */
@@ -14,13 +32,30 @@ export interface DiskRoom {
   readonly lostBytes: number
   /** How long less than the floor has been free; 0 where more is. */
   readonly shortMs: number
+  /** Where inodes are what ends first: what one counts as. The bytes above are such, then. */
+  readonly bytesPerInode?: number
 }
 
-export interface DiskVerdict {
-  /** A stopped container keeps what it has written; what a removed one has written is gone. */
-  readonly kind: 'stop' | 'remove'
+interface Stop {
+  /** It keeps what it has written. */
+  readonly kind: 'stop'
+  /** Which limit it has passed; `time`: that of counting its files. */
+  readonly of: 'bytes' | 'inodes' | 'time'
   readonly use: DiskUse
 }
+
+interface Removal {
+  /** What it has written is gone. */
+  readonly kind: 'remove'
+  /** Which of the two was nearly used up. */
+  readonly of: 'bytes' | 'inodes'
+  readonly use: DiskUse
+  /** What the containers of its owner have: bytes, or inodes. */
+  readonly held: number
+  readonly because: Giving['because']
+}
+
+export type DiskVerdict = Stop | Removal
 
 /** Of the floor, as caches: applications make room before a build of others is stopped for want of it. */
 const nearShare = 1.5
@@ -29,58 +64,57 @@ const tellingShare = 1 / 2
 const leastGrowthBytes = 64 * 2 ** 20
 /** By then caches are gone, and builds that wrote much have ended. */
 const lastingMs = 30_000
+/** Of the limit: with fewer names, what took so long was the machine. */
+const manyShare = 1 / 4
 
 export const isNearFloor = ({ freeBytes, floorBytes }: DiskRoom): boolean =>
   freeBytes < floorBytes * nearShare
 
 /**
- * Each that is over the limit stops. Where the disk is nearly short because of containers, the one goes that has
- * grown most, of the project whose containers have; where it stays short, the largest of the project that has most.
- * One at a time: what it gives back may be enough.
+ * Each that is over the limit stops. Where the disk is nearly short because of containers, the owner gives way whose
+ * containers have most; where it stays short for whatever reason, too, if that is more than the floor. Who has let it
+ * come to that last does not matter: else one could fill it, wait, and have others go for the little that they write.
  */
 export function decideDiskUse(
   uses: readonly DiskUse[],
-  limitBytes: number,
+  limits: DiskUseLimits,
   room: DiskRoom | undefined
 ): readonly DiskVerdict[] {
-  const over = limitBytes === 0 ? [] : uses.filter(({ isRunning, bytes }) => isRunning && bytes > limitBytes)
-  const stops = over.map(use => ({ kind: 'stop' as const, use }))
-  if (room === undefined || !isNearFloor(room)) return stops
-  const grown = sumOf(uses, growth)
-  if (grown >= Math.max(leastGrowthBytes, room.lostBytes * tellingShare))
-    return [...stops, ...removal(heaviest(uses, growth))]
-  if (room.shortMs < lastingMs) return stops
-  const largest = heaviest(uses, size)
-  return largest === undefined || largest.projectBytes < room.floorBytes
-    ? stops
-    : [...stops, ...removal(largest)]
+  const removals = room === undefined || !isNearFloor(room) ? [] : removalsFor(uses, room)
+  const removed = new Set(removals.map(({ use }) => use))
+  const stops = uses.flatMap(use => {
+    const of = use.isRunning && !removed.has(use) ? passed(use, limits) : undefined
+    return of === undefined ? [] : [{ kind: 'stop' as const, of, use }]
+  })
+  return [...stops, ...removals]
 }
 
-type Weight = (use: DiskUse) => number
-const growth: Weight = ({ grownBytes }) => grownBytes
-const size: Weight = ({ bytes }) => bytes
-
-const sumOf = (uses: readonly DiskUse[], weight: Weight): number =>
-  uses.reduce((sum, use) => sum + weight(use), 0)
-
-interface Heaviest {
-  readonly use: DiskUse
-  readonly projectBytes: number
+function passed({ bytes, names, isCut }: DiskUse, limits: DiskUseLimits): Stop['of'] | undefined {
+  if (limits.bytes > 0 && bytes > limits.bytes) return 'bytes'
+  if (limits.inodes === 0) return undefined
+  if (names > limits.inodes) return 'inodes'
+  return isCut && names > limits.inodes * manyShare ? 'time' : undefined
 }
 
-/** Projects are compared, so that many small containers of one gain nothing against a large one of another. */
-function heaviest(uses: readonly DiskUse[], weight: Weight): Heaviest | undefined {
-  const projects = new Map<string | undefined, Heaviest>()
-  for (const use of uses) {
-    const { projectId } = use.owner
-    const found = projects.get(projectId) ?? { use, projectBytes: 0 }
-    projects.set(projectId, {
-      use: weight(use) > weight(found.use) ? use : found.use,
-      projectBytes: found.projectBytes + weight(use)
-    })
-  }
-  return [...projects.values()].sort((a, b) => b.projectBytes - a.projectBytes)[0]
+function removalsFor(uses: readonly DiskUse[], room: DiskRoom): readonly Removal[] {
+  const { bytesPerInode: each } = room
+  const weighed = uses.map(use => ({
+    use,
+    ownerId: use.ownerId,
+    holds: each === undefined ? use.bytes : use.inodes * each,
+    grew: each === undefined ? use.grownBytes : use.grownInodes * each
+  }))
+  const grown = weighed.reduce((sum, { grew }) => sum + grew, 0)
+  const isOfContainers = grown >= Math.max(leastGrowthBytes, room.lostBytes * tellingShare)
+  if (!isOfContainers && room.shortMs < lastingMs) return []
+  const roomy = isOfContainers ? room.floorBytes * nearShare : room.floorBytes
+  const giving = givingOwner(weighed, roomy - room.freeBytes)
+  if (giving === undefined || (!isOfContainers && giving.held < room.floorBytes)) return []
+  return giving.containers.map(({ use }) => ({
+    kind: 'remove',
+    of: each === undefined ? 'bytes' : 'inodes',
+    use,
+    held: giving.held / (each ?? 1),
+    because: giving.because
+  }))
 }
-
-const removal = (found: Heaviest | undefined): readonly DiskVerdict[] =>
-  found === undefined ? [] : [{ kind: 'remove', use: found.use }]

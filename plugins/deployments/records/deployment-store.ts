@@ -167,6 +167,15 @@ export class DeploymentStore {
     return row?.user_id
   }
 
+  /** By project, the user whose it is. */
+  async ownersOfProjects(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.#db.sql<TableRow<typeof projectTable, 'id' | 'user_id'>>(
+      `select p.id, p.user_id from ${projectTable.name} p where cast(p.id as text) = any(:ids)`,
+      { ids }
+    )
+    return new Map(rows.map(({ id, user_id: ownerId }) => [id, ownerId]))
+  }
+
   /** The running versions that have an http check. */
   async watched(): Promise<WatchedDeployment[]> {
     return await this.#db.sql<WatchedDeployment>(`

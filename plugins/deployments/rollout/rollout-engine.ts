@@ -1,4 +1,4 @@
-import { type Bus, bounded, type JobContext, withTimeLimit } from 'busbar/sdk'
+import { askContribution, type Bus, type JobContext, withTimeLimit } from 'busbar/sdk'
 import { hookLimitMs, type RolloutBoundary, type RolloutStepName } from '../api.js'
 import { enqueueCleanup } from '../cleanup.js'
 import { BuildDeferred } from '../queue/build-queue.js'
@@ -275,7 +275,7 @@ export class RolloutEngine {
       containerId
     }
     for (const { value, plugin } of this.#parts.hooks.entries()) {
-      await bounded(() => value.at(boundary, progress), {
+      await askContribution(() => value.at(boundary, progress), {
         ms: hookLimitMs,
         signal,
         what: `the rollout hook of the plugin "${plugin}" ${boundary}`

@@ -1,38 +1,212 @@
-import type { ContainerDiskUse } from 'busbar/api/containers'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { EngineDisk } from 'busbar/api/builds'
+import type { ContainerDiskUse, ContainerFileUse } from 'busbar/api/containers'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { DiskGuard } from '../disk/disk-guard.js'
+import { pauseMs } from '../disk/look-pauses.js'
 
-const use = (id: string): ContainerDiskUse => ({
+const use = (id: string, bytes = 2000): ContainerDiskUse => ({
   id,
-  owner: { projectId: 'p' },
+  owner: { projectId: id },
   isRunning: true,
-  bytes: 2000
+  bytes,
+  isLate: false
+})
+const files = (id: string, inodes: number): ContainerFileUse => ({
+  id,
+  owner: { projectId: id },
+  isRunning: true,
+  inodes,
+  names: inodes,
+  recentInodes: inodes,
+  bytes: 0,
+  recentBytes: 0,
+  namelessBytes: 0,
+  isCut: false
+})
+const written = (id: string, mib: number, recentMib: number): ContainerFileUse => ({
+  ...files(id, 10),
+  bytes: mib * mebi,
+  recentBytes: recentMib * mebi
 })
 
-test('a container that cannot be stopped does not keep others from being stopped', async t => {
+/** Looks at each of the disks in turn, at the last one until it is enough, and says what it asked of the engine and what it warned of. */
+async function looked(
+  disks: ReadonlyArray<EngineDisk | undefined>,
+  parts: {
+    uses?: readonly ContainerDiskUse[]
+    diskUse?: () => Promise<readonly ContainerDiskUse[]>
+    fileUse?: () => Promise<readonly ContainerFileUse[]>
+    owners?: () => Promise<ReadonlyMap<string, string>>
+    limits?: { bytes: number; inodes: number }
+    isEnough: (asked: readonly string[], warned: readonly string[]) => boolean
+  }
+): Promise<{ asked: string[]; warned: string[] }> {
   const end = new AbortController()
   const asked: string[] = []
+  const warned: string[] = []
   const silent = () => {}
+  const left = [...disks]
   const guard = new DiskGuard({
     runtime: {
-      diskUse: async () => [use('stuck'), use('other')],
+      diskUse: async () => {
+        asked.push('bytes')
+        return (await parts.diskUse?.()) ?? parts.uses ?? []
+      },
+      fileUse: async () => {
+        asked.push('files')
+        return (await parts.fileUse?.()) ?? []
+      },
       stop: async (id: string) => {
-        asked.push(id)
+        asked.push(`stop ${id}`)
         if (id === 'stuck') throw new Error('the engine does not stop it')
       },
-      remove: async () => {}
+      remove: async (id: string) => {
+        asked.push(`remove ${id}`)
+      }
     },
-    engineDisk: { read: async () => undefined },
-    limitBytes: 1000,
+    engineDisk: { read: async () => (left.length > 1 ? left.shift() : left[0]) },
+    limits: parts.limits ?? { bytes: 0, inodes: 0 },
     clock: {
       now: () => new Date(),
       sleep: async () => {
-        end.abort()
+        await turn()
       }
     },
-    log: { debug: silent, info: silent, warn: silent, error: silent },
-    store: { change: async () => {} }
+    log: {
+      debug: silent,
+      info: silent,
+      warn: (_fields: object, text: string) => {
+        warned.push(text)
+      },
+      error: silent
+    },
+    store: { change: async () => {}, ownersOfProjects: parts.owners ?? (async () => new Map()) }
   } as unknown as ConstructorParameters<typeof DiskGuard>[0])
-  await guard.run(end.signal)
-  t.same(asked, ['stuck', 'other'])
+  const running = guard.run(end.signal)
+  await until(() => parts.isEnough(asked, warned), 'the guard to have done what it is to do')
+  end.abort()
+  await running
+  return { asked, warned }
+}
+
+/** Its inodes end first. */
+const mebi = 2 ** 20
+const disk = (free: number): EngineDisk => ({
+  freeBytes: Math.min(free * 16_384, 100_000 * mebi),
+  floorBytes: 1000 * mebi,
+  inodes: { free, bytesEach: 16_384 }
+})
+
+test('a container that cannot be stopped does not keep others from being stopped', async t => {
+  const { asked } = await looked([undefined], {
+    uses: [use('stuck'), use('other')],
+    limits: { bytes: 1000, inodes: 0 },
+    isEnough: calls => calls.includes('stop other')
+  })
+  t.same(asked.slice(0, 3), ['bytes', 'stop stuck', 'stop other'])
+})
+
+test('files are not counted while there is room, nor bytes where inodes are what is short', async t => {
+  const { asked } = await looked([disk(6_000_000), disk(5_900_000), disk(60_000)], {
+    uses: [use('old', 500)],
+    fileUse: async () => [files('taker', 5_000_000), files('old', 900)],
+    isEnough: calls => calls.includes('remove taker')
+  })
+  const firstCount = asked.indexOf('files')
+  t.ok(firstCount > 0 && asked.slice(0, firstCount).every(one => one === 'bytes'))
+  t.equal(asked[firstCount + 1], 'remove taker')
+})
+
+test('files are counted with room where one may have made more than it may', async t => {
+  const { asked } = await looked([disk(6_000_000), disk(5_900_000), disk(5_700_000)], {
+    fileUse: async () => [files('over', 1001), files('at', 1000)],
+    limits: { bytes: 0, inodes: 1000 },
+    isEnough: calls => calls.includes('stop over')
+  })
+  t.same(asked.slice(0, 4), ['bytes', 'bytes', 'files', 'stop over'])
+})
+
+test('where files cannot be counted, nobody goes for it and the log says so once', async t => {
+  const { asked, warned } = await looked([disk(6_000_000), disk(60_000), disk(60_000), disk(60_000)], {
+    uses: [use('innocent', 500)],
+    fileUse: async () => await Promise.reject(new Error('there is no find')),
+    isEnough: calls => calls.filter(one => one === 'files').length > 2
+  })
+  t.notOk(asked.some(one => one.startsWith('remove')))
+  t.equal(warned.filter(text => text.includes('cannot be counted')).length, 1)
+})
+
+const firstRemoved = (asked: readonly string[]) =>
+  /^remove (.*)$/.exec(asked.find(one => one.startsWith('remove')) ?? '')?.[1]
+
+/** Its bytes end first. */
+const bytesDisk = (freeMib: number): EngineDisk => ({
+  freeBytes: freeMib * mebi,
+  floorBytes: 1000 * mebi,
+  inodes: { free: 6_000_000, bytesEach: 16_384 }
+})
+
+test('who has written much and waited goes before who writes a little then', async t => {
+  const { asked } = await looked([bytesDisk(1520), bytesDisk(1370)], {
+    uses: [use('large', 1240 * mebi), use('small', 200 * mebi)],
+    fileUse: async () => [written('large', 1240, 0), written('small', 350, 150)],
+    isEnough: calls => calls.some(call => call.startsWith('remove'))
+  })
+  t.same(asked.slice(0, 3), ['bytes', 'files', 'remove large'])
+})
+
+test('the projects of an owner count together, also while the database does not say whose they are', async t => {
+  let isAway = false
+  const { asked } = await looked([bytesDisk(1520), bytesDisk(1370)], {
+    uses: [use('one', 700 * mebi), use('two', 700 * mebi), use('single', 800 * mebi)],
+    owners: async () => {
+      if (isAway) throw new Error('the database has no room')
+      isAway = true
+      return new Map([
+        ['one', 'a'],
+        ['two', 'a'],
+        ['single', 'b']
+      ])
+    },
+    fileUse: async () => [written('one', 700, 0), written('two', 710, 0), written('single', 950, 150)],
+    isEnough: calls => calls.some(call => call.startsWith('remove'))
+  })
+  t.ok(isAway)
+  t.equal(firstRemoved(asked), 'two')
+})
+
+test('one that the engine does not measure in time has its files counted, and is stopped for their number', async t => {
+  const { asked } = await looked([bytesDisk(9000)], {
+    uses: [{ ...use('farm', 0), isLate: true }, use('other', 500)],
+    fileUse: async () => [{ ...files('farm', 30), names: 400, isCut: true }, files('other', 30)],
+    limits: { bytes: 0, inodes: 1000 },
+    isEnough: calls => calls.includes('stop farm')
+  })
+  t.same(asked.slice(0, 3), ['bytes', 'files', 'stop farm'])
+})
+
+test('a look that took long does not put off the next one near the floor', async t => {
+  t.ok(pauseMs({ tookMs: 30_000, isNear: true, lostBytes: 0 }) <= 10_000)
+  t.ok(pauseMs({ tookMs: 30_000, isNear: true, lostBytes: 100 * mebi }) <= 2000)
+  t.equal(pauseMs({ tookMs: 100, isNear: true, lostBytes: 0 }), 500)
+  t.ok(pauseMs({ tookMs: 30_000, isNear: false, lostBytes: 0 }) <= 300_000)
+  t.equal(pauseMs({ tookMs: 100, isNear: false, lostBytes: 0 }), 5000)
+})
+
+test('of one for which there was no time, what was known before counts', async t => {
+  let counts = 0
+  const { asked } = await looked([bytesDisk(1520), bytesDisk(1490), bytesDisk(1300)], {
+    uses: [use('large', 1240 * mebi), use('small', 200 * mebi)],
+    fileUse: async () => {
+      counts++
+      return counts === 1
+        ? [written('large', 1240, 0), written('small', 230, 30)]
+        : [{ ...written('large', 3, 0), isCut: true }, written('small', 420, 220)]
+    },
+    isEnough: calls => calls.some(call => call.startsWith('remove'))
+  })
+  t.ok(counts >= 2)
+  t.equal(firstRemoved(asked), 'large')
 })

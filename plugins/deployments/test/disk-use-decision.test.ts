@@ -1,14 +1,29 @@
 import { test } from 'tap'
-import { type DiskRoom, type DiskUse, decideDiskUse } from '../disk/disk-use-decision.js'
+import { type DiskRoom, type DiskUse, type DiskUseLimits, decideDiskUse } from '../disk/disk-use-decision.js'
+import { reasonOf } from '../disk/disk-use-words.js'
 
 const mebi = 2 ** 20
-const limit = 1000 * mebi
-const use = (id: string, projectId: string, mib: number, grownMib = 0, isRunning = true): DiskUse => ({
+const limits: DiskUseLimits = { bytes: 1000 * mebi, inodes: 500 }
+const none: DiskUseLimits = { bytes: 0, inodes: 0 }
+const use = (id: string, ownerId: string, mib: number, grownMib = 0, isRunning = true): DiskUse => ({
   id,
-  owner: { projectId },
+  ownerId,
+  // Each in a project of its own.
+  owner: { projectId: `project of ${id}` },
   isRunning,
   bytes: mib * mebi,
-  grownBytes: grownMib * mebi
+  grownBytes: grownMib * mebi,
+  namelessBytes: 0,
+  inodes: 0,
+  grownInodes: 0,
+  names: 0,
+  isCut: false
+})
+const files = (id: string, ownerId: string, inodes: number, grownInodes = 0): DiskUse => ({
+  ...use(id, ownerId, 0),
+  inodes,
+  names: inodes,
+  grownInodes
 })
 const room = (freeMib: number, lostMib: number, shortMs = 0): DiskRoom => ({
   freeBytes: freeMib * mebi,
@@ -26,34 +41,148 @@ test('each running container that has written more than the limit is stopped', a
     use('other', 'b', 2000),
     use('ended', 'b', 2000, 0, false)
   ]
-  t.same(decided(uses, limit, room(9000, 0)), ['stop over', 'stop other'])
-  t.same(decided(uses, limit, undefined), ['stop over', 'stop other'], 'on an engine elsewhere too')
-  t.same(decided(uses, 0, room(9000, 0)), [], '0 is no limit')
+  t.same(decided(uses, limits, room(9000, 0)), ['stop over', 'stop other'])
+  t.same(decided(uses, limits, undefined), ['stop over', 'stop other'], 'on an engine elsewhere too')
+  t.same(decided(uses, none, room(9000, 0)), [], '0 is no limit')
 })
 
-test('near the floor the container goes that has grown most, of the project whose containers have', async t => {
-  const uses = [
-    use('large', 'victim', 900, 10),
-    use('one', 'taker', 300, 300),
-    use('two', 'taker', 310, 310),
-    use('single', 'other', 500, 400)
-  ]
-  t.same(decided(uses, limit, room(1535, 1100)), ['remove two'])
-  t.same(decided(uses, limit, room(1536, 1100)), [], 'with half as much again as the floor there is time')
+test('near the floor the owner gives way whose containers hold most, whoever has written last', async t => {
+  const nearly = room(1500, 150)
+  const many = (count: number, mib: number, grownMib = 0) =>
+    Array.from({ length: count }, (_, index) => use(`${index}`, `owner ${index}`, mib, grownMib))
+  const small = (ownerId: string, count: number, mib: number) =>
+    Array.from({ length: count }, (_, index) => use(`${ownerId}${index}`, ownerId, mib))
+  const cases: ReadonlyArray<readonly [what: string, uses: readonly DiskUse[], expected: readonly string[]]> =
+    [
+      [
+        'who has filled the disk and waited, not who writes a little then',
+        [use('large', 'a', 1240), use('small', 'b', 350, 150)],
+        ['remove large']
+      ],
+      [
+        'however many others there are that hold next to nothing',
+        [use('large', 'a', 1240), use('small', 'b', 350, 150), ...many(100, 1)],
+        ['remove large']
+      ],
+      [
+        'several projects of an owner count together',
+        [use('one', 'a', 500), use('two', 'a', 600), use('single', 'b', 700, 150)],
+        ['remove two']
+      ],
+      [
+        'of those that hold as good as the same, it is who has grown',
+        [use('old', 'a', 1000), use('new', 'b', 901, 200), use('c', 'c', 10)],
+        ['remove new']
+      ],
+      [
+        'but not one that has less than that',
+        [use('old', 'a', 1000), use('new', 'b', 899, 200), use('c', 'c', 10)],
+        ['remove old']
+      ],
+      [
+        'nor one that has less than its share of all',
+        [...many(10, 1000), use('new', 'b', 950, 200)],
+        ['remove 0']
+      ],
+      ['where all hold the same and have grown as much, it is one of them', many(10, 100, 15), ['remove 0']],
+      [
+        'where nobody else has anything, it is the one that has, be it little',
+        [use('none', 'b', 0), use('only', 'a', 100, 100)],
+        ['remove only']
+      ],
+      [
+        'of many small containers of an owner as many as give back what is missing',
+        [...small('a', 100, 10), use('b', 'b', 300, 150)],
+        ['remove a0', 'remove a1', 'remove a2', 'remove a3']
+      ],
+      [
+        'but only while they hold more than those of the next owner',
+        [...small('a', 32, 10), use('b', 'b', 300, 150)],
+        ['remove a0', 'remove a1']
+      ],
+      ['without containers nobody', [], []]
+    ]
+  for (const [what, uses, expected] of cases) t.same(decided(uses, none, nearly), expected, what)
+  t.same(
+    decided([use('large', 'a', 1240), use('small', 'b', 350, 150)], none, room(1536, 150)),
+    [],
+    'with half as much again as the floor there is time'
+  )
+})
+
+test('what is over its limit and gives way is removed, and not stopped first', async t => {
+  t.same(decided([use('over', 'a', 2000, 2000), use('other', 'b', 1001)], limits, room(1000, 2000)), [
+    'stop other',
+    'remove over'
+  ])
 })
 
 test('nothing goes while what is missing was taken by something else', async t => {
   const uses = [use('a', 'a', 900, 499)]
-  t.same(decided(uses, limit, room(500, 1000)), [])
-  t.same(decided([use('a', 'a', 900, 500)], limit, room(500, 1000)), ['remove a'], 'half of it tells')
-  t.same(decided([use('a', 'a', 900, 63)], limit, room(500, 63)), [], 'a little growth is no reason')
-  t.same(decided([], limit, room(500, 0)), [])
+  t.same(decided(uses, limits, room(500, 1000)), [])
+  t.same(decided([use('a', 'a', 900, 500)], limits, room(500, 1000)), ['remove a'], 'half of it tells')
+  t.same(decided([use('a', 'a', 900, 63)], limits, room(500, 63)), [], 'a little growth is no reason')
+  t.same(decided([], limits, room(500, 0)), [])
 })
 
-test('on a disk that stays short the largest of the project that has most goes', async t => {
+test('on a disk that stays short the owner gives way whose containers hold most', async t => {
   const uses = [use('small', 'a', 600), use('larger', 'a', 700), use('b', 'b', 1000)]
-  t.same(decided(uses, 0, room(1000, 0, 29_999)), [], 'builds and caches go first')
-  t.same(decided(uses, 0, room(1000, 0, 30_000)), ['remove larger'])
-  t.same(decided([use('b', 'b', 1023)], 0, room(1000, 0, 60_000)), [], 'not for less than the floor')
-  t.same(decided([use('b', 'b', 1024)], 0, room(1000, 0, 60_000)), ['remove b'])
+  t.same(decided(uses, none, room(1000, 0, 29_999)), [], 'builds and caches go first')
+  t.same(decided(uses, none, room(1000, 0, 30_000)), ['remove larger'])
+  t.same(decided([use('b', 'b', 1023)], none, room(1000, 0, 60_000)), [], 'not for less than the floor')
+  t.same(decided([use('b', 'b', 1024)], none, room(1000, 0, 60_000)), ['remove b'])
+})
+
+test('a running container that has made more files than it may is stopped, by their names', async t => {
+  const uses = [files('at', 'a', 500), files('over', 'a', 501)]
+  t.same(decided(uses, limits, room(9000, 0)), ['stop over'])
+  t.same(decided(uses, none, room(9000, 0)), [], '0 is no limit')
+  const [verdict] = decideDiskUse(uses, limits, undefined)
+  t.equal(verdict?.of, 'inodes')
+  t.same(decided([{ ...files('links', 'a', 2), names: 501 }], limits, undefined), ['stop links'])
+})
+
+test('one whose files could not be counted in time is stopped, if it is not the machine that is slow', async t => {
+  const cut = (names: number) => ({ ...files('slow', 'a', 1), names, isCut: true })
+  t.same(decided([cut(126)], limits, room(9000, 0)), ['stop slow'])
+  t.same(decided([cut(125)], limits, room(9000, 0)), [])
+  t.same(decided([cut(126)], none, room(9000, 0)), [])
+})
+
+test('where inodes end first, the owner gives way whose containers have made most', async t => {
+  const short: DiskRoom = { ...room(1000, 1000), bytesPerInode: 16_384 }
+  const uses = [
+    { ...use('writer', 'other', 5000, 5000), grownInodes: 10 },
+    { ...files('links', 'linker', 10, 10), names: 900_000 },
+    files('old', 'taker', 90_000, 10),
+    files('one', 'taker', 30_000, 30_000),
+    files('new', 'second', 50_000, 50_000)
+  ]
+  t.same(decided(uses, none, short), ['remove old'])
+  t.same(decided([files('a', 'a', 31_999, 31_999)], none, short), [], 'less than half tells nothing')
+  t.same(decided([files('a', 'a', 32_000, 32_000)], none, short), ['remove a'])
+  const lasting = { ...short, shortMs: 30_000 }
+  t.same(decided([files('a', 'a', 65_536)], none, lasting), ['remove a'], 'the largest where nothing grows')
+  t.same(decided([files('a', 'a', 65_535)], none, lasting), [])
+})
+
+test('the reasons are what was decided by', async t => {
+  const reasons = (uses: readonly DiskUse[], at: DiskRoom | undefined) =>
+    decideDiskUse(uses, limits, at).map(verdict => reasonOf(verdict, limits, at))
+  const [most] = reasons(
+    [use('large', 'a', 900), use('more', 'a', 340), use('b', 'b', 350, 150)],
+    room(318, 150)
+  )
+  t.match(most, /removed, 900 MiB: 318 MiB were left .* of the owner .* held most of it, 1240 MiB\./)
+  const [growth] = reasons(
+    [use('old', 'a', 1000), use('new', 'b', 950, 200), use('c', 'c', 1)],
+    room(1500, 200)
+  )
+  t.match(growth, /950 MiB: .* held as good as most of it, 950 MiB, and had taken more of it lately/)
+  const [inodes] = reasons([files('a', 'a', 400, 400)], { ...room(1, 400), bytesPerInode: mebi })
+  t.match(inodes, /400 files and directories: .* had room for 1 more, .* held most of it, 400 files/)
+  const [links] = reasons([{ ...files('a', 'a', 10), names: 501 }], undefined)
+  t.match(links, /has made 501 files and directories .* \(hard links too\), and 500 are allowed/)
+  const [time] = reasons([{ ...files('a', 'a', 10), names: 300, isCut: true }], undefined)
+  t.match(time, /more than 300 files and directories .* could not be counted in time\), and 500 are allowed/)
 })

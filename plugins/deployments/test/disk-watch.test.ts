@@ -3,48 +3,15 @@ import { statfs } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { imagePreparation } from 'busbar/api/builds'
 import { until } from 'busbar/sdk/testing'
-import type Docker from 'dockerode'
 import { type Test, test } from 'tap'
 import { pack } from 'tar-stream'
 import { requireDockerRegistry, startDockerRegistry } from '../../../lab/docker-registry.js'
-import { requireSecondEngine, type SecondEngine, startSecondEngine } from '../../../lab/second-engine.js'
-import { type LabApplication, openLab } from './deploy-lab.js'
+import type { SecondEngine } from '../../../lab/second-engine.js'
+import { dockerfile, mebi, openDiskLab, serves, stepsOf, write } from './disk-lab.js'
 
-const mebi = 2 ** 20
-const serves = 'CMD ["httpd", "-f", "-p", "8080"]\n'
-const dockerfile = (...steps: string[]) => ({
-  Dockerfile: `FROM busybox:lab\n${steps.map(step => `RUN ${step}\n`).join('')}${serves}`
-})
-const write = (name: string, count: number | 'for ever'): string =>
-  `dd if=/dev/zero of=/${name} bs=1M${count === 'for ever' ? '' : ` count=${count}`}`
 /** Ends when the test says so, or after ten minutes. */
 const untilTold = (mark: string): string =>
   `echo ${mark}; dd if=/dev/zero of=/some bs=1M count=40; i=0; until [ -e /told ] || [ $i -gt 6000 ]; do i=$((i+1)); sleep 0.1; done; [ -e /told ]`
-
-/** The names of the steps on the engine: images without a name, and containers. */
-async function stepsOf({ id }: LabApplication, docker: Docker): Promise<string[]> {
-  const filters = { label: [`application-id=${id}`] }
-  const [images, containers] = await Promise.all([
-    docker.listImages({ all: true, filters }),
-    docker.listContainers({ all: true, filters })
-  ])
-  const nameless = images.filter(
-    ({ RepoTags: tags }) => tags === null || tags === undefined || tags.every(tag => tag === '<none>:<none>')
-  )
-  return [
-    ...nameless.map(({ Id, Size }) => `${Id} of ${Size}`),
-    ...containers.filter(({ Labels }) => !Labels['busbar-instance']).map(({ Command }) => Command)
-  ]
-}
-
-/** What made its images, steps included. */
-async function commandsOf({ id }: LabApplication, docker: Docker): Promise<string> {
-  const images = await docker.listImages({ all: true, filters: { label: [`application-id=${id}`] } })
-  const commands = await Promise.all(
-    images.map(async ({ Id }) => (await docker.getImage(Id).inspect()).ContainerConfig?.Cmd?.join(' ') ?? '')
-  )
-  return commands.join('\n')
-}
 
 const freeOf = async ({ dataRoot }: SecondEngine): Promise<number> =>
   await statfs(dataRoot).then(({ bavail, bsize }) => bavail * bsize)
@@ -68,33 +35,11 @@ function watchFree(t: Test, engine: SecondEngine): () => number {
   }
 }
 
-test('what builds write to the disk of the engine', async t => {
-  if (!(await requireSecondEngine(t))) return
-  const engine = await startSecondEngine({ images: ['busybox:lab'], diskBytes: 768 * mebi })
-  t.teardown(() => engine.close())
+test('the disk of the engine while something is built or pulled', async t => {
+  const opened = await openDiskLab(t)
+  if (opened === undefined) return
+  const { engine, lab, quiet, hog, newSteps } = opened
   const { docker } = engine
-  const lab = await openLab({ environment: engine.environment, docker })
-  t.teardown(() => lab.close())
-  // The disk is of memory here, and counts as such.
-  const configure = async (changes: object) =>
-    await lab.k.configure('builds', {
-      disk_floor_mib: 200,
-      memory_mib: 1024,
-      cpus: 0.5,
-      ...changes
-    })
-  await configure({})
-  /** For this subtest. */
-  const configureFor = async (t: Test, changes: object): Promise<void> => {
-    t.teardown(async () => await configure({}))
-    await configure(changes)
-  }
-  const quiet = await lab.application('quiet', dockerfile('true'))
-  const hog = await lab.otherProject('hog', dockerfile('true'))
-  t.match(await quiet.deployed(), { status: 'success', error_message: null })
-  /** The steps of the hog that have come since `before`. */
-  const newSteps = async (before: readonly string[]): Promise<string[]> =>
-    (await stepsOf(hog, docker)).filter(one => !before.includes(one))
 
   /** Deploys the hog while the other application is being built; the other one is not disturbed. */
   const besideQuiet = async (t: Test, files: Record<string, string>): Promise<any> => {
@@ -189,64 +134,6 @@ test('what builds write to the disk of the engine', async t => {
     })
     t.comment(failed.error_message, `${Math.round(least / mebi)} MiB were left`)
     t.ok(least > 200 * mebi, 'the floor is not passed')
-    t.same(await newSteps(before), [])
-  })
-
-  await t.test('a build that writes more than it may is cancelled, also by many steps', async t => {
-    await configureFor(t, { build_disk_mib: 100 })
-    const before = await stepsOf(hog, docker)
-    for (const files of [
-      dockerfile(`${write('hog', 150)}; sleep 60`),
-      dockerfile(...[1, 2, 3, 4].map(index => `${write(`part${index}`, 40)}; sleep 2`), 'sleep 60')
-    ]) {
-      await hog.push(files)
-      const failed = await hog.deployed()
-      t.match(failed, {
-        status: 'failed',
-        error_message:
-          /the build was stopped: it has written 1\d\d MiB, and may write 100 MiB.*build_disk_mib/
-      })
-      t.same(await newSteps(before), [], 'at once')
-    }
-    await hog.push(dockerfile(write('most', 80)))
-    t.match(await hog.deployed(), { status: 'success', error_message: null }, 'what is smaller is built')
-  })
-
-  await t.test('large steps of a build that fails do not stay, small ones do', async t => {
-    await configureFor(t, { failed_steps_mib: 50 })
-    await hog.push(dockerfile('echo small > /small', write('large', 100), 'echo last > /last', 'false'))
-    t.match(await hog.deployed(), { status: 'failed', error_message: /false ended with exit code 1/ })
-    const commands = await commandsOf(hog, docker)
-    t.match(commands, 'echo small', 'the next build begins with it')
-    t.notMatch(commands, /large|echo last/)
-  })
-
-  await t.test('a build that was cancelled by hand leaves no large step either', async t => {
-    await configureFor(t, { failed_steps_mib: 50 })
-    await hog.push(dockerfile(write('before', 100), `${write('during', 100)}; sleep 100`))
-    const { id } = await hog.deploy()
-    await until(
-      async () => (await stepsOf(hog, docker)).some(text => text.includes('during')),
-      'the second step',
-      120_000
-    )
-    const admin = await lab.k.as.session()
-    t.ok((await admin.post(`${hog.path}/deployments/${id as string}/cancel`)).status < 300)
-    t.match(await hog.ended(id), { status: 'failed', error_message: 'cancelled' })
-    t.notMatch(await commandsOf(hog, docker), /before|during/)
-    t.notMatch((await stepsOf(hog, docker)).join('\n'), /during/, 'nor the container of one')
-  })
-
-  await t.test('what the engine writes itself, by COPY, counts as well', async t => {
-    await configureFor(t, { build_disk_mib: 100 })
-    await hog.push({
-      Dockerfile: `FROM busybox:lab AS big\nRUN ${write('big', 45)}\nFROM busybox:lab\n${[1, 2, 3, 4].map(index => `COPY --from=big /big /big${index}\nRUN sleep 1.5\n`).join('')}RUN sleep 60\n${serves}`
-    })
-    const before = await stepsOf(hog, docker)
-    t.match(await hog.deployed(), {
-      status: 'failed',
-      error_message: /it has written 1\d\d MiB, and may write 100 MiB/
-    })
     t.same(await newSteps(before), [])
   })
 

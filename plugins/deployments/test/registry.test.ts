@@ -193,7 +193,7 @@ test("what one application's account was needed for is no source for another, wi
     { container_port: null }
   )
   const one = await built.deployed()
-  t.match(one, { status: 'success' })
+  t.match(one, { status: 'success', error_message: null })
   await from.push({ Dockerfile: `FROM ${one.image_tag as string}\n` })
   t.match(await from.deployed(), { status: 'failed', error_message: /was built for another application/ })
 
@@ -202,7 +202,11 @@ test("what one application's account was needed for is no source for another, wi
   await from.push({ Dockerfile: `ARG WHICH=${name}\nFROM $WHICH\n` })
   t.match(await from.deployed(), { status: 'failed', error_message: /could not be reached to pull/ })
   const again = await owner.deploy()
-  t.match(again, { status: 'success', image_tag: pulled.image_tag }, 'its own it may use')
+  t.match(
+    again,
+    { status: 'success', error_message: null, image_tag: pulled.image_tag },
+    'its own it may use'
+  )
   t.match(again.build_logs, /is used as it is/)
   for (const app of [owner, stranger]) await app.remove()
 })

@@ -95,10 +95,10 @@ export class Traffic {
   }
 
   /** The proof of what has been switched already does not depend on whether it can be told. */
-  #drainOf({ plugin }: FoundRouter, made: TrafficSwitch | null): Drain {
+  #drainOf({ plugin }: FoundRouter, made: TrafficSwitch | null | undefined): Drain {
     const { log, limitMs = hookLimitMs } = this.#parts
     return async timeoutMs => {
-      if (made === null) return undefined
+      if (made === null || made === undefined) return undefined
       try {
         const what = `${named(plugin)} (drain)`
         return proofOf([await bounded(() => made.drain(timeoutMs), { ms: limitMs, what })])

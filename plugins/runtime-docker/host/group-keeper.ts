@@ -3,7 +3,7 @@ import type { EngineClient } from '../engine-client.js'
 import { ControlGroups } from './control-groups.js'
 import { factsScript, liftScript, limitSteps, readFacts, stepsScript } from './group-files.js'
 import { groupLimits } from './group-limits.js'
-import { type HostTools, withHostTools } from './host-tools.js'
+import { groupTools, type HostTools, withHostTools } from './host-tools.js'
 
 export interface GroupKeeperDependencies {
   readonly engine: EngineClient
@@ -76,7 +76,7 @@ export class GroupKeeper {
   }
 
   async #open<T>(use: (tools: HostTools) => Promise<T>): Promise<T> {
-    return await withHostTools(this.dependencies.engine, this.dependencies.instanceId, use, 'groups')
+    return await withHostTools(this.dependencies.engine, this.dependencies.instanceId, use, groupTools)
   }
 
   async #ownGroups(): Promise<ControlGroups | undefined> {

@@ -1,9 +1,10 @@
 import { isProblem, type Log, Serial } from 'busbar/sdk'
 import type { EngineClient } from '../engine-client.js'
-import { instanceLabel } from '../labels.js'
+import { instanceLabel, purposeLabel } from '../labels.js'
+import type { BuildHosts } from './build-hosts.js'
 import type { HostPorts } from './host-ports.js'
 import { withHostTools } from './host-tools.js'
-import { bridgePrefix, installationTag, unnamedBridge } from './installation-tag.js'
+import { bridgePrefix, buildBridgePrefix, installationTag, unnamedBridge } from './installation-tag.js'
 import { type Family, families, PacketFilter, type SavedTables } from './packet-filter.js'
 import { guardRules, ownRules, type PacketPolicy, reachRules, withoutRules } from './packet-rules.js'
 
@@ -20,6 +21,16 @@ export interface HostLimitsDependencies {
   readonly ports: HostPorts
   /** MAX_CONTAINER_CONNECTIONS: TCP connections of 16 neighbouring containers. */
   readonly connections: number
+  /** BUILD_PRIVATE_HOSTS. */
+  readonly buildHosts: BuildHosts
+  /** BUSBAR_SUBNETS. */
+  readonly subnets: readonly string[]
+}
+
+/** Interfaces that containers are behind, and which of them those of builds are. */
+interface Bridges {
+  readonly all: readonly string[]
+  readonly builds: readonly string[]
 }
 
 /**
@@ -71,8 +82,13 @@ export class HostLimits {
 
   /** Never rejects for what the machine cannot do: an installation without a packet filter is one, too. */
   async #apply(): Promise<void> {
-    const { ports, connections } = this.dependencies
-    const limits = { ports, connections }
+    const { ports, connections, buildHosts: hosts, subnets: projects } = this.dependencies
+    const limits = ({ all, builds }: Bridges) => ({
+      ports,
+      connections,
+      bridges: all,
+      builds: { bridges: builds, hosts, projects }
+    })
     try {
       let bridges = await this.#bridges()
       // Nothing was ever set by this process, nor has it anything that would need it.
@@ -83,10 +99,10 @@ export class HostLimits {
         bridges = await this.#bridges()
       }
       if (bridges === undefined) this.#state = { kind: 'unknown' }
-      else this.#become(await this.#limit({ ...limits, bridges }), limits.ports)
+      else this.#become(await this.#limit(limits(bridges)))
     } catch (error) {
       if (isProblem(error) && error.code === 'E_ENGINE_UNREACHABLE') throw error
-      this.#become({ kind: 'failed', reason: textOf(error) }, limits.ports)
+      this.#become({ kind: 'failed', reason: textOf(error) })
     }
   }
 
@@ -115,37 +131,44 @@ export class HostLimits {
     return unguarded === undefined ? { kind: 'limited' } : { kind: 'unguarded', reason: unguarded }
   }
 
-  /** Undefined without any network. Those of older versions have a bridge that the engine named. */
-  async #bridges(): Promise<readonly string[] | undefined> {
+  /** Undefined without any network. Older versions let the engine name bridges, or gave those of builds no name of their own. */
+  async #bridges(): Promise<Bridges | undefined> {
     const { engine, instanceId } = this.dependencies
     const networks = await engine.call(
       'list networks',
       async docker => await docker.listNetworks({ filters: { label: [`${instanceLabel}=${instanceId}`] } })
     )
     if (networks.length === 0) return undefined
-    const unnamed = networks.filter(
-      ({ Options }) => (Options as Record<string, string> | null)?.[bridgeNameOption] === undefined
-    )
-    return [`${bridgePrefix(instanceId)}+`, ...unnamed.map(({ Id }) => unnamedBridge(Id))]
+    const named = networks.map(({ Id, Options, Labels }) => ({
+      name: (Options as Record<string, string> | null)?.[bridgeNameOption] ?? unnamedBridge(Id),
+      isForBuilds: Labels?.[purposeLabel] === 'builds'
+    }))
+    const [ours, builds] = [bridgePrefix(instanceId), buildBridgePrefix(instanceId)]
+    const older = named.filter(({ name, isForBuilds }) => isForBuilds && !name.startsWith(builds))
+    return {
+      all: [`${ours}+`, ...named.map(({ name }) => name).filter(name => !name.startsWith(ours))],
+      builds: [`${builds}+`, ...older.map(({ name }) => name)]
+    }
   }
 
-  #become(state: LimitState, ports: HostPorts): void {
+  #become(state: LimitState): void {
+    const { log, instanceId, ports, buildHosts } = this.dependencies
     const before = this.#state
     // No warning where no limit is configured.
-    this.#state = ports === 'all' ? { kind: 'unlimited' } : state
+    const isUnlimited = ports === 'all' && buildHosts.allowsAll
+    this.#state = isUnlimited ? { kind: 'unlimited' } : state
     if (!('reason' in state)) return
-    const { log, instanceId } = this.dependencies
     const fields = { reason: state.reason, bridges: `${bridgePrefix(instanceId)}+` }
-    if (ports === 'all') log.debug(fields, "the packet filter of the engine's machine could not be set")
+    if (isUnlimited) log.debug(fields, "the packet filter of the engine's machine could not be set")
     else if (!('reason' in before) || before.reason !== state.reason) log.warn(fields, warnings[state.kind])
   }
 }
 
 const warnings = {
   failed:
-    "applications and builds reach every port that the engine's machine has open at the gateways of their networks: " +
-    'its packet filter could not be set. The README of runtime-docker names the rules that are missing; ' +
-    'HOST_PORTS_FOR_CONTAINERS=all says that it is meant so',
+    "applications and builds reach every port that the engine's machine has open at the gateways of their networks, and builds " +
+    'its private networks: its packet filter could not be set. The README of runtime-docker names the rules that are missing; ' +
+    'HOST_PORTS_FOR_CONTAINERS=all and BUILD_PRIVATE_HOSTS=allow say that it is meant so',
   unguarded:
     "applications and builds may pass for each other outside of their networks, and fill the machine's table of connections: " +
     'two of the rules of its packet filter could not be set. The README of runtime-docker names them'

@@ -14,52 +14,79 @@ export interface Outcome {
   readonly errors: string
 }
 
-/** What a task may change of the machine: its network, or its control groups. */
-export type HostPart = 'network' | 'groups'
-
 /** Programs of the engine's machine. */
 export interface HostTools {
   /** `input` is what the program reads from its standard input. */
-  run(argv: readonly string[], input?: string): Promise<Outcome>
+  run(argv: readonly [string, ...string[]], input?: string): Promise<Outcome>
+}
+
+/** What a container of them sees and may do. */
+export interface ToolsKind {
+  /** Completes "create a container …". */
+  readonly purpose: string
+  readonly label: string
+  /** The container ends by itself after this, and is removed then. */
+  readonly lifeSeconds: number
+  /** Where the machine has them. */
+  readonly files: readonly string[]
+  readonly host: Docker.HostConfig
+  /** What it may write to, where the machine has it. */
+  readonly writable?: ReadonlyArray<{ readonly source: string; readonly target: string }>
+}
+
+const networkTools: ToolsKind = {
+  purpose: 'for the packet filter',
+  label: toolsLabel,
+  lifeSeconds,
+  /** By which programs of the older kind take turns with dockerd. */
+  files: ['/run/xtables.lock'],
+  host: { NetworkMode: 'host', CapAdd: ['NET_ADMIN', 'NET_RAW'] }
+}
+
+/** The mounts of the control groups, and how a machine's init system is told of some. */
+export const groupTools: ToolsKind = {
+  purpose: 'for control groups',
+  label: 'busbar-system=group-tools',
+  lifeSeconds,
+  files: [],
+  writable: [
+    { source: '/sys/fs/cgroup', target: groupsFolder },
+    { source: unitsFolder, target: unitsFolder }
+  ],
+  // The number of processes of the machine is told to those that see them, and not even root may write where control groups begin.
+  host: { NetworkMode: 'none', PidMode: 'host', CapAdd: ['DAC_OVERRIDE'] }
 }
 
 /** Where systems keep the programs and what these load. */
 const programFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc/alternatives']
-/** By which programs of the older kind take turns with dockerd. */
-const lockFile = '/run/xtables.lock'
 /** More than any packet filter or routing table that a person could read. */
 const maxOutputBytes = 32 * 2 ** 20
-/** The mounts of the control groups, and how a machine's init system is told of some. */
-const groupMounts = [
-  { source: '/sys/fs/cgroup', target: groupsFolder },
-  { source: unitsFolder, target: unitsFolder }
-]
 const missingSource = /bind source path does not exist: (\S+)/
 
 /**
  * Opens the tools for as long as `use` runs. The platform may be a guest in a container, without rights on the
  * machine, or on another one altogether: what works for all is a container of the engine, on the network of the
- * machine, with an empty image into which the machine's own programs are mounted. It may change that `part` and
- * nothing else, and is gone afterwards, as is its image.
+ * machine, with an empty image into which the machine's own programs are mounted. It may change the network and
+ * nothing else, or what else its kind says, and is gone afterwards, as is its image.
  */
 export async function withHostTools<T>(
   engine: EngineClient,
   instanceId: string,
   use: (tools: HostTools) => Promise<T>,
-  part: HostPart = 'network'
+  kind = networkTools
 ): Promise<T> {
-  const leftovers = new ToolLeftovers(engine, instanceId)
+  const leftovers = new ToolLeftovers(engine, instanceId, kind)
   const mayHaveLeft = await leftovers.remove()
-  const image = await importEmptyImage(engine, instanceId)
+  const image = await importEmptyImage(engine, instanceId, kind)
   try {
-    const container = await createContainer(engine, image, part)
+    const container = await createContainer(engine, image, kind)
     try {
-      await engine.call(startTask[part], async docker => {
+      await engine.call(`start a container ${kind.purpose}`, async docker => {
         await docker.getContainer(container).start()
       })
       return await use(toolsIn(engine, container))
     } finally {
-      await removeTools(engine, container)
+      await removeTools(engine, container, kind)
     }
   } finally {
     await engine.call(
@@ -73,13 +100,17 @@ export async function withHostTools<T>(
   }
 }
 
-async function importEmptyImage(engine: EngineClient, instanceId: string): Promise<string> {
+async function importEmptyImage(
+  engine: EngineClient,
+  instanceId: string,
+  { label }: ToolsKind
+): Promise<string> {
   return await engine.call('make an empty image', async docker => {
     const emptyTar = Buffer.alloc(1024)
     // By its label a cleanup finds it.
     const answer = asReadable(
       await docker.importImage(emptyTar as unknown as string, {
-        changes: `LABEL ${imageInstanceLabel}=${instanceId} ${toolsLabel}`
+        changes: `LABEL ${imageInstanceLabel}=${instanceId} ${label}`
       })
     )
     let text = ''
@@ -90,73 +121,56 @@ async function importEmptyImage(engine: EngineClient, instanceId: string): Promi
   })
 }
 
-const createTask = {
-  network: 'create a container for the packet filter',
-  groups: 'create a container for control groups'
-}
-const startTask = {
-  network: 'start a container for the packet filter',
-  groups: 'start a container for control groups'
-}
-
 /** The engine says which of the folders its machine lacks. */
-async function createContainer(engine: EngineClient, image: string, part: HostPart): Promise<string> {
-  for (let mounts = mountsOf(part); ; ) {
+async function createContainer(engine: EngineClient, image: string, kind: ToolsKind): Promise<string> {
+  const writable = kind.writable ?? []
+  for (let sources = [...programFolders, ...kind.files, ...writable.map(({ source }) => source)]; ; ) {
     const missing = { path: '' }
-    const created = await engine.call(createTask[part], async docker => {
+    const created = await engine.call(`create a container ${kind.purpose}`, async docker => {
       try {
-        return await docker.createContainer(containerOptions(image, mounts, part))
+        return await docker.createContainer(containerOptions(image, sources, kind))
       } catch (error) {
         missing.path = missingSource.exec(String(error))?.[1] ?? ''
-        if (mounts.some(({ source }) => source === missing.path)) return undefined
+        if (sources.includes(missing.path)) return undefined
         throw error
       }
     })
     if (created !== undefined) return created.id
-    mounts = mounts.filter(({ source }) => source !== missing.path)
+    sources = sources.filter(source => source !== missing.path)
   }
 }
 
-interface Mount {
-  readonly source: string
-  readonly target: string
-  readonly isReadOnly: boolean
-}
+// The types lack it. What is mounted below stays out: file systems of containers would be held by this one.
+const withoutMountsBelow = { NonRecursive: true } as unknown as Docker.MountSettings['BindOptions']
 
-const mountsOf = (part: HostPart): readonly Mount[] => [
-  ...(part === 'network' ? [...programFolders, lockFile] : programFolders).map(path => ({
-    source: path,
-    target: path,
-    isReadOnly: true
-  })),
-  ...(part === 'groups' ? groupMounts.map(mount => ({ ...mount, isReadOnly: false })) : [])
-]
-
-/** The number of processes of the machine is told to those that see them, and not even root may write where control groups begin. */
-const partOptions: Readonly<Record<HostPart, Docker.HostConfig>> = {
-  network: { NetworkMode: 'host', CapAdd: ['NET_ADMIN', 'NET_RAW'] },
-  groups: { NetworkMode: 'none', PidMode: 'host', CapAdd: ['DAC_OVERRIDE'] }
+function mountOf(
+  source: string,
+  { writable = [] }: ToolsKind
+): Pick<Docker.MountSettings, 'Target' | 'ReadOnly' | 'BindOptions'> {
+  const written = writable.find(mount => mount.source === source)
+  if (written !== undefined) return { Target: written.target, ReadOnly: false }
+  const isProgram = programFolders.includes(source)
+  return { Target: source, ReadOnly: true, ...(isProgram ? {} : { BindOptions: withoutMountsBelow }) }
 }
 
 const containerOptions = (
   image: string,
-  mounts: readonly Mount[],
-  part: HostPart
+  sources: readonly string[],
+  kind: ToolsKind
 ): Docker.ContainerCreateOptions => ({
   Image: image,
-  Cmd: ['sleep', String(lifeSeconds)],
+  Cmd: ['sleep', String(kind.lifeSeconds)],
   Env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL=C'],
   HostConfig: {
-    ...partOptions[part],
+    ...kind.host,
     // An engine that renames users lends the network of the machine only to one with the machine's own.
     UsernsMode: 'host',
     CapDrop: ['ALL'],
     SecurityOpt: ['no-new-privileges:true', 'label=disable'],
-    Mounts: mounts.map(({ source, target, isReadOnly }) => ({
+    Mounts: sources.map(source => ({
       Type: 'bind' as const,
       Source: source,
-      Target: target,
-      ReadOnly: isReadOnly
+      ...mountOf(source, kind)
     })),
     Tmpfs: { '/run': 'rw,nosuid,nodev,size=1m' },
     PidsLimit: 16,

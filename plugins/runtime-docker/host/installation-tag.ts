@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 
 const tagLength = 5
+/** Of a network interface. */
+const longestName = 15
 
 /**
  * Five characters that stand for this installation where there is no room for its id: in the names of network
@@ -14,9 +16,12 @@ export const installationTag = (instanceId: string): string =>
 /** How the names of all bridges of this installation begin, so that one rule covers those to come as well. */
 export const bridgePrefix = (instanceId: string): string => `bb${installationTag(instanceId)}`
 
+/** The same for those of builds. The names of others go on with a hexadecimal digit. */
+export const buildBridgePrefix = (instanceId: string): string => `${bridgePrefix(instanceId)}x`
+
 /** A name for a new bridge. By chance: the engine would plug a network into a bridge of that name which it finds. */
-export const newBridgeName = (instanceId: string): string =>
-  bridgePrefix(instanceId) + randomBytes(4).toString('hex')
+export const newBridgeName = (instanceId: string, { forBuilds = false } = {}): string =>
+  (bridgePrefix(instanceId) + (forBuilds ? 'x' : '') + randomBytes(4).toString('hex')).slice(0, longestName)
 
 /** The bridge that the engine makes for a network which names none. */
 export const unnamedBridge = (networkId: string): string => `br-${networkId.slice(0, 12)}`

@@ -1,3 +1,4 @@
+import { type BuildHosts, metadataRanges, privateRanges } from './build-hosts.js'
 import type { HostPorts } from './host-ports.js'
 import type { Family, SavedTables } from './packet-filter.js'
 
@@ -9,12 +10,20 @@ export interface PacketPolicy {
   /** Interfaces that containers are behind; `bb1a2b3+` is every one whose name begins like this. */
   readonly bridges: readonly string[]
   readonly ports: HostPorts
+  readonly builds: BuildPolicy
   /** Open TCP connections of 16 neighbouring addresses, which are never of two projects. */
   readonly connections: number
 }
 
+interface BuildPolicy {
+  /** Those interfaces that steps of builds are behind. */
+  readonly bridges: readonly string[]
+  readonly hosts: BuildHosts
+  /** IPv4 ranges of the networks of projects. */
+  readonly projects: readonly string[]
+}
+
 interface Words {
-  readonly linkLocal: readonly string[]
   readonly neighbours: readonly string[]
   readonly unreachable: string
   /** How many bits of an address its neighbours have in common. */
@@ -23,14 +32,12 @@ interface Words {
 
 const words: Readonly<Record<Family, Words>> = {
   ipv4: {
-    linkLocal: ['169.254.0.0/16'],
     neighbours: [],
     unreachable: 'icmp-port-unreachable',
     neighbourhood: 28
   },
   // Without neighbour discovery nothing is reached at all, allowed ports included.
   ipv6: {
-    linkLocal: ['fd00:ec2::254/128', 'fd00:ec2::23/128'],
     neighbours: [135, 136].map(type => `-p ipv6-icmp -m icmp6 --icmpv6-type ${type} -j RETURN`),
     unreachable: 'icmp6-port-unreachable',
     neighbourhood: 64
@@ -46,7 +53,7 @@ const connectionsPerFlowASecond = 8
 
 /**
  * `input`, `forward`: where a packet enters. `flows`: what begins something new. `full`: what is too much of that.
- * `host`, `beyond`: what becomes of one that comes from our containers.
+ * `host`, `beyond`: what becomes of one that comes from our containers; `builds`: of one from a build, before that.
  */
 const filterChains = (tag: string) => ({
   input: `BUSBAR-${tag}-INPUT`,
@@ -54,6 +61,7 @@ const filterChains = (tag: string) => ({
   flows: `BUSBAR-${tag}-FLOWS`,
   full: `BUSBAR-${tag}-FULL`,
   host: `BUSBAR-${tag}-HOST`,
+  builds: `BUSBAR-${tag}-BUILDS`,
   beyond: `BUSBAR-${tag}-BEYOND`
 })
 const sourceChain = (tag: string): string => `BUSBAR-${tag}-SOURCE`
@@ -65,9 +73,9 @@ const sourceChain = (tag: string): string => `BUSBAR-${tag}-SOURCE`
  * The rules only take away: what they let pass is then judged by the machine's own rules.
  */
 export function reachRules({ filter }: SavedTables, { tag, bridges, ...policy }: PacketPolicy): string {
-  const { input, forward, flows, host, beyond } = filterChains(tag)
-  const from = (chain: string, to: string): string[] =>
-    bridges.map(bridge => `-A ${chain} -i ${bridge} -j ${to}`)
+  const { input, forward, flows, host, builds, beyond } = filterChains(tag)
+  const from = (chain: string, to: string, interfaces = bridges): string[] =>
+    interfaces.map(bridge => `-A ${chain} -i ${bridge} -j ${to}`)
   return restoreInput('filter', [
     ...Object.values(filterChains(tag)).map(chain => `:${chain} - [0:0]`),
     ...jumpRemovals(filter, filterJumps(tag)),
@@ -76,9 +84,42 @@ export function reachRules({ filter }: SavedTables, { tag, bridges, ...policy }:
     ...from(input, flows),
     ...from(input, host),
     ...from(forward, flows),
+    ...from(forward, builds, policy.builds.bridges),
     ...from(forward, beyond),
+    ...buildRules({ ...policy, chain: builds }),
     ...(policy.ports === 'all' ? [] : portRules({ ...policy, ports: policy.ports, host, beyond }))
   ])
+}
+
+const dns = (where: string): string[] =>
+  protocols.map(protocol => `-A ${where} -p ${protocol} -m ${protocol} --dport 53 -j RETURN`)
+
+/**
+ * What a step of a build may reach of private networks: it runs whatever a stranger wrote. A container asks the name server of
+ * its machine from its own address, wherever that is: so DNS stays open.
+ */
+function buildRules({
+  family,
+  builds: { hosts, projects },
+  chain
+}: Pick<PacketPolicy, 'family' | 'builds'> & { readonly chain: string }): string[] {
+  const reject = (range: string): string =>
+    `-A ${chain} -d ${range} -j REJECT --reject-with ${words[family].unreachable}`
+  return [
+    `-A ${chain} -m conntrack --ctstate RELATED,ESTABLISHED -j RETURN`,
+    // A published port is one of the machine, and judged as such.
+    `-A ${chain} -m conntrack --ctstate DNAT --ctdir ORIGINAL -j RETURN`,
+    // The engine keeps networks apart as well.
+    ...(family === 'ipv4' ? projects.map(reject) : []),
+    ...dns(chain),
+    ...metadataRanges[family].map(reject),
+    ...(hosts.allowsAll
+      ? []
+      : [
+          ...hosts.allowed[family].map(range => `-A ${chain} -d ${range} -j RETURN`),
+          ...privateRanges[family].map(reject)
+        ])
+  ]
 }
 
 function portRules({
@@ -91,7 +132,7 @@ function portRules({
   readonly host: string
   readonly beyond: string
 }): string[] {
-  const { linkLocal, neighbours, unreachable } = words[family]
+  const { neighbours, unreachable } = words[family]
   const allowed = ports.flatMap(({ first, last }) =>
     protocols.map(protocol => ({ protocol, range: first === last ? String(first) : `${first}:${last}` }))
   )
@@ -106,10 +147,8 @@ function portRules({
     `-A ${host} -j REJECT --reject-with ${unreachable}`,
 
     // Where clouds hand out the credentials of a machine; some answer DNS at the same address.
-    ...linkLocal.flatMap(range => [
-      ...protocols.map(
-        protocol => `-A ${beyond} -d ${range} -p ${protocol} -m ${protocol} --dport 53 -j RETURN`
-      ),
+    ...metadataRanges[family].flatMap(range => [
+      ...dns(`${beyond} -d ${range}`),
       `-A ${beyond} -d ${range} -j REJECT --reject-with ${unreachable}`
     ]),
     // A published port of some other container is one of the machine, even where the engine leads it on by itself.

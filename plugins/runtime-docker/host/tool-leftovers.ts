@@ -9,9 +9,19 @@ export const lifeSeconds = 30
 /** It is started right after it was made. */
 const startSeconds = 2
 
-export async function removeTools(engine: EngineClient, container: string): Promise<void> {
+interface Kind {
+  readonly purpose: string
+  readonly label: string
+  readonly lifeSeconds: number
+}
+
+export async function removeTools(
+  engine: EngineClient,
+  container: string,
+  { purpose }: Pick<Kind, 'purpose'>
+): Promise<void> {
   await engine.call(
-    'remove the container for the packet filter',
+    `remove the container ${purpose}`,
     async docker => {
       await docker.getContainer(container).remove({ force: true })
     },
@@ -26,12 +36,14 @@ export async function removeTools(engine: EngineClient, container: string): Prom
 export class ToolLeftovers {
   constructor(
     private readonly engine: EngineClient,
-    private readonly instanceId: string
+    private readonly instanceId: string,
+    private readonly kind: Kind
   ) {}
 
   /** True where some are so young that another process of this installation may be about to start them. */
   async remove(): Promise<boolean> {
-    const label = [`${imageInstanceLabel}=${this.instanceId}`, toolsLabel]
+    const { lifeSeconds } = this.kind
+    const label = [`${imageInstanceLabel}=${this.instanceId}`, this.kind.label]
     const [containers, images] = await this.engine.call(
       'list containers',
       async docker =>
@@ -44,7 +56,7 @@ export class ToolLeftovers {
     let isYoung = false
     for (const { Id: id, Created: created, State: state } of containers) {
       if (now - created >= (state === 'created' ? startSeconds : lifeSeconds))
-        await removeTools(this.engine, id)
+        await removeTools(this.engine, id, this.kind)
       else isYoung ||= state === 'created'
     }
     for (const { Id: id, Created: created } of images) {

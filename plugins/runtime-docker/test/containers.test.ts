@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { until } from 'busbar/sdk/testing'
 import { engineTest, startLab } from './lab.js'
@@ -14,6 +15,8 @@ engineTest('the engine says its version, how many containers it has, and what it
   t.match(info, { cores: availableParallelism(), place: 'here' })
   t.ok(info.memoryBytes > 2 ** 28)
   t.ok(info.dataRoot.startsWith('/'))
+  t.match(info.storageDriver, /^\w+$/)
+  t.equal(info.cgroupVersion, existsSync('/sys/fs/cgroup/cgroup.controllers') ? 2 : 1)
 })
 
 engineTest('a container lives from create to remove, and every step may be repeated', async t => {

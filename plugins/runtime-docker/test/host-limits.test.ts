@@ -5,7 +5,7 @@ import tap, { test } from 'tap'
 import { pack } from 'tar-stream'
 import type { SecondEngine } from '../../../lab/second-engine.js'
 import { parseHostPorts } from '../host/host-ports.js'
-import { bridgePrefix, newBridgeName } from '../host/installation-tag.js'
+import { bridgePrefix, buildBridgePrefix, newBridgeName } from '../host/installation-tag.js'
 import { settings } from '../settings.js'
 import {
   addressOn,
@@ -164,7 +164,7 @@ test('with the limits of its machine', async t => {
     )
     t.same(
       lines.filter(line => /^\d+ (?:open|closed|silent)$/.test(line)),
-      ['80 open', '5432 closed', '8080 closed', '7000 silent', '7000 silent']
+      ['80 open', '5432 closed', '8080 closed', '7000 closed', '7000 closed']
     )
     t.same(await runIn(lab, project.id, knock(step.address, 7000)), ['7000 silent'])
   })
@@ -248,6 +248,8 @@ test("the names of bridges and chains fit where they go, and are one installatio
   const ids = Array.from({ length: 200 }, () => randomUUID())
   t.equal(new Set(ids.map(bridgePrefix)).size, ids.length)
   for (const id of ids) t.match(newBridgeName(id), new RegExp(`^${bridgePrefix(id)}[0-9a-f]{8}$`))
-  t.ok(ids.every(id => newBridgeName(id).length <= 15))
+  for (const id of ids)
+    t.match(newBridgeName(id, { forBuilds: true }), new RegExp(`^${buildBridgePrefix(id)}[0-9a-f]{7}$`))
+  t.ok(ids.every(id => newBridgeName(id).length <= 15 && newBridgeName(id, { forBuilds: true }).length <= 15))
   t.end()
 })

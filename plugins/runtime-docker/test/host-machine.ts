@@ -16,6 +16,10 @@ import { type Lab, startLab } from './lab.js'
 const hostPorts = [80, 5432, 8080]
 export const metadata = '169.254.169.254'
 export const neighbour = '192.168.250.2'
+/** Of the neighbour as well, as if it were anywhere in the internet. */
+export const farAway = '93.184.216.34'
+/** The same, and where another cloud has its metadata. */
+export const otherMetadata = '168.63.129.16'
 
 /** Where the neighbour keeps every connection open. */
 export const holdingPort = 9999
@@ -105,7 +109,7 @@ export async function startNeighbour(t: Test, engine: SecondEngine): Promise<voi
     '--net',
     'sh',
     '-c',
-    `ip link set lo up; echo ready; read line; ip address add ${neighbour}/24 dev peer0; ip address add ${metadata}/32 dev peer0; ip link set peer0 up; ip route add default via 192.168.250.1; exec node -e "${listener(neighbourPorts)}"`
+    `ip link set lo up; echo ready; read line; ip address add ${neighbour}/24 dev peer0; ${[metadata, farAway, otherMetadata].map(address => `ip address add ${address}/32 dev peer0`).join('; ')}; ip link set peer0 up; ip route add default via 192.168.250.1; exec node -e "${listener(neighbourPorts)}"`
   )
   t.teardown(() => server.kill('SIGKILL'))
   if (server.pid === undefined) throw new Error('no neighbour')
@@ -126,7 +130,8 @@ export async function startNeighbour(t: Test, engine: SecondEngine): Promise<voi
   )
   await engine.onMachine('ip', 'address', 'add', '192.168.250.1/24', 'dev', 'near0')
   await engine.onMachine('ip', 'link', 'set', 'near0', 'up')
-  await engine.onMachine('ip', 'route', 'add', `${metadata}/32`, 'via', neighbour)
+  for (const address of [metadata, farAway, otherMetadata])
+    await engine.onMachine('ip', 'route', 'add', `${address}/32`, 'via', neighbour)
   server.stdin?.write('\n')
   await untilListening(lines, neighbourPorts.length)
 }

@@ -5,12 +5,14 @@ import Docker from 'dockerode'
 import pino from 'pino'
 import { type Test, test } from 'tap'
 import { systemClock } from '../../../core/clock/clock.js'
+import { createExec } from '../../../core/exec/exec.js'
 import { createRedactor } from '../../../core/log/redactor.js'
 import { keyringOf } from '../../../core/secrets/keyring.js'
 import { secretsFor } from '../../../core/secrets/secrets.js'
 import { requireEngine } from '../../../lab/engine.js'
 import { removeFromEngine } from '../../../lab/engine-cleanup.js'
 import { DockerRuntime } from '../docker-runtime.js'
+import { localTools } from '../host/local-tools.js'
 import { settings } from '../settings.js'
 
 export const clock = systemClock()
@@ -31,6 +33,8 @@ export interface Lab {
   readonly projectId: string
   /** A spec of a container that lives until it is told to end. */
   spec(name: string, network: string, changes?: Partial<ContainerSpec>): ContainerSpec
+  /** The same installation for another project. */
+  otherProject(): Lab
 }
 
 /** Of one installation. */
@@ -46,27 +50,30 @@ interface LabOptions {
   readonly docker?: Docker
   /** For a second platform that goes on where another one ended. */
   readonly instanceId?: string
+  /** The platform is root on the engine's machine. */
+  readonly isLocal?: boolean
 }
 
 /** A runtime of an instance of its own on the real engine; everything it made is removed after the test. */
 export function startLab(
   t: Test,
-  { environment = {}, docker = new Docker(), instanceId = randomUUID() }: LabOptions = {}
+  { environment = {}, docker = new Docker(), instanceId = randomUUID(), isLocal = false }: LabOptions = {}
 ): Lab {
-  const projectId = randomUUID()
   const runtime = new DockerRuntime({
     instanceId,
     signatures,
     clock,
     log,
-    settings: settingsFrom(settings, { ...process.env, ...environment })
+    settings: settingsFrom(settings, { ...process.env, ...environment }),
+    ...(isLocal ? { localTools: localTools(createExec({ log })) } : {})
   })
   t.teardown(async () => {
+    await runtime.disk.close()
     await removeFromEngine(instanceId, docker)
     // Without a network it takes its rules back.
     await runtime.limitHost().catch(() => undefined)
   })
-  return {
+  const ofProject = (projectId: string): Lab => ({
     runtime,
     docker,
     instanceId,
@@ -84,6 +91,8 @@ export function startLab(
       caps: 'minimal',
       readonlyRootfs: true,
       ...changes
-    })
-  }
+    }),
+    otherProject: () => ofProject(randomUUID())
+  })
+  return ofProject(randomUUID())
 }

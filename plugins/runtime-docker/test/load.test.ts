@@ -2,7 +2,8 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
-import { loadedPrefix } from 'busbar/api/images'
+import type { Owner } from 'busbar/api/containers'
+import { type BuildUsage, type LoadOptions, loadedPrefix } from 'busbar/api/images'
 import { until } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
 import { pack } from 'tar-stream'
@@ -20,7 +21,8 @@ async function layerOf(path: string, content: Buffer | string): Promise<Buffer> 
 }
 
 interface Archive {
-  readonly name: string
+  /** Null: it names none. */
+  readonly name: string | null
   readonly layers: readonly Buffer[]
   /** Which of them are left out. */
   readonly without?: readonly number[]
@@ -50,7 +52,10 @@ async function archiveOf({
   const tar = pack()
   tar.entry({ name: 'config.json' }, config)
   const Layers = layers.map((_, at) => `layer-${at}.tar`)
-  tar.entry({ name: 'manifest.json' }, JSON.stringify([{ Config: 'config.json', RepoTags: [name], Layers }]))
+  tar.entry(
+    { name: 'manifest.json' },
+    JSON.stringify([{ Config: 'config.json', RepoTags: name === null ? null : [name], Layers }])
+  )
   for (const [at, layer] of layers.entries())
     if (!without.includes(at))
       tar.entry({ name: `layer-${at}.tar` }, isPacked === true ? gzipSync(layer) : layer)
@@ -80,6 +85,10 @@ const load = async (t: Test, lab: Lab, archive: Omit<Archive, 'name'>) => {
   })
   return { image, layers, name }
 }
+
+/** As this engine names it: by its configuration, the first file of an archive. */
+const idOf = (archive: Buffer): string =>
+  sha256(archive.subarray(512, 512 + Number.parseInt(archive.toString('latin1', 124, 135), 8)))
 
 engineTest(
   'an image is taken in under its name, packed or not, and without the layers that are held',
@@ -200,4 +209,136 @@ engineTest('an engine that has all of an image goes on after a cancel, and says 
   t.equal(await lab.runtime.image(name), undefined, 'not yet')
   await ended
   t.ok(ended !== undefined && (await lab.runtime.image(name)) !== undefined)
+})
+
+/** What a build engine has made for an application. */
+async function handOver(
+  lab: Lab,
+  owner: Owner,
+  archive: Omit<Archive, 'name'>,
+  more: Partial<LoadOptions> = {}
+) {
+  return await lab.runtime.load(Readable.from([await archiveOf({ ...archive, name: null })]), {
+    name: tagOf(owner),
+    builtFor: owner,
+    signal: forever,
+    ...more
+  })
+}
+
+const ownerIn = ({ projectId }: Lab) => ({ projectId, applicationId: randomUUID() })
+const tagOf = ({ applicationId = '' }: Owner): string => `lab-${applicationId}:1`
+const allImages = async ({ docker }: Lab): Promise<string[]> =>
+  (await docker.listImages({ all: true })).map(({ Id }) => Id)
+
+engineTest('what a build engine has made for an application is its image, under its name', async t => {
+  const lab = startLab(t)
+  const owner = ownerIn(lab)
+  const labels = await lab.runtime.imageLabels(owner)
+  const below = await layerOf('below', randomBytes(64))
+  const above = await layerOf('above', randomBytes(64))
+  const image = await handOver(lab, owner, { layers: [below], labels: { ...labels, own: 'x' } })
+  t.match(image, { repoTags: [tagOf(owner)], builtFor: owner, layers: [sha256(below)] })
+  t.match(await lab.runtime.images(owner), [{ id: image.id, tags: [tagOf(owner)], owner }])
+
+  const next = await handOver(lab, owner, { layers: [below, above], without: [0], labels })
+  t.match(next, { repoTags: [tagOf(owner)], layers: [below, above].map(sha256) })
+  await t.rejects(
+    handOver(lab, owner, { layers: [await layerOf('x', randomBytes(64)), above], without: [0], labels }),
+    { status: 409, code: 'E_IMAGE_INCOMPLETE' }
+  )
+  t.equal((await lab.runtime.image(tagOf(owner)))?.id, next.id)
+  await lab.runtime.removeImage(tagOf(owner))
+  // The first one has lost its name to the second.
+  await lab.runtime.clearBuildCache(owner)
+  t.same(await lab.runtime.images(owner), [])
+})
+
+engineTest('with labels that are not those of its owner nothing of it stays', async t => {
+  const lab = startLab(t)
+  const owner = ownerIn(lab)
+  const labels = await lab.runtime.imageLabels(owner)
+  const others = await lab.runtime.imageLabels(ownerIn(lab))
+  const { 'busbar-signature': _, ...unsigned } = labels
+  const layer = await layerOf('x', randomBytes(64))
+  for (const [what, wrong] of Object.entries({
+    none: {},
+    'another application’s': others,
+    unsigned,
+    'a foreign signature': { ...labels, 'busbar-signature': others['busbar-signature'] ?? '' },
+    'another installation’s': { ...labels, 'busbar-image-instance': randomUUID() },
+    'one more': { ...labels, 'busbar-future': 'x' }
+  })) {
+    const archive = await archiveOf({ name: null, layers: [layer], labels: wrong })
+    const before = await allImages(lab)
+    await t.rejects(
+      lab.runtime.load(Readable.from([archive]), { name: tagOf(owner), builtFor: owner, signal: forever }),
+      { status: 422, code: 'E_BUILD_LABELS' },
+      what
+    )
+    t.same(
+      (await allImages(lab)).filter(id => !before.includes(id) && id === idOf(archive)),
+      [],
+      what
+    )
+  }
+  t.equal(await lab.runtime.image(tagOf(owner)), undefined)
+
+  // What was there under a name of its own stays: this is the same image.
+  const image = await handOver(lab, owner, { layers: [layer], labels })
+  await t.rejects(
+    handOver(lab, ownerIn(lab), { layers: [layer], labels }, { name: `lab-${randomUUID()}:1` }),
+    { code: 'E_BUILD_LABELS' }
+  )
+  t.match(await lab.runtime.image(tagOf(owner)), { id: image.id, repoTags: [tagOf(owner)] })
+  await lab.runtime.removeImage(tagOf(owner))
+})
+
+engineTest('a hand-over counts for its owner, and one that is cancelled leaves nothing', async t => {
+  const lab = startLab(t)
+  const owner = ownerIn(lab)
+  const labels = await lab.runtime.imageLabels(owner)
+  const tar = pack()
+  for (let at = 0; at < 20_000; at++) tar.entry({ name: `${randomUUID()}` }, 'x')
+  tar.finalize()
+  const layers = [await buffer(Readable.from(tar))]
+  const cancel = new AbortController()
+  const reason = new Error('cancelled')
+  let ended: Promise<void> | undefined
+  let usage: Promise<readonly BuildUsage[]> | undefined
+  await t.rejects(
+    handOver(
+      lab,
+      owner,
+      { layers, labels },
+      {
+        signal: cancel.signal,
+        onLayer: () => {
+          usage = lab.runtime.buildUsage()
+          cancel.abort(reason)
+        },
+        onAbandoned: done => {
+          ended = done
+        }
+      }
+    ),
+    reason
+  )
+  t.match(await usage, [{ owner }])
+  t.not(ended, undefined)
+  await ended
+  t.same(await lab.runtime.images(owner), [])
+  t.equal(await lab.runtime.image(tagOf(owner)), undefined)
+})
+
+engineTest('what was handed over when the platform died is found as what builds leave', async t => {
+  const lab = startLab(t)
+  const owner = ownerIn(lab)
+  const labels = await lab.runtime.imageLabels(owner)
+  const archive = await archiveOf({ name: null, layers: [await layerOf('x', randomBytes(64))], labels })
+  // Without its end: nobody gives it a name.
+  await buffer((await lab.docker.loadImage(Readable.from([archive]))) as Readable)
+  t.match(await lab.runtime.images(owner), [{ id: idOf(archive), tags: [], owner }])
+  await lab.runtime.clearBuildCache(owner)
+  t.same(await lab.runtime.images(owner), [])
 })

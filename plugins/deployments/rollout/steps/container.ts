@@ -1,7 +1,8 @@
 import type { ContainerRuntime } from 'busbar/api/containers'
-import { bounded, settleAll } from 'busbar/sdk'
+import { askContribution, settleAll } from 'busbar/sdk'
 import { hookLimitMs } from '../../api.js'
 import { candidateName } from '../container-name.js'
+import { volumesOf } from '../contributed-volumes.js'
 import { watchExit } from '../exit-watch.js'
 import type { Created, RolloutTools, Started, WithImage, WithNetwork } from '../rollout.js'
 import { startWith } from '../start-words.js'
@@ -46,14 +47,11 @@ export function create({
       const exposed = image.exposedPorts[0]
       const port = application.containerPort ?? exposed ?? defaultPort
       const added = await Promise.all(
-        parts.entries().map(
-          async ({ value, plugin }) =>
-            await bounded(() => value.partsFor(application), {
-              ms: hookLimitMs,
-              signal,
-              what: `the container parts of the plugin "${plugin}"`
-            })
-        )
+        parts.entries().map(async ({ value, plugin }) => {
+          const what = `the container parts of the plugin "${plugin}"`
+          const ask = { ms: hookLimitMs, signal, what }
+          return volumesOf(await askContribution(() => value.partsFor(application), ask), what)
+        })
       )
       const check = application.healthCheck
       const words =
@@ -70,7 +68,7 @@ export function create({
         caps: application.containerCaps,
         readonlyRootfs: application.readonlyRootfs,
         healthCommand: check.type === 'command' ? check : undefined,
-        volumes: added.flatMap(({ volumes }) => volumes)
+        volumes: added.flat()
       })
       const [containerId] = await settleAll([creation, store.change(deploymentId, { container_port: port })])
       return {

@@ -1,5 +1,5 @@
 import type { ApplicationSource } from 'busbar/api/applications'
-import { bounded, settleAll } from 'busbar/sdk'
+import { askRefusal, settleAll } from 'busbar/sdk'
 import { hookLimitMs } from '../../api.js'
 import { DeployFailure } from '../deploy-failure.js'
 import type { Loaded, Rollout, RolloutTools } from '../rollout.js'
@@ -27,7 +27,7 @@ export function load({
       ])
       if (application === undefined) throw new DeployFailure('the application is being deleted')
       for (const { value, plugin } of gates.entries()) {
-        const reason = await bounded(() => value.refuses({ id: applicationId, projectId }), {
+        const reason = await askRefusal(() => value.refuses({ id: applicationId, projectId }), {
           ms: hookLimitMs,
           signal,
           what: `the deploy gate of the plugin "${plugin}"`

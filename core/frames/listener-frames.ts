@@ -1,0 +1,103 @@
+import { channel } from 'node:diagnostics_channel'
+import { currentPlugin, inFrame, kernelOwner } from './frames.js'
+
+type Listener = (this: unknown, ...args: unknown[]) => unknown
+type Add = (event: string | symbol, listener: Listener) => unknown
+
+/**
+ * Node calls the listeners of `process` (signals, warnings) in no frame, and the subscribers of a diagnostics channel in that
+ * of whoever publishes there: the connection of a client, often. So what a plugin adds there is called in its own frame, and
+ * what it throws does not reach who calls: the platform's own listener of the same signal is called all the same.
+ */
+export function keepListenersInFrames(): void {
+  if (isKept) return
+  isKept = true
+  keepListenersOf(process)
+  keepSubscribers()
+}
+
+// As the frames themselves, it is of the process and not of a kernel.
+let isKept = false
+
+/** What is emitted for an uncaught error: a listener that fails would be called for that again, and for ever. */
+const ofErrors: ReadonlySet<string | symbol> = new Set([
+  'uncaughtException',
+  'uncaughtExceptionMonitor',
+  'unhandledRejection'
+])
+
+/** The plugin that adds a listener now, unless it is none. */
+const adding = (listener: unknown): string | undefined => {
+  const plugin = currentPlugin()
+  return plugin === kernelOwner || typeof listener !== 'function' ? undefined : plugin
+}
+
+function keepListenersOf(emitter: NodeJS.Process): void {
+  const keep = (name: 'on' | 'addListener' | 'once' | 'prependListener' | 'prependOnceListener'): void => {
+    const original = emitter[name] as Add
+    const isOnce = name === 'once' || name === 'prependOnceListener'
+    const add = (isOnce ? emitter[name === 'once' ? 'on' : 'prependListener'] : original) as Add
+    const value = (event: string | symbol, listener: Listener): unknown => {
+      const plugin = adding(listener)
+      if (plugin === undefined) return original.call(emitter, event, listener)
+      const remove = (): void => {
+        emitter.removeListener(event, called)
+      }
+      const called = (...args: unknown[]): void => {
+        if (isOnce) remove()
+        callIn(plugin, () => Reflect.apply(listener, emitter, args), ofErrors.has(event) ? remove : undefined)
+      }
+      // By this, Node finds what is removed by the function that was added.
+      return add.call(emitter, event, Object.assign(called, { listener }))
+    }
+    Object.defineProperty(emitter, name, { value, configurable: true, writable: true })
+  }
+  for (const name of ['once', 'prependOnceListener', 'on', 'addListener', 'prependListener'] as const)
+    keep(name)
+}
+
+interface Subscribable {
+  subscribe(subscriber: Listener): void
+  unsubscribe(subscriber: Listener): boolean
+}
+
+function keepSubscribers(): void {
+  // Channels without subscribers become of this class with the first.
+  const probe = channel('busbar.probe')
+  const none = (): void => {}
+  probe.subscribe(none)
+  const active = Object.getPrototypeOf(probe) as Subscribable
+  probe.unsubscribe(none)
+  const { subscribe, unsubscribe } = active
+  const kept = new WeakMap<Listener, Listener>()
+  active.subscribe = function (this: Subscribable, subscriber) {
+    const plugin = adding(subscriber)
+    if (plugin === undefined) return subscribe.call(this, subscriber)
+    const called = kept.get(subscriber) ?? ((...args) => callIn(plugin, () => subscriber(...args)))
+    kept.set(subscriber, called)
+    return subscribe.call(this, called)
+  }
+  active.unsubscribe = function (this: Subscribable, subscriber) {
+    const called = kept.get(subscriber)
+    return (called !== undefined && unsubscribe.call(this, called)) || unsubscribe.call(this, subscriber)
+  }
+}
+
+/** Calls a listener in the frame of its plugin; what it throws is thrown anew there, after `failed`. */
+function callIn(plugin: string, call: () => unknown, failed?: () => void): void {
+  inFrame(plugin, () => {
+    try {
+      const result = call()
+      if (failed === undefined || !(result instanceof Promise)) return
+      result.catch((error: unknown) => {
+        failed()
+        throw error
+      })
+    } catch (error) {
+      failed?.()
+      process.nextTick(() => {
+        throw error
+      })
+    }
+  })
+}

@@ -1,0 +1,67 @@
+/**
+ * Names in a Dockerfile that may be those of images: after FROM, `--from=` and `from=`, with the values of the ARGs before the
+ * first FROM. It decides nothing: whatever the build engine reads instead, it holds nothing but what everybody may use. So names
+ * that are missed are asked of their registry, and those too many stand for nothing.
+ */
+export function baseNames(text: string, buildArgs: Readonly<Record<string, string>>): readonly string[] {
+  const values = new Map<string, string>()
+  const names = new Set<string>()
+  const stages = new Set<string>()
+  const add = (written: string): void => {
+    const name = expanded(unquoted(written), values)
+    if (name !== '' && !stages.has(name.toLowerCase()) && names.size < maxNames) names.add(name)
+  }
+  let isBeforeStages = true
+  for (const line of text.split('\n')) {
+    const words = line
+      .slice(0, maxLine)
+      .trim()
+      .split(/[ \t]+/)
+    const keyword = words[0]?.toUpperCase()
+    if (keyword === 'ARG' && isBeforeStages)
+      for (const word of words.slice(1)) {
+        const at = word.indexOf('=')
+        const key = at < 0 ? word : word.slice(0, at)
+        const value = buildArgs[key] ?? (at < 0 ? undefined : unquoted(word.slice(at + 1)))
+        if (value !== undefined) values.set(key, value)
+      }
+    if (keyword === 'FROM') {
+      isBeforeStages = false
+      const [name = '', as, stage] = words.slice(1).filter(word => !word.startsWith('--'))
+      add(name)
+      if (as?.toUpperCase() === 'AS' && stage !== undefined) stages.add(stage.toLowerCase())
+    }
+    for (const word of words)
+      for (const part of word.startsWith('--mount=')
+        ? word.slice('--mount='.length).split(',')
+        : [word.replace(/^--/, '')])
+        if (part.startsWith('from=')) add(part.slice('from='.length))
+  }
+  return [...names].filter(name => name !== 'scratch' && !/^\d+$/.test(name))
+}
+
+const maxNames = 50
+const maxLine = 4000
+
+const unquoted = (word: string): string => (/^(["']).*\1$/.test(word) ? word.slice(1, -1) : word)
+
+/** `$NAME`, `${NAME}` and `${NAME:-default}`. */
+function expanded(word: string, values: ReadonlyMap<string, string>): string {
+  let result = ''
+  for (let at = 0; at < word.length && result.length < maxLine; ) {
+    if (word[at] !== '$') {
+      result += word[at++]
+      continue
+    }
+    const isBraced = word[at + 1] === '{'
+    const from = at + (isBraced ? 2 : 1)
+    let end = from
+    while (end < word.length && /\w/.test(word[end] ?? '')) end++
+    const close = isBraced ? word.indexOf('}', end) : end
+    if (close < 0) return ''
+    const fallback = isBraced && word.startsWith(':-', end) ? word.slice(end + 2, close) : ''
+    result += values.get(word.slice(from, end)) ?? fallback
+    at = isBraced ? close + 1 : end
+  }
+  return result
+}

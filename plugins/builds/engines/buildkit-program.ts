@@ -1,0 +1,74 @@
+import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
+
+const address = 'unix:///run/buildkit/buildkitd.sock'
+
+const client = (...argv: readonly string[]): readonly string[] => ['buildctl', '--addr', address, ...argv]
+const plain = (argv: readonly string[]): Command => ({ argv, env: {} })
+
+/** A socket of its own, and nothing that listens: what steps reach of the engine's network is not the daemon. */
+export const buildkitProgram: EngineProgram = {
+  kind: 'buildkit',
+  name: 'BuildKit',
+  daemon: {
+    argv: [
+      'buildkitd',
+      '--addr',
+      address,
+      '--root',
+      `${engineVolumePath}/buildkit`,
+      '--oci-worker-net=bridge'
+    ],
+    env: { TMPDIR: `${engineVolumePath}/tmp` }
+  },
+  ready: plain(client('debug', 'workers')),
+  takes: 'layout',
+  makes: 'layout',
+  build: buildCommand,
+  prune: ({ all }) => plain(client('prune', ...(all ? ['--all'] : ['--keep-duration', '168h'])))
+}
+
+function buildCommand(build: ProgramBuild): Command {
+  const { directory, buildArgs, target, platform, noCache, bases } = build
+  const { flags, env } = secretFlags(build)
+  const options = {
+    filename: 'Dockerfile',
+    ...(target !== undefined && { target }),
+    ...(platform !== undefined && { platform }),
+    ...Object.fromEntries(Object.entries(buildArgs).map(([key, value]) => [`build-arg:${key}`, value])),
+    ...Object.fromEntries(
+      bases.map(({ name, digest }, at) => [`context:${name}`, `oci-layout://base${at}@${digest}`])
+    )
+  }
+  return {
+    argv: client(
+      'build',
+      '--progress=plain',
+      '--frontend',
+      'dockerfile.v0',
+      '--local',
+      `context=${directory}/context`,
+      '--local',
+      `dockerfile=${directory}/dockerfile`,
+      ...Object.entries(options).flatMap(([key, value]) => ['--opt', `${key}=${value}`]),
+      ...bases.flatMap(({ directory: path }, at) => ['--oci-layout', `base${at}=${path}`]),
+      ...flags,
+      ...(noCache ? ['--no-cache'] : []),
+      '--output',
+      // To pack what the engine of the platform unpacks at once would take longer than all else.
+      `type=oci,tar=false,compression=uncompressed,dest=${directory}/out`
+    ),
+    env
+  }
+}
+
+/** By variables of the client alone: no argument and no file has the value. Their names are ours, whatever the ids are. */
+export function secretFlags({ secrets }: Pick<ProgramBuild, 'secrets'>): {
+  readonly flags: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+} {
+  const named = Object.entries(secrets).map(([id, value], at) => ({ id, value, name: `BUSBAR_SECRET_${at}` }))
+  return {
+    flags: named.flatMap(({ id, name }) => ['--secret', `id=${id},env=${name}`]),
+    env: Object.fromEntries(named.map(({ name, value }) => [name, value]))
+  }
+}

@@ -1,0 +1,94 @@
+import { secretFlags } from './buildkit-program.js'
+import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
+
+const address = 'unix:///run/busbar-docker.sock'
+/** Of the images that builds make, which are there for as long as one is handed over. */
+const result = 'busbar-result'
+
+const variables = {
+  DOCKER_HOST: address,
+  DOCKER_BUILDKIT: '1',
+  // Its client would add records of the build, which older engines do not know as part of an image.
+  BUILDX_NO_DEFAULT_ATTESTATIONS: '1',
+  HOME: `${engineVolumePath}/tmp`
+}
+const plain = (argv: readonly string[]): Command => ({ argv, env: variables })
+
+/**
+ * Builds, and leaves the image as files. The engine keeps no image: the cache of its BuildKit is apart from images. Of what was
+ * loaded each name means what it means now on the engine of the platform.
+ * Equal layers are links to one another in what an engine saves.
+ */
+const script = `set -e
+directory=$1 bases=$2; shift 2
+while [ "$bases" -gt 0 ]; do
+  docker tag "$1" "$2"; shift 2
+  bases=$((bases - 1))
+done
+result=${result}:"\${directory##*/}"
+docker build --tag "$result" "$@" "$directory/context"
+mkdir "$directory/out"
+docker save "$result" | tar -x -C "$directory/out"
+find "$directory/out" -type l | while read -r link; do ln -f "$(readlink -f "$link")" "$link"; done
+docker rmi --force "$result" >/dev/null`
+
+export const dockerdProgram: EngineProgram = {
+  kind: 'dockerd',
+  name: 'Docker Engine',
+  daemon: {
+    argv: [
+      'dockerd',
+      '--host',
+      address,
+      '--data-root',
+      `${engineVolumePath}/docker`,
+      '--exec-root',
+      '/run/busbar-docker',
+      '--pidfile',
+      '/run/busbar-docker.pid',
+      // A subnet for documentation, which no network of the machine or of the internet has.
+      '--bip',
+      '192.0.2.1/24',
+      '--log-level',
+      'warn'
+    ],
+    // The entry point of the official image would add a listener of TCP.
+    env: { DOCKER_TLS_CERTDIR: '', TMPDIR: `${engineVolumePath}/tmp` }
+  },
+  ready: plain(['docker', 'version']),
+  takes: 'archive',
+  makes: 'archive',
+  // The empty folder says that it is there.
+  addBase: directory => ({
+    argv: ['sh', '-c', 'tar -C "$0" -c . | docker load --quiet && rm -rf "$0"/*', directory],
+    env: variables
+  }),
+  build: buildCommand,
+  prune: ({ all }) =>
+    plain(['docker', 'builder', 'prune', '--force', ...(all ? ['--all'] : ['--filter', 'until=168h'])])
+}
+
+function buildCommand(build: ProgramBuild): Command {
+  const { directory, buildArgs, target, platform, noCache, bases } = build
+  const { flags, env } = secretFlags(build)
+  return {
+    argv: [
+      'sh',
+      '-c',
+      script,
+      'build',
+      directory,
+      String(bases.length),
+      ...bases.flatMap(({ digest, name }) => [digest, name]),
+      '--progress=plain',
+      '--file',
+      `${directory}/dockerfile/Dockerfile`,
+      ...Object.entries(buildArgs).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]),
+      ...flags,
+      ...(target === undefined ? [] : ['--target', target]),
+      ...(platform === undefined ? [] : ['--platform', platform]),
+      ...(noCache ? ['--no-cache'] : [])
+    ],
+    env: { ...variables, ...env }
+  }
+}

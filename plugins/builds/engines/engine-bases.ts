@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto'
+import type { ImageInfo, ImageService } from 'busbar/api/images'
+import type { BuildContext } from '../api.js'
+import type { ResolverParts } from '../registry/image-resolver.js'
+import { findNamed } from '../registry/image-resolver.js'
+import { BadResult, type ContainerFiles } from './container-files.js'
+import { type Base, basesPath, type EngineProgram } from './engine-program.js'
+
+type Parts = Pick<ResolverParts, 'formerImages'> & {
+  readonly imageService: Pick<ImageService, 'image' | 'save'>
+}
+
+/** A base, and its id on the engine of the platform. */
+interface SuppliedBase extends Base {
+  readonly id: string
+}
+
+/**
+ * Gives a build engine what an operator has put on the engine of the platform under these names, which everybody may build
+ * upon. It is copied once for each project.
+ */
+export async function supplyBases(
+  parts: Parts,
+  {
+    files,
+    program,
+    names,
+    applicationId
+  }: {
+    readonly files: ContainerFiles
+    readonly program: EngineProgram
+    readonly names: readonly string[]
+    readonly applicationId: string
+  },
+  context: BuildContext
+): Promise<readonly SuppliedBase[]> {
+  const supplied: SuppliedBase[] = []
+  for (const name of names) {
+    const image = await operatorsImage(parts, name, applicationId)
+    if (image === undefined) continue
+    const directory = `${basesPath}/${image.id.slice('sha256:'.length)}`
+    const isThere =
+      (await files.run(['sh', '-c', 'test -d "$0" && echo yes || echo no', directory]))[0] === 'yes'
+    if (!isThere) {
+      context.log({
+        level: 'info',
+        msg: `Giving ${name} to the build engine of this project, as it is on this machine`
+      })
+      await add(parts, { files, program, directory, image }, context)
+    }
+    const digest = program.takes === 'layout' ? await manifestDigest(files, directory) : image.id
+    supplied.push({ name, id: image.id, digest, directory })
+  }
+  return supplied
+}
+
+/** A name that no image can have stands for none: the build engine will say so. */
+async function operatorsImage(
+  parts: Parts,
+  name: string,
+  applicationId: string
+): Promise<ImageInfo | undefined> {
+  try {
+    const image = await findNamed(
+      parts as Pick<ResolverParts, 'imageService' | 'formerImages'>,
+      name,
+      applicationId
+    )
+    return image?.builtFor === undefined ? image : undefined
+  } catch {
+    return undefined
+  }
+}
+
+interface Adding {
+  readonly files: ContainerFiles
+  readonly program: EngineProgram
+  readonly directory: string
+  readonly image: ImageInfo
+}
+
+async function add(
+  { imageService }: Parts,
+  { files, program, directory, image }: Adding,
+  { signal }: BuildContext
+): Promise<void> {
+  const part = `${directory}.part`
+  await files.run(['sh', '-c', 'rm -rf "$0" && mkdir -p "$0"', part])
+  await files.unpack(part, await imageService.save(image.id, signal))
+  if (program.takes === 'layout') await asLayout(files, part)
+  const command = program.addBase?.(part)
+  if (command !== undefined) await files.run(command.argv, command.env)
+  await files.run(['mv', part, directory])
+}
+
+const maxConfigBytes = 8 * 2 ** 20
+const indexType = 'application/vnd.oci.image.index.v1+json'
+const manifestType = 'application/vnd.oci.image.manifest.v1+json'
+
+/** Of what an engine has saved. Engines since 25 save a layout, which is an archive as well. */
+async function asLayout(files: ContainerFiles, directory: string): Promise<void> {
+  const [saved] = JSON.parse(
+    (await files.read(`${directory}/manifest.json`, maxConfigBytes)).toString()
+  ) as ReadonlyArray<{
+    readonly Config: string
+    readonly Layers: readonly string[]
+  }>
+  if (saved === undefined) throw new BadResult('the engine has saved no image')
+  const config = await files.read(`${directory}/${saved.Config}`, maxConfigBytes)
+  const { rootfs } = JSON.parse(config.toString()) as {
+    readonly rootfs: { readonly diff_ids: readonly string[] }
+  }
+  const paths = saved.Layers.map(layer => `${directory}/${layer}`)
+  const sizes = await files.sizesOf(paths)
+  const manifest = Buffer.from(
+    JSON.stringify({
+      schemaVersion: 2,
+      mediaType: manifestType,
+      config: {
+        mediaType: 'application/vnd.oci.image.config.v1+json',
+        digest: digestOf(config),
+        size: config.length
+      },
+      layers: rootfs.diff_ids.map((digest, at) => ({
+        mediaType: 'application/vnd.oci.image.layer.v1.tar',
+        digest,
+        size: sizes[at] ?? 0
+      }))
+    })
+  )
+  const blobs = `${directory}/blobs/sha256`
+  // Equal layers are there once.
+  await files.run([
+    'sh',
+    '-c',
+    'mkdir -p "$0"; while [ $# -gt 0 ]; do [ -e "$0/$2" ] || ln "$(readlink -f "$1")" "$0/$2"; shift 2; done',
+    blobs,
+    ...rootfs.diff_ids.flatMap((digest, at) => [paths[at] ?? '', hexOf(digest)])
+  ])
+  await files.write(blobs, { [hexOf(digestOf(config))]: config, [hexOf(digestOf(manifest))]: manifest })
+  await files.write(directory, {
+    'oci-layout': JSON.stringify({ imageLayoutVersion: '1.0.0' }),
+    'index.json': JSON.stringify({
+      schemaVersion: 2,
+      mediaType: indexType,
+      manifests: [{ mediaType: manifestType, digest: digestOf(manifest), size: manifest.length }]
+    })
+  })
+}
+
+async function manifestDigest(files: ContainerFiles, directory: string): Promise<string> {
+  const { manifests } = JSON.parse(
+    (await files.read(`${directory}/index.json`, maxConfigBytes)).toString()
+  ) as {
+    readonly manifests: ReadonlyArray<{ readonly digest: string }>
+  }
+  const [manifest] = manifests
+  if (manifest === undefined) throw new BadResult('a base has no manifest')
+  return manifest.digest
+}
+
+const hexOf = (digest: string): string => digest.slice('sha256:'.length)
+const digestOf = (bytes: Buffer): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`

@@ -1,0 +1,70 @@
+import { cutText, type Problem } from 'busbar/sdk'
+import { problems } from '../problems.js'
+import type { BuildEnding } from './step-log.js'
+
+const outOfMemoryCode = 137
+
+/** Why a build failed, in the words of a problem. `exitCode`: of the program that was told to build. */
+export function engineBuildProblem(
+  { failed, text }: BuildEnding,
+  build: { readonly dockerfile: string; readonly memoryBytes: number; readonly exitCode: number }
+): Problem {
+  const reason =
+    lastError(text) ?? failed.at(-1)?.reason ?? `the build engine ended with code ${build.exitCode}`
+  const all = [reason, ...failed.map(step => step.reason)].join('\n')
+  if (/no space left on device|ResourceExhausted/i.test(all))
+    return problems.engineDiskFull({ reason: shown(withoutPrefix(reason)) })
+  const command = exitOf(failed.at(-1)?.reason ?? '') ?? exitOf(reason)
+  if (command !== undefined) {
+    const step = { command: shown(command.command), code: command.code }
+    return command.code === outOfMemoryCode
+      ? problems.engineKilled({ ...step, memory: Math.round(build.memoryBytes / 2 ** 20) })
+      : problems.engineCommand(step)
+  }
+  // By what BuildKit says of the file: none of it is what a command has printed.
+  if (
+    /dockerfile parse error|unknown instruction|failed to parse|no build stage|target stage "|cannot be empty/i.test(
+      reason
+    )
+  )
+    return problems.engineDockerfile({ dockerfile: build.dockerfile, reason: shown(withoutPrefix(reason)) })
+  if (/failed to (?:calculate|compute) (?:checksum|cache key)|failed to compute cache key/i.test(reason))
+    return problems.engineCopy({ reason: shown(withoutPrefix(reason)) })
+  if (/failed to resolve source metadata|pull access denied|failed to do request|not found$/i.test(reason))
+    return problems.engineBase({ reason: shown(withoutPrefix(reason)) })
+  return problems.engineFailed({ reason: shown(withoutPrefix(reason)) })
+}
+
+const shown = (text: string): string => cutText(text.replace(/\s+/g, ' ').trim(), 600)
+
+function lastError(text: readonly string[]): string | undefined {
+  const found = text.findLast(line => /^(?:ERROR|error): |failed to solve/.test(line))
+  return found?.replace(/^(?:ERROR|error): /, '')
+}
+
+const withoutPrefix = (reason: string): string =>
+  reason
+    .replace(/^failed to solve(?: with frontend [\w.]+)?: /, '')
+    .replace(/^failed to create LLB definition: /, '')
+
+/** `process "/bin/sh -c npm ci" did not complete successfully: exit code: 1`, and older words for the same. */
+function exitOf(reason: string): { readonly command: string; readonly code: number } | undefined {
+  const marks = [
+    'did not complete successfully: exit code: ',
+    'returned non-zero exit code: ',
+    ': exit code: ',
+    'runc did not terminate successfully: exit status '
+  ]
+  for (const mark of marks) {
+    const at = reason.lastIndexOf(mark)
+    if (at < 0) continue
+    const code = Number.parseInt(reason.slice(at + mark.length), 10)
+    if (Number.isNaN(code)) continue
+    const before = reason.slice(0, at)
+    const [begin, end] = before.startsWith('process "') ? ['"', '"'] : ['[', ']']
+    const [from, to] = [before.indexOf(begin), before.lastIndexOf(end)]
+    const command = from >= 0 && to > from ? before.slice(from + 1, to) : before
+    return { command: command.replace(/^\/bin\/sh -c /, ''), code }
+  }
+  return undefined
+}

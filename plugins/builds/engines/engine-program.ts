@@ -1,0 +1,88 @@
+/** What a program in a build engine is told to build. Paths are those of the engine's container. */
+export interface ProgramBuild {
+  /** A folder of this build alone. In it: `context/`, `dockerfile/Dockerfile`, and, when it has ended well, `out/`. */
+  readonly directory: string
+  readonly buildArgs: Readonly<Record<string, string>>
+  /** By the id that a mount names. */
+  readonly secrets: Readonly<Record<string, string>>
+  readonly target?: string
+  /** `linux/arm64`. */
+  readonly platform?: string
+  readonly noCache: boolean
+  readonly bases: readonly Base[]
+}
+
+/** An image that was put into the build engine, as its operator has it on the engine of the platform. */
+export interface Base {
+  /** As a Dockerfile may write it. */
+  readonly name: string
+  /** `sha256:…`: of its manifest where it lies as a layout, else of its configuration. */
+  readonly digest: string
+  /** The folder in which it lies, as the program takes it. */
+  readonly directory: string
+}
+
+/** A command in the container, without a shell of ours in between. */
+export interface Command {
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+/**
+ * How an image is laid out that a build has made, or that is given to one. `layout`: as the OCI says, with `index.json` and
+ * `blobs/`; `archive`: as `docker save` writes it, with `manifest.json`.
+ */
+export type ImageLayout = 'layout' | 'archive'
+
+/** A program that builds images: its daemon runs in the container of a build engine, and its client is run beside it. */
+export interface EngineProgram {
+  readonly kind: 'buildkit' | 'dockerd'
+  /** As the log says it. */
+  readonly name: string
+  /** What the container runs, once control groups can be made in it. */
+  readonly daemon: Command
+  /** Ends with 0 when the daemon takes builds. */
+  readonly ready: Command
+  readonly takes: ImageLayout
+  readonly makes: ImageLayout
+  /** Takes in what was put into the folder of a base, once. Absent: it is used from there. */
+  addBase?(directory: string): Command
+  build(build: ProgramBuild): Command
+  /** Removes what no build has used for long, or all of it. */
+  prune(options: { readonly all: boolean }): Command
+}
+
+/** Everything of a build engine that stays when its container goes. */
+export const engineVolumePath = '/var/lib/builder'
+export const workPath = `${engineVolumePath}/work`
+export const basesPath = `${engineVolumePath}/bases`
+
+/**
+ * A container may not write to its control groups unless it mounts them anew. With the second version of them, what is in
+ * a group that has groups below it may not have processes itself.
+ */
+const preparation = `set -e
+mkdir -p ${workPath} ${basesPath} ${engineVolumePath}/tmp
+if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+  mount -o remount,bind,rw /sys/fs/cgroup
+  mkdir -p /sys/fs/cgroup/init
+  while read -r process; do echo "$process" > /sys/fs/cgroup/init/cgroup.procs || true; done < /sys/fs/cgroup/cgroup.procs
+  for controller in $(cat /sys/fs/cgroup/cgroup.controllers); do
+    echo "+$controller" > /sys/fs/cgroup/cgroup.subtree_control || true
+  done
+else
+  for group in $(awk '$3 == "cgroup" { print $2 }' /proc/mounts); do mount -o remount,bind,rw "$group"; done
+  mount -o remount,bind,rw /sys/fs/cgroup
+fi
+mount -o remount,bind,rw /proc/sys
+rm -rf ${workPath}/*
+exec "$@"`
+
+/** The entry point of the container. */
+export const entrypoint = ({ daemon }: EngineProgram): readonly string[] => [
+  'sh',
+  '-c',
+  preparation,
+  'prepare',
+  ...daemon.argv
+]

@@ -1,0 +1,96 @@
+import type { ContainerRuntime, Owner } from 'busbar/api/containers'
+import type { BuildUsage } from 'busbar/api/images'
+import { type Clock, withTimeLimit } from 'busbar/sdk'
+import { engineVolumePath } from './engine-program.js'
+
+interface UsageParts {
+  readonly runtime: Pick<ContainerRuntime, 'exec'>
+  readonly clock: Clock
+}
+
+interface Measured {
+  readonly owner: Owner
+  readonly containerId: string
+  /** What was there when the build began; undefined: not known yet. */
+  before: number | undefined
+  bytes: number
+}
+
+/** A walk through all that a build engine holds: longer than this, and what was measured last has to do. */
+const walkMs = 20_000
+/** The engine looks at each file meanwhile. */
+const walkingShare = 0.2
+/** Usually it is done by then. */
+const patienceMs = 400
+
+/** What builds write that run in build engines. */
+export class EngineUsage {
+  readonly #running = new Set<Measured>()
+  #walking: Promise<void> | undefined
+  #walkAfter = 0
+
+  constructor(private readonly parts: UsageParts) {}
+
+  /** Measures what a build writes while it runs. */
+  async during<T>(build: Pick<Measured, 'owner' | 'containerId'>, run: () => Promise<T>): Promise<T> {
+    const measured: Measured = { ...build, before: undefined, bytes: 0 }
+    this.#running.add(measured)
+    try {
+      return await run()
+    } finally {
+      this.#running.delete(measured)
+    }
+  }
+
+  /**
+   * Of each build, as last measured: an engine with many files must not keep others from being measured. Builds of one project
+   * share an engine, so what one of them writes counts for all that run in it.
+   */
+  async read(): Promise<readonly BuildUsage[]> {
+    if (this.#running.size > 0 && performance.now() >= this.#walkAfter) this.#walking ??= this.#measure()
+    await Promise.race([this.#walking, this.parts.clock.sleep(patienceMs)])
+    return [...this.#running].map(({ owner, bytes }) => ({
+      owner,
+      bytes,
+      // Its layers are where they stay.
+      runningStepBytes: 0,
+      isPartial: true
+    }))
+  }
+
+  async #measure(): Promise<void> {
+    const begunAt = performance.now()
+    for (const containerId of new Set([...this.#running].map(build => build.containerId))) {
+      const bytes = await this.#walk(containerId)
+      if (bytes === undefined) continue
+      for (const measured of this.#running) {
+        if (measured.containerId !== containerId) continue
+        measured.before ??= bytes
+        measured.bytes = Math.max(0, bytes - measured.before)
+      }
+    }
+    const now = performance.now()
+    this.#walkAfter = now + (now - begunAt) / walkingShare
+    this.#walking = undefined
+  }
+
+  /** Undefined where it cannot be told: the container has ended, or has more files than can be walked through in time. */
+  async #walk(containerId: string): Promise<number | undefined> {
+    const lines: string[] = []
+    try {
+      await withTimeLimit({ ms: walkMs, clock: this.parts.clock }, async signal => {
+        // Mounted root file systems of steps are seen where they are kept.
+        await this.parts.runtime.exec(containerId, ['du', '-skx', engineVolumePath], {
+          signal,
+          onLine: ({ stream, text }) => {
+            if (stream === 'stdout' && lines.length < 10) lines.push(text)
+          }
+        })
+      })
+    } catch {
+      return undefined
+    }
+    const kilobytes = Number.parseInt(lines.at(-1) ?? '', 10)
+    return Number.isNaN(kilobytes) ? undefined : kilobytes * 1024
+  }
+}

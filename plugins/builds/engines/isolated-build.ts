@@ -1,0 +1,185 @@
+import type { Readable } from 'node:stream'
+import type { ContainerRuntime, Owner } from 'busbar/api/containers'
+import type { ImageInfo } from 'busbar/api/images'
+import { isProblem, pause, settleAll } from 'busbar/sdk'
+import type { BuildContext, BuildLimits } from '../api.js'
+import { problems } from '../problems.js'
+import type { ResolverParts } from '../registry/image-resolver.js'
+import { baseNames } from './base-names.js'
+import { BadResult, ContainerFiles } from './container-files.js'
+import { withoutSyntax } from './dockerfile-syntax.js'
+import { supplyBases } from './engine-bases.js'
+import { engineBuildProblem } from './engine-failure.js'
+import { type Command, type EngineProgram, workPath } from './engine-program.js'
+import type { EngineUsage } from './engine-usage.js'
+import { handOver } from './hand-over.js'
+import { readMadeImage } from './made-image.js'
+import type { ProjectEngines } from './project-engines.js'
+import { StepLog } from './step-log.js'
+
+interface IsolatedBuild {
+  readonly tag: string
+  readonly owner: Required<Pick<Owner, 'projectId' | 'applicationId' | 'deploymentId'>>
+  /** What its author calls the Dockerfile, and its text. */
+  readonly name: string
+  readonly text: string
+  /** A tar of what COPY sees. */
+  readonly context: () => Readable
+  readonly buildArgs: Readonly<Record<string, string>>
+  readonly secrets: Readonly<Record<string, string>>
+  readonly target?: string
+  readonly noCache: boolean
+  readonly limits: BuildLimits
+}
+
+interface IsolatedParts extends ResolverParts {
+  readonly runtime: ContainerRuntime
+  readonly engines: Pick<ProjectEngines, 'use'>
+  readonly engineUsage: Pick<EngineUsage, 'during'>
+}
+
+/** Builds in the build engine of the project, and brings the image to the engine of the platform. */
+export async function buildIsolated(
+  parts: IsolatedParts,
+  engine: { readonly program: EngineProgram; readonly image: string },
+  build: IsolatedBuild,
+  context: BuildContext
+): Promise<ImageInfo> {
+  const { projectId } = build.owner
+  return await parts.engines.use(
+    { ...engine, projectId },
+    build.limits,
+    context.signal,
+    async containerId => {
+      const files = new ContainerFiles(parts.runtime, containerId, context.signal)
+      const directory = `${workPath}/${build.owner.deploymentId}`
+      try {
+        return await parts.engineUsage.during(
+          { owner: build.owner, containerId },
+          async () => await buildIn(parts, { program: engine.program, files, directory }, build, context)
+        )
+      } catch (error) {
+        context.signal.throwIfAborted()
+        throw await explained(parts, containerId, error)
+      } finally {
+        await removeWork(parts, containerId, directory)
+      }
+    }
+  )
+}
+
+interface Place {
+  readonly program: EngineProgram
+  readonly files: ContainerFiles
+  readonly directory: string
+}
+
+async function buildIn(
+  parts: IsolatedParts,
+  { program, files, directory }: Place,
+  build: IsolatedBuild,
+  context: BuildContext
+): Promise<ImageInfo> {
+  const { owner, text, buildArgs, secrets, target, noCache } = build
+  await files.run(['mkdir', '-p', `${directory}/context`, `${directory}/dockerfile`])
+  const [bases] = await settleAll([
+    supplyBases(
+      parts,
+      { files, program, names: baseNames(text, buildArgs), applicationId: owner.applicationId },
+      context
+    ),
+    files.unpack(`${directory}/context`, build.context()),
+    files.write(`${directory}/dockerfile`, { Dockerfile: withoutSyntax(text) })
+  ])
+  const command = program.build({
+    directory,
+    buildArgs,
+    secrets,
+    noCache,
+    bases,
+    ...(target !== undefined && { target })
+  })
+  await run(parts, { files, directory, command }, build, context)
+  const made = await readMadeImage(files, `${directory}/out`, program.makes)
+  return await handOver(parts, { made, tag: build.tag, owner, bases: bases.map(({ id }) => id) }, context)
+}
+
+async function run(
+  { runtime, clock }: IsolatedParts,
+  {
+    files,
+    directory,
+    command
+  }: { readonly files: ContainerFiles; readonly directory: string; readonly command: Command },
+  { name, limits }: IsolatedBuild,
+  { log, signal }: BuildContext
+): Promise<void> {
+  const steps = new StepLog(log)
+  const running = runtime.exec(files.containerId, ['sh', '-c', noted, directory, ...command.argv], {
+    env: command.env,
+    directory,
+    // Told to end it, the platform waits until it has: the engine would go on after a client that is gone.
+    signal: new AbortController().signal,
+    onLine: ({ text }) => steps.read(text)
+  })
+  const ended = new AbortController()
+  const onAbort = async (): Promise<void> => {
+    for (const signalName of ['TERM', 'KILL'] as const) {
+      await runtime
+        .exec(files.containerId, ['sh', '-c', ending, directory, signalName], {
+          signal: new AbortController().signal,
+          onLine: () => {}
+        })
+        .catch(() => {})
+      await pause(clock, endsWithinMs, ended.signal)
+      if (ended.signal.aborted) return
+    }
+    // Its steps may have taken every process, so that none can be started to end them.
+    await runtime.stop(files.containerId, 0).catch(() => {})
+  }
+  let whenEnded: Promise<void> | undefined
+  const abort = (): void => {
+    whenEnded = onAbort()
+  }
+  if (signal.aborted) abort()
+  else signal.addEventListener('abort', abort, { once: true })
+  try {
+    const code = await running
+    signal.throwIfAborted()
+    if (code !== 0)
+      throw engineBuildProblem(steps.ending, {
+        dockerfile: name,
+        memoryBytes: limits.memoryBytes,
+        exitCode: code
+      })
+  } finally {
+    signal.removeEventListener('abort', abort)
+    ended.abort()
+    await whenEnded
+  }
+}
+
+/** Notes which process it is, and becomes the program. */
+const noted = 'echo $$ > "$0/process"; exec "$@"'
+/** The process and those that it has started, which have its group. */
+const ending = 'kill "-$1" "-$(cat "$0/process")"'
+const endsWithinMs = 5000
+
+async function explained({ runtime }: IsolatedParts, containerId: string, error: unknown): Promise<unknown> {
+  if (error instanceof BadResult) return problems.engineResult({ reason: error.message.slice(0, 400) })
+  if (!isProblem(error)) return error
+  const state = await runtime.inspect(containerId).catch(() => undefined)
+  if (state?.status === 'running') return error
+  const why =
+    state?.oomKilled === true
+      ? 'took more memory than it may (memory_mib of the builds plugin)'
+      : `was not meant (exit code ${state?.exitCode ?? 'unknown'})`
+  return problems.engineCut({ why })
+}
+
+/** Whatever a build leaves goes when its engine starts anew. */
+async function removeWork({ runtime }: IsolatedParts, containerId: string, directory: string): Promise<void> {
+  await runtime
+    .exec(containerId, ['rm', '-rf', directory], { signal: new AbortController().signal, onLine: () => {} })
+    .catch(() => {})
+}

@@ -1,0 +1,265 @@
+import type { ContainerCaps, ContainerRuntime, ContainerState } from 'busbar/api/containers'
+import { type Clock, isProblem, type Log, Serial, withTimeLimit } from 'busbar/sdk'
+import type { BuildLimits } from '../api.js'
+import { problems } from '../problems.js'
+import { buildkitProgram } from './buildkit-program.js'
+import { dockerdProgram } from './dockerd-program.js'
+import { type EngineProgram, engineVolumePath, entrypoint } from './engine-program.js'
+import type { StartedEngines } from './engine-store.js'
+
+interface ProjectEnginesParts {
+  readonly runtime: ContainerRuntime
+  readonly clock: Clock
+  readonly log: Log
+  readonly started: Pick<StartedEngines, 'used' | 'ended'>
+}
+
+/** What a project's build engine is to be. */
+interface WantedProjectEngine {
+  readonly projectId: string
+  readonly program: EngineProgram
+  /** A name by which the engine of the platform knows it. */
+  readonly image: string
+}
+
+/** More than the daemon takes itself, and what it holds for a build. */
+const daemonMemoryBytes = 128 * 2 ** 20
+const processesOfBuild = 4096
+const readyMs = 30_000
+const readyLookMs = 100
+const stopGraceSeconds = 10
+const pruneMs = 60_000
+/** Of which a container may be one. */
+const programs: readonly EngineProgram[] = [buildkitProgram, dockerdProgram]
+
+interface ProjectEngine {
+  readonly serial: Serial
+  /** The caps of the builds that use it now. */
+  readonly users: Set<BuildLimits>
+}
+
+/**
+ * The build engines of this installation: a container for each project that builds, with a volume for its cache. They start with
+ * the first build and stop some time after the last. Their caps are those of the builds that run in them.
+ */
+export class ProjectEngines {
+  readonly #engines = new Map<string, ProjectEngine>()
+
+  constructor(private readonly parts: ProjectEnginesParts) {}
+
+  /** Runs a build in the engine of its project. It rejects with 503 E_BUILD_ENGINE where that does not start. */
+  async use<T>(
+    wanted: WantedProjectEngine,
+    limits: BuildLimits,
+    signal: AbortSignal,
+    run: (containerId: string) => Promise<T>
+  ): Promise<T> {
+    const engine = this.#engineOf(wanted.projectId)
+    engine.users.add(limits)
+    try {
+      const id = await engine.serial.run(async () => {
+        signal.throwIfAborted()
+        await this.parts.started.used(wanted.projectId)
+        return await this.#startOrReplace(wanted, engine, signal)
+      })
+      return await run(id)
+    } finally {
+      engine.users.delete(limits)
+      await this.parts.started.used(wanted.projectId).catch(() => {})
+      if (engine.users.size > 0) await this.#adapt(wanted.projectId, engine).catch(() => {})
+      this.#forget(wanted.projectId, engine)
+    }
+  }
+
+  /** Of a project that is going: everything of its engine. */
+  async remove(projectId: string): Promise<void> {
+    const engine = this.#engineOf(projectId)
+    await engine.serial.run(async () => await this.#discard(projectId))
+    this.#forget(projectId, engine)
+  }
+
+  /** Unless a build of this process uses it. */
+  async stop(projectId: string): Promise<void> {
+    const engine = this.#engineOf(projectId)
+    await engine.serial.run(async () => {
+      if (engine.users.size > 0) return
+      for (const { id, status } of await this.#containers(projectId))
+        if (status === 'running') await this.parts.runtime.stop(id, stopGraceSeconds)
+      await this.parts.started.ended(projectId)
+    })
+    this.#forget(projectId, engine)
+  }
+
+  /**
+   * Removes all that builds in it have left for the next one. What builds use that are under way stays; the engine itself
+   * is told to leave the rest.
+   */
+  async clear(projectId: string): Promise<void> {
+    const engine = this.#engineOf(projectId)
+    await engine.serial.run(async () => {
+      if (engine.users.size === 0) await this.#discard(projectId)
+      else
+        for (const { id, name, status } of await this.#containers(projectId))
+          if (status === 'running') await this.#prune(id, name)
+    })
+    this.#forget(projectId, engine)
+  }
+
+  /** What it has written, its cache with it; 0 where there is none. */
+  async bytes(projectId: string): Promise<number> {
+    const volumes = await this.parts.runtime.volumes({ projectId })
+    return volumes.find(({ name }) => name === volumeName(projectId))?.sizeBytes ?? 0
+  }
+
+  #engineOf(projectId: string): ProjectEngine {
+    const known = this.#engines.get(projectId)
+    if (known !== undefined) return known
+    const engine = { serial: new Serial(), users: new Set<BuildLimits>() }
+    this.#engines.set(projectId, engine)
+    return engine
+  }
+
+  /** What has no users holds nothing that is worth keeping. */
+  #forget(projectId: string, engine: ProjectEngine): void {
+    if (engine.users.size === 0 && this.#engines.get(projectId) === engine) this.#engines.delete(projectId)
+  }
+
+  async #prune(containerId: string, name: string): Promise<void> {
+    const { runtime, clock, log } = this.parts
+    const program = programs.find(({ kind }) => name.startsWith(`busbar.builder.${kind}.`))
+    if (program === undefined) return
+    const { argv, env } = program.prune({ all: true })
+    const code = await withTimeLimit({ clock, ms: pruneMs }, async signal =>
+      runtime.exec(containerId, argv, { env, signal, onLine: () => {} })
+    )
+    if (code !== 0) log.warn({ containerId, code }, 'the cache of a build engine could not be cleared')
+  }
+
+  async #discard(projectId: string): Promise<void> {
+    const { runtime, started } = this.parts
+    for (const { id } of await this.#containers(projectId)) await runtime.remove(id)
+    await runtime.removeVolume(volumeName(projectId))
+    await started.ended(projectId)
+  }
+
+  async #containers(projectId: string): Promise<readonly ContainerState[]> {
+    return (await this.parts.runtime.list({ projectId })).filter(({ owner }) => isEngine(owner))
+  }
+
+  /** One that does not start, as its disk was full or its data are damaged, is made anew, without its cache. */
+  async #startOrReplace(
+    wanted: WantedProjectEngine,
+    engine: ProjectEngine,
+    signal: AbortSignal
+  ): Promise<string> {
+    try {
+      return await this.#start(wanted, engine, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (engine.users.size > 1 || !isProblem(error) || error.code !== 'E_BUILD_ENGINE') throw error
+      const { projectId } = wanted
+      this.parts.log.warn(
+        { err: error, projectId },
+        'a build engine does not start: it is made anew, without its cache'
+      )
+      await this.#discard(projectId)
+      return await this.#start(wanted, engine, signal)
+    }
+  }
+
+  async #start(wanted: WantedProjectEngine, engine: ProjectEngine, signal: AbortSignal): Promise<string> {
+    const { runtime } = this.parts
+    const found = await this.#containers(wanted.projectId)
+    const name = containerName(wanted)
+    const usable = found.find(container => container.name === name && container.image === wanted.image)
+    const running = found.filter(({ status }) => status === 'running')
+    // One of another kind, or of an older image: what it runs for others of this project ends first.
+    if (usable === undefined || engine.users.size === 1)
+      for (const { id } of found.filter(({ id }) => id !== usable?.id)) await runtime.remove(id)
+    const id = usable?.id ?? (await this.#create(wanted, engine))
+    if (!running.some(container => container.id === id)) await runtime.start(id)
+    await this.#untilReady(wanted, id, signal)
+    await runtime.setCaps(id, capsOf(engine))
+    return id
+  }
+
+  async #create({ projectId, program, image }: WantedProjectEngine, engine: ProjectEngine): Promise<string> {
+    const { runtime } = this.parts
+    const owner = { projectId }
+    const volume = volumeName(projectId)
+    const [network] = await Promise.all([
+      runtime.ensureBuildNetwork(projectId),
+      runtime.ensureVolume(volume, owner)
+    ])
+    const { memoryBytes, cpus, processes } = capsOf(engine)
+    return await runtime.create({
+      name: containerName({ projectId, program }),
+      image,
+      owner,
+      network,
+      env: program.daemon.env,
+      entrypoint: entrypoint(program),
+      command: [],
+      cpuLimit: cpus,
+      memoryLimit: memoryBytes,
+      processes,
+      caps: 'standard',
+      readonlyRootfs: false,
+      runsContainers: true,
+      restarts: false,
+      volumes: [{ volume, path: engineVolumePath }]
+    })
+  }
+
+  async #untilReady({ program }: WantedProjectEngine, id: string, signal: AbortSignal): Promise<void> {
+    const { runtime, clock } = this.parts
+    const { argv, env } = program.ready
+    const reason = () => problems.engineAway({ reason: `it was not ready after ${readyMs / 1000} s` })
+    await withTimeLimit({ clock, signal, ms: readyMs, reason }, async limit => {
+      for (;;) {
+        const code = await runtime
+          .exec(id, argv, { env, signal: limit, onLine: () => {} })
+          .catch((error: unknown) => {
+            limit.throwIfAborted()
+            if (isProblem(error) && error.code === 'E_CONTAINER_NOT_RUNNING') return undefined
+            throw error
+          })
+        if (code === 0) return
+        const state = await runtime.inspect(id)
+        if (state === undefined || state.status === 'exited' || state.status === 'dead') {
+          const output = await runtime.tail(id, 5).catch(() => [])
+          throw problems.engineAway({
+            reason: [`it ended with code ${state?.exitCode ?? 'unknown'}`, ...output].join(' ').slice(0, 600)
+          })
+        }
+        await clock.sleep(readyLookMs, limit)
+      }
+    })
+  }
+
+  /** A build of several has ended. */
+  async #adapt(projectId: string, engine: ProjectEngine): Promise<void> {
+    await engine.serial.run(async () => {
+      if (engine.users.size === 0) return
+      for (const { id, status } of await this.#containers(projectId))
+        if (status === 'running') await this.parts.runtime.setCaps(id, capsOf(engine))
+    })
+  }
+}
+
+const capsOf = ({ users }: ProjectEngine): ContainerCaps => {
+  const all = [...users]
+  return {
+    memoryBytes: all.reduce((sum, { memoryBytes }) => sum + memoryBytes, daemonMemoryBytes),
+    cpus: all.reduce((sum, { cpus }) => sum + cpus, 0),
+    processes: Math.max(1, all.length) * processesOfBuild
+  }
+}
+
+/** No application's container and no database's. */
+const isEngine = ({ applicationId, databaseId, deploymentId }: ContainerState['owner']): boolean =>
+  applicationId === undefined && databaseId === undefined && deploymentId === undefined
+
+const containerName = ({ projectId, program }: Pick<WantedProjectEngine, 'projectId' | 'program'>): string =>
+  `busbar.builder.${program.kind}.${projectId}`
+const volumeName = (projectId: string): string => `busbar-builder-${projectId}`

@@ -1,0 +1,4 @@
+import { testBuildEngine } from './engine-cases.js'
+import { engineKinds } from './engine-lab.js'
+
+testBuildEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])

@@ -1,0 +1,146 @@
+import { until } from 'busbar/sdk/testing'
+import { test } from 'tap'
+import { requireEngine } from '../../../lab/engine.js'
+import type { GitFiles } from '../../../lab/git-server.js'
+import { engine } from '../../deployments/test/deploy-lab.js'
+import { builders, type EngineKind, execIn, linesOf, openEngineLab } from './engine-lab.js'
+
+const has = (all: readonly string[], pattern: RegExp): boolean => all.some(line => pattern.test(line))
+const port = 'EXPOSE 8080\nCMD ["httpd", "-f", "-p", "8080"]\n'
+
+/** A repository whose application answers `version` on 8080. */
+const sample = (version: string): GitFiles => ({
+  'index.html': version,
+  Dockerfile: `FROM busybox:lab\nWORKDIR /app\nCOPY . .\n${port}`
+})
+
+/** What holds of each kind of build engine. */
+export function testBuildEngine(name: string, kind: EngineKind): void {
+  void test(`${name}, for one project`, async t => {
+    if (!(await requireEngine(t))) return
+    const lab = await openEngineLab(t, kind)
+
+    await t.test('what it builds is served, and built again from its cache', async t => {
+      const application = await lab.application('isolated', sample('one'))
+      const first = await application.deployed()
+      t.equal(first.status, 'success', JSON.stringify(first.error_message))
+      t.equal(await (await fetch((await application.read()).direct_url)).text(), 'one')
+      const lines = linesOf(first)
+      t.ok(has(lines, /^Built by a .* that this project alone uses/), lines.join('\n'))
+      t.ok(has(lines, /^\[.*\d\/3\] WORKDIR \/app/), lines.join('\n'))
+
+      await application.push(sample('two'))
+      const second = await application.deployed()
+      t.equal(second.status, 'success', JSON.stringify(second.error_message))
+      t.equal(await (await fetch((await application.read()).direct_url)).text(), 'two')
+      t.ok(has(linesOf(second), /is taken from the cache/), linesOf(second).join('\n'))
+
+      const [builder] = await builders(lab.projectId)
+      const seen = await engine.getContainer(builder?.Id ?? '').inspect()
+      t.equal(Object.keys(seen.NetworkSettings.Networks).length, 1)
+      t.notOk(seen.HostConfig.Privileged)
+      t.strictSame(seen.HostConfig.Binds ?? [], [])
+      t.notOk(seen.Mounts.some(({ Source, Destination }) => /docker\.sock/.test(`${Source} ${Destination}`)))
+      t.ok((seen.HostConfig.Memory ?? 0) > 0 && (seen.HostConfig.PidsLimit ?? 0) > 0)
+    })
+
+    await t.test('secrets are there for the steps that mount them, and nowhere else', async t => {
+      const application = await lab.application('secretive', {
+        ...sample('secret'),
+        Dockerfile: `FROM busybox:lab
+WORKDIR /app
+COPY . .
+RUN --mount=type=secret,id=TOKEN test "$(wc -c < /run/secrets/TOKEN)" = 19 && echo had it
+RUN --mount=type=cache,target=/kept date > /kept/x && ls /kept
+RUN test ! -e /run/secrets/TOKEN && ! env | grep -q very-secret
+${port}`
+      })
+      const put = await (await lab.k.as.session()).put(`${application.path}/env`, {
+        vars: [{ key: 'TOKEN', value: 'a-very-secret-value', is_secret: true }]
+      })
+      t.equal(put.status, 200)
+      const deployed = await application.deployed()
+      t.equal(deployed.status, 'success', JSON.stringify(deployed.error_message))
+      t.ok(has(linesOf(deployed), /^had it$/))
+      t.notMatch(deployed.build_logs, /a-very-secret-value/)
+      const history = await engine.getImage(deployed.image_tag).history()
+      t.notMatch(JSON.stringify(history), /a-very-secret-value/)
+    })
+
+    if (kind.isNew)
+      await t.test('heredocs, linked copies and a syntax line need no download', async t => {
+        const application = await lab.application('modern', {
+          ...sample('modern'),
+          Dockerfile: `# syntax=docker/dockerfile:1
+FROM busybox:lab AS files
+COPY <<FILE /made
+made here
+FILE
+FROM busybox:lab
+WORKDIR /app
+COPY --link . .
+COPY --link --chown=1000:1000 --from=files /made /made
+RUN <<SCRIPT
+set -e
+grep 'made here' /made
+SCRIPT
+${port}`
+        })
+        const deployed = await application.deployed()
+        t.equal(deployed.status, 'success', JSON.stringify(deployed.error_message))
+      })
+
+    await t.test('a step that takes too much memory ends its own build', async t => {
+      const application = await lab.application('hungry', {
+        ...sample('hungry'),
+        Dockerfile: `FROM busybox:lab\nRUN tail /dev/zero\n${port}`
+      })
+      t.match(await application.deployed(), { status: 'failed', error_message: /killed \(exit code 137\)/ })
+      await application.push(sample('sated'))
+      const deployed = await application.deployed()
+      t.equal(deployed.status, 'success', JSON.stringify(deployed.error_message))
+    })
+
+    await t.test('a build that is cancelled has ended', async t => {
+      const application = await lab.application('endless', {
+        ...sample('endless'),
+        Dockerfile: `FROM busybox:lab\nRUN trap "" TERM INT; echo waiting; while true; do sleep 4321; done\n${port}`
+      })
+      const { id } = await application.deploy()
+      const path = `${application.path}/deployments/${id}`
+      const admin = await lab.k.as.session()
+      await until(
+        async () => /waiting\\?"/.test((await admin.get(path)).body.build_logs ?? ''),
+        'the step runs'
+      )
+      const [builder] = await builders(lab.projectId)
+      t.match(await execIn(builder?.Id ?? '', 'sleep 4321'), /[1-9]/)
+      t.equal((await admin.post(`${path}/cancel`, {})).status, 202)
+      t.match(await application.ended(id), { status: 'failed', error_message: /cancel/ })
+      await until(async () => (await execIn(builder?.Id ?? '', 'sleep 4321')) === '0', 'the step has ended')
+    })
+
+    await t.test('what another project builds is nowhere in it', async t => {
+      const own = await lab.application('own', { ...sample('own'), 'marker-of-one.txt': 'x' })
+      t.equal((await own.deployed()).status, 'success')
+      const other = await lab.otherProject('other', { ...sample('other'), 'marker-of-two.txt': 'x' })
+      t.equal((await other.deployed()).status, 'success')
+      const [builder] = await builders(lab.projectId)
+      const names = await execIn(builder?.Id ?? '', '', ['find', '/var/lib/builder', '-name', 'marker-of-*'])
+      t.match(names, /marker-of-one/)
+      t.notMatch(names, /marker-of-two/)
+    })
+
+    await t.test('it goes with the cache, and is made anew by the next build', async t => {
+      const admin = await lab.k.as.session()
+      const application = await lab.application('cleared', sample('cleared'))
+      t.equal((await application.deployed()).status, 'success')
+      const before = (await admin.get(`${application.path}/cache`)).body.build_cache_bytes as number
+      t.ok(before > 2 ** 18)
+      t.equal((await admin.delete(`${application.path}/cache`)).status, 200)
+      t.ok(((await admin.get(`${application.path}/cache`)).body.build_cache_bytes as number) < before / 2)
+      t.equal((await builders(lab.projectId)).length, 0)
+      t.equal((await application.deployed()).status, 'success')
+    })
+  })
+}

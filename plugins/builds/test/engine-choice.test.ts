@@ -1,0 +1,101 @@
+import t from 'tap'
+import { baseNames } from '../engines/base-names.js'
+import { buildkitProgram } from '../engines/buildkit-program.js'
+import { dockerdProgram } from '../engines/dockerd-program.js'
+import { chooseEngine } from '../engines/engine-choice.js'
+
+const buildkit = { program: buildkitProgram, image: 'moby/buildkit:x' }
+const dockerd = { program: dockerdProgram, image: 'docker:x' }
+
+t.test('auto takes the first build engine that is there, and says how to get a better one', async t => {
+  const choice = chooseEngine('auto', [
+    { ...buildkit, fault: 'no registry' },
+    { ...dockerd, fault: null }
+  ])
+  t.match(choice, { kind: 'project', program: { kind: 'dockerd' }, image: 'docker:x' })
+  t.match(
+    (choice as { note: string }).note,
+    /Docker Engine that this project alone uses.*docker pull moby\/buildkit:x/
+  )
+  t.match(
+    chooseEngine('auto', [
+      { ...buildkit, fault: null },
+      { ...dockerd, fault: null }
+    ]),
+    {
+      program: { kind: 'buildkit' },
+      note: /^Built by a BuildKit that this project alone uses \(moby\/buildkit:x\)$/
+    }
+  )
+})
+
+t.test('without any, auto takes the classic builder, and says why', async t => {
+  const choice = chooseEngine('auto', [
+    { ...buildkit, fault: 'away' },
+    { ...dockerd, fault: 'gone' }
+  ])
+  t.match(choice, {
+    kind: 'classic',
+    note: /classic builder.*docker pull moby\/buildkit:x\): away.*docker:x\): gone/
+  })
+})
+
+t.test('a kind that is asked for and not there is no reason to take another', async t => {
+  t.match(
+    chooseEngine('dockerd', [
+      { ...buildkit, fault: null },
+      { ...dockerd, fault: 'gone' }
+    ]),
+    {
+      kind: 'none',
+      reason: /docker:x.*gone/
+    }
+  )
+  t.match(chooseEngine('classic', [{ ...buildkit, fault: null }]), { kind: 'classic' })
+})
+
+t.test('names of images in a Dockerfile are found where they may stand', async t => {
+  const text = `
+ARG VERSION=20
+ARG OTHER="debian:12" THIRD
+FROM --platform=linux/amd64 node:\${VERSION} AS build
+RUN --mount=type=bind,from=golang:1.22,target=/go true
+COPY --from=build /a /b
+COPY --from=docker.io/x/y:1 /a /b
+FROM "$OTHER" as second
+FROM build
+FROM scratch
+COPY --from=0 / /
+FROM \${THIRD:-alpine:3}
+FROM $UNKNOWN
+`
+  t.strictSame(baseNames(text, {}), ['node:20', 'golang:1.22', 'docker.io/x/y:1', 'debian:12', 'alpine:3'])
+  t.strictSame(baseNames('ARG V=1\nFROM a:$V', { V: '2' }), ['a:2'])
+})
+
+t.test('a Dockerfile of many names or long lines costs little', async t => {
+  t.equal(baseNames('FROM a$b\n'.repeat(10), {}).length, 1)
+  t.equal(baseNames(Array.from({ length: 1000 }, (_, at) => `FROM i${at}`).join('\n'), {}).length, 50)
+  t.strictSame(
+    baseNames(`ARG A=${'x'.repeat(3900)}\nFROM ${'$A'.repeat(1900)}`, {}).map(name => name.length < 12_000),
+    [true]
+  )
+})
+
+t.test('secrets go by variables of the client whose names are ours', async t => {
+  for (const program of [buildkitProgram, dockerdProgram]) {
+    const { argv, env } = program.build({
+      directory: '/var/lib/builder/work/1',
+      buildArgs: { A: 'b c' },
+      secrets: { LD_PRELOAD: 'hush', PATH: 'other' },
+      noCache: true,
+      bases: []
+    })
+    t.notOk(argv.join(' ').includes('hush'))
+    t.ok(argv.includes('id=LD_PRELOAD,env=BUSBAR_SECRET_0'))
+    t.equal(env.BUSBAR_SECRET_0, 'hush')
+    t.notOk('LD_PRELOAD' in env || 'PATH' in env)
+    t.ok(argv.includes('--no-cache'))
+    t.ok(argv.some(argument => argument.endsWith('A=b c')))
+  }
+})

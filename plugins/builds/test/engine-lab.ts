@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Test } from 'tap'
+import { type DeployLab, engine, openLab } from '../../deployments/test/deploy-lab.js'
+
+/** A build engine that can be had on this machine. */
+export interface EngineKind {
+  readonly build_engine: 'buildkit' | 'dockerd'
+  readonly image: string
+  /** What makes its image: a script in `lab/`, with its arguments. */
+  readonly made: readonly [script: string, ...argv: string[]]
+  /** It knows what BuildKit learnt later: heredocs, `COPY --link`. */
+  readonly isNew: boolean
+}
+
+export const engineKinds = {
+  'the Docker Engine of this machine': {
+    build_engine: 'dockerd',
+    image: 'docker:lab',
+    made: ['make-images.sh', 'docker'],
+    isNew: false
+  },
+  'a newer Docker Engine': {
+    build_engine: 'dockerd',
+    image: 'docker:26-lab',
+    made: ['make-images.sh', 'docker-26'],
+    isNew: true
+  },
+  BuildKit: { build_engine: 'buildkit', image: 'moby/buildkit:lab', made: ['make-buildkit.sh'], isNew: true }
+} as const satisfies Readonly<Record<string, EngineKind>>
+
+const labFolder = join(import.meta.dirname, '../../../lab')
+
+/** A platform that builds with such an engine. */
+export async function openEngineLab(
+  t: Test,
+  kind: EngineKind,
+  settings: Readonly<Record<string, unknown>> = {}
+): Promise<DeployLab> {
+  const [script, ...argv] = kind.made
+  await promisify(execFile)(join(labFolder, script), argv)
+  const lab = await openLab()
+  t.teardown(async () => await lab.close())
+  const { build_engine, image } = kind
+  await lab.k.configure('builds', {
+    build_engine,
+    [build_engine === 'buildkit' ? 'buildkit_image' : 'dockerd_image']: image,
+    memory_mib: 512,
+    ...settings
+  })
+  return lab
+}
+
+/** The containers of build engines of a project. */
+export const builders = async (projectId: string) =>
+  (await engine.listContainers({ all: true, filters: { label: [`project-id=${projectId}`] } })).filter(
+    ({ Names }) => Names.some(name => name.startsWith('/busbar.builder.'))
+  )
+
+/** The lines of a deployment's log. */
+export const linesOf = (deployment: { readonly build_logs: string }): string[] =>
+  deployment.build_logs
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => (JSON.parse(line) as { readonly msg: string }).msg)
+
+/** How many processes of a container have this in their command line; or what a command prints in it. */
+export async function execIn(id: string, text: string, command?: readonly string[]): Promise<string> {
+  const counted =
+    'n=0; for p in /proc/[0-9]*; do tr "\\0" " " < $p/cmdline 2>/dev/null | grep -q "^$0" && n=$((n+1)); done; echo $n'
+  const exec = await engine
+    .getContainer(id)
+    .exec({ Cmd: [...(command ?? ['sh', '-c', counted, text])], AttachStdout: true, Tty: true })
+  const stream = await exec.start({ Tty: true })
+  let output = ''
+  for await (const chunk of stream) output += String(chunk)
+  return output.trim()
+}

@@ -1,0 +1,127 @@
+import t from 'tap'
+import type { BuildLogLine } from '../api.js'
+import { engineBuildProblem } from '../engines/engine-failure.js'
+import { readProgress } from '../engines/plain-progress.js'
+import { StepLog } from '../engines/step-log.js'
+
+t.test('a line of progress says a step, its output or its end', async t => {
+  const cases: ReadonlyArray<readonly [string, object | undefined]> = [
+    ['', undefined],
+    ['#6 ...', undefined],
+    ['#6 [build 2/4] RUN npm ci', { kind: 'step', step: 6, name: '[build 2/4] RUN npm ci' }],
+    ['#6 0.350 uid=0(root)', { kind: 'output', step: 6, text: 'uid=0(root)' }],
+    ['#6 12.350 ', { kind: 'output', step: 6, text: '' }],
+    ['#6 12.350', { kind: 'output', step: 6, text: '' }],
+    ['#6 DONE 0.4s', { kind: 'done', step: 6, seconds: 0.4 }],
+    ['#12 CACHED', { kind: 'cached', step: 12 }],
+    ['#12 CANCELED', { kind: 'cancelled', step: 12 }],
+    ['#7 ERROR: process "x" did not', { kind: 'failed', step: 7, reason: 'process "x" did not' }],
+    [
+      '#5 transferring context: 32B done',
+      { kind: 'status', step: 5, text: 'transferring context: 32B done' }
+    ],
+    ['ERROR: failed to solve: x', { kind: 'text', text: 'ERROR: failed to solve: x' }],
+    ['#', { kind: 'text', text: '#' }],
+    ['#1', { kind: 'text', text: '#1' }],
+    ['#x 1', { kind: 'text', text: '#x 1' }],
+    [`#${'9'.repeat(30)} 0.1 x`, { kind: 'text', text: `#${'9'.repeat(30)} 0.1 x` }]
+  ]
+  for (const [line, event] of cases) t.strictSame(readProgress(line), event, line)
+})
+
+t.test('what a command prints cannot look like another step', async t => {
+  for (const text of ['#9 DONE 0.1s', '#1 [other] RUN x', 'ERROR: failed to solve: y'])
+    t.strictSame(readProgress(`#6 0.350 ${text}`), { kind: 'output', step: 6, text })
+})
+
+const logOf = (lines: readonly string[]): { readonly log: BuildLogLine[]; readonly steps: StepLog } => {
+  const log: BuildLogLine[] = []
+  const steps = new StepLog(line => log.push(line))
+  for (const line of lines) steps.read(line)
+  return { log, steps }
+}
+
+t.test('the log tells each step once, its output, how long it took and what came from the cache', async t => {
+  const { log } = logOf([
+    '#1 [internal] load build definition from Dockerfile',
+    '#1 DONE 0.0s',
+    '#2 [1/2] FROM busybox',
+    '#2 CACHED',
+    '#3 [2/2] RUN make',
+    '#3 0.100 one',
+    '#3 ...',
+    '',
+    '#3 [2/2] RUN make',
+    '#3 0.200 two',
+    '#3 DONE 1.3s',
+    '#4 exporting to image',
+    '#4 exporting layers done'
+  ])
+  t.strictSame(
+    log.filter(({ level }) => level !== 'debug').map(({ msg }) => msg),
+    [
+      '[1/2] FROM busybox',
+      '[1/2] is taken from the cache',
+      '[2/2] RUN make',
+      'one',
+      'two',
+      '[2/2] is done after 1.3 s',
+      'exporting to image'
+    ]
+  )
+  t.strictSame(
+    log.filter(({ stream }) => stream === 'stdout' && true).map(({ msg }) => msg),
+    ['one', 'two', 'exporting layers done']
+  )
+})
+
+const problemOf = (lines: readonly string[]) =>
+  engineBuildProblem(logOf(lines).steps.ending, {
+    dockerfile: 'Dockerfile',
+    memoryBytes: 512 * 2 ** 20,
+    exitCode: 1
+  })
+
+t.test('a failed build says which command failed, and how', async t => {
+  const words = 'process "/bin/sh -c echo \\"a\\" && exit 3" did not complete successfully: exit code: 3'
+  const problem = problemOf(['#3 [2/2] RUN x', `#3 ERROR: ${words}`, `ERROR: failed to solve: ${words}`])
+  t.equal(problem.code, 'E_BUILD_COMMAND')
+  t.match(problem.message, 'echo \\"a\\" && exit 3 ended with exit code 3')
+})
+
+t.test('a command that was killed took too much memory', async t => {
+  const words = 'process "/bin/sh -c hog" did not complete successfully: exit code: 137'
+  const problem = problemOf([`#3 ERROR: ${words}`, `error: failed to solve: ${words}`])
+  t.equal(problem.code, 'E_BUILD_KILLED')
+  t.match(problem.message, '512 MiB')
+})
+
+t.test('what BuildKit says of a Dockerfile, a missing file, a base and a disk has its own code', async t => {
+  const cases = [
+    ['dockerfile parse error on line 3: unknown instruction: FORM', 'E_BUILD_DOCKERFILE'],
+    ['failed to solve: dockerfile parse error on line 3: unknown instruction: FORM', 'E_BUILD_DOCKERFILE'],
+    ['target stage "x" could not be found', 'E_BUILD_DOCKERFILE'],
+    [
+      'failed to compute cache key: failed to calculate checksum of ref a::b: "/x": not found',
+      'E_BUILD_COPY'
+    ],
+    ['node:99: failed to resolve source metadata for docker.io/library/node:99: not found', 'E_BUILD_BASE'],
+    ['write /x: no space left on device', 'E_ENGINE_DISK_FULL'],
+    ['something else', 'E_BUILD_FAILED']
+  ] as const
+  for (const [words, code] of cases) {
+    const begun = words.startsWith('failed to solve') ? words : `failed to solve: ${words}`
+    t.equal(problemOf([`ERROR: ${begun}`]).code, code, words)
+    t.notMatch(problemOf([`ERROR: ${begun}`]).message, 'failed to solve')
+  }
+})
+
+t.test('a build that says nothing ended with a code', async t => {
+  t.match(problemOf([]).message, 'ended with code 1')
+})
+
+t.test('only the last words of a build are kept', async t => {
+  const { steps } = logOf(Array.from({ length: 5000 }, (_, at) => `line ${at}`))
+  t.equal(steps.ending.text.length, 200)
+  t.equal(steps.ending.text.at(-1), 'line 4999')
+})

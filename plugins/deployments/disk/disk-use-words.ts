@@ -1,0 +1,41 @@
+import type { DiskRoom, DiskUseLimits, DiskVerdict } from './disk-use-decision.js'
+
+const places = 'its own file system and volumes that its image declares'
+
+/** Why an application was stopped, for its author. */
+export function reasonOf(
+  verdict: DiskVerdict,
+  limits: DiskUseLimits,
+  room: Pick<DiskRoom, 'freeBytes' | 'bytesPerInode'> | undefined
+): string {
+  const { use } = verdict
+  const hidden = use.namelessBytes
+  const nameless = hidden === 0 ? '' : `, ${mebibytes(hidden)} of it in files that are open without a name`
+  if (verdict.kind === 'stop')
+    return `It was stopped: ${limitWords(verdict, limits, nameless)}. Deployed again, it begins with nothing written; what it needs for longer belongs into a volume of its own.`
+  const isOfBytes = verdict.of === 'bytes'
+  const free = room?.freeBytes ?? 0
+  const was = isOfBytes
+    ? `what it had written was removed, ${mebibytes(use.bytes)}${nameless}: ${mebibytes(free)} were left on the disk of all applications`
+    : `what it had made was removed, ${use.inodes} files and directories: the disk of all applications had room for ${Math.floor(free / (room?.bytesPerInode ?? 1))} more`
+  const held = isOfBytes ? mebibytes(verdict.held) : `${Math.round(verdict.held)} files and directories`
+  const why =
+    verdict.because === 'most'
+      ? `and all applications of the owner of its project together held most of it, ${held}`
+      : `and all applications of the owner of its project together held as good as most of it, ${held}, and had taken more of it lately than others with as much`
+  return `It was stopped and ${was}, ${why}. Deployed again, it begins with nothing written.`
+}
+
+function limitWords(
+  { of, use: { bytes, names } }: DiskVerdict,
+  limits: DiskUseLimits,
+  nameless: string
+): string {
+  if (of === 'bytes')
+    return `it has written ${mebibytes(bytes)} to ${places}${nameless}, and ${mebibytes(limits.bytes)} are allowed`
+  const made = of === 'time' ? `more than ${names}` : String(names)
+  const besides = of === 'time' ? 'so many that they could not be counted in time' : 'hard links too'
+  return `it has made ${made} files and directories in ${places} (${besides}), and ${limits.inodes} are allowed`
+}
+
+const mebibytes = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20)} MiB`

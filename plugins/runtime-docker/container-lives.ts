@@ -1,0 +1,121 @@
+import type { ContainerSpec } from 'busbar/api/containers'
+import type { Log } from 'busbar/sdk'
+import type Docker from 'dockerode'
+import { type ContainerAccess, short } from './container-access.js'
+import { containerOptions, isNeverRestarted, restartPolicies } from './container-options.js'
+import { checkDeclared, declaredSize } from './declared-size.js'
+import type { EngineClient } from './engine-client.js'
+import type { MachineLimits } from './host/machine-limits.js'
+import type { Identity } from './identity.js'
+import type { Images } from './images.js'
+import { problems } from './problems.js'
+
+interface ContainerLivesParts {
+  readonly engine: EngineClient
+  readonly identity: Identity
+  readonly access: ContainerAccess
+  readonly images: Images
+  readonly groups: Pick<MachineLimits['groups'], 'parentOf'>
+  readonly log: Log
+}
+
+/** Makes containers, starts and stops them, and keeps in the engine which of them should run. */
+export class ContainerLives {
+  constructor(private readonly parts: ContainerLivesParts) {}
+
+  async create(spec: ContainerSpec): Promise<string> {
+    const config = await this.parts.images.config(spec.image)
+    if (config !== undefined) checkDeclared(spec.image, declaredSize(config))
+    const parentGroup = await this.parts.groups.parentOf(spec.owner.projectId)
+    const around = { imageLabels: config?.Labels, parentGroup }
+    const { name, ...body } = containerOptions(spec, this.parts.identity, around)
+    // dockerode would put all of it into the address too, which the engine writes into its log and of which it takes 1 MiB.
+    const options: Docker.ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
+      _query: { name },
+      _body: body
+    }
+    const { id } = await this.parts.engine.call(
+      `create the container ${spec.name}`,
+      async docker => await docker.createContainer(options),
+      {
+        explain: ({ statusCode, words }) => {
+          if (statusCode === 404 && /no such image/i.test(words))
+            return problems.imageMissing({ image: spec.image })
+          if (statusCode === 409 && /already in use/i.test(words))
+            return problems.nameTaken({ name: spec.name, reason: words })
+          return undefined
+        }
+      }
+    )
+    return id
+  }
+
+  async start(containerId: string): Promise<void> {
+    const seen = await this.parts.access.existing(containerId)
+    if (
+      !isNeverRestarted(seen.Config) &&
+      seen.HostConfig.RestartPolicy?.Name !== restartPolicies.running.Name
+    )
+      await this.#setRestartPolicy(containerId, 'running')
+    await this.parts.engine.call(
+      `start the container ${short(containerId)}`,
+      async docker => {
+        await docker.getContainer(containerId).start()
+      },
+      {
+        absent: [304],
+        patient: true,
+        explain: ({ statusCode, words }) =>
+          statusCode === 404 && /no such container/i.test(words)
+            ? problems.containerMissing({ container: short(containerId) })
+            : undefined
+      }
+    )
+  }
+
+  async stop(containerId: string, graceSeconds: number): Promise<void> {
+    if ((await this.parts.access.own(containerId)) === undefined) return
+    await this.#setRestartPolicy(containerId, 'stopped')
+    await this.parts.engine.call(
+      `stop the container ${short(containerId)}`,
+      async docker => {
+        await docker.getContainer(containerId).stop({ t: graceSeconds })
+      },
+      { absent: [304, 404], patient: true }
+    )
+  }
+
+  async rename(containerId: string, name: string): Promise<void> {
+    const seen = await this.parts.access.existing(containerId)
+    if (seen.Name === `/${name}`) return
+    await this.parts.engine.call(
+      `rename the container ${short(containerId)} to ${name}`,
+      async docker => {
+        await docker.getContainer(containerId).rename({ name })
+      },
+      {
+        explain: ({ statusCode, words }) => {
+          if (statusCode === 404) return problems.containerMissing({ container: short(containerId) })
+          if (statusCode === 409 && /already in use/i.test(words))
+            return problems.nameTaken({ name, reason: words })
+          return undefined
+        }
+      }
+    )
+  }
+
+  /** See `restartPolicies`. Neither a full disk nor a removal under way keeps a container from being stopped. */
+  async #setRestartPolicy(containerId: string, what: keyof typeof restartPolicies): Promise<void> {
+    await this.parts.engine
+      .call(
+        `set the restart policy of the container ${short(containerId)}`,
+        async docker => {
+          await docker.getContainer(containerId).update({ RestartPolicy: restartPolicies[what] })
+        },
+        { absent: [404] }
+      )
+      .catch((error: unknown) => {
+        this.parts.log.info({ err: error, containerId }, 'a crash of the engine may undo this start or stop')
+      })
+  }
+}

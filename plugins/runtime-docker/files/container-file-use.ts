@@ -1,0 +1,181 @@
+import type { ContainerFileUse, ContainerRuntime, Owner } from 'busbar/api/containers'
+import type Docker from 'dockerode'
+import type { ContainerOwners } from '../container-owners.js'
+import type { EngineClient } from '../engine-client.js'
+import type { HostTools } from '../host/host-tools.js'
+import { instanceLabel, isAmong, ownerFilter } from '../labels.js'
+import { isAnonymous } from '../volumes.js'
+import { countCommand, type FolderCount, nothing, readCounts } from './file-count.js'
+import { openFilesCommand, processesCommand, readOpenFiles, readProcesses } from './open-files.js'
+
+interface FileUseParts {
+  readonly engine: EngineClient
+  readonly instanceId: string
+  readonly owners: ContainerOwners
+  /** Programs that see the engine's folder and the processes of its machine. */
+  readonly tools: (dataRoot: string) => Promise<HostTools>
+}
+
+interface Seen {
+  readonly id: string
+  readonly owner: Owner
+  readonly isRunning: boolean
+  readonly folders: readonly string[]
+}
+
+/** So many folders in one call: their names are its arguments. */
+const foldersAtOnce = 100
+
+/**
+ * What containers have taken of a disk, by a look at each of their files. The engine could list what has changed in a
+ * container, and would hold the names of all of it, which may be millions of long ones; so the machine's own programs count.
+ */
+export class FileUse {
+  /** Containers that took too long; looked at first, they would keep others from being counted. */
+  readonly #slow = new Set<string>()
+  /** By container, when it was last looked at. */
+  readonly #countedAt = new Map<string, number>()
+
+  constructor(private readonly parts: FileUseParts) {}
+
+  async count(owner: Owner, options: CountOptions): Promise<readonly ContainerFileUse[]> {
+    const endsAt = performance.now() + options.allMs
+    const dataRoot = await this.parts.engine.call('describe itself', async docker =>
+      String((await docker.info()).DockerRootDir)
+    )
+    const seen = await inspected(this.parts, owner, dataRoot)
+    if (seen.length === 0) return []
+    const run = running(await this.parts.tools(dataRoot))
+    await checkTools(run)
+    const ordered = [...seen].sort((a, b) => this.#compare(a.id, b.id))
+    const counts = await countFolders(
+      // What took too long and has ended since is as it was.
+      ordered.flatMap(({ id, isRunning, folders }) => (isRunning || !this.#slow.has(id) ? folders : [])),
+      run,
+      { ...options, endsAt }
+    )
+    // However long names took.
+    const openEndsAt = performance.now() + options.allMs
+    const processes = readProcesses(await run(processesCommand()))
+    const uses: ContainerFileUse[] = []
+    for (const one of ordered) {
+      const pids = processes.get(one.id) ?? []
+      const isLate = pids.length > 0 && performance.now() >= openEndsAt
+      const output = pids.length === 0 || isLate ? '' : await run(openFilesCommand(dataRoot, pids, options))
+      const nameless = readOpenFiles(output)
+      const named = one.folders.map(folder => counts.get(folder) ?? unseen)
+      const isUnseen = isLate || named.some(count => count.isUnseen)
+      const use = useOf(one, named, nameless)
+      uses.push(isUnseen ? { ...use, isCut: true } : use)
+      this.#note(one.id, { isUnseen, isCut: use.isCut })
+    }
+    if (Object.keys(owner).length === 0) this.#forgetAllBut(new Set(seen.map(({ id }) => id)))
+    return uses
+  }
+
+  /** First those that are soon done, of these the one that has waited longest. */
+  #compare(a: string, b: string): number {
+    const [slow, since] = [this.#slow, this.#countedAt]
+    return Number(slow.has(a)) - Number(slow.has(b)) || (since.get(a) ?? 0) - (since.get(b) ?? 0)
+  }
+
+  #note(id: string, { isUnseen, isCut }: { readonly isUnseen: boolean; readonly isCut: boolean }): void {
+    if (!isUnseen) this.#countedAt.set(id, performance.now())
+    if (isCut) this.#slow.add(id)
+    else if (!isUnseen) this.#slow.delete(id)
+  }
+
+  #forgetAllBut(ids: ReadonlySet<string>): void {
+    for (const id of this.#slow) if (!ids.has(id)) this.#slow.delete(id)
+    for (const id of this.#countedAt.keys()) if (!ids.has(id)) this.#countedAt.delete(id)
+  }
+}
+
+type CountOptions = Parameters<ContainerRuntime['fileUse']>[1]
+type Run = (argv: readonly [string, ...string[]]) => Promise<string>
+
+const running =
+  (programs: HostTools): Run =>
+  async argv => {
+    const { code, output, errors } = await programs.run(argv)
+    if (code !== 0) throw new Error(`${argv[0]} ended with ${code}: ${errors.slice(0, 500)}`)
+    return output
+  }
+
+/** Without them, nothing would be found and all seem to be well. */
+async function checkTools(run: Run): Promise<void> {
+  await run(['timeout', '-k', '1', '60', 'find', '/', '-maxdepth', '0', '-newerct', '@0', '-printf', 'o'])
+  await run(['awk', 'BEGIN { }'])
+}
+
+const unseen: FolderCount = { ...nothing, isUnseen: true }
+
+async function countFolders(
+  folders: readonly string[],
+  run: Run,
+  { endsAt, ...options }: CountOptions & { readonly endsAt: number }
+): Promise<ReadonlyMap<string, FolderCount>> {
+  const counts = new Map<string, FolderCount>()
+  for (let at = 0; at < folders.length; at += foldersAtOnce) {
+    const some = folders.slice(at, at + foldersAtOnce)
+    const allMs = Math.max(0, endsAt - performance.now())
+    const found = readCounts(await run(countCommand(some, { ...options, allMs })))
+    for (const [index, folder] of some.entries()) counts.set(folder, found[index] ?? unseen)
+  }
+  return counts
+}
+
+function useOf(
+  { id, owner, isRunning }: Seen,
+  named: readonly FolderCount[],
+  nameless: ReturnType<typeof readOpenFiles>
+): ContainerFileUse {
+  const sumOf = (part: Exclude<keyof FolderCount, 'isCut' | 'isUnseen'>): number =>
+    Math.round(named.reduce((sum, count) => sum + count[part], 0))
+  return {
+    id,
+    owner,
+    isRunning,
+    inodes: sumOf('inodes') + nameless.files,
+    names: sumOf('names') + nameless.files,
+    recentInodes: sumOf('recent') + nameless.files,
+    bytes: sumOf('bytes'),
+    recentBytes: sumOf('recentBytes'),
+    namelessBytes: nameless.bytes,
+    isCut: nameless.isCut || named.some(({ isCut }) => isCut)
+  }
+}
+
+async function inspected(
+  { engine, instanceId, owners }: Pick<FileUseParts, 'engine' | 'instanceId' | 'owners'>,
+  owner: Owner,
+  dataRoot: string
+): Promise<readonly Seen[]> {
+  const label = [`${instanceLabel}=${instanceId}`, ...ownerFilter(owner)]
+  const found = await engine.call(
+    'list containers',
+    async docker => await docker.listContainers({ all: true, filters: { label } })
+  )
+  const seen: Seen[] = []
+  for (const { Id: id } of found) {
+    const own = await owners.of(id)
+    if (own === undefined || !isAmong(owner, own)) continue
+    const one = await engine.call(
+      'inspect a container',
+      async docker => await docker.getContainer(id).inspect(),
+      { absent: [404] }
+    )
+    if (one === undefined) continue
+    seen.push({ id, owner: own, isRunning: one.State.Running, folders: foldersOf(one, dataRoot) })
+  }
+  return seen
+}
+
+/** Where the engine keeps what a container writes; drivers that keep it elsewhere than in its folder do not tell. */
+function foldersOf({ GraphDriver, Mounts }: Docker.ContainerInspectInfo, dataRoot: string): string[] {
+  const { UpperDir: own } = (GraphDriver?.Data ?? {}) as { readonly UpperDir?: string }
+  const volumes = (Mounts ?? []).filter(({ Name: name = '' }) => isAnonymous(name))
+  return [...(own === undefined ? [] : [own]), ...volumes.map(({ Source }) => Source)].filter(folder =>
+    folder.startsWith(`${dataRoot}/`)
+  )
+}

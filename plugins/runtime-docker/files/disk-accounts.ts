@@ -1,0 +1,57 @@
+import type {
+  ContainerDiskUse,
+  ContainerFileUse,
+  ContainerRuntime,
+  MeasuringLimits,
+  Owner
+} from 'busbar/api/containers'
+import { ContainerSizes } from '../container-disk-use.js'
+import type { ContainerOwners } from '../container-owners.js'
+import type { EngineClient } from '../engine-client.js'
+import type { HostTools } from '../host/host-tools.js'
+import type { PlatformContainer } from '../platform-container.js'
+import type { Volumes } from '../volumes.js'
+import { FileUse } from './container-file-use.js'
+import { FileTools } from './file-tools.js'
+
+interface AccountsParts {
+  readonly engine: EngineClient
+  readonly instanceId: string
+  readonly owners: ContainerOwners
+  readonly volumes: Volumes
+  readonly platform: PlatformContainer
+  /** Programs of the platform's machine. */
+  readonly localTools?: HostTools
+}
+
+/** What containers have taken of the disk: by the engine's account, and by what that leaves out. */
+export class DiskAccounts {
+  readonly #fileTools: FileTools
+  readonly #sizes: ContainerSizes
+  readonly #files: FileUse
+
+  constructor(parts: AccountsParts) {
+    const { engine, instanceId, platform, localTools: local } = parts
+    const isInContainer = async (): Promise<boolean> => await platform.isKnown()
+    this.#fileTools = new FileTools({ engine, instanceId, local, isInContainer })
+    this.#sizes = new ContainerSizes({ ...parts, volumeSizes: async () => await parts.volumes.sizes() })
+    const tools = async (dataRoot: string) => await this.#fileTools.open(dataRoot)
+    this.#files = new FileUse({ ...parts, tools })
+  }
+
+  async bytes(owner: Owner, limits: MeasuringLimits): Promise<readonly ContainerDiskUse[]> {
+    return await this.#sizes.read(owner, limits)
+  }
+
+  async files(
+    owner: Owner,
+    options: Parameters<ContainerRuntime['fileUse']>[1]
+  ): Promise<readonly ContainerFileUse[]> {
+    return await this.#files.count(owner, options)
+  }
+
+  /** Takes away what it keeps on the engine. */
+  async close(): Promise<void> {
+    await this.#fileTools.close()
+  }
+}
