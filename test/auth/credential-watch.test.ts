@@ -100,6 +100,7 @@ test('what expires is asked for then, and lost unless it has been prolonged', as
   t.same(lost, [])
   await clock.advance(1000)
   await watch.askForExpired()
+  await settled()
   t.same(lost, ['desk'])
 })
 
@@ -117,6 +118,7 @@ test('while identity is off nothing is lost, and it is asked again; an answer th
   t.same(lost, [])
   plugged.source = source
   await watch.askForExpired()
+  await settled()
   t.same(lost, ['goes'])
   await hold('fails', fails)
   plugged.source = {

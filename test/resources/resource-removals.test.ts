@@ -27,6 +27,7 @@ function setUp({ isGone = false, fails = false } = {}) {
     [locker, tag].map(one => ({ record: one, schema: 'lockers', self: {} }))
   )
   const postgres = {
+    onTablesOf: () => postgres,
     query: async (text: string) => {
       asked.push(text)
       return isGone || text.endsWith('limit 0') ? [] : [{ id: '1' }]

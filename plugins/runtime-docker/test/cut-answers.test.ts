@@ -57,6 +57,10 @@ const calls: Readonly<Record<string, (docker: Docker) => Promise<unknown>>> = {
   'getExec.start': async docker => await drain(await docker.getExec(id).start({})),
   'getExec.inspect': async docker => await docker.getExec(id).inspect(),
   'getImage.inspect': async docker => await docker.getImage('x').inspect(),
+  'getContainer.getArchive': async docker =>
+    await drain(await docker.getContainer(id).getArchive({ path: '/' })),
+  'getImage.get': async docker => await drain(await docker.getImage('x').get()),
+  'getContainer.putArchive': async docker => await docker.getContainer(id).putArchive(pack(), { path: '/' }),
   'getImage.tag': async docker => await docker.getImage('x').tag({ repo: 'y' }),
   'getImage.remove': async docker => await docker.getImage('x').remove(),
   'getNetwork.inspect': async docker => await docker.getNetwork('x').inspect(),
@@ -172,6 +176,9 @@ for (const [how, cut] of Object.entries(cuts)) {
   })
 }
 
+/** Answered without a body. */
+const withoutCut: readonly string[] = ['infoArchive']
+
 test('every call of dockerode in this plugin is among those whose answers are cut here', t => {
   const folder = join(import.meta.dirname, '..')
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
@@ -187,7 +194,9 @@ test('every call of dockerode in this plugin is among those whose answers are cu
   })
   t.ok(found.length > 30, 'calls were found')
   t.same(
-    found.filter(({ name }) => !known.has(name)),
+    found.filter(
+      ({ path, name }) => !known.has(name) && !withoutCut.includes(name) && path !== 'host/local-tools.ts'
+    ),
     []
   )
   t.end()
