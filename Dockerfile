@@ -22,12 +22,15 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
-RUN mkdir -p /data && chown node:node /data
+# The kernel counts some of what it gives by uid, for the machine and all containers together: with 1000, the uid of most images, the
+# platform would lack what an application has taken. docker-compose.yml may run it with another one.
+RUN echo 'busbar:x:21937:21937::/data:/bin/false' >> /etc/passwd && echo 'busbar:x:21937:' >> /etc/group \
+  && mkdir -p /data && chown 21937:21937 /data
 ENV NODE_ENV=production BUSBAR_DIR=/data HOST=0.0.0.0 PORT=8080 LOG_FORMAT=json
 VOLUME /data
 EXPOSE 8080
 # access to the engine's socket comes with its group, not with root
-USER node
+USER 21937:21937
 # where it listens is told by HOST, which may be a name
 HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://${process.env.HOST}:${process.env.PORT}/healthz`).then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]

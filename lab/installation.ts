@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { TestState } from 'busbar/sdk/testing'
@@ -14,7 +14,7 @@ const execute = promisify(execFile)
 
 /**
  * Takes away what an installation keeps on the engine as long as it has projects: containers, images, volumes and
- * networks, and its rules in the machine's packet filter. A test ends with projects, which are never deleted.
+ * networks, its rules in the machine's packet filter, and its control groups. A test ends with projects, which are never deleted.
  */
 export async function removeInstallation({ directory }: Pick<TestState, 'directory'>): Promise<void> {
   const instanceId = (
@@ -26,6 +26,7 @@ export async function removeInstallation({ directory }: Pick<TestState, 'directo
 /** The same, when its id is known. */
 export async function removeInstallationFromEngine(instanceId: string): Promise<void> {
   await removeFromEngine(instanceId)
+  for (const group of await controlGroups(`busbar${installationTag(instanceId)}`)) await removeGroup(group)
   if (await mayHaveRules(instanceId))
     await liftLimits(new EngineClient(settingsFrom(settings, process.env)), instanceId)
 }
@@ -36,4 +37,30 @@ async function mayHaveRules(instanceId: string): Promise<boolean> {
     ({ stdout }) => stdout.includes(`BUSBAR-${installationTag(instanceId)}-`),
     () => true
   )
+}
+
+const hierarchies = '/sys/fs/cgroup'
+
+/** Directories of control groups whose names begin so. An init system takes its own away by itself. */
+export async function controlGroups(begin: string): Promise<readonly string[]> {
+  const levels = await readdir(hierarchies, { withFileTypes: true }).catch(() => [])
+  const parents = [
+    hierarchies,
+    ...levels.filter(one => one.isDirectory()).map(({ name }) => join(hierarchies, name))
+  ]
+  const found = await Promise.all(
+    parents.map(async parent =>
+      (await readdir(parent).catch(() => []))
+        .filter(name => name.startsWith(begin) && !name.endsWith('.slice'))
+        .map(name => join(parent, name))
+    )
+  )
+  return found.flat()
+}
+
+/** With the groups of its projects, unless there is a container in them. */
+async function removeGroup(path: string): Promise<void> {
+  for (const one of await readdir(path, { withFileTypes: true }).catch(() => []))
+    if (one.isDirectory()) await rmdir(join(path, one.name)).catch(() => undefined)
+  await rmdir(path).catch(() => undefined)
 }

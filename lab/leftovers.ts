@@ -18,6 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import Docker from 'dockerode'
 import { listTestDatabases } from '../sdk/testing/cluster.js'
+import { controlGroups } from './installation.js'
 import { withoutKept } from './kept-images.js'
 
 const execute = promisify(execFile)
@@ -29,7 +30,16 @@ const kept = /^(?:tsx-|node-compile-cache|v8-compile-cache|node-coverage|\.)/
 type Look = readonly string[]
 
 async function look(): Promise<Look> {
-  const parts = [onEngine(), interfaces(), packetRules(), namespaces(), folders(), processes(), databases()]
+  const parts = [
+    onEngine(),
+    interfaces(),
+    packetRules(),
+    groups(),
+    namespaces(),
+    folders(),
+    processes(),
+    databases()
+  ]
   return (await Promise.all(parts)).flat()
 }
 
@@ -81,6 +91,9 @@ async function packetRules(): Promise<string[]> {
   )
   return rules.flat()
 }
+
+const groups = async (): Promise<string[]> =>
+  (await controlGroups('busbar')).map(path => `control group ${path}`)
 
 const namespaces = async (): Promise<string[]> =>
   (await readdir('/run/netns').catch(() => [])).map(name => `network namespace ${name}`)

@@ -2,8 +2,8 @@ import { Serial } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { EngineClient } from './engine-client.js'
 import { isStatus, readEngineError } from './engine-failure.js'
-import type { HostLimits } from './host/host-limits.js'
 import { newBridgeName } from './host/installation-tag.js'
+import type { MachineLimits } from './host/machine-limits.js'
 import type { RoutedRange } from './host-ranges.js'
 import type { Identity } from './identity.js'
 import { instanceLabel, ownerFilter, purposeLabel } from './labels.js'
@@ -43,7 +43,7 @@ interface BridgeParts {
   readonly instanceId: string
   /** Tells the networks of this installation from what is labelled like them. */
   readonly identity: Identity
-  readonly limits: HostLimits
+  readonly limits: MachineLimits
   /** What the engine's machine sends somewhere already. */
   readonly routes: () => Promise<readonly RoutedRange[]>
   /** BUSBAR_SUBNETS. */
@@ -62,7 +62,7 @@ export class BridgeNetworks {
   async ensure(spec: BridgeSpec): Promise<string> {
     const [existing] = await this.find(spec)
     if (existing !== undefined) {
-      await this.parts.limits.ensure()
+      await this.parts.limits.ensure(spec.projectId)
       return existing.Name
     }
     return await this.#creations.run(async () => await this.#create(spec))
@@ -152,7 +152,7 @@ export class BridgeNetworks {
       }
       // With its first network an installation gets the rules that hold for all; without any it has lost them again.
       const isFirst = !networks.some(network => identity.network(network) !== undefined)
-      await (isFirst ? limits.refresh() : limits.ensure())
+      await (isFirst ? limits.refresh() : limits.ensure(projectId))
       return name
     }
     throw problems.subnetsExhausted({ prefix, pools: pools.text })

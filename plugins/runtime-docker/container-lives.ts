@@ -5,6 +5,7 @@ import { type ContainerAccess, short } from './container-access.js'
 import { containerOptions, isNeverRestarted, restartPolicies } from './container-options.js'
 import { checkDeclared, declaredSize } from './declared-size.js'
 import type { EngineClient } from './engine-client.js'
+import type { MachineLimits } from './host/machine-limits.js'
 import type { Identity } from './identity.js'
 import type { Images } from './images.js'
 import { problems } from './problems.js'
@@ -14,6 +15,7 @@ interface ContainerLivesParts {
   readonly identity: Identity
   readonly access: ContainerAccess
   readonly images: Images
+  readonly groups: Pick<MachineLimits['groups'], 'parentOf'>
   readonly log: Log
 }
 
@@ -24,7 +26,9 @@ export class ContainerLives {
   async create(spec: ContainerSpec): Promise<string> {
     const config = await this.parts.images.config(spec.image)
     if (config !== undefined) checkDeclared(spec.image, declaredSize(config))
-    const { name, ...body } = containerOptions(spec, this.parts.identity, config?.Labels)
+    const parentGroup = await this.parts.groups.parentOf(spec.owner.projectId)
+    const around = { imageLabels: config?.Labels, parentGroup }
+    const { name, ...body } = containerOptions(spec, this.parts.identity, around)
     // dockerode would put all of it into the address too, which the engine writes into its log and of which it takes 1 MiB.
     const options: Docker.ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
       _query: { name },

@@ -13,9 +13,11 @@ const stopGraceSeconds = 30
 
 /**
  * Where memory runs out, an application ends before the platform, its PostgreSQL and the engine, whose score is 0 or
- * less: most have no limit of their own.
+ * less.
  */
 const killedFirst = 500
+/** Of one without a limit: it ends before those that have one, unless one of these has a fifth of all memory more. */
+const extraUnlimited = 200
 
 // Any user may write there, as on an ordinary machine; memory used counts against the container's limit.
 const scratch = {
@@ -62,11 +64,18 @@ const runsContainersOptions: Docker.HostConfig & { readonly CgroupnsMode: string
   OomScoreAdj: 0
 }
 
-/** What the engine is asked to create: hardened unless the spec says otherwise. `imageLabels`: those of its image. */
+interface Around {
+  /** Those of its image. */
+  readonly imageLabels: Labels | null | undefined
+  /** The control group that it is to be in; without one, the engine chooses. */
+  readonly parentGroup: string | undefined
+}
+
+/** What the engine is asked to create: hardened unless the spec says otherwise. */
 export function containerOptions(
   spec: ContainerSpec,
   identity: Identity,
-  imageLabels: Labels | null | undefined
+  { imageLabels, parentGroup }: Around
 ): Docker.ContainerCreateOptions {
   const { labels, mark } = identity.ofContainer(spec.owner, imageLabels)
   return {
@@ -89,7 +98,8 @@ export function containerOptions(
       ReadonlyPaths: readonlyPaths,
       ...(spec.readonlyRootfs ? { Tmpfs: scratch } : {}),
       PidsLimit: spec.processes ?? usualProcesses,
-      OomScoreAdj: killedFirst,
+      OomScoreAdj: spec.memoryLimit > 0 ? killedFirst : killedFirst + extraUnlimited,
+      ...(parentGroup === undefined ? {} : { CgroupParent: parentGroup }),
       // Swap is the difference between the two: none.
       ...(spec.memoryLimit > 0 ? { Memory: spec.memoryLimit, MemorySwap: spec.memoryLimit } : {}),
       ...(spec.cpuLimit > 0 ? { NanoCpus: Math.round(spec.cpuLimit * 1e9) } : {}),

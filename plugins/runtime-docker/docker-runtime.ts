@@ -44,8 +44,9 @@ import { engineEvents } from './engine-events.js'
 import { DiskAccounts } from './files/disk-accounts.js'
 import type { Footprint } from './footprint.js'
 import { usualBuildHosts } from './host/build-hosts.js'
-import { HostLimits, type LimitState } from './host/host-limits.js'
+import type { LimitState } from './host/host-limits.js'
 import type { HostTools } from './host/host-tools.js'
+import { MachineLimits } from './host/machine-limits.js'
 import { engineRanges, hostRanges, type RoutedRange } from './host-ranges.js'
 import { Identity, type Signatures } from './identity.js'
 import { buildImage } from './image-build.js'
@@ -91,7 +92,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #footprints = new Set<Footprint>()
   readonly #bridges: BridgeNetworks
   readonly #networks: ProjectNetworks
-  readonly #limits: HostLimits
+  readonly limits: MachineLimits
   readonly #platform: PlatformContainer
   readonly #volumes: Volumes
   readonly disk: DiskAccounts
@@ -104,12 +105,13 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#identity = identity
     this.#owners = new ContainerOwners(engine, identity, log)
     this.#access = new ContainerAccess({ engine, owners: this.#owners, clock: dependencies.clock })
-    this.#limits = new HostLimits({
+    this.limits = new MachineLimits({
       engine,
       instanceId,
       log,
       ports: settings.host_ports,
       connections: settings.max_container_connections,
+      projects: async () => await this.#networks.owners(),
       buildHosts: settings.build_private_hosts ?? usualBuildHosts(false),
       subnets: settings.subnets.text.split(',').map(range => range.trim())
     })
@@ -117,13 +119,20 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
       engine,
       instanceId,
       identity,
-      limits: this.#limits,
+      limits: this.limits,
       routes: async () => await this.#routes(),
       pools: settings.subnets
     })
     this.#networks = new ProjectNetworks(this.#bridges, identity, instanceId)
     this.#images = new Images({ engine, instanceId, identity })
-    this.#lives = new ContainerLives({ engine, identity, log, access: this.#access, images: this.#images })
+    this.#lives = new ContainerLives({
+      engine,
+      identity,
+      log,
+      access: this.#access,
+      images: this.#images,
+      groups: this.limits.groups
+    })
     this.#buildCache = new BuildCache({ engine, identity })
     this.#volumes = new Volumes(engine, instanceId, identity, dependencies.clock)
     this.#platform = new PlatformContainer(this.#engine, ownContainerNames(settings.own_container))
@@ -166,7 +175,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     await this.#networks.remove(projectId, async networkId => await this.#platform.leave(networkId))
     if ((await this.#networks.owners()).length > 0) return
     // With the last project go the rules that are there for all of them.
-    await this.#limits.refresh().catch((error: unknown) => {
+    await this.limits.refresh().catch((error: unknown) => {
       this.dependencies.log.warn(
         { err: error },
         'what is left of the rules for networks that are gone is not taken away'
@@ -180,12 +189,12 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   /** Whether containers of this installation are kept from the machine they run on. */
   get hostLimits(): LimitState {
-    return this.#limits.state
+    return this.limits.packets.state
   }
 
-  /** See `HostLimits.refresh`. */
+  /** See `MachineLimits.refresh`. */
   async limitHost(): Promise<void> {
-    await this.#limits.refresh()
+    await this.limits.refresh()
   }
 
   /** The projects that have a network on the engine. */
@@ -381,6 +390,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
         identity: this.#identity,
         clock: this.dependencies.clock,
         network: async projectId => await this.#networks.ensureForBuilds(projectId),
+        parentGroup: async projectId => await this.limits.groups.parentOf(projectId),
         images: this.#images,
         cache: this.#buildCache,
         footprints: this.#footprints

@@ -25,6 +25,8 @@ interface ImageBuildParts {
   readonly clock: Clock
   /** The name of the network in which steps of builds of a project run. */
   readonly network: (projectId: string) => Promise<string>
+  /** The control group of a project. */
+  readonly parentGroup: (projectId: string) => Promise<string | undefined>
   readonly images: Images
   readonly cache: BuildCache
   readonly footprints: Set<Footprint>
@@ -93,7 +95,12 @@ export async function buildImage(
       signal: AbortSignal.any([running, ended.signal]),
       onRefusal: reason => onLine(`The number of processes of this step is not limited: ${reason}`)
     })
-    const [network, begunAt] = await settleAll([parts.network(options.owner.projectId), guarded])
+    const { projectId } = options.owner
+    const [network, parentGroup, begunAt] = await settleAll([
+      parts.network(projectId),
+      parts.parentGroup(projectId),
+      guarded
+    ])
     footprint.begin(begunAt ?? clock.now())
     use.steps.begin(begunAt ?? clock.now())
     await followProgress(
@@ -107,6 +114,7 @@ export async function buildImage(
           ...engineOptions(identity, options),
           ...caps,
           networkmode: network,
+          ...(parentGroup !== undefined && { cgroupparent: parentGroup }),
           abortSignal: running
         })
       },

@@ -77,6 +77,8 @@ const shortcomings: Partial<Record<LimitState['kind'], string>> = {
   unguarded: ', which may pass for each other outside of their networks: the log says why'
 }
 
+const unbounded = ', which may use all memory and processes of their machine: the log says why'
+
 export function runtimeDockerContributions(
   contribute: Contributor,
   { runtime, networks }: RuntimeDocker
@@ -84,7 +86,7 @@ export function runtimeDockerContributions(
   contribute(healthChecks, 'docker', {
     check: async () => {
       const { containers } = await runtime.info()
-      return `ok (${containers} containers${shortcomings[runtime.hostLimits.kind] ?? ''})`
+      return `ok (${containers} containers${shortcomings[runtime.hostLimits.kind] ?? ''}${runtime.limits.groups.state.kind === 'failed' ? unbounded : ''})`
     }
   })
   contribute(projectTeardown, 'runtime-docker', {

@@ -30,6 +30,8 @@ const installed = 'platform-build:lab'
 const directHost = `127.77.${(process.pid >> 8) & 255}.${process.pid & 255 || 1}`
 const directPorts = '28100-28102'
 const network = `bb-${mark}`
+const dataVolume = `${mark}_data`
+const uid = 0x1000000 + (process.pid & 0xffff)
 const slug = `compose-${mark}`
 
 const server = (version: string): string =>
@@ -49,6 +51,7 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
   if (compose === undefined) return
   await makeImages(t)
   const { up, run, url } = await prepare(t, compose)
+  await leaveOlderData()
   await up()
 
   const platform = async (): Promise<Docker.ContainerInspectInfo> =>
@@ -123,7 +126,9 @@ test('the compose file runs the platform with a PostgreSQL beside it', { timeout
     'it runs with as few rights as it can, from an image that holds what runs and nothing else',
     async t => {
       const { Config, HostConfig } = await platform()
-      t.equal(Config.User, 'node')
+      t.equal(Config.User, `${uid}:${uid}`)
+      t.equal((await engine.getImage(image).inspect()).Config.User, '21937:21937', 'without BUSBAR_UID')
+      t.same(await ownersOfData(), [`${uid}:${uid}`], 'also of what an earlier version has left')
       t.match(HostConfig, { ReadonlyRootfs: true, CapDrop: ['ALL'], Privileged: false })
       const listed = await execute('docker', [
         'run',
@@ -308,6 +313,7 @@ async function prepare(t: Test, [program, ...args]: readonly [string, ...string[
     BUSBAR_PORT: port,
     BUSBAR_DIRECT_HOST: directHost,
     BUSBAR_DIRECT_PORTS: directPorts,
+    BUSBAR_UID: uid,
     GIT_PRIVATE_HOSTS: 'allow'
   }
   await writeFile(
@@ -360,6 +366,30 @@ async function prepare(t: Test, [program, ...args]: readonly [string, ...string[
     }
   }
 }
+
+const inData = async (script: string): Promise<string> => {
+  const args = ['run', '--rm', '--network', 'none', '--user', '0:0', '--volume', `${dataVolume}:/data`]
+  return (await execute('docker', [...args, '--entrypoint', '/bin/sh', image, '-c', script])).stdout
+}
+
+/** As of a platform that ran with the uid 1000; what only that may read, too. */
+const leaveOlderData = async (): Promise<void> => {
+  const labels = [
+    '--label',
+    `com.docker.compose.project=${mark}`,
+    '--label',
+    'com.docker.compose.volume=data'
+  ]
+  await execute('docker', ['volume', 'create', ...labels, dataVolume])
+  // At once: the engine gives a volume that is empty the owner that its image has.
+  await inData(
+    'mkdir -m 700 /data/plugins && touch /data/plugins/older && ln -s /nowhere /data/plugins/link && chown -Rh 1000:1000 /data'
+  )
+}
+
+const ownersOfData = async (): Promise<string[]> => [
+  ...new Set((await inData('find /data -exec stat -c %u:%g {} +')).trim().split('\n'))
+]
 
 /** The platform, by what it has on the engine: it ends with projects. */
 async function installations(): Promise<Set<string>> {

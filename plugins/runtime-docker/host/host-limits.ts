@@ -13,7 +13,7 @@ const bridgeNameOption = 'com.docker.network.bridge.name'
 /** dockerd writes too: what was read may be old when it is written. */
 const maxAttempts = 3
 
-interface HostLimitsDependencies {
+export interface HostLimitsDependencies {
   readonly engine: EngineClient
   readonly instanceId: string
   readonly log: Log

@@ -4,6 +4,7 @@ import type Docker from 'dockerode'
 import type { EngineClient } from '../engine-client.js'
 import { imageInstanceLabel } from '../labels.js'
 import { asReadable } from '../output-lines.js'
+import { groupsFolder, unitsFolder } from './group-files.js'
 import { lifeSeconds, removeTools, ToolLeftovers, toolsLabel } from './tool-leftovers.js'
 
 /** What became of a program: 126 and 127 when there is none of that name, as shells say it. */
@@ -29,6 +30,8 @@ export interface ToolsKind {
   /** Where the machine has them. */
   readonly files: readonly string[]
   readonly host: Docker.HostConfig
+  /** What it may write to, where the machine has it. */
+  readonly writable?: ReadonlyArray<{ readonly source: string; readonly target: string }>
 }
 
 const networkTools: ToolsKind = {
@@ -38,6 +41,20 @@ const networkTools: ToolsKind = {
   /** By which programs of the older kind take turns with dockerd. */
   files: ['/run/xtables.lock'],
   host: { NetworkMode: 'host', CapAdd: ['NET_ADMIN', 'NET_RAW'] }
+}
+
+/** The mounts of the control groups, and how a machine's init system is told of some. */
+export const groupTools: ToolsKind = {
+  purpose: 'for control groups',
+  label: 'busbar-system=group-tools',
+  lifeSeconds,
+  files: [],
+  writable: [
+    { source: '/sys/fs/cgroup', target: groupsFolder },
+    { source: unitsFolder, target: unitsFolder }
+  ],
+  // The number of processes of the machine is told to those that see them, and not even root may write where control groups begin.
+  host: { NetworkMode: 'none', PidMode: 'host', CapAdd: ['DAC_OVERRIDE'] }
 }
 
 /** Where systems keep the programs and what these load. */
@@ -106,7 +123,8 @@ async function importEmptyImage(
 
 /** The engine says which of the folders its machine lacks. */
 async function createContainer(engine: EngineClient, image: string, kind: ToolsKind): Promise<string> {
-  for (let sources = [...programFolders, ...kind.files]; ; ) {
+  const writable = kind.writable ?? []
+  for (let sources = [...programFolders, ...kind.files, ...writable.map(({ source }) => source)]; ; ) {
     const missing = { path: '' }
     const created = await engine.call(`create a container ${kind.purpose}`, async docker => {
       try {
@@ -125,6 +143,16 @@ async function createContainer(engine: EngineClient, image: string, kind: ToolsK
 // The types lack it. What is mounted below stays out: file systems of containers would be held by this one.
 const withoutMountsBelow = { NonRecursive: true } as unknown as Docker.MountSettings['BindOptions']
 
+function mountOf(
+  source: string,
+  { writable = [] }: ToolsKind
+): Pick<Docker.MountSettings, 'Target' | 'ReadOnly' | 'BindOptions'> {
+  const written = writable.find(mount => mount.source === source)
+  if (written !== undefined) return { Target: written.target, ReadOnly: false }
+  const isProgram = programFolders.includes(source)
+  return { Target: source, ReadOnly: true, ...(isProgram ? {} : { BindOptions: withoutMountsBelow }) }
+}
+
 const containerOptions = (
   image: string,
   sources: readonly string[],
@@ -142,9 +170,7 @@ const containerOptions = (
     Mounts: sources.map(source => ({
       Type: 'bind' as const,
       Source: source,
-      Target: source,
-      ReadOnly: true,
-      ...(programFolders.includes(source) ? {} : { BindOptions: withoutMountsBelow })
+      ...mountOf(source, kind)
     })),
     Tmpfs: { '/run': 'rw,nosuid,nodev,size=1m' },
     PidsLimit: 16,

@@ -45,6 +45,7 @@ async function startEngine(t: Test) {
     identity,
     clock,
     network: async () => 'builds',
+    parentGroup: async () => undefined,
     images: new Images({ engine, instanceId: 'input-test', identity }),
     cache: new BuildCache({ engine, identity }),
     footprints: new Set<Footprint>()

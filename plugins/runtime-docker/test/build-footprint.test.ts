@@ -55,6 +55,7 @@ test('the images of a build are those made since it began by the clock of the en
     identity,
     clock,
     network: async () => 'builds',
+    parentGroup: async () => undefined,
     images: new Images({ engine, instanceId: 'footprint-test', identity }),
     cache: new BuildCache({ engine, identity }),
     footprints
