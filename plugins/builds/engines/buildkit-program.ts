@@ -1,6 +1,12 @@
 import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
+import { stepsGroup } from './steps-group.js'
 
 const address = 'unix:///run/buildkit/buildkitd.sock'
+const configPath = '/run/buildkitd.toml'
+/** What no option of the daemon says. */
+const config = `[worker.oci]
+defaultCgroupParent = "${stepsGroup}"
+`
 
 const client = (...argv: readonly string[]): readonly string[] => ['buildctl', '--addr', address, ...argv]
 const plain = (argv: readonly string[]): Command => ({ argv, env: {} })
@@ -11,7 +17,13 @@ export const buildkitProgram: EngineProgram = {
   name: 'BuildKit',
   daemon: {
     argv: [
+      'sh',
+      '-c',
+      `printf %s "$0" > ${configPath}; exec "$@"`,
+      config,
       'buildkitd',
+      '--config',
+      configPath,
       '--addr',
       address,
       '--root',
@@ -24,7 +36,7 @@ export const buildkitProgram: EngineProgram = {
   takes: 'layout',
   makes: 'layout',
   build: buildCommand,
-  prune: ({ all }) => plain(client('prune', ...(all ? ['--all'] : ['--keep-duration', '168h'])))
+  prune: plain(client('prune', '--all'))
 }
 
 function buildCommand(build: ProgramBuild): Command {

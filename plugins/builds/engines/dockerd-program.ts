@@ -1,5 +1,6 @@
 import { secretFlags } from './buildkit-program.js'
 import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
+import { stepsGroup } from './steps-group.js'
 
 const address = 'unix:///run/busbar-docker.sock'
 /** Of the images that builds make, which are there for as long as one is handed over. */
@@ -49,6 +50,8 @@ export const dockerdProgram: EngineProgram = {
       // A subnet for documentation, which no network of the machine or of the internet has.
       '--bip',
       '192.0.2.1/24',
+      '--cgroup-parent',
+      stepsGroup,
       '--log-level',
       'warn'
     ],
@@ -64,8 +67,7 @@ export const dockerdProgram: EngineProgram = {
     env: variables
   }),
   build: buildCommand,
-  prune: ({ all }) =>
-    plain(['docker', 'builder', 'prune', '--force', ...(all ? ['--all'] : ['--filter', 'until=168h'])])
+  prune: plain(['docker', 'builder', 'prune', '--force', '--all'])
 }
 
 function buildCommand(build: ProgramBuild): Command {

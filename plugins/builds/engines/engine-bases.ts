@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ImageInfo, ImageService } from 'busbar/api/images'
+import { isProblem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
 import type { ResolverParts } from '../registry/image-resolver.js'
 import { findNamed } from '../registry/image-resolver.js'
@@ -24,11 +25,14 @@ export async function supplyBases(
   {
     files,
     program,
+    workDirectory,
     names,
     applicationId
   }: {
     readonly files: ContainerFiles
     readonly program: EngineProgram
+    /** Of the build alone. */
+    readonly workDirectory: string
     readonly names: readonly string[]
     readonly applicationId: string
   },
@@ -46,7 +50,8 @@ export async function supplyBases(
         level: 'info',
         msg: `Giving ${name} to the build engine of this project, as it is on this machine`
       })
-      await add(parts, { files, program, directory, image }, context)
+      const part = `${workDirectory}/base-${image.id.slice('sha256:'.length)}`
+      await add(parts, { files, program, part, directory, image }, context)
     }
     const digest = program.takes === 'layout' ? await manifestDigest(files, directory) : image.id
     supplied.push({ name, id: image.id, digest, directory })
@@ -61,36 +66,34 @@ async function operatorsImage(
   applicationId: string
 ): Promise<ImageInfo | undefined> {
   try {
-    const image = await findNamed(
-      parts as Pick<ResolverParts, 'imageService' | 'formerImages'>,
-      name,
-      applicationId
-    )
+    const image = await findNamed(parts, name, applicationId)
     return image?.builtFor === undefined ? image : undefined
-  } catch {
-    return undefined
+  } catch (error) {
+    if (isProblem(error) && error.status < 500) return undefined
+    throw error
   }
 }
 
 interface Adding {
   readonly files: ContainerFiles
   readonly program: EngineProgram
+  /** Where it is made ready: another build may be doing the same. */
+  readonly part: string
   readonly directory: string
   readonly image: ImageInfo
 }
 
 async function add(
   { imageService }: Parts,
-  { files, program, directory, image }: Adding,
+  { files, program, part, directory, image }: Adding,
   { signal }: BuildContext
 ): Promise<void> {
-  const part = `${directory}.part`
-  await files.run(['sh', '-c', 'rm -rf "$0" && mkdir -p "$0"', part])
+  await files.run(['mkdir', part])
   await files.unpack(part, await imageService.save(image.id, signal))
   if (program.takes === 'layout') await asLayout(files, part)
   const command = program.addBase?.(part)
   if (command !== undefined) await files.run(command.argv, command.env)
-  await files.run(['mv', part, directory])
+  await files.run(['sh', '-c', 'mv -T "$0" "$1" 2>/dev/null || test -d "$1"', part, directory])
 }
 
 const maxConfigBytes = 8 * 2 ** 20

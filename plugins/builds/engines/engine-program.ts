@@ -1,3 +1,5 @@
+import { stepsGroupScript } from './steps-group.js'
+
 /** What a program in a build engine is told to build. Paths are those of the engine's container. */
 export interface ProgramBuild {
   /** A folder of this build alone. In it: `context/`, `dockerfile/Dockerfile`, and, when it has ended well, `out/`. */
@@ -48,8 +50,8 @@ export interface EngineProgram {
   /** Takes in what was put into the folder of a base, once. Absent: it is used from there. */
   addBase?(directory: string): Command
   build(build: ProgramBuild): Command
-  /** Removes what no build has used for long, or all of it. */
-  prune(options: { readonly all: boolean }): Command
+  /** Removes all that no build uses now. */
+  readonly prune: Command
 }
 
 /** Everything of a build engine that stays when its container goes. */
@@ -57,23 +59,10 @@ export const engineVolumePath = '/var/lib/builder'
 export const workPath = `${engineVolumePath}/work`
 export const basesPath = `${engineVolumePath}/bases`
 
-/**
- * A container may not write to its control groups unless it mounts them anew. With the second version of them, what is in
- * a group that has groups below it may not have processes itself.
- */
+/** A container may not write to its control groups, nor to what the kernel can be set to, unless it mounts them anew. */
 const preparation = `set -e
 mkdir -p ${workPath} ${basesPath} ${engineVolumePath}/tmp
-if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
-  mount -o remount,bind,rw /sys/fs/cgroup
-  mkdir -p /sys/fs/cgroup/init
-  while read -r process; do echo "$process" > /sys/fs/cgroup/init/cgroup.procs || true; done < /sys/fs/cgroup/cgroup.procs
-  for controller in $(cat /sys/fs/cgroup/cgroup.controllers); do
-    echo "+$controller" > /sys/fs/cgroup/cgroup.subtree_control || true
-  done
-else
-  for group in $(awk '$3 == "cgroup" { print $2 }' /proc/mounts); do mount -o remount,bind,rw "$group"; done
-  mount -o remount,bind,rw /sys/fs/cgroup
-fi
+${stepsGroupScript.trim()}
 mount -o remount,bind,rw /proc/sys
 rm -rf ${workPath}/*
 exec "$@"`

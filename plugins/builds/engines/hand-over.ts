@@ -69,7 +69,7 @@ async function load(
   })
   let isHeard = false
   try {
-    const image = await imageService.load(archive, { name: tag, owner, builtFor: owner, signal })
+    const image = await imageService.load(archive, { name: tag, builtFor: owner, signal })
     isHeard = true
     const wanted = made.layers.map(({ diffId }) => diffId)
     if (shared(image.layers ?? [], wanted) === wanted.length && image.layers?.length === wanted.length)

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { ContainerRuntime, Owner } from 'busbar/api/containers'
 import type { ImageInfo } from 'busbar/api/images'
-import { isProblem, pause, settleAll } from 'busbar/sdk'
+import { isProblem, pause, settleAll, withTimeLimit } from 'busbar/sdk'
 import type { BuildContext, BuildLimits } from '../api.js'
 import { problems } from '../problems.js'
 import type { ResolverParts } from '../registry/image-resolver.js'
@@ -50,13 +50,13 @@ export async function buildIsolated(
     { ...engine, projectId },
     build.limits,
     context.signal,
-    async containerId => {
+    async ({ containerId, program }) => {
       const files = new ContainerFiles(parts.runtime, containerId, context.signal)
       const directory = `${workPath}/${build.owner.deploymentId}`
       try {
         return await parts.engineUsage.during(
           { owner: build.owner, containerId },
-          async () => await buildIn(parts, { program: engine.program, files, directory }, build, context)
+          async () => await buildIn(parts, { program, files, directory }, build, context)
         )
       } catch (error) {
         context.signal.throwIfAborted()
@@ -85,7 +85,13 @@ async function buildIn(
   const [bases] = await settleAll([
     supplyBases(
       parts,
-      { files, program, names: baseNames(text, buildArgs), applicationId: owner.applicationId },
+      {
+        files,
+        program,
+        workDirectory: directory,
+        names: baseNames(text, buildArgs),
+        applicationId: owner.applicationId
+      },
       context
     ),
     files.unpack(`${directory}/context`, build.context()),
@@ -125,12 +131,7 @@ async function run(
   const ended = new AbortController()
   const onAbort = async (): Promise<void> => {
     for (const signalName of ['TERM', 'KILL'] as const) {
-      await runtime
-        .exec(files.containerId, ['sh', '-c', ending, directory, signalName], {
-          signal: new AbortController().signal,
-          onLine: () => {}
-        })
-        .catch(() => {})
+      await aside({ runtime, clock }, files.containerId, ['sh', '-c', ending, directory, signalName])
       await pause(clock, endsWithinMs, ended.signal)
       if (ended.signal.aborted) return
     }
@@ -164,6 +165,7 @@ const noted = 'echo $$ > "$0/process"; exec "$@"'
 /** The process and those that it has started, which have its group. */
 const ending = 'kill "-$1" "-$(cat "$0/process")"'
 const endsWithinMs = 5000
+const asideMs = 60_000
 
 async function explained({ runtime }: IsolatedParts, containerId: string, error: unknown): Promise<unknown> {
   if (error instanceof BadResult) return problems.engineResult({ reason: error.message.slice(0, 400) })
@@ -178,8 +180,17 @@ async function explained({ runtime }: IsolatedParts, containerId: string, error:
 }
 
 /** Whatever a build leaves goes when its engine starts anew. */
-async function removeWork({ runtime }: IsolatedParts, containerId: string, directory: string): Promise<void> {
-  await runtime
-    .exec(containerId, ['rm', '-rf', directory], { signal: new AbortController().signal, onLine: () => {} })
-    .catch(() => {})
+async function removeWork(parts: IsolatedParts, containerId: string, directory: string): Promise<void> {
+  await aside(parts, containerId, ['rm', '-rf', directory])
+}
+
+/** A command whose failure changes nothing. */
+async function aside(
+  { runtime, clock }: Pick<IsolatedParts, 'runtime' | 'clock'>,
+  containerId: string,
+  argv: readonly string[]
+): Promise<void> {
+  await withTimeLimit({ clock, ms: asideMs }, async signal =>
+    runtime.exec(containerId, argv, { signal, onLine: () => {} })
+  ).catch(() => {})
 }

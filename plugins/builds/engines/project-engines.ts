@@ -6,6 +6,7 @@ import { buildkitProgram } from './buildkit-program.js'
 import { dockerdProgram } from './dockerd-program.js'
 import { type EngineProgram, engineVolumePath, entrypoint } from './engine-program.js'
 import type { StartedEngines } from './engine-store.js'
+import { daemonMemoryBytes, daemonProcesses, limitSteps } from './steps-group.js'
 
 interface ProjectEnginesParts {
   readonly runtime: ContainerRuntime
@@ -22,8 +23,6 @@ interface WantedProjectEngine {
   readonly image: string
 }
 
-/** More than the daemon takes itself, and what it holds for a build. */
-const daemonMemoryBytes = 128 * 2 ** 20
 const processesOfBuild = 4096
 const readyMs = 30_000
 const readyLookMs = 100
@@ -34,6 +33,8 @@ const programs: readonly EngineProgram[] = [buildkitProgram, dockerdProgram]
 
 interface ProjectEngine {
   readonly serial: Serial
+  /** What its container is while builds use it. */
+  current: WantedProjectEngine | undefined
   /** The caps of the builds that use it now. */
   readonly users: Set<BuildLimits>
 }
@@ -47,22 +48,29 @@ export class ProjectEngines {
 
   constructor(private readonly parts: ProjectEnginesParts) {}
 
-  /** Runs a build in the engine of its project. It rejects with 503 E_BUILD_ENGINE where that does not start. */
+  /**
+   * Runs a build in the engine of its project. Builds that run at the same time share one, so `run` is told which program it
+   * has. It rejects with 503 E_BUILD_ENGINE where that does not start.
+   */
   async use<T>(
     wanted: WantedProjectEngine,
     limits: BuildLimits,
     signal: AbortSignal,
-    run: (containerId: string) => Promise<T>
+    run: (engine: { readonly containerId: string; readonly program: EngineProgram }) => Promise<T>
   ): Promise<T> {
     const engine = this.#engineOf(wanted.projectId)
     engine.users.add(limits)
     try {
-      const id = await engine.serial.run(async () => {
+      const started = await engine.serial.run(async () => {
         signal.throwIfAborted()
         await this.parts.started.used(wanted.projectId)
-        return await this.#startOrReplace(wanted, engine, signal)
+        // The setting may have changed since the others began.
+        const actual = (engine.users.size > 1 ? engine.current : undefined) ?? wanted
+        const containerId = await this.#startOrReplace(actual, engine, signal)
+        engine.current = actual
+        return { containerId, program: actual.program }
       })
-      return await run(id)
+      return await run(started)
     } finally {
       engine.users.delete(limits)
       await this.parts.started.used(wanted.projectId).catch(() => {})
@@ -114,7 +122,7 @@ export class ProjectEngines {
   #engineOf(projectId: string): ProjectEngine {
     const known = this.#engines.get(projectId)
     if (known !== undefined) return known
-    const engine = { serial: new Serial(), users: new Set<BuildLimits>() }
+    const engine = { serial: new Serial(), users: new Set<BuildLimits>(), current: undefined }
     this.#engines.set(projectId, engine)
     return engine
   }
@@ -128,7 +136,7 @@ export class ProjectEngines {
     const { runtime, clock, log } = this.parts
     const program = programs.find(({ kind }) => name.startsWith(`busbar.builder.${kind}.`))
     if (program === undefined) return
-    const { argv, env } = program.prune({ all: true })
+    const { argv, env } = program.prune
     const code = await withTimeLimit({ clock, ms: pruneMs }, async signal =>
       runtime.exec(containerId, argv, { env, signal, onLine: () => {} })
     )
@@ -173,14 +181,27 @@ export class ProjectEngines {
     const name = containerName(wanted)
     const usable = found.find(container => container.name === name && container.image === wanted.image)
     const running = found.filter(({ status }) => status === 'running')
-    // One of another kind, or of an older image: what it runs for others of this project ends first.
-    if (usable === undefined || engine.users.size === 1)
-      for (const { id } of found.filter(({ id }) => id !== usable?.id)) await runtime.remove(id)
+    // Of another kind, or of an older image: no two may have the same volume.
+    for (const { id } of found.filter(({ id }) => id !== usable?.id)) await runtime.remove(id)
     const id = usable?.id ?? (await this.#create(wanted, engine))
     if (!running.some(container => container.id === id)) await runtime.start(id)
     await this.#untilReady(wanted, id, signal)
-    await runtime.setCaps(id, capsOf(engine))
+    await this.#limit(id, engine)
     return id
+  }
+
+  async #limit(containerId: string, engine: ProjectEngine): Promise<void> {
+    const { runtime, clock } = this.parts
+    const caps = capsOf(engine)
+    await runtime.setCaps(containerId, caps)
+    const lines: string[] = []
+    const code = await withTimeLimit({ clock, ms: readyMs }, async signal =>
+      runtime.exec(containerId, limitSteps(caps), { signal, onLine: ({ text }) => lines.push(text) })
+    )
+    if (code !== 0)
+      throw problems.engineAway({
+        reason: `its steps cannot be limited: ${lines.slice(0, 5).join(' ').slice(0, 400)}`
+      })
   }
 
   async #create({ projectId, program, image }: WantedProjectEngine, engine: ProjectEngine): Promise<string> {
@@ -242,7 +263,7 @@ export class ProjectEngines {
     await engine.serial.run(async () => {
       if (engine.users.size === 0) return
       for (const { id, status } of await this.#containers(projectId))
-        if (status === 'running') await this.parts.runtime.setCaps(id, capsOf(engine))
+        if (status === 'running') await this.#limit(id, engine)
     })
   }
 }
@@ -252,7 +273,7 @@ const capsOf = ({ users }: ProjectEngine): ContainerCaps => {
   return {
     memoryBytes: all.reduce((sum, { memoryBytes }) => sum + memoryBytes, daemonMemoryBytes),
     cpus: all.reduce((sum, { cpus }) => sum + cpus, 0),
-    processes: Math.max(1, all.length) * processesOfBuild
+    processes: Math.max(1, all.length) * processesOfBuild + daemonProcesses
   }
 }
 

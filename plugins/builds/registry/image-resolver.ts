@@ -80,7 +80,10 @@ const isOurs = (name: string): boolean => {
  * is an operator's, or that of an application's own build.
  */
 export async function findNamed(
-  { imageService, formerImages }: Pick<ResolverParts, 'imageService' | 'formerImages'>,
+  {
+    imageService,
+    formerImages
+  }: Pick<ResolverParts, 'formerImages'> & { readonly imageService: Pick<ImageService, 'image'> },
   name: string,
   applicationId: string
 ): Promise<ImageInfo | undefined> {

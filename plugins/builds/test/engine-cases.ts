@@ -101,6 +101,33 @@ ${port}`
       t.equal(deployed.status, 'success', JSON.stringify(deployed.error_message))
     })
 
+    await t.test('a step that takes every process leaves the engine some', async t => {
+      const application = await lab.application('bomb', {
+        ...sample('bomb'),
+        Dockerfile: `FROM busybox:lab
+RUN fill() { while true; do sleep 4322 & done; }; trap "" TERM INT; (fill) 2>/dev/null; echo filled; exec sleep 4321
+${port}`
+      })
+      const { id } = await application.deploy()
+      const path = `${application.path}/deployments/${id}`
+      const admin = await lab.k.as.session()
+      await until(
+        async () => /filled\\?"/.test((await admin.get(path)).body.build_logs ?? ''),
+        'the step has taken every process'
+      )
+      const [builder] = await builders(lab.projectId)
+      t.ok(Number(await execIn(builder?.Id ?? '', 'sleep 4322')) > 3000, 'it has many')
+      t.equal((await admin.post(`${path}/cancel`, {})).status, 202)
+      t.match(await application.ended(id), { status: 'failed', error_message: /cancel/ })
+      t.equal(await execIn(builder?.Id ?? '', 'sleep 4322'), '0')
+      await application.push(sample('calm'))
+      const deployed = await application.deployed()
+      t.equal(deployed.status, 'success', JSON.stringify(deployed.error_message))
+      const [same] = await builders(lab.projectId)
+      t.equal(same?.Id, builder?.Id, 'the engine was neither replaced')
+      t.equal(same?.State, 'running', 'nor stopped')
+    })
+
     await t.test('a build that is cancelled has ended', async t => {
       const application = await lab.application('endless', {
         ...sample('endless'),

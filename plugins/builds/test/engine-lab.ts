@@ -46,7 +46,7 @@ export async function openEngineLab(
   await lab.k.configure('builds', {
     build_engine,
     [build_engine === 'buildkit' ? 'buildkit_image' : 'dockerd_image']: image,
-    memory_mib: 512,
+    memory_mib: 1024,
     ...settings
   })
   return lab
