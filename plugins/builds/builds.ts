@@ -149,6 +149,8 @@ export async function startBuilds({
   const engineUsage = new EngineUsage({ runtime, clock })
   const diskWatch = new DiskWatch({
     buildUsage: async () => (await settleAll([imageService.buildUsage(), engineUsage.read()])).flat(),
+    buildFileUse: async options =>
+      (await settleAll([imageService.buildFileUse(options), engineUsage.readFiles(options)])).flat(),
     clock,
     log,
     limits: diskLimits(config),

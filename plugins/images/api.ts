@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
-import type { Owner } from 'busbar/api/containers'
+import type { MeasuringLimits, Owner } from 'busbar/api/containers'
 import { service } from 'busbar/sdk'
-import type { BuildOptions, BuildStep, BuildUsage, KeptSteps } from './build.js'
+import type { BuildFileUse, BuildOptions, BuildStep, BuildUsage, KeptSteps } from './build.js'
 import type { BuiltImage, ImageInfo, LoadOptions } from './image.js'
 
 export type * from './build.js'
@@ -66,6 +66,11 @@ export interface ImageService {
   removeBuildStep(id: string): Promise<void>
   /** Of each `build` that runs by this process, measured now, and of each `load` with an owner. */
   buildUsage(): Promise<readonly BuildUsage[]>
+  /**
+   * Of each `build` that runs by this process, what `buildUsage` leaves out, too. It takes long: for when it matters. `most`: in
+   * each place of one, counting ends there. Rejects where the engine's machine has no programs that count.
+   */
+  buildFileUse(options: MeasuringLimits & { readonly most: number }): Promise<readonly BuildFileUse[]>
   /** What builds for `owner` have left on the engine that no image and no container needs: steps without a name. */
   buildCacheBytes(owner: Owner): Promise<number>
   /** Removes it, but for `keep`, and for what a build that runs by this process has made or goes on from. */

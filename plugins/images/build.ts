@@ -72,3 +72,13 @@ export interface BuildUsage {
    */
   readonly isPartial: boolean
 }
+
+/** What the files of a build take on the engine's disk: those of its steps, ended ones too, by a look at each. */
+export interface BuildFileUse {
+  readonly owner: Owner
+  /** Volumes of steps and files without a name too. */
+  readonly bytes: number
+  readonly inodes: number
+  /** It has more than could be looked at in time. */
+  readonly isCut: boolean
+}

@@ -2,6 +2,8 @@ import type { Owner } from 'busbar/api/containers'
 import type { BuildUsage } from 'busbar/api/images'
 import type Docker from 'dockerode'
 import type { EngineClient } from './engine-client.js'
+import type { CountedPlaces } from './files/container-file-use.js'
+import { placesOf, topFolder } from './files/container-places.js'
 import type { Footprint } from './footprint.js'
 
 /** So many words of the engine are looked into at once; a build can print them too. */
@@ -33,6 +35,8 @@ export class BuildFootprint implements Footprint {
   /** Of each container that is there now: what the engine is still to copy of it; of one that has ended nothing, as its image may be there. */
   readonly #running = new Map<string, number>()
   readonly #baseSizes = new Map<string, number>()
+  /** By image that this build has made, where its files are. */
+  readonly #madeFolders = new Map<string, readonly string[]>()
   #imageBytes = 0
   #hasNews = true
 
@@ -75,14 +79,52 @@ export class BuildFootprint implements Footprint {
     }
   }
 
-  async #measureStep(id: string): Promise<void> {
-    this.#told.delete(id)
+  async places(): Promise<readonly CountedPlaces[]> {
+    const { owner } = this.options
+    const made = (await this.#made()).map(({ Id }) => Id)
+    const steps = await Promise.all(
+      [...this.#told, ...this.#running.keys()].map(async id => await this.#step(id))
+    )
+    return [
+      ...steps.flatMap(seen => (seen === undefined ? [] : [placesOf(seen, owner)])),
+      {
+        id: `steps of ${owner.deploymentId}`,
+        owner,
+        isRunning: true,
+        folders: (await Promise.all(made.map(async id => await this.#folders(id)))).flat()
+      }
+    ]
+  }
+
+  async #folders(image: string): Promise<readonly string[]> {
+    const known = this.#madeFolders.get(image)
+    if (known !== undefined) return known
     const seen = await this.engine.call(
-      'measure a step of a build',
-      async docker => await docker.getContainer(id).inspect(withSize),
+      'find the files of an image',
+      async docker => await docker.getImage(image).inspect(),
       { absent: [404] }
     )
-    if (seen === undefined || !this.options.isStep(seen)) {
+    const folders = seen === undefined ? [] : topFolder(seen)
+    this.#madeFolders.set(image, folders)
+    return folders
+  }
+
+  async #step(
+    id: string,
+    options: Docker.ContainerInspectOptions = {}
+  ): Promise<Docker.ContainerInspectInfo | undefined> {
+    const seen = await this.engine.call(
+      'measure a step of a build',
+      async docker => await docker.getContainer(id).inspect(options),
+      { absent: [404] }
+    )
+    return seen !== undefined && this.options.isStep(seen) ? seen : undefined
+  }
+
+  async #measureStep(id: string): Promise<void> {
+    this.#told.delete(id)
+    const seen = await this.#step(id, withSize)
+    if (seen === undefined) {
       this.#running.delete(id)
       return
     }
@@ -91,10 +133,13 @@ export class BuildFootprint implements Footprint {
     this.#steps.set(seen.Id, Math.max(this.#steps.get(seen.Id) ?? 0, sizeOf(seen)))
   }
 
-  async #measureImages(): Promise<number> {
+  async #made(): Promise<readonly Docker.ImageInfo[]> {
     const begunAt = this.#begunAt
-    if (begunAt === undefined) return 0
-    const made = (await this.#images()).filter(({ Created }) => Created >= begunAt)
+    return begunAt === undefined ? [] : (await this.#images()).filter(({ Created }) => Created >= begunAt)
+  }
+
+  async #measureImages(): Promise<number> {
+    const made = await this.#made()
     const sizes = new Map(made.map(({ Id, Size }) => [Id, Size]))
     let bytes = 0
     for (const { Size, ParentId } of made)

@@ -17,6 +17,7 @@ import type {
   VolumeUsage
 } from 'busbar/api/containers'
 import type {
+  BuildFileUse,
   BuildOptions,
   BuildStep,
   BuildUsage,
@@ -137,7 +138,11 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#volumes = new Volumes(engine, instanceId, identity, dependencies.clock)
     this.#platform = new PlatformContainer(this.#engine, ownContainerNames(settings.own_container))
     const found = { engine, owners: this.#owners, volumes: this.#volumes, platform: this.#platform }
-    this.disk = new DiskAccounts({ ...dependencies, ...found })
+    const buildPlaces = async () =>
+      (
+        await Promise.all([...this.#footprints].map(async footprint => (await footprint.places?.()) ?? []))
+      ).flat()
+    this.disk = new DiskAccounts({ ...dependencies, ...found, buildPlaces })
   }
 
   async info(): Promise<EngineInfo> {
@@ -411,6 +416,10 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   async buildUsage(): Promise<readonly BuildUsage[]> {
     return await Promise.all([...this.#footprints].map(async footprint => await footprint.measure()))
+  }
+
+  async buildFileUse(...asked: Parameters<ImageService['buildFileUse']>): Promise<readonly BuildFileUse[]> {
+    return await this.disk.buildFiles(...asked)
   }
 
   async buildCacheBytes(owner: Owner): Promise<number> {

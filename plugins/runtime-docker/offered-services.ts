@@ -52,6 +52,7 @@ export const offeredImages = (runtime: ImageService): ImageService => ({
   buildSteps: owner => runtime.buildSteps(owner),
   removeBuildStep: id => runtime.removeBuildStep(id),
   buildUsage: () => runtime.buildUsage(),
+  buildFileUse: options => runtime.buildFileUse(options),
   buildCacheBytes: owner => runtime.buildCacheBytes(owner),
   clearBuildCache: (owner, keep) => runtime.clearBuildCache(owner, keep)
 })

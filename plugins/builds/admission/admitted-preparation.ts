@@ -32,15 +32,19 @@ export class AdmittedPreparation implements ImagePreparation {
     const isNotedLater = request.source.type === 'image'
     return await claims.during(
       { ...request, isNotedLater },
-      async () => await this.#watched({ ...request, limits }, context)
+      async ownerId => await this.#watched({ ...request, limits }, ownerId, context)
     )
   }
 
-  async #watched(request: ImageRequest, context: PreparationContext): Promise<PreparedImage> {
+  async #watched(
+    request: ImageRequest,
+    ownerId: string,
+    context: PreparationContext
+  ): Promise<PreparedImage> {
     const { preparation, diskWatch, cachePruner } = this.parts
     const isBuild = request.source.type === 'git'
     return await diskWatch.during(
-      { id: request.deploymentId, kind: isBuild ? 'build' : 'pull' },
+      { id: request.deploymentId, ownerId, kind: isBuild ? 'build' : 'pull' },
       context.signal,
       async (signal, onCheckoutSize) => {
         try {

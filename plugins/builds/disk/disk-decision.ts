@@ -6,6 +6,8 @@ import { problems } from '../problems.js'
 /** A build or a pull that is under way. */
 export interface DiskUser {
   readonly id: string
+  /** The user whose project it is in. */
+  readonly ownerId: string
   readonly kind: 'build' | 'pull'
   readonly begunAt: number
   /** What was free when it began, by the path of the disk. */
@@ -20,9 +22,20 @@ export interface DiskUser {
   readonly runningStepBytes: number
   /** It may have written more than that. */
   readonly isPartial: boolean
+  /** What a look at each of its files has found, while the disk was nearly short. */
+  readonly files: FileUse
+  /** All of them were looked at. */
+  readonly isCounted: boolean
   /** It was cancelled, and gives back what it has taken. */
   readonly isEnding: boolean
 }
+
+interface FileUse {
+  readonly bytes: number
+  readonly inodes: number
+}
+
+export const noFiles: FileUse = { bytes: 0, inodes: 0 }
 
 export interface DiskLimits {
   readonly floorBytes: number
@@ -93,52 +106,69 @@ export function decideDisk(
   return taker === undefined ? undefined : { id: taker.id, problem: diskProblem(taker, short, room, limits) }
 }
 
-/** A known amount that is smaller than this share of the unknown one does not tell who has taken that. */
-const tellingShare = 1 / 4
-
-/** So much of what is missing, and a little may be of others. */
-const nearlyAll = 0.9
-
 /**
- * The one that has taken most. Of several that may have: a pull in whose unpacking all of it went; then the one that is
- * known to have written least, as what has a name is known. Beginning first, or waiting, gains nothing.
+ * Of the owner whose builds and pulls have taken most, all together, the one that has. To begin first, to wait, and to
+ * split work gains nothing, and who has taken little never ends before who has taken much.
  */
 function heaviest(
   running: readonly DiskUser[],
   users: readonly DiskUser[],
   disk: Disk
 ): DiskUser | undefined {
-  const weighed = running.map(user => {
-    const hidden = isSuspect(user, users) ? unexplained(user, users, disk) : 0
-    return { user, hidden, weight: taken(user, disk) + copyOf(user, disk) + hidden }
-  })
-  const most = Math.max(...weighed.map(({ weight }) => weight))
-  const able = weighed.filter(({ hidden, weight }) => weight + hidden * tellingShare >= most)
-  const allHidden = Math.max(...able.map(({ hidden }) => hidden))
-  const rank = ({ user, hidden }: (typeof able)[number]): number =>
-    user.kind === 'pull' && hidden >= allHidden * nearlyAll ? -1 : taken(user, disk)
-  return able.sort((a, b) => rank(a) - rank(b) || b.user.begunAt - a.user.begunAt)[0]?.user
+  const byOwner = new Map<string, Weighed[]>()
+  for (const user of running) {
+    const weighed = {
+      user,
+      known: taken(user, disk) + copyOf(user, disk),
+      hidden: isSuspect(user, users) ? unexplained(user, users, disk) : 0
+    }
+    byOwner.set(user.ownerId, [...(byOwner.get(user.ownerId) ?? []), weighed])
+  }
+  const [most] = [...byOwner.values()].sort(
+    (a, b) => weightOf(b) - weightOf(a) || lastBegun(b) - lastBegun(a)
+  )
+  return most?.sort((a, b) => weightOf([b]) - weightOf([a]) || b.user.begunAt - a.user.begunAt)[0]?.user
 }
 
+interface Weighed {
+  readonly user: DiskUser
+  readonly known: number
+  /** What nothing accounts for: of all that may have taken it, the same. */
+  readonly hidden: number
+}
+
+const weightOf = (all: readonly Weighed[]): number =>
+  all.reduce((sum, { known }) => sum + known, Math.max(...all.map(({ hidden }) => hidden)))
+
+const lastBegun = (all: readonly Weighed[]): number => Math.max(...all.map(({ user }) => user.begunAt))
+
 /**
- * Whether it can have written what is not accounted for: a build, whose step may hold files that no walk through names
- * finds, and a pull that unpacks a layer; one of which nothing is known yet only where there is no such build.
+ * Whether it can have written what is not accounted for: a pull that unpacks a layer, which the engine does not show
+ * before it is done; and a build whose files could not all be counted, as its step may hold some without a name. What
+ * the engine copies for a step that has ended is counted while that runs. One of which nothing is known yet is suspected only
+ * where there is no such build.
  */
 const isSuspect = (user: DiskUser, users: readonly DiskUser[]): boolean =>
   user.isPartial &&
-  (user.kind === 'build' ||
-    user.writtenBytes !== undefined ||
-    !users.some(({ kind, isPartial }) => kind === 'build' && isPartial))
+  (user.kind === 'build'
+    ? !user.isCounted
+    : user.writtenBytes !== undefined || !users.some(other => other.kind === 'build' && other.isPartial))
 
 /** What is missing from the disk since then. */
 const lost = (freeThen: ReadonlyMap<string, number>, { path, freeBytes }: Disk): number =>
   Math.max(0, (freeThen.get(path) ?? freeBytes) - freeBytes)
 
-/** What it is known to have on a disk. */
+/** What it is known to have on a disk, by the account that tells most. */
 export const taken = (user: Omit<DiskUser, 'isEnding'>, disk: Disk): number => {
-  const written = (user.writtenBytes ?? 0) + user.workspaceBytes
+  const written = writtenOnEngine(user, disk) + user.workspaceBytes
   return user.kind === 'pull' ? Math.min(written, lost(user.freeAtBegin, disk)) : written
 }
+
+/** Where inodes end first, each counts as the share of the disk that it is. */
+const writtenOnEngine = (
+  { writtenBytes = 0, files }: Pick<DiskUser, 'writtenBytes' | 'files'>,
+  { isEngines, bytesPerInode = 0 }: Disk
+): number => (isEngines ? Math.max(writtenBytes, files.bytes, files.inodes * bytesPerInode) : writtenBytes)
 
 /** What stays of one that has ended: an image, or steps of a build that failed, of which the next one begins. */
 export const leftBy = (
@@ -154,7 +184,7 @@ const unexplained = (user: DiskUser, users: readonly DiskUser[], disk: Disk): nu
   Math.max(0, lost(user.freeAtSuspicion, disk) - users.reduce((sum, other) => sum + taken(other, disk), 0))
 
 function diskProblem(
-  { kind, writtenBytes }: DiskUser,
+  { kind, writtenBytes, files }: DiskUser,
   { what, path, freeBytes }: Disk,
   room: Disk,
   { floorBytes }: DiskLimits
@@ -168,6 +198,17 @@ function diskProblem(
   if (kind === 'pull') return problems.pullRanShort(values)
   return problems.buildRanShort({
     ...values,
-    part: writtenBytes === undefined ? '' : `; it has written ${amount(writtenBytes)} on the engine`
+    part: writtenPart(writtenBytes, files)
   })
 }
+
+/** What it has in files without a name, and in volumes, its author finds nowhere. */
+function writtenPart(writtenBytes: number | undefined, { bytes }: FileUse): string {
+  if (writtenBytes === undefined && bytes === 0) return ''
+  const all = Math.max(writtenBytes ?? 0, bytes)
+  const more = all - (writtenBytes ?? 0)
+  const where =
+    more > leastToldBytes ? `, of which ${amount(more)} are in volumes or in files without a name` : ''
+  return `; it has written ${amount(all)} on the engine${where}`
+}
+const leastToldBytes = 2 ** 20

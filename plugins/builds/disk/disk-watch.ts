@@ -1,4 +1,5 @@
-import type { BuildUsage } from 'busbar/api/images'
+import type { MeasuringLimits } from 'busbar/api/containers'
+import type { BuildFileUse, BuildUsage } from 'busbar/api/images'
 import type { Clock, Log, Problem } from 'busbar/sdk'
 import type { Disk } from '../admission/admission-decision.js'
 import {
@@ -10,6 +11,7 @@ import {
   leftBy,
   longestLookMs,
   nextLookMs,
+  noFiles,
   taken
 } from './disk-decision.js'
 import type { RoomMaker } from './room-maker.js'
@@ -17,6 +19,10 @@ import type { RoomMaker } from './room-maker.js'
 interface DiskWatchParts {
   /** What each build has written that runs here; and what is handed over of each image. */
   readonly buildUsage: () => Promise<readonly BuildUsage[]>
+  /** What the files of each build take that runs here; asked for where it matters. */
+  readonly buildFileUse: (
+    options: MeasuringLimits & { readonly most: number }
+  ) => Promise<readonly BuildFileUse[]>
   readonly clock: Clock
   readonly log: Log
   readonly limits: DiskLimits
@@ -34,7 +40,10 @@ const givesBackMs = 5000
 /** At the floor there is no time for more: what was measured last has to do then. */
 const measureWithinMs = 250
 const roomEveryMs = 10_000
-/** Of the floor: before that is reached, it takes time to remove unused data. */
+const countLimits: MeasuringLimits = { eachMs: 2000, allMs: 5000 }
+/** In one place of a build: it cannot have more of a disk that has room for so many files and the floor. */
+const mostFiles = 4_000_000
+/** Of the floor: before that is reached, it takes time to remove unused data, and to count files. */
 const roomFromShare = 1.5
 
 interface Watched extends Omit<DiskUser, 'isEnding'> {
@@ -47,6 +56,8 @@ interface Watched extends Omit<DiskUser, 'isEnding'> {
   writtenBytes: number | undefined
   runningStepBytes: number
   isPartial: boolean
+  files: DiskUser['files']
+  isCounted: boolean
 }
 
 /** Looks at the disks, and at what each build writes, while something is built or pulled by this process. */
@@ -57,6 +68,8 @@ export class DiskWatch {
   #measuring: Promise<void> | undefined
   #measureAfter = 0
   #lastDisks: readonly Disk[] = []
+  /** Of files, since the disk was nearly short: `done` also where they cannot be counted. */
+  #count: 'idle' | 'wanted' | 'done' = 'idle'
 
   constructor(private readonly parts: DiskWatchParts) {}
 
@@ -65,7 +78,7 @@ export class DiskWatch {
    * its checkout takes.
    */
   async during<T>(
-    { id, kind }: Pick<DiskUser, 'id' | 'kind'>,
+    { id, ownerId, kind }: Pick<DiskUser, 'id' | 'ownerId' | 'kind'>,
     signal: AbortSignal,
     run: (signal: AbortSignal, onCheckoutSize: (bytes: number) => void) => Promise<T>
   ): Promise<T> {
@@ -73,6 +86,7 @@ export class DiskWatch {
     const end = new AbortController()
     const watched: Watched = {
       id,
+      ownerId,
       kind,
       end,
       endedAt: undefined,
@@ -82,7 +96,9 @@ export class DiskWatch {
       freeAtSuspicion: this.#freeWithout(disks),
       writtenBytes: undefined,
       runningStepBytes: 0,
-      isPartial: true
+      isPartial: true,
+      files: noFiles,
+      isCounted: false
     }
     this.#watched.set(id, watched)
     this.#underWay += 1
@@ -110,8 +126,8 @@ export class DiskWatch {
 
   /** What a deployment is known to have on the disks; 0 where nothing is known. */
   writtenBy(id: string): number {
-    const { writtenBytes = 0, workspaceBytes = 0 } = this.#watched.get(id) ?? {}
-    return writtenBytes + workspaceBytes
+    const { writtenBytes = 0, workspaceBytes = 0, files = noFiles } = this.#watched.get(id) ?? {}
+    return Math.max(writtenBytes, files.bytes) + workspaceBytes
   }
 
   /** False where it is not under way here, or ends already. */
@@ -161,6 +177,8 @@ export class DiskWatch {
       if (performance.now() > endedAt + givesBackMs) this.#watched.delete(id)
     let disks = await read()
     this.#lastDisks = disks
+    const below = (share: number): boolean => isShort(disks, { floorBytes: limits.floorBytes * share })
+    this.#wantCount(below(roomFromShare))
     const isNear = this.#nextLookMs(disks) < longestLookMs
     if (isNear || performance.now() >= this.#measureAfter) this.#measuring ??= this.#measure()
     // Where there is only one, it is the one.
@@ -168,16 +186,23 @@ export class DiskWatch {
       await this.#measuredSoon()
       disks = await read()
     }
-    const below = (share: number): boolean => isShort(disks, { floorBytes: limits.floorBytes * share })
     if (below(roomFromShare) && room.isDue(roomEveryMs)) void room.make(0)
     // Unused data is removed before a build is ended. Meanwhile there is a second floor, as for what a cancelled one gives back.
     if (below(1) && room.isMaking && !below(1 / 2)) return disks
+    // So it does before it is known who holds files that the engine does not tell of.
+    if (below(1) && this.#count === 'wanted' && !below(1 / 2)) return disks
     // What runs may have ended since it was measured: then its copy is part of what is missing by now.
     this.#decide(
       this.#users().map(user => ({ ...user, runningStepBytes: 0 })),
       disks
     )
     return disks
+  }
+
+  /** Files are counted only where that decides: among several, and with the disk nearly short. */
+  #wantCount(isNearlyShort: boolean): void {
+    if (!isNearlyShort || this.#watched.size < 2) this.#count = 'idle'
+    else if (this.#count === 'idle') this.#count = 'wanted'
   }
 
   #users(): DiskUser[] {
@@ -220,6 +245,8 @@ export class DiskWatch {
           watched.freeAtSuspicion = this.#freeWithout(disks)
         watched.isPartial = isPartial ?? watched.isPartial
       }
+      if (this.#count === 'idle') this.#forgetCount()
+      else await this.#countFiles()
       if (!isShort(disks, limits)) this.#decide(this.#users(), disks)
     } catch (error) {
       log.debug({ err: error }, 'what builds have written could not be measured')
@@ -229,6 +256,42 @@ export class DiskWatch {
       this.#measuring = undefined
     }
   }
+
+  #forgetCount(): void {
+    for (const watched of this.#watched.values()) {
+      watched.files = noFiles
+      watched.isCounted = false
+    }
+  }
+
+  async #countFiles(): Promise<void> {
+    const { buildFileUse, log } = this.parts
+    try {
+      const counted = filesByDeployment(await buildFileUse({ ...countLimits, most: mostFiles }))
+      for (const watched of this.#watched.values()) {
+        const files = counted.get(watched.id)
+        // Of one that takes long, no less than was found before.
+        const { bytes, inodes } = files?.isCut === true ? watched.files : noFiles
+        watched.files = {
+          bytes: Math.max(bytes, files?.bytes ?? 0),
+          inodes: Math.max(inodes, files?.inodes ?? 0)
+        }
+        watched.isCounted = files?.isCut === false
+      }
+    } catch (error) {
+      this.#forgetCount()
+      log.warn(
+        { err: error },
+        'what builds hold in files without a name, and how many files they have made, cannot be counted: one that takes the disk by them is not found'
+      )
+    } finally {
+      if (this.#count === 'wanted') this.#count = 'done'
+    }
+  }
+}
+
+function filesByDeployment(all: readonly BuildFileUse[]): ReadonlyMap<string, BuildFileUse> {
+  return new Map(all.map(files => [files.owner.deploymentId ?? '', files]))
 }
 
 /** A build may be measured where it runs, and where its image is handed over. */

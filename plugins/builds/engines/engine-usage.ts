@@ -1,10 +1,10 @@
-import type { ContainerRuntime, Owner } from 'busbar/api/containers'
-import type { BuildUsage } from 'busbar/api/images'
+import type { ContainerRuntime, MeasuringLimits, Owner } from 'busbar/api/containers'
+import type { BuildFileUse, BuildUsage, ImageService } from 'busbar/api/images'
 import { type Clock, withTimeLimit } from 'busbar/sdk'
 import { engineVolumePath } from './engine-program.js'
 
 interface UsageParts {
-  readonly runtime: Pick<ContainerRuntime, 'exec'>
+  readonly runtime: Pick<ContainerRuntime, 'exec' | 'fileUse'>
   readonly clock: Clock
 }
 
@@ -58,6 +58,37 @@ export class EngineUsage {
     }))
   }
 
+  /** Of each build, what its engine holds; those that share one are of one project. */
+  async readFiles(options: Parameters<ImageService['buildFileUse']>[0]): Promise<readonly BuildFileUse[]> {
+    const uses: BuildFileUse[] = []
+    for (const containerId of new Set([...this.#running].map(build => build.containerId))) {
+      const builds = [...this.#running].filter(build => build.containerId === containerId)
+      const projectId = builds[0]?.owner.projectId
+      if (projectId === undefined) continue
+      const [held, inodes] = await Promise.all([
+        this.parts.runtime.fileUse({ projectId }, { ...options, since: new Date(0) }),
+        this.#inodes(containerId, options)
+      ])
+      const own = held.find(({ id }) => id === containerId)
+      for (const { owner, bytes } of builds)
+        uses.push({
+          owner,
+          bytes: bytes + (own?.bytes ?? 0) + (own?.namelessBytes ?? 0),
+          inodes: (inodes ?? 0) + (own?.inodes ?? 0),
+          isCut: own?.isCut !== false || inodes === undefined
+        })
+    }
+    return uses
+  }
+
+  /** Of its cache, those that were there before the build, too. */
+  async #inodes(containerId: string, { eachMs }: MeasuringLimits): Promise<number | undefined> {
+    return await this.#number(containerId, {
+      ms: eachMs,
+      argv: ['sh', '-c', 'find "$0" -xdev | wc -l', engineVolumePath]
+    })
+  }
+
   async #measure(): Promise<void> {
     const begunAt = performance.now()
     for (const containerId of new Set([...this.#running].map(build => build.containerId))) {
@@ -74,13 +105,24 @@ export class EngineUsage {
     this.#walking = undefined
   }
 
-  /** Undefined where it cannot be told: the container has ended, or has more files than can be walked through in time. */
   async #walk(containerId: string): Promise<number | undefined> {
+    // Mounted root file systems of steps are seen where they are kept.
+    const kilobytes = await this.#number(containerId, {
+      ms: walkMs,
+      argv: ['du', '-skx', engineVolumePath]
+    })
+    return kilobytes === undefined ? undefined : kilobytes * 1024
+  }
+
+  /** Undefined where it cannot be told: the container has ended, or has more files than can be walked through in time. */
+  async #number(
+    containerId: string,
+    { ms, argv }: { readonly ms: number; readonly argv: readonly string[] }
+  ): Promise<number | undefined> {
     const lines: string[] = []
     try {
-      await withTimeLimit({ ms: walkMs, clock: this.parts.clock }, async signal => {
-        // Mounted root file systems of steps are seen where they are kept.
-        await this.parts.runtime.exec(containerId, ['du', '-skx', engineVolumePath], {
+      await withTimeLimit({ ms, clock: this.parts.clock }, async signal => {
+        await this.parts.runtime.exec(containerId, argv, {
           signal,
           onLine: ({ stream, text }) => {
             if (stream === 'stdout' && lines.length < 10) lines.push(text)
@@ -90,7 +132,7 @@ export class EngineUsage {
     } catch {
       return undefined
     }
-    const kilobytes = Number.parseInt(lines.at(-1) ?? '', 10)
-    return Number.isNaN(kilobytes) ? undefined : kilobytes * 1024
+    const number = Number.parseInt(lines.at(-1) ?? '', 10)
+    return Number.isNaN(number) ? undefined : number
   }
 }

@@ -33,25 +33,32 @@ export class ImageClaims {
 
   constructor(private readonly parts: ClaimParts) {}
 
-  /** Runs what needs images for a deployment; it may claim them from the beginning to the end of that. */
+  /**
+   * Runs what needs images for a deployment; it may claim them from the beginning to the end of that. It gets the id of the
+   * user whose project it is in; an application that is gone stands for itself.
+   */
   async during<T>(
     { deploymentId, applicationId, isNotedLater }: Preparation,
-    run: () => Promise<T>
+    run: (ownerId: string) => Promise<T>
   ): Promise<T> {
     const { db, log, onEnd } = this.parts
     const over = new AbortController()
     let isMade = false
     this.#own.add(deploymentId)
     try {
-      await db.sql(
+      const [owner] = await db.sql<{ readonly id: string }>(
         `
-        insert into $schema.preparation (deployment_id, application_id, claimed_until)
-        values (:deploymentId, :applicationId, :until)
-        on conflict (deployment_id) do update set claimed_until = excluded.claimed_until`,
+        with claimed as (
+          insert into $schema.preparation (deployment_id, application_id, claimed_until)
+          values (:deploymentId, :applicationId, :until)
+          on conflict (deployment_id) do update set claimed_until = excluded.claimed_until)
+        select cast(o.user_id as text) as id
+        from ${applicationTable.name} a join ${projectTable.name} o on o.id = a.project_id
+        where cast(a.id as text) = :applicationId`,
         { deploymentId, applicationId, until: this.#until() }
       )
       void this.#keepAlive(over.signal)
-      const made = await run()
+      const made = await run(owner?.id ?? applicationId)
       isMade = true
       return made
     } finally {

@@ -445,7 +445,7 @@ test('nothing is pulled or built onto a disk that is short, and what is prepared
     },
     cachePruner: { afterFailure: async () => {} },
     claims: {
-      during: async <T>(_preparation: object, run: () => Promise<T>) => await run(),
+      during: async <T>(_preparation: object, run: (ownerId: string) => Promise<T>) => await run('owner'),
       othersAreUnderWay: async () => false
     }
   }

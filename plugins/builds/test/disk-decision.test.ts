@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import type { Disk } from '../admission/admission-decision.js'
-import { afterCopies, type DiskUser, decideDisk, leftBy, nextLookMs } from '../disk/disk-decision.js'
+import { afterCopies, type DiskUser, decideDisk, leftBy, nextLookMs, noFiles } from '../disk/disk-decision.js'
 
 const mib = 2 ** 20
 const gib = 2 ** 30
@@ -17,12 +17,15 @@ const atBegin = new Map([
 ])
 const user = (id: string, writtenBytes: number | undefined, changes: Partial<DiskUser> = {}): DiskUser => ({
   id,
+  ownerId: `owner of ${id}`,
   kind: id === 'pull' ? 'pull' : 'build',
   writtenBytes,
   runningStepBytes: 0,
   workspaceBytes: 0,
   begunAt: 0,
   isPartial: writtenBytes === undefined,
+  files: noFiles,
+  isCounted: false,
   isEnding: false,
   freeAtBegin: atBegin,
   freeAtSuspicion: changes.freeAtBegin ?? atBegin,
@@ -30,6 +33,10 @@ const user = (id: string, writtenBytes: number | undefined, changes: Partial<Dis
 })
 const ended = (users: readonly DiskUser[], ...disks: Disk[]): string | undefined =>
   decideDisk(users, disks, limits)?.id
+
+/** A build of which it is not known whether it has written more. */
+const step = (id: string, writtenBytes: number, changes: Partial<DiskUser> = {}): DiskUser =>
+  user(id, writtenBytes, { isPartial: true, ...changes })
 
 test('who has to end, of what is built and pulled', t => {
   t.equal(ended([user('a', gib), user('b', undefined)], disk(gib)), undefined, 'nobody while there is room')
@@ -98,8 +105,6 @@ test('who has to end, of what is built and pulled', t => {
 })
 
 test('what nobody is known to have written is put down to who can have written it', t => {
-  const step = (id: string, writtenBytes: number, changes: Partial<DiskUser> = {}) =>
-    user(id, writtenBytes, { isPartial: true, ...changes })
   const pull = (writtenBytes: number, changes: Partial<DiskUser> = {}) => user('pull', writtenBytes, changes)
 
   t.equal(
@@ -116,12 +121,15 @@ test('what nobody is known to have written is put down to who can have written i
     'nor one that is unpacked, when much was missing before that'
   )
   t.equal(
-    ended([step('b', 200 * mib), pull(150 * mib, { isPartial: true })], disk(mib)),
+    ended([step('b', 200 * mib, { isCounted: true }), pull(150 * mib, { isPartial: true })], disk(mib)),
     'pull',
     'but where all went while it was unpacked: a layer may be packed a thousandfold'
   )
   t.equal(
-    ended([step('b', 0, { begunAt: 2 }), pull(150 * mib, { isPartial: true, begunAt: 1 })], disk(mib)),
+    ended(
+      [step('b', 0, { begunAt: 2, isCounted: true }), pull(150 * mib, { isPartial: true, begunAt: 1 })],
+      disk(mib)
+    ),
     'pull',
     'whoever came last'
   )
@@ -152,26 +160,9 @@ test('what nobody is known to have written is put down to who can have written i
   )
   t.equal(
     ended([step('a', 400 * mib, { begunAt: 1 }), step('b', 0, { begunAt: 2 })], disk(mib)),
-    'b',
-    'beside much that nobody is known to have written, a little that one has does not tell who it was'
-  )
-  t.equal(
-    ended([step('a', 9 * gib, { begunAt: 1 }), step('b', 0, { begunAt: 2 })], disk(mib)),
     'a',
-    'but much does'
+    'of builds whose files cannot be counted, the one that is known to have written most'
   )
-  for (const [first, second] of [
-    ['hides', 'b'],
-    ['b', 'hides']
-  ])
-    t.equal(
-      ended(
-        [first, second].map((id = '', begunAt) => step(id, id === 'b' ? 200 * mib : 0, { begunAt })),
-        disk(mib)
-      ),
-      'hides',
-      `nor does it who began first: ${first}`
-    )
   t.equal(
     ended([step('a', 0, { workspaceBytes: 15 * gib }), step('b', 2 * gib, { begunAt: 1 })], disk(mib)),
     'a',
@@ -183,6 +174,56 @@ test('what nobody is known to have written is put down to who can have written i
     'and not what the build has written on the engine'
   )
   t.equal(ended([pull(50 * gib)], disk(100 * gib)), undefined, 'the limit of a build is none of a pull')
+  t.end()
+})
+
+test('a build that hides what it has written has that counted, and no other one ends for it', t => {
+  const counted = (
+    id: string,
+    named: number,
+    files: Partial<DiskUser['files']>,
+    changes: Partial<DiskUser> = {}
+  ) => user(id, named, { isPartial: true, isCounted: true, files: { ...noFiles, ...files }, ...changes })
+  const small = counted('small', 50 * mib, { bytes: 50 * mib, inodes: 9000 })
+
+  for (const named of [0, 10 * mib, 300 * mib])
+    for (const users of [
+      [counted('hides', named, { bytes: 15 * gib }), small],
+      [small, counted('hides', named, { bytes: 15 * gib }, { begunAt: 5 })]
+    ])
+      t.equal(ended(users, disk(mib)), 'hides', `${named / mib} MiB with a name, begun ${users[0]?.id} first`)
+  t.equal(
+    ended([counted('hides', 60 * mib, { bytes: 15 * gib }, { isCounted: false }), small], disk(mib)),
+    'hides',
+    'also where it has more files than could be counted'
+  )
+  t.equal(
+    ended([counted('farm', 0, { inodes: 2_000_000 }), small], { ...disk(mib), bytesPerInode: 8192 }),
+    'farm',
+    'by inodes, where those are short'
+  )
+  t.equal(
+    ended([counted('farm', 0, { inodes: 2_000_000 }), counted('large', gib, { bytes: gib })], disk(mib)),
+    'large',
+    'and by bytes, where those are'
+  )
+  const split = ['a1', 'a2', 'a3'].map(id => counted(id, 0, { bytes: 40 * mib }, { ownerId: 'a' }))
+  t.match(ended([small, ...split], disk(mib)), /^a\d$/, 'work that is split into many builds is of one owner')
+  t.equal(
+    ended([small, ...split, counted('a4', 0, { bytes: 41 * mib }, { ownerId: 'a' })], disk(mib)),
+    'a4',
+    'of which the one ends that holds most'
+  )
+  t.equal(
+    ended([counted('a', 0, { bytes: gib }), step('pull', 2 * gib, { kind: 'pull' })], disk(mib)),
+    'pull',
+    'what builds are shown not to have is put down to a pull that unpacks'
+  )
+  t.match(
+    decideDisk([counted('hides', mib, { bytes: 3 * gib }), small], [disk(700 * mib)], limits)?.problem,
+    { message: /it has written 3\.0 GiB on the engine, of which 3\.0 GiB/ },
+    'the error says what was found'
+  )
   t.end()
 })
 

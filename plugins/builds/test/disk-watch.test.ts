@@ -17,11 +17,17 @@ class Failure extends Error {}
 function startWatch(remove: (disk: { freeBytes: number }) => void | Promise<void> = () => {}) {
   const disk = { freeBytes: 1000 * mebi }
   const usage = new Map<string, { bytes: number; runningStepBytes: number; isPartial: boolean }>()
+  const files = new Map<string, { bytes: number; inodes: number }>()
   let measured = 0
+  let counted = 0
   const watch = new DiskWatch({
     buildUsage: async () => {
       measured++
       return [...usage].map(([deploymentId, known]) => ({ owner: { deploymentId }, ...known }))
+    },
+    buildFileUse: async () => {
+      counted++
+      return [...files].map(([deploymentId, use]) => ({ owner: { deploymentId }, isCut: false, ...use }))
     },
     clock,
     log: createLog({ level: 'silent', format: 'json', redactor: createRedactor() }),
@@ -35,6 +41,8 @@ function startWatch(remove: (disk: { freeBytes: number }) => void | Promise<void
       usage.set(id, { bytes: mebibytes * mebi, runningStepBytes: 0, isPartial }),
     runsStep: (id: string, mebibytes: number) =>
       usage.set(id, { bytes: mebibytes * mebi, runningStepBytes: mebibytes * mebi, isPartial: true }),
+    holds: (id: string, mebibytes: number) => files.set(id, { bytes: mebibytes * mebi, inodes: 1 }),
+    counted: () => counted,
     forget: (id: string) => usage.delete(id),
     untilMeasured: async () => {
       const before = measured
@@ -44,7 +52,7 @@ function startWatch(remove: (disk: { freeBytes: number }) => void | Promise<void
       const done = new AbortController()
       let checkedOut = (_bytes: number): void => {}
       const ended = watch.during(
-        { id, kind },
+        { id, ownerId: `owner of ${id}`, kind },
         new AbortController().signal,
         async (signal, onCheckoutSize) => {
           checkedOut = onCheckoutSize
@@ -102,6 +110,24 @@ test('what was built and pulled in the meantime is not put down to a step that r
   t.match(await large.ended, { code: 'E_BUILD_DISK_SHORT' }, 'but the one that has taken more ends')
   step.finish()
   t.equal(await step.ended, undefined)
+})
+
+test('files are counted while the disk is nearly short, and the build ends that holds them', async t => {
+  const { disk, wrote, holds, counted, untilMeasured, begin } = startWatch()
+  const hides = begin('hides')
+  const small = begin('small')
+  wrote('hides', 60, true)
+  wrote('small', 50, true)
+  await untilMeasured()
+  t.equal(counted(), 0, 'not while there is room: it takes long')
+  holds('hides', 700)
+  holds('small', 50)
+  disk.freeBytes = 250 * mebi
+  await until(() => counted() > 0, 'files to be counted above the floor')
+  disk.freeBytes = 150 * mebi
+  t.match(await hides.ended, { code: 'E_BUILD_DISK_SHORT' })
+  small.finish()
+  t.equal(await small.ended, undefined)
 })
 
 test('a file without a name in a step does not end a pull', async t => {

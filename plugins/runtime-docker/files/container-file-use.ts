@@ -1,22 +1,20 @@
 import type { ContainerFileUse, ContainerRuntime, Owner } from 'busbar/api/containers'
-import type Docker from 'dockerode'
-import type { ContainerOwners } from '../container-owners.js'
 import type { EngineClient } from '../engine-client.js'
 import type { HostTools } from '../host/host-tools.js'
-import { instanceLabel, isAmong, ownerFilter } from '../labels.js'
-import { isAnonymous } from '../volumes.js'
 import { countCommand, type FolderCount, nothing, readCounts } from './file-count.js'
 import { openFilesCommand, processesCommand, readOpenFiles, readProcesses } from './open-files.js'
 
 interface FileUseParts {
   readonly engine: EngineClient
-  readonly instanceId: string
-  readonly owners: ContainerOwners
+  /** What belongs to every given id. */
+  readonly list: (owner: Owner) => Promise<readonly CountedPlaces[]>
   /** Programs that see the engine's folder and the processes of its machine. */
   readonly tools: (dataRoot: string) => Promise<HostTools>
 }
 
-interface Seen {
+/** Where the files of a container are. */
+export interface CountedPlaces {
+  /** Of the container. What has another id has no processes. */
   readonly id: string
   readonly owner: Owner
   readonly isRunning: boolean
@@ -43,7 +41,10 @@ export class FileUse {
     const dataRoot = await this.parts.engine.call('describe itself', async docker =>
       String((await docker.info()).DockerRootDir)
     )
-    const seen = await inspected(this.parts, owner, dataRoot)
+    const seen = (await this.parts.list(owner)).map(places => ({
+      ...places,
+      folders: places.folders.filter(folder => folder.startsWith(`${dataRoot}/`))
+    }))
     if (seen.length === 0) return []
     const run = running(await this.parts.tools(dataRoot))
     await checkTools(run)
@@ -126,7 +127,7 @@ async function countFolders(
 }
 
 function useOf(
-  { id, owner, isRunning }: Seen,
+  { id, owner, isRunning }: CountedPlaces,
   named: readonly FolderCount[],
   nameless: ReturnType<typeof readOpenFiles>
 ): ContainerFileUse {
@@ -144,38 +145,4 @@ function useOf(
     namelessBytes: nameless.bytes,
     isCut: nameless.isCut || named.some(({ isCut }) => isCut)
   }
-}
-
-async function inspected(
-  { engine, instanceId, owners }: Pick<FileUseParts, 'engine' | 'instanceId' | 'owners'>,
-  owner: Owner,
-  dataRoot: string
-): Promise<readonly Seen[]> {
-  const label = [`${instanceLabel}=${instanceId}`, ...ownerFilter(owner)]
-  const found = await engine.call(
-    'list containers',
-    async docker => await docker.listContainers({ all: true, filters: { label } })
-  )
-  const seen: Seen[] = []
-  for (const { Id: id } of found) {
-    const own = await owners.of(id)
-    if (own === undefined || !isAmong(owner, own)) continue
-    const one = await engine.call(
-      'inspect a container',
-      async docker => await docker.getContainer(id).inspect(),
-      { absent: [404] }
-    )
-    if (one === undefined) continue
-    seen.push({ id, owner: own, isRunning: one.State.Running, folders: foldersOf(one, dataRoot) })
-  }
-  return seen
-}
-
-/** Where the engine keeps what a container writes; drivers that keep it elsewhere than in its folder do not tell. */
-function foldersOf({ GraphDriver, Mounts }: Docker.ContainerInspectInfo, dataRoot: string): string[] {
-  const { UpperDir: own } = (GraphDriver?.Data ?? {}) as { readonly UpperDir?: string }
-  const volumes = (Mounts ?? []).filter(({ Name: name = '' }) => isAnonymous(name))
-  return [...(own === undefined ? [] : [own]), ...volumes.map(({ Source }) => Source)].filter(folder =>
-    folder.startsWith(`${dataRoot}/`)
-  )
 }

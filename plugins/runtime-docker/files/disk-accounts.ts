@@ -5,13 +5,15 @@ import type {
   MeasuringLimits,
   Owner
 } from 'busbar/api/containers'
+import type { BuildFileUse, ImageService } from 'busbar/api/images'
 import { ContainerSizes } from '../container-disk-use.js'
 import type { ContainerOwners } from '../container-owners.js'
 import type { EngineClient } from '../engine-client.js'
 import type { HostTools } from '../host/host-tools.js'
 import type { PlatformContainer } from '../platform-container.js'
 import type { Volumes } from '../volumes.js'
-import { FileUse } from './container-file-use.js'
+import { type CountedPlaces, FileUse } from './container-file-use.js'
+import { containerPlaces } from './container-places.js'
 import { FileTools } from './file-tools.js'
 
 interface AccountsParts {
@@ -20,6 +22,8 @@ interface AccountsParts {
   readonly owners: ContainerOwners
   readonly volumes: Volumes
   readonly platform: PlatformContainer
+  /** Of the builds that run by this process. */
+  readonly buildPlaces: () => Promise<readonly CountedPlaces[]>
   /** Programs of the platform's machine. */
   readonly localTools?: HostTools
 }
@@ -29,6 +33,7 @@ export class DiskAccounts {
   readonly #fileTools: FileTools
   readonly #sizes: ContainerSizes
   readonly #files: FileUse
+  readonly #buildFiles: FileUse
 
   constructor(parts: AccountsParts) {
     const { engine, instanceId, platform, localTools: local } = parts
@@ -36,7 +41,9 @@ export class DiskAccounts {
     this.#fileTools = new FileTools({ engine, instanceId, local, isInContainer })
     this.#sizes = new ContainerSizes({ ...parts, volumeSizes: async () => await parts.volumes.sizes() })
     const tools = async (dataRoot: string) => await this.#fileTools.open(dataRoot)
-    this.#files = new FileUse({ ...parts, tools })
+    const list = async (owner: Owner) => await containerPlaces(parts, owner)
+    this.#files = new FileUse({ engine, tools, list })
+    this.#buildFiles = new FileUse({ engine, tools, list: parts.buildPlaces })
   }
 
   async bytes(owner: Owner, limits: MeasuringLimits): Promise<readonly ContainerDiskUse[]> {
@@ -48,6 +55,25 @@ export class DiskAccounts {
     options: Parameters<ContainerRuntime['fileUse']>[1]
   ): Promise<readonly ContainerFileUse[]> {
     return await this.#files.count(owner, options)
+  }
+
+  /** Of each build that runs by this process. */
+  async buildFiles(options: Parameters<ImageService['buildFileUse']>[0]): Promise<readonly BuildFileUse[]> {
+    const byDeployment = new Map<string, BuildFileUse>()
+    for (const { owner, inodes, bytes, namelessBytes, isCut } of await this.#buildFiles.count(
+      {},
+      { ...options, since: new Date(0) }
+    )) {
+      const key = owner.deploymentId ?? ''
+      const known = byDeployment.get(key)
+      byDeployment.set(key, {
+        owner,
+        inodes: inodes + (known?.inodes ?? 0),
+        bytes: bytes + namelessBytes + (known?.bytes ?? 0),
+        isCut: isCut || known?.isCut === true
+      })
+    }
+    return [...byDeployment.values()]
   }
 
   /** Takes away what it keeps on the engine. */
