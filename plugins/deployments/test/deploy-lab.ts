@@ -58,6 +58,8 @@ export interface DeployLab {
   application(name: string, files: GitFiles, fields?: object): Promise<LabApplication>
   /** The same in a project of its own, of the same name. */
   otherProject(name: string, files: GitFiles, fields?: object): Promise<LabApplication>
+  /** In a project of its own that belongs to this user. */
+  ofUser(user: string, name: string, files: GitFiles): Promise<LabApplication>
   /** The platform again, on the same database and folder. */
   restart(): Promise<void>
   close(): Promise<void>
@@ -120,6 +122,16 @@ export async function openLab({
       throw new Error(`no application: ${answer.status} ${JSON.stringify(answer.body)}`)
     return labApplication(() => k, git, docker, name, answer.body)
   }
+  const makeAlone = async (
+    user: string,
+    name: string,
+    files: GitFiles,
+    fields: object
+  ): Promise<LabApplication> => {
+    const slug = `lab-${Math.random().toString(36).slice(2, 8)}`
+    const { body } = await (await k.as.session(user)).post('/api/projects', { name, slug })
+    return await make(body.id, name, files, fields)
+  }
   return {
     get k() {
       return k
@@ -127,13 +139,8 @@ export async function openLab({
     git,
     projectId,
     application: async (name, files, fields = {}) => await make(projectId, name, files, fields),
-    async otherProject(name, files, fields = {}) {
-      const { body } = await (await k.as.session()).post('/api/projects', {
-        name,
-        slug: `lab-${Math.random().toString(36).slice(2, 8)}`
-      })
-      return await make(body.id, name, files, fields)
-    },
+    otherProject: async (name, files, fields = {}) => await makeAlone('admin', name, files, fields),
+    ofUser: async (user, name, files) => await makeAlone(user, name, files, {}),
     async restart() {
       await k.stop()
       k = await createTestKernel({ ...options, state: k.state })

@@ -1,7 +1,7 @@
 import { installationTag } from './installation-tag.js'
 
 /** Who keeps the control groups of the engine's machine: the engine itself, or the machine's init system. */
-export type GroupDriver = 'cgroupfs' | 'systemd'
+type GroupDriver = 'cgroupfs' | 'systemd'
 
 /**
  * The control groups of an installation: one for all its containers, and in it one for those of each project. Their names

@@ -14,7 +14,7 @@ export interface GroupKeeperDependencies {
 }
 
 /** `failed`: all containers together may use whatever the machine has. */
-export type GroupState =
+type GroupState =
   | { readonly kind: 'unknown' | 'limited' }
   | { readonly kind: 'failed'; readonly reason: string }
 
