@@ -99,8 +99,9 @@ async function work(): Promise<void> {
   })
 }
 
-const groupsOf = (file: string): string[][] =>
-  groupsOfAsking(testsOf.get(file) ?? [], nearest.closenessTo(file), test => starting.has(test))
+function groupsOf(file: string): string[][] {
+  return groupsOfAsking(testsOf.get(file) ?? [], nearest.closenessTo(file), test => starting.has(test))
+}
 
 async function inWorkshops<T>(
   items: readonly T[],
