@@ -40,6 +40,8 @@ const givesBackMs = 5000
 /** At the floor there is no time for more: what was measured last has to do then. */
 const measureWithinMs = 250
 const roomEveryMs = 10_000
+/** Above the floor, so that a disk that stays near it is not looked through all the time. */
+const countingShare = 0.2
 const countLimits: MeasuringLimits = { eachMs: 2000, allMs: 5000 }
 /** In one place of a build: it cannot have more of a disk that has room for so many files and the floor. */
 const mostFiles = 4_000_000
@@ -68,8 +70,11 @@ export class DiskWatch {
   #measuring: Promise<void> | undefined
   #measureAfter = 0
   #lastDisks: readonly Disk[] = []
-  /** Of files, since the disk was nearly short: `done` also where they cannot be counted. */
-  #count: 'idle' | 'wanted' | 'done' = 'idle'
+  /** When the last count of files began, also where they could not be counted. */
+  #countedAt = -Infinity
+  #countAfter = 0
+  /** Since a disk is short, or the last one was ended for that: an older count says nothing of what was written since. */
+  #shortSince: number | undefined
 
   constructor(private readonly parts: DiskWatchParts) {}
 
@@ -178,7 +183,6 @@ export class DiskWatch {
     let disks = await read()
     this.#lastDisks = disks
     const below = (share: number): boolean => isShort(disks, { floorBytes: limits.floorBytes * share })
-    this.#wantCount(below(roomFromShare))
     const isNear = this.#nextLookMs(disks) < longestLookMs
     if (isNear || performance.now() >= this.#measureAfter) this.#measuring ??= this.#measure()
     // Where there is only one, it is the one.
@@ -189,8 +193,10 @@ export class DiskWatch {
     if (below(roomFromShare) && room.isDue(roomEveryMs)) void room.make(0)
     // Unused data is removed before a build is ended. Meanwhile there is a second floor, as for what a cancelled one gives back.
     if (below(1) && room.isMaking && !below(1 / 2)) return disks
-    // So it does before it is known who holds files that the engine does not tell of.
-    if (below(1) && this.#count === 'wanted' && !below(1 / 2)) return disks
+    if (below(1)) this.#shortSince ??= performance.now()
+    else this.#shortSince = undefined
+    // So it is before it is known who holds files that the engine does not tell of.
+    if (below(1) && this.#watched.size > 1 && !this.#isFresh && !below(1 / 2)) return disks
     // What runs may have ended since it was measured: then its copy is part of what is missing by now.
     this.#decide(
       this.#users().map(user => ({ ...user, runningStepBytes: 0 })),
@@ -199,22 +205,23 @@ export class DiskWatch {
     return disks
   }
 
-  /** Files are counted only where that decides: among several, and with the disk nearly short. */
-  #wantCount(isNearlyShort: boolean): void {
-    if (!isNearlyShort || this.#watched.size < 2) this.#count = 'idle'
-    else if (this.#count === 'idle') this.#count = 'wanted'
+  get #isFresh(): boolean {
+    return this.#countedAt >= (this.#shortSince ?? -Infinity)
   }
 
   #users(): DiskUser[] {
     return [...this.#watched.values()].map(({ end, endedAt, ...user }) => ({
       ...user,
+      isCounted: user.isCounted && this.#isFresh,
       isEnding: end.signal.aborted
     }))
   }
 
   #decide(users: readonly DiskUser[], disks: readonly Disk[]): void {
     const verdict = decideDisk(users, disks, this.parts.limits)
-    if (verdict !== undefined) this.#watched.get(verdict.id)?.end.abort(verdict.problem)
+    if (verdict === undefined) return
+    this.#watched.get(verdict.id)?.end.abort(verdict.problem)
+    this.#shortSince = undefined
   }
 
   #nextLookMs(disks: readonly Disk[]): number {
@@ -245,8 +252,7 @@ export class DiskWatch {
           watched.freeAtSuspicion = this.#freeWithout(disks)
         watched.isPartial = isPartial ?? watched.isPartial
       }
-      if (this.#count === 'idle') this.#forgetCount()
-      else await this.#countFiles()
+      await this.#countFiles(disks)
       if (!isShort(disks, limits)) this.#decide(this.#users(), disks)
     } catch (error) {
       log.debug({ err: error }, 'what builds have written could not be measured')
@@ -264,8 +270,15 @@ export class DiskWatch {
     }
   }
 
-  async #countFiles(): Promise<void> {
-    const { buildFileUse, log } = this.parts
+  /** Only where that decides: among several, with the disk nearly short. */
+  async #countFiles(disks: readonly Disk[]): Promise<void> {
+    const { buildFileUse, log, limits } = this.parts
+    if (this.#watched.size < 2 || !isShort(disks, { floorBytes: limits.floorBytes * roomFromShare })) {
+      this.#forgetCount()
+      return
+    }
+    const begunAt = performance.now()
+    if (!isShort(disks, limits) && begunAt < this.#countAfter) return
     try {
       const counted = filesByDeployment(await buildFileUse({ ...countLimits, most: mostFiles }))
       for (const watched of this.#watched.values()) {
@@ -285,7 +298,9 @@ export class DiskWatch {
         'what builds hold in files without a name, and how many files they have made, cannot be counted: one that takes the disk by them is not found'
       )
     } finally {
-      if (this.#count === 'wanted') this.#count = 'done'
+      this.#countedAt = begunAt
+      const now = performance.now()
+      this.#countAfter = now + (now - begunAt) / countingShare
     }
   }
 }

@@ -14,7 +14,10 @@ const floorBytes = 200 * mebi
 class Failure extends Error {}
 
 /** A disk of 1000 MiB, and what is built and pulled meanwhile. */
-function startWatch(remove: (disk: { freeBytes: number }) => void | Promise<void> = () => {}) {
+function startWatch(
+  remove: (disk: { freeBytes: number }) => void | Promise<void> = () => {},
+  { countMs = 0 }: { readonly countMs?: number } = {}
+) {
   const disk = { freeBytes: 1000 * mebi }
   const usage = new Map<string, { bytes: number; runningStepBytes: number; isPartial: boolean }>()
   const files = new Map<string, { bytes: number; inodes: number }>()
@@ -26,8 +29,10 @@ function startWatch(remove: (disk: { freeBytes: number }) => void | Promise<void
       return [...usage].map(([deploymentId, known]) => ({ owner: { deploymentId }, ...known }))
     },
     buildFileUse: async () => {
+      const found = [...files]
+      if (countMs > 0) await clock.sleep(countMs)
       counted++
-      return [...files].map(([deploymentId, use]) => ({ owner: { deploymentId }, isCut: false, ...use }))
+      return found.map(([deploymentId, use]) => ({ owner: { deploymentId }, isCut: false, ...use }))
     },
     clock,
     log: createLog({ level: 'silent', format: 'json', redactor: createRedactor() }),
@@ -124,6 +129,23 @@ test('files are counted while the disk is nearly short, and the build ends that 
   holds('small', 50)
   disk.freeBytes = 250 * mebi
   await until(() => counted() > 0, 'files to be counted above the floor')
+  disk.freeBytes = 150 * mebi
+  t.match(await hides.ended, { code: 'E_BUILD_DISK_SHORT' })
+  small.finish()
+  t.equal(await small.ended, undefined)
+})
+
+test('what is hidden after files were counted is found before anybody ends', async t => {
+  const { disk, wrote, holds, counted, begin } = startWatch(() => {}, { countMs: 600 })
+  const hides = begin('hides')
+  const small = begin('small')
+  wrote('hides', 20, true)
+  wrote('small', 50, true)
+  holds('hides', 20)
+  holds('small', 50)
+  disk.freeBytes = 250 * mebi
+  await until(() => counted() > 0, 'files to be counted above the floor')
+  holds('hides', 120)
   disk.freeBytes = 150 * mebi
   t.match(await hides.ended, { code: 'E_BUILD_DISK_SHORT' })
   small.finish()
