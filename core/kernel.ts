@@ -37,6 +37,7 @@ import { StallRecord } from './event-loop/stall-record.js'
 import { EventHub } from './events/events.js'
 import { createExec } from './exec/exec.js'
 import { keepListenersInFrames } from './frames/listener-frames.js'
+import { keepProcessRunning } from './frames/process-end.js'
 import { keepServersInFrames } from './frames/server-frames.js'
 import { Edge } from './http/edge.js'
 import { Guard } from './http/guard.js'
@@ -205,6 +206,7 @@ export async function startKernel({
     // Where requests come in.
     keepServersInFrames()
     keepListenersInFrames()
+    keepProcessRunning()
     const edge = new Edge({ settings, guard, projects, credentials: held, log })
     const sockets = new SocketTable()
     shutdown.add('HTTP', async () => {
