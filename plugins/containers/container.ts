@@ -15,7 +15,7 @@ export interface ContainerSpec {
   readonly cpuLimit: number
   /** Bytes; 0 = no limit. Swap is never added. */
   readonly memoryLimit: number
-  /** `minimal` drops every capability; `standard` keeps the engine's default set. */
+  /** `minimal` drops every capability; `standard` keeps the engine's default set but for raw sockets. */
   readonly caps: 'minimal' | 'standard'
   /** A read-only root gets a tmpfs on /tmp and /run. */
   readonly readonlyRootfs: boolean

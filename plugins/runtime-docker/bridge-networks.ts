@@ -62,7 +62,7 @@ export class BridgeNetworks {
   async ensure(spec: BridgeSpec): Promise<string> {
     const [existing] = await this.find(spec)
     if (existing !== undefined) {
-      await this.parts.limits.ensure(spec.projectId)
+      await this.parts.limits.ensure(spec.projectId, { forBuilds: spec.purpose === 'builds' })
       return existing.Name
     }
     return await this.#creations.run(async () => await this.#create(spec))
@@ -152,7 +152,7 @@ export class BridgeNetworks {
       }
       // With its first network an installation gets the rules that hold for all; without any it has lost them again.
       const isFirst = !networks.some(network => identity.network(network) !== undefined)
-      await (isFirst ? limits.refresh() : limits.ensure(projectId))
+      await (isFirst ? limits.refresh() : limits.ensure(projectId, { forBuilds: purpose === 'builds' }))
       return name
     }
     throw problems.subnetsExhausted({ prefix, pools: pools.text })

@@ -92,7 +92,7 @@ export function containerOptions(
       ContainerIDFile: mark,
       NetworkMode: spec.network,
       Init: true,
-      CapDrop: spec.caps === 'minimal' ? ['ALL'] : [],
+      CapDrop: spec.caps === 'minimal' ? ['ALL'] : rawSockets(spec),
       SecurityOpt: ['no-new-privileges:true'],
       ReadonlyRootfs: spec.readonlyRootfs,
       ReadonlyPaths: readonlyPaths,
@@ -121,6 +121,13 @@ export function containerOptions(
     NetworkingConfig: { EndpointsConfig: { [spec.network]: {} } }
   }
 }
+
+/**
+ * Frames with any sender fill tables that the machine has once, and pass for others of the network. A container that runs
+ * others gives this right to theirs.
+ */
+const rawSockets = ({ runsContainers }: ContainerSpec): string[] =>
+  runsContainers === true ? [] : ['NET_RAW']
 
 function healthCheck(check: NonNullable<ContainerSpec['healthCommand']>): Docker.HealthConfig {
   return {

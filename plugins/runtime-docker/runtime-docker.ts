@@ -77,6 +77,8 @@ const shortcomings: Partial<Record<LimitState['kind'], string>> = {
   unguarded: ', which may pass for each other outside of their networks: the log says why'
 }
 
+const learning =
+  ', of which steps of builds can fill the tables of neighbours of their machine: the log says why'
 const unbounded = ', which may use all memory and processes of their machine: the log says why'
 
 export function runtimeDockerContributions(
@@ -86,7 +88,7 @@ export function runtimeDockerContributions(
   contribute(healthChecks, 'docker', {
     check: async () => {
       const { containers } = await runtime.info()
-      return `ok (${containers} containers${shortcomings[runtime.hostLimits.kind] ?? ''}${runtime.limits.groups.state.kind === 'failed' ? unbounded : ''})`
+      return `ok (${containers} containers${shortcomings[runtime.hostLimits.kind] ?? ''}${runtime.limits.groups.state.kind === 'failed' ? unbounded : ''}${runtime.limits.bridges.state.kind === 'failed' ? learning : ''})`
     }
   })
   contribute(projectTeardown, 'runtime-docker', {

@@ -131,24 +131,34 @@ export class HostLimits {
     return unguarded === undefined ? { kind: 'limited' } : { kind: 'unguarded', reason: unguarded }
   }
 
+  /** By their whole names, of those that exist. */
+  async buildBridges(): Promise<readonly string[]> {
+    return (await this.#networks()).filter(({ isForBuilds }) => isForBuilds).map(({ name }) => name)
+  }
+
   /** Undefined without any network. Older versions let the engine name bridges, or gave those of builds no name of their own. */
   async #bridges(): Promise<Bridges | undefined> {
-    const { engine, instanceId } = this.dependencies
-    const networks = await engine.call(
-      'list networks',
-      async docker => await docker.listNetworks({ filters: { label: [`${instanceLabel}=${instanceId}`] } })
-    )
-    if (networks.length === 0) return undefined
-    const named = networks.map(({ Id, Options, Labels }) => ({
-      name: (Options as Record<string, string> | null)?.[bridgeNameOption] ?? unnamedBridge(Id),
-      isForBuilds: Labels?.[purposeLabel] === 'builds'
-    }))
+    const { instanceId } = this.dependencies
+    const named = await this.#networks()
+    if (named.length === 0) return undefined
     const [ours, builds] = [bridgePrefix(instanceId), buildBridgePrefix(instanceId)]
     const older = named.filter(({ name, isForBuilds }) => isForBuilds && !name.startsWith(builds))
     return {
       all: [`${ours}+`, ...named.map(({ name }) => name).filter(name => !name.startsWith(ours))],
       builds: [`${builds}+`, ...older.map(({ name }) => name)]
     }
+  }
+
+  async #networks(): Promise<ReadonlyArray<{ readonly name: string; readonly isForBuilds: boolean }>> {
+    const { engine, instanceId } = this.dependencies
+    const networks = await engine.call(
+      'list networks',
+      async docker => await docker.listNetworks({ filters: { label: [`${instanceLabel}=${instanceId}`] } })
+    )
+    return networks.map(({ Id, Options, Labels }) => ({
+      name: (Options as Record<string, string> | null)?.[bridgeNameOption] ?? unnamedBridge(Id),
+      isForBuilds: Labels?.[purposeLabel] === 'builds'
+    }))
   }
 
   #become(state: LimitState): void {

@@ -1,25 +1,32 @@
 import { Serial } from 'busbar/sdk'
+import { BridgeKeeper } from './bridge-keeper.js'
 import { GroupKeeper, type GroupKeeperDependencies } from './group-keeper.js'
 import { HostLimits, type HostLimitsDependencies } from './host-limits.js'
 
-/** What keeps containers from their machine: rules of its packet filter, and limits of its control groups. */
+/** What keeps containers from their machine: rules of its packet filter, limits of its control groups, and bridges that learn nothing. */
 export class MachineLimits {
   /** Host tools take those of another task that look as if they were left. */
   readonly #turns = new Serial()
 
   readonly packets: HostLimits
   readonly groups: GroupKeeper
+  readonly bridges: BridgeKeeper
 
   constructor(dependencies: HostLimitsDependencies & GroupKeeperDependencies) {
     this.packets = new HostLimits(dependencies)
     this.groups = new GroupKeeper(dependencies)
+    this.bridges = new BridgeKeeper({
+      ...dependencies,
+      buildBridges: async () => await this.packets.buildBridges()
+    })
   }
 
   /** Before a container of a project starts, which has a network. */
-  async ensure(projectId: string): Promise<void> {
+  async ensure(projectId: string, { forBuilds = false } = {}): Promise<void> {
     await this.#turns.run(async () => {
       await this.packets.ensure()
       await this.groups.ensure(projectId)
+      if (forBuilds) await this.bridges.ensure()
     })
   }
 
@@ -28,6 +35,7 @@ export class MachineLimits {
     await this.#turns.run(async () => {
       await this.packets.refresh()
       await this.groups.refresh()
+      await this.bridges.refresh()
     })
   }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { settingsFrom } from 'busbar/sdk/testing'
+import { settingsFrom, until } from 'busbar/sdk/testing'
 import tap, { test } from 'tap'
 import { pack } from 'tar-stream'
 import type { SecondEngine } from '../../../lab/second-engine.js'
@@ -53,6 +53,39 @@ async function startForger(engine: SecondEngine, network: string): Promise<strin
   await container.start()
   return container.id
 }
+
+test('a step of a build fills no table of its machine, whatever addresses it claims', async t => {
+  const engine = await startMachine(t)
+  if (engine === undefined) return
+  const lab = labOn(t, engine)
+  await build(lab, 'FROM busybox:lab\nRUN true\n')
+  t.equal(lab.runtime.limits.bridges.state.kind, 'limited')
+  const [network] = await engine.docker.listNetworks({ filters: { label: ['busbar-network=builds'] } })
+  const bridge = network?.Options?.['com.docker.network.bridge.name'] ?? ''
+  const forger = await startForger(engine, network?.Name ?? '')
+
+  // Each is somebody else to the machine: another sender of frames, and another neighbour.
+  const claims = [1, 2, 3, 4, 5].map(
+    n => `
+    ip link set eth0 down && ip link set eth0 address 02:00:00:00:00:0${n} && ip link set eth0 up
+    ip address add 198.51.100.${n}/32 dev eth0
+    arping -c 1 -w 1 -s 198.51.100.${n} -I eth0 "$gateway"`
+  )
+  await runIn(
+    lab,
+    forger,
+    `gateway=$(ip route | sed -n 's/^default via \\([0-9.]*\\).*/\\1/p'); ${claims.join(';')}; true`
+  )
+  t.notMatch(await engine.onMachine('ip', 'neigh', 'show', 'dev', bridge), /198\.51\.100\./)
+  const learned = async () => await engine.onMachine('bridge', 'fdb', 'show', 'br', bridge)
+  await until(async () => !/02:00:00:00:00:0\d/.test(await learned()), 'what was learned to be forgotten')
+  t.equal(await engine.onMachine('ip', '-6', 'address', 'show', 'dev', bridge), '')
+
+  const spec = lab.spec('plain', network?.Name ?? '')
+  const plain = await lab.runtime.create({ ...spec, caps: 'standard', owner: { projectId: lab.projectId } })
+  const { HostConfig } = await engine.docker.getContainer(plain).inspect()
+  t.match(HostConfig.CapDrop, ['NET_RAW'], 'an application forges none at all')
+})
 
 test('with the limits of its machine', async t => {
   const engine = await startMachine(t)
