@@ -39,6 +39,7 @@ import { createExec } from './exec/exec.js'
 import { keepListenersInFrames } from './frames/listener-frames.js'
 import { keepProcessRunning } from './frames/process-end.js'
 import { keepServersInFrames } from './frames/server-frames.js'
+import { keepStacksReadable } from './frames/stack-format.js'
 import { Edge } from './http/edge.js'
 import { Guard } from './http/guard.js'
 import { Health } from './http/health.js'
@@ -207,6 +208,7 @@ export async function startKernel({
     keepServersInFrames()
     keepListenersInFrames()
     keepProcessRunning()
+    keepStacksReadable()
     const edge = new Edge({ settings, guard, projects, credentials: held, log })
     const sockets = new SocketTable()
     shutdown.add('HTTP', async () => {

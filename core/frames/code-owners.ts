@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { stackOf } from './fault.js'
 
 /** The folders of third-party code that has been loaded, each ending in a separator, and whose it is. */
 const owners = new Map<string, string>()
@@ -28,7 +29,7 @@ const longestStack = 64 * 1024
 const release = placesIn(fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, ''))
 
 const placesOf = (error: Error): string[] =>
-  (error.stack ?? '')
+  stackOf(error)
     .slice(0, longestStack)
     .split('\n')
     // Not the message, which may speak of any file.

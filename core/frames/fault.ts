@@ -17,9 +17,21 @@ export function faultOf(thrown: unknown, plugin?: string): Error {
     /* its getters throw */
   }
   const by = plugin === undefined ? '' : ` by the plugin "${plugin}"`
-  return new Error(`something that is not an error was thrown${by}: ${shown(thrown)}`, {
+  const fault = new Error(`something that is not an error was thrown${by}: ${shown(thrown)}`, {
     cause: typeof thrown === 'object' ? undefined : thrown
   })
+  if (stackOf(fault) === '') Object.defineProperty(fault, 'stack', { value: `Error: ${fault.message}` })
+  return fault
+}
+
+/** Empty where there is none: `Error.prepareStackTrace` of a library makes of a stack what it likes, or throws. */
+export function stackOf(error: Error): string {
+  try {
+    const { stack }: { readonly stack?: unknown } = error
+    return typeof stack === 'string' ? stack : ''
+  } catch {
+    return ''
+  }
 }
 
 function isReadable(thrown: unknown): thrown is Error {
@@ -27,11 +39,16 @@ function isReadable(thrown: unknown): thrown is Error {
     return false
   const { message, stack, name } = thrown as { message: unknown; stack: unknown; name: unknown }
   return (
+    // It could answer something else the next time.
+    Object.getOwnPropertyDescriptor(thrown, 'stack')?.get === engineGetter &&
     typeof message === 'string' &&
     (stack === undefined || typeof stack === 'string') &&
     (name === undefined || typeof name === 'string')
   )
 }
+
+/** Engines of today have none: the stack is a value. */
+const engineGetter = Object.getOwnPropertyDescriptor(new Error('of the engine'), 'stack')?.get
 
 /** A value of a plugin's, for a message. */
 export function shown(value: unknown): string {

@@ -47,6 +47,7 @@ function keepListenersOf(emitter: NodeJS.Process): void {
         if (isOnce) remove()
         callIn(plugin, () => Reflect.apply(listener, emitter, args), ofErrors.has(event) ? remove : undefined)
       }
+      addedBy.set(called, plugin)
       // By this, Node finds what is removed by the function that was added.
       return add.call(emitter, event, Object.assign(called, { listener }))
     }
@@ -54,6 +55,43 @@ function keepListenersOf(emitter: NodeJS.Process): void {
   }
   for (const name of ['once', 'prependOnceListener', 'on', 'addListener', 'prependListener'] as const)
     keep(name)
+  keepRemovals(emitter)
+}
+
+/** By listener as Node calls it. */
+const addedBy = new WeakMap<object, string>()
+
+/** A plugin that clears up after itself, or after what it thinks is another program, leaves the listeners of others. */
+function keepRemovals(emitter: NodeJS.Process): void {
+  const { removeListener, removeAllListeners } = emitter
+  const isOf = (plugin: string, event: string | symbol, listener: unknown): boolean =>
+    emitter
+      .rawListeners(event)
+      .some(
+        raw =>
+          addedBy.get(raw) === plugin &&
+          (raw === listener || (raw as { readonly listener?: unknown }).listener === listener)
+      )
+  const remove = (event: string | symbol, listener: Listener): unknown => {
+    const plugin = adding(listener)
+    return plugin === undefined || isOf(plugin, event, listener)
+      ? Reflect.apply(removeListener, emitter, [event, listener])
+      : emitter
+  }
+  const removeAll = (...asked: [event?: string | symbol]): unknown => {
+    const plugin = adding(remove)
+    if (plugin === undefined) return Reflect.apply(removeAllListeners, emitter, asked)
+    for (const event of asked.length === 0 ? emitter.eventNames() : asked)
+      for (const raw of event === undefined ? [] : emitter.rawListeners(event))
+        if (addedBy.get(raw) === plugin) Reflect.apply(removeListener, emitter, [event, raw])
+    return emitter
+  }
+  for (const [name, value] of Object.entries({
+    removeListener: remove,
+    off: remove,
+    removeAllListeners: removeAll
+  }))
+    Object.defineProperty(emitter, name, { value, configurable: true, writable: true })
 }
 
 interface Subscribable {

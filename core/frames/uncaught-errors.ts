@@ -1,7 +1,7 @@
 import type { Log } from 'busbar/sdk'
 import { blame } from './blame.js'
 import { codeOwners, hasThirdPartyCode, isOfRelease } from './code-owners.js'
-import { faultOf } from './fault.js'
+import { faultOf, stackOf } from './fault.js'
 import { currentPlugin, endConnection, kernelOwner } from './frames.js'
 import { handedTo } from './handed-errors.js'
 import { RepeatedErrors } from './repeated-errors.js'
@@ -37,7 +37,7 @@ export function catchUncaughtErrors(exit: (error: unknown) => void = () => proce
     if (plugin === undefined) health.noteUncaught()
     else if (plugin !== kernelOwner) reconciler.noteUncaughtError(plugin, error)
   }
-  const take = (thrown: unknown): void => {
+  const handle = (thrown: unknown): void => {
     const error = faultOf(thrown)
     const { plugin, endsConnection, endsProcess } = blame({
       frame: currentPlugin(),
@@ -52,9 +52,19 @@ export function catchUncaughtErrors(exit: (error: unknown) => void = () => proce
     else early.push([plugin, error])
     if (!endsProcess) return
     if (report === undefined)
-      process.stderr.write(`Busbar ends, an error was not caught: ${error.stack ?? error.message}\n`)
+      process.stderr.write(`Busbar ends, an error was not caught: ${stackOf(error) || error.message}\n`)
     exit(error)
   }
+  const take = (thrown: unknown): void => {
+    try {
+      handle(thrown)
+    } catch (failure) {
+      // Code of a plugin that runs when its error is read. What is thrown here would end the process.
+      handle(failure)
+    }
+  }
+  // Before the listener: `node:domain` would take the place of that, and end the process where a listener of its own fails.
+  process.setUncaughtExceptionCaptureCallback(take)
   process.on('uncaughtException', take)
   process.on('unhandledRejection', take)
   return {

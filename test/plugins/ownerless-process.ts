@@ -47,6 +47,11 @@ await writePlugin(
   },
   routes (route) {
     ${routeText('careless', 'memory', `() => { new Worker('const a = []; for (;;) a.push(new Array(1000).fill(1))', { eval: true, resourceLimits: { maxOldGenerationSizeMb: 10 } }); return {} }`)}
+    ${routeText('careless', 'callsites', `() => { Error.prepareStackTrace = (error, sites) => sites; setTimeout(() => { setTimeout(() => { Error.prepareStackTrace = undefined }, 50); throw new Error('a stack of call sites') }, 1); return {} }`)}
+    ${routeText('careless', 'unreadable', `() => { Error.prepareStackTrace = () => { throw new Error('no stack') }; setTimeout(() => { setTimeout(() => { Error.prepareStackTrace = undefined }, 50); throw new Error('a stack that throws') }, 1); return {} }`)}
+    ${routeText('careless', 'remove', `() => { const mine = () => {}; process.on('SIGTERM', mine); process.removeAllListeners('SIGTERM'); process.removeAllListeners(); for (const name of ['uncaughtException', 'unhandledRejection']) for (const listener of process.listeners(name)) process.off(name, listener); void Promise.reject(new Error('after removing listeners')); return {} }`)}
+    ${routeText('careless', 'lazy', `() => { let reads = 0; const error = new Error('lazy'); Object.defineProperty(error, 'stack', { get () { if (reads++ > 0) throw new Error('read again'); return 'a stack' } }); setTimeout(() => { throw error }, 1); return {} }`)}
+    ${routeText('careless', 'domain', `async () => { const { create } = await import('node:domain'); const domain = create(); domain.on('error', () => { throw new Error('a listener of a domain') }); domain.run(() => setTimeout(() => { throw new Error('in a domain') }, 5)); return {} }`)}
     ${routeText('careless', 'string', `() => { new Worker('', { eval: true }).on('exit', () => { throw 'a string of a worker' }); return {} }`)}
   }`,
   { before: "import http2 from 'node:http2'; import { Worker } from 'node:worker_threads'" }
@@ -70,6 +75,23 @@ const attempts: Readonly<Record<string, readonly [text: string, () => Promise<un
     'ERR_WORKER_OUT_OF_MEMORY',
     async () => await admin.get('/api/x/careless/memory')
   ],
+  'listeners that a plugin removes': [
+    'after removing listeners',
+    async () => await admin.get('/api/x/careless/remove')
+  ],
+  'a stack that can be read once': [
+    'something that is not an error was thrown',
+    async () => await admin.get('/api/x/careless/lazy')
+  ],
+  'a stack of call sites': [
+    'something that is not an error was thrown',
+    async () => await admin.get('/api/x/careless/callsites')
+  ],
+  'a stack that throws': ['a stack that throws', async () => await admin.get('/api/x/careless/unreadable')],
+  'a domain with a listener that throws': [
+    'ERR_DOMAIN_CALLBACK_NOT_AVAILABLE',
+    async () => await admin.get('/api/x/careless/domain')
+  ],
   'a string thrown for a worker': [
     'a string of a worker',
     async () => await admin.get('/api/x/careless/string')
@@ -77,7 +99,11 @@ const attempts: Readonly<Record<string, readonly [text: string, () => Promise<un
 }
 for (const [name, [text, attempt]] of Object.entries(attempts)) {
   await attempt()
-  outcomes[name] = await within(15_000, () => told(text) > 0)
+  // What refuses a request is told with that.
+  outcomes[name] = await within(
+    15_000,
+    () => told(text) > 0 || lines.some(line => line.includes(text) && line.includes('a request failed'))
+  )
 }
 outcomes.exits = exits
 await new Promise(resolve => setTimeout(resolve, 1_100))

@@ -52,7 +52,12 @@ test('an error that Node hands over without an owner, or in the frame of another
     'a reset stream of http2',
     'a string thrown by http2',
     'a worker without memory',
-    'a string thrown for a worker'
+    'a string thrown for a worker',
+    'listeners that a plugin removes',
+    'a stack that can be read once',
+    'a stack of call sites',
+    'a stack that throws',
+    'a domain with a listener that throws'
   ])
     t.equal(outcomes[name], true, name)
   t.equal(outcomes.exits, 0, 'with it, the process does not end')
