@@ -50,6 +50,11 @@ export interface ContainerRuntime {
   start(containerId: string): Promise<void>
   /** Does nothing when it is not running. It is killed when it has not ended after the grace. */
   stop(containerId: string, graceSeconds: number): Promise<void>
+  /**
+   * Stops one that runs, as `stop`, and starts it again, as one step: it runs afterwards whatever becomes of the caller. Does
+   * nothing when it does not run.
+   */
+  restart(containerId: string, graceSeconds: number): Promise<void>
   /** Forced, with its anonymous volumes; does nothing when it is gone. */
   remove(containerId: string): Promise<void>
   /** 409 E_CONTAINER_NAME_TAKEN. */
@@ -109,7 +114,12 @@ export interface ContainerRuntime {
    */
   fileUse(
     owner: Owner,
-    options: MeasuringLimits & { readonly most: number; readonly since: Date }
+    options: MeasuringLimits & {
+      readonly most: number
+      readonly since: Date
+      /** Each is held still while it is looked at: files that are moved, or handed from process to process, hide from no look then. */
+      readonly still?: boolean
+    }
   ): Promise<readonly ContainerFileUse[]>
   /** Events of our containers, from now on, until `signal` aborts. Reconnects by itself, then yields `resync`. */
   events(signal: AbortSignal): AsyncIterable<ContainerEvent>

@@ -27,7 +27,8 @@ export class ContainerLives {
     const config = await this.parts.images.config(spec.image)
     if (config !== undefined) checkDeclared(spec.image, declaredSize(config))
     const parentGroup = await this.parts.groups.parentOf(spec.owner.projectId)
-    const around = { imageLabels: config?.Labels, parentGroup }
+    const imageHealth = (config as { readonly Healthcheck?: Docker.HealthConfig } | undefined)?.Healthcheck
+    const around = { imageLabels: config?.Labels, imageHealth, parentGroup }
     const { name, ...body } = containerOptions(spec, this.parts.identity, around)
     // dockerode would put all of it into the address too, which the engine writes into its log and of which it takes 1 MiB.
     const options: Docker.ContainerCreateOptions & { readonly _query: object; readonly _body: object } = {
@@ -82,6 +83,18 @@ export class ContainerLives {
         await docker.getContainer(containerId).stop({ t: graceSeconds })
       },
       { absent: [304, 404], patient: true }
+    )
+  }
+
+  async restart(containerId: string, graceSeconds: number): Promise<void> {
+    // The engine would start one that does not run.
+    if ((await this.parts.access.own(containerId))?.State.Running !== true) return
+    await this.parts.engine.call(
+      `restart the container ${short(containerId)}`,
+      async docker => {
+        await docker.getContainer(containerId).restart({ t: graceSeconds })
+      },
+      { absent: [404], patient: true }
     )
   }
 

@@ -67,6 +67,8 @@ const runsContainersOptions: Docker.HostConfig & { readonly CgroupnsMode: string
 interface Around {
   /** Those of its image. */
   readonly imageLabels: Labels | null | undefined
+  /** What it says of its health. */
+  readonly imageHealth?: Docker.HealthConfig | null | undefined
   /** The control group that it is to be in; without one, the engine chooses. */
   readonly parentGroup: string | undefined
 }
@@ -75,7 +77,7 @@ interface Around {
 export function containerOptions(
   spec: ContainerSpec,
   identity: Identity,
-  { imageLabels, parentGroup }: Around
+  { imageLabels, imageHealth, parentGroup }: Around
 ): Docker.ContainerCreateOptions {
   const { labels, mark } = identity.ofContainer(spec.owner, imageLabels)
   return {
@@ -86,7 +88,7 @@ export function containerOptions(
     ...(spec.entrypoint === undefined ? {} : { Entrypoint: [...spec.entrypoint] }),
     Labels: spec.restarts === false ? { ...labels, [restartsLabel]: 'no' } : labels,
     StopTimeout: stopGraceSeconds,
-    ...(spec.healthCommand === undefined ? {} : { Healthcheck: healthCheck(spec.healthCommand) }),
+    ...healthCheckOf(spec, imageHealth),
     HostConfig: {
       // The client's own note, which the engine keeps and nothing else reads: here it says whose the container is.
       ContainerIDFile: mark,
@@ -102,6 +104,8 @@ export function containerOptions(
       ...(parentGroup === undefined ? {} : { CgroupParent: parentGroup }),
       // Swap is the difference between the two: none.
       ...(spec.memoryLimit > 0 ? { Memory: spec.memoryLimit, MemorySwap: spec.memoryLimit } : {}),
+      // Without it, the first version of control groups counts nothing of what waits in sockets. The second one always does.
+      ...(spec.memoryLimit > 0 ? { KernelMemoryTCP: spec.memoryLimit } : {}),
       ...(spec.cpuLimit > 0 ? { NanoCpus: Math.round(spec.cpuLimit * 1e9) } : {}),
       LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '3' } },
       RestartPolicy: spec.restarts === false ? restartPolicies.stopped : restartPolicies.running,
@@ -128,6 +132,30 @@ export function containerOptions(
  */
 const rawSockets = ({ runsContainers }: ContainerSpec): string[] =>
   runsContainers === true ? [] : ['NET_RAW']
+
+/** What a check costs that an image brings, the engine pays: it starts a program each time. */
+const leastIntervalSeconds = 2
+
+function healthCheckOf(
+  { healthCommand }: ContainerSpec,
+  imageHealth: Around['imageHealth']
+): Pick<Docker.ContainerCreateOptions, 'Healthcheck'> {
+  if (healthCommand !== undefined) return { Healthcheck: healthCheck(healthCommand) }
+  const least = leastIntervalSeconds * nanosecondsPerSecond
+  const { Interval: interval = 0, StartInterval: startInterval = 0 } = (imageHealth ?? {}) as {
+    readonly Interval?: number
+    readonly StartInterval?: number
+  }
+  const isTooOften = (each: number): boolean => each > 0 && each < least
+  if (!isTooOften(interval) && !isTooOften(startInterval)) return {}
+  // What is not said here stays as the image has it.
+  return {
+    Healthcheck: {
+      ...(isTooOften(interval) && { Interval: least }),
+      ...(isTooOften(startInterval) && { StartInterval: least })
+    } as Docker.HealthConfig
+  }
+}
 
 function healthCheck(check: NonNullable<ContainerSpec['healthCommand']>): Docker.HealthConfig {
   return {

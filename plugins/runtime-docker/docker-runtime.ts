@@ -42,6 +42,7 @@ import { commandEnvironment, findEngine, isOnThisMachine } from './engine-addres
 import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
 import { engineEvents } from './engine-events.js'
+import { unpause } from './files/container-file-use.js'
 import { DiskAccounts } from './files/disk-accounts.js'
 import type { Footprint } from './footprint.js'
 import { usualBuildHosts } from './host/build-hosts.js'
@@ -221,6 +222,23 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   async start(containerId: string): Promise<void> {
     await this.#lives.start(containerId)
+  }
+
+  /** A look at the files of one may have been cut off, with its process. */
+  async goOnWithPaused(): Promise<void> {
+    const { instanceId } = this.dependencies
+    const paused = await this.#engine.call(
+      'list paused containers',
+      async docker =>
+        await docker.listContainers({
+          filters: { label: [`${instanceLabel}=${instanceId}`], status: ['paused'] }
+        })
+    )
+    for (const { Id: id } of paused) await unpause(this.#engine, id)
+  }
+
+  async restart(containerId: string, graceSeconds: number): Promise<void> {
+    await this.#lives.restart(containerId, graceSeconds)
   }
 
   async stop(containerId: string, graceSeconds: number): Promise<void> {

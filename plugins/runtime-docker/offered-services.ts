@@ -11,6 +11,7 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   create: spec => runtime.create(spec),
   start: containerId => runtime.start(containerId),
   stop: (containerId, graceSeconds) => runtime.stop(containerId, graceSeconds),
+  restart: (containerId, graceSeconds) => runtime.restart(containerId, graceSeconds),
   remove: containerId => runtime.remove(containerId),
   rename: (containerId, name) => runtime.rename(containerId, name),
   inspect: containerId => runtime.inspect(containerId),

@@ -16,9 +16,11 @@ import {
   type DiskUseLimits,
   type DiskVerdict,
   decideDiskUse,
-  isNearFloor
+  isLasting,
+  isNearFloor,
+  isTelling
 } from './disk-use-decision.js'
-import { reasonOf } from './disk-use-words.js'
+import { hiddenReason, reasonOf } from './disk-use-words.js'
 import { pauseMs } from './look-pauses.js'
 import { ProjectOwners } from './project-owners.js'
 import { type Counting, Uncounted } from './uncounted.js'
@@ -26,7 +28,7 @@ import { type Counting, Uncounted } from './uncounted.js'
 interface DiskGuardParts {
   readonly store: Pick<DeploymentStore, 'change' | 'ownersOfProjects'>
   readonly logs: DeploymentLogStore
-  readonly runtime: Pick<ContainerRuntime, 'diskUse' | 'fileUse' | 'stop' | 'remove'>
+  readonly runtime: Pick<ContainerRuntime, 'diskUse' | 'fileUse' | 'stop' | 'restart' | 'remove'>
   readonly engineDisk: { read(): Promise<EngineDisk | undefined> }
   readonly bus: Bus
   readonly secrets: Pick<Secrets, 'clean'>
@@ -50,6 +52,7 @@ const measureWithinMs = 60_000
 const ownersWithinMs = 2000
 /** It goes on writing meanwhile. */
 const stopGraceSeconds = 5
+const watchPauseMs = 50
 
 /**
  * Keeps what applications write to their own containers from taking the disk of all: most engines have no limit for
@@ -70,6 +73,10 @@ export class DiskGuard {
   /** How long the latest measuring took, and when it ended. */
   #measured = { ms: 0, endedAt: Number.NEGATIVE_INFINITY }
   #shortSince: number | undefined
+  /** Those that were restarted since the disk was last seen with room, to see what comes back. */
+  readonly #tried = new Set<string>()
+  /** By container, how often much came back. */
+  readonly #caught = new Map<string, number>()
 
   constructor(parts: DiskGuardParts) {
     this.#parts = parts
@@ -140,7 +147,7 @@ export class DiskGuard {
       const endedAt = performance.now()
       this.#measured = { ms: endedAt - begunAt, endedAt }
     })
-    const verdicts = decideDiskUse(found, limits, room)
+    const verdicts = decideDiskUse(found, limits, room, this.#tried)
     for (const verdict of verdicts)
       await this.#execute(verdict, room).catch((error: unknown) =>
         log.warn(
@@ -153,6 +160,7 @@ export class DiskGuard {
     // What has gone gives room: soon seen.
     if (verdicts.length > 0) this.#measured = { ms: 0, endedAt: performance.now() }
     if (this.#freeThen !== undefined && room !== undefined && isNearFloor(room)) return
+    this.#tried.clear()
     this.#baseline = new Map(found.map(({ id, bytes }) => [id, bytes]))
     this.#freeThen = room?.freeBytes
     this.#roomyAt = measuredAt
@@ -173,13 +181,13 @@ export class DiskGuard {
   }> {
     const isNear = room !== undefined && isNearFloor(room)
     const counting = this.#uncounted.countingOf(room, disk)
-    let files = isNear ? await this.#count(counting, signal) : undefined
+    let files = isNear ? await this.#count(counting, isLasting(room), signal) : undefined
     // Where inodes are short, it is not bytes that are missing.
     const isAsked = files === undefined && !(isNear && room.bytesPerInode !== undefined)
     const known = isAsked ? await this.#measuredByEngine(signal) : undefined
     const isUnknown = known?.some(({ isLate }) => isLate) === true
     if (!isNear && (isUnknown || this.#uncounted.isMissing(disk, known ?? [])))
-      files = await this.#count(counting, signal)
+      files = await this.#count(counting, false, signal)
     const uses = (files === undefined ? (known ?? []).map(byEngine) : withFiles(known ?? [], files)).map(
       use => atLeast(use, this.#latest.get(use.id))
     )
@@ -209,9 +217,13 @@ export class DiskGuard {
     })
   }
 
-  async #count(counting: Counting, signal: AbortSignal): Promise<readonly ContainerFileUse[] | undefined> {
+  async #count(
+    counting: Counting,
+    still: boolean,
+    signal: AbortSignal
+  ): Promise<readonly ContainerFileUse[] | undefined> {
     const { runtime, log } = this.#parts
-    const options = { ...countLimits, ...counting, since: this.#roomyAt }
+    const options = { ...countLimits, ...counting, since: this.#roomyAt, still }
     try {
       const found = await bounded(async () => await runtime.fileUse({}, options), {
         ms: measureWithinMs,
@@ -238,6 +250,10 @@ export class DiskGuard {
   }
 
   async #execute(verdict: DiskVerdict, room: DiskRoom | undefined): Promise<void> {
+    if (verdict.kind === 'restart') {
+      if (room !== undefined) await this.#restart(verdict.use, room)
+      return
+    }
     const { runtime, log, limits } = this.#parts
     const { id, owner, bytes, inodes } = verdict.use
     if (verdict.kind === 'stop') await runtime.stop(id, stopGraceSeconds)
@@ -253,6 +269,49 @@ export class DiskGuard {
         'why an application was stopped could not be noted in its deployment'
       )
     )
+  }
+
+  /**
+   * Restarts a container and sees how much comes back to the disk meanwhile. Once may be chance, or the doing of another one that
+   * has waited for it: it is stopped when that happens again.
+   */
+  async #restart({ id, owner }: DiskUse, room: DiskRoom): Promise<void> {
+    const { runtime, log } = this.#parts
+    this.#tried.add(id)
+    const before = await this.#free(room.freeBytes)
+    const most = await this.#mostFreeDuring(before, async () => await runtime.restart(id, stopGraceSeconds))
+    if (!isTelling(most - before, { ...room, freeBytes: before })) return
+    const times = (this.#caught.get(id) ?? 0) + 1
+    this.#caught.set(id, times)
+    const isStopped = times > 1
+    if (isStopped) await runtime.stop(id, stopGraceSeconds)
+    const reason = hiddenReason(most - before, isStopped)
+    log.warn({ ...owner, containerId: id }, `an application hides what it takes of the disk. ${reason}`)
+    await this.#note(owner.deploymentId, reason)
+  }
+
+  async #free(otherwise: number): Promise<number> {
+    return (await this.#parts.engineDisk.read().catch(() => undefined))?.freeBytes ?? otherwise
+  }
+
+  /** What it writes first when it runs again is not to hide what came back before. */
+  async #mostFreeDuring(before: number, act: () => Promise<void>): Promise<number> {
+    const ended = new AbortController()
+    let most = before
+    const watch = async (): Promise<void> => {
+      while (!ended.signal.aborted) {
+        most = Math.max(most, await this.#free(before))
+        await pause(this.#parts.clock, watchPauseMs, ended.signal)
+      }
+    }
+    const watching = watch()
+    try {
+      await act()
+    } finally {
+      ended.abort()
+      await watching
+    }
+    return Math.max(most, await this.#free(before))
   }
 
   /** Where its author looks. */

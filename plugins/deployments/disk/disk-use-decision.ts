@@ -55,7 +55,13 @@ interface Removal {
   readonly because: Giving['because']
 }
 
-export type DiskVerdict = Stop | Removal
+/** What comes back to the disk when its processes end is its own, wherever it was. Nothing that has a name is lost. */
+interface Restart {
+  readonly kind: 'restart'
+  readonly use: DiskUse
+}
+
+export type DiskVerdict = Stop | Removal | Restart
 
 /** Of the floor, as caches: applications make room before a build of others is stopped for want of it. */
 const nearShare = 1.5
@@ -67,6 +73,9 @@ const lastingMs = 30_000
 /** Of the limit: with fewer names, what took so long was the machine. */
 const manyShare = 1 / 4
 
+/** It stays short: what was looked at before has not told who has taken it. */
+export const isLasting = ({ shortMs }: Pick<DiskRoom, 'shortMs'>): boolean => shortMs >= lastingMs
+
 export const isNearFloor = ({ freeBytes, floorBytes }: DiskRoom): boolean =>
   freeBytes < floorBytes * nearShare
 
@@ -74,13 +83,17 @@ export const isNearFloor = ({ freeBytes, floorBytes }: DiskRoom): boolean =>
  * Each that is over the limit stops. Where the disk is nearly short because of containers, the owner gives way whose
  * containers have most; where it stays short for whatever reason, too, if that is more than the floor. Who has let it
  * come to that last does not matter: else one could fill it, wait, and have others go for the little that they write.
+ *
+ * Files can be hidden from every look: by a process that is another one each moment, or among millions of descriptors. So
+ * before anybody loses files for what nothing accounts for, all are restarted, one at a time. `tried`: those that were.
  */
 export function decideDiskUse(
   uses: readonly DiskUse[],
   limits: DiskUseLimits,
-  room: DiskRoom | undefined
+  room: DiskRoom | undefined,
+  tried: ReadonlySet<string> = new Set()
 ): readonly DiskVerdict[] {
-  const removals = room === undefined || !isNearFloor(room) ? [] : removalsFor(uses, room)
+  const removals = room === undefined || !isNearFloor(room) ? [] : removalsFor(uses, room, tried)
   const removed = new Set(removals.map(({ use }) => use))
   const stops = uses.flatMap(use => {
     const of = use.isRunning && !removed.has(use) ? passed(use, limits) : undefined
@@ -96,7 +109,11 @@ function passed({ bytes, names, isCut }: DiskUse, limits: DiskUseLimits): Stop['
   return isCut && names > limits.inodes * manyShare ? 'time' : undefined
 }
 
-function removalsFor(uses: readonly DiskUse[], room: DiskRoom): readonly Removal[] {
+function removalsFor(
+  uses: readonly DiskUse[],
+  room: DiskRoom,
+  tried: ReadonlySet<string>
+): ReadonlyArray<Removal | Restart> {
   const { bytesPerInode: each } = room
   const weighed = uses.map(use => ({
     use,
@@ -106,10 +123,14 @@ function removalsFor(uses: readonly DiskUse[], room: DiskRoom): readonly Removal
   }))
   const grown = weighed.reduce((sum, { grew }) => sum + grew, 0)
   const isOfContainers = grown >= Math.max(leastGrowthBytes, room.lostBytes * tellingShare)
-  if (!isOfContainers && room.shortMs < lastingMs) return []
+  if (!isOfContainers && !isLasting(room)) return []
   const roomy = isOfContainers ? room.floorBytes * nearShare : room.floorBytes
   const giving = givingOwner(weighed, roomy - room.freeBytes)
-  if (giving === undefined || (!isOfContainers && giving.held < room.floorBytes)) return []
+  const isRemoval = giving !== undefined && (isOfContainers || giving.held >= room.floorBytes)
+  const isHidden = room.lostBytes >= leastGrowthBytes || uses.some(({ isCut }) => isCut)
+  const suspect = isOfContainers || !(isRemoval || isHidden) ? undefined : nextSuspect(uses, tried)
+  if (suspect !== undefined) return [{ kind: 'restart', use: suspect }]
+  if (!isRemoval) return []
   return giving.containers.map(({ use }) => ({
     kind: 'remove',
     of: each === undefined ? 'bytes' : 'inodes',
@@ -118,3 +139,15 @@ function removalsFor(uses: readonly DiskUse[], room: DiskRoom): readonly Removal
     because: giving.because
   }))
 }
+
+/** First those that could not be looked through. */
+const nextSuspect = (uses: readonly DiskUse[], tried: ReadonlySet<string>): DiskUse | undefined =>
+  uses
+    .filter(({ id, isRunning }) => isRunning && !tried.has(id))
+    .sort((a, b) => Number(b.isCut) - Number(a.isCut) || b.namelessBytes - a.namelessBytes)[0]
+
+/** So much came back that it was held by what was restarted: a good part of what was missing. */
+export const isTelling = (
+  backBytes: number,
+  { freeBytes, floorBytes }: Pick<DiskRoom, 'freeBytes' | 'floorBytes'>
+): boolean => backBytes >= Math.max(leastGrowthBytes, (floorBytes - freeBytes) / 4)

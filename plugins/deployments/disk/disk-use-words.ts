@@ -2,9 +2,13 @@ import type { DiskRoom, DiskUseLimits, DiskVerdict } from './disk-use-decision.j
 
 const places = 'its own file system and volumes that its image declares'
 
+/** Of one that was restarted to see what comes back. */
+export const hiddenReason = (backBytes: number, isStopped: boolean): string =>
+  `It was ${isStopped ? 'stopped' : 'restarted'}: when its processes ended ${isStopped ? 'again, ' : ''}${mebibytes(backBytes)} came back to the disk of all applications, which was short. Files that are open without a name take room until then; what it needs for longer belongs into a volume of its own.`
+
 /** Why an application was stopped, for its author. */
 export function reasonOf(
-  verdict: DiskVerdict,
+  verdict: Exclude<DiskVerdict, { kind: 'restart' }>,
   limits: DiskUseLimits,
   room: Pick<DiskRoom, 'freeBytes' | 'bytesPerInode'> | undefined
 ): string {
@@ -27,7 +31,7 @@ export function reasonOf(
 }
 
 function limitWords(
-  { of, use: { bytes, names } }: DiskVerdict,
+  { of, use: { bytes, names } }: Exclude<DiskVerdict, { kind: 'restart' }>,
   limits: DiskUseLimits,
   nameless: string
 ): string {

@@ -64,3 +64,48 @@ test('an application that takes the last of the disk loses what it has written, 
   t.equal((await other.read()).status, 'running')
   t.equal((await other.containers()).length, 1)
 })
+
+/**
+ * Holds `mib` in a file without a name, which process after process hands on.
+ */
+const hider = (mib: number) => ({
+  Dockerfile: `FROM busybox:lab
+RUN mkdir /kept
+VOLUME /kept
+COPY hide.sh /hide.sh
+CMD ["sh", "-c", "sh /hide.sh & exec httpd -f -p 8080"]
+`,
+  'hide.sh': `sleep 4
+exec 3>/kept/file && rm /kept/file
+dd if=/dev/zero bs=1M count=${mib} >&3
+hop() { hop & exit 0; }
+hop & hop & hop
+`
+})
+
+test('an application that hides what it takes of the disk loses it, and no other one its files', async t => {
+  if (!(await requireSecondEngine(t))) return
+  const engine = await startSecondEngine({ images: ['busybox:lab'], diskBytes: 560 * mebi })
+  t.teardown(() => engine.close())
+  const lab = await openLab({ environment: engine.environment, docker: engine.docker })
+  t.teardown(() => lab.close())
+  await lab.k.configure('builds', { disk_floor_mib: 128, memory_mib: 512, cpus: 0.5 })
+  const free = async (): Promise<number> =>
+    await statfs(engine.dataRoot).then(({ bavail, bsize }) => bavail * bsize)
+  const other = await lab.ofUser('member', 'other', writer(140, 0))
+  t.match(await other.deployed(), { status: 'success', error_message: null })
+  const [before] = await other.containers()
+  const empty = await free()
+  await until(async () => (await free()) < empty - 130 * mebi, 'the other one to have its files', 30_000)
+
+  const hiding = await lab.ofUser('stranger', 'hiding', hider(340))
+  const { id } = await hiding.deployed()
+  const admin = await lab.k.as.session()
+  const lines = async (): Promise<string> =>
+    JSON.stringify((await admin.get(`${hiding.path}/deployments/${id as string}`)).body.build_logs)
+  await until(async () => /It was (?:stopped|restarted)/.test(await lines()), 'it to be found', 120_000)
+  t.match(await lines(), /open without a name/)
+  const [after] = await other.containers()
+  t.equal(after?.Id, before?.Id)
+  t.equal((await other.read()).status, 'running')
+})

@@ -62,6 +62,9 @@ async function looked(
         asked.push(`stop ${id}`)
         if (id === 'stuck') throw new Error('the engine does not stop it')
       },
+      restart: async (id: string) => {
+        asked.push(`restart ${id}`)
+      },
       remove: async (id: string) => {
         asked.push(`remove ${id}`)
       }

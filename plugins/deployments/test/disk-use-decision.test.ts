@@ -1,6 +1,12 @@
 import { test } from 'tap'
-import { type DiskRoom, type DiskUse, type DiskUseLimits, decideDiskUse } from '../disk/disk-use-decision.js'
-import { reasonOf } from '../disk/disk-use-words.js'
+import {
+  type DiskRoom,
+  type DiskUse,
+  type DiskUseLimits,
+  decideDiskUse,
+  isTelling
+} from '../disk/disk-use-decision.js'
+import { hiddenReason, reasonOf } from '../disk/disk-use-words.js'
 
 const mebi = 2 ** 20
 const limits: DiskUseLimits = { bytes: 1000 * mebi, inodes: 500 }
@@ -31,8 +37,13 @@ const room = (freeMib: number, lostMib: number, shortMs = 0): DiskRoom => ({
   lostBytes: lostMib * mebi,
   shortMs
 })
-const decided = (...parameters: Parameters<typeof decideDiskUse>) =>
-  decideDiskUse(...parameters).map(({ kind, use: { id } }) => `${kind} ${id}`)
+/** As if each had been restarted, but for what is to be seen of that. */
+const decided = (
+  uses: readonly DiskUse[],
+  of: DiskUseLimits,
+  at: DiskRoom | undefined,
+  tried: ReadonlySet<string> = new Set(uses.map(({ id }) => id))
+) => decideDiskUse(uses, of, at, tried).map(({ kind, use: { id } }) => `${kind} ${id}`)
 
 test('each running container that has written more than the limit is stopped', async t => {
   const uses = [
@@ -133,12 +144,49 @@ test('on a disk that stays short the owner gives way whose containers hold most'
   t.same(decided([use('b', 'b', 1024)], none, room(1000, 0, 60_000)), ['remove b'])
 })
 
+test('before anybody loses files for what nothing accounts for, all are restarted in turn, to see what comes back', async t => {
+  const lasting = room(300, 1200, 30_000)
+  const hides = use('hides', 'a', 0)
+  const honest = use('honest', 'b', 1100)
+  const uses = [honest, hides]
+  t.same(decided(uses, none, lasting, new Set()), ['restart honest'])
+  t.same(decided([honest, { ...hides, isCut: true }], none, lasting, new Set()), ['restart hides'])
+  t.same(decided(uses, none, lasting, new Set(['honest'])), ['restart hides'])
+  t.same(decided(uses, none, lasting), ['remove honest'], 'when nothing came back of any')
+  t.same(decided(uses, none, room(300, 1200, 29_999), new Set()), [], 'not at once')
+  t.same(
+    decided([use('grows', 'a', 1100, 1100), hides], none, lasting, new Set()),
+    ['remove grows'],
+    'nor where it is known who it was'
+  )
+  t.same(
+    decided([use('ended', 'b', 1100, 0, false), use('small', 'a', 3)], none, lasting, new Set(['small'])),
+    ['remove ended'],
+    'one that does not run hides nothing'
+  )
+  t.same(
+    decided([use('small', 'a', 3), use('other', 'b', 4)], none, room(300, 10, 60_000), new Set()),
+    [],
+    'what was there before they were is not of them'
+  )
+  t.same(
+    decided([{ ...use('small', 'a', 3), isCut: true }], none, room(300, 10, 60_000), new Set()),
+    ['restart small'],
+    'unless one could not be looked through'
+  )
+  t.equal(isTelling(200 * mebi, room(300, 0)), true)
+  t.equal(isTelling(180 * mebi, room(300, 0)), false, 'a quarter of what is missing')
+  t.equal(isTelling(63 * mebi, room(1020, 0)), false, 'a little may be of others')
+  t.match(hiddenReason(1150 * mebi, false), /was restarted: when its processes ended 1150 MiB came back/)
+  t.match(hiddenReason(1150 * mebi, true), /was stopped: when its processes ended again, 1150 MiB came back/)
+})
+
 test('a running container that has made more files than it may is stopped, by their names', async t => {
   const uses = [files('at', 'a', 500), files('over', 'a', 501)]
   t.same(decided(uses, limits, room(9000, 0)), ['stop over'])
   t.same(decided(uses, none, room(9000, 0)), [], '0 is no limit')
   const [verdict] = decideDiskUse(uses, limits, undefined)
-  t.equal(verdict?.of, 'inodes')
+  t.match(verdict, { of: 'inodes' })
   t.same(decided([{ ...files('links', 'a', 2), names: 501 }], limits, undefined), ['stop links'])
 })
 
@@ -168,7 +216,9 @@ test('where inodes end first, the owner gives way whose containers have made mos
 
 test('the reasons are what was decided by', async t => {
   const reasons = (uses: readonly DiskUse[], at: DiskRoom | undefined) =>
-    decideDiskUse(uses, limits, at).map(verdict => reasonOf(verdict, limits, at))
+    decideDiskUse(uses, limits, at).map(verdict =>
+      verdict.kind === 'restart' ? '' : reasonOf(verdict, limits, at)
+    )
   const [most] = reasons(
     [use('large', 'a', 900), use('more', 'a', 340), use('b', 'b', 350, 150)],
     room(318, 150)

@@ -49,6 +49,34 @@ export class FileUse {
     const run = running(await this.parts.tools(dataRoot))
     await checkTools(run)
     const ordered = [...seen].sort((a, b) => this.#compare(a.id, b.id))
+    const look = { run, dataRoot, endsAt, options }
+    const uses: ContainerFileUse[] = []
+    if (options.still === true)
+      for (const one of ordered)
+        uses.push(...(await this.#paused(one, async () => await this.#look([one], look))))
+    else uses.push(...(await this.#look(ordered, look)))
+    if (Object.keys(owner).length === 0) this.#forgetAllBut(new Set(seen.map(({ id }) => id)))
+    return uses
+  }
+
+  /** What its processes do meanwhile can hide nothing. */
+  async #paused<T>({ id, isRunning }: CountedPlaces, look: () => Promise<T>): Promise<T> {
+    const { engine } = this.parts
+    if (!isRunning) return await look()
+    await engine.call('pause a container', async docker => await docker.getContainer(id).pause(), {
+      absent: [404, 409]
+    })
+    try {
+      return await look()
+    } finally {
+      await unpause(engine, id)
+    }
+  }
+
+  async #look(
+    ordered: readonly CountedPlaces[],
+    { run, dataRoot, endsAt, options }: Look
+  ): Promise<readonly ContainerFileUse[]> {
     const counts = await countFolders(
       // What took too long and has ended since is as it was.
       ordered.flatMap(({ id, isRunning, folders }) => (isRunning || !this.#slow.has(id) ? folders : [])),
@@ -70,7 +98,6 @@ export class FileUse {
       uses.push(isUnseen ? { ...use, isCut: true } : use)
       this.#note(one.id, { isUnseen, isCut: use.isCut })
     }
-    if (Object.keys(owner).length === 0) this.#forgetAllBut(new Set(seen.map(({ id }) => id)))
     return uses
   }
 
@@ -93,7 +120,21 @@ export class FileUse {
 }
 
 type CountOptions = Parameters<ContainerRuntime['fileUse']>[1]
+interface Look {
+  readonly run: Run
+  readonly dataRoot: string
+  readonly endsAt: number
+  readonly options: CountOptions
+}
+
 type Run = (argv: readonly [string, ...string[]]) => Promise<string>
+
+/** One that does not run, or is not paused, needs nothing. */
+export async function unpause(engine: EngineClient, id: string): Promise<void> {
+  await engine.call('go on with a container', async docker => await docker.getContainer(id).unpause(), {
+    absent: [404, 409, 500]
+  })
+}
 
 const running =
   (programs: HostTools): Run =>

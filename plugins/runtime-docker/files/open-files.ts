@@ -34,23 +34,32 @@ export function readProcesses(output: string): ReadonlyMap<string, readonly stri
 }
 
 /**
- * The file systems that count, then how many files are open there, which those are, and what is mapped. Each thread may have
- * files of its own. Nothing is opened: a name in /proc is asked what it stands for. A process may hold a million.
+ * The file systems that count, then how many files are open there, which those are, and what is mapped, the largest first. Each
+ * thread may have files of its own, and most have those of their process, which come first: a process may hold a million, and
+ * have thousands of threads. Nothing is opened: a name in /proc is asked what it stands for.
  */
 const script = `root=$1; each=$2; shift 2
 for pid; do
-  roots="$roots /proc/$pid/root"; maps="$maps /proc/$pid/maps"; tasks="$tasks /proc/$pid/task/*/fd"
+  roots="$roots /proc/$pid/root"; maps="$maps /proc/$pid/maps"; own="$own /proc/$pid/fd"; tasks="$tasks /proc/$pid/task/*/fd"
 done
 devices=$(stat -L -c %d "$root" $roots 2>/dev/null | sort -u)
 counted=$(printf ' %s$|' $devices)
-files=$({ timeout -k 1 "$each" find -L $tasks -mindepth 1 -maxdepth 1 -type f -links 0 -printf '%b %i %D\n' 2>/dev/null
-  [ $? -ne 124 ] || printf '\nlate\n'; } | grep -E "^late$|\${counted%|}" | sort -S 64M -u)
+opened() {
+  timeout -k 1 "$each" find -L "$@" -mindepth 1 -maxdepth 1 -type f -links 0 -printf '%b %i %D\n' 2>/dev/null
+  [ $? -ne 124 ] || printf '\nlate\n'
+}
+files=$({ opened $own; opened $tasks; } | grep -E "^late$|\${counted%|}" | sort -S 64M -u)
 printf 'd %s\n' $devices
 printf 'n %s\n' "$(printf '%s\n' "$files" | grep -c '^[0-9]')"
 case "$files" in *late*) echo late;; esac
 printf '%s\n' "$files" | grep '^[0-9]' | sort -S 64M -rn | head -n ${mostTold} | sed 's/^/f /'
 { timeout -k 1 "$each" grep -h ' (deleted)$' $maps 2>/dev/null
-  [ $? -ne 124 ] || printf '\nlate\n'; } | cut -d ' ' -f 1,4,5 | sort -S 64M -u | head -n ${mostTold} | sed 's/^/m /'`
+  [ $? -ne 124 ] || printf '\nlate\n'; } | awk '
+  function number(hex,   n, i) { for (i = 1; i <= length(hex); i++) n = n * 16 + index("0123456789abcdef", substr(hex, i, 1)) - 1; return n }
+  $1 == "late" { print "late"; next }
+  $5 == "" || seen[$1 $4 $5]++ { next }
+  { split($1, range, "-"); size[$4 " " $5] += number(range[2]) - number(range[1]) }
+  END { for (file in size) printf "m %.0f %s\n", size[file], file }' | sort -S 64M -k 1,1 -k 2,2rn | head -n ${mostTold}`
 
 /** `root`: a folder of the disk that counts. */
 export const openFilesCommand = (
@@ -69,12 +78,11 @@ export function readOpenFiles(output: string): NamelessFiles {
   let isCut = false
   for (const line of output.split('\n')) {
     const [kind, first = '', second = '', third = ''] = line.split(' ')
-    if (kind === 'late' || first === 'late') isCut = true
+    if (kind === 'late') isCut = true
     else if (kind === 'd') devices.add(deviceOf(Number(first)))
     else if (kind === 'n') files = Number(first)
     else if (kind === 'f') sizes.set(second, Number(first) * blockBytes)
-    else if (kind === 'm' && devices.has(plainDevice(second)))
-      mapped.set(third, (mapped.get(third) ?? 0) + rangeBytes(first))
+    else if (kind === 'm' && devices.has(plainDevice(second))) mapped.set(third, Number(first))
   }
   // Of a file that is mapped and no longer open nobody says how much of it there is: at most this.
   for (const [inode, bytes] of mapped) {
@@ -99,8 +107,3 @@ const plainDevice = (text: string): string =>
     .split(':')
     .map(part => Number.parseInt(part, 16))
     .join(':')
-
-function rangeBytes(range: string): number {
-  const [begin = 0, end = 0] = range.split('-').map(part => Number.parseInt(part, 16))
-  return Math.max(0, end - begin)
-}

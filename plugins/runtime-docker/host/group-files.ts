@@ -110,8 +110,11 @@ export function limitSteps(
     // Without it, which kernels before 5.11 let choose, no limit counts for the groups below.
     if (version === 1) steps.push(['change', `memory/${group}/memory.use_hierarchy`, '1'])
     steps.push([what, files.processes, String(processes)])
-    if (memoryBytes !== undefined)
-      steps.push([what, files.memory, memoryBytes === 'unlimited' ? files.unlimited : String(memoryBytes)])
+    if (memoryBytes === undefined) continue
+    const bytes = memoryBytes === 'unlimited' ? files.unlimited : String(memoryBytes)
+    steps.push([what, files.memory, bytes])
+    // What waits in sockets is counted where that has a limit of its own, which kernels may lack.
+    if (version === 1) steps.push(['try', `memory/${group}/memory.kmem.tcp.limit_in_bytes`, bytes])
   }
   const wanted = new Set(limits.map(({ group }) => group))
   for (const group of used.keys())

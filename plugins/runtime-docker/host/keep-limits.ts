@@ -17,6 +17,9 @@ export async function keepLimits(
       log.debug({ err: error }, 'the limits of what containers reach of their machine were not looked at')
     })
   }
+  await runtime.goOnWithPaused().catch((error: unknown) => {
+    log.debug({ err: error }, 'it could not be seen whether a container is paused')
+  })
   const stop = clock.every(everyMs, limit)
   try {
     for await (const event of runtime.events(signal)) if (event.kind === 'resync') await limit()

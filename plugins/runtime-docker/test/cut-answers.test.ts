@@ -48,6 +48,7 @@ const calls: Readonly<Record<string, (docker: Docker) => Promise<unknown>>> = {
   'getContainer.logs': async docker => await docker.getContainer(id).logs({ follow: false, stdout: true }),
   'getContainer.start': async docker => await docker.getContainer(id).start(),
   'getContainer.stop': async docker => await docker.getContainer(id).stop(),
+  'getContainer.restart': async docker => await docker.getContainer(id).restart(),
   'getContainer.remove': async docker => await docker.getContainer(id).remove({ force: true }),
   'getContainer.rename': async docker => await docker.getContainer(id).rename({ name: 'y' }),
   'getContainer.update': async docker => await docker.getContainer(id).update({ PidsLimit: 1 }),

@@ -155,3 +155,28 @@ test('on a disk without inodes, what has looked before looks again', async t => 
   await until(async () => (await statfs(engine.dataRoot)).ffree === 0, 'the inodes to be gone')
   t.ok(((await useOf(lab, id))?.inodes ?? 0) > 4000)
 })
+
+engineTest('what is moved and handed on all the time is found in a container that is held still', async t => {
+  const lab = startLab(t, { isLocal: true })
+  const id = await run(
+    lab,
+    'moving',
+    `exec 3>/nameless; dd if=/dev/zero bs=1M count=30 >&3; rm /nameless; hop() { hop & exit 0; }; (hop) &
+     mkdir -p /x; cd /x; for i in $(seq 1 60); do mkdir d$i; done; dd if=/dev/zero of=d1/large bs=1M count=40
+     (while true; do for i in $(seq 1 59); do mv d$i/large d$((i+1))/large; done; mv d60/large d1/large; done) & exec 3>&-`
+  )
+  const look = async () =>
+    (await lab.runtime.fileUse({}, { ...plenty, since: new Date(0), still: true })).find(use => use.id === id)
+  for (let n = 0; n < 5; n++) {
+    const use = await look()
+    t.ok((use?.bytes ?? 0) >= 40 * mebi, `${use?.bytes} bytes with a name`)
+    t.equal(use?.namelessBytes, 30 * mebi)
+    t.equal(use?.isCut, false)
+  }
+  const state = async () => (await lab.docker.getContainer(id).inspect()).State
+  t.match(await state(), { Paused: false, Running: true }, 'it goes on')
+
+  await lab.docker.getContainer(id).pause()
+  await lab.runtime.goOnWithPaused()
+  t.match(await state(), { Paused: false }, 'also after a look that was cut off')
+})

@@ -9,15 +9,13 @@ n 3
 f 2048 7 139
 f 16 8 64768
 f 0 9 139
-m 7f0000000000-7f0000400000 00:8b 7
-m 7f0000000000-7f0000100000 00:8b 10
-m 7f0000200000-7f0000300000 fd:00 10
-m 7f0000000000-7f0000100000 00:01 11
+m 4194304 00:8b 7
+m 2097152 fd:00 10
+m 1048576 00:01 11
 `
   t.same(readOpenFiles(output), { files: 4, bytes: 2048 * 512 + 16 * 512 + 2 * 2 ** 20, isCut: false })
   t.same(readOpenFiles(''), { files: 0, bytes: 0, isCut: false })
-  for (const late of ['late', 'm late'])
-    t.same(readOpenFiles(`n 1\nf 2 7 139\n${late}\n`), { files: 1, bytes: 1024, isCut: true })
+  t.same(readOpenFiles('n 1\nf 2 7 139\nlate\n'), { files: 1, bytes: 1024, isCut: true })
   t.match(readOpenFiles('n 500000\nf 2 7 139\n'), { files: 500_000 }, 'more than are told')
   const large = 'd 1152921504606846976\n'
   t.same(readOpenFiles(large), { files: 0, bytes: 0, isCut: false })
