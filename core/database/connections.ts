@@ -1,6 +1,7 @@
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
 import type { ConnectionShare } from './connection-share.js'
 import { isConnectionError, retrace, storeError, wasNeverSent } from './problems.js'
+import { sendable } from './sendable.js'
 import { begunByText, changesSession, isInTransaction, mayHaveChangedSession } from './session-state.js'
 import { Statement } from './statement.js'
 import { Transaction } from './transaction.js'
@@ -55,7 +56,7 @@ export class Connections {
     finish: (client: PoolClient, result: QueryResult<Row>) => T
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#try(query, finish, this.pool.options.max, resolve, reject)
+      this.#try(sendable(query), finish, this.pool.options.max, resolve, reject)
     }).catch((error: unknown) => {
       retrace(error)
       throw storeError(error)

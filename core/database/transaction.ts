@@ -1,5 +1,6 @@
 import type { PoolClient, QueryConfig, QueryResult } from 'pg'
 import { errorCode, isConnectionError, retrace, storeError } from './problems.js'
+import { sendable } from './sendable.js'
 import { changesSession, isInTransaction } from './session-state.js'
 import { Statement } from './statement.js'
 
@@ -26,7 +27,7 @@ export class Transaction {
   async execute<Row extends object>(query: QueryConfig): Promise<QueryResult<Row>> {
     const answer = this.#tail.then(async () => {
       if (this.#lost !== undefined) throw this.#lost
-      const result = await send<Row>(this.client, query)
+      const result = await send<Row>(this.client, sendable(query))
       // `set local` looks the same as `set`: to throw a connection away costs little.
       if (changesSession(query, result)) this.#isBroken = true
       return result

@@ -133,7 +133,8 @@ function callIn(plugin: string, call: () => unknown, failed?: () => void): void 
       })
     } catch (error) {
       failed?.()
-      process.nextTick(() => {
+      // Not in the next tick: Node's parser of HTTP runs those itself, and takes what they throw for an error of its own.
+      setImmediate(() => {
         throw error
       })
     }

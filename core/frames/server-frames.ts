@@ -98,8 +98,8 @@ function contain(emitter: EventEmitter, run: Run): void {
           return original.call(emitter, event, ...args)
         } catch (error) {
           endConnection()
-          // Thrown anew, in the same frame: the code of Node that emits must go on to its end.
-          process.nextTick(() => {
+          // Thrown anew, in the same frame: the code of Node that emits must go on to its end, its parser with the rest of what came.
+          setImmediate(() => {
             throw error
           })
           return false

@@ -14,6 +14,7 @@ import { type BuildTypeSource, contributionLimitMs, type DeployHealth } from './
 import type { ApplicationChanges, ApplicationStore, NewApplication } from './application-store.js'
 import { buildTypesOf } from './build-types.js'
 import { changeMarkers } from './change-markers.js'
+import { directUrlOf } from './direct-url.js'
 import { type Gates, passGates } from './gates.js'
 import { decideHealthCheck, initialHealthCheck } from './health-check.js'
 import { invalid, problems } from './problems.js'
@@ -290,9 +291,7 @@ export class ApplicationService {
 
   /** Adds to the row itself: a list has many, of many fields. */
   #answer(row: ApplicationRow): ApplicationAnswer {
-    let url: string | null = null
-    for (const { value } of this.parts.addresses.entries()) url ??= value.directUrl(row.id)
-    return Object.assign(row, { direct_url: url })
+    return Object.assign(row, { direct_url: directUrlOf(this.parts.addresses, row.id) })
   }
 }
 

@@ -76,6 +76,32 @@ test('a number beyond 2^53 is refused instead of rounded, and the connection sta
   t.same(await postgres.query('select 9007199254740991::int8 as big'), [{ big: Number.MAX_SAFE_INTEGER }])
 })
 
+test('a value that cannot be sent is refused before there is a connection, which then serves others', async t => {
+  const postgres = await freshPostgres(t, 1)
+  const named = postgres.statement<{ t: string }, [unknown]>('sent', 'select $1::text as t')
+  t.same(await named(['before']), [{ t: 'before' }])
+  const self: { of?: unknown } = {}
+  self.of = self
+  for (const value of [{ big: 1n }, self, [{ big: 1n }]]) {
+    await t.rejects(named([value]), TypeError)
+    await t.rejects(postgres.query('select $1::text as t', [value]), TypeError)
+    await postgres.transaction(async tx => {
+      await t.rejects(named([value], tx), TypeError)
+      t.same(await named(['inside'], tx), [{ t: 'inside' }])
+    })
+    t.same(await named(['after']), [{ t: 'after' }])
+  }
+  const bytes = Buffer.from([0, 1])
+  t.same(
+    await postgres.query(
+      'select $1::bytea as b, $2::jsonb as j, $3::int8[] as n, $4::timestamptz as at, $5::text as none',
+      [bytes, { a: [1] }, [1, 2], new Date(0), undefined]
+    ),
+    [{ b: bytes, j: { a: [1] }, n: [1, 2], at: new Date(0), none: null }],
+    'and all else is sent as before'
+  )
+})
+
 test('a plugin works in its own schema: knex, SQL text and prepared statements', async t => {
   const database = pluginDatabase(await freshPostgres(t), 'notes')
   await database.sql('create schema $schema')

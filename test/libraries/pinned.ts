@@ -6,7 +6,7 @@ export const pinned: Readonly<Record<string, string>> = {
   'graphile-worker':
     'core/jobs/worker-connections.ts, lane.ts: the names of its statements, and when it reads its tasks',
   knex: 'core/database/statements.ts: how its client runs what it has compiled',
-  pg: 'core/database/statement.ts, session-state.ts: fields of a query and of a connection',
+  pg: 'core/database/statement.ts, session-state.ts: fields of a query and of a connection; sendable.ts: how values are sent',
   pino: 'core/log/plain-line.ts: what a logger keeps for its lines',
   ws: 'core/bus/ws-internals.ts: frames, and the socket below a WebSocket'
 }

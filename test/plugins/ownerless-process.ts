@@ -50,6 +50,7 @@ await writePlugin(
     ${routeText('careless', 'callsites', `() => { Error.prepareStackTrace = (error, sites) => sites; setTimeout(() => { setTimeout(() => { Error.prepareStackTrace = undefined }, 50); throw new Error('a stack of call sites') }, 1); return {} }`)}
     ${routeText('careless', 'unreadable', `() => { Error.prepareStackTrace = () => { throw new Error('no stack') }; setTimeout(() => { setTimeout(() => { Error.prepareStackTrace = undefined }, 50); throw new Error('a stack that throws') }, 1); return {} }`)}
     ${routeText('careless', 'remove', `() => { const mine = () => {}; process.on('SIGTERM', mine); process.removeAllListeners('SIGTERM'); process.removeAllListeners(); for (const name of ['uncaughtException', 'unhandledRejection']) for (const listener of process.listeners(name)) process.off(name, listener); void Promise.reject(new Error('after removing listeners')); return {} }`)}
+    ${routeText('careless', 'subscribe', `async () => { const { channel } = await import('node:diagnostics_channel'); channel('http.server.request.start').subscribe(() => { throw new Error('a subscriber of requests') }); return {} }`)}
     ${routeText('careless', 'lazy', `() => { let reads = 0; const error = new Error('lazy'); Object.defineProperty(error, 'stack', { get () { if (reads++ > 0) throw new Error('read again'); return 'a stack' } }); setTimeout(() => { throw error }, 1); return {} }`)}
     ${routeText('careless', 'domain', `async () => { const { create } = await import('node:domain'); const domain = create(); domain.on('error', () => { throw new Error('a listener of a domain') }); domain.run(() => setTimeout(() => { throw new Error('in a domain') }, 5)); return {} }`)}
     ${routeText('careless', 'string', `() => { new Worker('', { eval: true }).on('exit', () => { throw 'a string of a worker' }); return {} }`)}
@@ -79,6 +80,13 @@ const attempts: Readonly<Record<string, readonly [text: string, () => Promise<un
     'after removing listeners',
     async () => await admin.get('/api/x/careless/remove')
   ],
+  'a subscriber of requests that throws': [
+    'a subscriber of requests',
+    async () => {
+      await admin.get('/api/x/careless/subscribe')
+      await health()
+    }
+  ],
   'a stack that can be read once': [
     'something that is not an error was thrown',
     async () => await admin.get('/api/x/careless/lazy')
@@ -105,6 +113,11 @@ for (const [name, [text, attempt]] of Object.entries(attempts)) {
     () => told(text) > 0 || lines.some(line => line.includes(text) && line.includes('a request failed'))
   )
 }
+outcomes.withBody =
+  (await within(
+    8_000,
+    async () => (await admin.post('/api/projects', { name: 'x', slug: 'with-body' })).status === 201
+  )) === true
 outcomes.exits = exits
 await new Promise(resolve => setTimeout(resolve, 1_100))
 outcomes.after = await health()

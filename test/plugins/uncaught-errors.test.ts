@@ -55,6 +55,8 @@ test('an error that Node hands over without an owner, or in the frame of another
     'a string thrown for a worker',
     'listeners that a plugin removes',
     'a stack that can be read once',
+    'a subscriber of requests that throws',
+    'withBody',
     'a stack of call sites',
     'a stack that throws',
     'a domain with a listener that throws'

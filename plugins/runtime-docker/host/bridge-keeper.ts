@@ -32,7 +32,7 @@ done
 [ -d "${networkFolder}/ipv4" ]`
 
 /** `failed`: steps of builds can fill tables that the machine has once. */
-export type BridgeState =
+type BridgeState =
   | { readonly kind: 'unknown' | 'limited' }
   | { readonly kind: 'failed'; readonly reason: string }
 
