@@ -31,3 +31,16 @@ test(
     t.same(named, ['one that fails', 'one that hangs'])
   }
 )
+
+test('a part gets the time that is left, not only a moment', async t => {
+  const shutdown = new Shutdown(20_000)
+  let hasEnded = false
+  shutdown.add('a slow one', async () => {
+    await new Promise(resolve => setTimeout(resolve, 1_300))
+    hasEnded = true
+  })
+  const named: unknown[] = []
+  await shutdown.run({ error: (details: { part: string }) => named.push(details.part) } as never)
+  t.ok(hasEnded)
+  t.same(named, [])
+})

@@ -44,3 +44,13 @@ test('who is no admin any more invites nobody, whatever the session says', async
   )
   t.equal((await identity.findUser(other.id))?.role, 'admin')
 })
+
+test('who accepts an invitation needs a password as any other user, and the invitation stays when it is none', async t => {
+  const { identity, database } = await identityKit(t)
+  const { caller } = await signedInAdmin(identity)
+  const { secret } = await database.transaction(
+    async tx => await identity.invite(caller, { email: bob, role: 'member' }, tx)
+  )
+  t.match(await refusal(identity.acceptInvitation({ password: 'short', secret }, home)), /^400: password/)
+  t.match(await identity.acceptInvitation({ ...account, secret }, home), { result: { user: { email: bob } } })
+})

@@ -1,0 +1,21 @@
+import { test } from 'tap'
+import { explainFault } from '../../core/schemas/schema-fault.js'
+
+const explained = (keyword: string, params: object, instancePath = '/name', message?: string) =>
+  explainFault([{ keyword, params: { ...params }, instancePath, message }], 'body')
+
+test('a fault names its field and says what would be right', async t => {
+  t.equal(explained('minLength', { limit: 1 }), 'name must not be empty')
+  t.equal(explained('minLength', { limit: 8 }), 'name must have at least 8 characters')
+  t.equal(explained('maxLength', { limit: 80 }), 'name must have at most 80 characters')
+  t.equal(explained('required', { missingProperty: 'key' }, '/vars/0'), 'vars/0/key is required')
+  t.equal(explained('required', { missingProperty: 'key' }, ''), 'key is required')
+  t.equal(explained('type', { type: 'object' }, ''), 'the body must be an object')
+  t.equal(explained('type', { type: ['string', 'null'] }), 'name must be a string or null')
+  t.equal(explained('enum', { allowedValues: ['a', 1] }), 'name must be one of a, 1')
+  t.equal(explained('pattern', {}), 'name has characters or a form that is not allowed')
+  t.equal(explained('format', {}, '/name', 'must be a date'), 'name must be a date')
+  t.equal(explained('format', {}, ''), 'the body is not valid')
+  t.equal(explainFault([], 'query'), 'query is not valid')
+  t.equal(explainFault(null, 'query'), 'query is not valid')
+})
