@@ -265,6 +265,9 @@ export async function startKernel({
       migrate: runMigrations,
       variables: settings.variable,
       kernelServices,
+      cutOffDatabase: id => {
+        postgres.cutOff(id)
+      },
       onRoutes: entries => {
         edge.table = new RouteTable([...kernelEntries, ...entries])
         sockets.replace(reconciler.entries.values())

@@ -90,6 +90,8 @@ export class Postgres extends Statements {
   readonly #shares = new Map<string, ConnectionShare>()
   /** Of third-party plugins, by whose statements they are for. */
   readonly #ownPools = new Map<string, pg.Pool>()
+  /** Of those pools, the connections that are in use. */
+  readonly #busy = new Map<string, ReadonlySet<pg.PoolClient>>()
   /** What the kernel uses for their tables, by plugin. */
   readonly #onTables = new Map<string, Statements>()
   readonly #waitMs: number
@@ -151,6 +153,22 @@ export class Postgres extends Statements {
     return statements
   }
 
+  /**
+   * Ends what statements of a third-party plugin are under way, for one that does not run any more: it asked for them, and nobody
+   * waits for their answers. Others get its connections.
+   */
+  cutOff(plugin: string): void {
+    for (const client of this.#busy.get(plugin) ?? []) {
+      const { processID: pid } = client as unknown as { readonly processID?: number }
+      client.connection.stream.destroy()
+      // The server would notice when it has an answer, which may be never.
+      if (pid !== undefined)
+        this.query('select pg_terminate_backend($1::int)', [pid]).catch((error: unknown) => {
+          this.#options.log.info({ err: error, plugin }, 'a statement of a plugin that has ended may go on')
+        })
+    }
+  }
+
   /** Waits a moment for what is under way; the rest is cut off, and who it was is logged. */
   async close(): Promise<void> {
     await this.session.close()
@@ -176,6 +194,10 @@ export class Postgres extends Statements {
     if (known !== undefined) return known
     const pool = makePool(this.#options, { max: limitOf['third-party'], idleTimeoutMillis: idleMs })
     this.#watch(pool)
+    const busy = new Set<pg.PoolClient>()
+    this.#busy.set(name, busy)
+    pool.on('acquire', client => busy.add(client))
+    pool.on('release', (_, client) => busy.delete(client))
     pool.on('connect', () => {
       this.#makeRoom(pool)
     })

@@ -29,6 +29,8 @@ export interface RunOptions {
   readonly http: InstanceParts
   /** Aborts when the platform stops: a start is not waited for then. */
   readonly closing: AbortSignal
+  /** Called when it has ended, unless a newer version goes on. */
+  readonly onEnded: () => void
 }
 
 /** What a health check answered, as what it may answer: the state of a plugin is shown to operators. */
@@ -136,6 +138,7 @@ export class PluginRun {
     await this.#instance?.drain(drainLimitMs)
     await this.attachment.detach(isReplaced)
     await this.#stop()
+    if (!isReplaced) this.options.onEnded()
   }
 
   async #start(): Promise<void> {

@@ -15,6 +15,8 @@ export interface RunParts extends Pick<RunOptions, 'http' | 'registries' | 'clos
   /** The environment, which sets some of the plugins' settings. */
   readonly variables: Variables
   readonly kernelServices: (id: string, kind: PluginKind) => PluginServices
+  /** Of a third-party plugin that has ended: what it has left under way in the database. */
+  readonly cutOffDatabase: (id: string) => void
 }
 
 /** Throws a 400 that names what is wrong with settings, as far as the code that would read them is known. */
@@ -44,12 +46,15 @@ export function runOptions(
   } = entry
   if (loaded === undefined) throw new Error(`the plugin "${id}" is not loaded`)
   const { manifest, definition } = loaded
-  const { http, registries, closing, log, kernelServices, variables } = parts
+  const { http, registries, closing, log, kernelServices, cutOffDatabase, variables } = parts
   return {
     ...loaded,
     http,
     registries,
     closing,
+    onEnded: () => {
+      if (!builtIn) cutOffDatabase(id)
+    },
     log: log.child({ plugin: id }),
     config: inFrame(id, () => pluginConfig(definition, choice?.config ?? {}, variables)),
     container: {

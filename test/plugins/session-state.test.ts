@@ -1,3 +1,4 @@
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { installation, routeText } from './third-party-kit.js'
 
@@ -30,4 +31,32 @@ test('a function of a plugin that sets things for its session keeps nobody from 
     await k.query("select count(*) as held from pg_locks where locktype = 'advisory' and classid = 4242"),
     [{ held: 1 }]
   )
+})
+
+test('what a plugin has under way in the database ends when it is turned off, and others get its connections', async t => {
+  const { k, admin, change, write } = await installation(t)
+  const slow = (id: string) =>
+    write(
+      id,
+      `needs: { db: kernel.database }, start: ({ use }) => use,
+      routes (route) {
+        ${routeText(id, 'sleep', "(_, { db }) => { for (let n = 0; n < 3; n++) db.sql('select pg_sleep(3600)').catch(() => {}); return {} }")}
+        ${routeText(id, 'ask', "async (_, { db }) => await db.sql('select 1 as one')")}
+      }`
+    )
+  for (const id of ['one', 'two', 'other']) {
+    await slow(id)
+    t.match(await change(id, 'enable'), { status: 200 })
+  }
+  t.match(await admin.get('/api/x/other/ask'), { status: 200 })
+  for (const id of ['one', 'two']) t.match(await admin.get(`/api/x/${id}/sleep`), { status: 200 })
+  const sleeping = async () =>
+    (await k.query("select from pg_stat_activity where query like 'select pg_sleep%' and state = 'active'"))
+      .length
+  await until(async () => (await sleeping()) === 6, 'all connections to be in use')
+  for (const id of ['one', 'two']) t.match(await change(id, 'disable'), { status: 200 })
+  await until(async () => (await sleeping()) === 0, 'the statements to have ended')
+  t.match(await admin.get('/api/x/other/ask'), { status: 200 })
+  t.match(await change('one', 'enable'), { status: 200 })
+  t.match(await admin.get('/api/x/one/ask'), { status: 200 })
 })
