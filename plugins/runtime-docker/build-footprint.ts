@@ -1,5 +1,5 @@
 import type { Owner } from 'busbar/api/containers'
-import type { BuildUsage } from 'busbar/api/images'
+import type { BuildStep, BuildUsage } from 'busbar/api/images'
 import type Docker from 'dockerode'
 import type { EngineClient } from './engine-client.js'
 import type { CountedPlaces } from './files/container-file-use.js'
@@ -19,6 +19,8 @@ interface FootprintOptions {
   readonly labels: readonly string[]
   /** True for a container that is a step of this build, as far as can be known. */
   readonly isStep: (seen: Docker.ContainerInspectInfo) => boolean
+  /** The containers of its steps that there are. */
+  readonly steps: () => Promise<readonly BuildStep[]>
 }
 
 /**
@@ -35,8 +37,8 @@ export class BuildFootprint implements Footprint {
   /** Of each container that is there now: what the engine is still to copy of it; of one that has ended nothing, as its image may be there. */
   readonly #running = new Map<string, number>()
   readonly #baseSizes = new Map<string, number>()
-  /** By image that this build has made, where its files are. */
-  readonly #madeFolders = new Map<string, readonly string[]>()
+  /** By image, where its files are. */
+  readonly #folderOfImage = new Map<string, readonly string[]>()
   #imageBytes = 0
   #hasNews = true
 
@@ -80,24 +82,33 @@ export class BuildFootprint implements Footprint {
   }
 
   async places(): Promise<readonly CountedPlaces[]> {
-    const { owner } = this.options
-    const made = (await this.#made()).map(({ Id }) => Id)
-    const steps = await Promise.all(
-      [...this.#told, ...this.#running.keys()].map(async id => await this.#step(id))
-    )
+    const { owner, steps } = this.options
+    // By their labels: the words of the engine are among those of the step, which could print any number of them.
+    const seen = await Promise.all((await steps()).map(async ({ id }) => await this.#step(id)))
     return [
-      ...steps.flatMap(seen => (seen === undefined ? [] : [placesOf(seen, owner)])),
+      ...seen.flatMap(step => (step === undefined ? [] : [placesOf(step, owner)])),
       {
         id: `steps of ${owner.deploymentId}`,
         owner,
         isRunning: true,
-        folders: (await Promise.all(made.map(async id => await this.#folders(id)))).flat()
+        folders: await this.#madeFoldersOf(await this.#made())
       }
     ]
   }
 
+  /** A step that writes nothing makes an image whose files are those of the one below: at the beginning, of the base. */
+  async #madeFoldersOf(made: readonly Docker.ImageInfo[]): Promise<readonly string[]> {
+    const own = new Set(made.map(({ Id }) => Id))
+    const folders = new Set<string>()
+    for (const { Id } of made) for (const folder of await this.#folders(Id)) folders.add(folder)
+    for (const { ParentId } of made)
+      if (ParentId !== '' && !own.has(ParentId))
+        for (const folder of await this.#folders(ParentId)) folders.delete(folder)
+    return [...folders]
+  }
+
   async #folders(image: string): Promise<readonly string[]> {
-    const known = this.#madeFolders.get(image)
+    const known = this.#folderOfImage.get(image)
     if (known !== undefined) return known
     const seen = await this.engine.call(
       'find the files of an image',
@@ -105,7 +116,7 @@ export class BuildFootprint implements Footprint {
       { absent: [404] }
     )
     const folders = seen === undefined ? [] : topFolder(seen)
-    this.#madeFolders.set(image, folders)
+    this.#folderOfImage.set(image, folders)
     return folders
   }
 

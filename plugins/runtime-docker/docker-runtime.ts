@@ -416,7 +416,9 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
         parentGroup: async projectId => await this.limits.groups.parentOf(projectId),
         images: this.#images,
         cache: this.#buildCache,
-        footprints: this.#footprints
+        footprints: this.#footprints,
+        // Images name no deployment; of an application one build runs at a time.
+        steps: async ({ deploymentId: _, ...owner }) => await this.buildSteps(owner)
       },
       context,
       options,

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Owner } from 'busbar/api/containers'
-import type { BuildOptions, ImageInfo } from 'busbar/api/images'
+import type { BuildOptions, BuildStep, ImageInfo } from 'busbar/api/images'
 import { type Clock, isProblem, settleAll } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { BuildCache } from './build-cache.js'
@@ -30,6 +30,8 @@ interface ImageBuildParts {
   readonly images: Images
   readonly cache: BuildCache
   readonly footprints: Set<Footprint>
+  /** Containers of steps of builds for an owner. */
+  readonly steps: (owner: Owner) => Promise<readonly BuildStep[]>
 }
 
 interface Progress {
@@ -165,12 +167,17 @@ export async function buildImage(
 }
 
 function openFootprint(
-  { engine, identity, footprints }: ImageBuildParts,
+  { engine, identity, footprints, steps }: ImageBuildParts,
   owner: Owner,
   caps: StepCaps
 ): BuildFootprint {
   const labels = Object.entries(identity.ofImage(owner)).map(([key, value]) => `${key}=${value}`)
-  const footprint = new BuildFootprint(engine, { owner, labels, isStep: seen => isStep(seen, caps) })
+  const footprint = new BuildFootprint(engine, {
+    owner,
+    labels,
+    isStep: seen => isStep(seen, caps),
+    steps: async () => await steps(owner)
+  })
   footprints.add(footprint)
   return footprint
 }

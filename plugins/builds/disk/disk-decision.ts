@@ -167,8 +167,16 @@ export const taken = (user: Omit<DiskUser, 'isEnding'>, disk: Disk): number => {
 /** Where inodes end first, each counts as the share of the disk that it is. */
 const writtenOnEngine = (
   { writtenBytes = 0, files }: Pick<DiskUser, 'writtenBytes' | 'files'>,
-  { isEngines, bytesPerInode = 0 }: Disk
-): number => (isEngines ? Math.max(writtenBytes, files.bytes, files.inodes * bytesPerInode) : writtenBytes)
+  disk: Disk
+): number =>
+  disk.isEngines
+    ? Math.max(writtenBytes, files.bytes, endsByInodes(disk) ? files.inodes * (disk.bytesPerInode ?? 0) : 0)
+    : writtenBytes
+
+const endsByInodes = ({ freeBytes, freeInodes, bytesPerInode }: Disk): boolean =>
+  freeInodes !== undefined &&
+  bytesPerInode !== undefined &&
+  freeInodes * bytesPerInode <= freeBytes + bytesPerInode
 
 /** What stays of one that has ended: an image, or steps of a build that failed, of which the next one begins. */
 export const leftBy = (

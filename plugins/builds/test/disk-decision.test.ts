@@ -198,7 +198,11 @@ test('a build that hides what it has written has that counted, and no other one 
     'also where it has more files than could be counted'
   )
   t.equal(
-    ended([counted('farm', 0, { inodes: 2_000_000 }), small], { ...disk(mib), bytesPerInode: 8192 }),
+    ended([counted('farm', 0, { inodes: 2_000_000 }), small], {
+      ...disk(mib),
+      bytesPerInode: 8192,
+      freeInodes: 128
+    }),
     'farm',
     'by inodes, where those are short'
   )
@@ -206,6 +210,15 @@ test('a build that hides what it has written has that counted, and no other one 
     ended([counted('farm', 0, { inodes: 2_000_000 }), counted('large', gib, { bytes: gib })], disk(mib)),
     'large',
     'and by bytes, where those are'
+  )
+  t.equal(
+    ended([counted('farm', 0, { inodes: 2_000_000 }), counted('large', gib, { bytes: gib })], {
+      ...disk(mib),
+      bytesPerInode: 8192,
+      freeInodes: 5_000_000
+    }),
+    'large',
+    'on a disk that has inodes enough'
   )
   const split = ['a1', 'a2', 'a3'].map(id => counted(id, 0, { bytes: 40 * mib }, { ownerId: 'a' }))
   t.match(ended([small, ...split], disk(mib)), /^a\d$/, 'work that is split into many builds is of one owner')

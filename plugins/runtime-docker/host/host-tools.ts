@@ -173,7 +173,8 @@ const containerOptions = (
       ...mountOf(source, kind)
     })),
     Tmpfs: { '/run': 'rw,nosuid,nodev,size=1m' },
-    PidsLimit: 16,
+    // Several looks may be under way.
+    PidsLimit: 64,
     Memory: 256 * 2 ** 20,
     LogConfig: { Type: 'none', Config: {} },
     AutoRemove: true

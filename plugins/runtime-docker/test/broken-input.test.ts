@@ -48,7 +48,8 @@ async function startEngine(t: Test) {
     parentGroup: async () => undefined,
     images: new Images({ engine, instanceId: 'input-test', identity }),
     cache: new BuildCache({ engine, identity }),
-    footprints: new Set<Footprint>()
+    footprints: new Set<Footprint>(),
+    steps: async () => []
   }
   const send = {
     load: async (archive: Readable) =>

@@ -58,7 +58,8 @@ test('the images of a build are those made since it began by the clock of the en
     parentGroup: async () => undefined,
     images: new Images({ engine, instanceId: 'footprint-test', identity }),
     cache: new BuildCache({ engine, identity }),
-    footprints
+    footprints,
+    steps: async () => []
   }
   const cancel = new AbortController()
   const reason = new Error('enough')
