@@ -100,8 +100,11 @@ export function decideDisk(
   const index = rooms.findIndex(({ freeBytes }) => freeBytes < limits.floorBytes)
   const [room, short] = [rooms[index], disks[index]]
   if (room === undefined || short === undefined) return undefined
-  // One after another: what a cancelled one gives back may be enough. It takes a while, so there is a second floor.
-  if (running.length < users.length && room.freeBytes >= limits.floorBytes / 2) return undefined
+  // One after another: what a cancelled one gives back may be enough. It takes a while, so there is a second floor, unless it
+  // has taken all that is missing: then no other one has to follow it.
+  const back = users.reduce((sum, user) => sum + (user.isEnding ? taken(user, short) : 0), 0)
+  const isEnough = back >= limits.floorBytes - room.freeBytes
+  if (running.length < users.length && (isEnough || room.freeBytes >= limits.floorBytes / 2)) return undefined
   const taker = heaviest(running, users, short)
   return taker === undefined ? undefined : { id: taker.id, problem: diskProblem(taker, short, room, limits) }
 }
@@ -115,19 +118,46 @@ function heaviest(
   users: readonly DiskUser[],
   disk: Disk
 ): DiskUser | undefined {
-  const byOwner = new Map<string, Weighed[]>()
+  const [most] = byOwner(running, users, disk).sort(
+    (a, b) => weightOf(b) - weightOf(a) || lastBegun(b) - lastBegun(a)
+  )
+  return most?.sort((a, b) => weightOf([b]) - weightOf([a]) || b.user.begunAt - a.user.begunAt)[0]?.user
+}
+
+function byOwner(running: readonly DiskUser[], users: readonly DiskUser[], disk: Disk): Weighed[][] {
+  const owners = new Map<string, Weighed[]>()
   for (const user of running) {
     const weighed = {
       user,
       known: taken(user, disk) + copyOf(user, disk),
       hidden: isSuspect(user, users) ? unexplained(user, users, disk) : 0
     }
-    byOwner.set(user.ownerId, [...(byOwner.get(user.ownerId) ?? []), weighed])
+    owners.set(user.ownerId, [...(owners.get(user.ownerId) ?? []), weighed])
   }
-  const [most] = [...byOwner.values()].sort(
-    (a, b) => weightOf(b) - weightOf(a) || lastBegun(b) - lastBegun(a)
+  return [...owners.values()]
+}
+
+/**
+ * Whether the same one has taken most, whichever of the others has taken what nothing accounts for: then there is nothing to
+ * wait for.
+ */
+export function isCertain(
+  users: readonly DiskUser[],
+  disks: readonly Disk[],
+  { floorBytes }: Pick<DiskLimits, 'floorBytes'>
+): boolean {
+  const short = disks.find(({ freeBytes }) => freeBytes < floorBytes)
+  if (short === undefined) return true
+  const running = users.filter(({ isEnding }) => !isEnding)
+  const ranked = byOwner(running, users, short)
+    .flatMap(all => all.map(one => ({ ...one, all: all.reduce((sum, { known }) => sum + known, 0) })))
+    .sort((a, b) => b.all - a.all || b.known - a.known)
+  const [first, ...others] = ranked
+  return others.every(
+    ({ user, known, hidden, all }) =>
+      first !== undefined &&
+      (user.ownerId === first.user.ownerId ? first.known >= known + hidden : first.all >= all + hidden)
   )
-  return most?.sort((a, b) => weightOf([b]) - weightOf([a]) || b.user.begunAt - a.user.begunAt)[0]?.user
 }
 
 interface Weighed {

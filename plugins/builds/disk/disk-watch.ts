@@ -7,6 +7,7 @@ import {
   type DiskLimits,
   type DiskUser,
   decideDisk,
+  isCertain,
   isShort,
   leftBy,
   longestLookMs,
@@ -39,6 +40,8 @@ const measuringShare = 0.1
 const givesBackMs = 5000
 /** At the floor there is no time for more: what was measured last has to do then. */
 const measureWithinMs = 250
+/** So long nobody ends for what may be anybody's: by then files are counted. */
+const countWithinMs = 5000
 const roomEveryMs = 10_000
 /** Above the floor, so that a disk that stays near it is not looked through all the time. */
 const countingShare = 0.2
@@ -196,7 +199,10 @@ export class DiskWatch {
     if (below(1)) this.#shortSince ??= performance.now()
     else this.#shortSince = undefined
     // So it is before it is known who holds files that the engine does not tell of.
-    if (below(1) && this.#watched.size > 1 && !this.#isFresh && !below(1 / 2)) return disks
+    // To end another one would not keep it from the last of the disk either.
+    const shortMs = performance.now() - (this.#shortSince ?? 0)
+    const mayWait = below(1) && this.#watched.size > 1 && shortMs < countWithinMs
+    if (mayWait && !this.#isFresh && !isCertain(this.#users(), disks, limits)) return disks
     // What runs may have ended since it was measured: then its copy is part of what is missing by now.
     this.#decide(
       this.#users().map(user => ({ ...user, runningStepBytes: 0 })),
@@ -244,7 +250,7 @@ export class DiskWatch {
       // Of the same moment: no step that is seen to run has been copied by then.
       const disks = await read()
       const usage = byDeployment(await buildUsage())
-      for (const watched of this.#watched.values()) {
+      for (const watched of this.#running()) {
         const { bytes, runningStepBytes, isPartial } = usage.get(watched.id) ?? {}
         watched.writtenBytes = bytes ?? watched.writtenBytes
         watched.runningStepBytes = runningStepBytes ?? 0
@@ -263,8 +269,13 @@ export class DiskWatch {
     }
   }
 
+  /** Of one that was ended counts what it had: that comes back. */
+  #running(): Watched[] {
+    return [...this.#watched.values()].filter(({ end }) => !end.signal.aborted)
+  }
+
   #forgetCount(): void {
-    for (const watched of this.#watched.values()) {
+    for (const watched of this.#running()) {
       watched.files = noFiles
       watched.isCounted = false
     }
@@ -281,7 +292,7 @@ export class DiskWatch {
     if (!isShort(disks, limits) && begunAt < this.#countAfter) return
     try {
       const counted = filesByDeployment(await buildFileUse({ ...countLimits, most: mostFiles }))
-      for (const watched of this.#watched.values()) {
+      for (const watched of this.#running()) {
         const files = counted.get(watched.id)
         // Of one that takes long, no less than was found before.
         const { bytes, inodes } = files?.isCut === true ? watched.files : noFiles

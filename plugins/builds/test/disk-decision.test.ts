@@ -1,6 +1,14 @@
 import { test } from 'tap'
 import type { Disk } from '../admission/admission-decision.js'
-import { afterCopies, type DiskUser, decideDisk, leftBy, nextLookMs, noFiles } from '../disk/disk-decision.js'
+import {
+  afterCopies,
+  type DiskUser,
+  decideDisk,
+  isCertain,
+  leftBy,
+  nextLookMs,
+  noFiles
+} from '../disk/disk-decision.js'
 
 const mib = 2 ** 20
 const gib = 2 ** 30
@@ -51,9 +59,14 @@ test('who has to end, of what is built and pulled', t => {
     'nobody else while one gives back what it has taken'
   )
   t.equal(
-    ended([user('a', 2 * gib), user('b', 17 * gib, { isEnding: true })], disk(gib / 2 - 1)),
+    ended([user('a', 2 * gib), user('b', mib, { isEnding: true })], disk(gib / 2 - 1)),
     'a',
-    'unless that comes too late'
+    'unless that is not enough, and comes too late'
+  )
+  t.equal(
+    ended([user('a', 2 * gib), user('b', 17 * gib, { isEnding: true })], disk(0)),
+    undefined,
+    'nobody follows one who has taken all that is missing'
   )
   t.equal(
     ended([user('a', gib), user('b', 9 * gib), user('c', 0)], disk(gib - 1)),
@@ -299,5 +312,29 @@ test('the less is free, the sooner the disk is looked at again: a writer of 2 Gi
   let free = 9 * gib
   while (free > gib) free -= (nextLookMs([disk(free)], limits) / 1000) * 2 * gib
   t.ok(free > gib * 0.85, `${free / mib} MiB are left when it is seen`)
+  t.end()
+})
+
+test('files are waited for only where they can change who ends', t => {
+  const certain = (users: readonly DiskUser[], freeBytes = mib) => isCertain(users, [disk(freeBytes)], limits)
+  t.equal(certain([step('a', 15 * gib), step('b', gib)]), true, 'what is missing is known to be of one')
+  t.equal(certain([step('a', 200 * mib), step('b', 100 * mib)]), false)
+  t.equal(certain([user('a', 200 * mib), user('b', 100 * mib)]), true, 'none hides anything')
+  t.equal(certain([step('a', 200 * mib)]), true)
+  t.equal(certain([]), true)
+  t.equal(
+    certain([step('a', 200 * mib), step('b', 100 * mib)], 5 * gib),
+    true,
+    'and nothing while there is room'
+  )
+  t.equal(
+    certain([
+      step('a', 9 * gib, { ownerId: 'x' }),
+      step('b', 0, { ownerId: 'x' }),
+      step('c', 0, { isCounted: true })
+    ]),
+    false,
+    'of one owner it matters as well'
+  )
   t.end()
 })
