@@ -73,11 +73,13 @@ test('the limits are written as each version of control groups and each keeper t
     'change memory/all/memory.use_hierarchy 1',
     'set pids/all/pids.max 24576',
     'set memory/all/memory.limit_in_bytes 7730102272',
+    'try memory/all/memory.kmem.tcp.limit_in_bytes 7730102272',
     `make pids/all/${annName}`,
     `make memory/all/${annName}`,
     `change memory/all/${annName}/memory.use_hierarchy 1`,
     `set pids/all/${annName}/pids.max 12288`,
     `set memory/all/${annName}/memory.limit_in_bytes -1`,
+    `try memory/all/${annName}/memory.kmem.tcp.limit_in_bytes -1`,
     `remove all/${bobName}`
   ])
   t.same(steps('cgroupfs', machine({ version: 2 })), [

@@ -49,6 +49,8 @@ const calls: Readonly<Record<string, (docker: Docker) => Promise<unknown>>> = {
   'getContainer.start': async docker => await docker.getContainer(id).start(),
   'getContainer.stop': async docker => await docker.getContainer(id).stop(),
   'getContainer.restart': async docker => await docker.getContainer(id).restart(),
+  'getContainer.pause': async docker => await docker.getContainer(id).pause(),
+  'getContainer.unpause': async docker => await docker.getContainer(id).unpause(),
   'getContainer.remove': async docker => await docker.getContainer(id).remove({ force: true }),
   'getContainer.rename': async docker => await docker.getContainer(id).rename({ name: 'y' }),
   'getContainer.update': async docker => await docker.getContainer(id).update({ PidsLimit: 1 }),
