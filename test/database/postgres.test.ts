@@ -372,6 +372,8 @@ for (const [who, kind, ask] of [
   test(`a plugin passes connections on from one of its statements to the next, but not past ${who}`, async t => {
     const postgres = await freshPostgres(t, 6)
     const greedy = postgres.for({ plugin: 'greedy', kind })
+    // To open a connection takes as long as it takes, and others go on meanwhile.
+    await Promise.all(Array.from({ length: 3 }, async () => await ask(postgres)))
     let acquired = 0
     postgres.pool.on('acquire', () => acquired++)
     let done = 0
