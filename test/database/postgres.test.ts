@@ -389,7 +389,8 @@ for (const [who, kind, ask] of [
     await postgres.transaction(async () => {
       const before = done
       await ask(postgres)
-      t.ok(done - before < 200, `${done - before} statements came first`)
+      // Past it, it would be all that are left; some run while the server is at this one.
+      t.ok(done - before < 2_000, `${done - before} statements came first`)
     })
     done = most
     await Promise.all(loops)
