@@ -46,7 +46,7 @@ const roomEveryMs = 10_000
 /** Above the floor, so that a disk that stays near it is not looked through all the time. */
 const countingShare = 0.2
 const countLimits: MeasuringLimits = { eachMs: 2000, allMs: 5000 }
-/** In one place of a build: it cannot have more of a disk that has room for so many files and the floor. */
+/** In one place of a build counting ends there: more tells nothing more. */
 const mostFiles = 4_000_000
 /** Of the floor: before that is reached, it takes time to remove unused data, and to count files. */
 const roomFromShare = 1.5
@@ -198,8 +198,8 @@ export class DiskWatch {
     if (below(1) && room.isMaking && !below(1 / 2)) return disks
     if (below(1)) this.#shortSince ??= performance.now()
     else this.#shortSince = undefined
-    // So it is before it is known who holds files that the engine does not tell of.
-    // To end another one would not keep it from the last of the disk either.
+    // Nobody ends for what may be anybody's before files are counted: to end another one would not keep who has taken it
+    // from the last of the disk either.
     const shortMs = performance.now() - (this.#shortSince ?? 0)
     const mayWait = below(1) && this.#watched.size > 1 && shortMs < countWithinMs
     if (mayWait && !this.#isFresh && !isCertain(this.#users(), disks, limits)) return disks
