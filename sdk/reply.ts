@@ -49,14 +49,15 @@ export interface SseFrame {
   readonly data: unknown
 }
 
-/** A value with a status other than 200, or with headers or cookies. 204 takes `null`. */
-export const reply = <T>(status: number, value: T, options: ReplyOptions = {}): ValueReply<T> => ({
-  [mark]: true,
-  kind: 'value',
-  status,
-  value,
-  options
-})
+/**
+ * A value with a status other than 200, or with headers or cookies. 204 takes `null`. Throws for a status that ends no answer
+ * (below 200), or is none.
+ */
+export function reply<T>(status: number, value: T, options: ReplyOptions = {}): ValueReply<T> {
+  if (!Number.isInteger(status) || status < 200 || status > 599)
+    throw new RangeError(`reply(${status}): the status of an answer is a number from 200 to 599`)
+  return { [mark]: true, kind: 'value', status, value, options }
+}
 
 /**
  * A Server-Sent Events stream. Iteration stops when the client goes away (and `request.signal` aborts),

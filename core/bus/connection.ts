@@ -37,6 +37,7 @@ export class Connection {
   isUnanswered = false
   readonly #asked = new Map<string, Question>()
   #waiting: Question[] = []
+  readonly #refused: string[] = []
   #running = 0
 
   constructor(
@@ -51,7 +52,7 @@ export class Connection {
   subscribe(channel: string): void {
     if (this.topics.has(channel) || this.#asked.has(channel)) return
     if (this.topics.size + this.#asked.size >= subscriptionLimit) {
-      this.#refuse(channel)
+      this.#refuseSoon(channel)
       return
     }
     const question = { channel, isWithdrawn: false }
@@ -115,6 +116,15 @@ export class Connection {
     if (!question.isWithdrawn) this.#asked.delete(question.channel)
     if (verdict?.isGranted !== true) this.#refuse(question.channel)
     else if (!question.isWithdrawn) this.hub.join(question.channel, this, verdict.project)
+  }
+
+  /** All frames of a chunk are heard in one turn: what is refused of them at once is answered in one write. */
+  #refuseSoon(channel: string): void {
+    this.#refused.push(channel)
+    if (this.#refused.length > 1) return
+    queueMicrotask(() => {
+      this.#refuse(...this.#refused.splice(0))
+    })
   }
 
   /** The one answer to every subscribe that is not granted, whatever the reason; in one write. */

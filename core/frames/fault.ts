@@ -53,6 +53,7 @@ const engineGetter = Object.getOwnPropertyDescriptor(new Error('of the engine'),
 /** A value of a plugin's, for a message. */
 export function shown(value: unknown): string {
   try {
+    if (isLarge(value)) return 'an object of many keys'
     return inspect(value, {
       depth: 1,
       breakLength: Infinity,
@@ -62,6 +63,16 @@ export function shown(value: unknown): string {
   } catch {
     return `${typeof value} that cannot be shown`
   }
+}
+
+const mostKeys = 1000
+
+/** To show it takes a while, also where little of it is shown. */
+function isLarge(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || isProxy(value) || Array.isArray(value)) return false
+  let keys = 0
+  for (const _ in value) if (++keys > mostKeys) return true
+  return false
 }
 
 /** Runs a plugin's code in its name; what it throws is an error, whatever that was. */

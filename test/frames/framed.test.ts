@@ -1,4 +1,5 @@
 import { test } from 'tap'
+import { faultOf } from '../../core/frames/fault.js'
 import { framed } from '../../core/frames/framed.js'
 import { currentPlugin } from '../../core/frames/frames.js'
 
@@ -78,4 +79,11 @@ test('it looks like what the plugin gave, of a frozen object too, and cannot be 
   t.ok(framed('shop', new Given()) instanceof Given)
   t.equal(Object.getOwnPropertyDescriptor(value, 'other'), undefined)
   t.end()
+})
+
+test('what is thrown is shown shortly, however much of it there is', async t => {
+  const large = Object.fromEntries(Array.from({ length: 2000 }, (_, at) => [`key${at}`, at]))
+  t.match(faultOf(large), { message: 'something that is not an error was thrown: an object of many keys' })
+  t.match(faultOf({ a: 1 }), { message: 'something that is not an error was thrown: { a: 1 }' })
+  t.match(faultOf(new Array(5000).fill(7)).message, /^something that is not an error was thrown: \[/)
 })
