@@ -1,11 +1,14 @@
 import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
 import { stepsGroup } from './steps-group.js'
+import { stepsSubnet } from './steps-network.js'
 
 const address = 'unix:///run/buildkit/buildkitd.sock'
 const configPath = '/run/buildkitd.toml'
 /** What no option of the daemon says. */
 const config = `[worker.oci]
 defaultCgroupParent = "${stepsGroup}"
+bridgeName = "buildkit0"
+bridgeSubnet = "${stepsSubnet}"
 `
 
 const client = (...argv: readonly string[]): readonly string[] => ['buildctl', '--addr', address, ...argv]

@@ -1,6 +1,7 @@
 import { secretFlags } from './buildkit-program.js'
 import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
 import { stepsGroup } from './steps-group.js'
+import { stepsGateway } from './steps-network.js'
 
 const address = 'unix:///run/busbar-docker.sock'
 /** Of the images that builds make, which are there for as long as one is handed over. */
@@ -47,9 +48,8 @@ export const dockerdProgram: EngineProgram = {
       '/run/busbar-docker',
       '--pidfile',
       '/run/busbar-docker.pid',
-      // A subnet for documentation, which no network of the machine or of the internet has.
       '--bip',
-      '192.0.2.1/24',
+      stepsGateway,
       '--cgroup-parent',
       stepsGroup,
       '--log-level',

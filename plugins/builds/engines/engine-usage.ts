@@ -11,8 +11,9 @@ interface UsageParts {
 interface Measured {
   readonly owner: Owner
   readonly containerId: string
-  /** What was there when the build began; undefined: not known yet. */
-  before: number | undefined
+  /** What its engine held when that was measured last; undefined: not since the build began. */
+  engineBytes: number | undefined
+  /** Its share of what was written since. */
   bytes: number
 }
 
@@ -33,7 +34,7 @@ export class EngineUsage {
 
   /** Measures what a build writes while it runs. */
   async during<T>(build: Pick<Measured, 'owner' | 'containerId'>, run: () => Promise<T>): Promise<T> {
-    const measured: Measured = { ...build, before: undefined, bytes: 0 }
+    const measured: Measured = { ...build, engineBytes: undefined, bytes: 0 }
     this.#running.add(measured)
     try {
       return await run()
@@ -42,23 +43,20 @@ export class EngineUsage {
     }
   }
 
-  /**
-   * Of each build, as last measured: an engine with many files must not keep others from being measured. Builds of one project
-   * share an engine, so what one of them writes counts for all that run in it.
-   */
+  /** Of each build, as last measured: an engine with many files must not keep others from being measured. */
   async read(): Promise<readonly BuildUsage[]> {
     if (this.#running.size > 0 && performance.now() >= this.#walkAfter) this.#walking ??= this.#measure()
     await Promise.race([this.#walking, this.parts.clock.sleep(patienceMs)])
     return [...this.#running].map(({ owner, bytes }) => ({
       owner,
-      bytes,
+      bytes: Math.max(0, bytes),
       // Its layers are where they stay.
       runningStepBytes: 0,
       isPartial: true
     }))
   }
 
-  /** Of each build, what its engine holds; those that share one are of one project. */
+  /** Of each build, its part of what its engine holds; those that share one are of one project. */
   async readFiles(options: Parameters<ImageService['buildFileUse']>[0]): Promise<readonly BuildFileUse[]> {
     const uses: BuildFileUse[] = []
     for (const containerId of new Set([...this.#running].map(build => build.containerId))) {
@@ -70,11 +68,13 @@ export class EngineUsage {
         this.#inodes(containerId, options)
       ])
       const own = held.find(({ id }) => id === containerId)
+      const part = (...numbers: readonly (number | undefined)[]): number =>
+        Math.ceil(numbers.reduce<number>((sum, number) => sum + (number ?? 0), 0) / builds.length)
       for (const { owner, bytes } of builds)
         uses.push({
           owner,
-          bytes: bytes + (own?.bytes ?? 0) + (own?.namelessBytes ?? 0),
-          inodes: (inodes ?? 0) + (own?.inodes ?? 0),
+          bytes: Math.max(0, bytes) + part(own?.bytes, own?.namelessBytes),
+          inodes: part(inodes, own?.inodes),
           isCut: own?.isCut !== false || inodes === undefined
         })
     }
@@ -93,16 +93,25 @@ export class EngineUsage {
     const begunAt = performance.now()
     for (const containerId of new Set([...this.#running].map(build => build.containerId))) {
       const bytes = await this.#walk(containerId)
-      if (bytes === undefined) continue
-      for (const measured of this.#running) {
-        if (measured.containerId !== containerId) continue
-        measured.before ??= bytes
-        measured.bytes = Math.max(0, bytes - measured.before)
-      }
+      if (bytes !== undefined) this.#share(containerId, bytes)
     }
     const now = performance.now()
     this.#walkAfter = now + (now - begunAt) / walkingShare
     this.#walking = undefined
+  }
+
+  /**
+   * Builds of one project share an engine, which does not say who wrote what: each of those that were there has an equal part of
+   * what was added, so that together they have what was written.
+   */
+  #share(containerId: string, engineBytes: number): void {
+    const builds = [...this.#running].filter(build => build.containerId === containerId)
+    const writers = builds.filter(build => build.engineBytes !== undefined).length
+    for (const build of builds) {
+      if (build.engineBytes !== undefined)
+        build.bytes += Math.ceil((engineBytes - build.engineBytes) / writers)
+      build.engineBytes = engineBytes
+    }
   }
 
   async #walk(containerId: string): Promise<number | undefined> {

@@ -7,6 +7,7 @@ import { dockerdProgram } from './dockerd-program.js'
 import { type EngineProgram, engineVolumePath, entrypoint } from './engine-program.js'
 import type { StartedEngines } from './engine-store.js'
 import { daemonMemoryBytes, daemonProcesses, limitSteps } from './steps-group.js'
+import { limitStepsNetwork } from './steps-network.js'
 
 interface ProjectEnginesParts {
   readonly runtime: ContainerRuntime
@@ -186,17 +187,23 @@ export class ProjectEngines {
     const id = usable?.id ?? (await this.#create(wanted, engine))
     if (!running.some(container => container.id === id)) await runtime.start(id)
     await this.#untilReady(wanted, id, signal)
+    await this.#tell(id, limitStepsNetwork)
     await this.#limit(id, engine)
     return id
   }
 
   async #limit(containerId: string, engine: ProjectEngine): Promise<void> {
-    const { runtime, clock } = this.parts
     const caps = capsOf(engine)
-    await runtime.setCaps(containerId, caps)
+    await this.parts.runtime.setCaps(containerId, caps)
+    await this.#tell(containerId, limitSteps(caps))
+  }
+
+  /** Limits on steps that are set within the container. */
+  async #tell(containerId: string, argv: readonly string[]): Promise<void> {
+    const { runtime, clock } = this.parts
     const lines: string[] = []
     const code = await withTimeLimit({ clock, ms: readyMs }, async signal =>
-      runtime.exec(containerId, limitSteps(caps), { signal, onLine: ({ text }) => lines.push(text) })
+      runtime.exec(containerId, argv, { signal, onLine: ({ text }) => lines.push(text) })
     )
     if (code !== 0)
       throw problems.engineAway({

@@ -44,6 +44,27 @@ export function testBuildEngine(name: string, kind: EngineKind): void {
       t.ok((seen.HostConfig.Memory ?? 0) > 0 && (seen.HostConfig.PidsLimit ?? 0) > 0)
     })
 
+    await t.test('the bridge that its steps are behind learns nothing', async t => {
+      const [builder] = await builders(lab.projectId)
+      const told = await execIn(builder?.Id ?? '', '', [
+        'sh',
+        '-c',
+        'cat /sys/class/net/*/bridge/ageing_time'
+      ])
+      t.match(told, /^0(\s+0)*$/)
+      for (const [setting, value] of [
+        ['ipv4/conf/*/rp_filter', '1'],
+        ['ipv6/conf/*/disable_ipv6', '1']
+      ] as const) {
+        const values = await execIn(builder?.Id ?? '', '', [
+          'sh',
+          '-c',
+          `cat /proc/sys/net/${setting} | sort -u`
+        ])
+        t.equal(values, value, setting)
+      }
+    })
+
     await t.test('secrets are there for the steps that mount them, and nowhere else', async t => {
       const application = await lab.application('secretive', {
         ...sample('secret'),
