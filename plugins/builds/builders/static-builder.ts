@@ -1,10 +1,15 @@
 import { relative, sep } from 'node:path'
 import { Readable } from 'node:stream'
+import type { ContainerRuntime } from 'busbar/api/containers'
 import type { ImageInfo } from 'busbar/api/images'
-import { isProblem } from 'busbar/sdk'
+import { isProblem, type Problem } from 'busbar/sdk'
 import { pack as packFolder } from 'tar-fs'
 import type { BuildContext, Builder, BuildRequest } from '../api.js'
 import { chooseFiles, contextDockerfile, packFiles } from '../context/build-context.js'
+import type { AvailableEngines } from '../engines/available-engines.js'
+import type { EngineUsage } from '../engines/engine-usage.js'
+import { buildIsolated } from '../engines/isolated-build.js'
+import type { ProjectEngines } from '../engines/project-engines.js'
 import { problems } from '../problems.js'
 import type { ResolverParts } from '../registry/image-resolver.js'
 import type { BuildLimits } from '../settings.js'
@@ -14,6 +19,10 @@ import { configFile, serverConfig } from './static-server.js'
 import { findSite, type StaticSite } from './static-site.js'
 
 interface StaticParts extends ResolverParts {
+  readonly availableEngines: Pick<AvailableEngines, 'choose'>
+  readonly engines: Pick<ProjectEngines, 'use'>
+  readonly engineUsage: Pick<EngineUsage, 'during'>
+  readonly runtime: ContainerRuntime
   readonly limits: BuildLimits
   /** An image with nginx, that serves. */
   readonly serverImage: string
@@ -28,48 +37,51 @@ const name = 'Dockerfile.busbar-static'
 export class StaticBuilder implements Builder {
   constructor(private readonly parts: StaticParts) {}
 
-  async build(request: BuildRequest, { log, signal }: BuildContext): Promise<ImageInfo> {
-    const { applicationId, deploymentId, projectId, tag, noCache } = request
-    const limits = request.limits ?? this.parts.limits
+  async build(request: BuildRequest, context: BuildContext): Promise<ImageInfo> {
     const chosen = choices(request.variables)
     const site = await findSite(request.directory, chosen.directory)
-    log({ level: 'info', msg: describe(site, this.parts) })
+    context.log({ level: 'info', msg: describe(site, this.parts) })
     const variables = site.kind === 'built' ? request.variables.filter(({ isSecret }) => !isSecret) : []
-    if (site.kind === 'built') warnOfSecrets(request, log)
-    const pack = await this.#packer(request.directory, site, chosen, signal)
+    if (site.kind === 'built') warnOfSecrets(request, context.log)
+    const { applicationId, deploymentId, projectId, tag, noCache, limits = this.parts.limits } = request
+    const text = this.#dockerfile(
+      site,
+      chosen,
+      variables.map(({ key }) => key)
+    )
+    const image = {
+      name,
+      tag,
+      owner: { projectId, applicationId, deploymentId },
+      buildArgs: Object.fromEntries(variables.map(({ key, value }) => [key, value])),
+      limits,
+      noCache
+    }
     let found: string | undefined
+    const heard: BuildContext = {
+      signal: context.signal,
+      log: line => {
+        if (line.msg.startsWith(nothingToServe)) found = line.msg.slice(nothingToServe.length)
+        context.log(line)
+      }
+    }
     try {
-      return await buildChecked(
-        this.parts,
-        {
-          dockerfile: readDockerfile(
-            this.#dockerfile(
-              site,
-              chosen,
-              variables.map(({ key }) => key)
-            ),
-            name
-          ),
-          name,
-          tag,
-          owner: { projectId, applicationId, deploymentId },
-          buildArgs: Object.fromEntries(variables.map(({ key, value }) => [key, value])),
-          limits,
-          noCache,
-          files: text => ({ context: pack(text), dockerfile: contextDockerfile })
-        },
-        {
-          log,
-          signal,
-          onLine: line => {
-            if (line.startsWith(nothingToServe)) found = line.slice(nothingToServe.length)
-            log({ level: 'info', stream: 'stdout', msg: line })
-          }
-        }
-      )
+      const pack = await this.#packer(request.directory, site, chosen, context.signal)
+      const choice = await this.parts.availableEngines.choose(request, context)
+      return choice.kind === 'project'
+        ? await buildIsolated(this.parts, choice, { ...image, text, context: pack, secrets: {} }, heard)
+        : await buildChecked(
+            this.parts,
+            {
+              ...image,
+              dockerfile: readDockerfile(text, name),
+              files: content => ({ context: pack(content), dockerfile: contextDockerfile })
+            },
+            { ...heard, onLine: line => heard.log({ level: 'info', stream: 'stdout', msg: line }) }
+          )
     } catch (error) {
       if (!isProblem(error)) throw error
-      if (/^E_(REGISTRY|IMAGE)_/.test(error.code)) throw problems.staticImage({ reason: error.message })
+      if (isOfItsImages(error)) throw problems.staticImage({ reason: error.message })
       if (found === undefined || site.kind !== 'built') throw error
       throw problems.siteNotBuilt({
         command: site.install.build,
@@ -79,13 +91,13 @@ export class StaticBuilder implements Builder {
     }
   }
 
-  /** Makes the build context with a Dockerfile in it. */
+  /** Makes the build context, with the Dockerfile in it that the engine of the platform gets. */
   async #packer(
     directory: string,
     site: StaticSite,
     chosen: Choices,
     signal: AbortSignal
-  ): Promise<(dockerfile: string) => Readable> {
+  ): Promise<(dockerfile?: string) => Readable> {
     if (site.kind === 'plain') return dockerfile => plainContext(site, chosen, dockerfile)
     const files = await chooseFiles(directory, name, signal)
     return dockerfile => packFiles(directory, files, dockerfile)
@@ -98,6 +110,9 @@ export class StaticBuilder implements Builder {
       : builtDockerfile({ ...site, serverImage, buildImage, hasFallback: fallback ?? null, variables })
   }
 }
+
+const isOfItsImages = ({ code }: Problem): boolean =>
+  code === 'E_BUILD_BASE' || /^E_(REGISTRY|IMAGE)_/.test(code)
 
 interface Choices {
   readonly directory?: string
@@ -135,7 +150,7 @@ function warnOfSecrets({ variables }: BuildRequest, log: BuildContext['log']): v
 function plainContext(
   site: Extract<StaticSite, { kind: 'plain' }>,
   { fallback }: Choices,
-  text: string
+  dockerfile?: string
 ): Readable {
   const tar = packFolder(site.directory, {
     ignore: path => relative(site.directory, path).split(sep).some(isHidden),
@@ -149,9 +164,12 @@ function plainContext(
     finalize: false,
     finish: () => {
       tar.entry({ name: configFile, mode: 0o644 }, serverConfig({ hasFallback: fallback ?? false }))
-      // The engine takes these two out of what COPY sees.
-      tar.entry({ name: '.dockerignore', mode: 0o644 }, `${contextDockerfile}\n.dockerignore\n`)
-      tar.entry({ name: contextDockerfile, mode: 0o644 }, text, () => tar.finalize())
+      if (dockerfile !== undefined) {
+        // The engine takes these two out of what COPY sees.
+        tar.entry({ name: '.dockerignore', mode: 0o644 }, `${contextDockerfile}\n.dockerignore\n`)
+        tar.entry({ name: contextDockerfile, mode: 0o644 }, dockerfile)
+      }
+      tar.finalize()
     }
   })
   return Readable.from(tar)

@@ -40,6 +40,7 @@ export async function openEngineLab(
 ): Promise<DeployLab> {
   const [script, ...argv] = kind.made
   await promisify(execFile)(join(labFolder, script), argv)
+  await promisify(execFile)(join(labFolder, 'make-images.sh'), ['nginx'])
   const lab = await openLab()
   t.teardown(async () => await lab.close())
   const { build_engine, image } = kind
@@ -47,6 +48,8 @@ export async function openEngineLab(
     build_engine,
     [build_engine === 'buildkit' ? 'buildkit_image' : 'dockerd_image']: image,
     memory_mib: 1024,
+    static_image: 'nginx:lab',
+    static_build_image: 'node:20',
     ...settings
   })
   return lab
