@@ -1,6 +1,6 @@
 import type { ApplicationSource } from 'busbar/api/applications'
 import type { Variable } from 'busbar/api/environment'
-import type { ImageInfo } from 'busbar/api/images'
+import type { ImageInfo, StepProgress } from 'busbar/api/images'
 import { extensionPoint, type Problem, type SecretScope, service } from 'busbar/sdk'
 
 /** One line of a build: what the record keeps and the `build-logs` channel carries. */
@@ -11,9 +11,16 @@ export interface BuildLogLine {
   readonly msg: string
 }
 
+/** What carries out the commands of a build: the engine of the platform itself, or one that the project has to itself. */
+export type BuildEngineKind = 'classic' | 'buildkit' | 'dockerd'
+
 export interface BuildContext {
   log(line: BuildLogLine): void
   readonly signal: AbortSignal
+  /** Called when a step begins and when it ends. Builders that know no steps leave it; who needs none gives none. */
+  onStep?(step: StepProgress): void
+  /** Called once the builder has chosen, before the first command. */
+  onEngine?(engine: BuildEngineKind): Promise<void>
 }
 
 export interface Commit {

@@ -62,6 +62,8 @@ export class SourceToImage implements ImagePreparation {
             log: line => context.log(line),
             clean: text => secrets.clean(text),
             onCheckoutSize: bytes => context.onCheckoutSize?.(bytes),
+            onStep: step => context.onStep?.(step),
+            onEngine: async engine => await context.onEngine?.(engine),
             onCommit: async commit => await context.onCommit(commit)
           }
         )
@@ -104,7 +106,12 @@ export class SourceToImage implements ImagePreparation {
         async signal =>
           await builder.build(
             { ...request, directory, dockerfilePath, tag, scratch, noCache },
-            { log: context.log, signal }
+            {
+              signal,
+              log: line => context.log(line),
+              onStep: step => context.onStep?.(step),
+              onEngine: async engine => await context.onEngine?.(engine)
+            }
           )
       )
       if (cleared !== undefined) await clearings.settle(request.applicationId, cleared)

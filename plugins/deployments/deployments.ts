@@ -31,6 +31,7 @@ import { OwnerTurnStore } from './queue/owner-turn-store.js'
 import { OwnerTurns } from './queue/owner-turns.js'
 import { BuildLogPoll } from './records/build-log-poll.js'
 import { streamBuildLog } from './records/build-log-stream.js'
+import { BuildStepStore } from './records/build-step-store.js'
 import { DeploymentLogStore } from './records/deployment-log-store.js'
 import { DeploymentRecords } from './records/deployment-records.js'
 import { DeploymentStore } from './records/deployment-store.js'
@@ -67,6 +68,7 @@ export interface Deployments {
   readonly service: DeploymentService
   readonly hooks: DeployHookService
   readonly store: DeploymentStore
+  readonly steps: BuildStepStore
   readonly engine: RolloutEngine
   readonly cleanup: Cleanup
   readonly servingReconciler: ServingReconciler
@@ -91,6 +93,7 @@ export function startDeployments({
 }: StartContext<typeof needs, Settings>): Deployments {
   const store = new DeploymentStore(use.db)
   const logs = new DeploymentLogStore(use.db)
+  const steps = new BuildStepStore(use.db)
   const followUps = new FollowUpStore(use.db)
   const records: DeploymentRecords = new DeploymentRecords({
     ...use,
@@ -107,7 +110,7 @@ export function startDeployments({
   const buildQueue = new BuildQueue({ ...use, queue: new BuildQueueStore(use.db), records, log })
   const cleanup = new Cleanup({ ...use, store, logs, log })
   const traffic = new Traffic({ ...use, log })
-  const shared = { ...use, store, logs, followUps, records, buildQueue, turns, cleanup, traffic, log }
+  const shared = { ...use, store, logs, steps, followUps, records, buildQueue, turns, cleanup, traffic, log }
   const service = new DeploymentService(shared)
   const streamParts = { store, logs, poll: new BuildLogPoll({ logs, clock: use.clock }) }
   const engine = new RolloutEngine({ ...shared, timeoutMs: config.task_timeout_minutes * 60_000 })
@@ -116,6 +119,7 @@ export function startDeployments({
   })
   return {
     store,
+    steps,
     service,
     hooks: new DeployHookService({ ...use, hooks: new DeployHookStore(use.db), service }),
     cleanup,

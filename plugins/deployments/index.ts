@@ -7,6 +7,7 @@ import { addBuildQueue } from './migrations/002-add-build-queue.js'
 import { addHttpCheck } from './migrations/003-add-http-check.js'
 import { addOldVersionKilled } from './migrations/004-add-old-version-killed.js'
 import { addTurn } from './migrations/005-add-turn.js'
+import { addBuildSteps } from './migrations/006-add-build-steps.js'
 import { resources } from './resources.js'
 import { routes } from './routes.js'
 import { settings } from './settings.js'
@@ -15,7 +16,7 @@ export default definePlugin({
   id: 'deployments',
   needs,
   config: settings,
-  migrations: [createDeployments, addBuildQueue, addHttpCheck, addOldVersionKilled, addTurn],
+  migrations: [createDeployments, addBuildQueue, addHttpCheck, addOldVersionKilled, addTurn, addBuildSteps],
   start: startDeployments,
   provides: deploymentServices,
   contributes: deploymentContributions,

@@ -4,7 +4,7 @@ import type { Trigger } from './api.js'
 import type { Deployments } from './deployments.js'
 import { deployHookRoutes } from './hooks/deploy-hook-routes.js'
 import { readFilter } from './records/deployment-filter.js'
-import { deployment, globalDeployment, globalQuery, rollbackBody } from './schemas.js'
+import { buildStep, deployment, globalDeployment, globalQuery, rollbackBody } from './schemas.js'
 
 const deployments = 'Application Deployments'
 const actions = 'Application Actions'
@@ -58,6 +58,15 @@ export function routes(route: RouteDeclarer<Deployments>) {
     access: allow.token('read', { project: ofDeployment }),
     handler: ({ project, params, signal }, { streamBuildLog }) =>
       sse(streamBuildLog(project, params.deploymentId, signal))
+  })
+  route({
+    method: 'GET',
+    url: `${one}/build-steps`,
+    group: deployments,
+    summary: 'Get Build Steps',
+    access: allow.token('read', { project: ofDeployment }),
+    schema: { response: { 200: list(buildStep) } },
+    handler: async ({ params }, { steps }) => await steps.list(params.deploymentId)
   })
   route({
     method: 'POST',

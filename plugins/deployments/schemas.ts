@@ -34,10 +34,21 @@ export const deployment = object({
   switch_longest_gap_ms: nullable(integer),
   switch_cut: nullable(integer),
   drain_ms: nullable(integer),
-  old_version_killed: nullable(Type.Boolean())
+  old_version_killed: nullable(Type.Boolean()),
+  build_engine: nullable(oneOf(['classic', 'buildkit', 'dockerd']))
 })
 /** A deployment as it goes over the wire. */
 export type Deployment = Static<typeof deployment>
+
+/** A step of a build, as the engine names it. */
+export const buildStep = object({
+  number: integer,
+  name: string,
+  state: oneOf(['running', 'done', 'cached', 'failed', 'cancelled']),
+  started_at: timestamp(),
+  ended_at: nullable(timestamp())
+})
+export type BuildStepRow = Static<typeof buildStep>
 
 export const globalDeployment = object({
   id: uuid(),

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { MeasuringLimits, Owner } from 'busbar/api/containers'
 import { service } from 'busbar/sdk'
-import type { BuildFileUse, BuildOptions, BuildStep, BuildUsage, KeptSteps } from './build.js'
+import type { BuildFileUse, BuildOptions, BuildStep, BuildUsage, KeptSteps, StepProgress } from './build.js'
 import type { BuiltImage, ImageInfo, LoadOptions } from './image.js'
 
 export type * from './build.js'
@@ -54,7 +54,12 @@ export interface ImageService {
   build(
     context: Readable,
     options: BuildOptions,
-    progress: { readonly onLine: (line: string) => void; readonly signal: AbortSignal }
+    progress: {
+      readonly onLine: (line: string) => void
+      /** Called when a step of a generated Dockerfile begins and when it ends. */
+      readonly onStep?: (step: StepProgress) => void
+      readonly signal: AbortSignal
+    }
   ): Promise<ImageInfo>
 
   /** Of builds for `owner`. Only a build that is under way needs them. */

@@ -82,3 +82,12 @@ export interface BuildFileUse {
   /** It has more than could be looked at in time. */
   readonly isCut: boolean
 }
+
+/** A step of a build, as the engine that carries it out tells it. */
+export interface StepProgress {
+  /** By which it is told from the others of the build; those that begin later have higher ones. */
+  readonly number: number
+  /** With its place among those of its stage: `[build 2/4] RUN npm ci`. */
+  readonly name: string
+  readonly state: 'running' | 'done' | 'cached' | 'failed' | 'cancelled'
+}

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Owner } from 'busbar/api/containers'
-import type { BuildOptions, BuildStep, ImageInfo } from 'busbar/api/images'
+import type { BuildOptions, BuildStep, ImageInfo, StepProgress } from 'busbar/api/images'
 import { type Clock, isProblem, settleAll } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { BuildCache } from './build-cache.js'
@@ -36,6 +36,7 @@ interface ImageBuildParts {
 
 interface Progress {
   readonly onLine: (line: string) => void
+  readonly onStep?: (step: StepProgress) => void
   readonly signal: AbortSignal
 }
 
@@ -50,7 +51,7 @@ export async function buildImage(
   parts: ImageBuildParts,
   context: Readable,
   options: BuildOptions,
-  { onLine, signal }: Progress
+  { onLine, onStep, signal }: Progress
 ): Promise<ImageInfo> {
   const { engine, identity, clock, images, cache, footprints } = parts
   const processes = options.processes ?? maxStepProcesses
@@ -66,7 +67,7 @@ export async function buildImage(
   const caps = stepCaps(options)
   const use = cache.use(options.owner)
   const footprint = openFootprint(parts, options.owner, caps)
-  const check = options.generated === undefined ? undefined : new StepCheck(options.generated)
+  const check = options.generated === undefined ? undefined : new StepCheck(options.generated, onStep)
   let baseImage = ''
   let built: string | undefined
   // Its errors look like those of the engine's socket, and are not.
@@ -144,6 +145,7 @@ export async function buildImage(
     return { ...(await images.info(seen)), stageEnds: stages.ids }
   } catch (error) {
     lines.end()
+    check?.fail(signal.aborted ? 'cancelled' : 'failed')
     if (check?.sourceLine !== undefined)
       onLine(
         `The build stopped at line ${check.sourceLine} of ${options.generated?.name ?? options.dockerfile}.`

@@ -8,7 +8,11 @@ export function ownContainerNames(configured: string | undefined): string[] {
   if (configured !== undefined) return [configured]
   if (!existsSync('/.dockerenv')) return []
   // The engine mounts /etc/hostname and others from a folder that bears the container's id.
-  const mounted = /\/containers\/([0-9a-f]{64})\//.exec(readMounts())?.[1]
+  const mounted = readMounts()
+    .split('/containers/')
+    .slice(1)
+    .map(rest => rest.slice(0, 64))
+    .find(id => /^[0-9a-f]{64}$/.test(id))
   return [...(mounted === undefined ? [] : [mounted]), hostname()]
 }
 

@@ -10,6 +10,13 @@ export const extensions: Readonly<Record<string, Extension>> = {
     admin: false,
     reason: 'which build types there are, and what a build type that cannot be used here is missing'
   },
+  'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/build-steps': {
+    scope: 'read',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'where a build is and what took how long, without reading its log'
+  },
   'GET /api/auth/sessions': {
     scope: null,
     session: true,
@@ -128,7 +135,8 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
     switch_longest_gap_ms: 'the longest time without an answer during it',
     switch_cut: 'requests still open when the old version was stopped',
     drain_ms: 'how long the old version took to finish its requests',
-    old_version_killed: 'whether the old version had to be killed because it ignored SIGTERM'
+    old_version_killed: 'whether the old version had to be killed because it ignored SIGTERM',
+    build_engine: 'what has carried out the commands of its build'
   },
   invitationResponse: {
     link: 'an administrator can hand on the invitation where no mail is sent'

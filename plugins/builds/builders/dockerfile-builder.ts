@@ -96,7 +96,7 @@ export class DockerfileBuilder implements Builder {
             ),
           files: content => ({ context: packFiles(directory, files, content), dockerfile: contextDockerfile })
         },
-        { log: context.log, signal, onLine: line => log({ level: 'info', stream: 'stdout', msg: line }) }
+        { ...context, onLine: line => log({ level: 'info', stream: 'stdout', msg: line }) }
       )
     const image = filesImage(request)
     let isMade = false
@@ -181,7 +181,11 @@ export class DockerfileBuilder implements Builder {
         limits,
         files: content => ({ context: fetched.context(content), dockerfile: contextDockerfile })
       },
-      { ...context, onLine: line => context.log({ level: 'debug', stream: 'stdout', msg: line }) }
+      {
+        log: context.log,
+        signal: context.signal,
+        onLine: line => context.log({ level: 'debug', stream: 'stdout', msg: line })
+      }
     )
   }
 }

@@ -56,7 +56,11 @@ export async function labelledImage(
         own: new Map([[made, image.id]]),
         files
       },
-      { ...context, onLine: line => context.log({ level: 'debug', stream: 'stdout', msg: line }) }
+      {
+        log: context.log,
+        signal: context.signal,
+        onLine: line => context.log({ level: 'debug', stream: 'stdout', msg: line })
+      }
     )
   } finally {
     await imageService.removeImage(made).catch((error: unknown) => {

@@ -59,7 +59,7 @@ export class StaticBuilder implements Builder {
     }
     let found: string | undefined
     const heard: BuildContext = {
-      signal: context.signal,
+      ...context,
       log: line => {
         if (line.msg.startsWith(nothingToServe)) found = line.msg.slice(nothingToServe.length)
         context.log(line)

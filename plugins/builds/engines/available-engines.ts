@@ -48,6 +48,7 @@ export class AvailableEngines {
     const choice = chooseEngine(wanted, offered)
     if (choice.kind === 'none') throw problems.engineMissing({ reason: choice.reason })
     context.log({ level: 'info', msg: choice.note })
+    await context.onEngine?.(choice.kind === 'project' ? choice.program.kind : 'classic')
     return choice.kind === 'project' ? { ...choice, image: names.get(choice.image) ?? choice.image } : choice
   }
 

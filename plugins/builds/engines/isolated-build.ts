@@ -118,9 +118,9 @@ async function run(
     command
   }: { readonly files: ContainerFiles; readonly directory: string; readonly command: Command },
   { name, limits }: IsolatedBuild,
-  { log, signal }: BuildContext
+  { log, signal, onStep }: BuildContext
 ): Promise<void> {
-  const steps = new StepLog(log)
+  const steps = new StepLog(log, onStep)
   const running = runtime.exec(files.containerId, ['sh', '-c', noted, directory, ...command.argv], {
     env: command.env,
     directory,

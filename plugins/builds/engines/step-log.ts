@@ -1,3 +1,4 @@
+import type { StepProgress } from 'busbar/api/images'
 import type { BuildLogLine } from '../api.js'
 import { type ProgressEvent, readProgress } from './plain-progress.js'
 
@@ -21,7 +22,10 @@ export class StepLog {
   readonly #failed: Array<{ readonly name: string; readonly reason: string }> = []
   readonly #text: string[] = []
 
-  constructor(private readonly log: (line: BuildLogLine) => void) {}
+  constructor(
+    private readonly log: (line: BuildLogLine) => void,
+    private readonly onStep: (step: StepProgress) => void = () => {}
+  ) {}
 
   get ending(): BuildEnding {
     return { failed: this.#failed, text: this.#text }
@@ -44,6 +48,7 @@ export class StepLog {
     if (known === undefined) {
       this.#names.set(event.step, name)
       this.#tell(name, name)
+      this.#note(event.step, name, 'running')
       if (event.kind === 'step' || event.kind === 'status') return
     }
     switch (event.kind) {
@@ -56,18 +61,26 @@ export class StepLog {
         this.log({ level: 'debug', stream: 'stdout', msg: event.text })
         return
       case 'cached':
+        this.#note(event.step, name, 'cached')
         this.#tell(name, `${label(name)} is taken from the cache`)
         return
       case 'done':
+        this.#note(event.step, name, 'done')
         this.#tell(name, `${label(name)} is done after ${event.seconds.toFixed(1)} s`)
         return
       case 'cancelled':
+        this.#note(event.step, name, 'cancelled')
         this.#tell(name, `${label(name)} was cancelled`)
         return
       case 'failed':
+        this.#note(event.step, name, 'failed')
         this.#failed.push({ name, reason: event.reason })
         this.log({ level: 'error', msg: `${label(name)} failed: ${event.reason}` })
     }
+  }
+
+  #note(number: number, name: string, state: StepProgress['state']): void {
+    if (!isInternal(name)) this.onStep({ number, name, state })
   }
 
   #tell(name: string, msg: string): void {

@@ -35,6 +35,20 @@ export function testBuildEngine(name: string, kind: EngineKind): void {
       t.equal(await (await fetch((await application.read()).direct_url)).text(), 'two')
       t.ok(has(linesOf(second), /is taken from the cache/), linesOf(second).join('\n'))
 
+      t.match(first.build_engine, kind.build_engine)
+      const steps = (
+        await (await lab.k.as.session()).get(`${application.path}/deployments/${second.id}/build-steps`)
+      ).body
+      t.match(
+        steps.find(({ name }: { name: string }) => /WORKDIR/.test(name)),
+        { state: 'cached', started_at: String, ended_at: String }
+      )
+      t.match(
+        steps.find(({ name }: { name: string }) => /COPY/.test(name)),
+        { state: 'done', started_at: String, ended_at: String }
+      )
+      t.notOk(steps.some(({ name }: { name: string }) => /internal/.test(name)))
+
       const [builder] = await builders(lab.projectId)
       const seen = await engine.getContainer(builder?.Id ?? '').inspect()
       t.equal(Object.keys(seen.NetworkSettings.Networks).length, 1)
@@ -112,7 +126,8 @@ ${port}`
       )
       t.match(await built.deployed(), {
         status: 'failed',
-        error_message: /npm run build left nothing to serve: .*found were: build\.mjs, package-lock\.json, package\.json, web\//
+        error_message:
+          /npm run build left nothing to serve: .*found were: build\.mjs, package-lock\.json, package\.json, web\//
       })
       await built.push({ 'build.mjs': script('dist') })
       const second = await built.deployed()

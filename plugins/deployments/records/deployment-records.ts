@@ -4,6 +4,7 @@ import type { FollowUpStore } from '../queue/follow-up-store.js'
 import { Cancelled } from '../rollout/deploy-failure.js'
 import type { Deployment } from '../schemas.js'
 import { buildLogChannel } from './build-log.js'
+import { buildStepsChannel } from './build-steps.js'
 import { type DeploymentProgress, endsBuild, nextDeploymentState, statesBefore } from './deployment-state.js'
 import type { DeploymentChanges, DeploymentRow, DeploymentStore, NewDeployment } from './deployment-store.js'
 
@@ -134,7 +135,7 @@ export class DeploymentRecords {
     if (moved === undefined) return undefined
     if (endsBuild(moved.was, to)) {
       db.afterCommit(tx, () => {
-        bus.publish(buildLogChannel(id), 'done', null)
+        for (const channel of [buildLogChannel(id), buildStepsChannel(id)]) bus.publish(channel, 'done', null)
         onBuildEnded?.()
       })
     }

@@ -88,6 +88,7 @@ export type DeploymentChanges = Partial<
     | 'switch_cut'
     | 'drain_ms'
     | 'old_version_killed'
+    | 'build_engine'
   >
 >
 
@@ -95,7 +96,7 @@ export type DeploymentChanges = Partial<
 const columns = `id, application_id, status, triggered_by, image_tag, commit_sha, commit_message, commit_author, null as build_logs,
   error_message, started_at, build_started_at, build_ended_at, deploy_started_at, finished_at, idempotency_key,
   health_status, health_message, health_checked_at, kind, step, waiting_for, remedy, evidence, container_port,
-  switch_served, switch_failed, switch_longest_gap_ms, switch_cut, drain_ms, old_version_killed`
+  switch_served, switch_failed, switch_longest_gap_ms, switch_cut, drain_ms, old_version_killed, build_engine`
 
 /** The application is not being deleted. */
 export const isThere = `exists (select from ${applicationTable.name} as owner where owner.id = application_id and owner.deleting_at is null)`

@@ -3,6 +3,8 @@ import { hookLimitMs, type RolloutBoundary, type RolloutStepName } from '../api.
 import { enqueueCleanup } from '../cleanup.js'
 import { BuildDeferred } from '../queue/build-queue.js'
 import { type BuildLog, openBuildLog } from '../records/build-log.js'
+import type { BuildStepStore } from '../records/build-step-store.js'
+import { BuildSteps } from '../records/build-steps.js'
 import type { DeploymentLogStore } from '../records/deployment-log-store.js'
 import type { DeploymentChanges, DeploymentRow } from '../records/deployment-store.js'
 import { watchCancel } from './cancel-watch.js'
@@ -28,6 +30,7 @@ const maxMessage = 4000
 interface EngineParts extends RolloutTools {
   readonly bus: Bus
   readonly logs: DeploymentLogStore
+  readonly steps: BuildStepStore
   /** How long one deployment may take; for the sentence that says so. */
   readonly timeoutMs: number
 }
@@ -228,12 +231,13 @@ export class RolloutEngine {
     const secrets = this.#parts.secrets.scope()
     const buildLog = openBuildLog(deployment.id, { ...this.#parts, secrets, store: this.#parts.logs })
     if (deployment.status === 'deploying') buildLog.endChannel()
-    return { deployment, buildLog, secrets, signal, releases: [], undos: [] }
+    const buildSteps = new BuildSteps(deployment.id, { ...this.#parts, secrets })
+    return { deployment, buildLog, buildSteps, secrets, signal, releases: [], undos: [] }
   }
 
   /** The log is written before its secrets may be shown again. */
-  async #close({ buildLog, secrets, releases }: Rollout): Promise<void> {
-    await buildLog.close()
+  async #close({ buildLog, buildSteps, secrets, releases }: Rollout): Promise<void> {
+    await Promise.all([buildLog.close(), buildSteps.flush()])
     secrets.release()
     for (const release of releases) release()
   }
@@ -299,7 +303,7 @@ export class RolloutEngine {
     signal: AbortSignal
   ): Promise<void> {
     const { records, jobs, log, clock } = this.#parts
-    const { deployment, buildLog, secrets } = rollout
+    const { deployment, buildLog, buildSteps, secrets } = rollout
     // What an application has said is quoted, and PostgreSQL cannot hold NUL.
     const clean = (text: string): string => secrets.clean(text).replaceAll('\0', '\u{fffd}')
     let isUndone = true
@@ -315,7 +319,7 @@ export class RolloutEngine {
       }
     }
     note(buildLog, failure)
-    await buildLog.flush()
+    await Promise.all([buildLog.flush(), buildSteps.flush()])
     buildLog.endChannel()
     await this.#markApplication(rollout, failure)
     const failedProof: DeploymentChanges =

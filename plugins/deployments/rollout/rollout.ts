@@ -9,6 +9,7 @@ import type { Cleanup } from '../cleanup.js'
 import type { BuildQueue } from '../queue/build-queue.js'
 import type { OwnerTurns } from '../queue/owner-turns.js'
 import type { BuildLog } from '../records/build-log.js'
+import type { BuildSteps } from '../records/build-steps.js'
 import type { DeploymentRecords } from '../records/deployment-records.js'
 import type { DeploymentRow, DeploymentStore } from '../records/deployment-store.js'
 import type { Drain, FoundRouter, Traffic } from '../traffic/traffic.js'
@@ -49,6 +50,7 @@ interface Undo {
 export interface Rollout {
   readonly deployment: DeploymentRow
   readonly buildLog: BuildLog
+  readonly buildSteps: BuildSteps
   /** What its texts do not show. */
   readonly secrets: SecretScope
   readonly signal: AbortSignal

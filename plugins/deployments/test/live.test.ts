@@ -45,7 +45,9 @@ test('deployments live', async t => {
       const socket = await lab.k.socket(admin)
       const deployment = await web.deploy()
       const channel = `build-logs:${deployment.id}`
+      const stepsChannel = `build-steps:${deployment.id}`
       socket.subscribe(channel)
+      socket.subscribe(stepsChannel)
       const sse = streamed(deployment.id)
       const { data } = await socket.next(
         frame => frame.channel === channel && frame.event === 'log' && frame.data.msg === 'built',
@@ -58,7 +60,26 @@ test('deployments live', async t => {
       t.notMatch(body.status, /pending|building/, 'the record is before done')
       t.match(body.build_logs, /Successfully tagged/)
       await web.ended(deployment.id)
-      t.equal(socket.frames.filter(frame => frame.event === 'done').length, 1)
+      await socket.next(frame => frame.channel === stepsChannel && frame.event === 'done', 20_000)
+      t.equal(socket.frames.filter(frame => frame.event === 'done').length, 2, 'once on each channel')
+      const told = socket.frames.filter(frame => frame.channel === stepsChannel && frame.event === 'step')
+      t.match(told.at(-1)?.data, { number: 6, name: /^\[6\/6\] CMD/, state: 'done', ended_at: String })
+      const steps = await admin.get(`${web.path}/deployments/${deployment.id}/build-steps`)
+      t.match(steps.body, [
+        { number: 1, name: /^\[1\/6\] FROM node:20/, state: 'done' },
+        { number: 2, name: /^\[2\/6\] LABEL/ },
+        { number: 3, name: '[3/6] WORKDIR /app' },
+        { number: 4, name: '[4/6] COPY . .', state: 'done' },
+        {
+          number: 5,
+          name: /^\[5\/6\] RUN echo building/,
+          state: 'done',
+          started_at: String,
+          ended_at: String
+        },
+        { number: 6, name: /^\[6\/6\] CMD/, state: 'done' }
+      ])
+      t.equal(body.build_engine, 'classic')
       await socket.close()
 
       const live = await sse

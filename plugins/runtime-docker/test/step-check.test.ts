@@ -98,6 +98,36 @@ test('words of the engine that differ from what was handed over end the build, w
   )
 })
 
+test('each step is told when it begins and when it ends, and what a command prints is none', async t => {
+  const told: string[] = []
+  const [id, running] = [' ---> 0123456789ab\n', ' ---> Running in 0123456789ab\n']
+  const check = new StepCheck(source('FROM x', 'COPY y', 'RUN z', 'RUN never'), ({ number, name, state }) =>
+    told.push(`${number} ${name} ${state}`)
+  )
+  const cached = ' ---> Using cache\n'
+  for (const text of [
+    'Step 1/4 : FROM x',
+    id,
+    'Step 2/4 : COPY y',
+    cached,
+    id,
+    'Step 3/4 : RUN z',
+    running,
+    cached,
+    'Step 4/4 : RUN never'
+  ])
+    check.read(text)
+  check.fail('failed')
+  t.same(told, [
+    '1 [1/4] shown FROM x running',
+    '1 [1/4] shown FROM x done',
+    '2 [2/4] shown COPY y running',
+    '2 [2/4] shown COPY y cached',
+    '3 [3/4] shown RUN z running',
+    '3 [3/4] shown RUN z failed'
+  ])
+})
+
 test('a line that the engine counts is said as the author counts it', async t => {
   const generated = source('FROM x', 'FLY y')
   t.equal(

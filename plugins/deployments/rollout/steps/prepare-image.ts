@@ -24,7 +24,7 @@ export const prepareImage = (tools: ImageTools): RolloutStep<Loaded, Pick<WithIm
 })
 
 async function buildImage(
-  { deployment, buildLog, secrets, signal, application, variables }: Loaded,
+  { deployment, buildLog, buildSteps, secrets, signal, application, variables }: Loaded,
   { images, records, store, clock, buildQueue }: ImageTools
 ): Promise<PreparedImage> {
   const limits = application.source.type === 'git' ? await buildQueue.enter(deployment, buildLog) : undefined
@@ -47,13 +47,15 @@ async function buildImage(
       signal,
       secrets,
       log: line => buildLog.line(line),
+      onStep: step => buildSteps.step(step),
+      onEngine: async engine => await store.change(deployment.id, { build_engine: engine }),
       onCommit: async ({ sha, message, author }) =>
         await store.change(deployment.id, { commit_sha: sha, commit_message: message, commit_author: author })
     }
   )
   signal.throwIfAborted()
   // The record holds the last line before the channel says that there are no more.
-  await buildLog.flush()
+  await Promise.all([buildLog.flush(), buildSteps.flush()])
   const endedAt = clock.now()
   await records.beginRollout(deployment.id, {
     image_tag: image.reference,
