@@ -38,8 +38,9 @@ import { endLargestHolder } from './disk/room-dispute.js'
 import { RoomMaker } from './disk/room-maker.js'
 import { removeUnclaimed } from './disk/unclaimed.js'
 import { AvailableEngines } from './engines/available-engines.js'
-import { StartedEngineStore } from './engines/engine-store.js'
-import { sweepIdleEngines } from './engines/engine-sweep.js'
+import { EngineCaches } from './engines/engine-caches.js'
+import { EngineStore } from './engines/engine-store.js'
+import { sweepIdleEngines, trimCaches } from './engines/engine-sweep.js'
 import { EngineUsage } from './engines/engine-usage.js'
 import { ProjectEngines } from './engines/project-engines.js'
 import { GitSource } from './git/git-source.js'
@@ -114,9 +115,23 @@ export async function startBuilds({
   const latest = new LatestBuildStore(use.db)
   const names = new ImageNameStore(use.db)
   const claims = new ImageClaims({ db: use.db, clock, log, onEnd: () => room.noteUnneeded() })
+  const records = new EngineStore(use.db, clock)
+  const engines = new ProjectEngines({
+    runtime,
+    clock,
+    log,
+    records,
+    cacheBytes: config.build_cache_mib * 2 ** 20
+  })
+  const engineCaches = new EngineCaches({ engines, records })
   const room = new RoomMaker({
     clock,
-    remove: async () => await removeUnclaimed({ ...images, claims, cachedImages: use.cachedImages })
+    remove: async () => {
+      await settleAll([
+        removeUnclaimed({ ...images, claims, cachedImages: use.cachedImages }),
+        engineCaches.clear()
+      ])
+    }
   })
   const admission = new Admission({ runtime, instance, clock, settings: config, room })
   // An image is fetched for a pull, or in the time of a build.
@@ -169,8 +184,6 @@ export async function startBuilds({
     buildMinutes: config.build_timeout_minutes,
     pullMinutes: config.image_pull_timeout_minutes
   })
-  const startedEngines = new StartedEngineStore(use.db, clock)
-  const engines = new ProjectEngines({ runtime, clock, log, started: startedEngines })
   return {
     admission,
     engines,
@@ -216,13 +229,14 @@ export async function startBuilds({
         sweepIdleEngines(
           {
             engines,
-            started: startedEngines,
+            records,
             clock,
             log,
             idleMs: config.build_engine_idle_minutes * 60_000
           },
           signal
         ),
+        trimCaches({ caches: engineCaches, clock, log, maxBytes: config.build_caches_mib * 2 ** 20 }, signal),
         sweepOrphanedImages({ imageService, applications: use.applications, clock, log }, signal)
       ])
     },

@@ -12,6 +12,7 @@ import { createFetchedImage } from './migrations/008-create-fetched-image.js'
 import { createImageFetch } from './migrations/009-create-image-fetch.js'
 import { createImageClaim } from './migrations/010-create-image-claim.js'
 import { createBuildEngine } from './migrations/011-create-build-engine.js'
+import { keepStoppedEngines } from './migrations/012-keep-stopped-engines.js'
 import { routes } from './routes.js'
 import { settings } from './settings.js'
 
@@ -30,7 +31,8 @@ export default definePlugin({
     createFetchedImage,
     createImageFetch,
     createImageClaim,
-    createBuildEngine
+    createBuildEngine,
+    keepStoppedEngines
   ],
   start: startBuilds,
   provides: buildServices,

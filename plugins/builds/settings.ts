@@ -136,6 +136,16 @@ export const settings = object({
     default: 10,
     description: 'How long the build engine of a project stays started without a build'
   }),
+  build_cache_mib: Type.Integer({
+    minimum: 0,
+    default: 10_240,
+    description: 'How much the build engine of a project keeps for its next builds once it is idle, MiB'
+  }),
+  build_caches_mib: Type.Integer({
+    minimum: 0,
+    default: 51_200,
+    description: 'How much the build engines of all projects keep together, MiB'
+  }),
   ...engineImages,
   git_private_hosts: maybe(
     fromEnvironment(

@@ -39,7 +39,7 @@ export const buildkitProgram: EngineProgram = {
   takes: 'layout',
   makes: 'layout',
   build: buildCommand,
-  prune: plain(client('prune', '--all'))
+  prune: keptBytes => plain(client('prune', '--all', '--keep-storage', String(Math.floor(keptBytes / 1e6))))
 }
 
 function buildCommand(build: ProgramBuild): Command {

@@ -67,7 +67,8 @@ export const dockerdProgram: EngineProgram = {
     env: variables
   }),
   build: buildCommand,
-  prune: plain(['docker', 'builder', 'prune', '--force', '--all'])
+  prune: keptBytes =>
+    plain(['docker', 'builder', 'prune', '--force', '--all', '--keep-storage', String(keptBytes)])
 }
 
 function buildCommand(build: ProgramBuild): Command {

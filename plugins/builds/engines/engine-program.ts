@@ -50,8 +50,8 @@ export interface EngineProgram {
   /** Takes in what was put into the folder of a base, once. Absent: it is used from there. */
   addBase?(directory: string): Command
   build(build: ProgramBuild): Command
-  /** Removes all that no build uses now. */
-  readonly prune: Command
+  /** Removes what no build uses now, the oldest first, until so many bytes are left of it. */
+  prune(keptBytes: number): Command
 }
 
 /** Everything of a build engine that stays when its container goes. */

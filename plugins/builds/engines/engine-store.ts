@@ -1,17 +1,34 @@
 import { applicationTable } from 'busbar/api/applications'
 import type { Clock, Database } from 'busbar/sdk'
 
-/** Projects whose build engine may be started, and when it was last used, whichever process did that. */
-export interface StartedEngines {
-  /** Before it starts, and when a build in it has ended. */
-  used(projectId: string): Promise<void>
-  /** Stopped, or gone. */
-  ended(projectId: string): Promise<void>
-  /** Those in which nothing has been built since, and is not being built now. */
-  idleSince(time: Date): Promise<readonly string[]>
+/** The build engine of a project, as far as it is known. */
+export interface EngineRecord {
+  readonly projectId: string
+  readonly usedAt: Date
+  /** Something is being built in it now, by whichever process. */
+  readonly isBusy: boolean
 }
 
-export class StartedEngineStore implements StartedEngines {
+/** Projects that have a build engine, whether it may be started, and when it was last used, whichever process did that. */
+export interface EngineRecords {
+  /** Before it starts, and when a build in it has ended. */
+  used(projectId: string): Promise<void>
+  /** It keeps its cache. */
+  stopped(projectId: string): Promise<void>
+  /** It is gone, with its cache. */
+  removed(projectId: string): Promise<void>
+  /** Those that may be started, in which nothing has been built since, and is not being built now. */
+  idleSince(time: Date): Promise<readonly string[]>
+  all(): Promise<readonly EngineRecord[]>
+}
+
+/** A preparation lasts from before its engine starts until after its build, if its process says that it lives. */
+const isBusy = `exists (
+  select from $schema.preparation p
+  join ${applicationTable.name} a on cast(a.id as text) = p.application_id
+  where cast(a.project_id as text) = e.project_id and p.claimed_until > :now)`
+
+export class EngineStore implements EngineRecords {
   constructor(
     private readonly db: Database,
     private readonly clock: Pick<Clock, 'now'>
@@ -21,26 +38,35 @@ export class StartedEngineStore implements StartedEngines {
     await this.db.sql(
       `
       insert into $schema.build_engine (project_id, used_at) values (:projectId, :now)
-      on conflict (project_id) do update set used_at = excluded.used_at`,
+      on conflict (project_id) do update set used_at = excluded.used_at, is_started = true`,
       { projectId, now: this.clock.now() }
     )
   }
 
-  async ended(projectId: string): Promise<void> {
+  async stopped(projectId: string): Promise<void> {
+    await this.db.sql('update $schema.build_engine set is_started = false where project_id = :projectId', {
+      projectId
+    })
+  }
+
+  async removed(projectId: string): Promise<void> {
     await this.db.sql('delete from $schema.build_engine where project_id = :projectId', { projectId })
   }
 
   async idleSince(time: Date): Promise<readonly string[]> {
-    // A preparation lasts from before its engine starts until after its build, if its process says that it lives.
     const rows = await this.db.sql<{ readonly projectId: string }>(
       `
-      select e.project_id as "projectId" from $schema.build_engine e
-      where e.used_at <= :time and not exists (
-        select from $schema.preparation p
-        join ${applicationTable.name} a on cast(a.id as text) = p.application_id
-        where cast(a.project_id as text) = e.project_id and p.claimed_until > :now)`,
+      select project_id as "projectId" from $schema.build_engine e
+      where is_started and used_at <= :time and not ${isBusy}`,
       { time, now: this.clock.now() }
     )
     return rows.map(({ projectId }) => projectId)
+  }
+
+  async all(): Promise<readonly EngineRecord[]> {
+    return await this.db.sql<EngineRecord>(
+      `select project_id as "projectId", used_at as "usedAt", ${isBusy} as "isBusy" from $schema.build_engine e`,
+      { now: this.clock.now() }
+    )
   }
 }

@@ -1,10 +1,11 @@
 import { type Clock, type Log, runRepeatedly } from 'busbar/sdk'
-import type { StartedEngines } from './engine-store.js'
+import type { EngineCaches } from './engine-caches.js'
+import type { EngineRecords } from './engine-store.js'
 import type { ProjectEngines } from './project-engines.js'
 
 interface SweepParts {
   readonly engines: Pick<ProjectEngines, 'stop'>
-  readonly started: Pick<StartedEngines, 'idleSince'>
+  readonly records: Pick<EngineRecords, 'idleSince'>
   readonly clock: Clock
   readonly log: Log
   /** How long one stays started without a build. */
@@ -19,11 +20,11 @@ const shortestLookMs = 500
  * signal aborts.
  */
 export async function sweepIdleEngines(
-  { engines, started, clock, log, idleMs }: SweepParts,
+  { engines, records, clock, log, idleMs }: SweepParts,
   signal: AbortSignal
 ): Promise<void> {
   const stopIdle = async (): Promise<void> => {
-    for (const projectId of await started.idleSince(new Date(clock.now().getTime() - idleMs)))
+    for (const projectId of await records.idleSince(new Date(clock.now().getTime() - idleMs)))
       await engines
         .stop(projectId)
         .catch((error: unknown) =>
@@ -35,5 +36,28 @@ export async function sweepIdleEngines(
     clock,
     signal,
     onError: error => log.debug({ err: error }, 'idle build engines stay started for now')
+  })
+}
+
+interface TrimParts {
+  readonly caches: Pick<EngineCaches, 'trim'>
+  readonly clock: Clock
+  readonly log: Log
+  /** What all build engines may keep together. */
+  readonly maxBytes: number
+}
+
+const trimEveryMs = 3_600_000
+
+/** Removes caches that have not been used for longest, where all together have more than they may, until its signal aborts. */
+export async function trimCaches(
+  { caches, clock, log, maxBytes }: TrimParts,
+  signal: AbortSignal
+): Promise<void> {
+  await runRepeatedly(async () => await caches.trim(maxBytes), {
+    everyMs: trimEveryMs,
+    clock,
+    signal,
+    onError: error => log.warn({ err: error }, 'the caches of build engines could not be trimmed')
   })
 }

@@ -5,7 +5,7 @@ import { problems } from '../problems.js'
 import { buildkitProgram } from './buildkit-program.js'
 import { dockerdProgram } from './dockerd-program.js'
 import { type EngineProgram, engineVolumePath, entrypoint } from './engine-program.js'
-import type { StartedEngines } from './engine-store.js'
+import type { EngineRecords } from './engine-store.js'
 import { daemonMemoryBytes, daemonProcesses, limitSteps } from './steps-group.js'
 import { limitStepsNetwork } from './steps-network.js'
 
@@ -13,7 +13,9 @@ interface ProjectEnginesParts {
   readonly runtime: ContainerRuntime
   readonly clock: Clock
   readonly log: Log
-  readonly started: Pick<StartedEngines, 'used' | 'ended'>
+  readonly records: Pick<EngineRecords, 'used' | 'stopped' | 'removed'>
+  /** What one keeps for the next builds of its project. */
+  readonly cacheBytes: number
 }
 
 /** What a project's build engine is to be. */
@@ -64,7 +66,7 @@ export class ProjectEngines {
     try {
       const started = await engine.serial.run(async () => {
         signal.throwIfAborted()
-        await this.parts.started.used(wanted.projectId)
+        await this.parts.records.used(wanted.projectId)
         // The setting may have changed since the others began.
         const actual = (engine.users.size > 1 ? engine.current : undefined) ?? wanted
         const containerId = await this.#startOrReplace(actual, engine, signal)
@@ -74,7 +76,7 @@ export class ProjectEngines {
       return await run(started)
     } finally {
       engine.users.delete(limits)
-      await this.parts.started.used(wanted.projectId).catch(() => {})
+      await this.parts.records.used(wanted.projectId).catch(() => {})
       if (engine.users.size > 0) await this.#adapt(wanted.projectId, engine).catch(() => {})
       this.#forget(wanted.projectId, engine)
     }
@@ -92,9 +94,14 @@ export class ProjectEngines {
     const engine = this.#engineOf(projectId)
     await engine.serial.run(async () => {
       if (engine.users.size > 0) return
-      for (const { id, status } of await this.#containers(projectId))
-        if (status === 'running') await this.parts.runtime.stop(id, stopGraceSeconds)
-      await this.parts.started.ended(projectId)
+      for (const { id, name, status } of await this.#containers(projectId)) {
+        if (status !== 'running') continue
+        await this.#prune(id, name, this.parts.cacheBytes).catch((error: unknown) =>
+          this.parts.log.warn({ err: error, projectId }, 'the cache of a build engine could not be trimmed')
+        )
+        await this.parts.runtime.stop(id, stopGraceSeconds)
+      }
+      await this.parts.records.stopped(projectId)
     })
     this.#forget(projectId, engine)
   }
@@ -109,9 +116,30 @@ export class ProjectEngines {
       if (engine.users.size === 0) await this.#discard(projectId)
       else
         for (const { id, name, status } of await this.#containers(projectId))
-          if (status === 'running') await this.#prune(id, name)
+          if (status === 'running') await this.#prune(id, name, 0)
     })
     this.#forget(projectId, engine)
+  }
+
+  /** With its cache, unless a build of this process uses it; whether it is gone. */
+  async removeUnused(projectId: string): Promise<boolean> {
+    const engine = this.#engineOf(projectId)
+    const isGone = await engine.serial.run(async () => {
+      if (engine.users.size > 0) return false
+      await this.#discard(projectId)
+      return true
+    })
+    this.#forget(projectId, engine)
+    return isGone
+  }
+
+  /** What each of this installation has written, by project, its cache with it. The engine walks through all its volumes for it. */
+  async sizes(): Promise<ReadonlyMap<string, number>> {
+    return new Map(
+      (await this.parts.runtime.volumes({}))
+        .filter(({ name }) => name.startsWith(volumePrefix))
+        .map(({ name, sizeBytes }) => [name.slice(volumePrefix.length), sizeBytes])
+    )
   }
 
   /** What it has written, its cache with it; 0 where there is none. */
@@ -133,11 +161,11 @@ export class ProjectEngines {
     if (engine.users.size === 0 && this.#engines.get(projectId) === engine) this.#engines.delete(projectId)
   }
 
-  async #prune(containerId: string, name: string): Promise<void> {
+  async #prune(containerId: string, name: string, keptBytes: number): Promise<void> {
     const { runtime, clock, log } = this.parts
     const program = programs.find(({ kind }) => name.startsWith(`busbar.builder.${kind}.`))
     if (program === undefined) return
-    const { argv, env } = program.prune
+    const { argv, env } = program.prune(keptBytes)
     const code = await withTimeLimit({ clock, ms: pruneMs }, async signal =>
       runtime.exec(containerId, argv, { env, signal, onLine: () => {} })
     )
@@ -145,10 +173,10 @@ export class ProjectEngines {
   }
 
   async #discard(projectId: string): Promise<void> {
-    const { runtime, started } = this.parts
+    const { runtime, records } = this.parts
     for (const { id } of await this.#containers(projectId)) await runtime.remove(id)
     await runtime.removeVolume(volumeName(projectId))
-    await started.ended(projectId)
+    await records.removed(projectId)
   }
 
   async #containers(projectId: string): Promise<readonly ContainerState[]> {
@@ -290,4 +318,5 @@ const isEngine = ({ applicationId, databaseId, deploymentId }: ContainerState['o
 
 const containerName = ({ projectId, program }: Pick<WantedProjectEngine, 'projectId' | 'program'>): string =>
   `busbar.builder.${program.kind}.${projectId}`
-const volumeName = (projectId: string): string => `busbar-builder-${projectId}`
+const volumePrefix = 'busbar-builder-'
+const volumeName = (projectId: string): string => volumePrefix + projectId

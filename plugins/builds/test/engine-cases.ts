@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
 import type { GitFiles } from '../../../lab/git-server.js'
 import { engine } from '../../deployments/test/deploy-lab.js'
-import { builders, type EngineKind, execIn, linesOf, openEngineLab } from './engine-lab.js'
+import { builders, type EngineKind, execIn, linesOf, openEngineLab, settingsOf } from './engine-lab.js'
 
 const has = (all: readonly string[], pattern: RegExp): boolean => all.some(line => pattern.test(line))
 const port = 'EXPOSE 8080\nCMD ["httpd", "-f", "-p", "8080"]\n'
@@ -224,6 +224,21 @@ ${port}`
       const names = await execIn(builder?.Id ?? '', '', ['find', '/var/lib/builder', '-name', 'marker-of-*'])
       t.match(names, /marker-of-one/)
       t.notMatch(names, /marker-of-two/)
+    })
+
+    await t.test('a short disk takes the caches of projects that build nothing', async t => {
+      const application = await lab.application('kept', sample('kept'))
+      t.equal((await application.deployed()).status, 'success')
+      t.equal((await builders(lab.projectId)).length, 1)
+      // More than any disk has free.
+      await lab.k.configure('builds', { ...settingsOf(kind), disk_floor_mib: 2 ** 30 })
+      t.match(await application.deployed(), { status: 'failed', error_message: /disk/ })
+      await until(
+        async () => (await builders(lab.projectId)).length === 0,
+        'the engine has gone with its cache'
+      )
+      await lab.k.configure('builds', settingsOf(kind))
+      t.equal((await application.deployed()).status, 'success')
     })
 
     await t.test('it goes with the cache, and is made anew by the next build', async t => {

@@ -32,6 +32,15 @@ export const engineKinds = {
 
 const labFolder = join(import.meta.dirname, '../../../lab')
 
+/** Of the builds plugin, to build with such an engine. */
+export const settingsOf = ({ build_engine, image }: EngineKind): Readonly<Record<string, unknown>> => ({
+  build_engine,
+  [build_engine === 'buildkit' ? 'buildkit_image' : 'dockerd_image']: image,
+  memory_mib: 1024,
+  static_image: 'nginx:lab',
+  static_build_image: 'node:20'
+})
+
 /** A platform that builds with such an engine. */
 export async function openEngineLab(
   t: Test,
@@ -43,15 +52,7 @@ export async function openEngineLab(
   await promisify(execFile)(join(labFolder, 'make-images.sh'), ['nginx'])
   const lab = await openLab()
   t.teardown(async () => await lab.close())
-  const { build_engine, image } = kind
-  await lab.k.configure('builds', {
-    build_engine,
-    [build_engine === 'buildkit' ? 'buildkit_image' : 'dockerd_image']: image,
-    memory_mib: 1024,
-    static_image: 'nginx:lab',
-    static_build_image: 'node:20',
-    ...settings
-  })
+  await lab.k.configure('builds', { ...settingsOf(kind), ...settings })
   return lab
 }
 
