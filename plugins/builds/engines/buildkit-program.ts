@@ -4,12 +4,39 @@ import { stepsSubnet } from './steps-network.js'
 
 const address = 'unix:///run/buildkit/buildkitd.sock'
 const configPath = '/run/buildkitd.toml'
+/** Each step would get it, and with it a way into the daemon: it is given to those that begin while the file is there. */
+const tracingSocket = '/run/buildkit/otel-grpc.sock'
+
 /** What no option of the daemon says. */
-const config = `[worker.oci]
+const config = `[otel]
+socketPath = "${tracingSocket}"
+
+[worker.oci]
 defaultCgroupParent = "${stepsGroup}"
 bridgeName = "buildkit0"
 bridgeSubnet = "${stepsSubnet}"
 `
+
+/**
+ * Steps are in network name spaces of their own, which begin with IPv6. The plug-in that connects them is run by its name,
+ * so one of ours takes that, and turns it off before there is a step: a step is not let to.
+ */
+const networkFolder = '/run/busbar-network'
+const networkPlugin = `#!/bin/sh
+"$(dirname "$0")/connect" "$@" || exit
+[ "$CNI_COMMAND" = ADD ] || exit 0
+exec nsenter --net="$CNI_NETNS" sh -c '
+  for conf in /proc/sys/net/ipv6/conf/eth*/disable_ipv6; do [ ! -e "$conf" ] || echo 1 > "$conf" || exit 1; done'
+`
+const preparation = `set -e
+printf %s "$1" > ${configPath}
+mkdir -p ${networkFolder}
+ln -sf "$(command -v buildkit-cni-bridge)" ${networkFolder}/connect
+printf %s "$2" > ${networkFolder}/buildkit-cni-bridge
+chmod 755 ${networkFolder}/buildkit-cni-bridge
+export PATH="${networkFolder}:$PATH"
+shift 2
+exec "$@"`
 
 const client = (...argv: readonly string[]): readonly string[] => ['buildctl', '--addr', address, ...argv]
 const plain = (argv: readonly string[]): Command => ({ argv, env: {} })
@@ -22,8 +49,10 @@ export const buildkitProgram: EngineProgram = {
     argv: [
       'sh',
       '-c',
-      `printf %s "$0" > ${configPath}; exec "$@"`,
+      preparation,
+      'prepare',
       config,
+      networkPlugin,
       'buildkitd',
       '--config',
       configPath,
@@ -35,7 +64,13 @@ export const buildkitProgram: EngineProgram = {
     ],
     env: { TMPDIR: `${engineVolumePath}/tmp` }
   },
-  ready: plain(client('debug', 'workers')),
+  ready: plain([
+    'sh',
+    '-c',
+    `"$@" > /dev/null && rm -f ${tracingSocket}`,
+    'ready',
+    ...client('debug', 'workers')
+  ]),
   takes: 'layout',
   makes: 'layout',
   build: buildCommand,
@@ -47,6 +82,8 @@ function buildCommand(build: ProgramBuild): Command {
   const { flags, env } = secretFlags(build)
   const options = {
     filename: 'Dockerfile',
+    // Where this is said, no other front-end is looked for.
+    cmdline: 'dockerfile.v0',
     ...(target !== undefined && { target }),
     ...(platform !== undefined && { platform }),
     ...Object.fromEntries(Object.entries(buildArgs).map(([key, value]) => [`build-arg:${key}`, value])),

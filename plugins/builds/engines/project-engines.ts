@@ -216,7 +216,18 @@ export class ProjectEngines {
     if (!running.some(container => container.id === id)) await runtime.start(id)
     await this.#untilReady(wanted, id, signal)
     await this.#tell(id, limitStepsNetwork)
-    await this.#limit(id, engine)
+    try {
+      await this.#limit(id, engine)
+    } catch (error) {
+      // Its daemon has more memory than it is to have from now on.
+      if (!isProblem(error) || error.code !== 'E_ENGINE_REFUSED') throw error
+      if (engine.users.size > 1) return id
+      await runtime.stop(id, stopGraceSeconds)
+      await runtime.start(id)
+      await this.#untilReady(wanted, id, signal)
+      await this.#tell(id, limitStepsNetwork)
+      await this.#limit(id, engine)
+    }
     return id
   }
 

@@ -135,6 +135,39 @@ ${port}`
       t.equal(await (await fetch((await built.read()).direct_url)).text(), 'made')
     })
 
+    await t.test('a step sees nothing of the daemon, and has no IPv6', async t => {
+      const application = await lab.application('curious', {
+        ...sample('curious'),
+        Dockerfile: `FROM busybox:lab
+RUN ls /dev /run /var/run && find / -xdev -type s && test -z "$(find / -xdev -type s; find /dev -type s)"
+RUN for f in /proc/sys/net/ipv6/conf/eth*/disable_ipv6; do test ! -e $f || test $(cat $f) = 1 || exit 1; done
+RUN ! ip addr show dev eth0 | grep inet6 && ip addr show dev eth0 | grep 'inet 192.0.2.'
+${port}`
+      })
+      const deployed = await application.deployed()
+      t.equal(deployed.status, 'success', linesOf(deployed).join('\n'))
+    })
+
+    await t.test(
+      'an engine whose daemon has more memory than it may have from now on is begun anew',
+      async t => {
+        const application = await lab.application('smaller', sample('smaller'))
+        t.equal((await application.deployed()).status, 'success')
+        const [builder] = await builders(lab.projectId)
+        await execIn(builder?.Id ?? '', '', [
+          'sh',
+          '-c',
+          // In memory that belongs to the container as the daemon's does.
+          'mount -t tmpfs -o size=700m tmpfs /mnt && dd if=/dev/zero of=/mnt/x bs=1M count=600 2>/dev/null; ls -la /mnt'
+        ])
+        await lab.k.configure('builds', { ...settingsOf(kind), memory_mib: 256 })
+        await application.push(sample('even smaller'))
+        const deployed = await application.deployed()
+        t.equal(deployed.status, 'success', JSON.stringify(deployed.error_message))
+        await lab.k.configure('builds', settingsOf(kind))
+      }
+    )
+
     if (kind.isNew)
       await t.test('heredocs, linked copies and a syntax line need no download', async t => {
         const application = await lab.application('modern', {
