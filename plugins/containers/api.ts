@@ -17,6 +17,7 @@ import type { Owner } from './owner.js'
 
 export type * from './container.js'
 export type * from './engine.js'
+export { type HeldBy, heaviestOwners, type OwnerHolding } from './holders.js'
 export { type Owner, ownerKeys } from './owner.js'
 
 /**

@@ -1,3 +1,4 @@
+import { type HeldBy, heaviestOwners } from 'busbar/api/containers'
 import type { Problem } from 'busbar/sdk'
 import type { Disk } from '../admission/admission-decision.js'
 import { amount } from '../admission/admission-words.js'
@@ -118,24 +119,18 @@ function heaviest(
   users: readonly DiskUser[],
   disk: Disk
 ): DiskUser | undefined {
-  const [most] = byOwner(running, users, disk).sort(
-    (a, b) => weightOf(b) - weightOf(a) || lastBegun(b) - lastBegun(a)
-  )
-  return most?.sort((a, b) => weightOf([b]) - weightOf([a]) || b.user.begunAt - a.user.begunAt)[0]?.user
+  const latest = weighed(running, users, disk).sort((a, b) => b.user.begunAt - a.user.begunAt)
+  const [most] = heaviestOwners(latest, weightOf)
+  return [...(most?.held ?? [])].sort((a, b) => weightOf([b]) - weightOf([a]))[0]?.user
 }
 
-function byOwner(running: readonly DiskUser[], users: readonly DiskUser[], disk: Disk): Weighed[][] {
-  const owners = new Map<string, Weighed[]>()
-  for (const user of running) {
-    const weighed = {
-      user,
-      known: taken(user, disk) + copyOf(user, disk),
-      hidden: isSuspect(user, users) ? unexplained(user, users, disk) : 0
-    }
-    owners.set(user.ownerId, [...(owners.get(user.ownerId) ?? []), weighed])
-  }
-  return [...owners.values()]
-}
+const weighed = (running: readonly DiskUser[], users: readonly DiskUser[], disk: Disk): Weighed[] =>
+  running.map(user => ({
+    user,
+    ownerId: user.ownerId,
+    known: taken(user, disk) + copyOf(user, disk),
+    hidden: isSuspect(user, users) ? unexplained(user, users, disk) : 0
+  }))
 
 /**
  * Whether the same one has taken most, whichever of the others has taken what nothing accounts for: then there is nothing to
@@ -149,8 +144,8 @@ export function isCertain(
   const short = disks.find(({ freeBytes }) => freeBytes < floorBytes)
   if (short === undefined) return true
   const running = users.filter(({ isEnding }) => !isEnding)
-  const ranked = byOwner(running, users, short)
-    .flatMap(all => all.map(one => ({ ...one, all: all.reduce((sum, { known }) => sum + known, 0) })))
+  const ranked = heaviestOwners(weighed(running, users, short), knownOf)
+    .flatMap(({ held, weight: all }) => held.map(one => ({ ...one, all })))
     .sort((a, b) => b.all - a.all || b.known - a.known)
   const [first, ...others] = ranked
   return others.every(
@@ -160,17 +155,17 @@ export function isCertain(
   )
 }
 
-interface Weighed {
+interface Weighed extends HeldBy {
   readonly user: DiskUser
   readonly known: number
   /** What nothing accounts for: of all that may have taken it, the same. */
   readonly hidden: number
 }
 
-const weightOf = (all: readonly Weighed[]): number =>
-  all.reduce((sum, { known }) => sum + known, Math.max(...all.map(({ hidden }) => hidden)))
+const knownOf = (all: readonly Weighed[]): number => all.reduce((sum, { known }) => sum + known, 0)
 
-const lastBegun = (all: readonly Weighed[]): number => Math.max(...all.map(({ user }) => user.begunAt))
+const weightOf = (all: readonly Weighed[]): number =>
+  knownOf(all) + Math.max(...all.map(({ hidden }) => hidden))
 
 /**
  * Whether it can have written what is not accounted for: a pull that unpacks a layer, which the engine does not show

@@ -2,6 +2,7 @@ import type { MeasuringLimits } from 'busbar/api/containers'
 import type { BuildFileUse, BuildUsage } from 'busbar/api/images'
 import type { Clock, Log, Problem } from 'busbar/sdk'
 import type { Disk } from '../admission/admission-decision.js'
+import { CountTimes } from './count-times.js'
 import {
   afterCopies,
   type DiskLimits,
@@ -42,9 +43,7 @@ const givesBackMs = 5000
 const measureWithinMs = 250
 /** So long nobody ends for what may be anybody's: by then files are counted. */
 const countWithinMs = 5000
-const roomEveryMs = 10_000
-/** Above the floor, so that a disk that stays near it is not looked through all the time. */
-const countingShare = 0.2
+export const roomEveryMs = 10_000
 const countLimits: MeasuringLimits = { eachMs: 2000, allMs: 5000 }
 /** In one place of a build counting ends there: more tells nothing more. */
 const mostFiles = 4_000_000
@@ -73,11 +72,8 @@ export class DiskWatch {
   #measuring: Promise<void> | undefined
   #measureAfter = 0
   #lastDisks: readonly Disk[] = []
-  /** When the last count of files began, also where they could not be counted. */
-  #countedAt = -Infinity
-  #countAfter = 0
-  /** Since a disk is short, or the last one was ended for that: an older count says nothing of what was written since. */
-  #shortSince: number | undefined
+  readonly #counts = new CountTimes()
+  #isUncountable = false
 
   constructor(private readonly parts: DiskWatchParts) {}
 
@@ -196,13 +192,11 @@ export class DiskWatch {
     if (below(roomFromShare) && room.isDue(roomEveryMs)) void room.make(0)
     // Unused data is removed before a build is ended. Meanwhile there is a second floor, as for what a cancelled one gives back.
     if (below(1) && room.isMaking && !below(1 / 2)) return disks
-    if (below(1)) this.#shortSince ??= performance.now()
-    else this.#shortSince = undefined
+    this.#counts.noteShort(below(1))
     // Nobody ends for what may be anybody's before files are counted: to end another one would not keep who has taken it
     // from the last of the disk either.
-    const shortMs = performance.now() - (this.#shortSince ?? 0)
-    const mayWait = below(1) && this.#watched.size > 1 && shortMs < countWithinMs
-    if (mayWait && !this.#isFresh && !isCertain(this.#users(), disks, limits)) return disks
+    const mayWait = below(1) && this.#watched.size > 1 && this.#counts.shortMs < countWithinMs
+    if (mayWait && !this.#counts.isFresh && !isCertain(this.#users(), disks, limits)) return disks
     // What runs may have ended since it was measured: then its copy is part of what is missing by now.
     this.#decide(
       this.#users().map(user => ({ ...user, runningStepBytes: 0 })),
@@ -211,14 +205,10 @@ export class DiskWatch {
     return disks
   }
 
-  get #isFresh(): boolean {
-    return this.#countedAt >= (this.#shortSince ?? -Infinity)
-  }
-
   #users(): DiskUser[] {
     return [...this.#watched.values()].map(({ end, endedAt, ...user }) => ({
       ...user,
-      isCounted: user.isCounted && this.#isFresh,
+      isCounted: user.isCounted && this.#counts.isFresh,
       isEnding: end.signal.aborted
     }))
   }
@@ -227,7 +217,7 @@ export class DiskWatch {
     const verdict = decideDisk(users, disks, this.parts.limits)
     if (verdict === undefined) return
     this.#watched.get(verdict.id)?.end.abort(verdict.problem)
-    this.#shortSince = undefined
+    this.#counts.noteShort(false)
   }
 
   #nextLookMs(disks: readonly Disk[]): number {
@@ -289,7 +279,7 @@ export class DiskWatch {
       return
     }
     const begunAt = performance.now()
-    if (!isShort(disks, limits) && begunAt < this.#countAfter) return
+    if (!isShort(disks, limits) && !this.#counts.isDue) return
     try {
       const counted = filesByDeployment(await buildFileUse({ ...countLimits, most: mostFiles }))
       for (const watched of this.#running()) {
@@ -302,16 +292,17 @@ export class DiskWatch {
         }
         watched.isCounted = files?.isCut === false
       }
+      this.#isUncountable = false
     } catch (error) {
       this.#forgetCount()
-      log.warn(
-        { err: error },
-        'what builds hold in files without a name, and how many files they have made, cannot be counted: one that takes the disk by them is not found'
-      )
+      if (!this.#isUncountable)
+        log.warn(
+          { err: error },
+          'what builds hold in files without a name, and how many files they have made, cannot be counted: one that takes the disk by them is not found'
+        )
+      this.#isUncountable = true
     } finally {
-      this.#countedAt = begunAt
-      const now = performance.now()
-      this.#countAfter = now + (now - begunAt) / countingShare
+      this.#counts.noteCount(begunAt)
     }
   }
 }

@@ -1,3 +1,5 @@
+import { heaviestOwners } from 'busbar/api/containers'
+
 /** What a deployment that is being prepared keeps on the disk. */
 export interface Holding {
   readonly deploymentId: string
@@ -28,13 +30,10 @@ export function largestHolder(
   const isForeign = ({ ownerId }: Holding): boolean => ownerId !== own?.ownerId
   const bytesOf = (ofOwner: readonly Holding[]): number => heldBy(ofOwner, owners, sizes)
   const ownBytes = bytesOf(holdings.filter(holding => !isForeign(holding)))
-  const foreign = holdings.filter(isForeign).map(holding => ({
-    deploymentId: holding.deploymentId,
-    bytes: bytesOf([holding]),
-    ownerBytes: bytesOf(holdings.filter(({ ownerId }) => ownerId === holding.ownerId))
-  }))
-  const [most] = foreign.sort((a, b) => b.ownerBytes - a.ownerBytes || b.bytes - a.bytes)
-  return most !== undefined && most.ownerBytes > ownBytes + wanted.bytes ? most : undefined
+  const [most] = heaviestOwners(holdings.filter(isForeign), bytesOf)
+  if (most === undefined || most.weight <= ownBytes + wanted.bytes) return undefined
+  const [largest] = [...most.held].sort((a, b) => bytesOf([b]) - bytesOf([a]))
+  return largest === undefined ? undefined : { deploymentId: largest.deploymentId, ownerBytes: most.weight }
 }
 
 /** By image, who has claimed it. */

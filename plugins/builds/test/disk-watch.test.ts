@@ -16,13 +16,14 @@ class Failure extends Error {}
 /** A disk of 1000 MiB, and what is built and pulled meanwhile. */
 function startWatch(
   remove: (disk: { freeBytes: number }) => void | Promise<void> = () => {},
-  { countMs = 0 }: { readonly countMs?: number } = {}
+  { countMs = 0, onWarning = () => {} }: { readonly countMs?: number; readonly onWarning?: () => void } = {}
 ) {
   const disk = { freeBytes: 1000 * mebi }
   const usage = new Map<string, { bytes: number; runningStepBytes: number; isPartial: boolean }>()
   const files = new Map<string, { bytes: number; inodes: number }>()
   let measured = 0
   let counted = 0
+  const state = { isCountable: true }
   const watch = new DiskWatch({
     buildUsage: async () => {
       measured++
@@ -30,18 +31,23 @@ function startWatch(
     },
     buildFileUse: async () => {
       const found = [...files]
+      if (!state.isCountable) {
+        counted++
+        throw new Error('there is no find')
+      }
       if (countMs > 0) await clock.sleep(countMs)
       counted++
       return found.map(([deploymentId, use]) => ({ owner: { deploymentId }, isCut: false, ...use }))
     },
     clock,
-    log: createLog({ level: 'silent', format: 'json', redactor: createRedactor() }),
+    log: { ...createLog({ level: 'silent', format: 'json', redactor: createRedactor() }), warn: onWarning },
     limits: { floorBytes, buildBytes: 10_000 * mebi, failedBytes: 300 * mebi },
     disks: async () => [{ what: 'the disk', path: '/', freeBytes: disk.freeBytes, isEngines: true }],
     room: new RoomMaker({ clock, remove: async () => remove(disk) })
   })
   return {
     disk,
+    state,
     wrote: (id: string, mebibytes: number, isPartial = false) =>
       usage.set(id, { bytes: mebibytes * mebi, runningStepBytes: 0, isPartial }),
     runsStep: (id: string, mebibytes: number) =>
@@ -261,4 +267,30 @@ test('no build ends while unused data is being removed, but below half of the fl
   stuck.wrote('build', 400)
   stuck.disk.freeBytes = 90 * mebi
   t.match(await build.ended, { code: 'E_BUILD_DISK_SHORT' })
+})
+
+test('where files cannot be counted the log says so once, and again when that has worked meanwhile', async t => {
+  let warnings = 0
+  const { disk, state, wrote, counted, begin } = startWatch(() => {}, { onWarning: () => warnings++ })
+  state.isCountable = false
+  const builds = [begin('one'), begin('other')]
+  wrote('one', 60, true)
+  wrote('other', 50, true)
+  disk.freeBytes = 250 * mebi
+  const untilCounted = async (): Promise<void> => {
+    const before = counted()
+    await until(() => counted() >= before + 2, 'files to be counted')
+  }
+  await untilCounted()
+  t.equal(warnings, 1)
+  state.isCountable = true
+  await untilCounted()
+  t.equal(warnings, 1)
+  state.isCountable = false
+  await untilCounted()
+  t.equal(warnings, 2)
+  for (const build of builds) {
+    build.finish()
+    t.equal(await build.ended, undefined)
+  }
 })
