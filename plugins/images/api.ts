@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { MeasuringLimits, Owner } from 'busbar/api/containers'
 import { service } from 'busbar/sdk'
 import type { BuildFileUse, BuildOptions, BuildStep, BuildUsage, KeptSteps, StepProgress } from './build.js'
-import type { BuiltImage, ImageInfo, LoadOptions } from './image.js'
+import type { BuiltImage, ImageInfo, ImageUse, LoadOptions } from './image.js'
 
 export type * from './build.js'
 export type * from './image.js'
@@ -28,6 +28,11 @@ export interface ImageService {
    * Unless it is gone. Removes a tag; the image with its last one. 409 E_IMAGE_IN_USE, E_IMAGE_FOREIGN.
    */
   removeImage(reference: string): Promise<void>
+  /**
+   * Of each that has a name or a container, of whomever, by one look at all of them. What an image that came by `load` is made of
+   * is asked for once in its life.
+   */
+  imageUse(limits: Pick<MeasuringLimits, 'allMs'>): Promise<readonly ImageUse[]>
   /** The ids of images upon which others are built, steps too: without its name such a one still takes its room. */
   continuedImages(): Promise<ReadonlySet<string>>
   /**

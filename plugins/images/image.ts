@@ -46,6 +46,18 @@ export interface BuiltImage {
   readonly owner: Owner
 }
 
+/** What an image is made of on the disk. What several name is there once, and stays until the last of them goes. */
+export interface ImageUse {
+  readonly id: string
+  readonly names: readonly string[]
+  /** For whom this installation has built it, verified. */
+  readonly owner?: Owner
+  /** The containers that were made from it, of whomever. */
+  readonly containerIds: readonly string[]
+  /** The lowest first. Of one that could not be looked at in time, those are left out that may be of others, too. */
+  readonly parts: ReadonlyArray<{ readonly id: string; readonly bytes: number }>
+}
+
 export interface LoadOptions {
   /** Begins with `loadedPrefix`, and the archive names the image so; with `builtFor` any other one, and it names none. */
   readonly name: string

@@ -49,9 +49,13 @@ export class BuildCache {
     return { steps, ended: () => this.#inUse.delete(steps) }
   }
 
-  /** All images of the engine, steps included, of all owners. */
+  /** All images of the engine, steps included, and all containers, of all owners. */
+  async listing(): Promise<EngineListing> {
+    return await this.#everything.answer()
+  }
+
   async images(): Promise<readonly Docker.ImageInfo[]> {
-    return (await this.#everything.answer()).images
+    return (await this.listing()).images
   }
 
   /** The images that others continue. */
@@ -100,7 +104,7 @@ export class BuildCache {
   }
 }
 
-interface EngineListing {
+export interface EngineListing {
   readonly images: readonly Docker.ImageInfo[]
   readonly containers: readonly Docker.ContainerInfo[]
 }

@@ -24,6 +24,7 @@ import type {
   BuiltImage,
   ImageInfo,
   ImageService,
+  ImageUse,
   KeptSteps,
   LoadOptions
 } from 'busbar/api/images'
@@ -53,6 +54,7 @@ import { engineRanges, hostRanges, type RoutedRange } from './host-ranges.js'
 import { Identity, type Signatures } from './identity.js'
 import { buildImage } from './image-build.js'
 import { loadImage } from './image-load.js'
+import { ImageUses } from './image-use.js'
 import { Images } from './images.js'
 import { capOptions, guardLabelled } from './label-guard.js'
 import { instanceLabel, isAmong, ownerFilter } from './labels.js'
@@ -90,6 +92,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #lives: ContainerLives
   readonly #images: Images
   readonly #buildCache: BuildCache
+  readonly #imageUses: ImageUses
   /** Of the builds and loads that run now. */
   readonly #footprints = new Set<Footprint>()
   readonly #bridges: BridgeNetworks
@@ -136,6 +139,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
       groups: this.limits.groups
     })
     this.#buildCache = new BuildCache({ engine, identity })
+    this.#imageUses = new ImageUses({ engine, identity, list: async () => await this.#buildCache.listing() })
     this.#volumes = new Volumes(engine, instanceId, identity, dependencies.clock)
     this.#platform = new PlatformContainer(this.#engine, ownContainerNames(settings.own_container))
     const found = { engine, owners: this.#owners, volumes: this.#volumes, platform: this.#platform }
@@ -373,6 +377,10 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   async removeImage(reference: string): Promise<void> {
     await this.#images.remove(reference)
+  }
+
+  async imageUse(limits: Parameters<ImageService['imageUse']>[0]): Promise<readonly ImageUse[]> {
+    return await this.#imageUses.read(limits)
   }
 
   async continuedImages(): Promise<ReadonlySet<string>> {

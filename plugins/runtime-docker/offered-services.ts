@@ -44,6 +44,7 @@ export const offeredImages = (runtime: ImageService): ImageService => ({
   image: reference => runtime.image(reference),
   images: owner => runtime.images(owner),
   removeImage: reference => runtime.removeImage(reference),
+  imageUse: limits => runtime.imageUse(limits),
   continuedImages: () => runtime.continuedImages(),
   imageLabels: owner => runtime.imageLabels(owner),
   load: (archive, options) => runtime.load(archive, options),
