@@ -128,6 +128,20 @@ export interface PreparedImages {
    * once no other application keeps it and no build has asked for it lately. References of images that were built are ignored.
    */
   keep(applicationId: string, references: readonly string[]): Promise<void>
+  /** What was fetched and is kept for applications. */
+  fetched(): Promise<readonly KeptFetch[]>
+  /**
+   * A disk is short, and the application does without this one: it goes now, unless it was fetched and another application keeps it.
+   * 409 E_IMAGE_IN_USE.
+   */
+  release(applicationId: string, reference: string): Promise<void>
+}
+/** An image that was fetched, and an application that keeps it. */
+export interface KeptFetch {
+  readonly applicationId: string
+  /** As in `PreparedImage`. */
+  readonly reference: string
+  readonly name: string
 }
 export const preparedImages = service<PreparedImages>('builds.prepared')
 
@@ -214,5 +228,10 @@ export interface EngineDisk {
   }
 }
 
-/** Undefined where the engine is on another machine, or away. */
-export const engineDisk = service<{ read(): Promise<EngineDisk | undefined> }>('builds.engine-disk')
+export interface EngineDiskReader {
+  /** Undefined where the engine is on another machine, or away. */
+  read(): Promise<EngineDisk | undefined>
+  /** Begins to remove what is only a cache, unless that was done a moment ago. */
+  makeRoom(): void
+}
+export const engineDisk = service<EngineDiskReader>('builds.engine-disk')

@@ -17,7 +17,7 @@ import {
   buildCachePruner,
   builders,
   cachedImages,
-  type EngineDisk,
+  type EngineDiskReader,
   engineDisk,
   imagePreparation,
   type PreparedImages,
@@ -32,7 +32,7 @@ import { LatestBuildStore } from './cache/latest-builds.js'
 import { sweepOrphanedImages } from './cache/orphaned-images.js'
 import { Workspaces } from './context/workspace.js'
 import { roomyArchiveLimit } from './disk/archive-limit.js'
-import { DiskWatch } from './disk/disk-watch.js'
+import { DiskWatch, roomEveryMs } from './disk/disk-watch.js'
 import { ImageRoom } from './disk/image-room.js'
 import { endLargestHolder } from './disk/room-dispute.js'
 import { RoomMaker } from './disk/room-maker.js'
@@ -51,7 +51,7 @@ import { FormerPrivateImages } from './registry/former-private-images.js'
 import { ImageClaims } from './registry/image-claims.js'
 import { ImageNameStore } from './registry/image-names.js'
 import { removeUnusedImages, sweepUnusedImages } from './registry/image-removal.js'
-import { findPinned } from './registry/pinned-image.js'
+import { findPinned, pinned } from './registry/pinned-image.js'
 import { hostedRegistries } from './registry/registries.js'
 import { RegistryGate } from './registry/registry-gate.js'
 import type { BuilderAnswer } from './schemas.js'
@@ -78,7 +78,7 @@ export interface Builds {
   readonly engines: ProjectEngines
   readonly cachePruner: StepCachePruner
   readonly prepared: PreparedImages
-  readonly readEngineDisk: () => Promise<EngineDisk | undefined>
+  readonly engineDisk: EngineDiskReader
   /** Removes unused fetched images, and what was built for applications that are gone, until its signal aborts. */
   readonly sweep: (signal: AbortSignal) => Promise<void>
   /** Its own, by build type. */
@@ -187,12 +187,17 @@ export async function startBuilds({
   return {
     admission,
     engines,
-    readEngineDisk: async () => {
-      const found = (await admission.disks()).find(({ isEngines }) => isEngines)
-      if (found === undefined) return undefined
-      const { freeBytes, freeInodes: free, bytesPerInode: bytesEach } = found
-      const inodes = free === undefined || bytesEach === undefined ? undefined : { free, bytesEach }
-      return { freeBytes, floorBytes: diskLimits(config).floorBytes, inodes }
+    engineDisk: {
+      read: async () => {
+        const found = (await admission.disks()).find(({ isEngines }) => isEngines)
+        if (found === undefined) return undefined
+        const { freeBytes, freeInodes: free, bytesPerInode: bytesEach } = found
+        const inodes = free === undefined || bytesEach === undefined ? undefined : { free, bytesEach }
+        return { freeBytes, floorBytes: diskLimits(config).floorBytes, inodes }
+      },
+      makeRoom: () => {
+        if (room.isDue(roomEveryMs)) void room.make(0)
+      }
     },
     own: ownBuilders({
       ...images,
@@ -220,6 +225,17 @@ export async function startBuilds({
       keep: async (applicationId, references) => {
         await images.fetched.keep(applicationId, references)
         await removeUnusedImages(images)
+      },
+      fetched: async () =>
+        (await images.fetched.kept()).map(({ applicationId, handle: name, ...image }) => ({
+          applicationId,
+          name,
+          reference: pinned(image)
+        })),
+      release: async (applicationId, reference) => {
+        if (!reference.includes('@')) return await imageService.removeImage(reference)
+        await images.fetched.drop(applicationId, reference)
+        await removeUnusedImages(images, { isShort: true })
       }
     },
     cachePruner,
@@ -248,9 +264,9 @@ export async function startBuilds({
 
 export function buildServices(
   provide: ServiceBinder,
-  { preparation, prepared, admission, cachePruner, readEngineDisk }: Builds
+  { preparation, prepared, admission, cachePruner, engineDisk: disk }: Builds
 ): void {
-  provide(engineDisk, { read: readEngineDisk })
+  provide(engineDisk, disk)
   provide(preparedImages, prepared)
   provide(imagePreparation, preparation)
   provide(buildAdmission, admission)

@@ -21,6 +21,7 @@ import { DeploymentTeardown } from './application-teardown.js'
 import { Cleanup } from './cleanup.js'
 import { DeploymentService } from './deployment-service.js'
 import { DiskGuard } from './disk/disk-guard.js'
+import { ImageRecords } from './disk/image-records.js'
 import { HealthWatch } from './health/health-watch.js'
 import { DeployHookService } from './hooks/deploy-hook-service.js'
 import { DeployHookStore } from './hooks/deploy-hook-store.js'
@@ -131,6 +132,7 @@ export function startDeployments({
     healthWatch: new HealthWatch({ ...shared, intervalMs: config.health_check_interval_seconds * 1000 }),
     diskGuard: new DiskGuard({
       ...shared,
+      imageRecords: new ImageRecords(use.db),
       limits: { bytes: config.container_disk_mib * 2 ** 20, inodes: config.container_files }
     }),
     teardown: new DeploymentTeardown(shared),

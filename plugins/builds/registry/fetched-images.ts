@@ -79,6 +79,12 @@ export interface FetchedImages {
   settle(image: FetchedImage, fetch: SettledFetch): Promise<void>
   /** The application needs these for its containers, and no others any more. What is no name with a digest is ignored. */
   keep(applicationId: string, names: readonly string[]): Promise<void>
+  /** What applications keep for their containers. */
+  kept(): Promise<
+    ReadonlyArray<Pick<FetchedImage, 'handle' | 'repository' | 'digest'> & { readonly applicationId: string }>
+  >
+  /** The application needs this one for its containers no more. */
+  drop(applicationId: string, name: string): Promise<void>
   /** Forgets the application; what it alone was handed is to go now. */
   forget(applicationId: string): Promise<void>
   /**
@@ -317,6 +323,27 @@ export class FetchedImageStore implements FetchedImages {
       select distinct :applicationId, handle from kept
       on conflict do nothing`,
       { applicationId, repositories: pinned.map(fullRepository), versions: pinned.map(versionOf) }
+    )
+  }
+
+  async kept() {
+    return await this.db.sql<
+      Pick<FetchedImage, 'handle' | 'repository' | 'digest'> & { readonly applicationId: string }
+    >(
+      `
+      select u.application_id as "applicationId", i.handle, i.repository, i.digest
+      from $schema.fetched_image_use u join $schema.fetched_image i using (handle)`
+    )
+  }
+
+  async drop(applicationId: string, name: string): Promise<void> {
+    await this.db.sql(
+      `
+      delete from $schema.fetched_image_use
+      where application_id = :applicationId and handle in (
+        select handle from $schema.fetched_name
+        where holder in ('', :applicationId) and repository = :repository and version = :version)`,
+      { applicationId, repository: fullRepository(name), version: versionOf(name) }
     )
   }
 

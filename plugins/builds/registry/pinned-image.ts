@@ -78,8 +78,13 @@ async function findLocal(
 }
 
 /** `name@sha256:…`, as the engine writes it too. */
-const pinned = ({ repository, digest }: { readonly repository: string; readonly digest: string }): string =>
-  `${familiarName(repository)}@${digest}`
+export const pinned = ({
+  repository,
+  digest
+}: {
+  readonly repository: string
+  readonly digest: string
+}): string => `${familiarName(repository)}@${digest}`
 
 /** `name@sha256:…` of the repository it was pulled from; an image that came from no registry has only its id. */
 export function pinnedReference(name: string, image: ImageInfo): string {

@@ -45,7 +45,7 @@ test('a tag that has moved stands for the new image, and the old one stays while
   t.same(await store.find(owner, `${repository}@${old.digest}`, 'container'), old)
 })
 
-const pinned = ({ digest }: FetchedImage): string => `${repository}@${digest}`
+const pinned = ({ digest }: Pick<FetchedImage, 'digest'>): string => `${repository}@${digest}`
 const hours = (count: number): Date => new Date(Date.UTC(2026, 0, 1, count))
 const minutes = (count: number): Date => new Date(hours(0).getTime() + count * 60_000)
 
@@ -93,6 +93,31 @@ test('an image that has become unused is removed by the round that finds it, how
   await store.keep(own.holder, [])
   ticks += 1000 * 3600_000
   t.equal(await store.nextToRemove(), own.handle)
+})
+
+test('an application does without one of the images that it keeps', async t => {
+  const { store, fetched } = await openStore(t)
+  const [a, b] = [randomUUID(), randomUUID()]
+  const shared = await fetched(everybody, digestOf('a'), { applicationId: a })
+  await fetched(everybody, digestOf('a'), { applicationId: b })
+  const own = await fetched(a, digestOf('b'))
+  const keeps = async () =>
+    (await store.kept()).map(({ applicationId, ...image }) => ({ applicationId, reference: pinned(image) }))
+  const all = [
+    { applicationId: a, reference: pinned(shared) },
+    { applicationId: a, reference: pinned(own) },
+    { applicationId: b, reference: pinned(shared) }
+  ]
+  t.same(new Set(await keeps()), new Set(all))
+  t.equal((await store.kept()).find(({ digest }) => digest === own.digest)?.handle, own.handle)
+  await store.drop(b, pinned(own))
+  await store.drop(a, `${repository}@${digestOf('c')}`)
+  t.equal((await keeps()).length, 3, 'nothing of others, nor of what there is not')
+  await store.drop(a, pinned(shared))
+  t.same(new Set(await keeps()), new Set(all.slice(1)))
+  t.equal(await store.nextToRemove({ isShort: true }), undefined, 'the other one keeps it')
+  await store.drop(a, pinned(own))
+  t.equal(await store.nextToRemove({ isShort: true }), own.handle)
 })
 
 test('an application that asks for an image of its past keeps it again, and nothing of others', async t => {

@@ -35,6 +35,8 @@ export function fetchedInMemory(begun: string[] = []): FetchedImages {
       for (const version of [versionOf(name), image.digest]) kept.push({ ...image, version })
     },
     keep: async () => {},
+    kept: async () => [],
+    drop: async () => {},
     forget: async () => {},
     nextToRemove: async () => undefined,
     removed: async () => {},

@@ -1,10 +1,11 @@
-import type { EngineDisk } from 'busbar/api/builds'
+import type { BuildLogLine, EngineDisk, EngineDiskReader, PreparedImages } from 'busbar/api/builds'
 import type {
   ContainerDiskUse,
   ContainerFileUse,
   ContainerRuntime,
   MeasuringLimits
 } from 'busbar/api/containers'
+import type { ImageService } from 'busbar/api/images'
 import { type Bus, bounded, type Clock, type Log, pause, type Secrets } from 'busbar/sdk'
 import { openBuildLog } from '../records/build-log.js'
 import type { DeploymentLogStore } from '../records/deployment-log-store.js'
@@ -18,9 +19,13 @@ import {
   decideDiskUse,
   isLasting,
   isNearFloor,
-  isTelling
+  isTelling,
+  type KnownImages,
+  noImages
 } from './disk-use-decision.js'
-import { hiddenReason, reasonOf } from './disk-use-words.js'
+import { hiddenReason, reasonOf, releaseReason } from './disk-use-words.js'
+import { ImageLook } from './image-look.js'
+import type { ImageRecords } from './image-records.js'
 import { pauseMs } from './look-pauses.js'
 import { ProjectOwners } from './project-owners.js'
 import { type Counting, Uncounted } from './uncounted.js'
@@ -29,7 +34,10 @@ interface DiskGuardParts {
   readonly store: Pick<DeploymentStore, 'change' | 'ownersOfProjects'>
   readonly logs: DeploymentLogStore
   readonly runtime: Pick<ContainerRuntime, 'diskUse' | 'fileUse' | 'stop' | 'restart' | 'remove'>
-  readonly engineDisk: { read(): Promise<EngineDisk | undefined> }
+  readonly imageService: Pick<ImageService, 'imageUse'>
+  readonly prepared: Pick<PreparedImages, 'fetched' | 'release'>
+  readonly imageRecords: Pick<ImageRecords, 'ownersOf' | 'of'>
+  readonly engineDisk: EngineDiskReader
   readonly bus: Bus
   readonly secrets: Pick<Secrets, 'clean'>
   readonly clock: Clock
@@ -66,6 +74,7 @@ export class DiskGuard {
   #roomyAt: Date
   readonly #uncounted: Uncounted
   readonly #owners: ProjectOwners
+  readonly #images: ImageLook
   /** By container, what was found by the latest look. */
   #latest: ReadonlyMap<string, Known> = new Map()
   #isUncountable = false
@@ -83,6 +92,7 @@ export class DiskGuard {
     this.#roomyAt = parts.clock.now()
     this.#uncounted = new Uncounted(parts.limits)
     this.#owners = new ProjectOwners(parts.store, parts.log)
+    this.#images = new ImageLook({ ...parts, owners: this.#owners })
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -143,16 +153,18 @@ export class DiskGuard {
     const { log, limits } = this.#parts
     const begunAt = performance.now()
     const measuredAt = this.#parts.clock.now()
-    const { found, known, isCounted } = await this.#measure(room, disk, signal).finally(() => {
+    const { found, known, isCounted, images } = await this.#measure(room, disk, signal).finally(() => {
       const endedAt = performance.now()
       this.#measured = { ms: endedAt - begunAt, endedAt }
     })
-    const verdicts = decideDiskUse(found, limits, room, this.#tried)
+    const verdicts = decideDiskUse(found, limits, room, this.#tried, images)
     for (const verdict of verdicts)
       await this.#execute(verdict, room).catch((error: unknown) =>
         log.warn(
-          { err: error, ...verdict.use.owner },
-          'an application that takes too much of the disk could not be stopped; trying again'
+          { err: error, ...ownerOf(verdict) },
+          verdict.kind === 'release'
+            ? `the image ${verdict.image.reference}, which nothing runs from, could not be removed`
+            : 'an application that takes too much of the disk could not be stopped; trying again'
         )
       )
     this.#measuredFree = room?.freeBytes
@@ -161,6 +173,7 @@ export class DiskGuard {
     if (verdicts.length > 0) this.#measured = { ms: 0, endedAt: performance.now() }
     if (this.#freeThen !== undefined && room !== undefined && isNearFloor(room)) return
     this.#tried.clear()
+    this.#images.noteRoom()
     this.#baseline = new Map(found.map(({ id, bytes }) => [id, bytes]))
     this.#freeThen = room?.freeBytes
     this.#roomyAt = measuredAt
@@ -178,8 +191,10 @@ export class DiskGuard {
     readonly found: readonly DiskUse[]
     readonly known: readonly ContainerDiskUse[] | undefined
     readonly isCounted: boolean
+    readonly images: KnownImages
   }> {
     const isNear = room !== undefined && isNearFloor(room)
+    if (isNear) this.#parts.engineDisk.makeRoom()
     const counting = this.#uncounted.countingOf(room, disk)
     let files = isNear ? await this.#count(counting, isLasting(room), signal) : undefined
     // Where inodes are short, it is not bytes that are missing.
@@ -198,15 +213,13 @@ export class DiskGuard {
       what: 'the owners of projects'
     }).catch(() => signal.throwIfAborted())
     const isFirst = this.#freeThen === undefined
-    return {
-      found: uses.map(use => ({
-        ...use,
-        ownerId: this.#owners.of(use.owner.projectId),
-        grownBytes: isFirst ? 0 : growthOf(use, this.#baseline.get(use.id))
-      })),
-      known,
-      isCounted: files !== undefined
-    }
+    const found = uses.map(use => ({
+      ...use,
+      ownerId: this.#owners.of(use.owner.projectId),
+      grownBytes: isFirst ? 0 : growthOf(use, this.#baseline.get(use.id))
+    }))
+    const images = room === undefined ? noImages : await this.#images.read(found, room, signal)
+    return { found, known, isCounted: files !== undefined, images }
   }
 
   async #measuredByEngine(signal: AbortSignal): Promise<readonly ContainerDiskUse[]> {
@@ -254,6 +267,10 @@ export class DiskGuard {
       if (room !== undefined) await this.#restart(verdict.use, room)
       return
     }
+    if (verdict.kind === 'release') {
+      if (room !== undefined) await this.#release(verdict, room)
+      return
+    }
     const { runtime, log, limits } = this.#parts
     const { id, owner, bytes, inodes } = verdict.use
     if (verdict.kind === 'stop') await runtime.stop(id, stopGraceSeconds)
@@ -269,6 +286,18 @@ export class DiskGuard {
         'why an application was stopped could not be noted in its deployment'
       )
     )
+  }
+
+  async #release(verdict: Extract<DiskVerdict, { kind: 'release' }>, room: DiskRoom): Promise<void> {
+    const { log } = this.#parts
+    const { applicationId, reference, deploymentIds, bytes } = verdict.image
+    await this.#images.release(applicationId, reference)
+    const reason = releaseReason(verdict, room)
+    log.warn({ applicationId, image: reference, bytes }, `the disk is nearly short. ${reason}`)
+    for (const deploymentId of deploymentIds)
+      await this.#write(deploymentId, { level: 'warning', msg: reason }).catch((error: unknown) =>
+        log.info({ err: error, deploymentId }, 'why an image went could not be noted in its deployment')
+      )
   }
 
   /**
@@ -317,15 +346,22 @@ export class DiskGuard {
   /** Where its author looks. */
   async #note(deploymentId: string | undefined, reason: string): Promise<void> {
     if (deploymentId === undefined) return
-    const { store, logs, clock } = this.#parts
+    const { store, clock } = this.#parts
     await store.change(deploymentId, {
       health_status: 'failing',
       health_message: reason,
       health_checked_at: clock.now()
     })
-    const buildLog = openBuildLog(deploymentId, { ...this.#parts, store: logs })
+    await this.#write(deploymentId, { level: 'error', msg: reason })
+  }
+
+  async #write(deploymentId: string, line: BuildLogLine): Promise<void> {
+    const buildLog = openBuildLog(deploymentId, { ...this.#parts, store: this.#parts.logs })
     buildLog.endChannel()
-    buildLog.line({ level: 'error', msg: reason })
+    buildLog.line(line)
     await buildLog.close()
   }
 }
+
+const ownerOf = (verdict: DiskVerdict) =>
+  verdict.kind === 'release' ? { applicationId: verdict.image.applicationId } : verdict.use.owner

@@ -1,5 +1,12 @@
 import type { ContainerDiskUse } from 'busbar/api/containers'
-import { type Giving, givingOwner } from './giving-owner.js'
+import { enough, type Giving, givingOwner, type Held } from './giving-owner.js'
+import {
+  type ImageRecord,
+  imageHoldings,
+  type OwnedImage,
+  type SpareImage,
+  spareImages
+} from './image-holdings.js'
 
 /** What a container has written, and how much of that since the disk was last seen with room. */
 export interface DiskUse extends Pick<ContainerDiskUse, 'id' | 'owner' | 'isRunning' | 'bytes'> {
@@ -50,9 +57,23 @@ interface Removal {
   /** Which of the two was nearly used up. */
   readonly of: 'bytes' | 'inodes'
   readonly use: DiskUse
-  /** What the containers of its owner have: bytes, or inodes. */
-  readonly held: number
+  readonly held: OwnersHolding
+}
+
+/** What the owner has who gives way. */
+interface OwnersHolding {
+  /** Bytes of containers and images, or inodes of containers. */
+  readonly all: number
+  /** Of that, in images. */
+  readonly inImages: number
   readonly because: Giving['because']
+}
+
+/** An image that nothing runs from is worth less than what anybody's containers have written. */
+interface Release {
+  readonly kind: 'release'
+  readonly image: SpareImage
+  readonly held: OwnersHolding
 }
 
 /** What comes back to the disk when its processes end is its own, wherever it was. Nothing that has a name is lost. */
@@ -61,7 +82,15 @@ interface Restart {
   readonly use: DiskUse
 }
 
-export type DiskVerdict = Stop | Removal | Restart
+export type DiskVerdict = Stop | Removal | Restart | Release
+
+/** What the engine has of images, and what the records say of those of the owner who gives way. */
+export interface KnownImages {
+  readonly stored: readonly OwnedImage[]
+  readonly records: readonly ImageRecord[]
+}
+
+export const noImages: KnownImages = { stored: [], records: [] }
 
 /** Of the floor, as caches: applications make room before a build of others is stopped for want of it. */
 const nearShare = 1.5
@@ -80,9 +109,11 @@ export const isNearFloor = ({ freeBytes, floorBytes }: DiskRoom): boolean =>
   freeBytes < floorBytes * nearShare
 
 /**
- * Each that is over the limit stops. Where the disk is nearly short because of containers, the owner gives way whose
- * containers have most; where it stays short for whatever reason, too, if that is more than the floor. Who has let it
- * come to that last does not matter: else one could fill it, wait, and have others go for the little that they write.
+ * Each that is over the limit stops. Where the disk is nearly short because of containers, the owner gives way who
+ * has most, containers and images together; where it stays short for whatever reason, too, if that is more than the floor. Who has
+ * let it come to that last does not matter: else one could fill it, wait, and have others go for the little that they write.
+ *
+ * Images that nothing runs from go first. Then containers: with each its image can go, if it has no other one.
  *
  * Files can be hidden from every look: by a process that is another one each moment, or among millions of descriptors. So
  * before anybody loses files for what nothing accounts for, all are restarted, one at a time. `tried`: those that were.
@@ -91,15 +122,30 @@ export function decideDiskUse(
   uses: readonly DiskUse[],
   limits: DiskUseLimits,
   room: DiskRoom | undefined,
-  tried: ReadonlySet<string> = new Set()
+  tried: ReadonlySet<string> = new Set(),
+  images: KnownImages = noImages
 ): readonly DiskVerdict[] {
-  const removals = room === undefined || !isNearFloor(room) ? [] : removalsFor(uses, room, tried)
-  const removed = new Set(removals.map(({ use }) => use))
+  const removals = room === undefined || !isNearFloor(room) ? [] : removalsFor(uses, room, tried, images)
+  const removed = new Set(removals.flatMap(one => (one.kind === 'release' ? [] : [one.use])))
   const stops = uses.flatMap(use => {
     const of = use.isRunning && !removed.has(use) ? passed(use, limits) : undefined
     return of === undefined ? [] : [{ kind: 'stop' as const, of, use }]
   })
   return [...stops, ...removals]
+}
+
+/** Whether anybody is to give way: only then it matters what images take. */
+export const isDeciding = (uses: readonly DiskUse[], room: DiskRoom): boolean =>
+  isNearFloor(room) && stateOf(uses, room, []) !== undefined
+
+/** Whose images may go now: what the records say of them decides which. */
+export function givesNow(
+  uses: readonly DiskUse[],
+  room: DiskRoom,
+  stored: readonly OwnedImage[]
+): string | undefined {
+  const state = stateOf(uses, room, stored)
+  return state?.isRemoval === true && room.bytesPerInode === undefined ? state.giving?.ownerId : undefined
 }
 
 function passed({ bytes, names, isCut }: DiskUse, limits: DiskUseLimits): Stop['of'] | undefined {
@@ -109,35 +155,104 @@ function passed({ bytes, names, isCut }: DiskUse, limits: DiskUseLimits): Stop['
   return isCut && names > limits.inodes * manyShare ? 'time' : undefined
 }
 
+interface Weighed extends Held {
+  readonly use: DiskUse
+  /** What it has written. */
+  readonly wrote: number
+}
+
+interface State {
+  /** Growth of containers is what is missing. */
+  readonly isOfContainers: boolean
+  readonly missing: number
+  readonly giving: Giving | undefined
+  /** The one who gives has so much that it does not stay as it is. */
+  readonly isRemoval: boolean
+  readonly weighed: readonly Weighed[]
+  readonly inImages: number
+}
+
+/** Undefined where nothing is to be done. */
+function stateOf(uses: readonly DiskUse[], room: DiskRoom, stored: readonly OwnedImage[]): State | undefined {
+  const { bytesPerInode: each } = room
+  // How many inodes an image has is not known.
+  const images = imageHoldings(each === undefined ? stored : [])
+  const weighed = uses.map(use => {
+    const wrote = each === undefined ? use.bytes : use.inodes * each
+    return {
+      use,
+      ownerId: use.ownerId,
+      wrote,
+      holds: wrote + (images.ofContainer.get(use.id) ?? 0),
+      grew: each === undefined ? use.grownBytes : use.grownInodes * each
+    }
+  })
+  const grown = weighed.reduce((sum, { grew }) => sum + grew, 0)
+  const isOfContainers = grown >= Math.max(leastGrowthBytes, room.lostBytes * tellingShare)
+  if (!isOfContainers && !isLasting(room)) return undefined
+  const roomy = isOfContainers ? room.floorBytes * nearShare : room.floorBytes
+  const others = [...images.ofOwner].map(([ownerId, bytes]) => ({
+    ownerId,
+    holds: bytes - ofContainers(weighed, ownerId),
+    grew: 0
+  }))
+  const giving = givingOwner([...weighed, ...others])
+  return {
+    isOfContainers,
+    missing: roomy - room.freeBytes,
+    giving,
+    isRemoval: giving !== undefined && (isOfContainers || giving.held >= room.floorBytes),
+    weighed,
+    inImages: images.ofOwner.get(giving?.ownerId ?? '') ?? 0
+  }
+}
+
+/** Of the images of an owner, what counts for its containers. */
+const ofContainers = (weighed: readonly Weighed[], ownerId: string): number =>
+  weighed.filter(one => one.ownerId === ownerId).reduce((sum, { holds, wrote }) => sum + holds - wrote, 0)
+
 function removalsFor(
   uses: readonly DiskUse[],
   room: DiskRoom,
-  tried: ReadonlySet<string>
-): ReadonlyArray<Removal | Restart> {
+  tried: ReadonlySet<string>,
+  { stored, records }: KnownImages
+): ReadonlyArray<Removal | Restart | Release> {
   const { bytesPerInode: each } = room
-  const weighed = uses.map(use => ({
-    use,
-    ownerId: use.ownerId,
-    holds: each === undefined ? use.bytes : use.inodes * each,
-    grew: each === undefined ? use.grownBytes : use.grownInodes * each
-  }))
-  const grown = weighed.reduce((sum, { grew }) => sum + grew, 0)
-  const isOfContainers = grown >= Math.max(leastGrowthBytes, room.lostBytes * tellingShare)
-  if (!isOfContainers && !isLasting(room)) return []
-  const roomy = isOfContainers ? room.floorBytes * nearShare : room.floorBytes
-  const giving = givingOwner(weighed, roomy - room.freeBytes)
-  const isRemoval = giving !== undefined && (isOfContainers || giving.held >= room.floorBytes)
+  const state = stateOf(uses, room, stored)
+  if (state === undefined) return []
+  const { giving, isOfContainers, isRemoval, missing, inImages } = state
+  const unit = each ?? 1
+  const held = (by: Giving): OwnersHolding => ({
+    all: by.held / unit,
+    inImages,
+    because: by.because
+  })
+  if (giving !== undefined && isRemoval && each === undefined) {
+    const deployedIds = new Set(uses.flatMap(({ owner }) => owner.deploymentId ?? []))
+    const spare = spareImages(stored, records, { ...giving, deployedIds, missing })
+    if (spare.length > 0) return spare.map(image => ({ kind: 'release', image, held: held(giving) }))
+  }
   const isHidden = room.lostBytes >= leastGrowthBytes || uses.some(({ isCut }) => isCut)
   const suspect = isOfContainers || !(isRemoval || isHidden) ? undefined : nextSuspect(uses, tried)
   if (suspect !== undefined) return [{ kind: 'restart', use: suspect }]
-  if (!isRemoval) return []
-  return giving.containers.map(({ use }) => ({
+  if (giving === undefined || !isRemoval) return []
+  return enough(givable(state, giving.ownerId), { ...giving, missing }).map(({ use }) => ({
     kind: 'remove',
     of: each === undefined ? 'bytes' : 'inodes',
     use,
-    held: giving.held / (each ?? 1),
-    because: giving.because
+    held: held(giving)
   }))
+}
+
+/**
+ * While containers take the last of the disk, one goes for its image, too: else who fills it with images has those go who write.
+ * Where it only stays short, none goes for that alone.
+ */
+function givable({ weighed, isOfContainers }: State, ownerId: string): readonly Weighed[] {
+  const own = weighed.filter(one => one.ownerId === ownerId && one.holds > 0)
+  if (isOfContainers) return own
+  const wrote = own.reduce((sum, one) => sum + one.wrote, 0)
+  return wrote < leastGrowthBytes ? [] : own.filter(one => one.wrote > 0)
 }
 
 /** First those that could not be looked through. */

@@ -8,7 +8,7 @@ export const hiddenReason = (backBytes: number, isStopped: boolean): string =>
 
 /** Why an application was stopped, for its author. */
 export function reasonOf(
-  verdict: Exclude<DiskVerdict, { kind: 'restart' }>,
+  verdict: Extract<DiskVerdict, { kind: 'stop' | 'remove' }>,
   limits: DiskUseLimits,
   room: Pick<DiskRoom, 'freeBytes' | 'bytesPerInode'> | undefined
 ): string {
@@ -22,16 +22,31 @@ export function reasonOf(
   const was = isOfBytes
     ? `what it had written was removed, ${mebibytes(use.bytes)}${nameless}: ${mebibytes(free)} were left on the disk of all applications`
     : `what it had made was removed, ${use.inodes} files and directories: the disk of all applications had room for ${Math.floor(free / (room?.bytesPerInode ?? 1))} more`
-  const held = isOfBytes ? mebibytes(verdict.held) : `${Math.round(verdict.held)} files and directories`
-  const why =
-    verdict.because === 'most'
-      ? `and all applications of the owner of its project together held most of it, ${held}`
-      : `and all applications of the owner of its project together held as good as most of it, ${held}, and had taken more of it lately than others with as much`
-  return `It was stopped and ${was}, ${why}. Deployed again, it begins with nothing written.`
+  const all = isOfBytes
+    ? mebibytes(verdict.held.all)
+    : `${Math.round(verdict.held.all)} files and directories`
+  return `It was stopped and ${was}, and ${holdingWords(verdict.held, all)}. Deployed again, it begins with nothing written.`
+}
+
+/** Why an image went that nothing ran from. */
+export const releaseReason = (
+  { image: { reference }, held }: Extract<DiskVerdict, { kind: 'release' }>,
+  { freeBytes }: Pick<DiskRoom, 'freeBytes'>
+): string =>
+  `The image ${reference} was removed: ${mebibytes(freeBytes)} were left on the disk of all applications, and ${holdingWords(held, mebibytes(held.all))}. Nothing ran from it; this deployment cannot be rolled back to any more: deploy again instead.`
+
+type OwnersHolding = Extract<DiskVerdict, { kind: 'release' }>['held']
+
+function holdingWords({ inImages, because }: OwnersHolding, all: string): string {
+  const images = inImages > 0 ? `, ${mebibytes(inImages)} of it in images` : ''
+  const owned = 'all applications of the owner of its project together held'
+  return because === 'most'
+    ? `${owned} most of it, ${all}${images}`
+    : `${owned} as good as most of it, ${all}${images}, and had taken more of it lately than others with as much`
 }
 
 function limitWords(
-  { of, use: { bytes, names } }: Exclude<DiskVerdict, { kind: 'restart' }>,
+  { of, use: { bytes, names } }: Extract<DiskVerdict, { kind: 'stop' | 'remove' }>,
   limits: DiskUseLimits,
   nameless: string
 ): string {

@@ -1,15 +1,18 @@
-/** What a container has of the disk, in whatever is short. */
-interface Held {
-  readonly ownerId: string
+import { type HeldBy, heaviestOwners } from 'busbar/api/containers'
+
+/** What a container has of the disk, or what images have beside those that containers alone were made from, in whatever is short. */
+export interface Held extends HeldBy {
   readonly holds: number
   /** Of that, since the disk was last seen with room. */
   readonly grew: number
 }
 
-export interface Giving<T = unknown> {
-  readonly containers: readonly T[]
-  /** By all containers of the owner. */
+export interface Giving {
+  readonly ownerId: string
+  /** By all that the owner has. */
   readonly held: number
+  /** By all that the one has who holds most of the others. */
+  readonly next: number
   /** `growth`: others have as good as the same, and it has come to that last. */
   readonly because: 'most' | 'growth'
 }
@@ -18,58 +21,43 @@ export interface Giving<T = unknown> {
 const equalShare = 0.9
 
 /**
- * Whose containers give way: those of the owner who holds most, the largest first. Growth chooses only among owners who
- * hold as good as most and no less than their share of it all, so who has little never goes before who has much.
- * Several go at once where each holds little: else many small ones would be made faster than they go. But no more than
- * give back what is `missing`, and none once the owner holds less than the next one.
+ * Who gives way: the owner who holds most. Growth chooses only among owners who hold as good as most and no less than
+ * their share of it all, so who has little never goes before who has much. Those that hold nothing are none.
  */
-export function givingOwner<T extends Held>(uses: readonly T[], missing: number): Giving<T> | undefined {
-  const owners = ownersOf(uses).sort((a, b) => b.holds - a.holds)
+export function givingOwner(all: readonly Held[]): Giving | undefined {
+  const owners = heaviestOwners(
+    all.filter(({ holds }) => holds > 0),
+    held => sumOf(held, 'holds')
+  )
   const [most] = owners
   if (most === undefined) return undefined
-  const fair = sumOf(owners, 'holds') / owners.length
+  const fair = owners.reduce((sum, { weight }) => sum + weight, 0) / owners.length
   const [grown = most] = owners
-    .filter(({ holds }) => holds >= most.holds * equalShare && holds >= fair)
-    .sort((a, b) => b.grew - a.grew)
-  const next = Math.max(0, ...owners.filter(owner => owner !== grown).map(({ holds }) => holds))
+    .filter(({ weight }) => weight >= most.weight * equalShare && weight >= fair)
+    .sort((a, b) => sumOf(b.held, 'grew') - sumOf(a.held, 'grew'))
+  const next = Math.max(0, ...owners.filter(owner => owner !== grown).map(({ weight }) => weight))
   return {
-    containers: enough(grown, { missing, next }),
-    held: grown.holds,
+    ownerId: grown.ownerId,
+    held: grown.weight,
+    next,
     because: grown === most ? 'most' : 'growth'
   }
 }
 
-interface Holder<T> {
-  readonly holds: number
-  readonly grew: number
-  readonly containers: readonly T[]
-}
-
-/** Those that hold nothing are none. */
-function ownersOf<T extends Held>(uses: readonly T[]): Array<Holder<T>> {
-  const byOwner = new Map<string, T[]>()
-  for (const use of uses) {
-    if (use.holds <= 0) continue
-    const its = byOwner.get(use.ownerId)
-    if (its === undefined) byOwner.set(use.ownerId, [use])
-    else its.push(use)
-  }
-  return [...byOwner.values()].map(containers => ({
-    containers,
-    holds: sumOf(containers, 'holds'),
-    grew: sumOf(containers, 'grew')
-  }))
-}
-
-function enough<T extends Held>(
-  { holds, containers }: Holder<T>,
-  { missing, next }: { readonly missing: number; readonly next: number }
+/**
+ * Which containers of that owner go, the largest first. Several at once where each holds little: else many small ones would
+ * be made faster than they go. But no more than give back what is `missing`, and none once the owner holds less than the
+ * next one.
+ */
+export function enough<T extends Held>(
+  containers: readonly T[],
+  { held, next, missing }: Pick<Giving, 'held' | 'next'> & { readonly missing: number }
 ): readonly T[] {
   const largest = [...containers].sort((a, b) => b.holds - a.holds)
   const taken: T[] = []
   let freed = 0
   for (const one of largest) {
-    if (taken.length > 0 && (freed >= missing || holds - freed <= next)) break
+    if (taken.length > 0 && (freed >= missing || held - freed <= next)) break
     taken.push(one)
     freed += one.holds
   }

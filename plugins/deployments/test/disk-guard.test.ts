@@ -1,9 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { EngineDisk } from 'busbar/api/builds'
 import type { ContainerDiskUse, ContainerFileUse } from 'busbar/api/containers'
+import type { ImageUse } from 'busbar/api/images'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { DiskGuard } from '../disk/disk-guard.js'
+import type { ImageRecord } from '../disk/image-holdings.js'
 import { pauseMs } from '../disk/look-pauses.js'
 
 const use = (id: string, bytes = 2000): ContainerDiskUse => ({
@@ -39,13 +41,17 @@ async function looked(
     diskUse?: () => Promise<readonly ContainerDiskUse[]>
     fileUse?: () => Promise<readonly ContainerFileUse[]>
     owners?: () => Promise<ReadonlyMap<string, string>>
+    imageUse?: () => Promise<readonly ImageUse[]>
+    records?: readonly ImageRecord[]
+    onRelease?: (reference: string) => void
     limits?: { bytes: number; inodes: number }
     isEnough: (asked: readonly string[], warned: readonly string[]) => boolean
   }
-): Promise<{ asked: string[]; warned: string[] }> {
+): Promise<{ asked: string[]; warned: string[]; rooms: number }> {
   const end = new AbortController()
   const asked: string[] = []
   const warned: string[] = []
+  let rooms = 0
   const silent = () => {}
   const left = [...disks]
   const guard = new DiskGuard({
@@ -69,7 +75,21 @@ async function looked(
         asked.push(`remove ${id}`)
       }
     },
-    engineDisk: { read: async () => (left.length > 1 ? left.shift() : left[0]) },
+    engineDisk: {
+      read: async () => (left.length > 1 ? left.shift() : left[0]),
+      makeRoom: () => {
+        rooms++
+      }
+    },
+    imageService: { imageUse: parts.imageUse ?? (async () => []) },
+    prepared: {
+      fetched: async () => [],
+      release: async (_applicationId: string, reference: string) => {
+        asked.push(`release ${reference}`)
+        parts.onRelease?.(reference)
+      }
+    },
+    imageRecords: { ownersOf: async () => new Map(), of: async () => parts.records ?? [] },
     limits: parts.limits ?? { bytes: 0, inodes: 0 },
     clock: {
       now: () => new Date(),
@@ -91,7 +111,7 @@ async function looked(
   await until(() => parts.isEnough(asked, warned), 'the guard to have done what it is to do')
   end.abort()
   await running
-  return { asked, warned }
+  return { asked, warned, rooms }
 }
 
 /** Its inodes end first. */
@@ -212,4 +232,75 @@ test('of one for which there was no time, what was known before counts', async t
   })
   t.ok(counts >= 2)
   t.equal(firstRemoved(asked), 'large')
+})
+
+const stored = (name: string, mib: number): ImageUse => ({
+  id: name,
+  names: [name],
+  owner: { projectId: 'large' },
+  containerIds: [],
+  parts: [{ id: name, bytes: mib * mebi }]
+})
+const recorded = (reference: string): ImageRecord => ({
+  applicationId: 'app',
+  deploymentId: `deployment of ${reference}`,
+  reference,
+  isActive: false,
+  isServing: false
+})
+
+/** Of the owner of what is large; one of them the engine does not remove. */
+const spareImages = ['newest:1', 'stuck:1', 'oldest:1']
+
+test('images that nothing runs from go first, and one that cannot keeps no container', async t => {
+  const there = new Set(spareImages)
+  const { asked, warned, rooms } = await looked([bytesDisk(1520), bytesDisk(1370)], {
+    uses: [use('large', 240 * mebi), use('small', 700 * mebi)],
+    fileUse: async () => [written('large', 390, 150), written('small', 700, 0)],
+    imageUse: async () => [...there].map(name => stored(name, 330)),
+    records: spareImages.map(recorded),
+    onRelease: reference => {
+      if (reference === 'stuck:1') throw new Error('the engine does not remove it')
+      there.delete(reference)
+    },
+    isEnough: calls => calls.some(call => call.startsWith('remove'))
+  })
+  t.same(asked.filter(call => call.startsWith('re')).slice(0, 4), [
+    'release oldest:1',
+    'release stuck:1',
+    'release newest:1',
+    'remove large'
+  ])
+  t.match(
+    warned.filter(text => text.includes(':1')),
+    [/The image oldest:1 was removed/, /the image stuck:1, .* could not be removed/, /The image newest:1/]
+  )
+  t.ok(rooms > 0, 'caches go meanwhile')
+})
+
+test('where the engine does not say what images take, what was known counts, and the log says so once', async t => {
+  let calls = 0
+  const { asked, warned } = await looked([bytesDisk(1520), bytesDisk(1370)], {
+    uses: [use('large', 240 * mebi), use('small', 700 * mebi)],
+    fileUse: async () => [written('large', 390, 150), written('small', 700, 0)],
+    imageUse: async () => {
+      calls++
+      if (calls > 1) throw new Error('the engine is busy')
+      return spareImages.map(name => stored(name, 330))
+    },
+    records: spareImages.map(recorded),
+    isEnough: done => done.some(call => call.startsWith('remove'))
+  })
+  t.ok(calls > 2)
+  t.equal(firstRemoved(asked), 'large')
+  t.equal(warned.filter(text => text.includes('going by what was known')).length, 1)
+})
+
+test('while there is room, nothing is asked of images, and caches stay', async t => {
+  const { rooms } = await looked([bytesDisk(9000), bytesDisk(8000), bytesDisk(7000)], {
+    uses: [use('large', 240 * mebi)],
+    imageUse: async () => await Promise.reject(t.fail('it is asked for')),
+    isEnough: calls => calls.length > 1
+  })
+  t.equal(rooms, 0)
 })

@@ -3,6 +3,7 @@ import {
   type DiskRoom,
   type DiskUse,
   type DiskUseLimits,
+  type DiskVerdict,
   decideDiskUse,
   isTelling
 } from '../disk/disk-use-decision.js'
@@ -37,13 +38,15 @@ const room = (freeMib: number, lostMib: number, shortMs = 0): DiskRoom => ({
   lostBytes: lostMib * mebi,
   shortMs
 })
+const verdictWords = (verdict: DiskVerdict): string =>
+  `${verdict.kind} ${verdict.kind === 'release' ? verdict.image.reference : verdict.use.id}`
 /** As if each had been restarted, but for what is to be seen of that. */
 const decided = (
   uses: readonly DiskUse[],
   of: DiskUseLimits,
   at: DiskRoom | undefined,
   tried: ReadonlySet<string> = new Set(uses.map(({ id }) => id))
-) => decideDiskUse(uses, of, at, tried).map(({ kind, use: { id } }) => `${kind} ${id}`)
+) => decideDiskUse(uses, of, at, tried).map(verdictWords)
 
 test('each running container that has written more than the limit is stopped', async t => {
   const uses = [
@@ -217,7 +220,7 @@ test('where inodes end first, the owner gives way whose containers have made mos
 test('the reasons are what was decided by', async t => {
   const reasons = (uses: readonly DiskUse[], at: DiskRoom | undefined) =>
     decideDiskUse(uses, limits, at).map(verdict =>
-      verdict.kind === 'restart' ? '' : reasonOf(verdict, limits, at)
+      verdict.kind === 'stop' || verdict.kind === 'remove' ? reasonOf(verdict, limits, at) : ''
     )
   const [most] = reasons(
     [use('large', 'a', 900), use('more', 'a', 340), use('b', 'b', 350, 150)],

@@ -29,6 +29,7 @@ export async function openSmallEngine(
   const admin = await lab.k.as.session()
   return {
     lab,
+    docker: engine.docker,
     disk: async () => await statfs(engine.dataRoot),
     /** In log and health of a deployment. */
     untilSaid: async ({ path }: LabApplication, id: unknown, what: RegExp): Promise<void> => {

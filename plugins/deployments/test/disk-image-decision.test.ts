@@ -1,0 +1,155 @@
+import { test } from 'tap'
+import {
+  type DiskRoom,
+  type DiskUse,
+  type DiskVerdict,
+  decideDiskUse,
+  givesNow,
+  isDeciding,
+  type KnownImages
+} from '../disk/disk-use-decision.js'
+import { reasonOf, releaseReason } from '../disk/disk-use-words.js'
+import type { ImageRecord, OwnedImage } from '../disk/image-holdings.js'
+
+const mebi = 2 ** 20
+const none = { bytes: 0, inodes: 0 }
+const use = (id: string, ownerId: string, mib: number, grownMib = 0): DiskUse => ({
+  id,
+  ownerId,
+  owner: { projectId: `project of ${ownerId}`, deploymentId: `deployment of ${id}` },
+  isRunning: true,
+  bytes: mib * mebi,
+  grownBytes: grownMib * mebi,
+  namelessBytes: 0,
+  inodes: 0,
+  grownInodes: 0,
+  names: 0,
+  isCut: false
+})
+const room = (freeMib: number, lostMib: number, shortMs = 0): DiskRoom => ({
+  freeBytes: freeMib * mebi,
+  floorBytes: 400 * mebi,
+  lostBytes: lostMib * mebi,
+  shortMs
+})
+/** An image of so many MiB of its own; of a container, or spare. */
+const image = (name: string, ownerId: string, mib: number, container?: string): OwnedImage => ({
+  id: name,
+  containerIds: container === undefined ? [] : [container],
+  parts: [{ id: name, bytes: mib * mebi }],
+  ownerIds: new Set([ownerId]),
+  keeps: new Set([name])
+})
+const record = (reference: string, applicationId: string, container?: string): ImageRecord => ({
+  applicationId,
+  deploymentId: `deployment of ${container ?? reference}`,
+  reference,
+  isActive: false,
+  isServing: container !== undefined
+})
+const words = (verdict: DiskVerdict): string =>
+  `${verdict.kind} ${verdict.kind === 'release' ? verdict.image.reference : verdict.use.id}`
+/** As if each had been restarted. */
+const decided = (uses: readonly DiskUse[], at: DiskRoom, images: KnownImages) =>
+  decideDiskUse(uses, none, at, new Set(uses.map(({ id }) => id)), images).map(words)
+
+const quiet = use('quiet', 'b', 701)
+const lasting = room(386, 1115, 30_000)
+const growing = room(386, 125)
+
+test('what images of an owner take counts for who holds most', async t => {
+  const taker = use('taker', 'a', 125, 125)
+  const stored = [image('now', 'a', 990, 'taker'), image('theirs', 'b', 5, 'quiet')]
+  const records = [record('now', 'app', 'taker')]
+  for (const at of [lasting, growing]) {
+    t.same(decided([taker, quiet], at, { stored: [], records: [] }), ['remove quiet'], 'without')
+    t.same(decided([taker, quiet], at, { stored, records }), ['remove taker'])
+    t.equal(givesNow([taker, quiet], at, stored), 'a')
+  }
+  t.notOk(isDeciding([taker, quiet], room(600, 125)), 'there is room')
+  t.notOk(isDeciding([taker, quiet], room(386, 1115)), 'it may be anything')
+  t.ok(isDeciding([taker, quiet], lasting))
+})
+
+test('applications of an owner count with the images of all', async t => {
+  const uses = [use('one', 'a', 250, 250), use('two', 'a', 0), use('three', 'a', 0), quiet]
+  const stored = ['one', 'two', 'three'].map(name => image(`of ${name}`, 'a', 270, name))
+  t.same(decided(uses, room(543, 250), { stored, records: [] }), ['remove one'])
+})
+
+test('images that nothing runs from go before what anybody has written', async t => {
+  const taker = use('taker', 'a', 125, 125)
+  const stored = [
+    image('old', 'a', 90),
+    image('older', 'a', 80),
+    image('oldest', 'a', 70),
+    image('now', 'a', 600, 'taker')
+  ]
+  const records = [
+    record('now', 'app', 'taker'),
+    ...['old', 'older', 'oldest'].map(name => record(name, 'app'))
+  ]
+  t.same(
+    decided([taker, quiet], room(460, 125), { stored, records }),
+    ['release oldest', 'release older'],
+    'until there is room'
+  )
+  t.same(
+    decided([taker, use('other', 'b', 820)], room(386, 125), { stored, records }),
+    ['release oldest', 'release older'],
+    'or another owner holds more'
+  )
+  t.same(
+    decideDiskUse([taker, quiet], none, lasting, new Set(), { stored, records }).map(words),
+    ['release oldest'],
+    'and nobody is restarted to see what comes back'
+  )
+  const smaller = { stored: [image('old', 'b', 100)], records: [record('old', 'app')] }
+  t.same(
+    decided([use('taker', 'a', 900, 125), quiet], growing, smaller),
+    ['remove taker'],
+    'not those of who holds less'
+  )
+})
+
+test('while containers take the last of the disk, who fills it with images gives way, and not who writes', async t => {
+  const fills = [use('one', 'a', 0), use('two', 'a', 1)]
+  const stored = [image('of one', 'a', 900, 'one'), image('of two', 'a', 300, 'two')]
+  const writes = use('writes', 'c', 200, 200)
+  const images = { stored, records: [] }
+  t.same(decided([...fills, quiet, writes], room(386, 200), images), ['remove one'])
+  t.same(
+    decided([...fills, quiet, writes], room(386, 1000, 30_000), images),
+    [],
+    'not where it only stays short'
+  )
+  t.same(decided([use('one', 'a', 63), quiet], lasting, images), [], 'nor for a little that it has written')
+  t.same(decided([use('one', 'a', 64), quiet], lasting, images), ['remove one'])
+  t.same(decided([use('one', 'a', 60), use('two', 'a', 4), use('bare', 'a', 0), quiet], lasting, images), [
+    'remove one'
+  ])
+})
+
+test('where inodes end first, images do not count', async t => {
+  const short = { ...room(386, 400), bytesPerInode: 16_384 }
+  const maker = { ...use('maker', 'b', 0), inodes: 30_000, grownInodes: 30_000 }
+  const images = { stored: [image('old', 'a', 5000)], records: [record('old', 'app')] }
+  t.same(decided([maker], short, images), ['remove maker'])
+  t.equal(givesNow([maker], short, images.stored), undefined)
+})
+
+test('the reasons tell of images', async t => {
+  const taker = use('taker', 'a', 125, 125)
+  const stored = [image('now', 'a', 990, 'taker')]
+  const [removal] = decideDiskUse([taker, quiet], none, growing, new Set(), { stored, records: [] })
+  t.match(
+    removal?.kind === 'remove' && reasonOf(removal, none, growing),
+    /removed, 125 MiB: 386 MiB were left .* held most of it, 1115 MiB, 990 MiB of it in images\. Deployed again/
+  )
+  const images = { stored: [...stored, image('slug:1', 'a', 10)], records: [record('slug:1', 'app')] }
+  const [release] = decideDiskUse([taker, quiet], none, growing, new Set(), images)
+  t.match(
+    release?.kind === 'release' && releaseReason(release, growing),
+    /^The image slug:1 was removed: 386 MiB were left on the disk of all applications, and all applications of the owner of its project together held most of it, 1125 MiB, 1000 MiB of it in images\. .* deploy again instead\.$/
+  )
+})
