@@ -14,7 +14,8 @@ export class ProjectOwners {
     const ids = [...new Set(projectIds.flatMap(id => id ?? []))]
     if (ids.length === 0) return
     try {
-      this.#known = await this.store.ownersOfProjects(ids)
+      // Of others stays what was known: containers and images are asked for one after the other.
+      this.#known = new Map([...this.#known, ...(await this.store.ownersOfProjects(ids))])
     } catch (error) {
       this.log.debug({ err: error }, 'whose projects are could not be read; going by what was known')
     }
