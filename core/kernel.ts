@@ -150,7 +150,13 @@ export async function startKernel({
         ? await startEmbedded({ directory: settings.directory, log })
         : { url: settings.databaseUrl, stop: async () => {} }
     shutdown.add('the embedded PostgreSQL', server.stop)
-    const postgres = await openPostgres({ url: server.url, log })
+    const postgres = await openPostgres({
+      url: server.url,
+      log,
+      onEnded: (plugin, reason) => {
+        reconciler.noteFault(plugin, reason)
+      }
+    })
     shutdown.add('the connections to PostgreSQL', async () => {
       await postgres.close()
     })

@@ -6,6 +6,9 @@ interface Statement {
   readonly values: readonly unknown[]
 }
 
+/** By the clock, whatever else is done: who waits for locks. */
+const isPeriodic = (text: string): boolean => text.includes('pg_blocking_pids')
+
 /** Tells `listener` of everything that this process sends to PostgreSQL, by whomever, until the returned function is called. */
 export function listenToStatements(listener: (statement: Statement) => void): () => void {
   const { prototype } = pg.Client
@@ -13,7 +16,7 @@ export function listenToStatements(listener: (statement: Statement) => void): ()
   prototype.query = function (this: pg.Client, ...args: unknown[]) {
     const [query, given] = args as [{ text?: string; values?: unknown[] } | string, unknown]
     const { text = 'submittable', values = given } = typeof query === 'string' ? { text: query } : query
-    listener({ text, values: Array.isArray(values) ? values : [] })
+    if (!isPeriodic(text)) listener({ text, values: Array.isArray(values) ? values : [] })
     return Reflect.apply(original, this, args) as never
   } as typeof original
   return () => {

@@ -10,7 +10,25 @@ interface ShareOptions {
   readonly waitMs: number
   /** The share that this one is a part of. */
   readonly within?: ConnectionShare | undefined
+  /** Of the connections that it holds, what those wait for that wait for a lock. */
+  readonly waits?: (share: ConnectionShare) => string | undefined
 }
+
+interface HeldConnection extends PoolClient {
+  share?: ConnectionShare | undefined
+}
+
+/** Whose statement it serves from now on; for nothing but what errors say. */
+export function markHeld(connection: PoolClient, share: ConnectionShare | undefined): void {
+  const held: HeldConnection = connection
+  held.share = share
+}
+
+export const isHeldBy = ({ share }: HeldConnection, owner: ConnectionShare): boolean =>
+  share === owner || (share !== undefined && share.options.within === owner)
+
+/** Of those that hold most. */
+const mostNamed = 3
 
 /** With nothing when a connection may be asked for, with why not, or with one that has just become free. */
 type Taken = (refused?: Problem, connection?: PoolClient) => void
@@ -30,7 +48,12 @@ export class ConnectionShare {
   /** One for all who wait: on a busy platform most statements wait, though for moments only. */
   #timer: NodeJS.Timeout | undefined
 
-  constructor(readonly options: ShareOptions) {}
+  /** Those that are within this one. */
+  readonly #parts: ConnectionShare[] = []
+
+  constructor(readonly options: ShareOptions) {
+    if (options.within !== undefined) options.within.#parts.push(this)
+  }
 
   get held(): number {
     return this.#held
@@ -101,11 +124,22 @@ export class ConnectionShare {
   }
 
   #refusal(): Problem {
-    const { owner, limit, waitMs } = this.options
+    const { owner, limit, waitMs, waits } = this.options
+    const largest = this.#parts
+      .filter(({ held }) => held > 0)
+      .sort((a, b) => b.held - a.held)
+      .slice(0, mostNamed)
+      .map(part => `${part.options.owner} ${part.held}`)
+    const holders = largest.length === 0 ? '' : ` (${largest.join(', ')})`
+    const [has, its, who] =
+      this.#parts.length === 0 ? ['has', 'its', 'it'] : ['have', 'their', 'who holds most']
+    const cause =
+      waits?.(this) ??
+      `try again; if this stays, ${who} opens transactions and does not end them, or has statements that run long`
     return new Problem(
       503,
       'E_DATABASE_BUSY',
-      `${owner} has all of its ${limit} database connections in use, and none became free within ${waitMs / 1000} seconds: try again; if this stays, it opens transactions and does not end them`
+      `${owner} ${has} all of ${its} ${limit} database connections in use${holders}, and none became free within ${waitMs / 1000} seconds: ${cause}`
     )
   }
 }

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
-import type { ConnectionShare } from './connection-share.js'
+import { type ConnectionShare, markHeld } from './connection-share.js'
+import type { LockWatch } from './lock-watch.js'
 import { isConnectionError, retrace, storeError, wasNeverSent } from './problems.js'
 import { sendable } from './sendable.js'
 import { begunByText, changesSession, isInTransaction, mayHaveChangedSession } from './session-state.js'
@@ -14,6 +15,9 @@ export class Connections {
   /** `stranger`: of a third-party plugin's connections, its id. What its SQL code leaves on one is for nobody else. */
   constructor(
     private readonly pool: Pool,
+    private readonly locks: LockWatch,
+    /** What connections of the pool wait for. */
+    private readonly waits: () => string | undefined,
     private readonly share?: ConnectionShare,
     readonly stranger?: string
   ) {}
@@ -34,7 +38,7 @@ export class Connections {
     return this.#first(
       { text: 'begin' },
       client =>
-        new Transaction(client, this.stranger, isBroken => {
+        new Transaction(client, this.locks, this.stranger, isBroken => {
           this.#giveBack(client, isBroken)
         })
     )
@@ -59,7 +63,7 @@ export class Connections {
       this.#try(sendable(query), finish, this.pool.options.max, resolve, reject)
     }).catch((error: unknown) => {
       retrace(error)
-      throw storeError(error)
+      throw storeError(error, this.waits)
     })
   }
 
@@ -80,6 +84,7 @@ export class Connections {
       else reject(error)
     }
     const send = (client: PoolClient): void => {
+      markHeld(client, this.share)
       client.query(
         new Statement<Row>(query, (error, result) => {
           if (error == null) {
@@ -91,7 +96,7 @@ export class Connections {
             return
           }
           this.#giveBack(client, isConnectionError(error) || mayHaveChangedSession(query))
-          fail(error)
+          fail(this.locks.explain(error, client))
         })
       )
     }

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Log, Migration } from 'busbar/sdk'
-import type { PoolClient } from 'pg'
+import pg, { type PoolClient } from 'pg'
+import { connectionName } from './lock-waits.js'
+import type { LockWatch } from './lock-watch.js'
+import { withinLimits } from './migration-limits.js'
 import type { Postgres } from './postgres.js'
 import { errorCode, isConnectionError, storeError } from './problems.js'
 import { codeOnOthers, refuseReachingCode } from './reaching-code.js'
@@ -25,6 +28,8 @@ interface MigrateOptions {
   readonly contractAllowed?: boolean
   /** For all migrations of a third-party plugin. Default 40 s: other changes of plugins wait, and their routes answer after 60 s. */
   readonly thirdPartyLimitMs?: number
+  /** How long a migration of a third-party plugin may keep others waiting for locks. */
+  readonly blockingLimitMs?: number
 }
 
 interface Applied {
@@ -37,8 +42,9 @@ interface Applied {
 
 const undefinedTable = '42P01'
 /** "busb", and 1 for migrations: one process at a time migrates. */
-const lock = [0x62757362, 1]
+const lock = [0x62757362, 1] as const
 const lockTimeoutMs = 20_000
+const blockingLimitMs = 2_000
 
 /**
  * Brings every plan's schema up to date, in the order given, one process at a time. A plugin whose
@@ -76,7 +82,15 @@ interface GroupOptions extends MigrateOptions {
 async function migrateGroup(
   postgres: Postgres,
   group: readonly MigrationPlan[],
-  { version, log, contractAllowed = false, thirdPartyLimitMs = 40_000, plans, failed }: GroupOptions
+  {
+    version,
+    log,
+    contractAllowed = false,
+    thirdPartyLimitMs = 40_000,
+    blockingLimitMs: blockingMs = blockingLimitMs,
+    plans,
+    failed
+  }: GroupOptions
 ): Promise<void> {
   const client = await postgres.pool.connect().catch(error => {
     throw storeError(error)
@@ -84,7 +98,8 @@ async function migrateGroup(
   let isUsable = false
   let hasApplied = false
   try {
-    await client.query('select pg_advisory_lock($1, $2)', lock)
+    // Without a limit: another process may be at migrations that take long.
+    await client.query(`set lock_timeout = 0; select pg_advisory_lock(${lock.join()})`)
     const applied = await readApplied(client)
     refuseLaterDatabase(applied, plans, version)
     for (const plan of group) {
@@ -92,8 +107,17 @@ async function migrateGroup(
       try {
         for (const migration of pendingMigrations(plan, applied, contractAllowed)) {
           hasApplied = true
-          const work = async () => await apply(client, plan, migration, version)
-          if (plan.isThirdParty) await endingBy(late, postgres, client, work)
+          const work = async () => await apply(client, plan, migration, version, postgres.locks)
+          const { name } = migration
+          const limits = {
+            plugin: plan.plugin,
+            name,
+            late,
+            limitMs: thirdPartyLimitMs,
+            blockingMs,
+            locks: postgres.locks
+          }
+          if (plan.isThirdParty) await withinLimits(client, limits, work)
           else await work()
           log.info({ plugin: plan.plugin, migration: migration.name }, 'migrated')
         }
@@ -102,9 +126,11 @@ async function migrateGroup(
         const reason = error instanceof Error ? error : new Error(String(error))
         log.error({ err: reason, plugin: plan.plugin }, 'the migrations of a plugin failed')
         failed.set(plan.plugin, reason)
+        // Its connection may have been ended.
+        if (plan.isThirdParty) return
       }
     }
-    await client.query('select pg_advisory_unlock($1, $2)', lock)
+    await client.query(`select pg_advisory_unlock(${lock.join()}); reset lock_timeout`)
     isUsable = true
   } catch (error) {
     throw storeError(error)
@@ -196,17 +222,22 @@ async function apply(
   client: PoolClient,
   plan: MigrationPlan,
   migration: Migration,
-  release: string
+  release: string,
+  locks: LockWatch
 ): Promise<void> {
   const sql = migration.sql.replaceAll('$schema', plan.schema)
   await client.query('begin')
   try {
     await client.query(
-      `set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = 0; create schema if not exists ${plan.schema}`
+      `set local lock_timeout = ${lockTimeoutMs}; set local statement_timeout = 0; ${
+        plan.isThirdParty
+          ? `set local application_name = ${pg.escapeLiteral(connectionName(plan.plugin))}; `
+          : ''
+      }create schema if not exists ${plan.schema}`
     )
     const before = plan.isThirdParty ? await codeOnOthers(client, plan.schema) : undefined
     await client.query(sql).catch(error => {
-      throw isConnectionError(error) ? error : explain(error, plan, migration, sql)
+      throw isConnectionError(error) ? error : explain(locks.explain(error, client), plan, migration, sql)
     })
     if (!isInTransaction(client))
       throw new Error(
@@ -224,30 +255,6 @@ async function apply(
   } catch (error) {
     await client.query('rollback').catch(() => {})
     throw error
-  }
-}
-
-/** Cancels what runs at that time. PostgreSQL's own limit is one for each statement, and a migration may have many. */
-async function endingBy(
-  late: number,
-  postgres: Postgres,
-  client: PoolClient,
-  work: () => Promise<void>
-): Promise<void> {
-  let cancelled: Promise<unknown> | undefined
-  const { processID } = client as PoolClient & { readonly processID: number }
-  const timer = setTimeout(
-    () => {
-      cancelled = postgres.query('select pg_cancel_backend($1)', [processID]).catch(() => undefined)
-    },
-    Math.max(1, late - performance.now())
-  )
-  try {
-    await work()
-  } finally {
-    clearTimeout(timer)
-    // What comes next on this connection is not what was meant.
-    await cancelled
   }
 }
 

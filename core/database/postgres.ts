@@ -1,8 +1,10 @@
 import type { Log } from 'busbar/sdk'
 import pg from 'pg'
 import { whenLate } from '../clock/waits.js'
-import { ConnectionShare } from './connection-share.js'
+import { ConnectionShare, isHeldBy } from './connection-share.js'
 import { Connections } from './connections.js'
+import { connectionName, type LockWait } from './lock-waits.js'
+import { LockWatch, processIdOf } from './lock-watch.js'
 import { connectTimeoutMs } from './problems.js'
 import { Session } from './session.js'
 import { type OpenTransactions, Statements } from './statements.js'
@@ -16,6 +18,16 @@ export interface PostgresOptions {
   readonly idleTransactionMs?: number
   /** How long one waits for a connection of the share that is in use. */
   readonly shareWaitMs?: number
+  /** How long a statement waits for a lock. */
+  readonly lockTimeoutMs?: number
+  /** How long a connection of a third-party plugin may keep the platform waiting. */
+  readonly blockingLimitMs?: number
+  /** How often is looked who waits for locks. */
+  readonly lookEveryMs?: number
+  /** How long a statement of a third-party plugin takes at most. */
+  readonly thirdPartyStatementMs?: number
+  /** A connection of a third-party plugin has been ended, for this reason. */
+  readonly onEnded?: (plugin: string, reason: string) => void
 }
 
 /** `essential`: the platform serves no request without it, so the share of all other plugins does not limit it. */
@@ -31,6 +43,15 @@ const defaultConnections = 12
 const idleTransactionMs = 30_000
 const idleMs = 30_000
 const closeWithinMs = 3_000
+/**
+ * Longer than a third-party plugin may keep the platform waiting, so that what waits goes on when that is ended; and shorter than
+ * one waits for a connection, so that those who need no lock get theirs.
+ */
+const lockTimeoutMs = 5_000
+const blockingLimitMs = 3_000
+const lookEveryMs = 500
+/** As long as a job has by itself. */
+const thirdPartyStatementMs = 300_000
 
 /** Opens the pool and sees that the server answers. */
 export async function openPostgres(options: PostgresOptions): Promise<Postgres> {
@@ -49,14 +70,19 @@ interface PoolSize {
   readonly idleTimeoutMillis: number
 }
 
-function makePool({ url, log, idleTransactionMs: idle }: PostgresOptions, size: PoolSize): pg.Pool {
+function makePool(
+  { url, log, idleTransactionMs: idle, lockTimeoutMs: lockMs = lockTimeoutMs }: PostgresOptions,
+  { plugin, statementMs = 0, ...size }: PoolSize & { readonly plugin?: string; readonly statementMs?: number }
+): pg.Pool {
   const pool = new pg.Pool({
     ...size,
     connectionString: url,
     connectionTimeoutMillis: connectTimeoutMs,
     idle_in_transaction_session_timeout: idle ?? idleTransactionMs,
+    lock_timeout: lockMs,
+    statement_timeout: statementMs,
     keepAlive: true,
-    application_name: 'busbar',
+    application_name: connectionName(plugin),
     types: valueTypes
   })
   // Without listeners, a connection that breaks ends the process: idle in the pool, or checked out.
@@ -80,10 +106,12 @@ export class Postgres extends Statements {
   readonly pool: pg.Pool
   /** A connection besides the pools, made on first use: notifications and locks. */
   readonly session: Session
+  readonly locks: LockWatch
   readonly url: string
   readonly #options: PostgresOptions
   readonly #open: OpenTransactions
-  readonly #clients = new Set<pg.PoolClient>()
+  readonly #clients: Set<pg.PoolClient>
+  readonly #waits: () => string | undefined
   readonly #builtIns: ConnectionShare
   readonly #thirdParties: ConnectionShare
   /** By plugin: two versions of one that run side by side share theirs. */
@@ -100,22 +128,37 @@ export class Postgres extends Statements {
     const { url, log, maxConnections = defaultConnections, shareWaitMs = connectTimeoutMs } = options
     const open: OpenTransactions = new WeakMap()
     const pool = makePool(options, { max: maxConnections, idleTimeoutMillis: idleMs })
-    super({ connections: new Connections(pool), open, log })
+    const clients = new Set<pg.PoolClient>()
+    const session = new Session({ url, log })
+    const locks = new LockWatch({
+      session,
+      log,
+      everyMs: options.lookEveryMs ?? lookEveryMs,
+      isQuiet: () => [pool, ...this.#ownPools.values()].every(one => one.totalCount === one.idleCount),
+      isOurs: pid => [...clients].some(client => processIdOf(client) === pid)
+    })
+    const waits = (): string | undefined => locks.waitsOf(clients)
+    super({ connections: new Connections(pool, locks, waits), open, log })
     this.pool = pool
+    this.locks = locks
+    this.#clients = clients
+    this.#waits = waits
     this.url = url
     this.#options = options
     this.#open = open
     this.#waitMs = shareWaitMs
-    this.session = new Session({ url, log })
+    this.session = session
     this.#builtIns = new ConnectionShare({
       owner: 'the plugins together',
       limit: Math.max(1, maxConnections - reserved),
-      waitMs: shareWaitMs
+      waitMs: shareWaitMs,
+      waits: this.#waitsWithin
     })
     this.#thirdParties = new ConnectionShare({
       owner: 'the third-party plugins together',
       limit: thirdPartyConnections,
-      waitMs: shareWaitMs
+      waitMs: shareWaitMs,
+      waits: this.#waitsWithin
     })
     this.#watch(pool)
   }
@@ -129,25 +172,26 @@ export class Postgres extends Statements {
         owner: `the plugin "${plugin}"`,
         limit: Math.min(limitOf[kind], Math.max(1, this.pool.options.max - 1)),
         waitMs: this.#waitMs,
+        waits: this.#waitsWithin,
         within: isThirdParty ? this.#thirdParties : kind === 'essential' ? undefined : this.#builtIns
       })
     this.#shares.set(plugin, share)
     if (!isThirdParty) {
       this.#onTables.set(plugin, this)
-      return this.#statements(plugin, new Connections(this.pool, share))
+      return this.#statements(plugin, new Connections(this.pool, this.locks, this.#waits, share))
     }
     const pool = this.#ownPool(plugin)
     // What its former run may have left on them is not for this one.
     closeIdle(pool)
-    return this.#statements(plugin, new Connections(pool, share, plugin))
+    return this.#statements(plugin, new Connections(pool, this.locks, this.#waits, share, plugin))
   }
 
   /** For the kernel's own statements on tables of a plugin: code of that may run in them. */
   onTablesOf(plugin: string): Statements {
     let statements = this.#onTables.get(plugin)
     if (statements === undefined) {
-      const pool = this.#ownPool(`${plugin}, for the kernel`)
-      statements = this.#statements(plugin, new Connections(pool, undefined, plugin))
+      const pool = this.#ownPool(plugin, `${plugin}, for the kernel`)
+      statements = this.#statements(plugin, new Connections(pool, this.locks, this.#waits, undefined, plugin))
       this.#onTables.set(plugin, statements)
     }
     return statements
@@ -159,18 +203,16 @@ export class Postgres extends Statements {
    */
   cutOff(plugin: string): void {
     for (const client of this.#busy.get(plugin) ?? []) {
-      const { processID: pid } = client as unknown as { readonly processID?: number }
+      const pid = processIdOf(client)
       client.connection.stream.destroy()
       // The server would notice when it has an answer, which may be never.
-      if (pid !== undefined)
-        this.query('select pg_terminate_backend($1::int)', [pid]).catch((error: unknown) => {
-          this.#options.log.info({ err: error, plugin }, 'a statement of a plugin that has ended may go on')
-        })
+      if (pid !== undefined) this.#terminate(pid, plugin)
     }
   }
 
   /** Waits a moment for what is under way; the rest is cut off, and who it was is logged. */
   async close(): Promise<void> {
+    this.locks.close()
     await this.session.close()
     const pools = [this.pool, ...this.#ownPools.values()]
     await whenLate(Promise.all(pools.map(async pool => await pool.end())), closeWithinMs, () => {
@@ -189,11 +231,28 @@ export class Postgres extends Statements {
     return new Statements({ connections, open: this.#open, log: this.#options.log.child({ plugin }) })
   }
 
-  #ownPool(name: string): pg.Pool {
+  /** Not on a connection of the pool, as what is to be ended may be what keeps all of them waiting. */
+  #terminate(pid: number, plugin: string): void {
+    this.locks.signal(pid, 'terminate').catch((error: unknown) => {
+      this.#options.log.info({ err: error, plugin }, 'a statement of a plugin may go on')
+    })
+  }
+
+  readonly #waitsWithin = (share: ConnectionShare): string | undefined =>
+    this.locks.waitsOf([...this.#clients].filter(client => isHeldBy(client, share)))
+
+  #ownPool(plugin: string, name = plugin): pg.Pool {
     const known = this.#ownPools.get(name)
     if (known !== undefined) return known
-    const pool = makePool(this.#options, { max: limitOf['third-party'], idleTimeoutMillis: idleMs })
+    const { thirdPartyStatementMs: statementMs = thirdPartyStatementMs } = this.#options
+    const pool = makePool(this.#options, {
+      max: limitOf['third-party'],
+      idleTimeoutMillis: idleMs,
+      plugin,
+      statementMs
+    })
     this.#watch(pool)
+    this.#guard(pool, plugin)
     const busy = new Set<pg.PoolClient>()
     this.#busy.set(name, busy)
     pool.on('acquire', client => busy.add(client))
@@ -204,6 +263,27 @@ export class Postgres extends Statements {
     if (this.pool.ending) void pool.end()
     this.#ownPools.set(name, pool)
     return pool
+  }
+
+  /** Ends a connection that keeps the platform waiting for a lock: a transaction of the plugin's, or a statement. */
+  #guard(pool: pg.Pool, plugin: string): void {
+    const { log, onEnded, blockingLimitMs: limitMs = blockingLimitMs } = this.#options
+    const ends = new WeakMap<pg.PoolClient, () => void>()
+    pool.on('connect', client => {
+      const end = ({ blocker, table }: LockWait, times: number): void => {
+        this.#terminate(blocker, plugin)
+        if (times > 1) return
+        const reason = `its connection to the database was ended, as it kept ${table ?? 'what the platform needs'} locked and the platform waiting for more than ${limitMs / 1000} seconds: in a transaction that locks tables or rows of others do nothing that takes long`
+        this.locks.end(client, new Error(reason))
+        log.error({ plugin, table }, `a plugin: ${reason}`)
+        onEnded?.(plugin, reason)
+      }
+      ends.set(
+        client,
+        this.locks.guard(client, { plugin, limitMs, minds: (_, isPlatforms) => isPlatforms, end })
+      )
+    })
+    pool.on('remove', client => ends.get(client)?.())
   }
 
   /** Before a plugin that works now, those give way that do not. */

@@ -6,12 +6,16 @@ export const problems = problemTable({
     'E_DATABASE_UNREACHABLE',
     "PostgreSQL does not answer: see that the server DATABASE_URL names is running, or, without DATABASE_URL, what the platform's log says of its own; then try again"
   ],
-  busy: [503, 'E_DATABASE_BUSY', 'no database connection became free within {seconds} seconds: try again']
+  busy: [503, 'E_DATABASE_BUSY', 'no database connection became free within {seconds} seconds: {what}'],
+  locked: [503, 'E_DATABASE_LOCKED', '{what}']
 })
 
 /** The code of a system error (`ENOENT`) or of PostgreSQL (`23505`), when it has one. */
 export const errorCode = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+
+/** PostgreSQL's code for a lock that was waited for too long. */
+export const lockNotAvailable = '55P03'
 
 /** How long a caller waits for a connection. */
 export const connectTimeoutMs = 10_000
@@ -50,17 +54,21 @@ export const wasNeverSent = (error: unknown): boolean =>
   error instanceof Error &&
   (errorCode(error) === 'EPIPE' || /^Client .* is not queryable$/.test(error.message))
 
-/** Turns a connection's error into a 503 that says what to do; every other error stays what it is. */
-export function storeError(error: unknown): unknown {
+/**
+ * Turns a connection's error into a 503 that says what to do; every other error stays what it is. `waits`: what connections
+ * that are in use wait for.
+ */
+export function storeError(error: unknown, waits?: () => string | undefined): unknown {
   if (isProblem(error)) return error
   if (isConnectionError(error)) return withCause(problems.unreachable(), error)
   const isBusy =
     errorCode(error) === '53300' ||
     (error instanceof Error && error.message.startsWith('timeout exceeded when trying to connect'))
-  return isBusy ? withCause(problems.busy({ seconds: connectTimeoutMs / 1000 }), error) : error
+  if (!isBusy) return error
+  return withCause(problems.busy({ seconds: connectTimeoutMs / 1000, what: waits?.() ?? 'try again' }), error)
 }
 
-function withCause(problem: Problem, cause: unknown): Problem {
+export function withCause(problem: Problem, cause: unknown): Problem {
   problem.cause = cause
   return problem
 }

@@ -1,4 +1,5 @@
 import type { PoolClient, QueryConfig, QueryResult } from 'pg'
+import type { LockWatch } from './lock-watch.js'
 import { errorCode, isConnectionError, retrace, storeError } from './problems.js'
 import { sendable } from './sendable.js'
 import { changesSession, isInTransaction } from './session-state.js'
@@ -16,6 +17,7 @@ export class Transaction {
 
   constructor(
     private readonly client: PoolClient,
+    private readonly locks: LockWatch,
     /** The third-party plugin whose connection it is. */
     private readonly stranger: string | undefined,
     private readonly giveBack: (isBroken: boolean) => void
@@ -38,7 +40,7 @@ export class Transaction {
     } catch (error) {
       retrace(error)
       if (isConnectionError(error)) this.#isBroken = true
-      throw storeError(error)
+      throw storeError(this.locks.explain(error, this.client))
     }
   }
 

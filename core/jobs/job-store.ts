@@ -1,6 +1,7 @@
 import type { Log, Tx } from 'busbar/sdk'
 import { runMigrations } from 'graphile-worker'
 import type { Postgres } from '../database/postgres.js'
+import { errorCode, lockNotAvailable } from '../database/problems.js'
 import { identifierOf, type LaneName, type Submission } from './recorded-job.js'
 import { workerLockName } from './worker-lock.js'
 import { workerLog } from './worker-log.js'
@@ -27,6 +28,9 @@ export interface Return {
   readonly maxAttempts: number
 }
 
+/** Of the pool's five seconds each. */
+const mostLockWaits = 12
+
 /** Of two arrays under one key the library would make one: what is stored is always an object. */
 const wrap = (payload: object): object => ({ payload })
 export const unwrap = (stored: unknown): unknown =>
@@ -49,13 +53,21 @@ export class JobStore {
 
   /** Makes the tables, once; one query when they are there. */
   async prepare(): Promise<void> {
-    this.#prepared ??= runMigrations({ pgPool: this.postgres.pool, logger: workerLog(this.log) }).catch(
-      error => {
-        this.#prepared = undefined
-        throw error
-      }
-    )
+    this.#prepared ??= this.#migrate().catch(error => {
+      this.#prepared = undefined
+      throw error
+    })
     await this.#prepared
+  }
+
+  /** Several processes that start at once wait for each other's. */
+  async #migrate(left = mostLockWaits): Promise<void> {
+    try {
+      await runMigrations({ pgPool: this.postgres.pool, logger: workerLog(this.log) })
+    } catch (error) {
+      if (left === 0 || errorCode(error) !== lockNotAvailable) throw error
+      await this.#migrate(left - 1)
+    }
   }
 
   async add(submissions: ReadonlyArray<Submission & { readonly attempts: number }>, tx?: Tx): Promise<void> {

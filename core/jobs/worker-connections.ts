@@ -1,6 +1,6 @@
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
 import { pause, untilAborted } from '../clock/waits.js'
-import { isConnectionError } from '../database/problems.js'
+import { errorCode, isConnectionError, lockNotAvailable } from '../database/problems.js'
 
 interface WorkerConnectionsOptions {
   readonly pool: Pool
@@ -26,7 +26,7 @@ const lastRetryMs = 2000
 
 /**
  * The pool as graphile-worker sees it. The library ends its workers, or the process, when the database
- * is away at the wrong moment; here its statements wait until the database is back.
+ * is away at the wrong moment; here its statements wait until the database is back, and for a lock until they have it.
  */
 export class WorkerConnections {
   readonly #ended = new AbortController()
@@ -86,8 +86,8 @@ export class WorkerConnections {
         return result
       } catch (error) {
         isBroken = isConnectionError(error)
-        if (!isBroken) throw error
-        if (client !== undefined && name.startsWith('get_job')) {
+        if (!isBroken && errorCode(error) !== lockNotAvailable) throw error
+        if (isBroken && client !== undefined && name.startsWith('get_job')) {
           onFetchLost()
           return nothing
         }

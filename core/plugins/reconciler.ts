@@ -280,9 +280,13 @@ export class Reconciler {
 
   /** An uncaught error of a plugin's timer or promise. */
   noteUncaughtError(id: string, error: unknown): void {
+    if (!isOfEndedRun(error)) this.noteFault(id, `an error was not caught: ${faultOf(error).message}`)
+  }
+
+  /** What a plugin has done that it should not; its health check does not undo that. */
+  noteFault(id: string, reason: string): void {
     const entry = this.entries.get(id)
-    if (entry === undefined || isOfEndedRun(error)) return
-    const reason = `an error was not caught: ${faultOf(error).message}`
+    if (entry === undefined) return
     if (entry.run !== undefined) entry.run.uncaughtError = reason
     if (entry.state.name === 'starting' || entry.isBeingReplaced === true) entry.early = reason
     if (isUp(entry.state)) setState(entry, 'degraded', reason, this.#now())

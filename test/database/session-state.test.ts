@@ -62,16 +62,16 @@ async function statesOf(database: Statements, connections: number): Promise<obje
 
 /** Expects that neither the kernel nor another plugin meets anything of what has been set. */
 async function untouched(t: Test, postgres: Postgres, what: string): Promise<void> {
-  const fresh = { timeout: '0', readOnly: 'off', path: '"$user", public', temp: 0, channels: 0, locks: 0 }
+  const fresh = { readOnly: 'off', path: '"$user", public', temp: 0, channels: 0, locks: 0 }
   const owners = {
-    'the kernel': [postgres, 6],
-    'a built-in plugin': [postgres.for({ plugin: 'calm', kind: 'built-in' }), 6],
-    'another plugin': [postgres.for({ plugin: 'other', kind: 'third-party' }), 3],
-    'the kernel, on tables of another plugin': [postgres.onTablesOf('other'), 2]
+    'the kernel': [postgres, 6, '0'],
+    'a built-in plugin': [postgres.for({ plugin: 'calm', kind: 'built-in' }), 6, '0'],
+    'another plugin': [postgres.for({ plugin: 'other', kind: 'third-party' }), 3, '5min'],
+    'the kernel, on tables of another plugin': [postgres.onTablesOf('other'), 2, '5min']
   } as const
-  for (const [owner, [database, connections]] of Object.entries(owners)) {
+  for (const [owner, [database, connections, timeout]] of Object.entries(owners)) {
     for (const found of await statesOf(database, connections)) {
-      t.match(found, fresh, `${owner} after ${what}`)
+      t.match(found, { ...fresh, timeout }, `${owner} after ${what}`)
       t.notMatch(found, { zone: 'Asia/Tokyo' }, `${owner} after ${what}`)
       t.notMatch(found, { role: 'pg_read_all_data' }, `${owner} after ${what}`)
     }

@@ -1,7 +1,11 @@
 import { Backoff, type Clock, isProblem } from 'busbar/sdk'
 
 const retry = { firstMs: 100, longestMs: 2000 }
-const outageCodes: ReadonlySet<string> = new Set(['E_DATABASE_UNREACHABLE', 'E_DATABASE_BUSY'])
+const outageCodes: ReadonlySet<string> = new Set([
+  'E_DATABASE_UNREACHABLE',
+  'E_DATABASE_BUSY',
+  'E_DATABASE_LOCKED'
+])
 
 const isOutage = (error: unknown): boolean => isProblem(error) && outageCodes.has(error.code)
 
