@@ -26,6 +26,7 @@ import { createRelay } from './bus/relay.js'
 import { systemClock } from './clock/clock.js'
 import { withDeadline } from './clock/waits.js'
 import { isLoopback, type Settings } from './config/environment.js'
+import { installCodeGuard } from './database/code-guard.js'
 import { openListener } from './database/listener.js'
 import { type MigrationPlan, migrate } from './database/migrations.js'
 import { pluginDatabase } from './database/plugin-database.js'
@@ -167,6 +168,7 @@ export async function startKernel({
     const runMigrations = async (plans: readonly MigrationPlan[]): Promise<ReadonlyMap<string, Error>> =>
       (await migrate(postgres, plans, { version: release, log })).failed
     await migrateKernel(runMigrations)
+    await installCodeGuard(postgres, log)
     const database = pluginDatabase(postgres, 'kernel')
 
     // Who may do what.
@@ -395,8 +397,9 @@ export async function startKernel({
 
     function kernelServices(id: string, kind: PluginKind): PluginServices {
       const builtIn = kind !== 'third-party'
+      const schema = schemaOf(id, builtIn)
       const common: CommonServices = {
-        database: pluginDatabase(postgres.for({ plugin: id, kind }), schemaOf(id, builtIn)),
+        database: pluginDatabase(postgres.for({ plugin: id, kind, schema }), schema),
         jobs: jobs.for(id),
         schedules: schedules.for(id),
         events: events.for(id),

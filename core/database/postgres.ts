@@ -1,6 +1,7 @@
 import type { Log } from 'busbar/sdk'
 import pg from 'pg'
 import { whenLate } from '../clock/waits.js'
+import { guardedSchema } from './code-guard.js'
 import { ConnectionShare, isHeldBy } from './connection-share.js'
 import { Connections } from './connections.js'
 import { connectionName, type LockWait } from './lock-waits.js'
@@ -32,6 +33,13 @@ export interface PostgresOptions {
 
 /** `essential`: the platform serves no request without it, so the share of all other plugins does not limit it. */
 export type PluginKind = 'essential' | 'built-in' | 'third-party'
+
+interface Owner {
+  readonly plugin: string
+  readonly kind: PluginKind
+  /** Of a third-party plugin: code in it may not run in statements of others. */
+  readonly schema?: string
+}
 
 /** Of the pool: what all built-in plugins together leave to the kernel and to those it cannot do without. */
 const reserved = 3
@@ -68,11 +76,16 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
 interface PoolSize {
   readonly max: number
   readonly idleTimeoutMillis: number
+  /** Whose connections they are, for a third-party plugin. */
+  readonly plugin?: string
+  /** Of that plugin, where its own statements run. */
+  readonly schema?: string | undefined
+  readonly statementMs?: number
 }
 
 function makePool(
   { url, log, idleTransactionMs: idle, lockTimeoutMs: lockMs = lockTimeoutMs }: PostgresOptions,
-  { plugin, statementMs = 0, ...size }: PoolSize & { readonly plugin?: string; readonly statementMs?: number }
+  { plugin, schema, statementMs = 0, ...size }: PoolSize
 ): pg.Pool {
   const pool = new pg.Pool({
     ...size,
@@ -83,6 +96,7 @@ function makePool(
     statement_timeout: statementMs,
     keepAlive: true,
     application_name: connectionName(plugin),
+    options: schema === undefined ? undefined : `-c ${guardedSchema}=${schema}`,
     types: valueTypes
   })
   // Without listeners, a connection that breaks ends the process: idle in the pool, or checked out.
@@ -164,7 +178,7 @@ export class Postgres extends Statements {
   }
 
   /** The same database for one plugin, on its share of the connections. Transactions may be passed from one to another. */
-  for({ plugin, kind }: { readonly plugin: string; readonly kind: PluginKind }): Statements {
+  for({ plugin, kind, schema }: Owner): Statements {
     const isThirdParty = kind === 'third-party'
     const share =
       this.#shares.get(plugin) ??
@@ -180,7 +194,7 @@ export class Postgres extends Statements {
       this.#onTables.set(plugin, this)
       return this.#statements(plugin, new Connections(this.pool, this.locks, this.#waits, share))
     }
-    const pool = this.#ownPool(plugin)
+    const pool = this.#ownPool(plugin, { schema })
     // What its former run may have left on them is not for this one.
     closeIdle(pool)
     return this.#statements(plugin, new Connections(pool, this.locks, this.#waits, share, plugin))
@@ -190,7 +204,7 @@ export class Postgres extends Statements {
   onTablesOf(plugin: string): Statements {
     let statements = this.#onTables.get(plugin)
     if (statements === undefined) {
-      const pool = this.#ownPool(plugin, `${plugin}, for the kernel`)
+      const pool = this.#ownPool(plugin, { name: `${plugin}, for the kernel` })
       statements = this.#statements(plugin, new Connections(pool, this.locks, this.#waits, undefined, plugin))
       this.#onTables.set(plugin, statements)
     }
@@ -241,7 +255,10 @@ export class Postgres extends Statements {
   readonly #waitsWithin = (share: ConnectionShare): string | undefined =>
     this.locks.waitsOf([...this.#clients].filter(client => isHeldBy(client, share)))
 
-  #ownPool(plugin: string, name = plugin): pg.Pool {
+  #ownPool(
+    plugin: string,
+    { name = plugin, schema }: { readonly name?: string; readonly schema?: string | undefined }
+  ): pg.Pool {
     const known = this.#ownPools.get(name)
     if (known !== undefined) return known
     const { thirdPartyStatementMs: statementMs = thirdPartyStatementMs } = this.#options
@@ -249,6 +266,7 @@ export class Postgres extends Statements {
       max: limitOf['third-party'],
       idleTimeoutMillis: idleMs,
       plugin,
+      schema,
       statementMs
     })
     this.#watch(pool)

@@ -1,32 +1,54 @@
 import type { PoolClient } from 'pg'
 
 /** Triggers and rules on tables of others, by id. */
-const onOthersOf = `
+export const onOthersOf = `
   select t.oid, format('the trigger %I on %I.%I', t.tgname, n.nspname, c.relname) as what
   from pg_trigger t join pg_class c on c.oid = t.tgrelid join pg_namespace n on n.oid = c.relnamespace
-  where not t.tgisinternal and n.nspname <> $1
+  where not t.tgisinternal and n.nspname <> $1 and c.relpersistence <> 't'
   union all
   select r.oid, format('the rule %I on %I.%I', r.rulename, n.nspname, c.relname)
   from pg_rewrite r join pg_class c on c.oid = r.ev_class join pg_namespace n on n.oid = c.relnamespace
-  where r.rulename <> '_RETURN' and n.nspname <> $1`
+  where r.rulename <> '_RETURN' and n.nspname <> $1 and c.relpersistence <> 't'`
 
 /**
- * Triggers that fire when rows go or change with those of others: on tables whose foreign keys say so, to a table of
- * another schema or, where there is such a key, within this one. 8 and 16 in `tgtype`: on delete, on update.
+ * Code that runs when rows go or change with those of others: on tables whose foreign keys say so, to a table of
+ * another schema or, where there is such a key, within this one. 8 and 16 in `tgtype`, 4 and 2 in `ev_type`: on delete, on
+ * update. A row that changes is checked, computed and indexed anew.
  */
-const withOthersOf = `
+export const withOthersOf = `
   with key as (
     select k.conrelid, f.relnamespace <> c.relnamespace as leaves, k.confdeltype = 'c' as deletes,
       k.confdeltype in ('n', 'd') or k.confupdtype in ('c', 'n', 'd') as updates
     from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_class f on f.oid = k.confrelid
     where k.contype = 'f' and c.relnamespace = to_regnamespace($1)
       and (k.confdeltype in ('c', 'n', 'd') or k.confupdtype in ('c', 'n', 'd'))
+  ), reached as (
+    select c.oid, format('%I.%I', $1::text, c.relname) as name, bool_or(key.deletes) as deletes, bool_or(key.updates) as updates
+    from key join pg_class c on c.oid = key.conrelid
+    where key.leaves or exists (select from key where leaves) group by 1, 2
+  ), own as (
+    select p.oid from pg_proc p where p.pronamespace = to_regnamespace($1)
   )
-  select distinct format('the trigger %I on %I.%I', t.tgname, $1::text, c.relname) as what
-  from pg_trigger t join pg_class c on c.oid = t.tgrelid join key on key.conrelid = c.oid
-  where not t.tgisinternal and (key.leaves or exists (select from key where leaves))
-    and ((key.deletes and t.tgtype & 8 > 0) or (key.updates and t.tgtype & 16 > 0))
+  select format('the trigger %I on %s', t.tgname, name) as what from pg_trigger t join reached on reached.oid = t.tgrelid
+  where not t.tgisinternal and ((deletes and t.tgtype & 8 > 0) or (updates and t.tgtype & 16 > 0))
+  union
+  select format('the rule %I on %s', r.rulename, name) from pg_rewrite r join reached on reached.oid = r.ev_class
+  where (deletes and r.ev_type = '4') or (updates and r.ev_type = '2')
+  union
+  select format('a function in %s', pg_describe_object(d.classid, d.objid, 0)) from pg_depend d join own on own.oid = d.refobjid
+  where d.refclassid = 'pg_proc'::regclass and (
+    (d.classid = 'pg_constraint'::regclass and exists (
+      select from pg_constraint k join reached on reached.oid = k.conrelid where k.oid = d.objid and updates))
+    or (d.classid = 'pg_attrdef'::regclass and exists (
+      select from pg_attrdef a join reached on reached.oid = a.adrelid where a.oid = d.objid and updates))
+    or (d.classid = 'pg_class'::regclass and exists (
+      select from pg_index i join reached on reached.oid = i.indrelid where i.indexrelid = d.objid and updates)))
   order by 1`
+
+export const ofOthers = (what: string): string =>
+  `it makes ${what}, a table of others: leave that out, and use events and services`
+export const withOthers = (what: string): string =>
+  `${what} would run in statements of others, as rows of its table go or change with theirs: make the foreign key "on delete restrict" and remove the rows in a step of the removal, or leave that out`
 
 /**
  * Refuses what a third-party plugin's migration makes run in the statements of others, on their connections: it could
@@ -39,13 +61,9 @@ export async function refuseReachingCode(
 ): Promise<void> {
   const { rows } = await client.query<{ oid: number; what: string }>(onOthersOf, [schema])
   const [added] = rows.filter(({ oid }) => !before.has(oid))
-  if (added !== undefined)
-    throw new Error(`it makes ${added.what}, a table of others: leave that out, and use events and services`)
+  if (added !== undefined) throw new Error(ofOthers(added.what))
   const [reached] = (await client.query<{ what: string }>(withOthersOf, [schema])).rows
-  if (reached !== undefined)
-    throw new Error(
-      `${reached.what} would fire in statements of others, as rows of its table go or change with theirs: make the foreign key "on delete restrict" and remove the rows in a step of the removal, or leave the trigger out`
-    )
+  if (reached !== undefined) throw new Error(withOthers(reached.what))
 }
 
 /** Triggers and rules on tables of others, before a migration. */

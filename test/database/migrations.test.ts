@@ -208,12 +208,22 @@ test('a third-party plugin cannot make a trigger or a rule fire in statements of
     d: own('on delete set null') + watch('$schema.own', 'insert or update'),
     e: own('on update cascade') + watch('$schema.own', 'update'),
     f: own('on delete cascade') + inner('on delete cascade') + watch('$schema.part', 'delete'),
+    m: `${own('on delete cascade')} create rule watch as on delete to $schema.own do also select 1`,
+    n: `create function $schema.steady (n int) returns int language sql immutable as 'select n';
+      ${own('on delete set null')} alter table $schema.own add check ($schema.steady(thing_id) > 0)`,
+    o: `create function $schema.steady (n int) returns int language sql immutable as 'select n';
+      ${own('on delete set null')} create index on $schema.own ($schema.steady(thing_id))`,
+    p: `create function $schema.steady (n int) returns int language sql immutable as 'select n';
+      ${own('on update cascade')} alter table $schema.own add double int generated always as ($schema.steady(thing_id)) stored`,
     g: `do $$ begin create trigger watch before delete on shop.thing for each row execute function public.fired(); exception when division_by_zero then end $$`
   }
   const accepted = {
     h: own('on delete restrict') + watch('$schema.own', 'insert or update or delete'),
     i: own('on delete cascade') + watch('$schema.own', 'insert or update'),
     j: own('on delete restrict') + inner('on delete cascade') + watch('$schema.part', 'delete'),
+    q: `create function $schema.steady (n int) returns int language sql immutable as 'select n';
+      ${own('on delete cascade')} alter table $schema.own add check ($schema.steady(thing_id) > 0)`,
+    r: `${own('on delete set null')} alter table $schema.own add check (thing_id > 0)`,
     k: `${own('on delete cascade')} create view $schema.seen as select id from $schema.own`
   }
   const { failed } = await migrate(
@@ -231,7 +241,7 @@ test('a third-party plugin cannot make a trigger or a rule fire in statements of
     /^migration 001-create of a failed: it makes the trigger watch on shop\.thing, a table of others/
   )
   t.match(failed.get('b')?.message, /the rule watch on shop\.thing/)
-  t.match(failed.get('f')?.message, /the trigger watch on x_f\.part would fire in statements of others/)
+  t.match(failed.get('f')?.message, /the trigger watch on x_f\.part would run in statements of others/)
   t.same(
     await postgres.query(
       "select from pg_trigger where tgrelid = 'shop.thing'::regclass and not tgisinternal"

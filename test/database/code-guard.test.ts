@@ -1,0 +1,77 @@
+import { test } from 'tap'
+import { installCodeGuard } from '../../core/database/code-guard.js'
+import { freshPostgres, log } from './database-kit.js'
+
+const tables = `
+  create schema kernel; create schema shop; create table shop.thing (id int primary key);
+  create schema x_bad; create table x_bad.own (id int primary key, thing_id int references shop.thing (id) on delete cascade);
+  create table x_bad.kept (id int primary key, thing_id int references shop.thing (id) on delete restrict);
+  create function x_bad.fired () returns trigger language plpgsql as $$ begin
+    perform set_config('default_transaction_read_only', 'on', false); return old; end $$;
+  create function x_bad.run (command text) returns int language plpgsql as $$ begin execute command; return 1; end $$`
+
+const watch = (table: string) =>
+  `create trigger watch after delete on ${table} for each row execute function x_bad.fired()`
+
+async function guarded(t: Parameters<typeof freshPostgres>[0]) {
+  const postgres = await freshPostgres(t)
+  await postgres.query(tables)
+  await installCodeGuard(postgres, log)
+  return { postgres, bad: postgres.for({ plugin: 'bad', kind: 'third-party', schema: 'x_bad' }) }
+}
+
+test('a plugin cannot make code at run time that runs in statements of others, in whatever way it makes it', async t => {
+  const { postgres, bad } = await guarded(t)
+  const ways = {
+    'a trigger on its table': watch('x_bad.own'),
+    'a trigger on a table of others': watch('shop.thing'),
+    'a rule on a table of others': 'create rule watch as on delete to shop.thing do also select 1',
+    'several commands': `create table x_bad.more (thing_id int references shop.thing (id) on delete cascade); ${watch('x_bad.more')}`,
+    'a key where a trigger is': `${watch('x_bad.kept')}; alter table x_bad.kept add foreign key (id) references shop.thing (id) on delete cascade`,
+    'a block': `do $$ begin ${watch('x_bad.own')}; end $$`,
+    'a block that goes on after an error': `do $$ begin ${watch('shop.thing')}; exception when division_by_zero then null; end $$`,
+    'a function': `select x_bad.run('${watch('x_bad.own')}')`
+  }
+  const made = async () =>
+    await postgres.query(
+      "select tgname as name from pg_trigger where not tgisinternal union all select rulename from pg_rewrite where rulename = 'watch'"
+    )
+  for (const [what, text] of Object.entries(ways)) {
+    await t.rejects(bad.query(text), { message: /watch on (x_bad|shop)\.\w+.*leave that out/ }, what)
+    await t.rejects(
+      bad.transaction(async tx => {
+        await bad.query(text, [], tx)
+      }),
+      { message: /leave that out/ },
+      `${what}, in a transaction`
+    )
+    t.same(await made(), [], what)
+  }
+  t.same(await postgres.query("select to_regclass('x_bad.more') as more"), [{ more: null }])
+})
+
+test('the guard lets a plugin do all else, and others everything', async t => {
+  const { postgres, bad } = await guarded(t)
+  await bad.query(watch('x_bad.kept'))
+  await bad.query('create table x_bad.more (thing_id int references shop.thing (id) on delete cascade)')
+  await bad.query('create temp table mine (id int)')
+  await postgres.query(watch('x_bad.own'))
+  await bad.query('drop trigger watch on x_bad.own')
+  await postgres.query('create role guest; drop role guest')
+  await postgres.query(watch('shop.thing'))
+  const other = postgres.for({ plugin: 'other', kind: 'third-party', schema: 'x_other' })
+  await other.query('create schema x_other; create table x_other.thing (id int)')
+})
+
+test('the guard is made once, and again when it was changed', async t => {
+  const { postgres, bad } = await guarded(t)
+  const oid = async () =>
+    await postgres.query("select oid from pg_event_trigger where evtname = 'busbar_code_guard'")
+  const first = await oid()
+  await installCodeGuard(postgres, log)
+  t.same(await oid(), first)
+  await postgres.query("comment on function kernel.refuse_reaching_code () is 'of another release'")
+  await Promise.all([installCodeGuard(postgres, log), installCodeGuard(postgres, log)])
+  t.notSame(await oid(), first)
+  await t.rejects(bad.query(watch('x_bad.own')), { message: /leave that out/ })
+})
