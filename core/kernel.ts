@@ -31,6 +31,7 @@ import { openListener } from './database/listener.js'
 import { type MigrationPlan, migrate } from './database/migrations.js'
 import { pluginDatabase } from './database/plugin-database.js'
 import { openPostgres, type PluginKind, type Postgres } from './database/postgres.js'
+import { disableReachingCode } from './database/reaching-code.js'
 import { describeApi } from './declarations/openapi.js'
 import { record } from './declarations/recorder.js'
 import { watchEventLoop } from './event-loop/event-loop-watch.js'
@@ -168,7 +169,7 @@ export async function startKernel({
     const runMigrations = async (plans: readonly MigrationPlan[]): Promise<ReadonlyMap<string, Error>> =>
       (await migrate(postgres, plans, { version: release, log })).failed
     await migrateKernel(runMigrations)
-    await installCodeGuard(postgres, log)
+    const hasCodeGuard = await installCodeGuard(postgres, log)
     const database = pluginDatabase(postgres, 'kernel')
 
     // Who may do what.
@@ -273,6 +274,9 @@ export async function startKernel({
       migrate: runMigrations,
       variables: settings.variable,
       kernelServices,
+      checkCode: async id => {
+        if (!hasCodeGuard) await disableReachingCode(postgres, schemaOf(id, false))
+      },
       cutOffDatabase: id => {
         postgres.cutOff(id)
       },

@@ -36,13 +36,14 @@ const insufficientPrivilege = '42501'
 
 /**
  * Has the server refuse what a third-party plugin makes at run time that would run in statements of others, as `refuseReachingCode`
- * does for its migrations: in the statement itself, and without a price for any other. It takes a superuser.
+ * does for its migrations: in the statement itself, and without a price for any other. False when the role may not make that: it
+ * takes a superuser.
  */
-export async function installCodeGuard(database: Statements, log: Log): Promise<void> {
+export async function installCodeGuard(database: Statements, log: Log): Promise<boolean> {
   const isThere = `
     select from pg_event_trigger t join pg_proc p on p.oid = t.evtfoid
     where t.evtname = 'busbar_code_guard' and t.evtenabled = 'O' and obj_description(p.oid, 'pg_proc') = $1`
-  if ((await database.query(isThere, [digest])).length > 0) return
+  if ((await database.query(isThere, [digest])).length > 0) return true
   try {
     await database.transaction(async tx => {
       await database.query(
@@ -60,10 +61,12 @@ export async function installCodeGuard(database: Statements, log: Log): Promise<
         tx
       )
     })
+    return true
   } catch (error) {
     if (errorCode(error) !== insufficientPrivilege) throw error
     log.info(
-      'the role in DATABASE_URL is no superuser: triggers that third-party plugins make outside of migrations are not refused'
+      'the role in DATABASE_URL is no superuser: what third-party plugins make outside of migrations that would run in statements of others is seen only when they start'
     )
+    return false
   }
 }

@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg'
+import type { Statements } from './statements.js'
 
 /** Triggers and rules on tables of others, by id. */
 export const onOthersOf = `
@@ -29,13 +30,15 @@ export const withOthersOf = `
   ), own as (
     select p.oid from pg_proc p where p.pronamespace = to_regnamespace($1)
   )
-  select format('the trigger %I on %s', t.tgname, name) as what from pg_trigger t join reached on reached.oid = t.tgrelid
-  where not t.tgisinternal and ((deletes and t.tgtype & 8 > 0) or (updates and t.tgtype & 16 > 0))
+  select format('the trigger %I on %s', t.tgname, name) as what, format('alter table %s disable trigger %I', name, t.tgname) as undo
+  from pg_trigger t join reached on reached.oid = t.tgrelid
+  where not t.tgisinternal and t.tgenabled <> 'D' and ((deletes and t.tgtype & 8 > 0) or (updates and t.tgtype & 16 > 0))
   union
-  select format('the rule %I on %s', r.rulename, name) from pg_rewrite r join reached on reached.oid = r.ev_class
-  where (deletes and r.ev_type = '4') or (updates and r.ev_type = '2')
+  select format('the rule %I on %s', r.rulename, name), format('alter table %s disable rule %I', name, r.rulename)
+  from pg_rewrite r join reached on reached.oid = r.ev_class
+  where r.ev_enabled <> 'D' and ((deletes and r.ev_type = '4') or (updates and r.ev_type = '2'))
   union
-  select format('a function in %s', pg_describe_object(d.classid, d.objid, 0)) from pg_depend d join own on own.oid = d.refobjid
+  select format('a function in %s', pg_describe_object(d.classid, d.objid, 0)), null from pg_depend d join own on own.oid = d.refobjid
   where d.refclassid = 'pg_proc'::regclass and (
     (d.classid = 'pg_constraint'::regclass and exists (
       select from pg_constraint k join reached on reached.oid = k.conrelid where k.oid = d.objid and updates))
@@ -64,6 +67,23 @@ export async function refuseReachingCode(
   if (added !== undefined) throw new Error(ofOthers(added.what))
   const [reached] = (await client.query<{ what: string }>(withOthersOf, [schema])).rows
   if (reached !== undefined) throw new Error(withOthers(reached.what))
+}
+
+/** Triggers with a function of the schema on tables of others. */
+const ownOnOthers = `
+  select format('the trigger %I on %I.%I', t.tgname, n.nspname, c.relname) as what,
+    format('alter table %I.%I disable trigger %I', n.nspname, c.relname, t.tgname) as undo
+  from pg_trigger t join pg_class c on c.oid = t.tgrelid join pg_namespace n on n.oid = c.relnamespace join pg_proc p on p.oid = t.tgfoid
+  where not t.tgisinternal and t.tgenabled <> 'D' and p.pronamespace = to_regnamespace($1) and n.nspname <> $1 and c.relpersistence <> 't'`
+
+/** Disables what of a third-party plugin would run in statements of others, and throws when there was such. For what is there already. */
+export async function disableReachingCode(database: Statements, schema: string): Promise<void> {
+  type Found = { readonly what: string; readonly undo: string | null }
+  const onOthers = await database.query<Found>(ownOnOthers, [schema])
+  const reached = await database.query<Found>(withOthersOf, [schema])
+  for (const { undo } of [...onOthers, ...reached]) if (undo !== null) await database.query(undo)
+  if (onOthers[0] !== undefined) throw new Error(ofOthers(onOthers[0].what))
+  if (reached[0] !== undefined) throw new Error(withOthers(reached[0].what))
 }
 
 /** Triggers and rules on tables of others, before a migration. */

@@ -29,6 +29,8 @@ export interface RunOptions {
   readonly http: InstanceParts
   /** Aborts when the platform stops: a start is not waited for then. */
   readonly closing: AbortSignal
+  /** Called when its start has ended well, which fails when this does. */
+  readonly onStarted: () => Promise<void>
   /** Called when it has ended, unless a newer version goes on. */
   readonly onEnded: () => void
 }
@@ -176,6 +178,7 @@ export class PluginRun {
       'start'
     )
     const started: unknown = await withGraceAfterAbort(starting, closing, 0)
+    await this.options.onStarted()
     if (typeof started === 'object' && started !== null) this.#self = started
     this.#instance = await PluginInstance.create({ ...http, plugin: this.id, routes, self: this.#self, log })
   }

@@ -15,6 +15,8 @@ export interface RunParts extends Pick<RunOptions, 'http' | 'registries' | 'clos
   /** The environment, which sets some of the plugins' settings. */
   readonly variables: Variables
   readonly kernelServices: (id: string, kind: PluginKind) => PluginServices
+  /** Throws when a third-party plugin has made in the database what would run in statements of others. */
+  readonly checkCode: (id: string) => Promise<void>
   /** Of a third-party plugin that has ended: what it has left under way in the database. */
   readonly cutOffDatabase: (id: string) => void
 }
@@ -46,12 +48,15 @@ export function runOptions(
   } = entry
   if (loaded === undefined) throw new Error(`the plugin "${id}" is not loaded`)
   const { manifest, definition } = loaded
-  const { http, registries, closing, log, kernelServices, cutOffDatabase, variables } = parts
+  const { http, registries, closing, log, kernelServices, checkCode, cutOffDatabase, variables } = parts
   return {
     ...loaded,
     http,
     registries,
     closing,
+    onStarted: async () => {
+      if (!builtIn) await checkCode(id)
+    },
     onEnded: () => {
       if (!builtIn) cutOffDatabase(id)
     },

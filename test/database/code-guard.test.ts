@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
 import { installCodeGuard } from '../../core/database/code-guard.js'
+import { openPostgres } from '../../core/database/postgres.js'
+import { disableReachingCode } from '../../core/database/reaching-code.js'
 import { freshPostgres, log } from './database-kit.js'
 
 const tables = `
@@ -74,4 +77,34 @@ test('the guard is made once, and again when it was changed', async t => {
   await Promise.all([installCodeGuard(postgres, log), installCodeGuard(postgres, log)])
   t.notSame(await oid(), first)
   await t.rejects(bad.query(watch('x_bad.own')), { message: /leave that out/ })
+})
+
+test('where the role may not make the guard, what a plugin has made is disabled when it is looked for, and named', async t => {
+  const postgres = await freshPostgres(t)
+  await postgres.query(tables)
+  const role = `guest_${randomBytes(6).toString('hex')}`
+  await postgres.query(`create role ${role} login password '${role}'; grant all on schema kernel to ${role}`)
+  const url = `${postgres.url}${postgres.url.includes('?') ? '&' : '?'}user=${role}&password=${role}`
+  const guest = await openPostgres({ url, log })
+  t.equal(await installCodeGuard(guest, log), false)
+  await guest.close()
+  await postgres.query(`drop owned by ${role}; drop role ${role}`)
+
+  await disableReachingCode(postgres, 'x_bad')
+  await postgres.query(`${watch('x_bad.own')}; create rule watch as on delete to x_bad.own do also select 1`)
+  await t.rejects(disableReachingCode(postgres, 'x_bad'), {
+    message: /^the rule watch on x_bad\.own would run in statements of others/
+  })
+  await postgres.query(watch('shop.thing'))
+  await t.rejects(disableReachingCode(postgres, 'x_bad'), {
+    message: /the trigger watch on shop\.thing, a table of others/
+  })
+  t.same(
+    await postgres.query(
+      "select tgenabled as enabled from pg_trigger where not tgisinternal union all select ev_enabled from pg_rewrite where rulename = 'watch'"
+    ),
+    [{ enabled: 'D' }, { enabled: 'D' }, { enabled: 'D' }]
+  )
+  await disableReachingCode(postgres, 'x_bad')
+  await disableReachingCode(postgres, 'x_nowhere')
 })

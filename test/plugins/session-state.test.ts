@@ -60,3 +60,26 @@ test('what a plugin has under way in the database ends when it is turned off, an
   t.match(await change('one', 'enable'), { status: 200 })
   t.match(await admin.get('/api/x/one/ask'), { status: 200 })
 })
+
+test('a plugin that makes a trigger at its start which would fire in statements of the platform does not start', async t => {
+  const { k, admin, change, write } = await installation(t)
+  const made = `
+    create table if not exists $schema.part (project_id uuid references projects.project (id) on delete cascade);
+    create or replace function $schema.fired () returns trigger language plpgsql as $f$ begin
+      perform set_config('default_transaction_read_only', 'on', false); return old; end $f$;
+    create trigger fired after delete on $schema.part for each row execute function $schema.fired()`
+  await write(
+    'bad',
+    `needs: { db: kernel.database },
+    migrations: [{ name: '001-create', phase: 'expand', sql: 'create table $schema.mine (id int)' }],
+    async start ({ use }) { await use.db.sql(\`${made}\`); return use }`
+  )
+  t.match(await change('bad', 'enable'), {
+    status: 409,
+    body: { error: /the trigger fired on x_bad\.part would run in statements of others/ }
+  })
+  t.match(await change('bad', 'disable'), { status: 200 })
+  t.same(await k.query("select to_regclass('x_bad.part') as part"), [{ part: null }])
+  const { body: project } = await admin.post('/api/projects', { name: 'P', slug: 'p' })
+  t.match(await admin.delete(`/api/projects/${project.id}`), { status: 200 })
+})
