@@ -60,6 +60,7 @@ import { createLog, type LineSink } from './log/log.js'
 import { createRedactor } from './log/redactor.js'
 import { ChoiceSignal } from './plugins/choice-signal.js'
 import type { PluginRoot } from './plugins/discovery.js'
+import { noteFault } from './plugins/plugin-entry.js'
 import { schemaOf } from './plugins/plugin-schema.js'
 import { PluginStore } from './plugins/plugin-store.js'
 import { Purge } from './plugins/purge.js'
@@ -156,7 +157,7 @@ export async function startKernel({
       url: server.url,
       log,
       onEnded: (plugin, reason) => {
-        reconciler.noteFault(plugin, reason)
+        noteFault(reconciler.entries.get(plugin), reason, clock.now())
       }
     })
     shutdown.add('the connections to PostgreSQL', async () => {

@@ -13,7 +13,8 @@ export type Log = Logger
 /**
  * The plugin's own PostgreSQL schema. One pool of twelve connections serves all that is built in; such a plugin may hold
  * six of them at a time. A third-party one has up to three of its own, which nobody else's statements run on. A statement that
- * waits longer than 10 s for a connection gets 503 E_DATABASE_BUSY.
+ * waits longer than 10 s for a connection gets 503 E_DATABASE_BUSY, and one that waits longer than 5 s for a lock 503
+ * E_DATABASE_LOCKED. One of a third-party plugin takes five minutes at most.
  */
 export interface Database {
   /** The schema's name, for SQL text: `select … from ${db.schema}.note`. */

@@ -47,7 +47,7 @@ export const connectionName = (plugin?: string): string =>
   plugin === undefined ? 'busbar' : `busbar plugin ${plugin}`
 
 /** The plugin whose connection calls itself so. */
-export const pluginCalled = (name: string | null): string | undefined => pluginNames.exec(name ?? '')?.[1]
+const pluginCalled = (name: string | null): string | undefined => pluginNames.exec(name ?? '')?.[1]
 
 export const isPlatformCalled = (name: string | null): boolean =>
   name === connectionName() || name === 'busbar session'

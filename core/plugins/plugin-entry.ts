@@ -44,7 +44,7 @@ export interface PluginEntry {
   state: PluginState
   loaded: Loaded | undefined
   run: PluginRun | undefined
-  /** An error that was not caught while it started, or while a new version did beside it: of which of them cannot be told. */
+  /** An error that was not caught, or another fault, while it started, or while a new version did beside it: of which of them cannot be told. */
   early?: string | undefined
   /** A new version is being started beside the one that runs. */
   isBeingReplaced?: boolean
@@ -74,4 +74,12 @@ export function setState(entry: PluginEntry, name: PluginStateName, reason: stri
   const short = reason === null ? null : reason.slice(0, longestReason)
   if (entry.state.name === name && entry.state.reason === short) return
   entry.state = { name, reason: short, since: now }
+}
+
+/** What a plugin has done that it should not; its health check does not undo that. */
+export function noteFault(entry: PluginEntry | undefined, reason: string, now: Date): void {
+  if (entry === undefined) return
+  if (entry.run !== undefined) entry.run.uncaughtError = reason
+  if (entry.state.name === 'starting' || entry.isBeingReplaced === true) entry.early = reason
+  if (isUp(entry.state)) setState(entry, 'degraded', reason, now)
 }

@@ -56,7 +56,7 @@ export class PluginRun {
   readonly #abort = new AbortController()
   #self: object = {}
   #instance: PluginInstance | undefined
-  /** The last error that it did not catch. */
+  /** The last error that it did not catch, or another fault of it. */
   uncaughtError: string | undefined
 
   private constructor(readonly options: RunOptions) {

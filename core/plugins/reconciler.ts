@@ -18,6 +18,7 @@ import {
   isWatched,
   type Loaded,
   manifestOf,
+  noteFault,
   offeredManifest,
   type PluginEntry,
   setState
@@ -280,16 +281,8 @@ export class Reconciler {
 
   /** An uncaught error of a plugin's timer or promise. */
   noteUncaughtError(id: string, error: unknown): void {
-    if (!isOfEndedRun(error)) this.noteFault(id, `an error was not caught: ${faultOf(error).message}`)
-  }
-
-  /** What a plugin has done that it should not; its health check does not undo that. */
-  noteFault(id: string, reason: string): void {
-    const entry = this.entries.get(id)
-    if (entry === undefined) return
-    if (entry.run !== undefined) entry.run.uncaughtError = reason
-    if (entry.state.name === 'starting' || entry.isBeingReplaced === true) entry.early = reason
-    if (isUp(entry.state)) setState(entry, 'degraded', reason, this.#now())
+    if (isOfEndedRun(error)) return
+    noteFault(this.entries.get(id), `an error was not caught: ${faultOf(error).message}`, this.#now())
   }
 
   /** Stops everything, last started first. */
