@@ -1,12 +1,13 @@
 import type { Log } from 'busbar/sdk'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
+import type { PostgresOptions } from '../../core/database/postgres.js'
 import { JobStore } from '../../core/jobs/job-store.js'
 import { Lane } from '../../core/jobs/lane.js'
 import { another, freshPostgres, log } from '../database/database-kit.js'
 
-async function startLane(t: Test, workers = 2) {
-  const postgres = await freshPostgres(t)
+async function startLane(t: Test, workers = 2, more: Partial<PostgresOptions> = {}) {
+  const postgres = await freshPostgres(t, undefined, more)
   await new JobStore(postgres, log).prepare()
   const ran: string[] = []
   const warnings: string[] = []
@@ -155,4 +156,44 @@ test('failures are told when they are recorded', async t => {
   t.match(await postgres.query('select id::text, locked_by, last_error from graphile_worker._private_jobs'), [
     { id: failed[0], locked_by: null, last_error: 'broken' }
   ])
+})
+
+test('workers whose statements wait for a lock too long ask again, and no job runs twice', async t => {
+  const { postgres, lane, ran, warnings, ended, add } = await startLane(t, 1, { lockTimeoutMs: 200 })
+  const outsider = await another(t, postgres)
+  let unlock = (): void => {}
+  const unlocked = new Promise<void>(resolve => {
+    unlock = resolve
+  })
+  let holding: Promise<void> | undefined
+  lane.take('shop:a', async () => {
+    ran.push('shop:a')
+    await new Promise<void>(locked => {
+      holding = outsider.transaction(async tx => {
+        await outsider.query('lock table graphile_worker._private_jobs in exclusive mode', [], tx)
+        locked()
+        await unlocked
+      })
+    })
+  })
+  lane.start()
+  await add('shop:a')
+  await until(() => holding !== undefined, 'the job to run')
+  const waiting = async () =>
+    (
+      await postgres.query(
+        "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+      )
+    ).length
+  for (let times = 0; times < 2; times++) {
+    await until(async () => (await waiting()) > 0, 'the worker waits for the lock')
+    await until(async () => (await waiting()) === 0, 'its time is up')
+  }
+  unlock()
+  await holding
+  const isDone = async () => (await postgres.query('select from graphile_worker._private_jobs')).length === 0
+  await until(isDone, 'the job is complete')
+  t.same(ran, ['shop:a'])
+  t.same(warnings, [])
+  t.equal(ended(), 0)
 })
