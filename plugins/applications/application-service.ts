@@ -6,6 +6,7 @@ import {
   type Contributions,
   type Database,
   isUuid,
+  type Log,
   type Page,
   type ProjectId,
   type Rows
@@ -14,6 +15,7 @@ import { type BuildTypeSource, contributionLimitMs, type DeployHealth } from './
 import type { ApplicationChanges, ApplicationStore, NewApplication } from './application-store.js'
 import { buildTypesOf } from './build-types.js'
 import { changeMarkers } from './change-markers.js'
+import { latestHealth } from './deploy-health.js'
 import { directUrlOf } from './direct-url.js'
 import { type Gates, passGates } from './gates.js'
 import { decideHealthCheck, initialHealthCheck } from './health-check.js'
@@ -45,6 +47,7 @@ interface ApplicationServiceParts {
   readonly store: ApplicationStore
   readonly db: Database
   readonly clock: Clock
+  readonly log: Log
   readonly sealed: SealedFields
   readonly projects: ProjectDirectory
   readonly addresses: Contributions<{ directUrl(applicationId: string): string | null }>
@@ -87,7 +90,7 @@ export class ApplicationService {
   async create(projectId: ProjectId, body: CreateBody, userId: string): Promise<ApplicationAnswer> {
     const { store, db, clock, sealed, projects } = this.parts
     const id = randomUUID()
-    const source = decideSource(body, buildTypesOf(this.parts.buildTypes))
+    const source = decideSource(body, buildTypesOf(this.parts.buildTypes, this.parts.log))
     const now = clock.now()
     const isGit = source.type === 'git'
     const fields: ApplicationChanges = {
@@ -130,7 +133,7 @@ export class ApplicationService {
         : { git_integration_id: await this.#integration(body.git_integration_id, userId) }
     return await this.#change(projectId, id, current => ({
       ...(body.name !== undefined && { name: body.name }),
-      ...decideSourceUpdate(current, body, buildTypesOf(this.parts.buildTypes)),
+      ...decideSourceUpdate(current, body, buildTypesOf(this.parts.buildTypes, this.parts.log)),
       ...(current.type === 'git' && {
         ...integration,
         ...this.#tokenColumn(id, decideToken(current, body.source_repo?.trim(), body.git_token))
@@ -148,13 +151,13 @@ export class ApplicationService {
     body: ChangeSourceBody,
     userId: string
   ): Promise<ApplicationAnswer> {
-    const { store, sealed, gates, buildTypes } = this.parts
+    const { store, sealed, gates, buildTypes, log } = this.parts
     const isGit = body.type === 'git'
     const integrationId = isGit ? await this.#integration(body.git_integration_id ?? null, userId) : null
     const decide = (current: ApplicationRow): ApplicationChanges => {
       if (current.type === body.type) throw problems.sameType({ type: body.type }, { field: 'type' })
       return {
-        ...decideSource(body, buildTypesOf(buildTypes)),
+        ...decideSource(body, buildTypesOf(buildTypes, log)),
         git_integration_id: integrationId,
         git_token: null,
         registry_username: null,
@@ -207,14 +210,7 @@ export class ApplicationService {
   /** The health check of the latest deployment. */
   async health(projectId: ProjectId, id: string): Promise<DeployHealth | typeof neverDeployed> {
     await this.get(projectId, id)
-    for (const { value, plugin } of this.parts.deployHealth.entries()) {
-      const latest = await askContribution(() => value.latest(id), {
-        ms: contributionLimitMs,
-        what: `the health of the plugin "${plugin}"`
-      })
-      if (latest !== null) return latest
-    }
-    return neverDeployed
+    return (await latestHealth(this.parts.deployHealth, id, this.parts.log)) ?? neverDeployed
   }
 
   /** Decides from the locked row, and writes only what is to change. */
@@ -291,7 +287,7 @@ export class ApplicationService {
 
   /** Adds to the row itself: a list has many, of many fields. */
   #answer(row: ApplicationRow): ApplicationAnswer {
-    return Object.assign(row, { direct_url: directUrlOf(this.parts.addresses, row.id) })
+    return Object.assign(row, { direct_url: directUrlOf(this.parts.addresses, row.id, this.parts.log) })
   }
 }
 

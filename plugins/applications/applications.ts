@@ -58,7 +58,7 @@ export function startApplications({ use, log }: StartContext<typeof needs, unkno
   return {
     store,
     removal: new ApplicationRemoval(use),
-    applications: new ApplicationService({ ...use, store, sealed }),
+    applications: new ApplicationService({ ...use, store, sealed, log }),
     control: new ContainerControl({ ...use, store, deploys, board }),
     follower: new StatusFollower({ ...use, store: deploys, board, log }),
     registry: new ApplicationRegistryService({ ...use, deploys, board, sealed })

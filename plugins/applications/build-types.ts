@@ -1,4 +1,4 @@
-import type { Contributions } from 'busbar/sdk'
+import { askNow, type Contributions, type ExpectedAnswer, type Log } from 'busbar/sdk'
 import type { BuildTypeSource } from './api.js'
 import { invalid } from './problems.js'
 
@@ -7,10 +7,30 @@ export const imageType = 'image'
 /** What is accepted while no builder is there to check it: a deploy checks. */
 const usual = ['buildpacks', 'dockerfile', 'nixpacks', 'railpack', 'static']
 
-/** How a repository can be built now, in the order of the alphabet. */
-export function buildTypesOf(sources: Contributions<BuildTypeSource>): readonly string[] {
-  const entries = sources.entries()
-  const names = entries.length === 0 ? usual : entries.flatMap(({ value }) => value.buildTypes())
+const mostTypes = 100
+const longestType = 100
+
+const isType = (one: unknown): one is string =>
+  typeof one === 'string' && one !== '' && one.length <= longestType
+
+const expectedTypes: Omit<ExpectedAnswer<readonly string[]>, 'log'> = {
+  what: 'the build types',
+  takes: `a list of at most ${mostTypes} names of at most ${longestType} characters each`,
+  take: answer => {
+    if (!Array.isArray(answer) || answer.length > mostTypes) return undefined
+    const types = Array.from(answer as readonly unknown[])
+    return types.every(isType) ? types : undefined
+  }
+}
+
+/** How a repository can be built now, in the order of the alphabet. A source that answers anything but names is as one that is not there. */
+export function buildTypesOf(sources: Contributions<BuildTypeSource>, log: Log): readonly string[] {
+  const expected = { ...expectedTypes, log }
+  const answers = sources
+    .entries()
+    .map(entry => askNow(entry, value => value.buildTypes(), expected))
+    .filter(types => types !== undefined)
+  const names = answers.length === 0 ? usual : answers.flat()
   return [...new Set(names)].filter(name => name !== imageType).sort()
 }
 

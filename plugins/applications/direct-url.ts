@@ -1,6 +1,17 @@
-import type { Contributions } from 'busbar/sdk'
+import { askNow, type Contributions, type ExpectedAnswer, type Log } from 'busbar/sdk'
 
 const longestUrl = 2048
+
+const expectedUrl: Omit<ExpectedAnswer<{ readonly url: string | null }>, 'log'> = {
+  what: 'the direct addresses',
+  takes: `a text of at most ${longestUrl} characters, or null`,
+  take: url =>
+    url === null || url === undefined
+      ? { url: null }
+      : typeof url === 'string' && url.length <= longestUrl
+        ? { url }
+        : undefined
+}
 
 /**
  * The first address that a contribution knows. What one throws, or answers that is no text, is no address: an application is shown
@@ -8,22 +19,13 @@ const longestUrl = 2048
  */
 export function directUrlOf(
   addresses: Contributions<{ directUrl(applicationId: string): string | null }>,
-  applicationId: string
+  applicationId: string,
+  log: Log
 ): string | null {
-  for (const { value } of addresses.entries()) {
-    const url = answerOf(value, applicationId)
-    if (typeof url === 'string' && url.length <= longestUrl) return url
+  const expected = { ...expectedUrl, log }
+  for (const entry of addresses.entries()) {
+    const url = askNow(entry, value => value.directUrl(applicationId), expected)?.url ?? null
+    if (url !== null) return url
   }
   return null
-}
-
-function answerOf(value: { directUrl(applicationId: string): unknown }, applicationId: string): unknown {
-  try {
-    const url = value.directUrl(applicationId)
-    // One that is asynchronous by mistake: its error is nobody's.
-    if (url instanceof Promise) url.catch(() => {})
-    return url
-  } catch {
-    return null
-  }
 }

@@ -257,7 +257,7 @@ export async function startBuilds({
       ])
     },
     buildTypes: () => use.builders.keys(),
-    listBuilders: async () => await listBuilders(use.builders),
+    listBuilders: async () => await listBuilders(use.builders, log),
     preparation: new AdmittedPreparation({ preparation, admission, diskWatch, cachePruner, claims })
   }
 }

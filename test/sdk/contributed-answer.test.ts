@@ -1,4 +1,4 @@
-import { askContribution, askRefusal, Problem } from 'busbar/sdk'
+import { askContribution, askNow, askOrLeaveOut, askRefusal, type Log, Problem } from 'busbar/sdk'
 import { test } from 'tap'
 import { passGates } from '../../plugins/applications/gates.js'
 import { volumesOf } from '../../plugins/deployments/rollout/contributed-volumes.js'
@@ -114,4 +114,81 @@ test('the parts of a container are a list of volumes, or nothing', t => {
       message: 'the container parts of the plugin "files" are not { volumes: [{ volume, path }] }'
     })
   t.end()
+})
+
+const logged = () => {
+  const lines: Array<{ readonly members: object; readonly msg: string }> = []
+  const log = {
+    error: (members: object, msg: string) => {
+      lines.push({ members, msg })
+    }
+  } as unknown as Log
+  return { lines, log }
+}
+const revoked = () => {
+  const { proxy, revoke } = Proxy.revocable([], {})
+  revoke()
+  return proxy
+}
+const takesText = {
+  what: 'the prices',
+  takes: 'a text',
+  take: (value: unknown) => (typeof value === 'string' ? value : undefined)
+}
+
+test('a contribution that answers at once is left out when it fails, and the log names its plugin once', async t => {
+  for (const [value, reason] of [
+    [async () => 'soon', 'it answered a promise; it takes a text'],
+    [async () => await Promise.reject(new Error('late')), 'it answered a promise; it takes a text'],
+    [() => ({}), 'it answered an object; it takes a text'],
+    [() => [], 'it answered a list; it takes a text'],
+    [() => 5, 'it answered a number; it takes a text'],
+    [() => Symbol('s'), 'it answered a symbol; it takes a text'],
+    [() => undefined, 'it answered undefined; it takes a text'],
+    [revoked, 'it answered an object; it takes a text'],
+    [throwing(null), 'it threw null'],
+    [throwing(new Error('no')), 'no'],
+    [throwing(unreadable), 'it threw an object'],
+    [null, /is not a function/]
+  ] as const) {
+    const { lines, log } = logged()
+    const entry = { plugin: 'quota', value: value as () => unknown }
+    const ask = () => askNow(entry, own => own(), { ...takesText, log })
+    t.equal(ask(), undefined)
+    t.equal(ask(), undefined)
+    t.match(lines, [
+      {
+        members: { contributor: 'quota', reason },
+        msg: 'the prices of the plugin "quota" could not be taken'
+      }
+    ])
+    t.equal(lines.length, 1, 'said once')
+    askNow({ ...entry }, own => own(), { ...takesText, log })
+    t.equal(lines.length, 2, 'another run is another contribution')
+  }
+  const { lines, log } = logged()
+  t.equal(
+    askNow({ plugin: 'p', value: () => 'a' }, own => own(), { ...takesText, log }),
+    'a'
+  )
+  t.same(lines, [])
+})
+
+test('one that answers later is left out in the same way, but for a problem, which is meant for the caller', async t => {
+  const { lines, log } = logged()
+  const expected = { ...takesText, log, ms: 60_000 }
+  const ask = async (value: () => unknown, ms = 60_000) =>
+    await askOrLeaveOut({ plugin: 'quota', value }, own => own(), { ...expected, ms })
+  t.equal(await ask(answer('a')), 'a')
+  t.equal(await ask(answer(7)), undefined)
+  t.equal(await ask(throwing(null)), undefined)
+  t.equal(await ask(async () => await new Promise(() => {}), 5), undefined)
+  t.same(
+    lines.map(({ members }) => members),
+    ['it answered a number; it takes a text', 'it threw null', 'it did not answer within 0.005 s'].map(
+      reason => ({ contributor: 'quota', reason })
+    )
+  )
+  const problem = new Problem(503, 'E_BUSY', 'busy')
+  await t.rejects(ask(throwing(problem)), problem)
 })

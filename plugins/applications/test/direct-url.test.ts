@@ -1,13 +1,16 @@
-import type { Contributions } from 'busbar/sdk'
+import type { Contributions, Log } from 'busbar/sdk'
 import { test } from 'tap'
 import { directUrlOf } from '../direct-url.js'
+
+const silent = { error: () => {} } as unknown as Log
 
 const asked = (...answers: ReadonlyArray<() => unknown>): string | null =>
   directUrlOf(
     {
       entries: () => answers.map((directUrl, at) => ({ key: String(at), plugin: 'p', value: { directUrl } }))
     } as unknown as Contributions<{ directUrl(applicationId: string): string | null }>,
-    'id'
+    'id',
+    silent
   )
 const fail = (): never => {
   throw null

@@ -1,3 +1,4 @@
+import type { Log } from 'busbar/sdk'
 import { test } from 'tap'
 import { buildTypesOf } from '../build-types.js'
 import { decideSource, decideSourceUpdate, decideToken } from '../source.js'
@@ -42,6 +43,7 @@ test('every field that does not fit the type is refused by name', async t => {
   refused({ ...image, dockerfile_path: 'Dockerfile' }, 'dockerfile_path')
 })
 
+const silent = { error: () => {} } as unknown as Log
 const buildersOf = (...lists: readonly string[][]) => {
   const entries = lists.map((names, index) => ({
     key: String(index),
@@ -56,13 +58,13 @@ const buildersOf = (...lists: readonly string[][]) => {
 }
 
 test('a git application is built by one of the builders that are there, and keeps what it had', async t => {
-  t.same(buildTypesOf(buildersOf(['static', 'bazel', 'image'], ['bazel', 'buck'])), [
+  t.same(buildTypesOf(buildersOf(['static', 'bazel', 'image'], ['bazel', 'buck']), silent), [
     'bazel',
     'buck',
     'static'
   ])
   t.same(
-    buildTypesOf(buildersOf()),
+    buildTypesOf(buildersOf(), silent),
     ['buildpacks', 'dockerfile', 'nixpacks', 'railpack', 'static'],
     'nobody says what there is'
   )

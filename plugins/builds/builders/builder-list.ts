@@ -1,12 +1,26 @@
-import type { Contributions } from 'busbar/sdk'
+import { askOrLeaveOut, type Contributions, type Log } from 'busbar/sdk'
 import type { Builder } from '../api.js'
 import type { BuilderAnswer } from '../schemas.js'
 
+const unavailableMs = 10_000
+const longestReason = 1000
+
 /** Which build types there are, and whether each can be used on this machine. */
-export async function listBuilders(builders: Contributions<Builder>): Promise<BuilderAnswer[]> {
+export async function listBuilders(builders: Contributions<Builder>, log: Log): Promise<BuilderAnswer[]> {
   const rows = await Promise.all(
-    builders.entries().map(async ({ key, plugin, value }) => {
-      const reason = (await value.unavailable?.()) ?? null
+    builders.entries().map(async entry => {
+      const { key, plugin } = entry
+      const answer = await askOrLeaveOut(entry, async value => (await value.unavailable?.()) ?? null, {
+        ms: unavailableMs,
+        what: 'the availability',
+        takes: 'a sentence that says why, or null',
+        take: reason => (reason === null || typeof reason === 'string' ? { reason } : undefined),
+        log
+      })
+      const reason =
+        answer === undefined
+          ? `the plugin "${plugin}" has not told whether it can build; see the log`
+          : (answer.reason?.slice(0, longestReason) ?? null)
       return { build_type: key, plugin, available: reason === null, reason }
     })
   )

@@ -1,7 +1,7 @@
 import { contributionLimitMs } from 'busbar/api/applications'
 import type { ImageService } from 'busbar/api/images'
-import { askRefusal, type Clock, type Contributions, type Log } from 'busbar/sdk'
-import type { Builder } from '../api.js'
+import { askOrLeaveOut, askRefusal, type Clock, type Contributions, type Log } from 'busbar/sdk'
+import type { Builder, CacheSizes } from '../api.js'
 import type { ProjectEngines } from '../engines/project-engines.js'
 import { problems } from '../problems.js'
 import type { FetchedImages } from '../registry/fetched-images.js'
@@ -31,17 +31,36 @@ interface Cached {
   readonly applicationId: string
 }
 
+const none: CacheSizes = { buildBytes: 0, launchBytes: 0 }
+
+const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+const expectedSizes = {
+  ms: contributionLimitMs,
+  what: 'the sizes of caches',
+  takes: 'whole numbers of bytes as { buildBytes, launchBytes }',
+  take(answer: unknown): CacheSizes | undefined {
+    const { buildBytes, launchBytes } = (answer ?? {}) as Partial<Record<keyof CacheSizes, unknown>>
+    return isSize(buildBytes) && isSize(launchBytes) ? { buildBytes, launchBytes } : undefined
+  }
+}
+
 /** What the builds of an application keep: how much it is, and how to be rid of it. */
 export class CacheService {
   constructor(private readonly parts: CacheParts) {}
 
   /** The build engine of a project keeps one cache for all of its applications. */
   async read({ projectId, applicationId }: Cached): Promise<CacheAnswer> {
-    const { imageService, engines } = this.parts
+    const { imageService, engines, log } = this.parts
     const steps = (await imageService.buildCacheBytes({ applicationId })) + (await engines.bytes(projectId))
     const sizes = []
-    for (const { value } of this.parts.builders.entries())
-      if (value.cache !== undefined) sizes.push(await value.cache.sizes(applicationId))
+    for (const entry of this.parts.builders.entries())
+      sizes.push(
+        (await askOrLeaveOut(entry, value => value.cache?.sizes(applicationId) ?? none, {
+          ...expectedSizes,
+          log
+        })) ?? none
+      )
     const build = sizes.reduce((sum, { buildBytes }) => sum + buildBytes, steps)
     const launch = sizes.reduce((sum, { launchBytes }) => sum + launchBytes, 0)
     return { build_cache_bytes: build, launch_cache_bytes: launch, total_bytes: build + launch }
