@@ -1,3 +1,4 @@
+import { isPromise } from 'node:util/types'
 import { faultOf } from './fault.js'
 import { inFrame } from './frames.js'
 import { type Method, withMethods } from './with-methods.js'
@@ -20,7 +21,7 @@ function framedMethod(plugin: string, method: Method, owner?: object): Method {
   return (...args) => {
     try {
       const result = inFrame(plugin, () => Reflect.apply(method, owner, args))
-      return result instanceof Promise
+      return isPromise(result)
         ? result.catch((error: unknown) => {
             throw faultOf(error, plugin)
           })

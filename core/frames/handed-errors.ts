@@ -1,3 +1,4 @@
+import { isPromise } from 'node:util/types'
 import { currentPlugin, inFrame } from './frames.js'
 import { type Method, withMethods } from './with-methods.js'
 
@@ -30,7 +31,7 @@ function note(plugin: string, error: unknown): void {
 
 /** The same result, whose rejection is noted. */
 function noted(plugin: string, result: unknown): unknown {
-  if (result instanceof Promise)
+  if (isPromise(result))
     return result.then(undefined, (error: unknown) => {
       note(plugin, error)
       throw error

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { isPromise } from 'node:util/types'
 import { type Log, Problem, problemTable } from 'busbar/sdk'
 import {
   capConnections,
@@ -177,7 +178,7 @@ export class Edge {
     }
     try {
       const admission = this.#admit(request, response, requestId)
-      if (admission instanceof Promise) admission.catch(fail)
+      if (isPromise(admission)) admission.catch(fail)
     } catch (error) {
       fail(error)
     }
