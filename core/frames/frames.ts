@@ -1,10 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { type Additions, additionsOfRun } from './additions.js'
 
 /** In whose name code runs. */
 export interface Frame {
   readonly plugin: string
   /** The connection of a client that it runs for, if any; empty once that has closed, so that nothing keeps it in memory. */
   connection: { destroy(): void } | undefined
+  /** Of the module or the run whose code it is, where the plugin alone does not say it: while that begins. */
+  readonly additions?: Additions
 }
 
 const frames = new AsyncLocalStorage<Frame>()
@@ -26,6 +29,16 @@ export const kernelOwner = 'kernel'
 
 /** Runs `work` in the name of a plugin, so that what it leaves behind (timers, promises) has an owner. */
 export const inFrame = <T>(plugin: string, work: () => T): T => frames.run(frameOf(plugin), work)
+
+/** The same for code of one module or run of it. */
+export const inBeginning = <T>(plugin: string, additions: Additions, work: () => T): T =>
+  frames.run({ plugin, connection: undefined, additions }, work)
+
+/** Where what the present code puts where it is everybody's belongs, if it is that of a third-party plugin. */
+export function currentAdditions(): Additions | undefined {
+  const frame = frames.getStore()
+  return frame && (frame.additions ?? additionsOfRun(frame.plugin))
+}
 
 /** The same for one connection of a server of that plugin: an error that is not caught ends it. */
 export const inConnection = <T>(frame: Frame, work: () => T): T => frames.run(frame, work)

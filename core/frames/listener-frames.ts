@@ -1,5 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
-import { currentPlugin, inFrame, kernelOwner } from './frames.js'
+import { isPromise } from 'node:util/types'
+import type { Addition, Additions } from './additions.js'
+import { currentAdditions, currentPlugin, inFrame, kernelOwner } from './frames.js'
 
 type Listener = (this: unknown, ...args: unknown[]) => unknown
 type Add = (event: string | symbol, listener: Listener) => unknown
@@ -8,6 +10,7 @@ type Add = (event: string | symbol, listener: Listener) => unknown
  * Node calls the listeners of `process` (signals, warnings) in no frame, and the subscribers of a diagnostics channel in that
  * of whoever publishes there: the connection of a client, often. So what a plugin adds there is called in its own frame, and
  * what it throws does not reach who calls: the platform's own listener of the same signal is called all the same.
+ * What a third-party plugin has added goes with its run.
  */
 export function keepListenersInFrames(): void {
   if (isKept) return
@@ -32,6 +35,20 @@ const adding = (listener: unknown): string | undefined => {
   return plugin === kernelOwner || typeof listener !== 'function' ? undefined : plugin
 }
 
+/** A listener as Node calls it. */
+interface Added {
+  readonly plugin: string
+  readonly additions: Additions | undefined
+  readonly addition: Addition
+}
+
+function put(plugin: string, addition: Addition): Added {
+  const additions = currentAdditions()
+  if (additions === undefined) addition.put()
+  else additions.add(addition)
+  return { plugin, additions, addition }
+}
+
 function keepListenersOf(emitter: NodeJS.Process): void {
   const keep = (name: 'on' | 'addListener' | 'once' | 'prependListener' | 'prependOnceListener'): void => {
     const original = emitter[name] as Add
@@ -41,49 +58,65 @@ function keepListenersOf(emitter: NodeJS.Process): void {
       const plugin = adding(listener)
       if (plugin === undefined) return original.call(emitter, event, listener)
       const remove = (): void => {
-        emitter.removeListener(event, called)
+        Reflect.apply(removeListener, emitter, [event, called])
+        forget(called)
       }
       const called = (...args: unknown[]): void => {
         if (isOnce) remove()
         callIn(plugin, () => Reflect.apply(listener, emitter, args), ofErrors.has(event) ? remove : undefined)
       }
-      addedBy.set(called, plugin)
       // By this, Node finds what is removed by the function that was added.
-      return add.call(emitter, event, Object.assign(called, { listener }))
+      Object.assign(called, { listener })
+      const added = put(plugin, {
+        put: () => add.call(emitter, event, called),
+        takeAway: () => Reflect.apply(removeListener, emitter, [event, called])
+      })
+      addedListeners.set(called, added)
+      return emitter
     }
     Object.defineProperty(emitter, name, { value, configurable: true, writable: true })
   }
+  const { removeListener } = emitter
   for (const name of ['once', 'prependOnceListener', 'on', 'addListener', 'prependListener'] as const)
     keep(name)
   keepRemovals(emitter)
 }
 
-/** By listener as Node calls it. */
-const addedBy = new WeakMap<object, string>()
+const addedListeners = new WeakMap<object, Added>()
+
+function forget(called: object): void {
+  const added = addedListeners.get(called)
+  added?.additions?.forget(added.addition)
+}
 
 /** A plugin that clears up after itself, or after what it thinks is another program, leaves the listeners of others. */
 function keepRemovals(emitter: NodeJS.Process): void {
   const { removeListener, removeAllListeners } = emitter
-  const isOf = (plugin: string, event: string | symbol, listener: unknown): boolean =>
-    emitter
-      .rawListeners(event)
-      .some(
-        raw =>
-          addedBy.get(raw) === plugin &&
-          (raw === listener || (raw as { readonly listener?: unknown }).listener === listener)
-      )
+  /** The last one that was added, as Node has it. */
+  const found = (plugin: string, event: string | symbol, listener: unknown): Listener | undefined =>
+    (emitter.rawListeners(event) as Listener[]).findLast(
+      raw =>
+        addedListeners.get(raw)?.plugin === plugin &&
+        (raw === listener || (raw as { readonly listener?: unknown }).listener === listener)
+    )
+  const removeOwn = (event: string | symbol, raw: Listener): void => {
+    Reflect.apply(removeListener, emitter, [event, raw])
+    forget(raw)
+  }
   const remove = (event: string | symbol, listener: Listener): unknown => {
     const plugin = adding(listener)
-    return plugin === undefined || isOf(plugin, event, listener)
-      ? Reflect.apply(removeListener, emitter, [event, listener])
-      : emitter
+    if (plugin === undefined) return Reflect.apply(removeListener, emitter, [event, listener])
+    const raw = found(plugin, event, listener)
+    if (raw !== undefined) removeOwn(event, raw)
+    return emitter
   }
   const removeAll = (...asked: [event?: string | symbol]): unknown => {
     const plugin = adding(remove)
     if (plugin === undefined) return Reflect.apply(removeAllListeners, emitter, asked)
     for (const event of asked.length === 0 ? emitter.eventNames() : asked)
-      for (const raw of event === undefined ? [] : emitter.rawListeners(event))
-        if (addedBy.get(raw) === plugin) Reflect.apply(removeListener, emitter, [event, raw])
+      if (event !== undefined)
+        for (const raw of emitter.rawListeners(event) as Listener[])
+          if (addedListeners.get(raw)?.plugin === plugin) removeOwn(event, raw)
     return emitter
   }
   for (const [name, value] of Object.entries({
@@ -94,9 +127,17 @@ function keepRemovals(emitter: NodeJS.Process): void {
     Object.defineProperty(emitter, name, { value, configurable: true, writable: true })
 }
 
-interface Subscribable {
+interface Channel {
   subscribe(subscriber: Listener): void
   unsubscribe(subscriber: Listener): boolean
+  bindStore(store: object, transform?: Listener): void
+  unbindStore(store: object): boolean
+}
+
+/** What a plugin has added to a channel. */
+interface AddedToChannel extends Added {
+  /** What the plugin gave: a subscriber, or a store. */
+  readonly given: object
 }
 
 function keepSubscribers(): void {
@@ -104,20 +145,65 @@ function keepSubscribers(): void {
   const probe = channel('busbar.probe')
   const none = (): void => {}
   probe.subscribe(none)
-  const active = Object.getPrototypeOf(probe) as Subscribable
+  const active = Object.getPrototypeOf(probe) as Channel
   probe.unsubscribe(none)
-  const { subscribe, unsubscribe } = active
-  const kept = new WeakMap<Listener, Listener>()
-  active.subscribe = function (this: Subscribable, subscriber) {
-    const plugin = adding(subscriber)
-    if (plugin === undefined) return subscribe.call(this, subscriber)
-    const called = kept.get(subscriber) ?? ((...args) => callIn(plugin, () => subscriber(...args)))
-    kept.set(subscriber, called)
-    return subscribe.call(this, called)
+  const { subscribe, unsubscribe, bindStore, unbindStore } = active
+  const ofChannels = new WeakMap<Channel, AddedToChannel[]>()
+  const note = (on: Channel, added: AddedToChannel): void => {
+    ofChannels.set(on, [...(ofChannels.get(on) ?? []), added])
   }
-  active.unsubscribe = function (this: Subscribable, subscriber) {
-    const called = kept.get(subscriber)
-    return (called !== undefined && unsubscribe.call(this, called)) || unsubscribe.call(this, subscriber)
+  /** The last one that was added of this; it is forgotten. */
+  const drop = (on: Channel, given: object): AddedToChannel | undefined => {
+    const all = ofChannels.get(on) ?? []
+    const added = all.findLast(one => one.given === given)
+    if (added === undefined) return undefined
+    ofChannels.set(
+      on,
+      all.filter(one => one !== added)
+    )
+    added.additions?.forget(added.addition)
+    return added
+  }
+  // A channel that has lost its last subscriber is of the other class again, whose methods call these.
+  let isPutting = false
+  const putting = (add: () => void) => (): void => {
+    isPutting = true
+    try {
+      add()
+    } finally {
+      isPutting = false
+    }
+  }
+  const isActive = (one: Channel): boolean => Object.getPrototypeOf(one) === active
+  active.subscribe = function (this: Channel, subscriber) {
+    const plugin = isPutting ? undefined : adding(subscriber)
+    if (plugin === undefined) return subscribe.call(this, subscriber)
+    const called: Listener = (...args) => callIn(plugin, () => subscriber(...args))
+    const added = put(plugin, {
+      put: putting(() => this.subscribe(called)),
+      takeAway: () => isActive(this) && unsubscribe.call(this, called)
+    })
+    note(this, { ...added, given: subscriber })
+  }
+  active.unsubscribe = function (this: Channel, subscriber) {
+    const added = drop(this, subscriber)
+    if (added === undefined) return unsubscribe.call(this, subscriber)
+    added.addition.takeAway()
+    return true
+  }
+  active.bindStore = function (this: Channel, store, transform) {
+    const plugin = isPutting ? undefined : adding(none)
+    if (plugin === undefined) return bindStore.call(this, store, transform)
+    drop(this, store)
+    const added = put(plugin, {
+      put: putting(() => this.bindStore(store, transform)),
+      takeAway: () => isActive(this) && unbindStore.call(this, store)
+    })
+    note(this, { ...added, given: store })
+  }
+  active.unbindStore = function (this: Channel, store) {
+    drop(this, store)
+    return unbindStore.call(this, store)
   }
 }
 
@@ -126,7 +212,7 @@ function callIn(plugin: string, call: () => unknown, failed?: () => void): void 
   inFrame(plugin, () => {
     try {
       const result = call()
-      if (failed === undefined || !(result instanceof Promise)) return
+      if (failed === undefined || !isPromise(result)) return
       result.catch((error: unknown) => {
         failed()
         throw error

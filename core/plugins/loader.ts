@@ -7,8 +7,10 @@ import { withDeadline } from '../clock/waits.js'
 import { record } from '../declarations/recorder.js'
 import type { PluginRecords } from '../declarations/records.js'
 import { kindConflicts } from '../declarations/resource-kinds.js'
+import { type Additions, additionsOfModule } from '../frames/additions.js'
 import { noteCode } from '../frames/code-owners.js'
 import { callPlugin } from '../frames/fault.js'
+import { inBeginning } from '../frames/frames.js'
 import { findConflicts } from '../http/route-table.js'
 import { importDefinition, LoadError } from './definition.js'
 import type { Discovered } from './discovery.js'
@@ -39,11 +41,12 @@ export async function loadPlugin(
   manifest: Manifest,
   { inline, cache, others }: LoadOptions
 ): Promise<Loaded> {
-  const definition =
-    inline ??
-    (builtIn
-      ? await importInFrame(id, await entryOf(directory, manifest.main))
-      : await loadThirdParty(directory, manifest, cache))
+  const { definition, additions } =
+    inline !== undefined
+      ? { definition: inline }
+      : builtIn
+        ? { definition: await importInFrame(id, await entryOf(directory, manifest.main)) }
+        : await loadThirdParty(directory, manifest, cache)
   const resources = others.flatMap(other => other.resources)
   const kinds = resources.map(({ kind }) => kind)
   const records = await callPlugin(id, () => record(definition, { id, builtIn, kinds }))
@@ -55,23 +58,35 @@ export async function loadPlugin(
     ...kindConflicts(records.resources, resources)
   ]
   if (conflicts.length > 0) throw new LoadError(conflicts.join('; '))
-  return { manifest, definition, records }
+  return { manifest, definition, records, ...(additions && { additions }) }
 }
 
 /** What the module leaves behind, a timer for one, is the plugin's. One that does not end is not waited for. */
-async function importInFrame(id: string, file: string): Promise<AnyPlugin> {
+async function importInFrame(id: string, file: string, additions?: Additions): Promise<AnyPlugin> {
+  const load = async (): Promise<AnyPlugin> => await importDefinition(pathToFileURL(file).href)
   return await withDeadline(
-    callPlugin(id, async () => await importDefinition(pathToFileURL(file).href)),
+    callPlugin(id, additions === undefined ? load : () => inBeginning(id, additions, load)),
     importLimitMs,
     'loading its code'
   )
 }
 
-async function loadThirdParty(directory: string, manifest: Manifest, cache: string): Promise<AnyPlugin> {
+async function loadThirdParty(
+  directory: string,
+  manifest: Manifest,
+  cache: string
+): Promise<Pick<Loaded, 'definition' | 'additions'>> {
   const file = await bundleThirdParty(directory, manifest, cache)
   await rehearse(manifest.id, file)
   for (const folder of [dirname(file), directory]) noteCode(folder, manifest.id)
-  return await importInFrame(manifest.id, file)
+  const additions = additionsOfModule(file)
+  // A run holds them as long as it lasts.
+  additions.hold()
+  try {
+    return { definition: await importInFrame(manifest.id, file, additions), additions }
+  } finally {
+    additions.release()
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { AnyPlugin } from 'busbar/sdk'
 import type { PluginRecords } from '../declarations/records.js'
+import type { Additions } from '../frames/additions.js'
 import type { Discovered } from './discovery.js'
 import type { Manifest } from './manifest.js'
 import type { PluginRun } from './plugin-run.js'
@@ -35,6 +36,8 @@ export interface Loaded {
   readonly manifest: Manifest
   readonly definition: AnyPlugin
   readonly records: PluginRecords
+  /** What its module has put where it is everybody's; of third-party code. */
+  readonly additions?: Additions
 }
 
 /** What the kernel knows of one installed plugin. */

@@ -1,8 +1,9 @@
 import type { AnyPlugin, Health, Log } from 'busbar/sdk'
 import { withDeadline, withGraceAfterAbort } from '../clock/waits.js'
 import type { PluginRecords } from '../declarations/records.js'
+import { Additions, setAdditionsOfRun } from '../frames/additions.js'
 import { callPlugin, shown } from '../frames/fault.js'
-import { inFrame } from '../frames/frames.js'
+import { inBeginning, inFrame } from '../frames/frames.js'
 import { type InstanceParts, PluginInstance } from '../http/plugin-instance.js'
 import type { TemporaryRun } from '../resources/resource-removals.js'
 import { type ContainerOptions, createPluginContainer } from '../services/container.js'
@@ -23,6 +24,8 @@ export interface RunOptions {
   readonly definition: AnyPlugin
   readonly records: PluginRecords
   readonly config: Readonly<Record<string, unknown>>
+  /** What its module has put where it is everybody's; of third-party code. */
+  readonly additions?: Additions
   readonly log: Log
   readonly container: ContainerOptions
   readonly registries: PluginRegistries
@@ -54,6 +57,7 @@ export class PluginRun {
   readonly #stops: Array<() => void | Promise<void>> = []
   readonly #end = new RunEnd()
   readonly #abort = new AbortController()
+  readonly #additions = new Additions()
   #self: object = {}
   #instance: PluginInstance | undefined
   /** The last error that it did not catch, or another fault of it. */
@@ -68,9 +72,11 @@ export class PluginRun {
     const run = new PluginRun(options)
     try {
       await run.#start()
+      run.#takeAdditions()
       await run.attachment.attach(replaced?.attachment)
       return run
     } catch (error) {
+      if (replaced !== undefined) replaced.#takeAdditions()
       await run.#stop()
       throw error
     }
@@ -99,6 +105,7 @@ export class PluginRun {
         })
       }
       const last = runs.at(-1)
+      for (const run of runs) run.#takeAdditions()
       return last && (await use(last.#temporarily(schema)))
     } finally {
       for (const run of runs.reverse()) await run.#stop()
@@ -153,6 +160,7 @@ export class PluginRun {
       http,
       closing
     } = this.options
+    this.#hold()
     const context = {
       use: createPluginContainer(
         container.builtIn
@@ -172,8 +180,9 @@ export class PluginRun {
         else this.#stops.push(stop)
       }
     }
+    const start = async (): Promise<unknown> => await definition.start?.(context)
     const starting = withDeadline(
-      callPlugin(this.id, async () => await definition.start?.(context)),
+      callPlugin(this.id, container.builtIn ? start : () => inBeginning(this.id, this.#additions, start)),
       startLimitMs,
       'start'
     )
@@ -221,6 +230,25 @@ export class PluginRun {
       })
     )
     this.#end.come()
+    this.#release()
+  }
+
+  #hold(): void {
+    this.options.additions?.hold()
+    this.#additions.hold()
+  }
+
+  #release(): void {
+    this.#additions.release()
+    this.options.additions?.release()
+  }
+
+  /**
+   * What the plugin puts where it is everybody's, wherever it is called, is of this run from now on. Not of built-in code:
+   * its modules are evaluated once for the whole process, libraries included. It stays so after the end: what comes late is not put anywhere.
+   */
+  #takeAdditions(): void {
+    if (!this.options.container.builtIn) setAdditionsOfRun(this.id, this.#additions)
   }
 
   async #runStop(stop: () => void | Promise<void>, limitMs: number): Promise<void> {

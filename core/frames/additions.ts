@@ -1,0 +1,51 @@
+/** What a plugin has put where it is everybody's: a listener of `process`, a subscriber of a channel. */
+export interface Addition {
+  put(): unknown
+  takeAway(): unknown
+}
+
+/**
+ * What a module of a third-party plugin, or one run of it, has put where it is everybody's. It is there while somebody holds
+ * it. A module is evaluated once, however often its plugin is turned off and on again, so it comes back.
+ */
+export class Additions {
+  readonly #all = new Set<Addition>()
+  #holders = 0
+
+  add(addition: Addition): void {
+    this.#all.add(addition)
+    if (this.#holders > 0) addition.put()
+  }
+
+  /** The plugin has taken it away itself. */
+  forget(addition: Addition): void {
+    this.#all.delete(addition)
+  }
+
+  hold(): void {
+    if (++this.#holders === 1) for (const addition of this.#all) addition.put()
+  }
+
+  release(): void {
+    if (--this.#holders === 0) for (const addition of this.#all) addition.takeAway()
+  }
+}
+
+/** Of the latest runs, by plugin. */
+const ofRuns = new Map<string, Additions>()
+
+export const additionsOfRun = (plugin: string): Additions | undefined => ofRuns.get(plugin)
+
+/** What the plugin adds from now on, wherever it is called, is of this run. */
+export function setAdditionsOfRun(plugin: string, additions: Additions): void {
+  ofRuns.set(plugin, additions)
+}
+
+/** By the file of the module: Node never forgets one, so its code does not add anything a second time. */
+const ofModules = new Map<string, Additions>()
+
+export function additionsOfModule(file: string): Additions {
+  const known = ofModules.get(file) ?? new Additions()
+  ofModules.set(file, known)
+  return known
+}
