@@ -93,6 +93,15 @@ export class PluginCatalog {
     return used.filter(id => this.order.indexOf(id) < place)
   }
 
+  /**
+   * Whether what it needs is there, and its start is to be tried when those have changed: one that has failed has tries of its
+   * own, unless it is among them or uses one of them.
+   */
+  isDue(entry: PluginEntry, changed: readonly string[]): boolean {
+    const isOwnTurn = [entry.id, ...this.usedBefore(entry)].some(id => changed.includes(id))
+    return this.missing(entry) === null && (entry.failures === 0 || isOwnTurn)
+  }
+
   #providers(ranges: object = {}): string[] {
     return Object.keys(ranges).map(id => providerOf(id, this.#offers))
   }

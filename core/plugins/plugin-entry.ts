@@ -79,6 +79,15 @@ export function setState(entry: PluginEntry, name: PluginStateName, reason: stri
   entry.state = { name, reason: short, since: now }
 }
 
+/** Throws when one that the platform does not run without is not up. */
+export function requireEssentials(entries: Iterable<PluginEntry>): void {
+  const down = [...entries].filter(entry => isEssential(entry) && !isUp(entry.state))
+  if (down.length > 0)
+    throw new Error(
+      `the platform cannot start without ${down.map(({ id, state }) => `"${id}" (${state.reason ?? state.name})`).join(', ')}`
+    )
+}
+
 /** What a plugin has done that it should not; its health check does not undo that. */
 export function noteFault(entry: PluginEntry | undefined, reason: string, now: Date): void {
   if (entry === undefined) return

@@ -1,4 +1,4 @@
-import { problemTable } from 'busbar/sdk'
+import { Problem, problemTable } from 'busbar/sdk'
 
 /** The answers of `/api/plugins` that are not a plugin. */
 export const pluginProblems = problemTable({
@@ -39,3 +39,13 @@ export const pluginProblems = problemTable({
   ],
   config: [400, 'E_PLUGIN_CONFIG', 'the settings of "{id}" are not valid: {reason}']
 })
+
+/** `present`: the change that has its turn, as `the start of "shop"`. */
+export const changesAreBusy = (present: string): Problem =>
+  new Problem(
+    503,
+    'E_PLUGINS_BUSY',
+    `plugins are changed one at a time, and ${present} is not over; nothing has been changed: try again`,
+    {},
+    { 'retry-after': '5' }
+  )

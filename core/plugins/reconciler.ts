@@ -1,7 +1,5 @@
 import { join } from 'node:path'
-import { Serial } from 'busbar/sdk'
 import { isMisconfigured } from '../../sdk/settings.js'
-import { Delayed } from '../clock/delayed.js'
 import { withDeadline, withGraceAfterAbort } from '../clock/waits.js'
 import type { MigrationPlan } from '../database/migrations.js'
 import { faultOf } from '../frames/fault.js'
@@ -9,6 +7,7 @@ import type { TableEntry } from '../http/route-table.js'
 import type { TemporaryRun } from '../resources/resource-removals.js'
 import { isOfEndedRun } from '../services/while-running.js'
 import { type CatalogOptions, PluginCatalog } from './catalog.js'
+import { ChangeQueue } from './change-queue.js'
 import { healthRound } from './health-round.js'
 import { loadPlugin } from './loader.js'
 import { grantsOf } from './manifest.js'
@@ -21,6 +20,7 @@ import {
   noteFault,
   offeredManifest,
   type PluginEntry,
+  requireEssentials,
   setState
 } from './plugin-entry.js'
 import { PluginRun, type RunOptions } from './plugin-run.js'
@@ -42,6 +42,7 @@ export interface ReconcilerOptions extends CatalogOptions, Omit<RunParts, 'closi
   readonly announce: (message: string) => Promise<void>
 }
 
+const named = (ids: readonly string[]): string => ids.map(id => `"${id}"`).join(', ')
 /** How long a platform that stops waits for its plugins to end. */
 const closeLimitMs = 15_000
 const retryDelaysMs = [1_000, 5_000, 30_000]
@@ -52,15 +53,14 @@ const retryDelaysMs = [1_000, 5_000, 30_000]
  */
 export class Reconciler {
   readonly catalog: PluginCatalog
-  readonly #serial = new Serial()
+  readonly #changes: ChangeQueue
   readonly #marks: StartMarks
   readonly #now = (): Date => this.options.clock.now()
-  #turns = 0
-  readonly #retries = new Delayed()
   readonly #closing = new AbortController()
 
   constructor(readonly options: ReconcilerOptions) {
     this.catalog = new PluginCatalog(options)
+    this.#changes = new ChangeQueue(options.clock)
     this.#marks = new StartMarks(join(options.directory, 'starting'))
   }
 
@@ -74,7 +74,7 @@ export class Reconciler {
 
   /** Loads, migrates and starts the built-in plugins that are wanted. Throws when an essential one does not come up. */
   async boot(): Promise<void> {
-    await this.#exclusive(async () => {
+    await this.#changes.run(async () => {
       await this.catalog.discover()
       await this.catalog.readChoices()
       await this.catalog.quarantine(this.#marks.takeCrashed())
@@ -87,37 +87,34 @@ export class Reconciler {
       await this.#migrate([...this.entries.values()])
       await this.#reconcile()
     })
-    const down = [...this.entries.values()].filter(entry => isEssential(entry) && !isUp(entry.state))
-    if (down.length > 0) {
-      throw new Error(
-        `the platform cannot start without ${down.map(({ id, state }) => `"${id}" (${state.reason ?? state.name})`).join(', ')}`
-      )
-    }
+    requireEssentials(this.entries.values())
   }
 
   /** Brings up the third-party plugins that are wanted, one at a time: one that hangs does not delay changes of others for long. */
   async startThirdParties(): Promise<void> {
     for (const id of this.catalog.order) {
-      await this.#exclusive(async () => {
-        const entry = this.entries.get(id)
-        if (
-          entry === undefined ||
-          entry.discovered.builtIn ||
-          entry.run !== undefined ||
-          this.#closed ||
-          !this.catalog.isWanted(entry)
-        )
-          return
-        await this.#load(entry)
-        await this.#migrate([entry])
-        if (entry.loaded !== undefined && this.catalog.missing(entry) === null) await this.#start(entry)
-        // Built-in plugins may have been waiting for a contract that it implements.
-        if (entry.run !== undefined && this.catalog.dependents(id).length > 0) await this.#reconcile()
-        this.#publishRoutes()
-        this.catalog.describeIdle(entry)
-      }).catch((error: unknown) => {
-        this.options.log.error({ err: error, plugin: id }, 'a plugin could not be brought up')
-      })
+      await this.#changes
+        .run(async () => {
+          const entry = this.entries.get(id)
+          if (
+            entry === undefined ||
+            entry.discovered.builtIn ||
+            entry.run !== undefined ||
+            this.#closed ||
+            !this.catalog.isWanted(entry)
+          )
+            return
+          await this.#load(entry)
+          await this.#migrate([entry])
+          if (entry.loaded !== undefined && this.catalog.missing(entry) === null) await this.#start(entry)
+          // Built-in plugins may have been waiting for a contract that it implements.
+          if (entry.run !== undefined && this.catalog.dependents(id).length > 0) await this.#reconcile([id])
+          this.#publishRoutes()
+          this.catalog.describeIdle(entry)
+        })
+        .catch((error: unknown) => {
+          this.options.log.error({ err: error, plugin: id }, 'a plugin could not be brought up')
+        })
     }
   }
 
@@ -145,7 +142,7 @@ export class Reconciler {
         await this.#load(found)
         await this.#migrate([found])
       }
-      await this.#reconcile()
+      await this.#reconcile([id])
       // Looked at now: the next change in the queue may turn it off again.
       const { name, reason } = found.state
       if (name === 'blocked') throw pluginProblems.dependencies({ id, reason: reason ?? '' })
@@ -196,7 +193,7 @@ export class Reconciler {
    * which is then given as nothing but its id. With `dryRun` nothing is removed.
    */
   async purge(id: string, { dryRun = false }: { dryRun?: boolean } = {}): Promise<Purged> {
-    return await this.#exclusive(async () => {
+    return await this.#changes.runSoon(async () => {
       const purged = await purgePlugin(id, dryRun, this.catalog, this.options.purge)
       if (!dryRun) await this.options.announce('').catch(() => {})
       return purged
@@ -208,7 +205,7 @@ export class Reconciler {
     await this.catalog.choose(ids, { desired: 'on', quarantined: null, off_with: null })
     for (const entry of back) if (entry.run === undefined) await this.#load(entry)
     await this.#migrate(back)
-    await this.#reconcile()
+    await this.#reconcile(ids)
   }
 
   /** Replaces a plugin's settings, checked before they are kept; a running plugin is reloaded with them. */
@@ -219,7 +216,7 @@ export class Reconciler {
       const desired = this.catalog.isWanted(found) ? 'on' : 'off'
       const before = this.catalog.choices.get(id)?.config ?? {}
       await this.catalog.choose([id], { desired, config })
-      if (found.run === undefined) await this.#reconcile()
+      if (found.run === undefined) await this.#reconcile([id])
       else {
         await this.#replace(found).catch(async (error: unknown) => {
           // What runs has the settings of before, and so it has after the next start.
@@ -237,41 +234,35 @@ export class Reconciler {
     signal: AbortSignal,
     use: (run: TemporaryRun) => Promise<T>
   ): Promise<T | undefined> {
-    const reading = this.#exclusive(async () => {
+    const reading = this.#changes.run(async () => {
       await this.catalog.discover()
       const found = this.catalog.offWithin(schema)
       for (const entry of found) if (entry.loaded === undefined) await this.#load(entry)
       return found
     })
     const off = await withGraceAfterAbort(reading, signal, 0)
-    return off.every(({ loaded }) => loaded !== undefined)
-      ? await PluginRun.runTemporarily(
-          off.map(entry => this.#runOptions(entry)),
-          schema,
-          use
-        )
-      : undefined
+    if (!off.every(({ loaded }) => loaded !== undefined)) return undefined
+    const versions = off.map(entry => this.#runOptions(entry))
+    return await PluginRun.runTemporarily(versions, schema, use)
   }
 
   /** Another process has changed something: read the choices again; `reloaded` names a plugin to reload. */
   async refresh(reloaded: string): Promise<void> {
-    await this.#exclusive(async () => {
+    await this.#changes.run(async () => {
       await this.catalog.discover()
       await this.catalog.readChoices()
       const entry = this.entries.get(reloaded)
       if (entry?.run !== undefined) await this.#replace(entry)
       for (const other of this.entries.values())
         if (other.loaded === undefined && this.catalog.isWanted(other)) await this.#load(other)
-      await this.#reconcile()
+      // What has been changed of which is not told.
+      await this.#reconcile([...this.entries.keys()])
     })
   }
 
   /** Looks for plugins that have been put into the folders, or taken out, since; not while something changes, which may take long. */
   async rescan(): Promise<void> {
-    if (this.#turns === 0)
-      await this.#exclusive(async () => {
-        await this.catalog.discover()
-      })
+    if (this.#changes.isEmpty) await this.#changes.run(async () => await this.catalog.discover())
   }
 
   /** Asks every running plugin how it is. */
@@ -288,11 +279,9 @@ export class Reconciler {
   /** Stops everything, last started first. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('the platform is stopping'))
-    this.#retries.cancel()
     this.#marks.close()
-    const stopped = this.#exclusive(async () => {
-      await this.#stop([...this.entries.values()].filter(entry => entry.run !== undefined))
-    })
+    const running = (): PluginEntry[] => [...this.entries.values()].filter(entry => entry.run !== undefined)
+    const stopped = this.#changes.run(async () => await this.#stop(running()))
     await withDeadline(stopped, closeLimitMs, 'stopping the plugins').catch(() => {})
     for (const { id, state } of this.entries.values()) {
       if (state.name === 'stopping')
@@ -303,16 +292,10 @@ export class Reconciler {
     }
   }
 
-  /** One change at a time; a failed one does not stop the next. */
-  async #exclusive<T>(work: () => Promise<T>): Promise<T> {
-    this.#turns++
-    return await this.#serial.run(work).finally(() => this.#turns--)
-  }
-
   /** A change of this process's own, of which it tells the others; `reloaded` names a plugin for them to reload. */
   async #change(reloaded: string, work: () => Promise<PluginEntry>): Promise<PluginEntry> {
     try {
-      const entry = await this.#exclusive(work)
+      const entry = await this.#changes.runSoon(work)
       await this.options.announce(reloaded)
       return entry
     } catch (error) {
@@ -343,11 +326,11 @@ export class Reconciler {
       const others = [...this.entries.values()]
         .filter(other => other !== entry)
         .flatMap(other => other.loaded?.records ?? [])
-      return await loadPlugin(discovered, discovered.manifest, {
-        inline,
-        cache: join(this.options.directory, 'bundles'),
-        others
-      })
+      const options = { inline, cache: join(this.options.directory, 'bundles'), others }
+      return await this.#changes.doing(
+        `the loading of "${entry.id}"`,
+        async () => await loadPlugin(discovered, discovered.manifest, options)
+      )
     } finally {
       this.#marks.started(entry.id, isWatched(entry))
     }
@@ -358,7 +341,7 @@ export class Reconciler {
     const plans = [...entries]
       .sort((a, b) => order.indexOf(a.id) - order.indexOf(b.id))
       .flatMap(entry => planOf(entry, entry.loaded, this.catalog.choices.get(entry.id)))
-    const failed = await this.options.migrate(plans)
+    const failed = await this.#runMigrations(plans)
     for (const [id, error] of failed) {
       const entry = this.entries.get(id)
       if (entry === undefined) continue
@@ -368,15 +351,23 @@ export class Reconciler {
     }
   }
 
-  /** Stops what should not run, starts what should, in dependency order. */
-  async #reconcile(): Promise<void> {
+  async #runMigrations(plans: readonly MigrationPlan[]): Promise<ReadonlyMap<string, Error>> {
+    const ids = plans.map(({ plugin }) => `"${plugin}"`).join(', ')
+    return await this.#changes.doing(`the migration of ${ids}`, async () => await this.options.migrate(plans))
+  }
+
+  /**
+   * Stops what should not run, starts what should, in dependency order. What has failed to start is tried again when it, or what
+   * it uses, is among the `changed`: nobody else waits for it.
+   */
+  async #reconcile(changed: readonly string[] = []): Promise<void> {
     const staying = new Set(this.catalog.startable())
     const order = this.catalog.order.map(id => this.catalog.known(id))
     await this.#stop(order.reverse().filter(entry => entry.run !== undefined && !staying.has(entry)))
     // What a plugin that has stopped provided, another one may provide now.
     this.catalog.refreshGraph()
     for (const entry of this.catalog.startable())
-      if (entry.run === undefined && this.catalog.missing(entry) === null) await this.#start(entry)
+      if (entry.run === undefined && this.catalog.isDue(entry, changed)) await this.#start(entry)
     this.#publishRoutes()
     for (const entry of this.entries.values()) {
       // Also of one that was off already, for want of another.
@@ -391,7 +382,7 @@ export class Reconciler {
     this.#marks.begin(entry.id)
     this.options.registries.jobs.declare(entry.id, entry.loaded?.records.jobs ?? [])
     try {
-      entry.run = await PluginRun.start(this.#runOptions(entry))
+      entry.run = await this.#startRun(entry)
       entry.failures = 0
       entry.run.uncaughtError = entry.early
       setState(entry, entry.early === undefined ? 'running' : 'degraded', entry.early ?? null, this.#now())
@@ -416,14 +407,16 @@ export class Reconciler {
       setState(entry, 'stopping', null, this.#now())
     }
     this.#publishRoutes()
-    await usersFirst(new Map([...stopping].map(([id, { uses }]) => [id, uses])), async id => {
-      const stopped = stopping.get(id)
-      if (stopped === undefined) return
-      await stopped.run?.end({ isReplaced: false }).catch((error: unknown) => {
-        this.options.log.error({ err: error, plugin: id }, 'the plugin did not end cleanly')
+    await this.#changes.doing(`the stop of ${named([...stopping.keys()])}`, async () => {
+      await usersFirst(new Map([...stopping].map(([id, { uses }]) => [id, uses])), async id => {
+        const stopped = stopping.get(id)
+        if (stopped === undefined) return
+        await stopped.run?.end({ isReplaced: false }).catch((error: unknown) => {
+          this.options.log.error({ err: error, plugin: id }, 'the plugin did not end cleanly')
+        })
+        this.#marks.forget(id)
+        setState(stopped.entry, 'stopped', null, this.#now())
       })
-      this.#marks.forget(id)
-      setState(stopped.entry, 'stopped', null, this.#now())
     })
   }
 
@@ -435,12 +428,12 @@ export class Reconciler {
       const problem = this.catalog.problemOfReload(entry)
       if (problem !== null) throw new Error(problem)
       for (const error of (
-        await this.options.migrate(planOf(entry, loaded, this.catalog.choices.get(entry.id)))
+        await this.#runMigrations(planOf(entry, loaded, this.catalog.choices.get(entry.id)))
       ).values())
         throw error
       this.#marks.begin(entry.id)
       Object.assign(entry, { early: undefined, isBeingReplaced: true })
-      entry.run = await PluginRun.start(this.#runOptions(entry, loaded), old)
+      entry.run = await this.#startRun(entry, loaded, old)
       entry.run.uncaughtError = entry.early
       entry.loaded = loaded
       this.#marks.started(entry.id, isWatched(entry))
@@ -458,14 +451,19 @@ export class Reconciler {
     entry.state = { name: reason === null ? 'running' : 'degraded', reason, since: this.#now() }
     this.catalog.refreshGraph()
     this.#publishRoutes()
-    await old?.end({ isReplaced: true })
+    await this.#changes.doing(`the stop of "${entry.id}"`, async () => await old?.end({ isReplaced: true }))
   }
 
   #runOptions(entry: PluginEntry, loaded = entry.loaded): RunOptions {
-    return runOptions(entry, loaded, this.catalog.choices.get(entry.id), {
-      ...this.options,
-      closing: this.#closing.signal
-    })
+    const choice = this.catalog.choices.get(entry.id)
+    return runOptions(entry, loaded, choice, { ...this.options, closing: this.#closing.signal })
+  }
+
+  async #startRun(entry: PluginEntry, loaded = entry.loaded, old?: PluginRun): Promise<PluginRun> {
+    return await this.#changes.doing(
+      `the start of "${entry.id}"`,
+      async () => await PluginRun.start(this.#runOptions(entry, loaded), old)
+    )
   }
 
   /** States what went wrong, and tries again later where that may help. */
@@ -479,12 +477,14 @@ export class Reconciler {
     else {
       entry.failures++
       setState(entry, 'retrying', fault.message, this.#now())
-      this.#retries.after(delay, () => {
-        void this.#exclusive(async () => {
-          await this.#reconcile()
-        })
-      })
+      void this.#retry(entry.id, delay)
     }
+  }
+
+  /** Others have their changes meanwhile. */
+  async #retry(id: string, delayMs: number): Promise<void> {
+    await this.options.clock.sleep(delayMs, this.#closing.signal).catch(() => {})
+    if (!this.#closed) await this.#changes.run(async () => await this.#reconcile([id]))
   }
 
   #publishRoutes(): void {

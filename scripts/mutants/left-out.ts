@@ -16,12 +16,6 @@ export const equivalents: readonly Equivalent[] = [
     why: 'what has no JSON becomes null one step later'
   },
   {
-    file: 'core/clock/delayed.ts',
-    text: 'this.#timers.clear()',
-    change: 'this.#timers.clear() → (nothing)',
-    why: 'a timer that is cleared again stays cleared; only its memory is kept'
-  },
-  {
     file: 'core/event-loop/stack-sampler-worker.ts',
     text: 'if (!isOpen || hasTurned(beat)) return close()',
     change: '!isOpen || hasTurned(beat) → false',
