@@ -39,6 +39,7 @@ export interface SocketSpec<U extends string, Self> {
   readonly summary: string
   /** Runs before the upgrade, within 10 s; throw a `Problem` to refuse it. */
   readonly accept?: (request: SocketRequest, self: Self) => void | Promise<void>
+  /** The socket is closed when it ends: with 1000, or with 1011 when it throws. */
   readonly handler: (socket: DuplexSocket, request: SocketRequest, self: Self) => Promise<void>
 }
 export interface SocketRequest {

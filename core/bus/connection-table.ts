@@ -6,6 +6,8 @@ import { startHeartbeat } from './heartbeat.js'
 
 /** How long `close` waits for clients to answer the close frame. */
 const closeWithinMs = 1000
+/** And how long a socket that was turned away has for that. */
+const leaveWithinMs = 5000
 
 interface ConnectionTableParts {
   readonly log: Log
@@ -46,7 +48,7 @@ export class ConnectionTable {
       return undefined
     }
     if (own >= maxPerUser) {
-      webSocket.close(1013, 'too many connections')
+      this.#turnAway(webSocket)
       return undefined
     }
     this.#countOf.set(caller.user.id, own + 1)
@@ -77,6 +79,21 @@ export class ConnectionTable {
     await whenLate(emptied, closeWithinMs, () => {
       for (const { webSocket } of this.#open) webSocket.terminate()
     })
+  }
+
+  /** It counts for nobody, so it must not stay because its client does not answer. */
+  #turnAway(webSocket: WebSocket): void {
+    const gone = new AbortController()
+    webSocket.once('close', () => {
+      gone.abort()
+    })
+    webSocket.close(1013, 'too many connections')
+    this.parts.clock.sleep(leaveWithinMs, gone.signal).then(
+      () => {
+        webSocket.terminate()
+      },
+      () => {}
+    )
   }
 
   #dismiss(connection: Connection): void {

@@ -195,12 +195,17 @@ async function admit(
     void callPlugin(plugin, async () => {
       await handler(duplex, socketRequest, own.self)
     })
-      .catch((error: unknown) => {
-        if (!isProblem(error)) log.error({ err: error, plugin }, 'a socket handler failed')
-      })
-      .finally(() => {
+      .then(
+        () => 1000,
+        (error: unknown) => {
+          if (!isProblem(error)) log.error({ err: error, plugin }, 'a socket handler failed')
+          // By this a client knows that it is to come back.
+          return 1011
+        }
+      )
+      .then(code => {
         unwatch()
-        duplex.close(1000)
+        duplex.close(code)
       })
   }
 }

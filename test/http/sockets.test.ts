@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { allow, definePlugin } from 'busbar/sdk'
+import { allow, definePlugin, Problem } from 'busbar/sdk'
 import { createTestKernel, TestClient, type TestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { WebSocket } from 'ws'
@@ -17,6 +17,8 @@ const echo = definePlugin({
         await duplex.send(`${params.name ?? ''} ${caller.user.username}`)
         for await (const message of duplex.messages) {
           if (String(message) === 'bye') return
+          if (String(message) === 'throw') throw new Error('it failed')
+          if (String(message) === 'refuse') throw new Problem(503, 'E_AWAY', 'what it needs is away')
           await duplex.send(`${String(message)}!`)
         }
       }
@@ -133,6 +135,17 @@ test("a plugin's own socket is guarded like a route and speaks both ways", async
   socket.send('bye')
   const [code] = (await once(socket, 'close')) as [number]
   t.equal(code, 1000)
+})
+
+test("a plugin's own socket whose handler throws closes with 1011, so that its client comes back", async t => {
+  const { credential } = await k.as.session()
+  for (const message of ['throw', 'refuse']) {
+    const socket = new WebSocket(`${k.url.replace('http', 'ws')}/api/ws/echo/hello`, { headers: credential })
+    await once(socket, 'message')
+    const closed = once(socket, 'close')
+    socket.send(message)
+    t.equal((await closed)[0], 1011, message)
+  }
 })
 
 test("a plugin's own socket closes when the plugin is turned off", async t => {
