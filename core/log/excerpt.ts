@@ -1,4 +1,4 @@
-import { isNativeError } from 'node:util/types'
+import { isBoxedPrimitive, isNativeError } from 'node:util/types'
 
 /** Shortens a text. */
 export type Cut = (text: string, max: number) => string
@@ -20,8 +20,15 @@ const longestChain = 5
 const mostErrors = 5
 
 /** What a log line shows of the values that it is given: the caller does not always know how large they are. */
-export const excerptOf = (value: object, cut: Cut): Record<string, unknown> =>
-  new Excerpt(ofLine, cut).members(value, ofLine.depth)
+export function excerptOf(value: object, cut: Cut): Record<string, unknown> {
+  const excerpt = new Excerpt(ofLine, cut)
+  return Array.isArray(value) || isScalar(value)
+    ? { value: excerpt.value(value, ofLine.depth) }
+    : excerpt.members(value, ofLine.depth)
+}
+
+/** An object that is shown as one value: each of its bytes or characters is a member, too. */
+const isScalar = (value: object): boolean => ArrayBuffer.isView(value) || isBoxedPrimitive(value)
 
 /** An error as a line shows it: with its causes; of what else it carries, as those of HTTP clients do, an excerpt. */
 export function errorExcerpt(error: Error, cut: Cut, level = 0): object {
@@ -37,11 +44,7 @@ export function errorExcerpt(error: Error, cut: Cut, level = 0): object {
         ': ',
         longestMessage
       ),
-      stack: text(
-        chain.map(({ stack, message }) => stack ?? message),
-        '\ncaused by: ',
-        longestStack
-      ),
+      stack: text(chain.map(stackOf), '\ncaused by: ', longestStack),
       ...new Excerpt(ofError, cut).members(error, ofError.depth, ['message', 'stack', 'cause', 'errors']),
       ...(typeof code === 'string' || typeof code === 'number'
         ? { code: cut(String(code), longestName) }
@@ -61,6 +64,13 @@ export function errorExcerpt(error: Error, cut: Cut, level = 0): object {
   } catch {
     return { type: 'Error', message: 'an error that cannot be read', stack: '' }
   }
+}
+
+/** Where the message fills it, the stack would be made of that for nothing: what follows is cut off. */
+function stackOf(error: Error): string {
+  const { message } = error
+  const isLong = typeof message === 'string' && message.length > longestStack
+  return isLong ? message : (error.stack ?? message)
 }
 
 export const isError = (value: unknown): value is Error => value instanceof Error || isNativeError(value)
@@ -115,6 +125,7 @@ class Excerpt {
     if (typeof value !== 'object' || value === null) return value
     if (isError(value)) return this.#error(value)
     if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`
+    if (isBoxedPrimitive(value)) return this.value(value.valueOf(), depth)
     if (depth === 0) return Array.isArray(value) ? `${value.length} items` : 'an object'
     if (Array.isArray(value)) return this.#list(value, depth)
     const { toJSON } = value as { toJSON?: unknown }

@@ -58,16 +58,31 @@ export function createLog({
       serializers: { err: (error: unknown) => error },
       hooks: {
         logMethod(args, log, level) {
-          const short = shortened(args, cut)
-          const [members, message] = short
-          if (short.length === 2 && isObject(members) && typeof message === 'string' && writesAs(this, root))
-            write(plainLine(this, level, timeMember(), members, message))
-          else log.apply(this, short as Parameters<typeof log>)
+          try {
+            const short = shortened(args, cut)
+            const [members, message] = short
+            if (
+              short.length === 2 &&
+              isObject(members) &&
+              typeof message === 'string' &&
+              writesAs(this, root)
+            )
+              write(plainLine(this, level, timeMember(), members, message))
+            else log.apply(this, short as Parameters<typeof log>)
+          } catch (error) {
+            // What logs goes on all the same, and not where it has caught something.
+            log.call(this, { err: errorExcerpt(error as Error, cut) }, 'a line could not be written')
+          }
         }
       }
     },
     { write }
   )
+  const { child } = root
+  // All that descend from it have this one, and write what they are given into each of their lines.
+  root.child = function (this: Logger, bindings: unknown, options: unknown) {
+    return Reflect.apply(child, this, [membersOf(bindings, cut), options])
+  } as typeof child
   return root
 }
 
@@ -91,14 +106,19 @@ function timeMember(): string {
 function shortened(args: readonly unknown[], cut: Cut): unknown[] {
   return args.map(argument => {
     if (typeof argument === 'string') return cut(argument, longestMessage)
-    if (typeof argument !== 'object' || argument === null) return argument
-    try {
-      // As pino has it; without a message, that of the error is that of the line.
-      return isError(argument) ? { err: errorExcerpt(argument, cut) } : excerptOf(argument, cut)
-    } catch {
-      return { unreadable: true }
-    }
+    if (typeof argument === 'symbol' || typeof argument === 'function')
+      return cut(String(argument), longestMessage)
+    return isObject(argument) ? membersOf(argument, cut) : argument
   })
+}
+
+function membersOf(value: unknown, cut: Cut): object {
+  try {
+    // As pino has it; without a message, that of the error is that of the line.
+    return isError(value) ? { err: errorExcerpt(value, cut) } : isObject(value) ? excerptOf(value, cut) : {}
+  } catch {
+    return { unreadable: true }
+  }
 }
 
 /** What is left of a line that is too long all the same. */

@@ -208,3 +208,117 @@ test('a secret where a text is cut leaves no part of itself behind', async t => 
   log.info({ text: `${'x'.repeat(8_100)}${'b'.repeat(300)}${'y'.repeat(9_000)}` }, 'cut')
   t.notMatch(lines.join(''), /xa-|bb/)
 })
+
+/** Every kind of value that a plugin in JavaScript may hand over. */
+const odd = (): unknown[] => {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  const cyclic: Record<string, unknown> = {}
+  cyclic.self = cyclic
+  const throwing = {
+    get a(): never {
+      throw new Error('not for you')
+    },
+    toString(): never {
+      throw new Error('nor as a text')
+    }
+  }
+  return [
+    Symbol('s'),
+    () => 1,
+    class {},
+    1n,
+    undefined,
+    null,
+    Number.NaN,
+    true,
+    [Symbol('s')],
+    new Map([[1, 2]]),
+    new Date(Number.NaN),
+    Object.create(null),
+    new Uint8Array(3),
+    Object('boxed'),
+    Object.assign(new Error('x'), { message: undefined }),
+    Object.assign(new Error('x'), { message: Symbol('s') }),
+    cyclic,
+    throwing,
+    proxy
+  ]
+}
+
+test('whatever a plugin logs, nothing is thrown at it, and what is written is a line', async t => {
+  type Any = Record<'info' | 'child', (...args: unknown[]) => { info(text: string): void }>
+  for (const format of ['json', 'console'] as const) {
+    const { lines, log } = capture(format)
+    const any = log as unknown as Any
+    let written = 0
+    const writes = (what: string, call: () => unknown): void => {
+      t.doesNotThrow(call, what)
+      t.equal(lines.length, ++written, what)
+      if (format === 'json') t.type(parsed(lines.at(-1)).level, 'string', what)
+    }
+    odd().forEach((value, at) => {
+      const what = `${format} ${at}`
+      writes(what, () => any.info(value))
+      writes(`${what} as the message`, () => any.info({}, value))
+      writes(`${what} twice`, () => any.info(value, value))
+      writes(`${what} as a member`, () => any.info({ value }, 'said'))
+      writes(`${what} in a format`, () => any.info('%s %d %j %o', value, value, value, value))
+      writes(`${what} as bindings`, () => any.child(value).info('said'))
+      writes(`${what} in bindings`, () => any.child({ value }).info('said'))
+    })
+  }
+  const { lines, log } = capture('json')
+  log.info(Symbol('s') as never)
+  log.info(Object('boxed'))
+  log.info(new Uint8Array(3))
+  t.match(lines.map(parsed), [{ msg: 'Symbol(s)' }, { value: 'boxed' }, { value: '3 bytes' }])
+})
+
+test('of a long text a line encodes and decodes what it has room for, wherever it stands', t => {
+  const long = 'x'.repeat(2_000_000)
+  const { parse, stringify } = JSON
+  let passed = 0
+  const counted = (text: unknown): number => (typeof text === 'string' ? text.length : 0)
+  JSON.stringify = ((...args: Parameters<typeof stringify>) => {
+    const text = stringify(...args)
+    passed += counted(text)
+    return text
+  }) as typeof stringify
+  JSON.parse = (text, reviver) => {
+    passed += counted(text)
+    return parse(text, reviver)
+  }
+  t.teardown(() => Object.assign(JSON, { parse, stringify }))
+  let stacks = 0
+  const failed = (message: string): Error =>
+    Object.defineProperty(new Error(message), 'stack', {
+      get: () => {
+        stacks++
+        return `Error: ${message}`
+      }
+    })
+  for (const format of ['json', 'console'] as const) {
+    const { lines, log, redactor } = capture(format)
+    redactor.add(['secret-1234'])
+    const calls: Readonly<Record<string, () => void>> = {
+      message: () => log.info(long),
+      member: () => log.info({ long }, 'said'),
+      'a list': () => log.info({ list: [long, long] }, 'said'),
+      key: () => log.info({ [long]: 1 }, 'said'),
+      error: () => log.error({ err: failed(long) }, 'said'),
+      cause: () => log.error({ err: new Error('a', { cause: failed(long) }) }, 'said'),
+      format: () => log.info('%s and %s', long, long),
+      bindings: () => log.child({ long }).info('said'),
+      boxed: () => log.info({ long: Object(long) }, 'said')
+    }
+    for (const [what, call] of Object.entries(calls)) {
+      passed = 0
+      call()
+      t.ok(passed < 200_000, `${format}: ${passed} characters of ${what}`)
+    }
+    t.equal(lines.length, Object.keys(calls).length)
+  }
+  t.equal(stacks, 0, 'of an error whose message fills its stack, that is not made')
+  t.end()
+})
