@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { isNativeError, isProxy } from 'node:util/types'
+import { isNativeError, isProxy, isStringObject } from 'node:util/types'
 import { isProblem } from 'busbar/sdk'
 import { inFrame } from './frames.js'
 
@@ -69,7 +69,10 @@ const mostKeys = 1000
 
 /** To show it takes a while, also where little of it is shown. */
 function isLarge(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || isProxy(value) || Array.isArray(value)) return false
+  if (typeof value !== 'object' || value === null || isProxy(value)) return false
+  // Of these little is looked at; each character of a text would be a key.
+  if (Array.isArray(value) || ArrayBuffer.isView(value)) return false
+  if (isStringObject(value)) return value.length > mostKeys
   let keys = 0
   for (const _ in value) if (++keys > mostKeys) return true
   return false

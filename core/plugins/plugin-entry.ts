@@ -89,8 +89,9 @@ export function requireEssentials(entries: Iterable<PluginEntry>): void {
 }
 
 /** What a plugin has done that it should not; its health check does not undo that. */
-export function noteFault(entry: PluginEntry | undefined, reason: string, now: Date): void {
+export function noteFault(entry: PluginEntry | undefined, what: string, now: Date): void {
   if (entry === undefined) return
+  const reason = what.slice(0, longestReason)
   if (entry.run !== undefined) entry.run.uncaughtError = reason
   if (entry.state.name === 'starting' || entry.isBeingReplaced === true) entry.early = reason
   if (isUp(entry.state)) setState(entry, 'degraded', reason, now)

@@ -86,4 +86,10 @@ test('what is thrown is shown shortly, however much of it there is', async t => 
   t.match(faultOf(large), { message: 'something that is not an error was thrown: an object of many keys' })
   t.match(faultOf({ a: 1 }), { message: 'something that is not an error was thrown: { a: 1 }' })
   t.match(faultOf(new Array(5000).fill(7)).message, /^something that is not an error was thrown: \[/)
+  t.match(faultOf(new Uint8Array(5000)).message, /^something that is not an error was thrown: Uint8Array/)
+  // Each character of it is a key.
+  t.match(faultOf(Object('x'.repeat(5000))), {
+    message: 'something that is not an error was thrown: an object of many keys'
+  })
+  t.match(faultOf(Object('short')).message, /\[String: 'short'\]$/)
 })
