@@ -1,4 +1,4 @@
-import { type KernelServices, Problem } from 'busbar/sdk'
+import { type KernelServices, kindOf, Problem } from 'busbar/sdk'
 import { handing } from '../frames/handed-errors.js'
 import type { PluginServices } from './container.js'
 
@@ -27,6 +27,23 @@ export const isOfEndedRun = (error: unknown): boolean => ofEnded.has(error as ob
 const withoutEnd: ReadonlySet<string> = new Set<MethodName>(['now', 'sleep'])
 /** What answers with how to stop it. */
 const standing: ReadonlySet<string> = new Set<MethodName>(['every', 'onSignal'])
+
+/** What takes a function, and as which argument. Without one it would fail later, or seem to have worked. */
+const callbacks: ReadonlyMap<string, number> = new Map<MethodName, number>([
+  ['transaction', 0],
+  ['afterCommit', 1],
+  ['every', 1],
+  ['onSignal', 1]
+])
+
+/** What is wrong with a call. */
+function callFault(name: string, args: readonly unknown[]): TypeError | undefined {
+  const at = callbacks.get(name)
+  if (at === undefined || typeof args[at] === 'function') return undefined
+  return new TypeError(
+    `${name} takes a function as its ${at === 0 ? 'first' : 'second'} argument; it got ${kindOf(args[at])}`
+  )
+}
 
 /** The end of a run, and what is stopped then. */
 export class RunEnd {
@@ -74,6 +91,9 @@ export function whileRunning(plugin: string, services: PluginServices, end: RunE
         Object.entries(service).map(([name, member]) => {
           if (typeof member !== 'function' || name === 'now') return [name, member]
           const call = (args: unknown[]): unknown => {
+            const fault = callFault(name, args)
+            if (fault !== undefined && promising.has(name)) return Promise.reject(fault)
+            if (fault !== undefined) throw fault
             if (!end.hasCome || withoutEnd.has(name)) {
               const result: unknown = Reflect.apply(member, service, args)
               if (standing.has(name)) return end.unless(result as () => void)
