@@ -40,7 +40,7 @@ export function describeApi(routes: readonly DescribedRoute[]): Json {
       title,
       version: descriptionVersion,
       description:
-        'Every operation of this instance, as it is served now. No request field is marked required; the fields that are, are listed in `x-required`.'
+        'Every operation of this instance, as it is served now. No request field is marked required; the fields that are, are listed in `x-required`. Fields of a body that are not described are ignored.'
     },
     servers: [{ url: '/' }],
     tags: [...new Set(sorted.map(({ group }) => group))].sort().map(name => ({ name })),
@@ -187,14 +187,19 @@ function requestBody({ schema, body }: DescribedRoute): Json {
   return {}
 }
 
-/** The same schema with `required` moved to `x-required`, as the specification asks. */
+/**
+ * The same schema with `required` moved to `x-required`, as the specification asks, and open: fields that it does not name are
+ * ignored. By `additionalProperties: false`, which has the validator leave them out, a reader would take them for refused.
+ */
 function unrequired(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(unrequired)
   if (typeof schema !== 'object' || schema === null) return schema
   return Object.fromEntries(
-    Object.entries(schema).map(([key, value]) =>
-      key === 'required' && Array.isArray(value) ? ['x-required', value] : [key, unrequired(value)]
-    )
+    Object.entries(schema)
+      .filter(([key, value]) => key !== 'additionalProperties' || value !== false)
+      .map(([key, value]) =>
+        key === 'required' && Array.isArray(value) ? ['x-required', value] : [key, unrequired(value)]
+      )
   )
 }
 

@@ -57,6 +57,21 @@ test('the description is public, of OpenAPI 3.1.0, and valid', async t => {
   t.same(await new Validator().validate(api), { valid: true })
 })
 
+test('no body is described as one that refuses fields which it does not name, as they are ignored', async t => {
+  const bodies = JSON.stringify(
+    Object.values((await description()).paths).flatMap((path: any) =>
+      Object.values(path).flatMap(({ requestBody }: any) => requestBody ?? [])
+    )
+  )
+  t.match(bodies, /"x-required"/)
+  t.notMatch(bodies, /"additionalProperties":false/)
+  const ann = await k.as.session('ann')
+  const { body } = await ann.post('/api/projects', { name: 'A', slug: 'ignoring', unknown: { deep: 1 } })
+  t.match(body, { name: 'A', slug: 'ignoring' })
+  t.notHas(body, { unknown: {} })
+  t.match(await ann.put(`/api/projects/${body.id}`, { unknown: 1 }), { status: 200, body: { name: 'A' } })
+})
+
 test('every route that is served is described, with its security from the record the guard reads', async t => {
   const { paths } = await description()
   const served = k.routes().filter(({ isServed }) => isServed)
