@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { isPromise } from 'node:util/types'
-import { type Log, Problem, problemTable } from 'busbar/sdk'
+import { type Log, Problem, plainAddress, problemTable } from 'busbar/sdk'
 import {
   capConnections,
+  countWaiting,
   endStalledReaders,
   inTurn,
   isAnswering,
@@ -120,6 +121,11 @@ export class Edge {
       if (socket.writable) socket.end(refusalOf(code))
     })
     endStalledReaders(this.server, stalledMs)
+    this.server.on('connection', (socket: Socket) => {
+      socket.once('close', () => {
+        this.#logNeverBegun(socket)
+      })
+    })
     this.#sweep = setInterval(() => {
       this.#expireOverdue()
       this.#bodies.sweep(performance.now())
@@ -258,6 +264,14 @@ export class Edge {
       },
       'request'
     )
+  }
+
+  /** One line for all of them: a client may send a hundred ahead, and close. */
+  #logNeverBegun(socket: Socket): void {
+    const requests = countWaiting(socket)
+    if (requests === 0) return
+    const ip = plainAddress(socket.remoteAddress ?? '')
+    this.options.log.info({ ip, requests }, 'a connection has closed, and requests on it were never begun')
   }
 
   #expireOverdue(): void {

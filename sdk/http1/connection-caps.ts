@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { networkOf, plainAddress } from '../address.js'
+import { plainAddress } from '../address.js'
+import { setClientKey } from './client-key.js'
 
 export interface ConnectionCaps {
   /** Open connections of the server, of all addresses. */
@@ -27,8 +28,7 @@ export function capConnections(
   let open = 0
   let sweptAt = -Infinity
   server.on('connection', (socket: Socket) => {
-    const address = plainAddress(socket.remoteAddress ?? '')
-    const key = isExempt(address) ? undefined : networkOf(address)
+    const key = setClientKey(socket, isExempt(plainAddress(socket.remoteAddress ?? '')))
     const ofAddress = key === undefined ? 0 : (byAddress.get(key) ?? 0)
     if (ofAddress >= perAddress)
       return refuse(socket, '429 Too Many Requests', 'too many connections from this address')

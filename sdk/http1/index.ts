@@ -3,7 +3,7 @@
 export * from './connection-caps.js'
 export * from './interim-answers.js'
 export * from './request.js'
-export { inTurn, isAnswering } from './request-turns.js'
+export { countWaiting, inTurn, isAnswering } from './request-turns.js'
 export * from './stalled-readers.js'
 export * from './stop-parsing.js'
 export { tinyChunks } from './tiny-chunks.js'

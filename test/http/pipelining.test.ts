@@ -201,3 +201,39 @@ test('between two requests that a connection sent ahead, others have their turn'
   // The first request of each connection begins when it arrives; of those that waited, what 10 ms have room for.
   t.ok(most <= 12 + 6, `${most} in one turn`)
 })
+
+test('the first requests of many connections leave others their turn too', async t => {
+  const k = await createTestKernel({ inline: [slowManifest] })
+  t.teardown(async () => {
+    await k.close()
+  })
+  const { edge } = k.kernel
+  const handle = edge.handle.bind(edge)
+  let ofTurn = 0
+  let most = 0
+  edge.handle = (request, response) => {
+    if (ofTurn === 0)
+      setImmediate(() => {
+        ofTurn = 0
+      })
+    ofTurn++
+    most = Math.max(most, ofTurn)
+    for (const end = performance.now() + 4; performance.now() < end; );
+    handle(request, response)
+  }
+  let accepted = 0
+  edge.server.on('connection', () => {
+    accepted++
+  })
+  const clients = Array.from({ length: 40 }, () => connect(k.port, '127.0.0.1').on('error', () => {}))
+  await until(() => accepted === 40, 'all are accepted, so that all can be read in one turn')
+  const ends = clients.map(async client => {
+    let said = ''
+    for await (const chunk of client) said += String(chunk)
+    return said.match(/HTTP\/1\.1 404/g)?.length
+  })
+  for (const client of clients) client.write('GET /nothing HTTP/1.1\r\nConnection: close\r\nHost: a\r\n\r\n')
+  t.same(await Promise.all(ends), Array(40).fill(1))
+  // What 10 ms have room for, when they arrive and when they have waited.
+  t.ok(most <= 6 + 3, `${most} in one turn`)
+})
