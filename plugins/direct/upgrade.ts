@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { abandon, guardAnswer, hasEarlierRequest, hasTooManyHeaders } from 'busbar/sdk/http1'
+import { abandon, guardAnswer, hasEarlierRequest, hasTooManyHeaders, pipeInTurns } from 'busbar/sdk/http1'
 import { type Head, readHead } from './head.js'
 import { requestHeaders, responseHeaders } from './header-rules.js'
 import { joinChunks } from './joined-chunks.js'
@@ -172,10 +172,10 @@ const offers = ({ headers: { upgrade = '' } }: IncomingMessage): string =>
     .filter(offer => offer !== '' && offer.toLowerCase() !== 'h2c')
     .join(', ')
 
-/** Bytes both ways; when one side ends, what is on its way is delivered before the other ends. */
+/** Bytes both ways, in turns with those of all others; when one side ends, what is on its way is delivered before the other ends. */
 function join(client: Socket, container: Duplex): void {
-  client.pipe(container)
-  container.pipe(client)
+  pipeInTurns(client, container, client)
+  pipeInTurns(container, client, client)
   client.once('close', () => container.destroy())
   container.once('close', () => client.destroySoon())
 }

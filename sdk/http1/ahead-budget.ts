@@ -3,7 +3,7 @@
  * has read at once, of all connections in the same turn of the event loop, and each costs some ten microseconds and
  * kilobytes before anybody can say that it is to wait.
  */
-const most = { ofClient: 1_000, inAll: 3_000 } as const
+const most = { ofClient: 1_000, inAll: 2_000 } as const
 
 const byClient = new Map<string, number>()
 let inAll = 0

@@ -2,6 +2,7 @@
 
 export * from './connection-caps.js'
 export * from './interim-answers.js'
+export * from './pipe-in-turns.js'
 export * from './request.js'
 export { countWaiting, inTurn, isAnswering } from './request-turns.js'
 export * from './stalled-readers.js'

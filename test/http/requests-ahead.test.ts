@@ -8,7 +8,7 @@ import { capConnections, Http1Request, inTurn } from '../../sdk/http1/index.js'
 
 /** What the connections of one client, and of all clients, may have waiting. */
 const ofClient = 1_000
-const inAll = 3_000
+const inAll = 2_000
 
 /** Answers when it is told to. */
 function gate() {
