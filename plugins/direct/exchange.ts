@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
-import { abandon, guardAnswer } from 'busbar/sdk/http1'
+import { abandon, guardAnswer, pipeInTurns } from 'busbar/sdk/http1'
 import { type Head, readHead } from './head.js'
 import { requestHeaders, responseHeaders, responseTrailers } from './header-rules.js'
 import { joinChunks } from './joined-chunks.js'
@@ -35,6 +35,7 @@ class Exchange {
   private isWaiting = true
   private mayBodyFlow = false
   private isClosed = false
+  private stopBody = (): void => {}
 
   constructor(
     private readonly route: Route,
@@ -145,7 +146,7 @@ class Exchange {
   /** The body is taken from the client only once a container is there to take it. */
   private sendBody(outgoing: ClientRequest, answerTimer: NodeJS.Timeout): void {
     if (!this.hasBody) return
-    this.request.pipe(outgoing)
+    this.stopBody = pipeInTurns(this.request, outgoing, this.request.socket)
     this.request.on('data', () => {
       if (this.isWaiting) answerTimer.refresh()
     })
@@ -164,7 +165,7 @@ class Exchange {
   private answer(answer: IncomingMessage, outgoing: ClientRequest): void {
     this.isWaiting = false
     this.route.meter.answered()
-    joinChunks(answer)
+    joinChunks(answer, this.request.socket)
     const { response } = this
     response.sendDate = false
     const hasTrailers =
@@ -196,7 +197,7 @@ class Exchange {
     pipeline(answer, response, () => {
       if (!this.hasBody || outgoing.writableEnded) return
       // The container answered without reading everything: the rest is dropped, and the connection is of no more use.
-      this.request.unpipe(outgoing)
+      this.stopBody()
       this.request.resume()
       outgoing.destroy()
     })
@@ -214,6 +215,7 @@ class Exchange {
   private fail(refusal: Refusal): void {
     if (this.isWaiting) this.route.meter[isClientsFault(refusal) ? 'abandoned' : 'failed']()
     this.isWaiting = false
+    this.stopBody()
     this.request.resume()
     refuse(this.response, refusal)
   }

@@ -1,4 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { ByteTurns } from 'busbar/sdk/http1'
 
 /** A read that brings more of them takes some milliseconds, and those of many answers come in one turn. */
 const manyChunks = 1_000
@@ -8,11 +10,12 @@ const waiting: Array<() => void> = []
 /**
  * Joins the chunks of an answer that one read of the connection brought: an application may write byte by byte. Each
  * chunk would be an event, a write and some hundred bytes of memory, and limits of buffers count what they hold. After
- * a read of very many the answers take turns, one in each turn of the event loop. To be called when the head of the
- * answer has come.
+ * a read of very many the answers take turns, one in each turn of the event loop; and all answers share what a turn hands
+ * on, with the sockets that are joined. To be called when the head of the answer for `client` has come.
  */
-export function joinChunks(answer: IncomingMessage): void {
+export function joinChunks(answer: IncomingMessage, client: Socket): void {
   const push = answer.push.bind(answer)
+  const turns = new ByteTurns(client)
   let chunks: Buffer[] = []
   let bytes = 0
   const flush = (): void => {
@@ -23,12 +26,11 @@ export function joinChunks(answer: IncomingMessage): void {
     push(joined)
   }
   const readHasEnded = (): void => {
-    if (chunks.length < manyChunks) {
-      flush()
-    } else {
+    if (chunks.length >= manyChunks) {
       chunks = [Buffer.concat(chunks, bytes)]
       inNextTurn(flush)
-    }
+    } else if (turns.isUsedUp(bytes)) turns.wait(flush)
+    else flush()
   }
   // Node's parser calls it: for all chunks of a read one after another, and with null at the end of the body.
   answer.push = (chunk: Buffer | null): boolean => {

@@ -146,7 +146,7 @@ function send(
     }
     isWaiting = false
     route.meter.answered()
-    joinChunks(answer)
+    joinChunks(answer, client)
     const response = plainResponse(route, request, client)
     answer.on('error', () => client.destroy())
     answer.once('close', leave)

@@ -1,5 +1,6 @@
 /** For plugins that speak HTTP/1.1 with untrusted peers: what a public server needs, and what a request to one needs. */
 
+export * from './byte-turns.js'
 export * from './connection-caps.js'
 export * from './interim-answers.js'
 export * from './pipe-in-turns.js'

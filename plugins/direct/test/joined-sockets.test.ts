@@ -1,46 +1,11 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
-import { type Forwarder, openForwarder } from '../forwarder.js'
-import { startOrigin } from './origin.js'
+import type { Forwarder } from '../forwarder.js'
+import { forwarding, mib, mostInOneTurn } from './turns-lab.js'
 
-const mib = 1024 * 1024
 const upgrade = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n'
-const switching = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n'
-
-/** A forwarder to an application that has `answer`ed upgrades, and the sockets that it holds, to both sides. */
-async function forwarding(t: Test, answer: (socket: Socket) => void) {
-  const origin = await startOrigin((_, response) => response.end('ok'))
-  origin.server.on('upgrade', (_, socket: Socket) => {
-    socket.on('error', () => {})
-    socket.write(switching)
-    answer(socket)
-  })
-  const forwarder = await openForwarder({ host: '127.0.0.1', port: 0 }, origin.target)
-  const clients: Socket[] = []
-  const containers: Socket[] = []
-  const noteClient = (message: unknown): void => {
-    const { socket } = message as { readonly socket: Socket }
-    if (socket.localPort === forwarder.port) clients.push(socket)
-  }
-  const noteContainer = (message: unknown): void => {
-    const { socket } = message as { readonly socket: Socket }
-    socket.once('connect', () => {
-      if (socket.remotePort === origin.target.port) containers.push(socket)
-    })
-  }
-  subscribe('net.server.socket', noteClient)
-  subscribe('net.client.socket', noteContainer)
-  t.teardown(async () => {
-    unsubscribe('net.server.socket', noteClient)
-    unsubscribe('net.client.socket', noteContainer)
-    await forwarder.close()
-    await origin.close()
-  })
-  return { forwarder, held: { clients, containers } }
-}
 
 async function upgraded(t: Test, { port }: Forwarder, count: number, localAddress = '127.0.0.1') {
   return await Promise.all(
@@ -55,25 +20,6 @@ async function upgraded(t: Test, { port }: Forwarder, count: number, localAddres
       return socket
     })
   )
-}
-
-/** The most that was read of all these in one turn of the event loop, until `isOver`. */
-async function mostInOneTurn(sockets: readonly Socket[], isOver: () => boolean): Promise<number> {
-  const read = (): number => sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
-  let most = 0
-  let before = read()
-  let isEnded = false
-  const turn = (): void => {
-    const now = read()
-    most = Math.max(most, now - before)
-    before = now
-    if (!isEnded) setImmediate(turn)
-  }
-  turn()
-  await until(isOver, 'everything has been handed on').finally(() => {
-    isEnded = true
-  })
-  return most
 }
 
 /** What a socket says from now on, and whether it has ended. */
@@ -92,11 +38,13 @@ const each = Buffer.alloc(3 * mib, 'x')
 
 test('joined sockets hand on so much in a turn of the event loop, all together, and end as their sides do', async t => {
   let arrived = 0
-  const { forwarder, held } = await forwarding(t, socket => {
-    socket.on('data', data => {
-      arrived += data.length
-    })
-    socket.on('end', () => socket.end('all has come'))
+  const { forwarder, held } = await forwarding(t, {
+    upgraded: socket => {
+      socket.on('data', data => {
+        arrived += data.length
+      })
+      socket.on('end', () => socket.end('all has come'))
+    }
   })
   const clients = await upgraded(t, forwarder, 60)
   const heard = clients.map(listen)
@@ -114,8 +62,10 @@ test('joined sockets hand on so much in a turn of the event loop, all together, 
 
 test('what an application sends through joined sockets counts as well', async t => {
   const containers: Socket[] = []
-  const { forwarder, held } = await forwarding(t, socket => {
-    containers.push(socket)
+  const { forwarder, held } = await forwarding(t, {
+    upgraded: socket => {
+      containers.push(socket)
+    }
   })
   const clients = await upgraded(t, forwarder, 60)
   const heard = clients.map(socket => {
@@ -133,8 +83,10 @@ test('what an application sends through joined sockets counts as well', async t 
 
 test('a client that reads nothing is sent no more than fits, and its application waits', async t => {
   let container: Socket | undefined
-  const { forwarder, held } = await forwarding(t, socket => {
-    container = socket
+  const { forwarder, held } = await forwarding(t, {
+    upgraded: socket => {
+      container = socket
+    }
   })
   const [client] = await upgraded(t, forwarder, 1)
   client?.pause()
@@ -158,7 +110,7 @@ test('a client that reads nothing is sent no more than fits, and its application
 })
 
 test('a socket with little to say does not wait for all that have much', async t => {
-  const { forwarder, held } = await forwarding(t, socket => socket.pipe(socket))
+  const { forwarder, held } = await forwarding(t, { upgraded: socket => socket.pipe(socket) })
   const [one] = await upgraded(t, forwarder, 1, '127.0.0.2')
   const many = await upgraded(t, forwarder, 100)
   let isOver = false
@@ -186,8 +138,10 @@ test('a socket with little to say does not wait for all that have much', async t
 
 test('when one side of joined sockets fails, the other ends too', async t => {
   const containers: Socket[] = []
-  const { forwarder } = await forwarding(t, socket => {
-    containers.push(socket.resume())
+  const { forwarder } = await forwarding(t, {
+    upgraded: socket => {
+      containers.push(socket.resume())
+    }
   })
   const [first] = await upgraded(t, forwarder, 1)
   const [second] = await upgraded(t, forwarder, 1)
