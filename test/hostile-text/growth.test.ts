@@ -38,6 +38,7 @@ import { readEngineError } from '../../plugins/runtime-docker/engine-failure.js'
 import { readCounts } from '../../plugins/runtime-docker/files/file-count.js'
 import { readOpenFiles, readProcesses } from '../../plugins/runtime-docker/files/open-files.js'
 import { checkImage } from '../../plugins/runtime-docker/image-reference.js'
+import { layerSizes } from '../../plugins/runtime-docker/layer-sizes.js'
 import { containerLines, jsonLines, OutputLines } from '../../plugins/runtime-docker/output-lines.js'
 import { pullProblem } from '../../plugins/runtime-docker/pull-failure.js'
 import { StageEnds } from '../../plugins/runtime-docker/stage-ends.js'
@@ -176,6 +177,12 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'output in small pieces': text => linesOut(eighth(text), 7),
   'what processes of containers hold open': text => readOpenFiles(text),
   'processes of containers': text => readProcesses(text),
+  'the history of an image': text =>
+    layerSizes(
+      ['a'],
+      text.split('\n').map(line => ({ CreatedBy: `/bin/sh -c #(nop)${line}`, Size: 0 })),
+      1
+    ),
   'counts of files': text => readCounts(text),
   'output of a container': text => containerLines(Buffer.from(text), true),
   'lines of a program in large pieces': text => split(text, 64 * 1024),

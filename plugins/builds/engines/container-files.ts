@@ -10,8 +10,10 @@ export class BadResult extends Error {}
 
 interface FoundFile {
   readonly size: number
-  /** Exactly `size` bytes, or an error. Destroy it to stop. */
+  /** Exactly `size` bytes, or an error. */
   readonly content: AsyncGenerator<Buffer, void, undefined>
+  /** Ends the reading. Until then the engine keeps the container locked: what asks for it waits. */
+  close(): void
 }
 
 /** Files in the container of a build engine. */
@@ -28,7 +30,7 @@ export class ContainerFiles {
     const pieces = piecesOf(tar)
     try {
       const header = await nextHeader(pieces)
-      return { size: header.size, content: contentOf(pieces, header.size) }
+      return { size: header.size, content: contentOf(pieces, header.size), close: () => tar.destroy() }
     } catch (error) {
       tar.destroy()
       throw error
@@ -36,14 +38,15 @@ export class ContainerFiles {
   }
 
   async read(path: string, maxBytes: number): Promise<Buffer> {
-    const { size, content } = await this.open(path)
-    if (size > maxBytes) {
-      await content.return()
-      throw new BadResult(`${path} has ${size} bytes`)
+    const { size, content, close } = await this.open(path)
+    try {
+      if (size > maxBytes) throw new BadResult(`${path} has ${size} bytes`)
+      const pieces: Buffer[] = []
+      for await (const piece of content) pieces.push(piece)
+      return Buffer.concat(pieces)
+    } finally {
+      close()
     }
-    const pieces: Buffer[] = []
-    for await (const piece of content) pieces.push(piece)
-    return Buffer.concat(pieces)
   }
 
   async sizesOf(paths: readonly string[]): Promise<readonly number[]> {
@@ -87,13 +90,11 @@ const padding = (size: number): number => (blockBytes - (size % blockBytes)) % b
 
 /** Reads a stream in parts of any length. */
 interface Pieces {
-  readonly stream: Readable
   readonly iterator: AsyncIterator<Buffer>
   rest: Buffer
 }
 
 const piecesOf = (stream: Readable): Pieces => ({
-  stream,
   iterator: stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>,
   rest: Buffer.alloc(0)
 })
@@ -129,16 +130,12 @@ async function nextHeader(pieces: Pieces): Promise<{ readonly size: number }> {
 
 async function* contentOf(pieces: Pieces, size: number): AsyncGenerator<Buffer, void, undefined> {
   const turns = new Turns()
-  try {
-    for (let left = size; left > 0; ) {
-      if (turns.isOver) await turns.pass()
-      if (pieces.rest.length === 0) await more(pieces)
-      const piece = pieces.rest.subarray(0, left)
-      pieces.rest = pieces.rest.subarray(piece.length)
-      left -= piece.length
-      if (piece.length > 0) yield piece
-    }
-  } finally {
-    pieces.stream.destroy()
+  for (let left = size; left > 0; ) {
+    if (turns.isOver) await turns.pass()
+    if (pieces.rest.length === 0) await more(pieces)
+    const piece = pieces.rest.subarray(0, left)
+    pieces.rest = pieces.rest.subarray(piece.length)
+    left -= piece.length
+    if (piece.length > 0) yield piece
   }
 }

@@ -42,7 +42,8 @@ export async function supplyBases(
   for (const name of names) {
     const image = await operatorsImage(parts, name, applicationId)
     if (image === undefined) continue
-    const directory = `${basesPath}/${image.id.slice('sha256:'.length)}`
+    // Each kind keeps them in its own way, and a project may change from one to the other.
+    const directory = `${basesPath}/${program.kind}/${image.id.slice('sha256:'.length)}`
     const isThere =
       (await files.run(['sh', '-c', 'test -d "$0" && echo yes || echo no', directory]))[0] === 'yes'
     if (!isThere) {
@@ -88,7 +89,7 @@ async function add(
   { files, program, part, directory, image }: Adding,
   { signal }: BuildContext
 ): Promise<void> {
-  await files.run(['mkdir', part])
+  await files.run(['mkdir', '-p', part, `${basesPath}/${program.kind}`])
   await files.unpack(part, await imageService.save(image.id, signal))
   if (program.takes === 'layout') await asLayout(files, part)
   const command = program.addBase?.(part)

@@ -49,7 +49,7 @@ export class EngineUsage {
     await Promise.race([this.#walking, this.parts.clock.sleep(patienceMs)])
     return [...this.#running].map(({ owner, bytes }) => ({
       owner,
-      bytes: Math.max(0, bytes),
+      bytes,
       // Its layers are where they stay.
       runningStepBytes: 0,
       isPartial: true
@@ -73,7 +73,7 @@ export class EngineUsage {
       for (const { owner, bytes } of builds)
         uses.push({
           owner,
-          bytes: Math.max(0, bytes) + part(own?.bytes, own?.namelessBytes),
+          bytes: bytes + part(own?.bytes, own?.namelessBytes),
           inodes: part(inodes, own?.inodes),
           isCut: own?.isCut !== false || inodes === undefined
         })
@@ -108,8 +108,9 @@ export class EngineUsage {
     const builds = [...this.#running].filter(build => build.containerId === containerId)
     const writers = builds.filter(build => build.engineBytes !== undefined).length
     for (const build of builds) {
+      // What a build clears first makes no room for more than it may write.
       if (build.engineBytes !== undefined)
-        build.bytes += Math.ceil((engineBytes - build.engineBytes) / writers)
+        build.bytes = Math.max(0, build.bytes + Math.ceil((engineBytes - build.engineBytes) / writers))
       build.engineBytes = engineBytes
     }
   }

@@ -118,8 +118,12 @@ async function* opened(
   { path, size }: MadeLayer
 ): AsyncGenerator<Buffer, void, undefined> {
   const found = await files.open(path)
-  if (found.size !== size) throw new BadResult(`a layer has ${found.size} bytes, and had ${size}`)
-  yield* found.content
+  try {
+    if (found.size !== size) throw new BadResult(`a layer has ${found.size} bytes, and had ${size}`)
+    yield* found.content
+  } finally {
+    found.close()
+  }
 }
 
 async function* explained(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {

@@ -1,4 +1,26 @@
+import { test } from 'tap'
+import { requireEngine } from '../../../lab/engine.js'
 import { testBuildEngine } from './engine-cases.js'
-import { engineKinds } from './engine-lab.js'
+import { engineKinds, openEngineLab, settingsOf } from './engine-lab.js'
 
 testBuildEngine('BuildKit', engineKinds.BuildKit)
+
+void test('a project may change from one kind of build engine to another', async t => {
+  if (!(await requireEngine(t))) return
+  const first = engineKinds['the Docker Engine of this machine']
+  const lab = await openEngineLab(t, first)
+  const application = await lab.application('moving', {
+    'index.html': 'here',
+    Dockerfile: 'FROM busybox:lab\nCOPY . .\nEXPOSE 8080\nCMD ["httpd", "-f", "-p", "8080"]\n'
+  })
+  for (const kind of [first, engineKinds.BuildKit, first]) {
+    await lab.k.configure('builds', settingsOf(kind))
+    await application.push({ 'index.html': kind.image })
+    const deployed = await application.deployed()
+    t.match(
+      deployed,
+      { status: 'success', build_engine: kind.build_engine },
+      JSON.stringify(deployed.error_message)
+    )
+  }
+})

@@ -259,6 +259,33 @@ ${port}`
       t.notMatch(names, /marker-of-two/)
     })
 
+    // An older one takes minutes to put such variables in.
+    if (kind.isNew)
+      await t.test('an image that is refused leaves its engine free', async t => {
+        const doubled = (name: string, of: string): string => `ARG ${name}=${of.repeat(16)}`
+        const application = await lab.application('endless-labels', {
+          ...sample('endless labels'),
+          Dockerfile: [
+            'FROM busybox:lab',
+            `ARG A0=${'x'.repeat(60)}`,
+            doubled('A1', '$A0'),
+            doubled('A2', '$A1'),
+            doubled('A3', '$A2'),
+            `LABEL ${['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'].map(key => `${key}=$A3`).join(' ')}`,
+            port
+          ].join('\n')
+        })
+        t.match(await application.deployed(), { status: 'failed', error_message: /has \d{7,} bytes/ })
+        const [builder] = await builders(lab.projectId)
+        const inspected = engine.getContainer(builder?.Id ?? '').inspect()
+        let answer: unknown
+        void inspected.then(seen => {
+          answer = seen
+        })
+        await until(() => answer !== undefined, 'the engine says what the container is')
+        t.pass()
+      })
+
     await t.test('a short disk takes the caches of projects that build nothing', async t => {
       const application = await lab.application('kept', sample('kept'))
       t.equal((await application.deployed()).status, 'success')

@@ -23,11 +23,12 @@ import {
   type KnownImages,
   noImages
 } from './disk-use-decision.js'
-import { hiddenReason, reasonOf, releaseReason } from './disk-use-words.js'
+import { backReason, reasonOf, releaseReason } from './disk-use-words.js'
 import { ImageLook } from './image-look.js'
 import type { ImageRecords } from './image-records.js'
 import { pauseMs } from './look-pauses.js'
 import { ProjectOwners } from './project-owners.js'
+import { Restarts } from './restarts.js'
 import { type Counting, Uncounted } from './uncounted.js'
 
 interface DiskGuardParts {
@@ -61,6 +62,7 @@ const ownersWithinMs = 2000
 /** It goes on writing meanwhile. */
 const stopGraceSeconds = 5
 const watchPauseMs = 50
+const stillEveryMs = 60_000
 
 /**
  * Keeps what applications write to their own containers from taking the disk of all: most engines have no limit for
@@ -82,10 +84,9 @@ export class DiskGuard {
   /** How long the latest measuring took, and when it ended. */
   #measured = { ms: 0, endedAt: Number.NEGATIVE_INFINITY }
   #shortSince: number | undefined
-  /** Those that were restarted since the disk was last seen with room, to see what comes back. */
-  readonly #tried = new Set<string>()
-  /** By container, how often much came back. */
-  readonly #caught = new Map<string, number>()
+  readonly #restarts = new Restarts()
+  /** When files were last counted while nothing moved them. */
+  #stillAt = Number.NEGATIVE_INFINITY
 
   constructor(parts: DiskGuardParts) {
     this.#parts = parts
@@ -153,11 +154,15 @@ export class DiskGuard {
     const { log, limits } = this.#parts
     const begunAt = performance.now()
     const measuredAt = this.#parts.clock.now()
-    const { found, known, isCounted, images } = await this.#measure(room, disk, signal).finally(() => {
-      const endedAt = performance.now()
-      this.#measured = { ms: endedAt - begunAt, endedAt }
-    })
-    const verdicts = decideDiskUse(found, limits, room, this.#tried, images)
+    const { found, known, isCounted, isStill, images } = await this.#measure(room, disk, signal).finally(
+      () => {
+        const endedAt = performance.now()
+        this.#measured = { ms: endedAt - begunAt, endedAt }
+      }
+    )
+    // That it stays short decides nothing unless nothing could hide.
+    const decided = room === undefined || isStill ? room : { ...room, shortMs: 0 }
+    const verdicts = decideDiskUse(found, limits, decided, this.#restarts.at(begunAt), images)
     for (const verdict of verdicts)
       await this.#execute(verdict, room).catch((error: unknown) =>
         log.warn(
@@ -170,9 +175,12 @@ export class DiskGuard {
     this.#measuredFree = room?.freeBytes
     this.#uncounted.note(disk, known, isCounted)
     // What has gone gives room: soon seen.
-    if (verdicts.length > 0) this.#measured = { ms: 0, endedAt: performance.now() }
+    if (verdicts.length > 0) {
+      this.#measured = { ms: 0, endedAt: performance.now() }
+      this.#stillAt = Number.NEGATIVE_INFINITY
+    }
     if (this.#freeThen !== undefined && room !== undefined && isNearFloor(room)) return
-    this.#tried.clear()
+    this.#restarts.noteRoom()
     this.#images.noteRoom()
     this.#baseline = new Map(found.map(({ id, bytes }) => [id, bytes]))
     this.#freeThen = room?.freeBytes
@@ -191,12 +199,16 @@ export class DiskGuard {
     readonly found: readonly DiskUse[]
     readonly known: readonly ContainerDiskUse[] | undefined
     readonly isCounted: boolean
+    readonly isStill: boolean
     readonly images: KnownImages
   }> {
     const isNear = room !== undefined && isNearFloor(room)
     if (isNear) this.#parts.engineDisk.makeRoom()
     const counting = this.#uncounted.countingOf(room, disk)
-    let files = isNear ? await this.#count(counting, isLasting(room), signal) : undefined
+    // Nobody's work is to stand still at each look, for as long as somebody keeps the disk short.
+    const isStill = isNear && isLasting(room) && performance.now() - this.#stillAt >= stillEveryMs
+    let files = isNear ? await this.#count(counting, isStill, signal) : undefined
+    if (isStill) this.#stillAt = performance.now()
     // Where inodes are short, it is not bytes that are missing.
     const isAsked = files === undefined && !(isNear && room.bytesPerInode !== undefined)
     const known = isAsked ? await this.#measuredByEngine(signal) : undefined
@@ -219,7 +231,7 @@ export class DiskGuard {
       grownBytes: isFirst ? 0 : growthOf(use, this.#baseline.get(use.id))
     }))
     const images = room === undefined ? noImages : await this.#images.read(found, room, signal)
-    return { found, known, isCounted: files !== undefined, images }
+    return { found, known, isCounted: files !== undefined, isStill: isStill && files !== undefined, images }
   }
 
   async #measuredByEngine(signal: AbortSignal): Promise<readonly ContainerDiskUse[]> {
@@ -306,17 +318,19 @@ export class DiskGuard {
    */
   async #restart({ id, owner }: DiskUse, room: DiskRoom): Promise<void> {
     const { runtime, log } = this.#parts
-    this.#tried.add(id)
+    this.#restarts.noteAsked(id)
     const before = await this.#free(room.freeBytes)
     const most = await this.#mostFreeDuring(before, async () => await runtime.restart(id, stopGraceSeconds))
-    if (!isTelling(most - before, { ...room, freeBytes: before })) return
-    const times = (this.#caught.get(id) ?? 0) + 1
-    this.#caught.set(id, times)
-    const isStopped = times > 1
-    if (isStopped) await runtime.stop(id, stopGraceSeconds)
-    const reason = hiddenReason(most - before, isStopped)
-    log.warn({ ...owner, containerId: id }, `an application hides what it takes of the disk. ${reason}`)
-    await this.#note(owner.deploymentId, reason)
+    const isMuch = isTelling(most - before, { ...room, freeBytes: before })
+    this.#restarts.noteBack(id, isMuch, performance.now())
+    if (!isMuch) return
+    const reason = backReason(most - before)
+    log.warn(
+      { ...owner, containerId: id },
+      `what took a short disk came back when an application was restarted. ${reason}`
+    )
+    if (owner.deploymentId !== undefined)
+      await this.#write(owner.deploymentId, { level: 'warning', msg: reason })
   }
 
   async #free(otherwise: number): Promise<number> {

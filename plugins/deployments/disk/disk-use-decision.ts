@@ -7,6 +7,7 @@ import {
   type SpareImage,
   spareImages
 } from './image-holdings.js'
+import { noneRestarted, type Restarted } from './restarts.js'
 
 /** What a container has written, and how much of that since the disk was last seen with room. */
 export interface DiskUse extends Pick<ContainerDiskUse, 'id' | 'owner' | 'isRunning' | 'bytes'> {
@@ -116,16 +117,16 @@ export const isNearFloor = ({ freeBytes, floorBytes }: DiskRoom): boolean =>
  * Images that nothing runs from go first. Then containers: with each its image can go, if it has no other one.
  *
  * Files can be hidden from every look: by a process that is another one each moment, or among millions of descriptors. So
- * before anybody loses files for what nothing accounts for, all are restarted, one at a time. `tried`: those that were.
+ * before anybody loses files for what nothing accounts for, all are restarted, one at a time.
  */
 export function decideDiskUse(
   uses: readonly DiskUse[],
   limits: DiskUseLimits,
   room: DiskRoom | undefined,
-  tried: ReadonlySet<string> = new Set(),
+  restarted: Restarted = noneRestarted,
   images: KnownImages = noImages
 ): readonly DiskVerdict[] {
-  const removals = room === undefined || !isNearFloor(room) ? [] : removalsFor(uses, room, tried, images)
+  const removals = room === undefined || !isNearFloor(room) ? [] : removalsFor(uses, room, restarted, images)
   const removed = new Set(removals.flatMap(one => (one.kind === 'release' ? [] : [one.use])))
   const stops = uses.flatMap(use => {
     const of = use.isRunning && !removed.has(use) ? passed(use, limits) : undefined
@@ -214,7 +215,7 @@ const ofContainers = (weighed: readonly Weighed[], ownerId: string): number =>
 function removalsFor(
   uses: readonly DiskUse[],
   room: DiskRoom,
-  tried: ReadonlySet<string>,
+  restarted: Restarted,
   { stored, records }: KnownImages
 ): ReadonlyArray<Removal | Restart | Release> {
   const { bytesPerInode: each } = room
@@ -233,7 +234,8 @@ function removalsFor(
     if (spare.length > 0) return spare.map(image => ({ kind: 'release', image, held: held(giving) }))
   }
   const isHidden = room.lostBytes >= leastGrowthBytes || uses.some(({ isCut }) => isCut)
-  const suspect = isOfContainers || !(isRemoval || isHidden) ? undefined : nextSuspect(uses, tried)
+  const isSought = !isOfContainers && (isRemoval || isHidden)
+  const suspect = isSought ? nextSuspect(uses, restarted, isRemoval) : undefined
   if (suspect !== undefined) return [{ kind: 'restart', use: suspect }]
   if (giving === undefined || !isRemoval) return []
   return enough(givable(state, giving.ownerId), { ...giving, missing }).map(({ use }) => ({
@@ -255,11 +257,20 @@ function givable({ weighed, isOfContainers }: State, ownerId: string): readonly 
   return wrote < leastGrowthBytes ? [] : own.filter(one => one.wrote > 0)
 }
 
-/** First those that could not be looked through. */
-const nextSuspect = (uses: readonly DiskUse[], tried: ReadonlySet<string>): DiskUse | undefined =>
+/** First those of which much came back before, then those that could not be looked through. Before a removal none is spared. */
+const nextSuspect = (
+  uses: readonly DiskUse[],
+  { lately, inVain, gaveBack }: Restarted,
+  isRemoval: boolean
+): DiskUse | undefined =>
   uses
-    .filter(({ id, isRunning }) => isRunning && !tried.has(id))
-    .sort((a, b) => Number(b.isCut) - Number(a.isCut) || b.namelessBytes - a.namelessBytes)[0]
+    .filter(({ id, isRunning }) => isRunning && !lately.has(id) && (isRemoval || !inVain.has(id)))
+    .sort(
+      (a, b) =>
+        Number(gaveBack.has(b.id)) - Number(gaveBack.has(a.id)) ||
+        Number(b.isCut) - Number(a.isCut) ||
+        b.namelessBytes - a.namelessBytes
+    )[0]
 
 /** So much came back that it was held by what was restarted: a good part of what was missing. */
 export const isTelling = (

@@ -2,9 +2,9 @@ import type { DiskRoom, DiskUseLimits, DiskVerdict } from './disk-use-decision.j
 
 const places = 'its own file system and volumes that its image declares'
 
-/** Of one that was restarted to see what comes back. */
-export const hiddenReason = (backBytes: number, isStopped: boolean): string =>
-  `It was ${isStopped ? 'stopped' : 'restarted'}: when its processes ended ${isStopped ? 'again, ' : ''}${mebibytes(backBytes)} came back to the disk of all applications, which was short. Files that are open without a name take room until then; what it needs for longer belongs into a volume of its own.`
+/** Of one that was restarted to see what comes back. Others may have given it back in that moment. */
+export const backReason = (backBytes: number): string =>
+  `It was restarted, as the disk of all applications was short: when its processes ended ${mebibytes(backBytes)} came back. Files that are open without a name take room until then; what it needs for longer belongs into a volume of its own.`
 
 /** Why an application was stopped, for its author. */
 export function reasonOf(

@@ -10,6 +10,7 @@ import {
 } from '../disk/disk-use-decision.js'
 import { reasonOf, releaseReason } from '../disk/disk-use-words.js'
 import type { ImageRecord, OwnedImage } from '../disk/image-holdings.js'
+import { noneRestarted } from '../disk/restarts.js'
 
 const mebi = 2 ** 20
 const none = { bytes: 0, inodes: 0 }
@@ -51,7 +52,9 @@ const words = (verdict: DiskVerdict): string =>
   `${verdict.kind} ${verdict.kind === 'release' ? verdict.image.reference : verdict.use.id}`
 /** As if each had been restarted. */
 const decided = (uses: readonly DiskUse[], at: DiskRoom, images: KnownImages) =>
-  decideDiskUse(uses, none, at, new Set(uses.map(({ id }) => id)), images).map(words)
+  decideDiskUse(uses, none, at, { ...noneRestarted, lately: new Set(uses.map(({ id }) => id)) }, images).map(
+    words
+  )
 
 const quiet = use('quiet', 'b', 701)
 const lasting = room(386, 1115, 30_000)
@@ -100,7 +103,7 @@ test('images that nothing runs from go before what anybody has written', async t
     'or another owner holds more'
   )
   t.same(
-    decideDiskUse([taker, quiet], none, lasting, new Set(), { stored, records }).map(words),
+    decideDiskUse([taker, quiet], none, lasting, noneRestarted, { stored, records }).map(words),
     ['release oldest'],
     'and nobody is restarted to see what comes back'
   )
@@ -141,13 +144,13 @@ test('where inodes end first, images do not count', async t => {
 test('the reasons tell of images', async t => {
   const taker = use('taker', 'a', 125, 125)
   const stored = [image('now', 'a', 990, 'taker')]
-  const [removal] = decideDiskUse([taker, quiet], none, growing, new Set(), { stored, records: [] })
+  const [removal] = decideDiskUse([taker, quiet], none, growing, noneRestarted, { stored, records: [] })
   t.match(
     removal?.kind === 'remove' && reasonOf(removal, none, growing),
     /removed, 125 MiB: 386 MiB were left .* held most of it, 1115 MiB, 990 MiB of it in images\. Deployed again/
   )
   const images = { stored: [...stored, image('slug:1', 'a', 10)], records: [record('slug:1', 'app')] }
-  const [release] = decideDiskUse([taker, quiet], none, growing, new Set(), images)
+  const [release] = decideDiskUse([taker, quiet], none, growing, noneRestarted, images)
   t.match(
     release?.kind === 'release' && releaseReason(release, growing),
     /^The image slug:1 was removed: 386 MiB were left on the disk of all applications, and all applications of the owner of its project together held most of it, 1125 MiB, 1000 MiB of it in images\. .* deploy again instead\.$/

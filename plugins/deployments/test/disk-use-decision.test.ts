@@ -7,7 +7,8 @@ import {
   decideDiskUse,
   isTelling
 } from '../disk/disk-use-decision.js'
-import { hiddenReason, reasonOf } from '../disk/disk-use-words.js'
+import { backReason, reasonOf } from '../disk/disk-use-words.js'
+import { noneRestarted, Restarts } from '../disk/restarts.js'
 
 const mebi = 2 ** 20
 const limits: DiskUseLimits = { bytes: 1000 * mebi, inodes: 500 }
@@ -45,8 +46,8 @@ const decided = (
   uses: readonly DiskUse[],
   of: DiskUseLimits,
   at: DiskRoom | undefined,
-  tried: ReadonlySet<string> = new Set(uses.map(({ id }) => id))
-) => decideDiskUse(uses, of, at, tried).map(verdictWords)
+  lately: ReadonlySet<string> = new Set(uses.map(({ id }) => id))
+) => decideDiskUse(uses, of, at, { ...noneRestarted, lately }).map(verdictWords)
 
 test('each running container that has written more than the limit is stopped', async t => {
   const uses = [
@@ -180,8 +181,34 @@ test('before anybody loses files for what nothing accounts for, all are restarte
   t.equal(isTelling(200 * mebi, room(300, 0)), true)
   t.equal(isTelling(180 * mebi, room(300, 0)), false, 'a quarter of what is missing')
   t.equal(isTelling(63 * mebi, room(1020, 0)), false, 'a little may be of others')
-  t.match(hiddenReason(1150 * mebi, false), /was restarted: when its processes ended 1150 MiB came back/)
-  t.match(hiddenReason(1150 * mebi, true), /was stopped: when its processes ended again, 1150 MiB came back/)
+  t.match(backReason(1150 * mebi), /was restarted.*: when its processes ended 1150 MiB came back/)
+})
+
+test('of whom much came back before is restarted first, and of whom nothing did is spared, unless files are at stake', async t => {
+  const [gave, vain, other] = [
+    use('gave', 'a', 3),
+    use('vain', 'b', 3),
+    { ...use('other', 'c', 3), isCut: true }
+  ]
+  const at = room(300, 1200, 30_000)
+  const restarts = new Restarts()
+  const next = (uses: readonly DiskUse[], now: number) =>
+    decideDiskUse(uses, none, at, restarts.at(now)).map(verdictWords)
+  restarts.noteAsked('gave')
+  restarts.noteBack('gave', true, 0)
+  restarts.noteAsked('vain')
+  restarts.noteBack('vain', false, 0)
+  t.same(next([vain, other, gave], 1), ['restart other'], 'once while the disk stays short')
+  restarts.noteRoom()
+  t.same(next([vain, other, gave], 1), ['restart gave'])
+  t.same(next([vain], 1), [])
+  t.same(next([vain], 6 * 3_600_000), ['restart vain'])
+  restarts.noteBack('vain', false, 7 * 3_600_000)
+  t.same(
+    next([vain, use('holds', 'd', 1100)], 7 * 3_600_000),
+    ['restart vain'],
+    'before somebody loses files'
+  )
 })
 
 test('a running container that has made more files than it may is stopped, by their names', async t => {

@@ -19,6 +19,8 @@ export interface CountedPlaces {
   readonly owner: Owner
   readonly isRunning: boolean
   readonly folders: readonly string[]
+  /** The engine does not say where they are: it is asked for nothing more of it. */
+  readonly isUnknown?: boolean
 }
 
 /** So many folders in one call: their names are its arguments. */
@@ -60,9 +62,9 @@ export class FileUse {
   }
 
   /** What its processes do meanwhile can hide nothing. */
-  async #paused<T>({ id, isRunning }: CountedPlaces, look: () => Promise<T>): Promise<T> {
+  async #paused<T>({ id, isRunning, isUnknown }: CountedPlaces, look: () => Promise<T>): Promise<T> {
     const { engine } = this.parts
-    if (!isRunning) return await look()
+    if (!isRunning || isUnknown === true) return await look()
     await engine.call('pause a container', async docker => await docker.getContainer(id).pause(), {
       absent: [404, 409]
     })
@@ -93,7 +95,7 @@ export class FileUse {
       const output = pids.length === 0 || isLate ? '' : await run(openFilesCommand(dataRoot, pids, options))
       const nameless = readOpenFiles(output)
       const named = one.folders.map(folder => counts.get(folder) ?? unseen)
-      const isUnseen = isLate || named.some(count => count.isUnseen)
+      const isUnseen = isLate || one.isUnknown === true || named.some(count => count.isUnseen)
       const use = useOf(one, named, nameless)
       uses.push(isUnseen ? { ...use, isCut: true } : use)
       this.#note(one.id, { isUnseen, isCut: use.isCut })

@@ -1,4 +1,5 @@
 import type { Owner } from 'busbar/api/containers'
+import { bounded } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { ContainerOwners } from '../container-owners.js'
 import type { EngineClient } from '../engine-client.js'
@@ -23,17 +24,29 @@ export async function containerPlaces(
     async docker => await docker.listContainers({ all: true, filters: { label } })
   )
   const places: CountedPlaces[] = []
-  for (const { Id: id } of found) {
+  for (const { Id: id, State: state } of found) {
     const own = await owners.of(id)
     if (own === undefined || !isAmong(owner, own)) continue
-    const one = await engine.call(
-      'inspect a container',
-      async docker => await docker.getContainer(id).inspect(),
-      { absent: [404] }
+    const place = await inspected(engine, id, own).catch(
+      // The engine keeps one locked while it is busy with it: that must not hide what all others have.
+      (): CountedPlaces => ({ id, owner: own, isRunning: state === 'running', folders: [], isUnknown: true })
     )
-    if (one !== undefined) places.push(placesOf(one, own))
+    if (place !== undefined) places.push(place)
   }
   return places
+}
+
+const inspectMs = 2000
+
+async function inspected(engine: EngineClient, id: string, owner: Owner): Promise<CountedPlaces | undefined> {
+  const seen = await bounded(
+    async () =>
+      await engine.call('inspect a container', async docker => await docker.getContainer(id).inspect(), {
+        absent: [404]
+      }),
+    { ms: inspectMs, what: 'a container' }
+  )
+  return seen === undefined ? undefined : placesOf(seen, owner)
 }
 
 /** Where the engine keeps what a container writes; drivers that keep it elsewhere than in its folder do not tell. */

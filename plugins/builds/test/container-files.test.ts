@@ -1,0 +1,40 @@
+import { PassThrough, type Readable } from 'node:stream'
+import { test } from 'tap'
+import { fileHeader } from '../context/tar-header.js'
+import { ContainerFiles } from '../engines/container-files.js'
+
+/** A file in a container, as the engine begins to send it; the engine keeps the container until the stream has ended. */
+function lab(size: number, content = Buffer.alloc(0)) {
+  const sent = new PassThrough()
+  sent.write(Buffer.concat([fileHeader('file', size), content]))
+  const files = new ContainerFiles(
+    {
+      getFiles: async () => sent,
+      putFiles: async (_id, _path, tar: Readable) => void tar.resume(),
+      exec: async () => 0
+    },
+    'one',
+    new AbortController().signal
+  )
+  return { sent, files }
+}
+
+void test('a file that is too large is not read, and the engine does not go on sending it', async t => {
+  const { sent, files } = lab(5000)
+  await t.rejects(files.read('/x', 4999), { message: '/x has 5000 bytes' })
+  t.ok(sent.destroyed)
+})
+
+void test('a file that was read is not held any longer, whatever follows it', async t => {
+  const { sent, files } = lab(3, Buffer.from('abc'))
+  t.equal((await files.read('/x', 10)).toString(), 'abc')
+  t.ok(sent.destroyed)
+})
+
+void test('one that was opened can be left without a look', async t => {
+  const { sent, files } = lab(3)
+  const { size, close } = await files.open('/x')
+  t.equal(size, 3)
+  close()
+  t.ok(sent.destroyed)
+})
