@@ -2,7 +2,7 @@ import { applicationTable } from 'busbar/api/applications'
 import type { Clock, Database } from 'busbar/sdk'
 
 /** The build engine of a project, as far as it is known. */
-export interface EngineRecord {
+interface EngineRecord {
   readonly projectId: string
   readonly usedAt: Date
   /** Something is being built in it now, by whichever process. */

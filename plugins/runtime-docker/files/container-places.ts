@@ -25,7 +25,9 @@ export async function containerPlaces(
   )
   const places: CountedPlaces[] = []
   for (const { Id: id, State: state } of found) {
-    const own = await owners.of(id)
+    const own = await bounded(async () => await owners.of(id), { ms: inspectMs, what: 'a container' }).catch(
+      () => undefined
+    )
     if (own === undefined || !isAmong(owner, own)) continue
     const place = await inspected(engine, id, own).catch(
       // The engine keeps one locked while it is busy with it: that must not hide what all others have.

@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
 import { until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { requireSecondEngine, startSecondEngine } from '../../../lab/second-engine.js'
@@ -184,4 +185,24 @@ engineTest('what is moved and handed on all the time is found in a container tha
   await lab.docker.getContainer(id).pause()
   await lab.runtime.goOnWithPaused()
   t.match(await state(), { Paused: false }, 'also after a look that was cut off')
+})
+
+engineTest('a container that its engine keeps locked hides nothing of the others', async t => {
+  const lab = startLab(t, { isLocal: true })
+  const locked = await run(lab, 'locked', 'dd if=/dev/zero of=/large bs=1M count=64')
+  const other = await run(lab, 'other', makeFiles('/many', 100))
+  // Whatever asks for it waits, until this is read to its end.
+  const unread = await lab.docker.getContainer(locked).getArchive({ path: '/large' })
+  try {
+    const found = await lab.runtime.fileUse({}, { ...plenty, since: new Date(0), still: true })
+    t.match(
+      found.find(({ id }) => id === locked),
+      { isRunning: true, isCut: true }
+    )
+    const seen = found.find(({ id }) => id === other)
+    t.ok((seen?.inodes ?? 0) > 100)
+    t.equal(seen?.isCut, false)
+  } finally {
+    ;(unread as Readable).destroy()
+  }
 })
