@@ -123,7 +123,12 @@ export async function startBuilds({
     records,
     cacheBytes: config.build_cache_mib * 2 ** 20
   })
-  const engineCaches = new EngineCaches({ engines, records })
+  const engineCaches = new EngineCaches({
+    engines,
+    records,
+    log,
+    cacheBytes: config.build_cache_mib * 2 ** 20
+  })
   const room = new RoomMaker({
     clock,
     remove: async () => {

@@ -1,5 +1,6 @@
 import type { MeasuringLimits } from 'busbar/api/containers'
 import type { ImageUse } from 'busbar/api/images'
+import { isProblem } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { EngineListing } from './build-cache.js'
 import type { EngineClient } from './engine-client.js'
@@ -69,7 +70,15 @@ export class ImageUses {
   async #askFor(ids: readonly string[], endsAt: number): Promise<void> {
     const unknown = [...new Set(ids)].filter(id => !this.#layers.has(id))
     for (let at = 0; at < unknown.length && performance.now() < endsAt; at += askedAtOnce)
-      await Promise.all(unknown.slice(at, at + askedAtOnce).map(async id => await this.#ask(id)))
+      await Promise.all(
+        unknown.slice(at, at + askedAtOnce).map(
+          async id =>
+            await this.#ask(id).catch((error: unknown) => {
+              // Of one that is damaged the engine says nothing: it does not hide what all others take.
+              if (isProblem(error) && error.code === 'E_ENGINE_UNREACHABLE') throw error
+            })
+        )
+      )
   }
 
   async #ask(id: string): Promise<void> {

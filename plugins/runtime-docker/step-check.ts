@@ -18,6 +18,7 @@ export class StepCheck {
   #done = 0
   #isRunning = false
   #isCached = false
+  #hasEnded = false
 
   constructor(
     private readonly source: GeneratedSource,
@@ -45,6 +46,7 @@ export class StepCheck {
   end(): void {
     if (this.#done < this.source.steps.length) throw this.#differs('the end of the build')
     this.#settle(this.#isCached ? 'cached' : 'done')
+    this.#hasEnded = true
   }
 
   /** The build has ended otherwise. */
@@ -61,7 +63,7 @@ export class StepCheck {
   #settle(state: StepProgress['state']): void {
     const { steps } = this.source
     const step = steps[this.#done - 1]
-    if (step === undefined) return
+    if (step === undefined || this.#hasEnded) return
     const number = this.#done
     this.onStep({ number, name: `[${number}/${steps.length}] ${step.shown}`, state })
     this.#isCached = false

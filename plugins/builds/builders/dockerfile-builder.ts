@@ -8,7 +8,7 @@ import type { RemoteCopies } from '../dockerfile/generate.js'
 import { declaredArguments } from '../dockerfile/parse-dockerfile.js'
 import type { RemoteAdd } from '../dockerfile/remote-files.js'
 import type { AvailableEngines } from '../engines/available-engines.js'
-import { isFrontEndSetting, syntaxOf } from '../engines/dockerfile-syntax.js'
+import { syntaxOf } from '../engines/dockerfile-syntax.js'
 import type { EngineProgram } from '../engines/engine-program.js'
 import type { EngineUsage } from '../engines/engine-usage.js'
 import { buildIsolated } from '../engines/isolated-build.js'
@@ -150,7 +150,7 @@ export class DockerfileBuilder implements Builder {
         context: () => packFiles(directory, files),
         buildArgs: namedIn(
           text,
-          variables.filter(({ key, isSecret }) => !isSecret && !isFrontEndSetting(key))
+          variables.filter(({ isSecret }) => !isSecret)
         ),
         secrets: namedIn(text, variables),
         noCache,

@@ -20,10 +20,12 @@ export interface EngineRecords {
   /** Those that may be started, in which nothing has been built since, and is not being built now. */
   idleSince(time: Date): Promise<readonly string[]>
   all(): Promise<readonly EngineRecord[]>
+  /** Now, after what `all` said. */
+  isBusy(projectId: string): Promise<boolean>
 }
 
 /** A preparation lasts from before its engine starts until after its build, if its process says that it lives. */
-const isBusy = `exists (
+const isBusyNow = `exists (
   select from $schema.preparation p
   join ${applicationTable.name} a on cast(a.id as text) = p.application_id
   where cast(a.project_id as text) = e.project_id and p.claimed_until > :now)`
@@ -57,7 +59,7 @@ export class EngineStore implements EngineRecords {
     const rows = await this.db.sql<{ readonly projectId: string }>(
       `
       select project_id as "projectId" from $schema.build_engine e
-      where is_started and used_at <= :time and not ${isBusy}`,
+      where is_started and used_at <= :time and not ${isBusyNow}`,
       { time, now: this.clock.now() }
     )
     return rows.map(({ projectId }) => projectId)
@@ -65,8 +67,16 @@ export class EngineStore implements EngineRecords {
 
   async all(): Promise<readonly EngineRecord[]> {
     return await this.db.sql<EngineRecord>(
-      `select project_id as "projectId", used_at as "usedAt", ${isBusy} as "isBusy" from $schema.build_engine e`,
+      `select project_id as "projectId", used_at as "usedAt", ${isBusyNow} as "isBusy" from $schema.build_engine e`,
       { now: this.clock.now() }
     )
+  }
+
+  async isBusy(projectId: string): Promise<boolean> {
+    const rows = await this.db.sql(
+      `select from $schema.build_engine e where project_id = :projectId and ${isBusyNow}`,
+      { projectId, now: this.clock.now() }
+    )
+    return rows.length > 0
   }
 }

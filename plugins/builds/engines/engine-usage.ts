@@ -24,6 +24,9 @@ const walkingShare = 0.2
 /** Usually it is done by then. */
 const patienceMs = 400
 
+/** Its client can be left, not ended: it would go on, and another one begin. */
+const seconds = (ms: number): string => String(Math.ceil(ms / 1000))
+
 /** What builds write that run in build engines. */
 export class EngineUsage {
   readonly #running = new Set<Measured>()
@@ -85,7 +88,7 @@ export class EngineUsage {
   async #inodes(containerId: string, { eachMs }: MeasuringLimits): Promise<number | undefined> {
     return await this.#number(containerId, {
       ms: eachMs,
-      argv: ['sh', '-c', 'find "$0" -xdev | wc -l', engineVolumePath]
+      argv: ['sh', '-c', 'timeout "$1" find "$0" -xdev | wc -l', engineVolumePath, seconds(eachMs)]
     })
   }
 
@@ -119,7 +122,7 @@ export class EngineUsage {
     // Mounted root file systems of steps are seen where they are kept.
     const kilobytes = await this.#number(containerId, {
       ms: walkMs,
-      argv: ['du', '-skx', engineVolumePath]
+      argv: ['timeout', seconds(walkMs), 'du', '-skx', engineVolumePath]
     })
     return kilobytes === undefined ? undefined : kilobytes * 1024
   }

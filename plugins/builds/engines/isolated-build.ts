@@ -7,7 +7,7 @@ import { problems } from '../problems.js'
 import type { ResolverParts } from '../registry/image-resolver.js'
 import { baseNames } from './base-names.js'
 import { BadResult, ContainerFiles } from './container-files.js'
-import { withoutSyntax } from './dockerfile-syntax.js'
+import { isFrontEndSetting, withoutSyntax } from './dockerfile-syntax.js'
 import { supplyBases } from './engine-bases.js'
 import { engineBuildProblem } from './engine-failure.js'
 import { type Command, type EngineProgram, workPath } from './engine-program.js'
@@ -80,7 +80,10 @@ async function buildIn(
   build: IsolatedBuild,
   context: BuildContext
 ): Promise<ImageInfo> {
-  const { owner, text, buildArgs, secrets, target, noCache } = build
+  const { owner, text, secrets, target, noCache } = build
+  const buildArgs = Object.fromEntries(
+    Object.entries(build.buildArgs).filter(([name]) => !isFrontEndSetting(name))
+  )
   await files.run(['mkdir', '-p', `${directory}/context`, `${directory}/dockerfile`])
   const [bases] = await settleAll([
     supplyBases(

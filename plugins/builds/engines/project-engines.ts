@@ -114,10 +114,15 @@ export class ProjectEngines {
     const engine = this.#engineOf(projectId)
     await engine.serial.run(async () => {
       if (engine.users.size === 0) await this.#discard(projectId)
-      else
-        for (const { id, name, status } of await this.#containers(projectId))
-          if (status === 'running') await this.#prune(id, name, 0)
+      else await this.#pruneRunning(projectId, 0)
     })
+    this.#forget(projectId, engine)
+  }
+
+  /** Of one that runs, what is beyond so many bytes and no build uses now. */
+  async trim(projectId: string, keptBytes: number): Promise<void> {
+    const engine = this.#engineOf(projectId)
+    await engine.serial.run(async () => await this.#pruneRunning(projectId, keptBytes))
     this.#forget(projectId, engine)
   }
 
@@ -159,6 +164,11 @@ export class ProjectEngines {
   /** What has no users holds nothing that is worth keeping. */
   #forget(projectId: string, engine: ProjectEngine): void {
     if (engine.users.size === 0 && this.#engines.get(projectId) === engine) this.#engines.delete(projectId)
+  }
+
+  async #pruneRunning(projectId: string, keptBytes: number): Promise<void> {
+    for (const { id, name, status } of await this.#containers(projectId))
+      if (status === 'running') await this.#prune(id, name, keptBytes)
   }
 
   async #prune(containerId: string, name: string, keptBytes: number): Promise<void> {
@@ -212,8 +222,15 @@ export class ProjectEngines {
     const running = found.filter(({ status }) => status === 'running')
     // Of another kind, or of an older image: no two may have the same volume.
     for (const { id } of found.filter(({ id }) => id !== usable?.id)) await runtime.remove(id)
-    const id = usable?.id ?? (await this.#create(wanted, engine))
-    if (!running.some(container => container.id === id)) await runtime.start(id)
+    let id = usable?.id ?? (await this.#create(wanted, engine))
+    if (!running.some(container => container.id === id))
+      await runtime.start(id).catch(async (error: unknown) => {
+        // It was made in a network, from an image, with limits that may be gone since. Its cache is in its volume.
+        if (usable === undefined || signal.aborted) throw error
+        await runtime.remove(id)
+        id = await this.#create(wanted, engine)
+        await runtime.start(id)
+      })
     await this.#untilReady(wanted, id, signal)
     await this.#tell(id, limitStepsNetwork)
     try {

@@ -168,6 +168,20 @@ ${port}`
       }
     )
 
+    await t.test('an engine whose network has gone meanwhile is made anew, and keeps its cache', async t => {
+      const application = await lab.application('offline', sample('offline'))
+      t.equal((await application.deployed()).status, 'success')
+      const [builder] = await builders(lab.projectId)
+      const container = engine.getContainer(builder?.Id ?? '')
+      const [network = ''] = Object.keys((await container.inspect()).NetworkSettings.Networks)
+      await container.stop({ t: 1 })
+      await engine.getNetwork(network).remove()
+      await application.push(sample('online'))
+      const deployed = await application.deployed()
+      t.equal(deployed.status, 'success', JSON.stringify(deployed.error_message))
+      t.ok(has(linesOf(deployed), /WORKDIR .* is taken from the cache|is taken from the cache/))
+    })
+
     if (kind.isNew)
       await t.test('heredocs, linked copies and a syntax line need no download', async t => {
         const application = await lab.application('modern', {

@@ -93,6 +93,8 @@ export interface KnownImages {
 
 export const noImages: KnownImages = { stored: [], records: [] }
 
+/** About a second of the engine's time. */
+const releasedAtOnce = 20
 /** Of the floor, as caches: applications make room before a build of others is stopped for want of it. */
 const nearShare = 1.5
 /** Growth of all containers that is a smaller share of what is missing does not tell what took it: a build, or the machine. */
@@ -228,22 +230,27 @@ function removalsFor(
     inImages,
     because: by.because
   })
+  const removals: readonly Removal[] =
+    giving === undefined || !isRemoval
+      ? []
+      : enough(givable(state, giving.ownerId), { ...giving, missing }).map(({ use }) => ({
+          kind: 'remove',
+          of: each === undefined ? 'bytes' : 'inodes',
+          use,
+          held: held(giving)
+        }))
   if (giving !== undefined && isRemoval && each === undefined) {
     const deployedIds = new Set(uses.flatMap(({ owner }) => owner.deploymentId ?? []))
-    const spare = spareImages(stored, records, { ...giving, deployedIds, missing })
-    if (spare.length > 0) return spare.map(image => ({ kind: 'release', image, held: held(giving) }))
+    const spare = spareImages(stored, records, { ...giving, deployedIds, missing }).slice(0, releasedAtOnce)
+    const releases = spare.map(image => ({ kind: 'release' as const, image, held: held(giving) }))
+    // One that writes faster than images go does not wait for them.
+    const isLate = isOfContainers && room.freeBytes < room.floorBytes / 2
+    if (releases.length > 0) return isLate ? [...releases, ...removals] : releases
   }
   const isHidden = room.lostBytes >= leastGrowthBytes || uses.some(({ isCut }) => isCut)
-  const isSought = !isOfContainers && (isRemoval || isHidden)
-  const suspect = isSought ? nextSuspect(uses, restarted, isRemoval) : undefined
-  if (suspect !== undefined) return [{ kind: 'restart', use: suspect }]
-  if (giving === undefined || !isRemoval) return []
-  return enough(givable(state, giving.ownerId), { ...giving, missing }).map(({ use }) => ({
-    kind: 'remove',
-    of: each === undefined ? 'bytes' : 'inodes',
-    use,
-    held: held(giving)
-  }))
+  const isSought = !isOfContainers && (removals.length > 0 || isHidden)
+  const suspect = isSought ? nextSuspect(uses, restarted, removals.length > 0) : undefined
+  return suspect === undefined ? removals : [{ kind: 'restart', use: suspect }]
 }
 
 /**

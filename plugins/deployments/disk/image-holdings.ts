@@ -47,7 +47,7 @@ export function ownedImages(
 }
 
 interface ImageHoldings {
-  /** By owner, what would come back without all of its images: what others have too would not. */
+  /** By owner, what its images take; of what others have too, its part. What is also of an image that is nobody's counts for none. */
   readonly ofOwner: ReadonlyMap<string, number>
   /** By container, what its image alone takes, which no other one was made from. */
   readonly ofContainer: ReadonlyMap<string, number>
@@ -58,9 +58,9 @@ export function imageHoldings(images: readonly OwnedImage[]): ImageHoldings {
   const ofContainer = new Map<string, number>()
   for (const { bytes, users } of usersOfParts(images).values()) {
     const ownerIds = new Set([...users].flatMap(({ ownerIds: ids }) => (ids.size === 0 ? [''] : [...ids])))
-    const [ownerId = ''] = ownerIds
-    if (ownerIds.size !== 1 || ownerId === '') continue
-    ofOwner.set(ownerId, (ofOwner.get(ownerId) ?? 0) + bytes)
+    if (ownerIds.has('')) continue
+    for (const ownerId of ownerIds) ofOwner.set(ownerId, (ofOwner.get(ownerId) ?? 0) + bytes / ownerIds.size)
+    if (ownerIds.size > 1) continue
     const [image] = users
     const [container] = image?.containerIds ?? []
     if (users.size === 1 && container !== undefined && image?.containerIds.length === 1)

@@ -4,7 +4,7 @@ export interface Restarted {
   readonly lately: ReadonlySet<string>
   /** Not long ago, and nothing came back. */
   readonly inVain: ReadonlySet<string>
-  /** Much has come back of them before. */
+  /** Not long ago, and much came back. */
   readonly gaveBack: ReadonlySet<string>
 }
 
@@ -16,14 +16,15 @@ const sparedMs = 6 * 3_600_000
 export class Restarts {
   readonly #lately = new Set<string>()
   readonly #inVainAt = new Map<string, number>()
-  readonly #gaveBack = new Set<string>()
+  readonly #gaveBackAt = new Map<string, number>()
 
   noteAsked(id: string): void {
     this.#lately.add(id)
   }
 
   noteBack(id: string, isMuch: boolean, at: number): void {
-    if (isMuch) this.#gaveBack.add(id)
+    this.#inVainAt.delete(id)
+    if (isMuch) this.#gaveBackAt.set(id, at)
     else this.#inVainAt.set(id, at)
   }
 
@@ -32,7 +33,12 @@ export class Restarts {
   }
 
   at(now: number): Restarted {
-    for (const [id, at] of this.#inVainAt) if (now - at >= sparedMs) this.#inVainAt.delete(id)
-    return { lately: this.#lately, inVain: new Set(this.#inVainAt.keys()), gaveBack: this.#gaveBack }
+    for (const known of [this.#inVainAt, this.#gaveBackAt])
+      for (const [id, at] of known) if (now - at >= sparedMs) known.delete(id)
+    return {
+      lately: this.#lately,
+      inVain: new Set(this.#inVainAt.keys()),
+      gaveBack: new Set(this.#gaveBackAt.keys())
+    }
   }
 }

@@ -37,7 +37,13 @@ export class BuildSteps {
     const now = this.parts.clock.now().toISOString()
     this.#known.set(number, {
       number,
-      name: known?.name ?? this.parts.secrets.clean(cutText(name, longestName)).replaceAll('\0', '\u{fffd}'),
+      // Cut first, as a line of the log is, and again: a secret must not be cut in two before it is hidden.
+      name:
+        known?.name ??
+        cutText(this.parts.secrets.clean(cutText(name, longestName * 2)), longestName).replaceAll(
+          '\0',
+          '\u{fffd}'
+        ),
       state,
       started_at: known?.started_at ?? now,
       ended_at: state === 'running' ? null : now

@@ -98,12 +98,14 @@ export class DeploymentLogStore {
     )
   }
 
-  /** Logs of all but the newest deployments of an application; their records stay. */
+  /** Logs and steps of all but the newest deployments of an application; their records stay. */
   async removeOld(applicationId: string, keep: number): Promise<void> {
     await this.#db.sql(
       `
-      delete from $schema.deployment_log where deployment_id in (
-        select id from $schema.deployment where application_id = ? and status in ('success', 'failed') order by started_at desc, id desc offset ?)`,
+      with old as materialized (
+        select id from $schema.deployment where application_id = ? and status in ('success', 'failed') order by started_at desc, id desc offset ?
+      ), steps as (delete from $schema.build_step where deployment_id in (select id from old))
+      delete from $schema.deployment_log where deployment_id in (select id from old)`,
       [applicationId, keep]
     )
   }

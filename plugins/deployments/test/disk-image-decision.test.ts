@@ -133,6 +133,27 @@ test('while containers take the last of the disk, who fills it with images gives
   ])
 })
 
+test('nobody is restarted for what images take that run', async t => {
+  const stored = [image('of one', 'a', 2000, 'one')]
+  const at = (lostMib: number) => room(300, lostMib, 60_000)
+  const uses = [use('one', 'a', 10), use('two', 'b', 10)]
+  const verdicts = (lostMib: number) =>
+    decideDiskUse(uses, none, at(lostMib), noneRestarted, { stored, records: [] }).map(words)
+  t.same(verdicts(10), [])
+  t.same(verdicts(300), ['restart one'], 'unless something went that nothing accounts for')
+})
+
+test('one that writes faster than images go does not wait for them', async t => {
+  const taker = use('taker', 'a', 900, 900)
+  const names = Array.from({ length: 50 }, (_, n) => `image ${n}`)
+  const images = {
+    stored: names.map(name => image(name, 'a', 1)),
+    records: names.map(name => record(name, name))
+  }
+  t.equal(decided([taker, quiet], room(201, 900), images).length, 20, 'no more at once than take a second')
+  t.same(decided([taker, quiet], room(199, 900), images).slice(19), ['release image 19', 'remove taker'])
+})
+
 test('where inodes end first, images do not count', async t => {
   const short = { ...room(386, 400), bytesPerInode: 16_384 }
   const maker = { ...use('maker', 'b', 0), inodes: 30_000, grownInodes: 30_000 }

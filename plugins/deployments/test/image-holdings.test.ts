@@ -75,7 +75,7 @@ test('whose an image is says its verified owner, or who keeps what was fetched',
   t.equal(keepKey('x', 'built:1'), 'built:1')
 })
 
-test('an owner holds of images what nobody else has too', async t => {
+test('an owner holds what its images are made of, and its part of what others have too', async t => {
   const { ofOwner, ofContainer } = imageHoldings([
     image('node', undefined, [base]),
     image('a1', 'a', [base, part('deps', 40), part('a1', 3)], ['one']),
@@ -87,8 +87,8 @@ test('an owner holds of images what nobody else has too', async t => {
   t.same(
     [...ofOwner],
     [
-      ['a', 55],
-      ['b', 11]
+      ['a', 55 + 35],
+      ['b', 11 + 35]
     ]
   )
   t.same(
