@@ -2,8 +2,10 @@ import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
 import { testBuildEngine } from './engine-cases.js'
 import { engineKinds, openEngineLab, settingsOf } from './engine-lab.js'
+import { testEngineLimits } from './engine-limit-cases.js'
 
 testBuildEngine('BuildKit', engineKinds.BuildKit)
+testEngineLimits('BuildKit', engineKinds.BuildKit)
 
 void test('a project may change from one kind of build engine to another', async t => {
   if (!(await requireEngine(t))) return

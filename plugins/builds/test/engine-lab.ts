@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
+import type { GitFiles } from '../../../lab/git-server.js'
 import { type DeployLab, engine, openLab } from '../../deployments/test/deploy-lab.js'
 
 /** A build engine that can be had on this machine. */
@@ -81,3 +82,13 @@ export async function execIn(id: string, text: string, command?: readonly string
   for await (const chunk of stream) output += String(chunk)
   return output.trim()
 }
+
+export const has = (all: readonly string[], pattern: RegExp): boolean => all.some(line => pattern.test(line))
+/** The end of a Dockerfile whose image serves on 8080. */
+export const port = 'EXPOSE 8080\nCMD ["httpd", "-f", "-p", "8080"]\n'
+
+/** A repository whose application answers `version` on 8080. */
+export const sample = (version: string): GitFiles => ({
+  'index.html': version,
+  Dockerfile: `FROM busybox:lab\nWORKDIR /app\nCOPY . .\n${port}`
+})
