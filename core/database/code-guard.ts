@@ -47,7 +47,7 @@ export async function installCodeGuard(database: Statements, log: Log): Promise<
   try {
     await database.transaction(async tx => {
       await database.query(
-        "select pg_advisory_xact_lock(hashtextextended('kernel.code-guard', 0))",
+        "set local lock_timeout = '1min'; select pg_advisory_xact_lock(hashtextextended('kernel.code-guard', 0))",
         undefined,
         tx
       )

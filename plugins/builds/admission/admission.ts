@@ -12,7 +12,7 @@ interface AdmissionParts {
   readonly instance: Pick<Instance, 'directory'>
   readonly clock: Clock
   readonly settings: BuildSettings
-  readonly room: Pick<RoomMaker, 'make'>
+  readonly room: Pick<RoomMaker, 'make' | 'isDue' | 'isUnderWay'>
 }
 
 /** The facts of an engine hardly change, and to ask for them takes it up to 50 ms. */
@@ -20,6 +20,8 @@ const engineFactsMs = 60_000
 /** How long a deploy waits for room on a disk, where some may come. */
 const longestWaitMs = 5 * 60_000
 const lookMs = 1000
+/** Longer than the queue takes to ask again: what a round has not removed by then did not go. */
+const roomEveryMs = 10_000
 /** An engine that does not answer must not hold up the queue. */
 const engineLimitMs = 2000
 
@@ -35,12 +37,17 @@ export class Admission implements BuildAdmission {
   constructor(private readonly parts: AdmissionParts) {}
 
   async decide(queue: BuildQueue): Promise<ReadonlyMap<string, AdmissionVerdict>> {
-    const { settings, clock } = this.parts
-    const { machine, isMakingRoom } =
-      queue.waiting.length > 0
-        ? await this.#roomyMachine()
-        : { machine: await this.#readMachine(), isMakingRoom: false }
-    return decideQueue(queue, { machine, isMakingRoom, settings, now: clock.now() })
+    const { settings, clock, room } = this.parts
+    const machine = await this.#readMachine()
+    const isShort = queue.waiting.length > 0 && shortDisk(machine, settings) !== undefined
+    // The queue is locked meanwhile, for all deployments: it asks again in a moment.
+    if (isShort && room.isDue(roomEveryMs)) void room.make(0)
+    return decideQueue(queue, {
+      machine,
+      isMakingRoom: isShort && room.isUnderWay,
+      settings,
+      now: clock.now()
+    })
   }
 
   /**

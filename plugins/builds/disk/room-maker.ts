@@ -45,6 +45,10 @@ export class RoomMaker {
     return this.#running === undefined && (this.#hasNews || performance.now() - this.#madeAt >= everyMs)
   }
 
+  get isUnderWay(): boolean {
+    return this.#running !== undefined
+  }
+
   /** Whether what is missing may be there in a moment. */
   get isMaking(): boolean {
     return this.#running !== undefined && performance.now() - this.#begunAt < longestMs

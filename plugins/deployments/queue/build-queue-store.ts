@@ -2,6 +2,7 @@ import type { BuildLimits, BuildQueue } from 'busbar/api/builds'
 import { projectTable } from 'busbar/api/projects'
 import type { Database, Tx } from 'busbar/sdk'
 import { isUnderWay } from './owner-turn-store.js'
+import { waitForTurn } from './turn-lock.js'
 
 /** A deployment whose build waits for its admission. */
 export interface QueuedDeployment {
@@ -35,7 +36,7 @@ export class BuildQueueStore {
 
   /** Locks the queue, for all processes, until the transaction ends. */
   async lock(tx: Tx): Promise<void> {
-    await this.db.sql("select pg_advisory_xact_lock(hashtextextended('deployments.build-queue', 0))", [], tx)
+    await waitForTurn(this.db, 'deployments.build-queue', tx)
   }
 
   /** False when it has ended, as a cancelled one has. */

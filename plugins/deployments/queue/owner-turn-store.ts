@@ -1,6 +1,7 @@
 import { projectTable } from 'busbar/api/projects'
 import type { Database, Tx } from 'busbar/sdk'
 import { activeStatuses } from '../records/deployment-state.js'
+import { waitForTurn } from './turn-lock.js'
 
 /** A deployment that waits for its turn. */
 interface WaitingDeployment {
@@ -22,7 +23,7 @@ export class OwnerTurnStore {
 
   /** Locks the giving of turns, for all processes, until the transaction ends. */
   async lock(tx: Tx): Promise<void> {
-    await this.db.sql("select pg_advisory_xact_lock(hashtextextended('deployments.turns', 0))", [], tx)
+    await waitForTurn(this.db, 'deployments.turns', tx)
   }
 
   /** False while it has none. */

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { BuildQueueStore } from '../queue/build-queue-store.js'
 import { OwnerTurnStore } from '../queue/owner-turn-store.js'
@@ -84,4 +86,37 @@ test('builds that wait hold no turn of their owner, and none begins beyond them'
     'one that waits and was asked for earlier comes before it'
   )
   t.same(await state(waiting), { has: false, before: 6 })
+})
+
+test('a deployment waits for its turn longer than statements wait for other locks, and has their limit again', async t => {
+  const { k, database } = await openDatabase(t, deployments)
+  for (const store of [new OwnerTurnStore(database), new BuildQueueStore(database)]) {
+    const holding = new AbortController()
+    const end = new AbortController()
+    const isHeld = once(holding.signal, 'abort')
+    const held = database.transaction(async tx => {
+      await store.lock(tx)
+      holding.abort()
+      await once(end.signal, 'abort')
+    })
+    await isHeld
+    const short = '100ms'
+    let isSettled = false
+    const waited = database
+      .transaction(async tx => {
+        await database.sql(`set local lock_timeout = '${short}'`, undefined, tx)
+        await store.lock(tx)
+        return await database.sql<{ lock_timeout: string }>('show lock_timeout', undefined, tx)
+      })
+      .finally(() => {
+        isSettled = true
+      })
+    void waited.catch(() => {})
+    const waits =
+      "select from pg_stat_activity where datname = current_database() and wait_event = 'advisory' and query_start < clock_timestamp() - interval '300 ms'"
+    await until(async () => isSettled || (await k.query(waits)).length > 0, 'one waits for the lock')
+    end.abort()
+    await held
+    t.same(await waited, [{ lock_timeout: '5s' }])
+  }
 })
