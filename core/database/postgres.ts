@@ -2,6 +2,7 @@ import type { Log } from 'busbar/sdk'
 import pg from 'pg'
 import { whenLate } from '../clock/waits.js'
 import { guardedSchema } from './code-guard.js'
+import { connectionConfig } from './connection-config.js'
 import { ConnectionShare, isHeldBy } from './connection-share.js'
 import { Connections } from './connections.js'
 import { connectionName, type LockWait } from './lock-waits.js'
@@ -87,9 +88,8 @@ function makePool(
   { url, log, idleTransactionMs: idle, lockTimeoutMs: lockMs = lockTimeoutMs }: PostgresOptions,
   { plugin, schema, statementMs = 0, ...size }: PoolSize
 ): pg.Pool {
-  const pool = new pg.Pool({
+  const ours: pg.PoolConfig = {
     ...size,
-    connectionString: url,
     connectionTimeoutMillis: connectTimeoutMs,
     idle_in_transaction_session_timeout: idle ?? idleTransactionMs,
     lock_timeout: lockMs,
@@ -98,7 +98,8 @@ function makePool(
     application_name: connectionName(plugin),
     options: schema === undefined ? undefined : `-c ${guardedSchema}=${schema}`,
     types: valueTypes
-  })
+  }
+  const pool = new pg.Pool(connectionConfig(url, ours))
   // Without listeners, a connection that breaks ends the process: idle in the pool, or checked out.
   pool.on('error', error => {
     log.warn({ err: withoutClient(error) }, 'an idle connection to PostgreSQL was lost')

@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { type Log, Serial } from 'busbar/sdk'
 import pg from 'pg'
 import { pause } from '../clock/waits.js'
+import { connectionConfig } from './connection-config.js'
 import { connectTimeoutMs, problems, storeError } from './problems.js'
 import { valueTypes } from './value-types.js'
 
@@ -156,13 +157,13 @@ export class Session {
 
   async #open(): Promise<Connection> {
     const { url, log } = this.options
-    const client = new pg.Client({
-      connectionString: url,
+    const ours: pg.ClientConfig = {
       connectionTimeoutMillis: connectTimeoutMs,
       application_name: 'busbar session',
       keepAlive: true,
       types: valueTypes
-    })
+    }
+    const client = new pg.Client(connectionConfig(url, ours))
     const lost = new AbortController()
     const ended = new Promise<void>(resolve => {
       client.once('end', resolve)

@@ -449,3 +449,28 @@ test('closing waits a moment for what is under way and cuts off the rest', async
     lines.join('')
   )
 })
+
+test('what DATABASE_URL says of connections does not take the place of what the platform says, and holds besides', async t => {
+  const { url } = await freshPostgres(t)
+  const more = new URLSearchParams({
+    options: '-c work_mem=7MB -c busbar.schema=',
+    application_name: 'psql',
+    lock_timeout: '1',
+    statement_timeout: '1',
+    idle_in_transaction_session_timeout: '1',
+    client_encoding: 'UTF8'
+  })
+  const postgres = await openPostgres({ url: `${url}${url.includes('?') ? '&' : '?'}${more}`, log })
+  t.teardown(async () => await postgres.close())
+  const settings = `select current_setting('application_name') as name, current_setting('lock_timeout') as lock,
+    current_setting('statement_timeout') as statement, current_setting('idle_in_transaction_session_timeout') as idle,
+    current_setting('work_mem') as memory, current_setting('busbar.schema', true) as schema`
+  const all = { lock: '5s', idle: '30s', memory: '7MB' }
+  t.match(await postgres.query(settings), [{ ...all, name: 'busbar', statement: '0', schema: '' }])
+  const plugin = postgres.for({ plugin: 'p', kind: 'third-party', schema: 'x_p' })
+  t.match(await plugin.query(settings), [
+    { ...all, name: 'busbar plugin p', statement: '5min', schema: 'x_p' }
+  ])
+  await postgres.session.connected()
+  t.match(await postgres.session.query(settings), [{ name: 'busbar session', memory: '7MB' }])
+})
