@@ -9,8 +9,8 @@ export interface LockWait {
   readonly blockerName: string | null
   /** When the blocker's transaction began. */
   readonly since: string | null
-  /** Whether it is a lock that has nothing to do with tables. */
-  readonly isAdvisory: boolean
+  /** The kind of the lock, as `locktype` of pg_locks: `relation`, `tuple`, `transactionid`, `advisory`; null when it has it meanwhile. */
+  readonly lock: string | null
   /** The table that both are at, where it is one. */
   readonly table: string | null
 }
@@ -32,7 +32,7 @@ export const lockWaitsText = `
   )
   select wait.pid as waiting, wait.application_name as "waitingName", wait.blocker, b.application_name as "blockerName",
     b.xact_start::text as since,
-    exists (select from pg_locks l where l.pid = wait.pid and not l.granted and l.locktype = 'advisory') as "isAdvisory",
+    (select min(l.locktype) from pg_locks l where l.pid = wait.pid and not l.granted) as lock,
     coalesce(
       (select min(name) from held where held.pid = wait.pid and not granted),
       (select min(own.name) from held own join held other on other.oid = own.oid

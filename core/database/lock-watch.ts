@@ -1,5 +1,6 @@
 import type { Log } from 'busbar/sdk'
 import type { PoolClient } from 'pg'
+import { behindWaits } from './blame.js'
 import { blockerOf, connectionName, isPlatformCalled, type LockWait, lockWaitsText } from './lock-waits.js'
 import {
   errorCode,
@@ -149,9 +150,10 @@ export class LockWatch {
     }
   }
 
-  #note(waits: readonly LockWait[]): void {
+  #note(seen: readonly LockWait[]): void {
     const now = performance.now()
     this.#looks++
+    const waits = behindWaits(seen, pid => this.#guarded.has(pid))
     for (const wait of waits) this.#waits.set(wait.waiting, { wait, look: this.#looks })
     for (const [pid, { look }] of this.#waits)
       if (look <= this.#looks - rememberedLooks) this.#waits.delete(pid)

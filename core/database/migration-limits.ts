@@ -49,7 +49,7 @@ export async function withinLimits(
     plugin,
     limitMs: blockingMs,
     // Other processes wait until it is their turn to migrate.
-    minds: wait => !wait.isAdvisory && !locks.isOwn(wait, plugin),
+    minds: wait => wait.lock !== 'advisory' && !locks.isOwn(wait, plugin),
     end: ({ table }: LockWait, times) => {
       end(blockingReason(table, blockingMs), times)
     }

@@ -318,3 +318,52 @@ test('what a plugin has under way is ended while it keeps all connections of the
   await holding
   t.same(await postgres.query('select count(*) from shop.thing'), [{ count: 7 }])
 })
+
+for (const holder of ['psql', 'p'] as const) {
+  test(`a plugin that waits for a row before the platform does is not ended for it: ${holder}, which has the row, is behind it`, async t => {
+    const ended: string[] = []
+    const lines: string[] = []
+    const postgres = await shop(t, {
+      lockTimeoutMs: 20_000,
+      blockingLimitMs: 300,
+      onEnded: plugin => ended.push(plugin),
+      log: pino({ level: 'warn' }, { write: line => void lines.push(line) })
+    })
+    const update = "update shop.thing set name = 'two' where id = 1"
+    const p = postgres.for({ plugin: 'p', kind: 'third-party' })
+    const q = postgres.for({ plugin: 'q', kind: 'third-party' })
+    const psql = new pg.Client({ connectionString: postgres.url, application_name: 'psql' })
+    await psql.connect()
+    t.teardown(async () => await psql.end())
+    const held = new AbortController()
+    const end = new AbortController()
+    const isHeld = once(held.signal, 'abort')
+    const holding =
+      holder === 'p'
+        ? p.transaction(async tx => {
+            await p.query(update, [], tx)
+            held.abort()
+            if (!end.signal.aborted) await once(end.signal, 'abort')
+            await p.query('select 1', [], tx)
+          })
+        : psql.query(`begin; ${update}`).then(() => held.abort())
+    const settled = holding.then(
+      () => 'done',
+      () => 'ended'
+    )
+    await isHeld
+    const asked = q.query(update)
+    await isWaiting(postgres)
+    const behind = postgres.query(update)
+    await isWaiting(postgres, 2)
+    if (holder === 'psql') {
+      await until(() => lines.some(line => line.includes('psql')), 'the one who has the row to be named')
+      await psql.query('commit')
+    }
+    await asked
+    await behind
+    end.abort()
+    t.equal(await settled, holder === 'p' ? 'ended' : 'done')
+    t.same(ended, holder === 'p' ? ['p'] : [])
+  })
+}
