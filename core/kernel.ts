@@ -170,7 +170,7 @@ export async function startKernel({
     const runMigrations = async (plans: readonly MigrationPlan[]): Promise<ReadonlyMap<string, Error>> =>
       (await migrate(postgres, plans, { version: release, log })).failed
     await migrateKernel(runMigrations)
-    const hasCodeGuard = await installCodeGuard(postgres, log)
+    await installCodeGuard(postgres, log)
     const database = pluginDatabase(postgres, 'kernel')
 
     // Who may do what.
@@ -276,7 +276,8 @@ export async function startKernel({
       variables: settings.variable,
       kernelServices,
       checkCode: async id => {
-        if (!hasCodeGuard) await disableReachingCode(postgres, schemaOf(id, false))
+        // Where there is the guard too: an earlier release may have let it make such.
+        await disableReachingCode(postgres, schemaOf(id, false))
       },
       cutOffDatabase: id => {
         postgres.cutOff(id)

@@ -34,7 +34,9 @@ interface LockWatchParts {
 
 interface Blocking {
   readonly since: string | null
-  readonly firstAt: number
+  /** How long it has been seen to. */
+  forMs: number
+  seenAt: number
   times: number
 }
 
@@ -50,6 +52,10 @@ const timeUp =
   'the statement was cancelled, as it took longer than one of a plugin may: do it in parts, or begin a transaction with "set local statement_timeout = …"'
 const isTimeUp = (error: unknown): boolean =>
   errorCode(error) === '57014' && /statement timeout/.test((error as Error).message)
+
+/** By its time limit, as opposed to a `nowait`. */
+const wasCancelled = (error: unknown): boolean =>
+  error instanceof Error && 'routine' in error && error.routine === 'ProcessInterrupts'
 
 /**
  * Sees who waits for whose locks, on the session's connection, while any connection of this process is in use: so errors can say
@@ -82,16 +88,25 @@ export class LockWatch {
     }
   }
 
-  /** Why the connection is ended: what is under way on it fails with this. */
-  end(client: PoolClient, reason: Error): void {
+  /** Why the connection is ended: what is under way on it fails with this, unless the returned function is called. */
+  end(client: PoolClient, reason: Error): () => void {
     this.#ended.set(client, reason)
+    return () => {
+      if (this.#ended.get(client) === reason) this.#ended.delete(client)
+    }
   }
 
-  /** Sends a signal to the server's process: `pg_cancel_backend` or `pg_terminate_backend`. */
-  async signal(pid: number, what: 'cancel' | 'terminate'): Promise<void> {
-    const { session } = this.parts
-    await session.connected()
-    await session.query(`select pg_${what}_backend($1::int)`, [pid])
+  /**
+   * Sends a signal to the server's process: `pg_cancel_backend` or `pg_terminate_backend`. False when it is gone, or not in the
+   * transaction of `since` any more. Throws while the session has no connection: later the process may be another one's.
+   */
+  async signal(pid: number, what: 'cancel' | 'terminate', since?: string | null): Promise<boolean> {
+    const rows = await this.parts.session.query<{ isSent: boolean }>(
+      `select pg_${what}_backend(pid) as "isSent" from pg_stat_activity
+       where pid = $1::int and datname = current_database() and (not $2::bool or xact_start::text is not distinct from $3)`,
+      [pid, since !== undefined, since]
+    )
+    return rows[0]?.isSent === true
   }
 
   /** An error of a statement on this connection, as far as more is known of it than the server says. */
@@ -99,7 +114,7 @@ export class LockWatch {
     const reason = this.#ended.get(client)
     if (reason !== undefined && isConnectionError(error) && !wasNeverSent(error)) return reason
     if (isTimeUp(error)) return new Error(timeUp, { cause: error })
-    if (errorCode(error) !== lockNotAvailable) return error
+    if (errorCode(error) !== lockNotAvailable || !wasCancelled(error)) return error
     return withCause(problems.locked({ what: this.#whatIsLocked(client) }), error)
   }
 
@@ -163,10 +178,13 @@ export class LockWatch {
       const guarded = this.#guarded.get(blocker)
       if (blocking.has(blocker) || !this.#counts(wait, guarded)) continue
       const known = this.#blocking.get(blocker)
-      const entry = known?.since === since ? known : { since, firstAt: now, times: 0 }
+      const entry = known?.since === since ? known : { since, forMs: 0, seenAt: now, times: 0 }
+      // What has happened while this process did nothing is not known.
+      entry.forMs += Math.min(now - entry.seenAt, 2 * this.parts.everyMs)
+      entry.seenAt = now
       blocking.set(blocker, entry)
       const limitMs = guarded?.limitMs ?? reportAfterMs
-      if (now - entry.firstAt < limitMs * (entry.times + 1)) continue
+      if (entry.forMs < limitMs * (entry.times + 1)) continue
       entry.times++
       if (guarded !== undefined) guarded.end(wait, entry.times)
       else if (entry.times === 1)

@@ -31,10 +31,11 @@ export async function withinLimits(
   const pid = processIdOf(client)
   let reason: string | undefined
   const sent: Array<Promise<unknown>> = []
-  const end = (why: string, times: number): void => {
+  const end = (why: string, times: number, since?: string | null): void => {
     reason ??= why
     // SQL code may go on after the first.
-    if (pid !== undefined) sent.push(locks.signal(pid, times === 1 ? 'cancel' : 'terminate').catch(() => {}))
+    if (pid !== undefined)
+      sent.push(locks.signal(pid, times === 1 ? 'cancel' : 'terminate', since).catch(() => {}))
   }
   const ended = new AbortController()
   const watchTime = async (): Promise<void> => {
@@ -50,8 +51,8 @@ export async function withinLimits(
     limitMs: blockingMs,
     // Other processes wait until it is their turn to migrate.
     minds: wait => wait.lock !== 'advisory' && !locks.isOwn(wait, plugin),
-    end: ({ table }: LockWait, times) => {
-      end(blockingReason(table, blockingMs), times)
+    end: ({ table, since }: LockWait, times) => {
+      end(blockingReason(table, blockingMs), times, since)
     }
   })
   try {

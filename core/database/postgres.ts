@@ -68,7 +68,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Postgres> 
   try {
     await postgres.query('select 1')
   } catch (error) {
-    await postgres.pool.end()
+    await postgres.close()
     throw error
   }
   return postgres
@@ -201,11 +201,11 @@ export class Postgres extends Statements {
     return this.#statements(plugin, new Connections(pool, this.locks, this.#waits, share, plugin))
   }
 
-  /** For the kernel's own statements on tables of a plugin: code of that may run in them. */
-  onTablesOf(plugin: string): Statements {
+  /** For the kernel's own statements on tables of a plugin, in that schema: code of the plugin may run in them, and beside them. */
+  onTablesOf(plugin: string, schema?: string): Statements {
     let statements = this.#onTables.get(plugin)
     if (statements === undefined) {
-      const pool = this.#ownPool(plugin, { name: `${plugin}, for the kernel` })
+      const pool = this.#ownPool(plugin, { name: `${plugin}, for the kernel`, schema })
       statements = this.#statements(plugin, new Connections(pool, this.locks, this.#waits, undefined, plugin))
       this.#onTables.set(plugin, statements)
     }
@@ -221,7 +221,7 @@ export class Postgres extends Statements {
       const pid = processIdOf(client)
       client.connection.stream.destroy()
       // The server would notice when it has an answer, which may be never.
-      if (pid !== undefined) this.#terminate(pid, plugin)
+      if (pid !== undefined) void this.#terminate(pid, plugin)
     }
   }
 
@@ -247,10 +247,13 @@ export class Postgres extends Statements {
   }
 
   /** Not on a connection of the pool, as what is to be ended may be what keeps all of them waiting. */
-  #terminate(pid: number, plugin: string): void {
-    this.locks.signal(pid, 'terminate').catch((error: unknown) => {
+  async #terminate(pid: number, plugin: string, since?: string | null): Promise<boolean> {
+    try {
+      return await this.locks.signal(pid, 'terminate', since)
+    } catch (error) {
       this.#options.log.info({ err: error, plugin }, 'a statement of a plugin may go on')
-    })
+      return false
+    }
   }
 
   readonly #waitsWithin = (share: ConnectionShare): string | undefined =>
@@ -289,17 +292,25 @@ export class Postgres extends Statements {
     const { log, onEnded, blockingLimitMs: limitMs = blockingLimitMs } = this.#options
     const ends = new WeakMap<pg.PoolClient, () => void>()
     pool.on('connect', client => {
-      const end = ({ blocker, table }: LockWait, times: number): void => {
-        this.#terminate(blocker, plugin)
-        if (times > 1) return
+      let isTold = false
+      const end = async ({ blocker, table, since }: LockWait): Promise<void> => {
         const reason = `its connection to the database was ended, as it kept ${table ?? 'what the platform needs'} locked and the platform waiting for more than ${limitMs / 1000} seconds: in a transaction that locks tables or rows of others do nothing that takes long`
-        this.locks.end(client, new Error(reason))
-        log.error({ plugin, table }, `a plugin: ${reason}`)
-        onEnded?.(plugin, reason)
+        const takeBack = this.locks.end(client, new Error(reason))
+        if (!(await this.#terminate(blocker, plugin, since))) takeBack()
+        else if (!isTold) {
+          isTold = true
+          log.error({ plugin, table }, `a plugin: ${reason}`)
+          onEnded?.(plugin, reason)
+        }
       }
       ends.set(
         client,
-        this.locks.guard(client, { plugin, limitMs, minds: (_, isPlatforms) => isPlatforms, end })
+        this.locks.guard(client, {
+          plugin,
+          limitMs,
+          minds: (_, isPlatforms) => isPlatforms,
+          end: wait => void end(wait)
+        })
       )
     })
     pool.on('remove', client => ends.get(client)?.())

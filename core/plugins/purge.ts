@@ -98,7 +98,7 @@ export class Purge {
           )
         }
         if (dump !== null)
-          await dumpSchema(postgres.onTablesOf(id), {
+          await dumpSchema(postgres.onTablesOf(id, left.schema), {
             schema: left.schema,
             tables: left.tables,
             file,
@@ -131,7 +131,7 @@ export class Purge {
     return {
       schema,
       // Code of the plugin may run where its tables are read.
-      tables: await tablesOf(postgres.onTablesOf(id), schema, tx),
+      tables: await tablesOf(postgres.onTablesOf(id, schema), schema, tx),
       jobs: (await this.#jobs(id, tx)).length,
       settings: row?.settings ?? false,
       files: await stat(join(directory, 'data', id)).then(

@@ -174,6 +174,7 @@ export class ResourceRemovals {
     const {
       record: { plugin, removal },
       record,
+      schema,
       self
     } = running
     const table = this.#table(running)
@@ -184,7 +185,7 @@ export class ResourceRemovals {
       await askPlugin({ plugin, step: 'the last step of the removal', signal }, async own => {
         await removal.run?.(row, { signal: own }, self)
       })
-    await this.parts.postgres.onTablesOf(plugin).transaction(async tx => {
+    await this.parts.postgres.onTablesOf(plugin, schema).transaction(async tx => {
       const deleted = await table.delete(target.id, tx)
       if (deleted === undefined || removal.deleted === undefined) return
       const ask = { plugin, step: 'what is done when a row is deleted', signal, ms: transactionLimitMs }

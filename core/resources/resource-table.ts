@@ -23,7 +23,7 @@ export class ResourceTable {
     postgres: Pick<Postgres, 'onTablesOf'>,
     { record: { plugin, kind, table, parents, name, removal }, schema }: RunningKind
   ) {
-    this.#database = postgres.onTablesOf(plugin)
+    this.#database = postgres.onTablesOf(plugin, schema)
     this.#name = `"${schema}"."${table}"`
     this.#parents = parents
     this.#kind = kind

@@ -20,11 +20,15 @@ async function guarded(t: Parameters<typeof freshPostgres>[0]) {
   const postgres = await freshPostgres(t)
   await postgres.query(tables)
   await installCodeGuard(postgres, log)
-  return { postgres, bad: postgres.for({ plugin: 'bad', kind: 'third-party', schema: 'x_bad' }) }
+  return {
+    postgres,
+    kernel: postgres.onTablesOf('bad', 'x_bad'),
+    bad: postgres.for({ plugin: 'bad', kind: 'third-party', schema: 'x_bad' })
+  }
 }
 
 test('a plugin cannot make code at run time that runs in statements of others, in whatever way it makes it', async t => {
-  const { postgres, bad } = await guarded(t)
+  const { postgres, kernel, bad } = await guarded(t)
   const ways = {
     'a trigger on its table': watch('x_bad.own'),
     'a trigger on a table of others': watch('shop.thing'),
@@ -47,6 +51,13 @@ test('a plugin cannot make code at run time that runs in statements of others, i
       }),
       { message: /leave that out/ },
       `${what}, in a transaction`
+    )
+    await t.rejects(
+      kernel.transaction(async tx => {
+        await bad.query(text, [], tx)
+      }),
+      { message: /leave that out/ },
+      `${what}, in a transaction of the kernel on its tables`
     )
     t.same(await made(), [], what)
   }

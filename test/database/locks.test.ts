@@ -367,3 +367,63 @@ for (const holder of ['psql', 'p'] as const) {
     t.same(ended, holder === 'p' ? ['p'] : [])
   })
 }
+
+test('how long this process did nothing does not count as time in which a plugin kept the platform waiting', async t => {
+  const ended: string[] = []
+  const postgres = await shop(t, {
+    lockTimeoutMs: 20_000,
+    blockingLimitMs: 1_500,
+    onEnded: plugin => ended.push(plugin)
+  })
+  const { session } = postgres
+  const query = session.query.bind(session)
+  let looks = 0
+  session.query = async <Row extends object>(...args: Parameters<typeof query>) => {
+    const rows = await query<Row>(...args)
+    if (args[0].includes('pg_blocking_pids') && rows.length > 0) looks++
+    return rows
+  }
+  const bad = postgres.for({ plugin: 'bad', kind: 'third-party' })
+  const update = "update shop.thing set name = 'two' where id = 1"
+  const waiting = await bad.transaction(async tx => {
+    await bad.query(update, [], tx)
+    const behind = postgres.query(update)
+    await until(() => looks > 0, 'the wait to be seen')
+    const seen = looks
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000)
+    await until(() => looks > seen, 'it to be seen again')
+    return { behind }
+  })
+  await waiting.behind
+  t.same(ended, [])
+})
+
+test('a signal reaches only the transaction that it is meant for, and is not sent late', async t => {
+  const postgres = await shop(t)
+  const { locks, session } = postgres
+  await session.connected()
+  const bad = postgres.for({ plugin: 'bad', kind: 'third-party' })
+  await bad.transaction(async tx => {
+    const [row] = await bad.query<{ pid: number }>('select pg_backend_pid() as pid', [], tx)
+    const pid = row?.pid ?? 0
+    t.equal(await locks.signal(pid, 'terminate', '2020-01-01 00:00:00+00'), false)
+    t.equal(await locks.signal(pid, 'terminate', null), false)
+    t.same(await bad.query('select 1 as one', [], tx), [{ one: 1 }])
+  })
+  await session.close()
+  await t.rejects(locks.signal(1, 'terminate'), { code: 'E_DATABASE_UNREACHABLE' })
+})
+
+test('a statement that does not want to wait for a lock gets the code of the server', async t => {
+  const postgres = await shop(t)
+  const calm = postgres.for({ plugin: 'calm', kind: 'built-in' })
+  const bad = postgres.for({ plugin: 'bad', kind: 'third-party' })
+  await bad.transaction(async tx => {
+    await bad.query('select from shop.thing for update', [], tx)
+    await t.rejects(calm.query('select from shop.thing for update nowait'), { code: '55P03' })
+    await t.rejects(
+      calm.transaction(async own => await calm.query('lock table shop.thing nowait', [], own)),
+      { code: '55P03' }
+    )
+  })
+})
