@@ -10,6 +10,8 @@ export interface PluginChoice {
   readonly quarantined: string | null
   /** The plugin whose cascade turned this one off; null when this one itself was turned off. */
   readonly off_with: string | null
+  /** When it was made, also where it is the same again. */
+  readonly updated_at?: Date
 }
 
 type Change = Partial<Omit<PluginChoice, 'id'>>
@@ -23,7 +25,7 @@ export class PluginStore {
   async all(): Promise<ReadonlyMap<string, PluginChoice>> {
     const rows = (await this.database
       .table<PluginChoice>('plugin')
-      .select('id', 'desired', 'grants', 'config', 'quarantined', 'off_with')) as PluginChoice[]
+      .select('id', 'desired', 'grants', 'config', 'quarantined', 'off_with', 'updated_at')) as PluginChoice[]
     return new Map(rows.map(row => [row.id, row]))
   }
 

@@ -1,3 +1,5 @@
+import { definePlugin } from 'busbar/sdk'
+import { createTestKernel, testClock } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import type { Listener } from '../../core/database/listener.js'
 import { ChoiceSignal } from '../../core/plugins/choice-signal.js'
@@ -60,4 +62,37 @@ test('one that stops follows nothing more', async t => {
   await two.announce('mail')
   one.reconnect()
   t.same(one.refreshed, [])
+})
+
+test('a change elsewhere has none tried again here that has failed for itself, but the one that is turned on again', async t => {
+  let starts = 0
+  const k = await createTestKernel({
+    clock: testClock(),
+    inline: [
+      {
+        manifest: { id: 'failing' },
+        definition: definePlugin({
+          id: 'failing',
+          start: () => {
+            starts++
+            throw new Error('not today')
+          }
+        })
+      }
+    ]
+  })
+  t.teardown(async () => await k.close())
+  t.equal(starts, 1)
+  const choose = async (id: string) => {
+    await k.query(
+      `insert into kernel.plugin (id, desired, updated_at) values ('${id}', 'on', now()) on conflict (id) do update set updated_at = now()`
+    )
+    await k.kernel.reconciler.refresh('')
+  }
+  await choose('another')
+  t.equal(starts, 1)
+  await choose('failing')
+  t.equal(starts, 2)
+  await choose('failing')
+  t.equal(starts, 3)
 })
