@@ -22,6 +22,10 @@ export class Additions {
     this.#all.delete(addition)
   }
 
+  get isHeld(): boolean {
+    return this.#holders > 0
+  }
+
   hold(): void {
     if (++this.#holders === 1) for (const addition of this.#all) addition.put()
   }

@@ -1,7 +1,7 @@
 import type { AnyPlugin, Health, Log } from 'busbar/sdk'
 import { withDeadline, withGraceAfterAbort } from '../clock/waits.js'
 import type { PluginRecords } from '../declarations/records.js'
-import { Additions, setAdditionsOfRun } from '../frames/additions.js'
+import { Additions, additionsOfRun, setAdditionsOfRun } from '../frames/additions.js'
 import { callPlugin, shown } from '../frames/fault.js'
 import { inBeginning, inFrame } from '../frames/frames.js'
 import { type InstanceParts, PluginInstance } from '../http/plugin-instance.js'
@@ -105,7 +105,8 @@ export class PluginRun {
         })
       }
       const last = runs.at(-1)
-      for (const run of runs) run.#takeAdditions()
+      // One that has been turned on meanwhile keeps what it adds.
+      for (const run of runs) if (additionsOfRun(run.id)?.isHeld !== true) run.#takeAdditions()
       return last && (await use(last.#temporarily(schema)))
     } finally {
       for (const run of runs.reverse()) await run.#stop()
