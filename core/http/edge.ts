@@ -39,6 +39,11 @@ interface EdgeOptions {
 }
 
 const problems = problemTable({
+  tooFarAhead: [
+    429,
+    'E_TOO_FAR_AHEAD',
+    'too many requests of this address wait behind others of their connections: send fewer ahead of their answers'
+  ],
   nul: [400, 'E_PATH_INVALID', 'the address must not contain NUL'],
   encoding: [400, 'E_PATH_INVALID', 'the path is not valid percent-encoding'],
   unknown: [404, 'E_NOT_FOUND', 'not found'],
@@ -109,8 +114,12 @@ export class Edge {
     const handle = (request: IncomingMessage, response: ServerResponse): void => {
       this.handle(request, response)
     }
+    const refuse = (_: IncomingMessage, response: ServerResponse): void => {
+      setCommonHeaders(response, this.nextRequestId(), options.settings.transportSecurity)
+      sendProblem(response, problems.tooFarAhead())
+    }
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
-      inTurn(request, response, handle)
+      inTurn(request, response, handle, refuse)
     }
     // `refuseHead` refuses more.
     this.server.maxHeadersCount = maxHeaders + 1

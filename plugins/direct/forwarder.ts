@@ -11,6 +11,7 @@ import {
   maxHeaders
 } from 'busbar/sdk/http1'
 import { forwardRequest } from './exchange.js'
+import { refuse } from './refusal.js'
 import { defaultLimits, type ForwardingLimits, type Route } from './route.js'
 import { createSwitchMeter } from './switch-meter.js'
 import { forwardUpgrade } from './upgrade.js'
@@ -69,10 +70,15 @@ export async function openForwarder(
   server.maxHeadersCount = maxHeaders + 1
   const forward =
     (options: { expectsContinue: boolean }) => (request: IncomingMessage, response: ServerResponse) =>
-      inTurn(request, response, () => {
-        if (isLastRequest(request)) response.shouldKeepAlive = false
-        forwardRequest(route, request, response, options)
-      })
+      inTurn(
+        request,
+        response,
+        () => {
+          if (isLastRequest(request)) response.shouldKeepAlive = false
+          forwardRequest(route, request, response, options)
+        },
+        () => refuse(response, 'tooFarAhead')
+      )
   server.on('request', forward({ expectsContinue: false }))
   server.on('checkContinue', forward({ expectsContinue: true }))
   // An expectation of another kind is the container's to answer too.

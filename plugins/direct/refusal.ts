@@ -26,6 +26,10 @@ const refusals = {
     'The application on this port has another host than the one that was asked for. Use the address that the platform shows for it.'
   ],
   tooManyHeaders: [431, 'The request has more than 200 headers.'],
+  tooFarAhead: [
+    429,
+    'Too many requests of this address wait behind others of their connections. Send fewer ahead of their answers.'
+  ],
   badUpgrade: [400, 'A request that changes the protocol cannot have a body.'],
   badCoding: [501, 'This transfer coding is not supported.']
 } as const satisfies Record<string, readonly [number, string]>

@@ -40,9 +40,14 @@ type InTurns = Socket & { [turnsOf]?: Turns }
  * one of a connection where those of others have used the turn up.
  * A connection that sends too much ahead ends, and what waits on it is never begun. What all connections of a client
  * send ahead is bounded too, and so is what all clients do: a request beyond it is refused in its turn, and with that
- * its connection ends.
+ * its connection ends: `refuse` answers it with 429, in the form of the server.
  */
-export function inTurn(request: IncomingMessage, response: ServerResponse, begin: Begin): void {
+export function inTurn(
+  request: IncomingMessage,
+  response: ServerResponse,
+  begin: Begin,
+  refuse: Begin = refuseBare
+): void {
   const socket: InTurns = request.socket
   socket[turnsOf] ??= turnsOn(socket)
   const turns = socket[turnsOf]
@@ -65,7 +70,7 @@ export function inTurn(request: IncomingMessage, response: ServerResponse, begin
   if (turns.isRefusing) stopParsing(socket)
   turns.waiting.push({
     response,
-    begin: bound(turns.isRefusing ? refuse : begin, request, response),
+    begin: bound(turns.isRefusing ? lastly(refuse) : begin, request, response),
     characters,
     isCounted
   })
@@ -135,19 +140,15 @@ function bound(begin: Begin, request: IncomingMessage, response: ServerResponse)
   }
 }
 
-/** In its turn, so that what was sent before it has its answers. */
-function refuse(_request: IncomingMessage, response: ServerResponse): void {
-  const body = JSON.stringify({
-    error:
-      'too many requests of this address wait behind others of their connections: send fewer ahead of their answers',
-    code: 'E_TOO_FAR_AHEAD'
-  })
-  response.shouldKeepAlive = false
-  response.writeHead(429, {
-    connection: 'close',
-    'retry-after': '1',
-    'content-type': 'application/json',
-    'content-length': body.length
-  })
-  response.end(body)
+/** In its turn, so that what was sent before it has its answers; the connection ends with it. */
+const lastly =
+  (refuse: Begin): Begin =>
+  (request, response) => {
+    response.shouldKeepAlive = false
+    response.setHeader('retry-after', '1')
+    refuse(request, response)
+  }
+
+function refuseBare(_: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(429, { 'content-length': 0 }).end()
 }

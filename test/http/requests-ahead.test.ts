@@ -107,7 +107,7 @@ test('what the connections of one client send ahead is bounded by all of them to
   for (const { said } of refused)
     t.match(
       said,
-      /HTTP\/1\.1 429 [\s\S]*connection: close[\s\S]*retry-after: \d+[\s\S]*"code":"E_TOO_FAR_AHEAD"/i
+      /HTTP\/1\.1 429 (?=[\s\S]*connection: close)(?=[\s\S]*retry-after: \d+)(?=[\s\S]*nosniff)[\s\S]*"code":"E_TOO_FAR_AHEAD"/i
     )
   await until(() => refused.every(({ isClosed }) => isClosed), 'each of those connections ends')
 

@@ -73,7 +73,7 @@ test('a change elsewhere has none tried again here that has failed for itself, b
         manifest: { id: 'failing' },
         definition: definePlugin({
           id: 'failing',
-          start: () => {
+          start: (): object => {
             starts++
             throw new Error('not today')
           }

@@ -44,5 +44,6 @@ test('what the connections of a visitor send ahead is bounded by all of them tog
     said.flatMap(one => one.match(/(?<=HTTP\/1\.1 )\d+/g) ?? []).filter(one => one === status).length
   await until(() => count('200') === 1_040, 'what could wait is answered by the container')
   await until(() => count('429') === 24, 'the first request of each that could not is refused')
+  t.ok(said.some(one => /text\/plain[\s\S]*Send fewer ahead/.test(one)))
   t.equal((await ask(forwarders[0]?.port ?? 0, { agent: false })).status, 200)
 })
