@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from 'busbar/sdk'
 import semver from 'semver'
 import { sdkVersion } from '../release.js'
@@ -156,9 +157,13 @@ export class PluginCatalog {
     return null
   }
 
-  async readChoices(): Promise<void> {
+  /** Returns the ids of those that have been chosen anew. */
+  async readChoices(): Promise<readonly string[]> {
+    const before = this.choices
     this.choices = await this.options.store.all()
     this.refreshGraph()
+    const ids = new Set([...before.keys(), ...this.choices.keys()])
+    return [...ids].filter(id => !isDeepStrictEqual(before.get(id), this.choices.get(id)))
   }
 
   async choose(...choice: Parameters<PluginStore['change']>): Promise<void> {

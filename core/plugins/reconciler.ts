@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { isDeepStrictEqual } from 'node:util'
 import { isMisconfigured } from '../../sdk/settings.js'
 import { withDeadline, withGraceAfterAbort } from '../clock/waits.js'
 import type { MigrationPlan } from '../database/migrations.js'
@@ -250,17 +249,13 @@ export class Reconciler {
   /** Another process has changed something: read the choices again; `reloaded` names a plugin to reload. */
   async refresh(reloaded: string): Promise<void> {
     await this.#changes.run(async () => {
-      const { choices: before } = this.catalog
       await this.catalog.discover()
-      await this.catalog.readChoices()
+      const changed = await this.catalog.readChoices()
       const entry = this.entries.get(reloaded)
       if (entry?.run !== undefined) await this.#replace(entry)
       for (const other of this.entries.values())
         if (other.loaded === undefined && this.catalog.isWanted(other)) await this.#load(other)
       // What has been changed of which is not told: those that have failed here for themselves have their own turns.
-      const changed = [...this.entries.keys()].filter(
-        id => !isDeepStrictEqual(before.get(id), this.catalog.choices.get(id))
-      )
       await this.#reconcile([reloaded, ...changed])
     })
   }
