@@ -42,6 +42,9 @@ export function pipeInTurns(from: Readable, to: Writable, client: Socket): () =>
   }
   from.on('data', handOn).once('end', end)
   if (isFull) from.pause()
+  // It may have ended, or have been paused, before.
+  else if (!from.readableEnded) from.resume()
+  if (from.readableEnded) process.nextTick(end)
   // Before that of the caller, who may want the rest of `from`.
   to.prependListener('error', stop).on('drain', drained).on('close', stop)
   return stop

@@ -1,8 +1,8 @@
-import type { ContractOperation } from './contract.js'
+import type { ContractChannel, ContractOperation } from './contract.js'
 
 type Extension = Omit<ContractOperation, 'method' | 'path' | 'group'> & { readonly reason: string }
 
-/** Operations and channels that the contract does not name, and what they should demand, each with the reason why it exists. */
+/** Operations that the contract does not name, and what they should demand, each with the reason why it exists. */
 export const extensions: Readonly<Record<string, Extension>> = {
   'GET /api/builders': {
     scope: 'read',
@@ -97,6 +97,16 @@ export const extensions: Readonly<Record<string, Extension>> = {
     session: true,
     admin: false,
     reason: 'the owner of a token sees what it could do, and what it did'
+  }
+}
+
+/** The same of channels. */
+export const extensionChannels: Readonly<Record<string, ContractChannel & { readonly reason: string }>> = {
+  'channel build-steps:{deploymentId}': {
+    name: 'build-steps:{deploymentId}',
+    who: 'project access',
+    pinned: true,
+    reason: 'where a build is, while it goes on'
   }
 }
 
