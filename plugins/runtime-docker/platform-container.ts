@@ -7,13 +7,19 @@ import type { EngineClient } from './engine-client.js'
 export function ownContainerNames(configured: string | undefined): string[] {
   if (configured !== undefined) return [configured]
   if (!existsSync('/.dockerenv')) return []
-  // The engine mounts /etc/hostname and others from a folder that bears the container's id.
-  const mounted = readMounts()
-    .split('/containers/')
-    .slice(1)
-    .map(rest => rest.slice(0, 64))
-    .find(id => /^[0-9a-f]{64}$/.test(id))
+  const mounted = mountedContainerId(readMounts())
   return [...(mounted === undefined ? [] : [mounted]), hostname()]
+}
+
+/**
+ * The engine mounts `/etc/hostname` from a folder that bears the container's id. Where an engine runs beside the platform in one
+ * container, mounts of other containers are seen, too, at other places.
+ */
+export function mountedContainerId(mountInfo: string): string | undefined {
+  const hostnameLine = mountInfo.split('\n').find(line => line.split(' ', 5)[4] === '/etc/hostname')
+  const parts = hostnameLine?.split(' ', 4)[3]?.split('/') ?? []
+  const id = parts[parts.lastIndexOf('containers') + 1] ?? ''
+  return /^[0-9a-f]{64}$/.test(id) ? id : undefined
 }
 
 function readMounts(): string {
