@@ -62,7 +62,8 @@ const ownersWithinMs = 2000
 /** It goes on writing meanwhile. */
 const stopGraceSeconds = 5
 const watchPauseMs = 50
-const stillEveryMs = 60_000
+/** The first pauses between looks that stop everything for a moment, and the longest. */
+const stillPauseMs = { first: 10_000, longest: 60_000 } as const
 
 /**
  * Keeps what applications write to their own containers from taking the disk of all: most engines have no limit for
@@ -87,6 +88,7 @@ export class DiskGuard {
   readonly #restarts = new Restarts()
   /** When files were last counted while nothing moved them. */
   #stillAt = Number.NEGATIVE_INFINITY
+  #stillPauseMs = 0
 
   constructor(parts: DiskGuardParts) {
     this.#parts = parts
@@ -177,10 +179,11 @@ export class DiskGuard {
     // What has gone gives room: soon seen.
     if (verdicts.length > 0) {
       this.#measured = { ms: 0, endedAt: performance.now() }
-      this.#stillAt = Number.NEGATIVE_INFINITY
+      this.#stillPauseMs = 0
     }
     if (this.#freeThen !== undefined && room !== undefined && isNearFloor(room)) return
     this.#restarts.noteRoom()
+    this.#stillPauseMs = 0
     this.#images.noteRoom()
     this.#baseline = new Map(found.map(({ id, bytes }) => [id, bytes]))
     this.#freeThen = room?.freeBytes
@@ -206,9 +209,12 @@ export class DiskGuard {
     if (isNear) this.#parts.engineDisk.makeRoom()
     const counting = this.#uncounted.countingOf(room, disk)
     // Nobody's work is to stand still at each look, for as long as somebody keeps the disk short.
-    const isStill = isNear && isLasting(room) && performance.now() - this.#stillAt >= stillEveryMs
+    const isStill = isNear && isLasting(room) && performance.now() - this.#stillAt >= this.#stillPauseMs
     let files = isNear ? await this.#count(counting, isStill, signal) : undefined
-    if (isStill) this.#stillAt = performance.now()
+    if (isStill) {
+      this.#stillAt = performance.now()
+      this.#stillPauseMs = Math.min(stillPauseMs.longest, this.#stillPauseMs * 2 || stillPauseMs.first)
+    }
     // Where inodes are short, it is not bytes that are missing.
     const isAsked = files === undefined && !(isNear && room.bytesPerInode !== undefined)
     const known = isAsked ? await this.#measuredByEngine(signal) : undefined
