@@ -18,7 +18,11 @@ export const timestamp = () => Type.Unsafe<Date | string>({ type: 'string', form
 export const nullable = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T> | null>(
     typeof schema.type === 'string'
-      ? { ...schema, type: [schema.type, 'null'] }
+      ? {
+          ...schema,
+          type: [schema.type, 'null'],
+          ...(Array.isArray(schema.enum) && { enum: [...schema.enum, null] })
+        }
       : Type.Union([schema, Type.Null()])
   )
 

@@ -1159,6 +1159,7 @@ export interface Operations {
       switch_cut: number | null
       drain_ms: number | null
       old_version_killed: boolean | null
+      build_engine: "classic" | "buildkit" | "dockerd" | null
     }
   }
   /** Get Build Cache. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
@@ -1300,6 +1301,7 @@ export interface Operations {
       switch_cut: number | null
       drain_ms: number | null
       old_version_killed: boolean | null
+      build_engine: "classic" | "buildkit" | "dockerd" | null
     }
   }
   /** Generate Deploy Hook. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
@@ -1397,6 +1399,7 @@ export interface Operations {
       switch_cut: number | null
       drain_ms: number | null
       old_version_killed: boolean | null
+      build_engine: "classic" | "buildkit" | "dockerd" | null
     }[]
   }
   /** Get Deployment. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
@@ -1440,6 +1443,7 @@ export interface Operations {
       switch_cut: number | null
       drain_ms: number | null
       old_version_killed: boolean | null
+      build_engine: "classic" | "buildkit" | "dockerd" | null
     }
   }
   /** Stream Build Logs. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
@@ -1452,6 +1456,23 @@ export interface Operations {
     query: {}
     body: undefined
     answer: Response
+  }
+  /** Get Build Steps. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/build-steps': {
+    params: {
+      projectId: string
+      applicationId: string
+      deploymentId: string
+    }
+    query: {}
+    body: undefined
+    answer: {
+      number: number
+      name: string
+      state: "running" | "done" | "cached" | "failed" | "cancelled"
+      started_at: string
+      ended_at: string | null
+    }[]
   }
   /** Cancel Deployment. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
   'POST /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/cancel': {
@@ -1494,6 +1515,7 @@ export interface Operations {
       switch_cut: number | null
       drain_ms: number | null
       old_version_killed: boolean | null
+      build_engine: "classic" | "buildkit" | "dockerd" | null
     }
   }
   /** Get Variables. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
@@ -1673,6 +1695,7 @@ export interface Operations {
       switch_cut: number | null
       drain_ms: number | null
       old_version_killed: boolean | null
+      build_engine: "classic" | "buildkit" | "dockerd" | null
     }
   }
   /** Reload App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
@@ -1715,6 +1738,7 @@ export interface Operations {
       switch_cut: number | null
       drain_ms: number | null
       old_version_killed: boolean | null
+      build_engine: "classic" | "buildkit" | "dockerd" | null
     }
   }
   /** Set Resources. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
@@ -1882,6 +1906,7 @@ export interface Operations {
       switch_cut: number | null
       drain_ms: number | null
       old_version_killed: boolean | null
+      build_engine: "classic" | "buildkit" | "dockerd" | null
     }
   }
   /** Update Runtime. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
