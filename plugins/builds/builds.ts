@@ -116,19 +116,15 @@ export async function startBuilds({
   const names = new ImageNameStore(use.db)
   const claims = new ImageClaims({ db: use.db, clock, log, onEnd: () => room.noteUnneeded() })
   const records = new EngineStore(use.db, clock)
+  const cacheBytes = config.build_cache_mib * 2 ** 20
   const engines = new ProjectEngines({
     runtime,
     clock,
     log,
     records,
-    cacheBytes: config.build_cache_mib * 2 ** 20
+    cacheBytes
   })
-  const engineCaches = new EngineCaches({
-    engines,
-    records,
-    log,
-    cacheBytes: config.build_cache_mib * 2 ** 20
-  })
+  const engineCaches = new EngineCaches({ engines, records, log, cacheBytes })
   const room = new RoomMaker({
     clock,
     remove: async () => {

@@ -319,8 +319,8 @@ export class DiskGuard {
   }
 
   /**
-   * Restarts a container and sees how much comes back to the disk meanwhile. Once may be chance, or the doing of another one that
-   * has waited for it: it is stopped when that happens again.
+   * Restarts a container and sees how much comes back to the disk meanwhile. It may be chance, or the doing of another one that
+   * has waited for it, so it decides only who is restarted first the next time.
    */
   async #restart({ id, owner }: DiskUse, room: DiskRoom): Promise<void> {
     const { runtime, log } = this.#parts
