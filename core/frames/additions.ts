@@ -2,6 +2,8 @@
 export interface Addition {
   put(): unknown
   takeAway(): unknown
+  /** It will not be put again, and nothing needs to be remembered of it. */
+  forgotten?(): void
 }
 
 /**
@@ -11,10 +13,14 @@ export interface Addition {
 export class Additions {
   readonly #all = new Set<Addition>()
   #holders = 0
+  #hasEnded = false
 
-  add(addition: Addition): void {
+  /** False once it has ended: then nothing is put. */
+  add(addition: Addition): boolean {
+    if (this.#hasEnded) return false
     this.#all.add(addition)
     if (this.#holders > 0) addition.put()
+    return true
   }
 
   /** The plugin has taken it away itself. */
@@ -32,6 +38,16 @@ export class Additions {
 
   release(): void {
     if (--this.#holders === 0) for (const addition of this.#all) addition.takeAway()
+  }
+
+  /** For what does not come back, as a run. */
+  end(): void {
+    this.#hasEnded = true
+    for (const addition of this.#all) {
+      addition.takeAway()
+      addition.forgotten?.()
+    }
+    this.#all.clear()
   }
 }
 

@@ -42,10 +42,11 @@ interface Added {
   readonly addition: Addition
 }
 
-function put(plugin: string, addition: Addition): Added {
+/** Undefined when the run has ended that adds it. */
+function put(plugin: string, addition: Addition): Added | undefined {
   const additions = currentAdditions()
   if (additions === undefined) addition.put()
-  else additions.add(addition)
+  else if (!additions.add(addition)) return undefined
   return { plugin, additions, addition }
 }
 
@@ -71,7 +72,7 @@ function keepListenersOf(emitter: NodeJS.Process): void {
         put: () => add.call(emitter, event, called),
         takeAway: () => Reflect.apply(removeListener, emitter, [event, called])
       })
-      addedListeners.set(called, added)
+      if (added !== undefined) addedListeners.set(called, added)
       return emitter
     }
     Object.defineProperty(emitter, name, { value, configurable: true, writable: true })
@@ -149,27 +150,30 @@ function keepSubscribers(): void {
   probe.unsubscribe(none)
   const { subscribe, unsubscribe, bindStore, unbindStore } = active
   const ofChannels = new WeakMap<Channel, AddedToChannel[]>()
-  const note = (on: Channel, added: AddedToChannel): void => {
-    ofChannels.set(on, [...(ofChannels.get(on) ?? []), added])
+  const add = (on: Channel, plugin: string, given: object, addition: Addition): void => {
+    const forgotten = (): void => {
+      const others = (ofChannels.get(on) ?? []).filter(one => one.addition !== noted)
+      if (others.length === 0) ofChannels.delete(on)
+      else ofChannels.set(on, others)
+    }
+    const noted = { ...addition, forgotten }
+    const added = put(plugin, noted)
+    if (added !== undefined) ofChannels.set(on, [...(ofChannels.get(on) ?? []), { ...added, given }])
   }
   /** The last one that was added of this; it is forgotten. */
   const drop = (on: Channel, given: object): AddedToChannel | undefined => {
-    const all = ofChannels.get(on) ?? []
-    const added = all.findLast(one => one.given === given)
+    const added = ofChannels.get(on)?.findLast(one => one.given === given)
     if (added === undefined) return undefined
-    ofChannels.set(
-      on,
-      all.filter(one => one !== added)
-    )
+    added.addition.forgotten?.()
     added.additions?.forget(added.addition)
     return added
   }
   // A channel that has lost its last subscriber is of the other class again, whose methods call these.
   let isPutting = false
-  const putting = (add: () => void) => (): void => {
+  const putting = (putIt: () => void) => (): void => {
     isPutting = true
     try {
-      add()
+      putIt()
     } finally {
       isPutting = false
     }
@@ -179,11 +183,10 @@ function keepSubscribers(): void {
     const plugin = isPutting ? undefined : adding(subscriber)
     if (plugin === undefined) return subscribe.call(this, subscriber)
     const called: Listener = (...args) => callIn(plugin, () => subscriber(...args))
-    const added = put(plugin, {
+    add(this, plugin, subscriber, {
       put: putting(() => this.subscribe(called)),
       takeAway: () => isActive(this) && unsubscribe.call(this, called)
     })
-    note(this, { ...added, given: subscriber })
   }
   active.unsubscribe = function (this: Channel, subscriber) {
     const added = drop(this, subscriber)
@@ -195,11 +198,10 @@ function keepSubscribers(): void {
     const plugin = isPutting ? undefined : adding(none)
     if (plugin === undefined) return bindStore.call(this, store, transform)
     drop(this, store)
-    const added = put(plugin, {
+    add(this, plugin, store, {
       put: putting(() => this.bindStore(store, transform)),
       takeAway: () => isActive(this) && unbindStore.call(this, store)
     })
-    note(this, { ...added, given: store })
   }
   active.unbindStore = function (this: Channel, store) {
     drop(this, store)

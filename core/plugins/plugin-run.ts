@@ -240,7 +240,7 @@ export class PluginRun {
   }
 
   #release(): void {
-    this.#additions.release()
+    this.#additions.end()
     this.options.additions?.release()
   }
 

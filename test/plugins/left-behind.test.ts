@@ -1,10 +1,12 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { installation, routeText } from './third-party-kit.js'
 
-const shared = globalThis as { ticks?: number; signals?: number }
+const shared = globalThis as { ticks?: number; signals?: number; refs?: WeakRef<object>[] }
 
 test('what a third-party plugin repeats and listens to ends with its run', async t => {
   Object.assign(shared, { ticks: 0, signals: 0 })
@@ -185,4 +187,42 @@ test('a rate limit is described by what it is', async t => {
   const { status, body } = await k.as.anonymous().get('/api/openapi.json')
   t.equal(status, 200)
   t.same(body.paths['/api/x/noted/a'].get['x-rate-limit'], { max: 1, windowSeconds: 1 })
+})
+
+test('what a run has added to channels is not kept in memory once it has ended', async t => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const refs: WeakRef<object>[] = []
+  Object.assign(shared, { refs })
+  const { write, change } = await installation(t)
+  await write(
+    'leaking',
+    `start ({ onStop }) {
+      const added = { subscriber () {}, store: new AsyncLocalStorage() }
+      const add = () => {
+        diagnostics.subscribe('leaking.one', added.subscriber)
+        diagnostics.channel('leaking.one').bindStore(added.store)
+      }
+      add()
+      // what comes late is of the run that has ended
+      onStop(() => { setImmediate(() => { setTimeout(add, 50) }) })
+      globalThis.refs.push(new WeakRef(added.subscriber), new WeakRef(added.store))
+      return {}
+    }`,
+    {
+      before: `import diagnostics from 'node:diagnostics_channel'
+      import { AsyncLocalStorage } from 'node:async_hooks'`
+    }
+  )
+  t.match(await change('leaking', 'enable'), { status: 200 })
+  for (let times = 0; times < 5; times++) t.match(await change('leaking', 'reload'), { status: 200 })
+  t.match(await change('leaking', 'disable'), { status: 200 })
+  t.equal(refs.length, 12)
+  // One may be on the stack of whoever looked last.
+  const left = await until(() => {
+    collect()
+    const count = refs.filter(ref => ref.deref() !== undefined).length
+    return count <= 2 ? { count } : undefined
+  }, 'what the runs have added is collected')
+  t.ok(left.count <= 2)
 })
