@@ -1,6 +1,6 @@
 import { isPromise, isProxy } from 'node:util/types'
 import { type Bounds, bounded } from './bounded.js'
-import { isProblem } from './errors.js'
+import { isProblem, type Problem } from './errors.js'
 import type { Log } from './kernel.js'
 
 /** What kind of value something is, for an error: `undefined`, `an object`, `a number`. */
@@ -79,17 +79,24 @@ export function askNow<V, A>(
   }
 }
 
-/** The same of one that answers with a promise, with a limit; a `Problem` is thrown, as its text is meant for the caller. */
+/**
+ * The same of one that answers with a promise, with a limit. Who asks for one answer of several tells by `onProblem` what a
+ * `Problem` says, as its text is meant for the caller: the answers of others count all the same.
+ */
 export async function askOrLeaveOut<V, A>(
   entry: Contributed<V>,
   ask: (value: V) => unknown,
-  { ms, ...expected }: ExpectedAnswer<A> & { readonly ms: number }
+  {
+    ms,
+    onProblem,
+    ...expected
+  }: ExpectedAnswer<A> & { readonly ms: number; readonly onProblem?: (problem: Problem) => void }
 ): Promise<A | undefined> {
   try {
     return taken(await bounded(async () => await ask(entry.value), { ms, what: 'it' }), expected)
   } catch (thrown) {
-    if (isProblem(thrown)) throw thrown
-    noteLeftOut(entry, messageOf(thrown), expected)
+    if (onProblem !== undefined && isProblem(thrown)) onProblem(thrown)
+    else noteLeftOut(entry, messageOf(thrown), expected)
     return undefined
   }
 }
@@ -114,7 +121,7 @@ function noteLeftOut<A>(entry: Contributed<unknown>, reason: string, { what, log
 }
 
 /** Reading what was thrown may throw in turn. */
-function messageOf(thrown: unknown): string {
+export function messageOf(thrown: unknown): string {
   try {
     if (typeof thrown === 'string') return thrown
     if (thrown instanceof Error && typeof thrown.message === 'string') return thrown.message

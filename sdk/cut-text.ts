@@ -4,6 +4,9 @@
  */
 export const cutMark = ' … (cut)'
 
-/** For texts that are not cleaned yet: not more than the first `max` characters, with `cutMark` behind them. */
+/**
+ * For texts that are not cleaned yet: not more than the first `max` characters, with `cutMark` behind them. It is a text of its
+ * own: V8's slice of one keeps the whole in memory.
+ */
 export const cutText = (text: string, max: number): string =>
-  text.length > max ? text.slice(0, max) + cutMark : text
+  text.length > max ? Buffer.from(text.slice(0, max) + cutMark, 'utf16le').toString('utf16le') : text

@@ -30,5 +30,9 @@ const json = 'application/json; charset=utf-8'
 
 function inPieces(value: readonly unknown[], reply: FastifyReply): unknown {
   void reply.type(json)
-  return writeInPieces(value, piece => reply.serialize(piece) as string)
+  return writeInPieces(
+    value,
+    piece => reply.serialize(piece) as string,
+    () => !reply.raw.destroyed
+  )
 }

@@ -1,5 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { isProblem, Problem } from 'busbar/sdk'
+import { cutText, isProblem, Problem } from 'busbar/sdk'
 import type { FastifyError } from 'fastify'
 
 const fastifyProblems: Readonly<Record<string, readonly [status: number, code: string, message: string]>> = {
@@ -31,24 +31,33 @@ export function toProblem(error: unknown): Problem {
 const internal = (): Problem =>
   new Problem(500, 'E_INTERNAL', 'something went wrong on our side; the log has the details')
 
-/** Whether it can be sent: a plugin in JavaScript may have mixed up what a `Problem` takes. */
-function isSendable({ status, code, message, details, headers }: Problem): boolean {
+/** Characters of a message, and of the details: no error needs more, and to write them stands in everybody's way. */
+const longestMessage = 10_000
+const longestDetails = 1_000_000
+
+/** What can be sent of it: a plugin in JavaScript may have mixed up what a `Problem` takes. */
+function sendable(problem: Problem): Problem | undefined {
+  const { status, code, message, details, headers } = problem
   for (const [name, value] of Object.entries(headers ?? {})) {
     validateHeaderName(name)
     validateHeaderValue(name, value)
   }
-  JSON.stringify(details)
-  return (
+  const isWellFormed =
     Number.isInteger(status) &&
     status >= 400 &&
     status <= 599 &&
     typeof code === 'string' &&
-    typeof message === 'string'
-  )
+    code.length <= longestMessage &&
+    typeof message === 'string' &&
+    (JSON.stringify(details) ?? '').length <= longestDetails
+  if (!isWellFormed) return undefined
+  return message.length <= longestMessage
+    ? problem
+    : new Problem(status, code, cutText(message, longestMessage), details, headers)
 }
 
 function problemOf(error: unknown): Problem {
-  if (isProblem(error)) return isSendable(error) ? error : internal()
+  if (isProblem(error)) return sendable(error) ?? internal()
   const { code, statusCode, message } = (error ?? {}) as Partial<FastifyError>
   const known = code === undefined ? undefined : fastifyProblems[code]
   if (known !== undefined) return new Problem(...known)

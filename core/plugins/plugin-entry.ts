@@ -1,4 +1,4 @@
-import type { AnyPlugin } from 'busbar/sdk'
+import { type AnyPlugin, cutText } from 'busbar/sdk'
 import type { PluginRecords } from '../declarations/records.js'
 import type { Additions } from '../frames/additions.js'
 import type { Discovered } from './discovery.js'
@@ -74,7 +74,7 @@ export const isWatched = ({ run, discovered }: PluginEntry): boolean =>
 const longestReason = 2_000
 
 export function setState(entry: PluginEntry, name: PluginStateName, reason: string | null, now: Date): void {
-  const short = reason === null ? null : reason.slice(0, longestReason)
+  const short = reason === null ? null : cutText(reason, longestReason)
   if (entry.state.name === name && entry.state.reason === short) return
   entry.state = { name, reason: short, since: now }
 }
@@ -91,7 +91,7 @@ export function requireEssentials(entries: Iterable<PluginEntry>): void {
 /** What a plugin has done that it should not; its health check does not undo that. */
 export function noteFault(entry: PluginEntry | undefined, what: string, now: Date): void {
   if (entry === undefined) return
-  const reason = what.slice(0, longestReason)
+  const reason = cutText(what, longestReason)
   if (entry.run !== undefined) entry.run.uncaughtError = reason
   if (entry.state.name === 'starting' || entry.isBeingReplaced === true) entry.early = reason
   if (isUp(entry.state)) setState(entry, 'degraded', reason, now)

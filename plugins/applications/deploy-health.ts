@@ -1,4 +1,11 @@
-import { askOrLeaveOut, type Contributions, type ExpectedAnswer, isUuid, type Log } from 'busbar/sdk'
+import {
+  askOrLeaveOut,
+  type Contributions,
+  type ExpectedAnswer,
+  isUuid,
+  type Log,
+  type Problem
+} from 'busbar/sdk'
 import { contributionLimitMs, type DeployHealth } from './api.js'
 
 const statuses: ReadonlySet<unknown> = new Set<DeployHealth['status']>([
@@ -48,16 +55,20 @@ export async function latestHealth(
 ): Promise<DeployHealth | null> {
   const entries = sources.entries()
   let failed = 0
+  let refusal: Problem | undefined
   for (const entry of entries) {
     const answer = await askOrLeaveOut(entry, value => value.latest(applicationId), {
       ...expected,
       log,
-      ms: contributionLimitMs
+      ms: contributionLimitMs,
+      onProblem: problem => {
+        refusal ??= problem
+      }
     })
     if (answer === undefined) failed++
     else if (answer.health !== null) return answer.health
   }
   if (failed > 0 && failed === entries.length)
-    throw new Error('none of the plugins that know the health of deployments has told it')
+    throw refusal ?? new Error('none of the plugins that know the health of deployments has told it')
   return null
 }

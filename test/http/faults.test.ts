@@ -275,3 +275,29 @@ test('the platform stops', async t => {
   await k.close()
   t.pass()
 })
+
+test('a problem of any length is answered with as much of it as a reader needs', async t => {
+  const wide = new Problem(409, 'E_WIDE', 'w'.repeat(2_000_000))
+  const deep = new Problem(409, 'E_DEEP', 'deep', { list: Array(600_000).fill('x') })
+  const definition = definePlugin({
+    id: 'long',
+    routes(route) {
+      for (const [name, problem] of Object.entries({ wide, deep }))
+        route({
+          method: 'GET',
+          url: `/api/long/${name}`,
+          summary: 's',
+          access: open,
+          handler: () => {
+            throw problem
+          }
+        })
+    }
+  })
+  const k = await createTestKernel({ inline: [{ manifest: { id: 'long' }, definition }] })
+  t.teardown(() => k.close())
+  const { status, body } = await k.as.anonymous().get('/api/long/wide')
+  t.match({ status, body }, { status: 409, body: { code: 'E_WIDE', error: /^w{100}/ } })
+  t.ok(body.error.length < 10_100)
+  t.match(await k.as.anonymous().get('/api/long/deep'), { status: 500, body: { code: 'E_INTERNAL' } })
+})

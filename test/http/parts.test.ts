@@ -335,14 +335,38 @@ test('a long list is written in pieces with other work in between, and reads as 
   })
   t.teardown(() => clearImmediate(count))
   const sizes: number[] = []
-  const text = await writeInPieces(items, piece => {
+  const write = (piece: readonly unknown[]): string => {
     sizes.push(piece.length)
     return JSON.stringify(piece)
-  })
+  }
+  const text = await writeInPieces(items, write, () => true)
   t.same(JSON.parse(text), items)
   t.same(sizes, [100, 100, 50])
   t.ok(turns >= 2)
-  t.equal(await writeInPieces([], JSON.stringify), '[]')
+  t.equal(await writeInPieces([], JSON.stringify, () => true), '[]')
+})
+
+test('a list is written no further than somebody reads it, and than is reasonable', async t => {
+  const endless = new Array<null>(4_294_967_295)
+  let written = 0
+  const write = (piece: readonly unknown[]): string => {
+    written++
+    return JSON.stringify(piece)
+  }
+  await t.rejects(
+    writeInPieces(endless, write, () => written < 3),
+    /the client has gone/
+  )
+  t.equal(written, 3)
+  const wide = ['w'.repeat(2 ** 20)]
+  await t.rejects(
+    writeInPieces(
+      endless,
+      () => JSON.stringify(wide),
+      () => true
+    ),
+    /a list of 4294967295, is longer than \d+ characters/
+  )
 })
 
 test('null is a value where the schema says so', t => {
@@ -372,6 +396,7 @@ function replyOf(statusCode: number, headers: readonly string[] = []) {
   const told: unknown[] = []
   const answer = {
     statusCode,
+    raw: { destroyed: false },
     hasHeader: (name: string) => headers.includes(name),
     send: (value?: unknown) => {
       told.push(['send', value])

@@ -174,7 +174,7 @@ test('a contribution that answers at once is left out when it fails, and the log
   t.same(lines, [])
 })
 
-test('one that answers later is left out in the same way, but for a problem, which is meant for the caller', async t => {
+test('one that answers later is left out in the same way, and a problem is handed to whoever asks for that', async t => {
   const { lines, log } = logged()
   const expected = { ...takesText, log, ms: 60_000 }
   const ask = async (value: () => unknown, ms = 60_000) =>
@@ -190,5 +190,12 @@ test('one that answers later is left out in the same way, but for a problem, whi
     )
   )
   const problem = new Problem(503, 'E_BUSY', 'busy')
-  await t.rejects(ask(throwing(problem)), problem)
+  const problems: Problem[] = []
+  const entry = { plugin: 'quota', value: throwing(problem) }
+  const onProblem = (one: Problem): unknown => problems.push(one)
+  t.equal(await askOrLeaveOut(entry, own => own(), { ...expected, onProblem }), undefined)
+  t.same(problems, [problem])
+  t.equal(lines.length, 3)
+  t.equal(await ask(throwing(problem)), undefined)
+  t.match(lines.at(-1), { members: { reason: 'busy' } })
 })

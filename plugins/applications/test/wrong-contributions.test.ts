@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { applicationAddresses, applicationBuildTypes, applicationDeployHealth } from 'busbar/api/applications'
 import { builders } from 'busbar/api/builds'
-import { definePlugin } from 'busbar/sdk'
+import { definePlugin, Problem } from 'busbar/sdk'
 import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 
@@ -29,6 +29,12 @@ const wrongAnswers: Readonly<Record<string, () => unknown>> = {
   'is asynchronous': async () => [randomUUID()],
   rejects: async () => await Promise.reject(new Error('late')),
   'is a list of null': () => [null],
+  'throws a problem': () => {
+    throw new Problem(503, 'E_AWAY', 'its service is away')
+  },
+  'throws a problem without a status': () => {
+    throw new Problem(99, 'E_AWAY', 'its service is away')
+  },
   'is a symbol': () => Symbol('s'),
   'is a list of symbols': () => [Symbol('s')],
   'is a number': () => 7,
@@ -64,7 +70,10 @@ test('applications are made, changed and shown whatever another plugin answers a
     const { body } = await ann.get('/api/builders')
     t.match(
       body.find(({ build_type: type }: { build_type: string }) => type === 'wrong'),
-      { available: false, reason: /^the plugin "wrong" has not told whether it can build/ },
+      {
+        available: false,
+        reason: /^the plugin "wrong" has not told whether it can build|^its service is away$/
+      },
       how
     )
   }

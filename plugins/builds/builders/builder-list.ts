@@ -1,4 +1,4 @@
-import { askOrLeaveOut, type Contributions, type Log } from 'busbar/sdk'
+import { askOrLeaveOut, type Contributions, cutText, type Log, messageOf } from 'busbar/sdk'
 import type { Builder } from '../api.js'
 import type { BuilderAnswer } from '../schemas.js'
 
@@ -10,18 +10,27 @@ export async function listBuilders(builders: Contributions<Builder>, log: Log): 
   const rows = await Promise.all(
     builders.entries().map(async entry => {
       const { key, plugin } = entry
+      let refusal: string | undefined
       const answer = await askOrLeaveOut(entry, async value => (await value.unavailable?.()) ?? null, {
         ms: unavailableMs,
         what: 'the availability',
         takes: 'a sentence that says why, or null',
         take: reason => (reason === null || typeof reason === 'string' ? { reason } : undefined),
+        onProblem: problem => {
+          refusal = messageOf(problem)
+        },
         log
       })
       const reason =
         answer === undefined
-          ? `the plugin "${plugin}" has not told whether it can build; see the log`
-          : (answer.reason?.slice(0, longestReason) ?? null)
-      return { build_type: key, plugin, available: reason === null, reason }
+          ? (refusal ?? `the plugin "${plugin}" has not told whether it can build; see the log`)
+          : answer.reason
+      return {
+        build_type: key,
+        plugin,
+        available: reason === null,
+        reason: reason && cutText(reason, longestReason)
+      }
     })
   )
   return rows.sort((a, b) => (a.build_type < b.build_type ? -1 : 1))
