@@ -25,12 +25,23 @@ const toolchain = sha(
   readFileSync(join(root, 'node_modules', 'esbuild', 'package.json'))
 )
 
+let isInGroup = false
+
+export function initialize({ isGroup }) {
+  isInGroup = isGroup
+}
+
+/** In a group, `test` of tap is that of the file. */
+const groupedTap = new URL('test-group.mjs', import.meta.url).href
+
 /** `./name.js` beside a TypeScript source is `./name.ts` where that is there. */
 export function resolve(specifier, context, next) {
   if (specifier.startsWith('.') && specifier.endsWith('.js') && context.parentURL?.endsWith('.ts')) {
     const url = new URL(`${specifier.slice(0, -3)}.ts`, context.parentURL)
     if (statSync(url, { throwIfNoEntry: false })?.isFile()) return { url: url.href, shortCircuit: true }
   }
+  if (isInGroup && specifier === 'tap' && context.parentURL?.endsWith('.test.ts'))
+    return { url: groupedTap, shortCircuit: true }
   return next(specifier, context)
 }
 

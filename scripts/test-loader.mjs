@@ -5,5 +5,7 @@
  */
 import { register } from 'node:module'
 import { isMainThread } from 'node:worker_threads'
+import { isGroup } from './test-groups.mjs'
 
-if (isMainThread) register('./test-loader-hooks.mjs', import.meta.url)
+if (isMainThread)
+  register('./test-loader-hooks.mjs', import.meta.url, { data: { isGroup: isGroup(process.argv[1]) } })

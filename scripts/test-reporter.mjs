@@ -1,21 +1,39 @@
 /**
  * tap's reporter for this project: one line a file, every failure with its evidence, and a last line
  * `N passed, N failed` that counts tests (sentences), not assertions. It looks the same on a terminal
- * and in a log; tap's own reporters draw on the screen.
+ * and in a log; tap's own reporters draw on the screen. Files that share a process have a line each all the same.
+ * `FAILED_FILES` names a file for the names of those that failed, a line each.
  */
+import { writeFileSync } from 'node:fs'
 import { Transform } from 'node:stream'
 import { Parser } from 'tap-parser'
+import { isGroup } from './test-groups.mjs'
 
 export default class TestReporter extends Transform {
   #parser = new Parser()
   #total = { passed: 0, failed: 0, skipped: 0 }
   #files = new Map()
+  #failed = []
 
   constructor() {
     super()
-    this.#parser.on('child', file => this.#follow(file))
-    this.#parser.on('assert', result => this.#finishFile(result))
+    this.#followFiles(this.#parser)
     this.#parser.on('bailout', reason => this.push(`bail out: ${reason}\n`))
+  }
+
+  #followFiles(parser) {
+    const groups = new Map()
+    parser.on('child', child => {
+      if (!isGroup(child.name)) return this.#follow(child)
+      groups.set(child.name, { failed: this.#failed.length })
+      this.#followFiles(child)
+    })
+    parser.on('assert', result => {
+      const group = groups.get(result.name)
+      // one that fails though none of its files has is said as a whole, as it may have ended before its end
+      if (group === undefined || (isFailure(result) && group.failed === this.#failed.length))
+        this.#finishFile(result)
+    })
   }
 
   _transform(chunk, _encoding, done) {
@@ -27,6 +45,8 @@ export default class TestReporter extends Transform {
     this.#parser.on('complete', () => {
       const { passed, failed, skipped } = this.#total
       this.push(`\n${skipped > 0 ? `${skipped} skipped\n` : ''}${passed} passed, ${failed} failed\n`)
+      if (process.env.FAILED_FILES !== undefined)
+        writeFileSync(process.env.FAILED_FILES, this.#failed.map(name => `${name}\n`).join(''))
       done()
     })
     this.#parser.end()
@@ -47,6 +67,7 @@ export default class TestReporter extends Transform {
       seen.failed = 1
       seen.evidence.push(indent(`${result.name} failed as a whole\n${describe(result.diag)}`))
     }
+    if (!result.ok) this.#failed.push(result.name)
     for (const key of Object.keys(this.#total)) this.#total[key] += seen[key]
     const counts = [
       `${seen.passed} passed`,

@@ -1,0 +1,20 @@
+/**
+ * What the files of a group run in, one after another: each is a test of the process, which ends with its own tests and
+ * takes down what they have put up before the next file is loaded.
+ */
+import { pathToFileURL } from 'node:url'
+import tap from 'tap'
+
+let current = tap
+
+/** @param {readonly string[]} files */
+export function runGroup(files) {
+  for (const file of files)
+    tap.test(file, async t => {
+      current = t
+      await import(pathToFileURL(file).href)
+    })
+}
+
+/** What such a file gets as `test` of tap. */
+export const test = (...args) => current.test(...args)

@@ -1,0 +1,3 @@
+export function groupsOf(files: readonly string[]): readonly (readonly string[])[]
+export const groupsFolder: string
+export function isGroup(program: string | undefined): boolean

@@ -1,0 +1,86 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Test, test } from 'tap'
+import { groupsOf, isGroup } from '../../scripts/test-groups.mjs'
+
+test('files of one folder share a process, a few each, and every file is in one group', t => {
+  const files = [
+    ...Array.from({ length: 12 }, (_, at) => `plugins/projects/test/p${at}.test.ts`),
+    'plugins/users/test/u.test.ts',
+    'plugins/builds/test/hostile.test.ts',
+    'test/plugins/faulty.test.ts'
+  ]
+  const groups = groupsOf(files)
+  t.same(groups.flat().sort(), [...files].sort())
+  t.ok(groups.every(group => new Set(group.map(file => file.slice(0, file.lastIndexOf('/')))).size === 1))
+  t.same(
+    groups.map(({ length }) => length),
+    [5, 5, 2, 1, 1, 1]
+  )
+  t.end()
+})
+
+const root = join(import.meta.dirname, '..', '..')
+
+/** What tap says of a group of such files, in our report, and which failed. */
+function report(t: Test, files: Readonly<Record<string, string>>) {
+  const folder = mkdtempSync(join(tmpdir(), 'busbar-groups-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const written = Object.entries(files).map(([name, text]) => {
+    const path = join(folder, name)
+    writeFileSync(path, `import { test } from 'tap'\n${text}`)
+    return path
+  })
+  const program = `.lab/groups/of-a-test-${process.pid}.mjs`
+  t.ok(isGroup(program))
+  t.teardown(() => rmSync(join(root, program), { force: true }))
+  writeFileSync(
+    join(root, program),
+    `import { runGroup } from '../../scripts/test-group.mjs'\nrunGroup(${JSON.stringify(written)})\n`
+  )
+  const failed = join(folder, 'failed')
+  const { stdout } = spawnSync('node', ['node_modules/tap/dist/esm/run.mjs', 'run', program], {
+    cwd: root,
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, HOME: folder, FAILED_FILES: failed }
+  })
+  const shown = stdout.replaceAll(`${folder}/`, '').replace(/ {2}[\d.]+ s$/gm, '')
+  return { shown, failed: readFileSync(failed, 'utf8').replaceAll(`${folder}/`, '') }
+}
+
+test('files of a group end one after another, and are reported as if each had run alone', t => {
+  const { shown, failed } = report(t, {
+    'a.test.ts': `const order: string[] = []
+globalThis.order = order
+test('one', async t => { t.teardown(() => order.push('down')); order.push('one'); t.pass() })
+test('two', async t => { order.push('two'); t.pass() })`,
+    'b.test.ts': `const seen = globalThis.order.join(' ')
+test('it begins when the other has ended', async t => { t.equal(seen, 'one down two') })
+test('it fails', async t => { t.equal(1, 2) })`,
+    'c.test.ts': `test('it goes on', async t => { t.pass() })`,
+    'd.test.ts': `throw new Error('it does not load')`
+  })
+  t.match(shown, /^ok {3}a\.test\.ts {2}2 passed$/m)
+  t.match(shown, /^FAIL b\.test\.ts {2}1 passed, 1 FAILED$/m)
+  t.match(shown, /not ok: it fails/)
+  t.match(shown, /^ok {3}c\.test\.ts {2}1 passed$/m)
+  t.match(shown, /^FAIL d\.test\.ts {2}0 passed, 1 FAILED$/m)
+  t.match(shown, /it does not load/)
+  t.match(shown, /^4 passed, 2 failed$/m)
+  t.equal(failed, 'b.test.ts\nd.test.ts\n')
+  t.end()
+})
+
+test('a group whose process ends before its end fails, as a whole', t => {
+  const { shown, failed } = report(t, {
+    'a.test.ts': `test('one', async t => { t.pass() })`,
+    'b.test.ts': `test('it ends the process', async t => { process.exit(7) })`
+  })
+  t.match(shown, /^ok {3}a\.test\.ts {2}1 passed$/m)
+  t.match(shown, /^FAIL /m)
+  t.match(shown, / passed, [1-9]\d* failed$/m)
+  t.match(failed, /\.test/)
+  t.end()
+})
