@@ -124,6 +124,16 @@ export const problems = problemTable({
     'E_BUILD_BASE',
     'the build stopped, as an image that it needs did not come: {reason}; check the name and tag in the Dockerfile, or load the image into the engine'
   ],
+  engineFrontEndMissing: [
+    409,
+    'E_BUILD_FRONT_END',
+    'the front-end {image}, by which railpack builds, cannot be had in the build engine of this project: {reason}; load it into the Docker Engine of the platform (docker pull {image}), from which build engines are given it, or name another by railpack_frontend of the builds plugin'
+  ],
+  engineFrontEndUnknown: [
+    409,
+    'E_BUILD_FRONT_END',
+    'the build engine of this project does not know front-ends as {image}, by which railpack builds: {reason}; name a Docker Engine 23 or newer by dockerd_image of the builds plugin, or set build_engine to buildkit'
+  ],
   engineDiskFull: [
     507,
     'E_ENGINE_DISK_FULL',
@@ -165,6 +175,16 @@ export const problems = problemTable({
     422,
     'E_BUILD_TOOL_RESULT',
     '{program} ended without an error, but the Docker Engine has no image {image}: see whether {program} uses another engine'
+  ],
+  toolNoFile: [
+    422,
+    'E_BUILD_TOOL_RESULT',
+    '{program} ended without an error, but its {what} cannot be used: {reason}; see that the installed {program} is a current one'
+  ],
+  toolSecrets: [
+    409,
+    'E_BUILD_VARIABLE',
+    'railpack.json names secrets that are no variables of the application: {names}; add them to its variables, or take them out of railpack.json'
   ],
   toolDenied: [
     409,

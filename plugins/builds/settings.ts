@@ -19,7 +19,11 @@ const images = {
     'node:22-alpine',
     'Image with Node.js that builds static sites which have a build script'
   ),
-  buildpacks_builder: image('heroku/builder:24', 'Buildpacks builder of applications that choose none')
+  buildpacks_builder: image('heroku/builder:24', 'Buildpacks builder of applications that choose none'),
+  railpack_frontend: image(
+    'ghcr.io/railwayapp/railpack-frontend:v0.38.0',
+    'Front-end image that builds what railpack plans, in build engines; of the version of the program railpack'
+  )
 }
 
 /** Of the containers in which builds of a project run. */

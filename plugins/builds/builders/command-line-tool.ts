@@ -1,7 +1,7 @@
 import { access, constants, mkdir } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import type { ContainerRuntime } from 'busbar/api/containers'
-import { cutText, type Exec, type Instance, isProblem, type Problem } from 'busbar/sdk'
+import { cutText, type Exec, type ExecResult, type Instance, isProblem, type Problem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
 import { problems } from '../problems.js'
 import type { ToolVariables } from '../settings.js'
@@ -40,6 +40,7 @@ interface ToolRun {
 // The time limit of the build comes by the signal; this one only has to be longer.
 const timeoutMs = 24 * 60 * 60_000
 const keptLines = 40
+const maxAnswerBytes = 2 ** 20
 const maxReason = 500
 
 export class CommandLineTool {
@@ -58,32 +59,55 @@ export class CommandLineTool {
     if (!(await this.#find())) throw this.#missing()
   }
 
-  async run(
+  async run(run: ToolRun, context: BuildContext): Promise<void> {
+    await this.#run(run, context, 0)
+  }
+
+  /** What it writes to its standard output, which is then no part of the log. */
+  async ask(run: ToolRun, context: BuildContext): Promise<string> {
+    const { stdout, truncated } = await this.#run(run, context, maxAnswerBytes)
+    if (truncated)
+      throw problems.toolNoFile({
+        program: this.tool.program,
+        what: 'answer',
+        reason: `it is longer than ${maxAnswerBytes / 2 ** 20} MiB`
+      })
+    return stdout
+  }
+
+  /** With `answerBytes` its standard output is an answer of so many bytes at most. */
+  async #run(
     { args, env, own, directory, scratch, explain }: ToolRun,
-    { log, signal }: BuildContext
-  ): Promise<void> {
+    { log, signal }: BuildContext,
+    answerBytes: number
+  ): Promise<Pick<ExecResult, 'stdout' | 'truncated'>> {
     const { program } = this.tool
     const lines: string[] = []
-    const { exitCode, signal: endedBy } = await this.parts.exec
+    const {
+      exitCode,
+      signal: endedBy,
+      stdout,
+      truncated
+    } = await this.parts.exec
       .run([program, ...args], {
         cwd: directory,
         env: { ...env, ...(await this.#environment(scratch)), ...own },
         timeoutMs,
-        maxOutputBytes: 0,
+        maxOutputBytes: answerBytes,
         signal,
         onLine: (line, stream) => {
           const msg = plain(line)
           if (msg.trim() === '') return
           lines.push(msg)
           if (lines.length > keptLines) lines.shift()
-          log({ level: 'info', stream, msg })
+          if (stream === 'stderr' || answerBytes === 0) log({ level: 'info', stream, msg })
         }
       })
       .catch((error: unknown) => {
         signal.throwIfAborted()
         throw isProblem(error) && error.code === 'E_EXEC_NOT_FOUND' ? this.#missing() : error
       })
-    if (exitCode === 0) return
+    if (exitCode === 0) return { stdout, truncated }
     throw (
       explain?.(lines.join('\n')) ??
       problems.toolFailed({

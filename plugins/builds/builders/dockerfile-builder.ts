@@ -1,34 +1,34 @@
 import { join } from 'node:path'
-import type { ContainerRuntime } from 'busbar/api/containers'
 import type { ImageInfo } from 'busbar/api/images'
-import type { BuildContext, Builder, BuildLimits, BuildRequest } from '../api.js'
-import { chooseFiles, contextDockerfile, packFiles } from '../context/build-context.js'
+import type { BuildContext, Builder, BuildRequest } from '../api.js'
+import { chooseFiles, contextDockerfile, packFiles, unreadableNote } from '../context/build-context.js'
 import { cleanPath, describeDockerfiles, readSource } from '../context/source-tree.js'
 import type { RemoteCopies } from '../dockerfile/generate.js'
 import { declaredArguments } from '../dockerfile/parse-dockerfile.js'
 import type { RemoteAdd } from '../dockerfile/remote-files.js'
-import type { AvailableEngines } from '../engines/available-engines.js'
 import { syntaxOf } from '../engines/dockerfile-syntax.js'
-import type { EngineProgram } from '../engines/engine-program.js'
-import type { EngineUsage } from '../engines/engine-usage.js'
-import { buildIsolated } from '../engines/isolated-build.js'
-import type { ProjectEngines } from '../engines/project-engines.js'
 import { problems } from '../problems.js'
 import { builderPrefix } from '../registry/image-names.js'
-import type { ResolverParts } from '../registry/image-resolver.js'
 import { type ArchiveRules, checkArchives } from './added-archives.js'
 import { buildChecked, readDockerfile } from './checked-build.js'
+import {
+  buildInEngineOrClassic,
+  type EngineBuild,
+  type EngineParts,
+  shownLimits
+} from './engine-or-classic.js'
 import { FetchedFiles, type FetchRules, filesFolder } from './fetched-files.js'
 
-interface DockerfileParts extends ResolverParts {
-  readonly availableEngines: Pick<AvailableEngines, 'choose'>
-  readonly engines: Pick<ProjectEngines, 'use'>
-  readonly engineUsage: Pick<EngineUsage, 'during'>
-  readonly runtime: ContainerRuntime
-  readonly usualLimits: BuildLimits
+interface DockerfileParts extends EngineParts {
   /** For the addresses of ADD. */
   readonly fetching: FetchRules
   readonly archives: ArchiveRules
+}
+
+interface DockerfileText {
+  /** Where it is in the source. */
+  readonly name: string
+  readonly text: string
 }
 
 /** Builds with the Dockerfile of the source. */
@@ -36,6 +36,30 @@ export class DockerfileBuilder implements Builder {
   constructor(private readonly parts: DockerfileParts) {}
 
   async build(request: BuildRequest, context: BuildContext): Promise<ImageInfo> {
+    const { directory } = request
+    const name = cleanPath(
+      request.dockerfilePath === '' ? 'Dockerfile' : request.dockerfilePath,
+      'the Dockerfile path'
+    )
+    const text = await readSource(directory, name)
+    if (text === undefined)
+      throw problems.dockerfileMissing({ path: name, found: await describeDockerfiles(directory) })
+    return await buildInEngineOrClassic(
+      this.parts,
+      request,
+      {
+        engine: async () => await this.#forEngine({ name, text }, request, context),
+        classic: async () => await this.#buildClassic({ name, text }, request, context)
+      },
+      context
+    )
+  }
+
+  async #buildClassic(
+    { name, text }: DockerfileText,
+    request: BuildRequest,
+    context: BuildContext
+  ): Promise<ImageInfo> {
     const { log, signal } = context
     const {
       applicationId,
@@ -46,15 +70,6 @@ export class DockerfileBuilder implements Builder {
       noCache,
       limits = this.parts.usualLimits
     } = request
-    const name = cleanPath(
-      request.dockerfilePath === '' ? 'Dockerfile' : request.dockerfilePath,
-      'the Dockerfile path'
-    )
-    const text = await readSource(directory, name)
-    if (text === undefined)
-      throw problems.dockerfileMissing({ path: name, found: await describeDockerfiles(directory) })
-    const choice = await this.parts.availableEngines.choose(request, context)
-    if (choice.kind === 'project') return await this.#buildIsolated({ name, text }, choice, request, context)
     const dockerfile = readDockerfile(text, name)
     if (dockerfile.syntax !== null)
       log({
@@ -68,10 +83,7 @@ export class DockerfileBuilder implements Builder {
         msg: `ARG ${variable} is left empty: the variable is secret, and build arguments can be read from the image`
       })
     }
-    log({
-      level: 'info',
-      msg: `Building ${tag} with ${name} (${Math.round(limits.memoryBytes / 2 ** 20)} MiB of memory, ${limits.cpus} CPUs)`
-    })
+    log({ level: 'info', msg: `Building ${tag} with ${name} (${shownLimits(limits)})` })
     const files = await chooseFiles(directory, name, signal)
     if (files.unreadable.length > 0) log({ level: 'warning', msg: unreadableNote(files.unreadable) })
     const fetched = new FetchedFiles(this.parts.fetching, join(request.scratch, 'fetched'), name)
@@ -120,17 +132,12 @@ export class DockerfileBuilder implements Builder {
     }
   }
 
-  async #buildIsolated(
-    { name, text }: { readonly name: string; readonly text: string },
-    engine: { readonly program: EngineProgram; readonly image: string },
-    request: BuildRequest,
-    context: BuildContext
-  ): Promise<ImageInfo> {
-    const { applicationId, deploymentId, projectId, directory, tag, noCache, variables } = request
-    const { limits = this.parts.usualLimits } = request
-    const { log, signal } = context
-    const shown = `${Math.round(limits.memoryBytes / 2 ** 20)} MiB of memory, ${limits.cpus} CPUs`
-    log({ level: 'info', msg: `Building ${tag} with ${name} (${shown})` })
+  async #forEngine(
+    { name, text }: DockerfileText,
+    { directory, tag, variables, limits = this.parts.usualLimits }: BuildRequest,
+    { log, signal }: BuildContext
+  ): Promise<EngineBuild> {
+    log({ level: 'info', msg: `Building ${tag} with ${name} (${shownLimits(limits)})` })
     const syntax = syntaxOf(text)
     if (syntax !== null && !/^(?:docker\.io\/)?docker\/dockerfile(?:$|[:@])/.test(syntax))
       log({
@@ -139,25 +146,16 @@ export class DockerfileBuilder implements Builder {
       })
     const files = await chooseFiles(directory, name, signal)
     if (files.unreadable.length > 0) log({ level: 'warning', msg: unreadableNote(files.unreadable) })
-    return await buildIsolated(
-      this.parts,
-      engine,
-      {
-        tag,
-        owner: { projectId, applicationId, deploymentId },
-        name,
+    return {
+      name,
+      text,
+      context: () => packFiles(directory, files),
+      buildArgs: namedIn(
         text,
-        context: () => packFiles(directory, files),
-        buildArgs: namedIn(
-          text,
-          variables.filter(({ isSecret }) => !isSecret)
-        ),
-        secrets: namedIn(text, variables),
-        noCache,
-        limits
-      },
-      context
-    )
+        variables.filter(({ isSecret }) => !isSecret)
+      ),
+      secrets: namedIn(text, variables)
+    }
   }
 
   /**
@@ -197,12 +195,6 @@ const namedIn = (text: string, variables: BuildRequest['variables']): Record<str
 /** A name that no Dockerfile may use. What a killed build leaves goes with the images of its application. */
 const filesImage = ({ applicationId, deploymentId }: BuildRequest): string =>
   `${builderPrefix}${applicationId}-files:${deploymentId}`
-
-const unreadableNote = (paths: readonly string[]): string =>
-  `${paths.length} file${paths.length === 1 ? '' : 's'} or directories are left out of the build, because their names are not UTF-8: ${paths
-    .slice(0, 5)
-    .map(path => JSON.stringify(path))
-    .join(', ')}; rename them`
 
 /** The variables a Dockerfile asks for by ARG; those that are secret are only named. */
 export function chooseArguments(

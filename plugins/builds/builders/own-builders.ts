@@ -1,3 +1,4 @@
+import type { Secrets } from 'busbar/sdk'
 import type { Builder } from '../api.js'
 import type { AvailableEngines } from '../engines/available-engines.js'
 import type { EngineUsage } from '../engines/engine-usage.js'
@@ -21,24 +22,28 @@ interface BuilderParts extends ToolParts, LabellingParts {
   readonly fetching: FetchRules
   readonly archives: ArchiveRules
   readonly gate: RegistryGate
+  readonly secrets: Pick<Secrets, 'sign'>
   readonly config: Pick<
     Settings,
-    'static_image' | 'static_build_image' | 'buildpacks_builder' | 'buildkit_host'
+    'static_image' | 'static_build_image' | 'buildpacks_builder' | 'buildkit_host' | 'railpack_frontend'
   >
 }
 
 /** The builders of this plugin, by build type. */
 export function ownBuilders(parts: BuilderParts): Readonly<Record<string, Builder>> {
-  const { config, fetching, usualLimits } = parts
+  const { config, fetching } = parts
   return {
     dockerfile: new DockerfileBuilder(parts),
     static: new StaticBuilder({
       ...parts,
-      limits: usualLimits,
       serverImage: config.static_image,
       buildImage: config.static_build_image
     }),
-    railpack: new RailpackBuilder({ ...parts, buildKitHost: config.buildkit_host }),
+    railpack: new RailpackBuilder({
+      ...parts,
+      buildKitHost: config.buildkit_host,
+      frontEnd: config.railpack_frontend
+    }),
     buildpacks: new BuildpacksBuilder({
       ...parts,
       builderImage: config.buildpacks_builder,

@@ -1,29 +1,18 @@
 import { relative, sep } from 'node:path'
 import { Readable } from 'node:stream'
-import type { ContainerRuntime } from 'busbar/api/containers'
 import type { ImageInfo } from 'busbar/api/images'
 import { isProblem, type Problem } from 'busbar/sdk'
 import { pack as packFolder } from 'tar-fs'
 import type { BuildContext, Builder, BuildRequest } from '../api.js'
 import { chooseFiles, contextDockerfile, packFiles } from '../context/build-context.js'
-import type { AvailableEngines } from '../engines/available-engines.js'
-import type { EngineUsage } from '../engines/engine-usage.js'
-import { buildIsolated } from '../engines/isolated-build.js'
-import type { ProjectEngines } from '../engines/project-engines.js'
 import { problems } from '../problems.js'
-import type { ResolverParts } from '../registry/image-resolver.js'
-import type { BuildLimits } from '../settings.js'
 import { buildChecked, readDockerfile } from './checked-build.js'
+import { buildInEngineOrClassic, type EngineParts } from './engine-or-classic.js'
 import { builtDockerfile, nothingToServe, plainDockerfile } from './static-dockerfile.js'
 import { configFile, serverConfig } from './static-server.js'
 import { findSite, type StaticSite } from './static-site.js'
 
-interface StaticParts extends ResolverParts {
-  readonly availableEngines: Pick<AvailableEngines, 'choose'>
-  readonly engines: Pick<ProjectEngines, 'use'>
-  readonly engineUsage: Pick<EngineUsage, 'during'>
-  readonly runtime: ContainerRuntime
-  readonly limits: BuildLimits
+interface StaticParts extends EngineParts {
   /** An image with nginx, that serves. */
   readonly serverImage: string
   /** An image with Node.js, that builds sites which need it. */
@@ -43,20 +32,13 @@ export class StaticBuilder implements Builder {
     context.log({ level: 'info', msg: describe(site, this.parts) })
     const variables = site.kind === 'built' ? request.variables.filter(({ isSecret }) => !isSecret) : []
     if (site.kind === 'built') warnOfSecrets(request, context.log)
-    const { applicationId, deploymentId, projectId, tag, noCache, limits = this.parts.limits } = request
+    const { applicationId, deploymentId, projectId, tag, noCache, limits = this.parts.usualLimits } = request
     const text = this.#dockerfile(
       site,
       chosen,
       variables.map(({ key }) => key)
     )
-    const image = {
-      name,
-      tag,
-      owner: { projectId, applicationId, deploymentId },
-      buildArgs: Object.fromEntries(variables.map(({ key, value }) => [key, value])),
-      limits,
-      noCache
-    }
+    const buildArgs = Object.fromEntries(variables.map(({ key, value }) => [key, value]))
     let found: string | undefined
     const heard: BuildContext = {
       ...context,
@@ -67,18 +49,29 @@ export class StaticBuilder implements Builder {
     }
     try {
       const pack = await this.#packer(request.directory, site, chosen, context.signal)
-      const choice = await this.parts.availableEngines.choose(request, context)
-      return choice.kind === 'project'
-        ? await buildIsolated(this.parts, choice, { ...image, text, context: pack, secrets: {} }, heard)
-        : await buildChecked(
-            this.parts,
-            {
-              ...image,
-              dockerfile: readDockerfile(text, name),
-              files: content => ({ context: pack(content), dockerfile: contextDockerfile })
-            },
-            { ...heard, onLine: line => heard.log({ level: 'info', stream: 'stdout', msg: line }) }
-          )
+      return await buildInEngineOrClassic(
+        this.parts,
+        request,
+        {
+          engine: async () => ({ name, text, context: pack, buildArgs, secrets: {} }),
+          classic: async () =>
+            await buildChecked(
+              this.parts,
+              {
+                name,
+                tag,
+                owner: { projectId, applicationId, deploymentId },
+                buildArgs,
+                limits,
+                noCache,
+                dockerfile: readDockerfile(text, name),
+                files: content => ({ context: pack(content), dockerfile: contextDockerfile })
+              },
+              { ...heard, onLine: line => heard.log({ level: 'info', stream: 'stdout', msg: line }) }
+            )
+        },
+        heard
+      )
     } catch (error) {
       if (!isProblem(error)) throw error
       if (isOfItsImages(error)) throw problems.staticImage({ reason: error.message })

@@ -1,7 +1,7 @@
 import type { BuildContext, BuildRequest } from '../api.js'
 
 /** How an application's variables reach a foreign program that builds it. */
-interface PassedVariables {
+export interface PassedVariables {
   /** Arguments: `--env NAME`, whose value the program takes from its environment, or `--env NAME=value`. */
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>

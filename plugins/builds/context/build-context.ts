@@ -52,11 +52,26 @@ export function packFiles(
   { included, ignoreText }: BuildFiles,
   dockerfile?: string
 ): Readable {
-  const made = dockerfile === undefined ? [] : [contextDockerfile, ignoreFile]
+  return packTree(
+    directory,
+    included,
+    dockerfile === undefined ? {} : { [ignoreFile]: ignoreText, [contextDockerfile]: dockerfile }
+  )
+}
+
+/**
+ * A part of a tree as a tar, and files that are not in it, which take the place of what it has at their paths. On the way to them it
+ * may have folders alone.
+ */
+export function packTree(
+  directory: string,
+  included: ReadonlySet<string>,
+  made: Readonly<Record<string, string | Buffer>>
+): Readable {
   const tar = pack(directory, {
     ignore: path => {
       const name = relative(directory, path).split(sep).join('/')
-      return made.includes(name) || !included.has(name)
+      return Object.hasOwn(made, name) || !included.has(name)
     },
     map: header => ({
       ...header,
@@ -64,11 +79,10 @@ export function packFiles(
       gid: 0,
       mode: plainMode(header.type === 'directory', header.mode ?? 0)
     }),
-    finalize: dockerfile === undefined,
+    finalize: false,
     finish: () => {
-      if (dockerfile === undefined) return
-      tar.entry({ name: ignoreFile, mode: 0o644 }, ignoreText)
-      tar.entry({ name: contextDockerfile, mode: 0o644 }, dockerfile, () => tar.finalize())
+      for (const [name, content] of Object.entries(made)) tar.entry({ name, mode: 0o644 }, content)
+      tar.finalize()
     }
   })
   return Readable.from(tar)
@@ -136,6 +150,13 @@ export async function selectEntries(
   await walk('', matcher.root)
   return { included, unreadable }
 }
+
+/** For the log of a build. */
+export const unreadableNote = (paths: readonly string[]): string =>
+  `${paths.length} file${paths.length === 1 ? '' : 's'} or directories are left out of the build, because their names are not UTF-8: ${paths
+    .slice(0, 5)
+    .map(path => JSON.stringify(path))
+    .join(', ')}; rename them`
 
 // A name that is not UTF-8 is read with a substitute in it, by which it cannot be found again.
 const isMissing = async (path: string): Promise<boolean> =>

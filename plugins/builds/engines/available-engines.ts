@@ -4,7 +4,14 @@ import { problems } from '../problems.js'
 import { type ResolverParts, resolveImage } from '../registry/image-resolver.js'
 import { buildkitProgram } from './buildkit-program.js'
 import { dockerdProgram } from './dockerd-program.js'
-import { chooseEngine, type EngineChoice, type OfferedEngine, type WantedEngine } from './engine-choice.js'
+import {
+  type ClassicWay,
+  chooseEngine,
+  classicBuilder,
+  type EngineChoice,
+  type OfferedEngine,
+  type WantedEngine
+} from './engine-choice.js'
 import type { EngineProgram } from './engine-program.js'
 
 interface EngineSettings {
@@ -28,7 +35,8 @@ export class AvailableEngines {
   /** Rejects with 409 E_BUILD_ENGINE_MISSING where the kind that is asked for is not there. */
   async choose(
     request: Pick<BuildRequest, 'applicationId' | 'deploymentId'>,
-    context: BuildContext
+    context: BuildContext,
+    classic: ClassicWay = classicBuilder
   ): Promise<Exclude<EngineChoice, { kind: 'none' }>> {
     const { build_engine: wanted, buildkit_image, dockerd_image } = this.settings
     const programs: ReadonlyArray<readonly [EngineProgram, string]> = [
@@ -45,10 +53,11 @@ export class AvailableEngines {
       names.set(image, found.name)
       break
     }
-    const choice = chooseEngine(wanted, offered)
+    const choice = chooseEngine(wanted, offered, classic)
     if (choice.kind === 'none') throw problems.engineMissing({ reason: choice.reason })
     context.log({ level: 'info', msg: choice.note })
-    await context.onEngine?.(choice.kind === 'project' ? choice.program.kind : 'classic')
+    if (choice.kind === 'project') await context.onEngine?.(choice.program.kind)
+    else if (classic.isClassicBuilder) await context.onEngine?.('classic')
     return choice.kind === 'project' ? { ...choice, image: names.get(choice.image) ?? choice.image } : choice
   }
 

@@ -38,6 +38,9 @@ export PATH="${networkFolder}:$PATH"
 shift 2
 exec "$@"`
 
+/** The front-end for them is part of the daemon. */
+const dockerfiles = 'dockerfile.v0'
+
 const client = (...argv: readonly string[]): readonly string[] => ['buildctl', '--addr', address, ...argv]
 const plain = (argv: readonly string[]): Command => ({ argv, env: {} })
 
@@ -78,12 +81,12 @@ export const buildkitProgram: EngineProgram = {
 }
 
 function buildCommand(build: ProgramBuild): Command {
-  const { directory, buildArgs, target, platform, noCache, bases } = build
+  const { directory, file, frontEnd, buildArgs, target, platform, noCache, bases } = build
   const { flags, env } = secretFlags(build)
   const options = {
-    filename: 'Dockerfile',
-    // Where this is said, no other front-end is looked for.
-    cmdline: 'dockerfile.v0',
+    filename: file,
+    // Where the first is said, no other front-end is looked for.
+    ...(frontEnd === undefined ? { cmdline: dockerfiles } : { source: frontEnd }),
     ...(target !== undefined && { target }),
     ...(platform !== undefined && { platform }),
     ...Object.fromEntries(Object.entries(buildArgs).map(([key, value]) => [`build-arg:${key}`, value])),
@@ -96,7 +99,7 @@ function buildCommand(build: ProgramBuild): Command {
       'build',
       '--progress=plain',
       '--frontend',
-      'dockerfile.v0',
+      frontEnd === undefined ? dockerfiles : 'gateway.v0',
       '--local',
       `context=${directory}/context`,
       '--local',

@@ -72,7 +72,7 @@ export const dockerdProgram: EngineProgram = {
 }
 
 function buildCommand(build: ProgramBuild): Command {
-  const { directory, buildArgs, target, platform, noCache, bases } = build
+  const { directory, file, frontEnd, buildArgs, target, platform, noCache, bases } = build
   const { flags, env } = secretFlags(build)
   return {
     argv: [
@@ -85,7 +85,8 @@ function buildCommand(build: ProgramBuild): Command {
       ...bases.flatMap(({ digest, name }) => [digest, name]),
       '--progress=plain',
       '--file',
-      `${directory}/dockerfile/Dockerfile`,
+      `${directory}/dockerfile/${file}`,
+      ...(frontEnd === undefined ? [] : ['--build-arg', `BUILDKIT_SYNTAX=${frontEnd}`]),
       ...Object.entries(buildArgs).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]),
       ...flags,
       ...(target === undefined ? [] : ['--target', target]),

@@ -10,6 +10,21 @@ export interface OfferedEngine {
   readonly fault: string | null
 }
 
+/** How a builder builds where there is no build engine, as the log says it. */
+export interface ClassicWay {
+  readonly name: string
+  /** What it does not do: a part of a sentence that begins with "which" or "where". */
+  readonly lack: string
+  /** Whether it is the engine of the platform that carries out the commands. */
+  readonly isClassicBuilder: boolean
+}
+
+export const classicBuilder: ClassicWay = {
+  name: 'the classic builder of the Docker Engine',
+  lack: 'which knows no BuildKit syntax',
+  isClassicBuilder: true
+}
+
 export type EngineChoice =
   | {
       readonly kind: 'project'
@@ -24,12 +39,12 @@ export type EngineChoice =
  * Which engine a build gets: `offered` in the order of preference. The note goes into the log of the build; it says which it
  * is and how to get a better one.
  */
-export function chooseEngine(wanted: WantedEngine, offered: readonly OfferedEngine[]): EngineChoice {
-  if (wanted === 'classic')
-    return {
-      kind: 'classic',
-      note: 'Built by the classic builder of the Docker Engine, as build_engine says'
-    }
+export function chooseEngine(
+  wanted: WantedEngine,
+  offered: readonly OfferedEngine[],
+  classic: ClassicWay = classicBuilder
+): EngineChoice {
+  if (wanted === 'classic') return { kind: 'classic', note: `Built by ${classic.name}, as build_engine says` }
   const candidates = offered.filter(({ program }) => wanted === 'auto' || program.kind === wanted)
   const found = candidates.find(({ fault }) => fault === null)
   if (found !== undefined) {
@@ -48,7 +63,7 @@ export function chooseEngine(wanted: WantedEngine, offered: readonly OfferedEngi
   return wanted === 'auto'
     ? {
         kind: 'classic',
-        note: `Built by the classic builder of the Docker Engine, which knows no BuildKit syntax: ${faults}`
+        note: `Built by ${classic.name}, ${classic.lack}: ${faults}`
       }
     : { kind: 'none', reason: faults }
 }

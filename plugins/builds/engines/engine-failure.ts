@@ -7,7 +7,12 @@ const outOfMemoryCode = 137
 /** Why a build failed, in the words of a problem. `exitCode`: of the program that was told to build. */
 export function engineBuildProblem(
   { failed, text }: BuildEnding,
-  build: { readonly dockerfile: string; readonly memoryBytes: number; readonly exitCode: number }
+  build: {
+    readonly dockerfile: string
+    readonly memoryBytes: number
+    readonly exitCode: number
+    readonly frontEnd?: string
+  }
 ): Problem {
   const reason =
     lastError(text) ?? failed.at(-1)?.reason ?? `the build engine ended with code ${build.exitCode}`
@@ -21,6 +26,7 @@ export function engineBuildProblem(
       ? problems.engineKilled({ ...step, memory: Math.round(build.memoryBytes / 2 ** 20) })
       : problems.engineCommand(step)
   }
+  if (build.frontEnd !== undefined) return frontEndProblem(build.frontEnd, withoutPrefix(reason))
   // By what BuildKit says of the file: none of it is what a command has printed.
   if (
     /dockerfile parse error|unknown instruction|failed to parse|no build stage|target stage "|cannot be empty/i.test(
@@ -30,9 +36,22 @@ export function engineBuildProblem(
     return problems.engineDockerfile({ dockerfile: build.dockerfile, reason: shown(withoutPrefix(reason)) })
   if (/failed to (?:calculate|compute) (?:checksum|cache key)|failed to compute cache key/i.test(reason))
     return problems.engineCopy({ reason: shown(withoutPrefix(reason)) })
-  if (/failed to resolve source metadata|pull access denied|failed to do request|not found$/i.test(reason))
-    return problems.engineBase({ reason: shown(withoutPrefix(reason)) })
+  if (isNotFetched(reason)) return problems.engineBase({ reason: shown(withoutPrefix(reason)) })
   return problems.engineFailed({ reason: shown(withoutPrefix(reason)) })
+}
+
+const isNotFetched = (reason: string): boolean =>
+  /failed to resolve source metadata|pull access denied|failed to do request|not found$/i.test(reason)
+
+/** What stands in the file is the front-end's, so nothing that BuildKit says of a Dockerfile is meant for its author. */
+function frontEndProblem(frontEnd: string, reason: string): Problem {
+  // It is read as a Dockerfile by engines that do not know that there are others.
+  if (/dockerfile parse error|unknown instruction/i.test(reason))
+    return problems.engineFrontEndUnknown({ image: frontEnd, reason: shown(reason) })
+  if (!isNotFetched(reason)) return problems.engineFailed({ reason: shown(reason) })
+  return reason.includes(frontEnd)
+    ? problems.engineFrontEndMissing({ image: frontEnd, reason: shown(reason) })
+    : problems.engineBase({ reason: shown(reason) })
 }
 
 const shown = (text: string): string => cutText(text.replace(/\s+/g, ' ').trim(), 600)

@@ -2,8 +2,15 @@ import { stepsGroupScript } from './steps-group.js'
 
 /** What a program in a build engine is told to build. Paths are those of the engine's container. */
 export interface ProgramBuild {
-  /** A folder of this build alone. In it: `context/`, `dockerfile/Dockerfile`, and, when it has ended well, `out/`. */
+  /** A folder of this build alone. In it: `context/`, `dockerfile/`, and, when it has ended well, `out/`. */
   readonly directory: string
+  /** What is read of `dockerfile/`. */
+  readonly file: string
+  /**
+   * The image of a front-end that reads it instead of the engine, which reads Dockerfiles. It may ask the engine for whatever
+   * there is, so it is the choice of a builder, and never what a file or a variable of an application says.
+   */
+  readonly frontEnd?: string
   readonly buildArgs: Readonly<Record<string, string>>
   /** By the id that a mount names. */
   readonly secrets: Readonly<Record<string, string>>

@@ -17,12 +17,14 @@ import { readMadeImage } from './made-image.js'
 import type { ProjectEngines } from './project-engines.js'
 import { StepLog } from './step-log.js'
 
-interface IsolatedBuild {
+export interface IsolatedBuild {
   readonly tag: string
   readonly owner: Required<Pick<Owner, 'projectId' | 'applicationId' | 'deploymentId'>>
-  /** What its author calls the Dockerfile, and its text. */
+  /** What its author calls the Dockerfile, and its text; with a front-end: a file as it reads them. */
   readonly name: string
   readonly text: string
+  /** As in `ProgramBuild`: the name of its image. */
+  readonly frontEnd?: string
   /** A tar of what COPY sees. */
   readonly context: () => Readable
   readonly buildArgs: Readonly<Record<string, string>>
@@ -32,7 +34,7 @@ interface IsolatedBuild {
   readonly limits: BuildLimits
 }
 
-interface IsolatedParts extends ResolverParts {
+export interface IsolatedParts extends ResolverParts {
   readonly runtime: ContainerRuntime
   readonly engines: Pick<ProjectEngines, 'use'>
   readonly engineUsage: Pick<EngineUsage, 'during'>
@@ -80,7 +82,8 @@ async function buildIn(
   build: IsolatedBuild,
   context: BuildContext
 ): Promise<ImageInfo> {
-  const { owner, text, secrets, target, noCache } = build
+  const { owner, name, text, frontEnd, secrets, target, noCache } = build
+  const file = frontEnd === undefined ? 'Dockerfile' : name
   const buildArgs = Object.fromEntries(
     Object.entries(build.buildArgs).filter(([name]) => !isFrontEndSetting(name))
   )
@@ -92,20 +95,22 @@ async function buildIn(
         files,
         program,
         workDirectory: directory,
-        names: baseNames(text, buildArgs),
+        names: frontEnd === undefined ? baseNames(text, buildArgs) : [frontEnd],
         applicationId: owner.applicationId
       },
       context
     ),
     files.unpack(`${directory}/context`, build.context()),
-    files.write(`${directory}/dockerfile`, { Dockerfile: withoutSyntax(text) })
+    files.write(`${directory}/dockerfile`, { [file]: frontEnd === undefined ? withoutSyntax(text) : text })
   ])
   const command = program.build({
     directory,
+    file,
     buildArgs,
     secrets,
     noCache,
     bases,
+    ...(frontEnd !== undefined && { frontEnd }),
     ...(target !== undefined && { target })
   })
   await run(parts, { files, directory, command }, build, context)
@@ -120,7 +125,7 @@ async function run(
     directory,
     command
   }: { readonly files: ContainerFiles; readonly directory: string; readonly command: Command },
-  { name, limits }: IsolatedBuild,
+  { name, frontEnd, limits }: IsolatedBuild,
   { log, signal, onStep }: BuildContext
 ): Promise<void> {
   const steps = new StepLog(log, onStep)
@@ -154,7 +159,8 @@ async function run(
       throw engineBuildProblem(steps.ending, {
         dockerfile: name,
         memoryBytes: limits.memoryBytes,
-        exitCode: code
+        exitCode: code,
+        ...(frontEnd !== undefined && { frontEnd })
       })
   } finally {
     signal.removeEventListener('abort', abort)

@@ -86,6 +86,7 @@ t.test('secrets go by variables of the client whose names are ours', async t => 
   for (const program of [buildkitProgram, dockerdProgram]) {
     const { argv, env } = program.build({
       directory: '/var/lib/builder/work/1',
+      file: 'Dockerfile',
       buildArgs: { A: 'b c' },
       secrets: { LD_PRELOAD: 'hush', PATH: 'other' },
       noCache: true,
