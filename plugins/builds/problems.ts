@@ -129,11 +129,6 @@ export const problems = problemTable({
     'E_BUILD_FRONT_END',
     'the front-end {image}, by which railpack builds, cannot be had in the build engine of this project: {reason}; load it into the Docker Engine of the platform (docker pull {image}), from which build engines are given it, or name another by railpack_frontend of the builds plugin'
   ],
-  engineFrontEndUnknown: [
-    409,
-    'E_BUILD_FRONT_END',
-    'the build engine of this project does not know front-ends as {image}, by which railpack builds: {reason}; name a Docker Engine 23 or newer by dockerd_image of the builds plugin, or set build_engine to buildkit'
-  ],
   engineDiskFull: [
     507,
     'E_ENGINE_DISK_FULL',

@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ImageInfo } from 'busbar/api/images'
 import type { BuildContext, Builder, BuildRequest } from '../api.js'
@@ -93,6 +94,7 @@ export class NixpacksBuilder implements Builder {
     const { directory, scratch, tag, limits = this.parts.usualLimits } = request
     context.log({ level: 'info', msg: `Building ${tag} with nixpacks (${shownLimits(limits)})` })
     const out = join(scratch, 'nixpacks')
+    await mkdir(out)
     const run = { env: passed.env, own: {}, directory, scratch }
     await this.#tool.run(
       { ...run, args: ['build', directory, '--out', out, ...cacheOption(request), ...passed.args] },

@@ -45,9 +45,6 @@ const isNotFetched = (reason: string): boolean =>
 
 /** What stands in the file is the front-end's, so nothing that BuildKit says of a Dockerfile is meant for its author. */
 function frontEndProblem(frontEnd: string, reason: string): Problem {
-  // It is read as a Dockerfile by engines that do not know that there are others.
-  if (/dockerfile parse error|unknown instruction/i.test(reason))
-    return problems.engineFrontEndUnknown({ image: frontEnd, reason: shown(reason) })
   if (!isNotFetched(reason)) return problems.engineFailed({ reason: shown(reason) })
   return reason.includes(frontEnd)
     ? problems.engineFrontEndMissing({ image: frontEnd, reason: shown(reason) })

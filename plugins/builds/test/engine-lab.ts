@@ -46,12 +46,13 @@ export const settingsOf = ({ build_engine, image }: EngineKind): Readonly<Record
 export async function openEngineLab(
   t: Test,
   kind: EngineKind,
-  settings: Readonly<Record<string, unknown>> = {}
+  settings: Readonly<Record<string, unknown>> = {},
+  environment: Readonly<Record<string, string>> = {}
 ): Promise<DeployLab> {
   const [script, ...argv] = kind.made
   await promisify(execFile)(join(labFolder, script), argv)
   await promisify(execFile)(join(labFolder, 'make-images.sh'), ['nginx'])
-  const lab = await openLab()
+  const lab = await openLab({ environment })
   t.teardown(async () => await lab.close())
   await lab.k.configure('builds', { ...settingsOf(kind), ...settings })
   return lab

@@ -5,13 +5,13 @@ import { folder } from './kit.js'
 
 /**
  * Programs that stand in for pack, railpack and nixpacks, which can be had only from the internet. They
- * write down how they were called, and make a real image on the engine with the docker command.
+ * write down how they were called, and make a real image on the engine with the docker command, or what is to be built elsewhere.
  */
 export interface StandIns {
   /** For the platform's PATH. */
   readonly path: string
-  /** How a program was called last. */
-  called(program: Program): Promise<Call>
+  /** How a program was called last, or last with this command. */
+  called(program: Program, command?: string): Promise<Call>
   /** What they do from now on. */
   behave(behaviour: Behaviour): Promise<void>
 }
@@ -39,7 +39,21 @@ const docker = (args, options = {}) => {
 }
 const pids = [process.pid]
 const file = path.join(__dirname, program + '.json')
-const record = () => { fs.writeFileSync(file + '.new', JSON.stringify({ argv, env: process.env, cwd: process.cwd(), pids })); fs.renameSync(file + '.new', file) }
+const record = () => {
+  for (const name of [file, file.replace(/json$/, argv[0] + '.json')]) {
+    fs.writeFileSync(name + '.new', JSON.stringify({ argv, env: process.env, cwd: process.cwd(), pids }))
+    fs.renameSync(name + '.new', name)
+  }
+}
+const given = () => Object.fromEntries(argv.flatMap((word, at) => argv[at - 1] !== '--env' ? [] : [/^([^=]+)=?([^]*)/.exec(word).slice(1)])
+  .map(([name, value]) => [name, value === '' ? process.env[name] : value]))
+const variables = () => ({ NIXPACKS_METADATA: 'lab', ...given() })
+if (argv[0] === 'plan') {
+  record()
+  console.error('a word on stderr')
+  console.log('Warning: something\\n' + JSON.stringify({ providers: [], variables: variables(), phases: {} }, null, 2))
+  process.exit(0)
+}
 record()
 console.log('\\u001b[1m===> BUILDING\\u001b[0m')
 console.error('a word on stderr')
@@ -48,6 +62,26 @@ if (behaviour === 'denied') { console.error('ERROR: failed to build: failed to f
 if (behaviour === 'no-buildkit') { console.error('failed to get buildkit information.'); process.exit(1) }
 if (behaviour === 'none') process.exit(0)
 const [, build, launch] = /name=([^;]+);type=launch;format=volume;name=(.+)/.exec(after('--cache') ?? '') ?? []
+// As nixpacks lays it out.
+if (program === 'nixpacks' && argv.includes('--out') && behaviour === 'build') {
+  const folder = path.join(after('--out'), '.nixpacks'), names = Object.keys(variables())
+  const cache = argv.includes('--cache-key') ? '--mount=type=cache,id=' + after('--cache-key') + '-/kept,target=/kept' : ''
+  fs.mkdirSync(path.join(folder, 'assets'), { recursive: true })
+  fs.writeFileSync(path.join(folder, 'nixpkgs-lab.nix'), '{ }\\n')
+  fs.writeFileSync(path.join(folder, 'assets', 'made.txt'), 'made by nixpacks')
+  fs.writeFileSync(path.join(folder, 'build.sh'), 'docker build')
+  fs.writeFileSync(path.join(folder, 'Dockerfile'), [
+    'FROM busybox:lab', 'ENTRYPOINT ["/bin/sh", "-c"]', 'WORKDIR /app/',
+    'COPY .nixpacks/nixpkgs-lab.nix .nixpacks/nixpkgs-lab.nix', 'RUN test -f .nixpacks/nixpkgs-lab.nix', 'COPY .nixpacks/assets /assets/',
+    'ARG ' + names.join(' '), 'ENV ' + names.map(name => name + '=$' + name).join(' '),
+    '# build phase', 'COPY . /app/.', 'RUN ' + cache + ' sh make.sh', '# start', 'COPY . /app', 'CMD ["httpd -f -p 8080"]', ''
+  ].join('\\n'))
+  process.exit(0)
+}
+if (argv[0] === 'prepare') {
+  fs.writeFileSync(after('--plan-out'), JSON.stringify({ '$schema': 'https://schema.railpack.com', steps: [], secrets: [...Object.keys(given()), ...(fs.existsSync('wants-more') ? ['MORE'] : [])] }))
+  process.exit(0)
+}
 if (behaviour === 'hang') {
   const child = spawn('sleep', ['1000'])
   pids.push(child.pid)
@@ -77,7 +111,13 @@ export async function standIns(t: Test): Promise<StandIns> {
   await behave('build')
   return {
     path: `${directory}:${process.env.PATH ?? ''}`,
-    called: async program => JSON.parse(await readFile(join(directory, `${program}.json`), 'utf8')) as Call,
+    called: async (program, command) =>
+      JSON.parse(
+        await readFile(
+          join(directory, `${program}.${command === undefined ? '' : `${command}.`}json`),
+          'utf8'
+        )
+      ) as Call,
     behave
   }
 }
