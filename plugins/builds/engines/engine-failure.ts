@@ -11,6 +11,7 @@ export function engineBuildProblem(
     readonly dockerfile: string
     readonly memoryBytes: number
     readonly exitCode: number
+    /** The image of what has read the file instead of the engine. */
     readonly frontEnd?: string
   }
 ): Problem {
@@ -26,29 +27,33 @@ export function engineBuildProblem(
       ? problems.engineKilled({ ...step, memory: Math.round(build.memoryBytes / 2 ** 20) })
       : problems.engineCommand(step)
   }
-  if (build.frontEnd !== undefined) return frontEndProblem(build.frontEnd, withoutPrefix(reason))
+  const { dockerfile, frontEnd } = build
+  const told = { reason: shown(withoutPrefix(reason)) }
+  if (frontEnd !== undefined && isNotFetched(reason) && isAbout(frontEnd, withoutPrefix(reason)))
+    return problems.engineFrontEndMissing({ image: frontEnd, ...told })
   // By what BuildKit says of the file: none of it is what a command has printed.
   if (
+    frontEnd === undefined &&
     /dockerfile parse error|unknown instruction|failed to parse|no build stage|target stage "|cannot be empty/i.test(
       reason
     )
   )
-    return problems.engineDockerfile({ dockerfile: build.dockerfile, reason: shown(withoutPrefix(reason)) })
+    return problems.engineDockerfile({ dockerfile, ...told })
   if (/failed to (?:calculate|compute) (?:checksum|cache key)|failed to compute cache key/i.test(reason))
-    return problems.engineCopy({ reason: shown(withoutPrefix(reason)) })
-  if (isNotFetched(reason)) return problems.engineBase({ reason: shown(withoutPrefix(reason)) })
-  return problems.engineFailed({ reason: shown(withoutPrefix(reason)) })
+    return problems.engineCopy(told)
+  if (isNotFetched(reason)) return problems.engineBase(told)
+  return problems.engineFailed(told)
 }
 
 const isNotFetched = (reason: string): boolean =>
   /failed to resolve source metadata|pull access denied|failed to do request|not found$/i.test(reason)
 
-/** What stands in the file is the front-end's, so nothing that BuildKit says of a Dockerfile is meant for its author. */
-function frontEndProblem(frontEnd: string, reason: string): Problem {
-  if (!isNotFetched(reason)) return problems.engineFailed({ reason: shown(reason) })
-  return reason.includes(frontEnd)
-    ? problems.engineFrontEndMissing({ image: frontEnd, reason: shown(reason) })
-    : problems.engineBase({ reason: shown(reason) })
+/** By its name, or, as older engines say it, by its address in a registry. */
+function isAbout(image: string, reason: string): boolean {
+  const [, path, reference] = /^[^/]+\/(.+?)[:@]([^/]+)$/.exec(image) ?? []
+  return (
+    reason.includes(image) || (path !== undefined && reason.includes(`/v2/${path}/manifests/${reference}`))
+  )
 }
 
 const shown = (text: string): string => cutText(text.replace(/\s+/g, ' ').trim(), 600)
@@ -58,10 +63,12 @@ function lastError(text: readonly string[]): string | undefined {
   return found?.replace(/^(?:ERROR|error): /, '')
 }
 
+/** The last of these is said of whatever goes wrong with a front-end, and in it. */
 const withoutPrefix = (reason: string): string =>
-  reason
-    .replace(/^failed to solve(?: with frontend [\w.]+)?: /, '')
-    .replace(/^failed to create LLB definition: /, '')
+  reason.replace(
+    /^(?:failed to solve(?: with frontend [\w.]+)?: |failed to create LLB definition: |failed with build-arg:BUILDKIT_SYNTAX = \S+: )+/,
+    ''
+  )
 
 /** `process "/bin/sh -c npm ci" did not complete successfully: exit code: 1`, and older words for the same. */
 function exitOf(reason: string): { readonly command: string; readonly code: number } | undefined {

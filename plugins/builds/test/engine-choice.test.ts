@@ -100,3 +100,66 @@ t.test('secrets go by variables of the client whose names are ours', async t => 
     t.ok(argv.some(argument => argument.endsWith('A=b c')))
   }
 })
+
+t.test('a front-end is what a builder names, and reads the file in the place of the engine', async t => {
+  const build = {
+    directory: '/var/lib/builder/work/1',
+    file: 'railpack-plan.json',
+    frontEnd: 'ghcr.io/railwayapp/railpack-frontend:v0.38.0',
+    buildArgs: { 'cache-key': 'a', 'secrets-hash': 'b' },
+    secrets: { TOKEN: 'hush' },
+    noCache: false,
+    bases: [
+      {
+        name: 'ghcr.io/railwayapp/railpack-frontend:v0.38.0',
+        digest: 'sha256:1b2',
+        directory: '/var/lib/builder/bases/1b2'
+      }
+    ]
+  }
+  const pairs = ({ argv }: { readonly argv: readonly string[] }) =>
+    argv.map((word, at) => `${argv[at - 1]} ${word}`)
+  const { frontEnd: _none, ...rest } = build
+  const bare = { ...rest, file: 'Dockerfile' }
+
+  const buildkit = pairs(buildkitProgram.build(build))
+  for (const pair of [
+    '--frontend gateway.v0',
+    '--opt source=ghcr.io/railwayapp/railpack-frontend:v0.38.0',
+    '--opt filename=railpack-plan.json',
+    '--opt build-arg:cache-key=a',
+    '--opt build-arg:secrets-hash=b',
+    // An operator's is run as it is on the engine of the platform.
+    '--opt context:ghcr.io/railwayapp/railpack-frontend:v0.38.0=oci-layout://base0@sha256:1b2',
+    '--oci-layout base0=/var/lib/builder/bases/1b2',
+    '--local dockerfile=/var/lib/builder/work/1/dockerfile',
+    '--secret id=TOKEN,env=BUSBAR_SECRET_0'
+  ])
+    t.ok(buildkit.includes(pair), pair)
+  t.notOk(buildkit.includes('--opt cmdline=dockerfile.v0'))
+  const dockerfile = pairs(buildkitProgram.build(bare))
+  t.ok(dockerfile.includes('--frontend dockerfile.v0') && dockerfile.includes('--opt cmdline=dockerfile.v0'))
+  t.notOk(dockerfile.some(pair => pair.includes('source=')))
+
+  const dockerd = pairs(dockerdProgram.build(build))
+  for (const pair of [
+    '--build-arg BUILDKIT_SYNTAX=ghcr.io/railwayapp/railpack-frontend:v0.38.0',
+    '--build-arg secrets-hash=b',
+    '--file /var/lib/builder/work/1/dockerfile/railpack-plan.json',
+    '--secret id=TOKEN,env=BUSBAR_SECRET_0'
+  ])
+    t.ok(dockerd.includes(pair), pair)
+  t.notOk(pairs(dockerdProgram.build(bare)).some(pair => pair.includes('BUILDKIT_SYNTAX')))
+})
+
+t.test('a program that builds elsewhere without a build engine is what the log names', async t => {
+  const classic = { name: 'nixpacks, elsewhere', lack: 'where no limits hold', isClassicBuilder: false }
+  t.match(chooseEngine('classic', [], classic), {
+    kind: 'classic',
+    note: 'Built by nixpacks, elsewhere, as build_engine says'
+  })
+  t.match(chooseEngine('auto', [{ ...buildkit, fault: 'away' }], classic), {
+    kind: 'classic',
+    note: /^Built by nixpacks, elsewhere, where no limits hold: BuildKit needs the image/
+  })
+})

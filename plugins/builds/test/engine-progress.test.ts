@@ -75,11 +75,12 @@ t.test('the log tells each step once, its output, how long it took and what came
   )
 })
 
-const problemOf = (lines: readonly string[]) =>
+const problemOf = (lines: readonly string[], frontEnd?: string) =>
   engineBuildProblem(logOf(lines).steps.ending, {
     dockerfile: 'Dockerfile',
     memoryBytes: 512 * 2 ** 20,
-    exitCode: 1
+    exitCode: 1,
+    ...(frontEnd !== undefined && { frontEnd })
   })
 
 t.test('a failed build says which command failed, and how', async t => {
@@ -113,6 +114,30 @@ t.test('what BuildKit says of a Dockerfile, a missing file, a base and a disk ha
     const begun = words.startsWith('failed to solve') ? words : `failed to solve: ${words}`
     t.equal(problemOf([`ERROR: ${begun}`]).code, code, words)
     t.notMatch(problemOf([`ERROR: ${begun}`]).message, 'failed to solve')
+  }
+})
+
+t.test('a front-end that is not there is told apart from what it asks for itself', async t => {
+  const frontEnd = 'ghcr.io/team/front-end:v1'
+  const wrapped = `failed with build-arg:BUILDKIT_SYNTAX = ${frontEnd}: `
+  const cases = [
+    [
+      `${frontEnd}: failed to resolve source metadata for ${frontEnd}: ${frontEnd}: not found`,
+      'E_BUILD_FRONT_END'
+    ],
+    [
+      `${wrapped}failed to solve with frontend gateway.v0: failed to do request: Head "https://ghcr.io/v2/team/front-end/manifests/v1": EOF`,
+      'E_BUILD_FRONT_END'
+    ],
+    [`${wrapped}failed to resolve source metadata for docker.io/library/alpine:latest: EOF`, 'E_BUILD_BASE'],
+    [`${wrapped}failed to compute cache key: "/x": not found`, 'E_BUILD_COPY'],
+    // Of a Dockerfile its author knows nothing.
+    [`${wrapped}dockerfile parse error on line 1: unknown instruction: {`, 'E_BUILD_FAILED']
+  ] as const
+  for (const [words, code] of cases) {
+    const problem = problemOf([`ERROR: failed to solve: ${words}`], frontEnd)
+    t.equal(problem.code, code, words)
+    t.notMatch(problem.message, 'failed with build-arg')
   }
 })
 
