@@ -14,7 +14,7 @@ const notForSteps = `${outputFolder}/build.sh`
 const maxFiles = 1000
 const maxBytes = 8 * 2 ** 20
 
-export interface NixpacksOutput {
+interface NixpacksOutput {
   readonly text: string
   /** Paths as the Dockerfile names them. */
   readonly files: Readonly<Record<string, Buffer>>

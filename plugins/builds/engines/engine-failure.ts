@@ -50,10 +50,9 @@ const isNotFetched = (reason: string): boolean =>
 
 /** By its name, or, as older engines say it, by its address in a registry. */
 function isAbout(image: string, reason: string): boolean {
-  const [, path, reference] = /^[^/]+\/(.+?)[:@]([^/]+)$/.exec(image) ?? []
-  return (
-    reason.includes(image) || (path !== undefined && reason.includes(`/v2/${path}/manifests/${reference}`))
-  )
+  const [, ...path] = image.split('/')
+  const [name, reference] = (path.pop() ?? '').split(/[:@]/)
+  return reason.includes(image) || reason.includes(`/v2/${[...path, name].join('/')}/manifests/${reference}`)
 }
 
 const shown = (text: string): string => cutText(text.replace(/\s+/g, ' ').trim(), 600)
