@@ -10,28 +10,25 @@ const sharing =
 /** Those that change what all of a process have, or measure it. */
 const alone = new Set(['plugins/builds/test/hostile.test.ts', 'plugins/deployments/test/loud-build.test.ts'])
 
-/** A group has files of one folder, in their order; as few that what runs at the end is short. */
+/** So few that what runs at the end is short. */
 const groupSize = 5
 
-/** @param {readonly string[]} files @returns {readonly (readonly string[])[]} */
+/**
+ * Each group has files of one folder, in their order. Neighbours are apart: they are about the same thing, and take as long.
+ * @param {readonly string[]} files
+ * @returns {readonly (readonly string[])[]}
+ */
 export function groupsOf(files) {
-  const groups = []
-  const open = new Map()
+  const folders = new Map()
   for (const file of files) {
-    if (!sharing.test(file) || alone.has(file)) {
-      groups.push([file])
-      continue
-    }
-    const folder = file.slice(0, file.lastIndexOf('/'))
-    const group = open.get(folder)
-    if (group !== undefined && group.length < groupSize) group.push(file)
-    else {
-      const begun = [file]
-      open.set(folder, begun)
-      groups.push(begun)
-    }
+    const isAlone = !sharing.test(file) || alone.has(file)
+    const folder = isAlone ? file : file.slice(0, file.lastIndexOf('/'))
+    folders.set(folder, [...(folders.get(folder) ?? []), file])
   }
-  return groups
+  return [...folders.values()].flatMap(inFolder => {
+    const count = Math.ceil(inFolder.length / groupSize)
+    return Array.from({ length: count }, (_, at) => inFolder.filter((_, index) => index % count === at))
+  })
 }
 
 /** Where the programs of groups are written, under the root. */

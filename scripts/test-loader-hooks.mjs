@@ -40,7 +40,7 @@ export function resolve(specifier, context, next) {
     const url = new URL(`${specifier.slice(0, -3)}.ts`, context.parentURL)
     if (statSync(url, { throwIfNoEntry: false })?.isFile()) return { url: url.href, shortCircuit: true }
   }
-  if (isInGroup && specifier === 'tap' && context.parentURL?.endsWith('.test.ts'))
+  if (isInGroup && specifier === 'tap' && context.parentURL?.endsWith('.ts'))
     return { url: groupedTap, shortCircuit: true }
   return next(specifier, context)
 }

@@ -17,7 +17,7 @@ test('files of one folder share a process, a few each, and every file is in one 
   t.ok(groups.every(group => new Set(group.map(file => file.slice(0, file.lastIndexOf('/')))).size === 1))
   t.same(
     groups.map(({ length }) => length),
-    [5, 5, 2, 1, 1, 1]
+    [4, 4, 4, 1, 1, 1]
   )
   t.end()
 })
