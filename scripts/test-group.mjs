@@ -18,3 +18,11 @@ export function runGroup(files) {
 
 /** What such a file gets as `test` of tap. */
 export const test = (...args) => current.test(...args)
+
+/** And what it gets as tap itself. */
+export default new Proxy(tap, {
+  get(_, name) {
+    const value = current[name]
+    return typeof value === 'function' ? value.bind(current) : value
+  }
+})
