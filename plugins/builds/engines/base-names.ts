@@ -22,7 +22,7 @@ export function baseNames(text: string, buildArgs: Readonly<Record<string, strin
       for (const word of words.slice(1)) {
         const at = word.indexOf('=')
         const key = at < 0 ? word : word.slice(0, at)
-        const value = buildArgs[key] ?? (at < 0 ? undefined : unquoted(word.slice(at + 1)))
+        const value = buildArgs[key] ?? (at < 0 ? undefined : argumentValue(word.slice(at + 1), values))
         if (value !== undefined) values.set(key, value)
       }
     if (keyword === 'FROM') {
@@ -45,6 +45,10 @@ const maxLine = 4000
 
 const unquoted = (word: string): string => (/^(["']).*\1$/.test(word) ? word.slice(1, -1) : word)
 
+/** Of an ARG, which may have others in it. */
+const argumentValue = (word: string, values: ReadonlyMap<string, string>): string =>
+  word.startsWith("'") ? unquoted(word) : expanded(unquoted(word), values).slice(0, maxLine)
+
 /** `$NAME`, `${NAME}` and `${NAME:-default}`. */
 function expanded(word: string, values: ReadonlyMap<string, string>): string {
   let result = ''
@@ -60,8 +64,16 @@ function expanded(word: string, values: ReadonlyMap<string, string>): string {
     const close = isBraced ? word.indexOf('}', end) : end
     if (close < 0) return ''
     const fallback = isBraced && word.startsWith(':-', end) ? word.slice(end + 2, close) : ''
-    result += values.get(word.slice(from, end)) ?? fallback
+    result += values.get(word.slice(from, end)) ?? expanded(fallback, values)
     at = isBraced ? close + 1 : end
   }
   return result
+}
+
+/** As BuildKit looks for what it was given: without what is understood, for `docker.io/library/node:latest` it asks for `node`. */
+export function familiarName(name: string): string {
+  const path = name.replace(/^(?:index\.)?docker\.io\//, '')
+  const isOfHub = path !== name || !/^(?:localhost|[^/]*[.:][^/]*)\//.test(path)
+  const short = isOfHub && /^library\/[^/]+$/.test(path) ? path.slice('library/'.length) : path
+  return short.endsWith(':latest') ? short.slice(0, -':latest'.length) : short
 }

@@ -1,3 +1,4 @@
+import { familiarName } from './base-names.js'
 import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
 import { stepsGroup } from './steps-group.js'
 import { stepsSubnet } from './steps-network.js'
@@ -91,7 +92,10 @@ function buildCommand(build: ProgramBuild): Command {
     ...(platform !== undefined && { platform }),
     ...Object.fromEntries(Object.entries(buildArgs).map(([key, value]) => [`build-arg:${key}`, value])),
     ...Object.fromEntries(
-      bases.map(({ name, digest }, at) => [`context:${name}`, `oci-layout://base${at}@${digest}`])
+      bases.map(({ name, digest }, at) => [
+        `context:${familiarName(name)}`,
+        `oci-layout://base${at}@${digest}`
+      ])
     )
   }
   return {

@@ -4,6 +4,8 @@ import type { BuildEnding } from './step-log.js'
 
 const outOfMemoryCode = 137
 
+export const isDiskFull = (text: string): boolean => /no space left on device|ResourceExhausted/i.test(text)
+
 /** Why a build failed, in the words of a problem. `exitCode`: of the program that was told to build. */
 export function engineBuildProblem(
   { failed, text }: BuildEnding,
@@ -18,8 +20,7 @@ export function engineBuildProblem(
   const reason =
     lastError(text) ?? failed.at(-1)?.reason ?? `the build engine ended with code ${build.exitCode}`
   const all = [reason, ...failed.map(step => step.reason)].join('\n')
-  if (/no space left on device|ResourceExhausted/i.test(all))
-    return problems.engineDiskFull({ reason: shown(withoutPrefix(reason)) })
+  if (isDiskFull(all)) return problems.engineDiskFull({ reason: shown(withoutPrefix(reason)) })
   const command = exitOf(failed.at(-1)?.reason ?? '') ?? exitOf(reason)
   if (command !== undefined) {
     const step = { command: shown(command.command), code: command.code }
@@ -34,12 +35,13 @@ export function engineBuildProblem(
   // By what BuildKit says of the file: none of it is what a command has printed.
   if (
     frontEnd === undefined &&
-    /dockerfile parse error|unknown instruction|failed to parse|no build stage|target stage "|cannot be empty/i.test(
+    /dockerfile parse error|unknown instruction|failed to parse|no build stage|target stage "|cannot be empty|unexpected key '/i.test(
       reason
     )
   )
     return problems.engineDockerfile({ dockerfile, ...told })
-  if (/failed to (?:calculate|compute) (?:checksum|cache key)|failed to compute cache key/i.test(reason))
+  // The last words are all that Docker 20.10 says of the step.
+  if (/failed to (?:calculate|compute) (?:checksum|cache key)|^"[^"]*" not found/i.test(reason))
     return problems.engineCopy(told)
   if (isNotFetched(reason)) return problems.engineBase(told)
   return problems.engineFailed(told)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { baseNames } from '../engines/base-names.js'
+import { baseNames, familiarName } from '../engines/base-names.js'
 import { buildkitProgram } from '../engines/buildkit-program.js'
 import { dockerdProgram } from '../engines/dockerd-program.js'
 import { chooseEngine } from '../engines/engine-choice.js'
@@ -71,6 +71,30 @@ FROM $UNKNOWN
 `
   t.strictSame(baseNames(text, {}), ['node:20', 'golang:1.22', 'docker.io/x/y:1', 'debian:12', 'alpine:3'])
   t.strictSame(baseNames('ARG V=1\nFROM a:$V', { V: '2' }), ['a:2'])
+  t.strictSame(
+    baseNames('ARG T=1\nARG R="x/y" V=${W:-$T} W=\'$T\'\nFROM $R:$V\nFROM a:$W', {}),
+    ['x/y:1', 'a:$T'],
+    'an argument may have others in it'
+  )
+})
+
+t.test('BuildKit is given images by the names for which it looks', async t => {
+  for (const [written, name] of [
+    ['node:20', 'node:20'],
+    ['node', 'node'],
+    ['node:latest', 'node'],
+    ['library/node:20', 'node:20'],
+    ['docker.io/library/node:latest', 'node'],
+    ['docker.io/node:20', 'node:20'],
+    ['index.docker.io/library/node:20', 'node:20'],
+    ['docker.io/bitnami/node:20', 'bitnami/node:20'],
+    ['bitnami/library/node', 'bitnami/library/node'],
+    ['registry.example.com/library/node:latest', 'registry.example.com/library/node'],
+    ['localhost/library/node', 'localhost/library/node'],
+    ['localhost:5000/node', 'localhost:5000/node'],
+    ['node:20@sha256:0000', 'node:20@sha256:0000']
+  ] as const)
+    t.equal(familiarName(written), name, written)
 })
 
 t.test('a Dockerfile of many names or long lines costs little', async t => {
@@ -80,6 +104,11 @@ t.test('a Dockerfile of many names or long lines costs little', async t => {
     baseNames(`ARG A=${'x'.repeat(3900)}\nFROM ${'$A'.repeat(1900)}`, {}).map(name => name.length < 12_000),
     [true]
   )
+})
+
+t.test('arguments that double each other cost little', async t => {
+  const text = Array.from({ length: 2000 }, (_, at) => `ARG A${at + 1}=x$A${at}$A${at}`).join('\n')
+  t.ok((baseNames(`${text}\nFROM $A2000`, {})[0]?.length ?? 0) < 10_000)
 })
 
 t.test('secrets go by variables of the client whose names are ours', async t => {

@@ -101,6 +101,7 @@ t.test('what BuildKit says of a Dockerfile, a missing file, a base and a disk ha
   const cases = [
     ['dockerfile parse error on line 3: unknown instruction: FORM', 'E_BUILD_DOCKERFILE'],
     ['failed to solve: dockerfile parse error on line 3: unknown instruction: FORM', 'E_BUILD_DOCKERFILE'],
+    ["unexpected key 'env' in 'env=API_KEY'", 'E_BUILD_DOCKERFILE'],
     ['target stage "x" could not be found', 'E_BUILD_DOCKERFILE'],
     [
       'failed to compute cache key: failed to calculate checksum of ref a::b: "/x": not found',
@@ -139,6 +140,16 @@ t.test('a front-end that is not there is told apart from what it asks for itself
     t.equal(problem.code, code, words)
     t.notMatch(problem.message, 'failed with build-arg')
   }
+})
+
+t.test('a file that an older engine does not find is no image', async t => {
+  const problem = problemOf([
+    '#8 [3/4] COPY src/ ./src',
+    '#8 ERROR: "/src" not found: not found',
+    'failed to compute cache key: "/src" not found: not found'
+  ])
+  t.equal(problem.code, 'E_BUILD_COPY')
+  t.match(problem.message, 'the build stopped: "/src" not found')
 })
 
 t.test('a build that says nothing ended with a code', async t => {
