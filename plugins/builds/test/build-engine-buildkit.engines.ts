@@ -10,6 +10,11 @@ testBuildEngine('BuildKit', engineKinds.BuildKit)
 testEngineLimits('BuildKit', engineKinds.BuildKit)
 testNixpacksInEngine('BuildKit', engineKinds.BuildKit)
 testRailpackInEngine('BuildKit', engineKinds.BuildKit)
+import { testWrittenDockerfiles } from './written-cases.js'
+
+testBuildEngine('BuildKit', engineKinds.BuildKit)
+testEngineLimits('BuildKit', engineKinds.BuildKit)
+testWrittenDockerfiles('BuildKit', engineKinds.BuildKit)
 
 void test('a project may change from one kind of build engine to another', async t => {
   if (!(await requireEngine(t))) return

@@ -8,3 +8,8 @@ testBuildEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 testEngineLimits('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 testNixpacksInEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 testRailpackInEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
+import { testWrittenDockerfiles } from './written-cases.js'
+
+testBuildEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
+testEngineLimits('a newer Docker Engine', engineKinds['a newer Docker Engine'])
+testWrittenDockerfiles('a newer Docker Engine', engineKinds['a newer Docker Engine'])

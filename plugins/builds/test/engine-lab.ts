@@ -13,6 +13,8 @@ export interface EngineKind {
   readonly made: readonly [script: string, ...argv: string[]]
   /** It knows what BuildKit learnt later: heredocs, `COPY --link`. */
   readonly isNew: boolean
+  /** The version of Docker whose syntax it knows. */
+  readonly docker: number
 }
 
 export const engineKinds = {
@@ -20,15 +22,23 @@ export const engineKinds = {
     build_engine: 'dockerd',
     image: 'docker:lab',
     made: ['make-images.sh', 'docker'],
-    isNew: false
+    isNew: false,
+    docker: 20
   },
   'a newer Docker Engine': {
     build_engine: 'dockerd',
     image: 'docker:26-lab',
     made: ['make-images.sh', 'docker-26'],
-    isNew: true
+    isNew: true,
+    docker: 26
   },
-  BuildKit: { build_engine: 'buildkit', image: 'moby/buildkit:lab', made: ['make-buildkit.sh'], isNew: true }
+  BuildKit: {
+    build_engine: 'buildkit',
+    image: 'moby/buildkit:lab',
+    made: ['make-buildkit.sh'],
+    isNew: true,
+    docker: 28
+  }
 } as const satisfies Readonly<Record<string, EngineKind>>
 
 const labFolder = join(import.meta.dirname, '../../../lab')
