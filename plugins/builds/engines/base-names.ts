@@ -73,7 +73,8 @@ function expanded(word: string, values: ReadonlyMap<string, string>): string {
 /** As BuildKit looks for what it was given: without what is understood, for `docker.io/library/node:latest` it asks for `node`. */
 export function familiarName(name: string): string {
   const path = name.replace(/^(?:index\.)?docker\.io\//, '')
-  const isOfHub = path !== name || !/^(?:localhost|[^/]*[.:][^/]*)\//.test(path)
+  const first = path.slice(0, Math.max(0, path.indexOf('/')))
+  const isOfHub = path !== name || (first !== 'localhost' && !/[.:]/.test(first))
   const short = isOfHub && /^library\/[^/]+$/.test(path) ? path.slice('library/'.length) : path
   return short.endsWith(':latest') ? short.slice(0, -':latest'.length) : short
 }
