@@ -40,7 +40,7 @@ import { removeUnclaimed } from './disk/unclaimed.js'
 import { AvailableEngines } from './engines/available-engines.js'
 import { EngineCaches } from './engines/engine-caches.js'
 import { EngineStore } from './engines/engine-store.js'
-import { sweepIdleEngines, trimCaches } from './engines/engine-sweep.js'
+import { sweepIdleEngines, tidyEngines, trimCaches } from './engines/engine-sweep.js'
 import { EngineUsage } from './engines/engine-usage.js'
 import { ProjectEngines } from './engines/project-engines.js'
 import { GitSource } from './git/git-source.js'
@@ -255,6 +255,7 @@ export async function startBuilds({
           },
           signal
         ),
+        tidyEngines({ engines, records, clock, log }, signal),
         trimCaches({ caches: engineCaches, clock, log, maxBytes: config.build_caches_mib * 2 ** 20 }, signal),
         sweepOrphanedImages({ imageService, applications: use.applications, clock, log }, signal)
       ])

@@ -44,13 +44,13 @@ export class AvailableEngines {
       [dockerdProgram, dockerd_image]
     ]
     const offered: OfferedEngine[] = []
-    const names = new Map<string, string>()
+    const ids = new Map<string, string>()
     for (const [program, image] of programs) {
       if (wanted !== 'auto' && wanted !== program.kind) continue
       const found = await this.#find(image, request, context)
       offered.push({ program, image, fault: 'reason' in found ? found.reason : null })
       if ('reason' in found) continue
-      names.set(image, found.name)
+      ids.set(image, found.id)
       break
     }
     const choice = chooseEngine(wanted, offered, classic)
@@ -58,22 +58,22 @@ export class AvailableEngines {
     context.log({ level: 'info', msg: choice.note })
     if (choice.kind === 'project') await context.onEngine?.(choice.program.kind)
     else if (classic.isClassicBuilder) await context.onEngine?.('classic')
-    return choice.kind === 'project' ? { ...choice, image: names.get(choice.image) ?? choice.image } : choice
+    return choice.kind === 'project' ? { ...choice, image: ids.get(choice.image) ?? choice.image } : choice
   }
 
   async #find(
     reference: string,
     { applicationId, deploymentId }: Pick<BuildRequest, 'applicationId' | 'deploymentId'>,
     context: BuildContext
-  ): Promise<{ readonly name: string } | { readonly reason: string }> {
+  ): Promise<{ readonly id: string } | { readonly reason: string }> {
     const missing = this.#missing.get(reference)
     // A look at the engine costs little, and an operator may have loaded it by now.
     const isOnlyLooked = missing !== undefined && performance.now() - missing.at < askAgainMs
     try {
       if (isOnlyLooked && (await this.parts.imageService.image(reference)) === undefined) return missing
-      const { name } = await resolveImage(this.parts, { reference, applicationId, deploymentId }, context)
+      const { image } = await resolveImage(this.parts, { reference, applicationId, deploymentId }, context)
       this.#missing.delete(reference)
-      return { name }
+      return { id: image.id }
     } catch (error) {
       context.signal.throwIfAborted()
       if (!isProblem(error)) throw error

@@ -28,11 +28,17 @@ while [ "$bases" -gt 0 ]; do
   bases=$((bases - 1))
 done
 result=${result}:"\${directory##*/}"
+trap 'docker rmi --force "$result" >/dev/null 2>&1 || true' EXIT
+trap 'exit 143' TERM
 docker build --tag "$result" "$@" "$directory/context"
 mkdir "$directory/out"
 docker save "$result" | tar -x -C "$directory/out"
-find "$directory/out" -type l | while read -r link; do ln -f "$(readlink -f "$link")" "$link"; done
-docker rmi --force "$result" >/dev/null`
+find "$directory/out" -type l | while read -r link; do ln -f "$(readlink -f "$link")" "$link"; done`
+
+const forgetting = `live=" $1 "
+docker images --format '{{.Tag}}' ${result} | while read -r tag; do
+  case $live in *" $tag "*) ;; *) docker rmi --force ${result}:"$tag" ;; esac
+done`
 
 export const dockerdProgram: EngineProgram = {
   kind: 'dockerd',
@@ -67,6 +73,7 @@ export const dockerdProgram: EngineProgram = {
     env: variables
   }),
   build: buildCommand,
+  forget: live => ({ argv: ['sh', '-c', forgetting, 'forget', live.join(' ')], env: variables }),
   prune: keptBytes =>
     plain(['docker', 'builder', 'prune', '--force', '--all', '--keep-storage', String(keptBytes)])
 }

@@ -18,7 +18,11 @@ export function engineBuildProblem(
   }
 ): Problem {
   const reason =
-    lastError(text) ?? failed.at(-1)?.reason ?? `the build engine ended with code ${build.exitCode}`
+    lastError(text) ??
+    failed.at(-1)?.reason ??
+    // No step failed: what takes the image out of the engine did.
+    text.findLast(isDiskFull) ??
+    `the build engine ended with code ${build.exitCode}`
   const all = [reason, ...failed.map(step => step.reason)].join('\n')
   if (isDiskFull(all)) return problems.engineDiskFull({ reason: shown(withoutPrefix(reason)) })
   const command = exitOf(failed.at(-1)?.reason ?? '') ?? exitOf(reason)

@@ -57,6 +57,8 @@ export interface EngineProgram {
   /** Takes in what was put into the folder of a base, once. Absent: it is used from there. */
   addBase?(directory: string): Command
   build(build: ProgramBuild): Command
+  /** Removes what builds that did not come to their end have left in the daemon itself, but of the deployments that are live. */
+  forget?(live: readonly string[]): Command
   /** Removes what no build uses now, the oldest first, until so many bytes are left of it. */
   prune(keptBytes: number): Command
 }

@@ -22,6 +22,10 @@ export interface EngineRecords {
   all(): Promise<readonly EngineRecord[]>
   /** Now, after what `all` said. */
   isBusy(projectId: string): Promise<boolean>
+  /** The deployments for which something is being built in it now, by whichever process. */
+  live(projectId: string): Promise<readonly string[]>
+  /** Deployments whose process died while their images were prepared, in projects whose engine may be started. */
+  abandoned(): Promise<ReadonlyArray<{ readonly projectId: string; readonly deploymentId: string }>>
 }
 
 /** A preparation lasts from before its engine starts until after its build, if its process says that it lives. */
@@ -78,5 +82,27 @@ export class EngineStore implements EngineRecords {
       { projectId, now: this.clock.now() }
     )
     return rows.length > 0
+  }
+
+  async live(projectId: string): Promise<readonly string[]> {
+    const rows = await this.db.sql<{ readonly deploymentId: string }>(
+      `
+      select p.deployment_id as "deploymentId" from $schema.preparation p
+      join ${applicationTable.name} a on cast(a.id as text) = p.application_id
+      where cast(a.project_id as text) = :projectId and p.claimed_until > :now`,
+      { projectId, now: this.clock.now() }
+    )
+    return rows.map(({ deploymentId }) => deploymentId)
+  }
+
+  async abandoned(): Promise<ReadonlyArray<{ readonly projectId: string; readonly deploymentId: string }>> {
+    return await this.db.sql<{ readonly projectId: string; readonly deploymentId: string }>(
+      `
+      select e.project_id as "projectId", p.deployment_id as "deploymentId" from $schema.preparation p
+      join ${applicationTable.name} a on cast(a.id as text) = p.application_id
+      join $schema.build_engine e on e.project_id = cast(a.project_id as text)
+      where e.is_started and p.claimed_until <= :now`,
+      { now: this.clock.now() }
+    )
   }
 }

@@ -39,6 +39,41 @@ export async function sweepIdleEngines(
   })
 }
 
+interface TidyParts {
+  readonly engines: Pick<ProjectEngines, 'tidy' | 'untidy'>
+  readonly records: Pick<EngineRecords, 'abandoned'>
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/**
+ * Ends builds whose process died, and removes what they and others have left in build engines that run, until its signal aborts. What
+ * such a process was at lapses after a minute.
+ */
+export async function tidyEngines(
+  { engines, records, clock, log }: TidyParts,
+  signal: AbortSignal
+): Promise<void> {
+  const done = new Set<string>()
+  const tidy = async (): Promise<void> => {
+    const abandoned = (await records.abandoned()).filter(({ deploymentId }) => !done.has(deploymentId))
+    const projects = new Set([...abandoned.map(({ projectId }) => projectId), ...engines.untidy()])
+    for (const projectId of projects)
+      try {
+        await engines.tidy(projectId)
+        for (const one of abandoned) if (one.projectId === projectId) done.add(one.deploymentId)
+      } catch (error) {
+        log.warn({ err: error, projectId }, 'what builds have left in a build engine stays for now')
+      }
+  }
+  await runRepeatedly(tidy, {
+    everyMs: longestLookMs,
+    clock,
+    signal,
+    onError: error => log.debug({ err: error }, 'what builds have left in build engines stays for now')
+  })
+}
+
 interface TrimParts {
   readonly caches: Pick<EngineCaches, 'trim'>
   readonly clock: Clock

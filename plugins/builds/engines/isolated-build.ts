@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { ContainerRuntime, Owner } from 'busbar/api/containers'
+import type { ContainerRuntime, ContainerState, Owner } from 'busbar/api/containers'
 import type { ImageInfo } from 'busbar/api/images'
 import { isProblem, pause, settleAll, withTimeLimit } from 'busbar/sdk'
 import type { BuildContext, BuildLimits } from '../api.js'
@@ -9,7 +9,7 @@ import { baseNames } from './base-names.js'
 import { BadResult, ContainerFiles } from './container-files.js'
 import { isFrontEndSetting, withoutSyntax } from './dockerfile-syntax.js'
 import { supplyBases } from './engine-bases.js'
-import { engineBuildProblem } from './engine-failure.js'
+import { engineBuildProblem, isDiskFull } from './engine-failure.js'
 import { type Command, type EngineProgram, workPath } from './engine-program.js'
 import type { EngineUsage } from './engine-usage.js'
 import { handOver } from './hand-over.js'
@@ -50,9 +50,9 @@ export async function buildIsolated(
   const { projectId } = build.owner
   return await parts.engines.use(
     { ...engine, projectId },
-    build.limits,
+    { deploymentId: build.owner.deploymentId, limits: build.limits },
     context.signal,
-    async ({ containerId, program }) => {
+    async ({ containerId, program, noteLeftovers }) => {
       const files = new ContainerFiles(parts.runtime, containerId, context.signal)
       const directory = `${workPath}/${build.owner.deploymentId}`
       try {
@@ -64,7 +64,7 @@ export async function buildIsolated(
         context.signal.throwIfAborted()
         throw await explained(parts, containerId, error)
       } finally {
-        await removeWork(parts, containerId, directory)
+        if (!(await removeWork(parts, containerId, directory))) noteLeftovers()
       }
     }
   )
@@ -101,7 +101,16 @@ async function buildIn(
       context
     ),
     files.unpack(`${directory}/context`, build.context()),
-    files.write(`${directory}/dockerfile`, { [file]: frontEnd === undefined ? withoutSyntax(text) : text })
+    files.write(
+      `${directory}/dockerfile`,
+      frontEnd === undefined
+        ? {
+            [file]: withoutSyntax(text),
+            // Beside the Dockerfile it wins over the author's own, of which one has been applied: perhaps not the one in the context.
+            [`${file}.dockerignore`]: '# what is here, is part of the build\n'
+          }
+        : { [file]: text }
+    )
   ])
   const command = program.build({
     directory,
@@ -176,30 +185,57 @@ const ending = 'kill "-$1" "-$(cat "$0/process")"'
 const endsWithinMs = 5000
 const asideMs = 60_000
 
-async function explained({ runtime }: IsolatedParts, containerId: string, error: unknown): Promise<unknown> {
-  if (error instanceof BadResult) return problems.engineResult({ reason: error.message.slice(0, 400) })
-  if (!isProblem(error)) return error
-  const state = await runtime.inspect(containerId).catch(() => undefined)
-  if (state?.status === 'running') return error
-  const why =
-    state?.oomKilled === true
-      ? 'took more memory than it may (memory_mib of the builds plugin)'
-      : `was not meant (exit code ${state?.exitCode ?? 'unknown'})`
-  return problems.engineCut({ why })
+async function explained(parts: IsolatedParts, containerId: string, error: unknown): Promise<unknown> {
+  const isBad = error instanceof BadResult
+  if (!isBad && !isProblem(error)) return error
+  try {
+    const state = await lastState(parts, containerId)
+    // Whatever was under way in it ended with it.
+    if (state?.status !== 'running') return problems.engineCut({ why: whyEnded(state) })
+  } catch {
+    // The engine of the platform is away, as the error says.
+    if (!isBad) return error
+  }
+  if (!isBad) return error
+  const reason = error.message.slice(0, 400)
+  return isDiskFull(reason) ? problems.engineDiskFull({ reason }) : problems.engineResult({ reason })
 }
 
-/** Whatever a build leaves goes when its engine starts anew. */
-async function removeWork(parts: IsolatedParts, containerId: string, directory: string): Promise<void> {
-  await aside(parts, containerId, ['rm', '-rf', directory])
+/** A container that is killed may be told as running for a while, when the programs in it have ended already. */
+async function lastState(parts: IsolatedParts, containerId: string): Promise<ContainerState | undefined> {
+  for (let look = 1; ; look++) {
+    const state = await parts.runtime.inspect(containerId)
+    if (state?.status !== 'running' || look === endLooks) return state
+    if (await aside(parts, containerId, ['true'])) return state
+    await parts.clock.sleep(endLookMs)
+  }
 }
 
-/** A command whose failure changes nothing. */
+const endLooks = 20
+const endLookMs = 100
+
+function whyEnded(state: ContainerState | undefined): string {
+  if (state === undefined) return 'was not meant (its container is gone)'
+  return state.oomKilled
+    ? 'took more memory than it may (memory_mib of the builds plugin)'
+    : `was not meant (exit code ${state.exitCode})`
+}
+
+/** Whatever a build leaves otherwise goes before the next one; whether nothing is left. */
+async function removeWork(parts: IsolatedParts, containerId: string, directory: string): Promise<boolean> {
+  return await aside(parts, containerId, ['rm', '-rf', directory])
+}
+
+/** A command whose failure changes nothing; whether it did what it should. */
 async function aside(
   { runtime, clock }: Pick<IsolatedParts, 'runtime' | 'clock'>,
   containerId: string,
   argv: readonly string[]
-): Promise<void> {
-  await withTimeLimit({ clock, ms: asideMs }, async signal =>
+): Promise<boolean> {
+  return await withTimeLimit({ clock, ms: asideMs }, async signal =>
     runtime.exec(containerId, argv, { signal, onLine: () => {} })
-  ).catch(() => {})
+  ).then(
+    code => code === 0,
+    () => false
+  )
 }

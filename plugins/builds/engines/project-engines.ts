@@ -4,7 +4,8 @@ import type { BuildLimits } from '../api.js'
 import { problems } from '../problems.js'
 import { buildkitProgram } from './buildkit-program.js'
 import { dockerdProgram } from './dockerd-program.js'
-import { type EngineProgram, engineVolumePath, entrypoint } from './engine-program.js'
+import { removeLeftovers } from './engine-leftovers.js'
+import { type Command, type EngineProgram, engineVolumePath, entrypoint } from './engine-program.js'
 import type { EngineRecords } from './engine-store.js'
 import { daemonMemoryBytes, daemonProcesses, limitSteps } from './steps-group.js'
 import { limitStepsNetwork } from './steps-network.js'
@@ -13,7 +14,7 @@ interface ProjectEnginesParts {
   readonly runtime: ContainerRuntime
   readonly clock: Clock
   readonly log: Log
-  readonly records: Pick<EngineRecords, 'used' | 'stopped' | 'removed'>
+  readonly records: Pick<EngineRecords, 'used' | 'stopped' | 'removed' | 'live'>
   /** What one keeps for the next builds of its project. */
   readonly cacheBytes: number
 }
@@ -22,8 +23,13 @@ interface ProjectEnginesParts {
 interface WantedProjectEngine {
   readonly projectId: string
   readonly program: EngineProgram
-  /** A name by which the engine of the platform knows it. */
+  /** Its id on the engine of the platform: a name may come to mean a newer one. */
   readonly image: string
+}
+
+interface EngineBuild {
+  readonly deploymentId: string
+  readonly limits: BuildLimits
 }
 
 const processesOfBuild = 4096
@@ -34,12 +40,21 @@ const pruneMs = 60_000
 /** Of which a container may be one. */
 const programs: readonly EngineProgram[] = [buildkitProgram, dockerdProgram]
 
+interface StartedEngine {
+  readonly containerId: string
+  readonly program: EngineProgram
+  /** The build could not clean up after itself: that is done before the next one, or by `tidy`. */
+  readonly noteLeftovers: () => void
+}
+
 interface ProjectEngine {
   readonly serial: Serial
   /** What its container is while builds use it. */
   current: WantedProjectEngine | undefined
-  /** The caps of the builds that use it now. */
-  readonly users: Set<BuildLimits>
+  /** The builds that use it now. */
+  readonly users: Set<EngineBuild>
+  /** A build has ended and could not clean up after itself. */
+  isUntidy: boolean
 }
 
 /**
@@ -57,12 +72,12 @@ export class ProjectEngines {
    */
   async use<T>(
     wanted: WantedProjectEngine,
-    limits: BuildLimits,
+    build: EngineBuild,
     signal: AbortSignal,
-    run: (engine: { readonly containerId: string; readonly program: EngineProgram }) => Promise<T>
+    run: (engine: StartedEngine) => Promise<T>
   ): Promise<T> {
     const engine = this.#engineOf(wanted.projectId)
-    engine.users.add(limits)
+    engine.users.add(build)
     try {
       const started = await engine.serial.run(async () => {
         signal.throwIfAborted()
@@ -71,11 +86,17 @@ export class ProjectEngines {
         const actual = (engine.users.size > 1 ? engine.current : undefined) ?? wanted
         const containerId = await this.#startOrReplace(actual, engine, signal)
         engine.current = actual
-        return { containerId, program: actual.program }
+        return {
+          containerId,
+          program: actual.program,
+          noteLeftovers: () => {
+            engine.isUntidy = true
+          }
+        }
       })
       return await run(started)
     } finally {
-      engine.users.delete(limits)
+      engine.users.delete(build)
       await this.parts.records.used(wanted.projectId).catch(() => {})
       if (engine.users.size > 0) await this.#adapt(wanted.projectId, engine).catch(() => {})
       this.#forget(wanted.projectId, engine)
@@ -96,6 +117,12 @@ export class ProjectEngines {
       if (engine.users.size > 0) return
       for (const { id, name, status } of await this.#containers(projectId)) {
         if (status !== 'running') continue
+        await this.#tidy(projectId, id, programOf(name), engine).catch((error: unknown) =>
+          this.parts.log.warn(
+            { err: error, projectId },
+            'what builds have left in a build engine stays for now'
+          )
+        )
         await this.#prune(id, name, this.parts.cacheBytes).catch((error: unknown) =>
           this.parts.log.warn({ err: error, projectId }, 'the cache of a build engine could not be trimmed')
         )
@@ -123,6 +150,22 @@ export class ProjectEngines {
   async trim(projectId: string, keptBytes: number): Promise<void> {
     const engine = this.#engineOf(projectId)
     await engine.serial.run(async () => await this.#pruneRunning(projectId, keptBytes))
+    this.#forget(projectId, engine)
+  }
+
+  /** Of this process, projects in whose engines ended builds have left something. */
+  untidy(): readonly string[] {
+    return [...this.#engines].flatMap(([projectId, { isUntidy }]) => (isUntidy ? [projectId] : []))
+  }
+
+  /** Ends and removes what builds have left for which nobody waits. */
+  async tidy(projectId: string): Promise<void> {
+    const engine = this.#engineOf(projectId)
+    await engine.serial.run(async () => {
+      for (const { id, name, status } of await this.#containers(projectId))
+        if (status === 'running') await this.#tidy(projectId, id, programOf(name), engine)
+      engine.isUntidy = false
+    })
     this.#forget(projectId, engine)
   }
 
@@ -156,14 +199,20 @@ export class ProjectEngines {
   #engineOf(projectId: string): ProjectEngine {
     const known = this.#engines.get(projectId)
     if (known !== undefined) return known
-    const engine = { serial: new Serial(), users: new Set<BuildLimits>(), current: undefined }
+    const engine = {
+      serial: new Serial(),
+      users: new Set<EngineBuild>(),
+      current: undefined,
+      isUntidy: false
+    }
     this.#engines.set(projectId, engine)
     return engine
   }
 
   /** What has no users holds nothing that is worth keeping. */
   #forget(projectId: string, engine: ProjectEngine): void {
-    if (engine.users.size === 0 && this.#engines.get(projectId) === engine) this.#engines.delete(projectId)
+    if (engine.users.size === 0 && !engine.isUntidy && this.#engines.get(projectId) === engine)
+      this.#engines.delete(projectId)
   }
 
   async #pruneRunning(projectId: string, keptBytes: number): Promise<void> {
@@ -173,13 +222,27 @@ export class ProjectEngines {
 
   async #prune(containerId: string, name: string, keptBytes: number): Promise<void> {
     const { runtime, clock, log } = this.parts
-    const program = programs.find(({ kind }) => name.startsWith(`busbar.builder.${kind}.`))
+    const program = programOf(name)
     if (program === undefined) return
     const { argv, env } = program.prune(keptBytes)
     const code = await withTimeLimit({ clock, ms: pruneMs }, async signal =>
       runtime.exec(containerId, argv, { env, signal, onLine: () => {} })
     )
     if (code !== 0) log.warn({ containerId, code }, 'the cache of a build engine could not be cleared')
+  }
+
+  async #tidy(
+    projectId: string,
+    containerId: string,
+    program: EngineProgram | undefined,
+    { users }: ProjectEngine
+  ): Promise<void> {
+    // Those of this process are under way, whether it could say so or not.
+    const own = [...users].map(({ deploymentId }) => deploymentId)
+    const live = [...new Set([...(await this.parts.records.live(projectId)), ...own])]
+    await this.#tell(containerId, { argv: removeLeftovers(live), env: {} })
+    const forgetting = program?.forget?.(live)
+    if (forgetting !== undefined) await this.#tell(containerId, forgetting)
   }
 
   async #discard(projectId: string): Promise<void> {
@@ -223,7 +286,8 @@ export class ProjectEngines {
     // Of another kind, or of an older image: no two may have the same volume.
     for (const { id } of found.filter(({ id }) => id !== usable?.id)) await runtime.remove(id)
     let id = usable?.id ?? (await this.#create(wanted, engine))
-    if (!running.some(container => container.id === id))
+    const isRunning = running.some(container => container.id === id)
+    if (!isRunning)
       await runtime.start(id).catch(async (error: unknown) => {
         // It was made in a network, from an image, with limits that may be gone since. Its cache is in its volume.
         if (usable === undefined || signal.aborted) throw error
@@ -232,7 +296,11 @@ export class ProjectEngines {
         await runtime.start(id)
       })
     await this.#untilReady(wanted, id, signal)
-    await this.#tell(id, limitStepsNetwork)
+    await this.#tell(id, plain(limitStepsNetwork))
+    if (!isRunning || engine.isUntidy) {
+      await this.#tidy(wanted.projectId, id, wanted.program, engine)
+      engine.isUntidy = false
+    }
     try {
       await this.#limit(id, engine)
     } catch (error) {
@@ -242,7 +310,7 @@ export class ProjectEngines {
       await runtime.stop(id, stopGraceSeconds)
       await runtime.start(id)
       await this.#untilReady(wanted, id, signal)
-      await this.#tell(id, limitStepsNetwork)
+      await this.#tell(id, plain(limitStepsNetwork))
       await this.#limit(id, engine)
     }
     return id
@@ -251,19 +319,19 @@ export class ProjectEngines {
   async #limit(containerId: string, engine: ProjectEngine): Promise<void> {
     const caps = capsOf(engine)
     await this.parts.runtime.setCaps(containerId, caps)
-    await this.#tell(containerId, limitSteps(caps))
+    await this.#tell(containerId, plain(limitSteps(caps)))
   }
 
-  /** Limits on steps that are set within the container. */
-  async #tell(containerId: string, argv: readonly string[]): Promise<void> {
+  /** What is set within the container. */
+  async #tell(containerId: string, { argv, env }: Command): Promise<void> {
     const { runtime, clock } = this.parts
     const lines: string[] = []
     const code = await withTimeLimit({ clock, ms: readyMs }, async signal =>
-      runtime.exec(containerId, argv, { signal, onLine: ({ text }) => lines.push(text) })
+      runtime.exec(containerId, argv, { env, signal, onLine: ({ text }) => lines.push(text) })
     )
     if (code !== 0)
       throw problems.engineAway({
-        reason: `its steps cannot be limited: ${lines.slice(0, 5).join(' ').slice(0, 400)}`
+        reason: `it cannot be set up: ${lines.slice(0, 5).join(' ').slice(0, 400)}`
       })
   }
 
@@ -332,7 +400,7 @@ export class ProjectEngines {
 }
 
 const capsOf = ({ users }: ProjectEngine): ContainerCaps => {
-  const all = [...users]
+  const all = [...users].map(({ limits }) => limits)
   return {
     memoryBytes: all.reduce((sum, { memoryBytes }) => sum + memoryBytes, daemonMemoryBytes),
     cpus: all.reduce((sum, { cpus }) => sum + cpus, 0),
@@ -343,6 +411,11 @@ const capsOf = ({ users }: ProjectEngine): ContainerCaps => {
 /** No application's container and no database's. */
 const isEngine = ({ applicationId, databaseId, deploymentId }: ContainerState['owner']): boolean =>
   applicationId === undefined && databaseId === undefined && deploymentId === undefined
+
+const plain = (argv: readonly string[]): Command => ({ argv, env: {} })
+
+const programOf = (name: string): EngineProgram | undefined =>
+  programs.find(({ kind }) => name.startsWith(`busbar.builder.${kind}.`))
 
 const containerName = ({ projectId, program }: Pick<WantedProjectEngine, 'projectId' | 'program'>): string =>
   `busbar.builder.${program.kind}.${projectId}`

@@ -152,6 +152,16 @@ t.test('a file that an older engine does not find is no image', async t => {
   t.match(problem.message, 'the build stopped: "/src" not found')
 })
 
+t.test('an image that does not fit onto the disk beside its steps is told as such', async t => {
+  const problem = problemOf([
+    '#5 [2/2] RUN make',
+    '#5 DONE 0.3s',
+    'tar: 1b2c/layer.tar: Cannot write: No space left on device',
+    'tar: Exiting with failure status due to previous errors'
+  ])
+  t.equal(problem.code, 'E_ENGINE_DISK_FULL')
+})
+
 t.test('a build that says nothing ended with a code', async t => {
   t.match(problemOf([]).message, 'ended with code 1')
 })
