@@ -69,8 +69,8 @@ export async function openEngineLab(
 }
 
 /** The containers of build engines of a project. */
-export const builders = async (projectId: string) =>
-  (await engine.listContainers({ all: true, filters: { label: [`project-id=${projectId}`] } })).filter(
+export const builders = async (projectId: string, docker = engine) =>
+  (await docker.listContainers({ all: true, filters: { label: [`project-id=${projectId}`] } })).filter(
     ({ Names }) => Names.some(name => name.startsWith('/busbar.builder.'))
   )
 
@@ -82,10 +82,15 @@ export const linesOf = (deployment: { readonly build_logs: string }): string[] =
     .map(line => (JSON.parse(line) as { readonly msg: string }).msg)
 
 /** How many processes of a container have this in their command line; or what a command prints in it. */
-export async function execIn(id: string, text: string, command?: readonly string[]): Promise<string> {
+export async function execIn(
+  id: string,
+  text: string,
+  command?: readonly string[],
+  docker = engine
+): Promise<string> {
   const counted =
     'n=0; for p in /proc/[0-9]*; do tr "\\0" " " < $p/cmdline 2>/dev/null | grep -q "^$0" && n=$((n+1)); done; echo $n'
-  const exec = await engine
+  const exec = await docker
     .getContainer(id)
     .exec({ Cmd: [...(command ?? ['sh', '-c', counted, text])], AttachStdout: true, Tty: true })
   const stream = await exec.start({ Tty: true })
