@@ -3,8 +3,8 @@ import type { LockWait } from './lock-waits.js'
 /**
  * Who is behind each wait, instead of who is next: the first of those that wait for a row is before the others without having it,
  * and keeps them waiting as long as it waits itself. Of third-party plugins (`isGuarded`), one that waits is behind a wait all the
- * same where it excludes others from a table only because it waits; or where it has what is waited for, and waits for no other
- * such plugin.
+ * same where it excludes others from a table only because it waits for that; or where it has what is waited for, and waits for no
+ * other such plugin.
  */
 export function behindWaits(
   waits: readonly LockWait[],
@@ -24,18 +24,19 @@ export function behindWaits(
     return result
   }
   const behindOne = (wait: LockWait): readonly LockWait[] => {
-    const { blocker, lock } = wait
-    if (lock === 'relation' && isGuarded(blocker)) return [wait]
+    const { blocker, lock, isQueued } = wait
+    if (lock === 'relation' && isQueued && isGuarded(blocker)) return [wait]
     const others = behind(blocker)
     const hasIt = lock !== 'tuple' && isGuarded(blocker) && !others.some(one => isGuarded(one.blocker))
     return others.length === 0 || hasIt ? [wait] : others
   }
   return waits.flatMap(wait => {
-    const { waiting, waitingName, lock, table } = wait
+    const { waiting, waitingName, waitingSince, lock, table } = wait
     return behindOne(wait).map(one => ({
       ...one,
       waiting,
       waitingName,
+      waitingSince,
       lock,
       table: one.table ?? table
     }))

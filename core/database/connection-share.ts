@@ -16,13 +16,18 @@ interface ShareOptions {
 
 interface HeldConnection extends PoolClient {
   share?: ConnectionShare | undefined
+  since?: number | undefined
 }
 
-/** Whose statement it serves from now on; for nothing but what errors say. */
+/** Whose statement it serves from now on; for nothing but what errors say, and who is ended when nobody can be asked. */
 export function markHeld(connection: PoolClient, share: ConnectionShare | undefined): void {
   const held: HeldConnection = connection
   held.share = share
+  held.since = performance.now()
 }
+
+/** Since when it serves the statement or transaction that it serves. */
+export const heldSince = ({ since }: HeldConnection): number | undefined => since
 
 export const isHeldBy = ({ share }: HeldConnection, owner: ConnectionShare): boolean =>
   share === owner || (share !== undefined && share.options.within === owner)

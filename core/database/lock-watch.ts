@@ -1,9 +1,19 @@
 import type { Log } from 'busbar/sdk'
 import type { PoolClient } from 'pg'
 import { behindWaits } from './blame.js'
-import { blockerOf, connectionName, isPlatformCalled, type LockWait, lockWaitsText } from './lock-waits.js'
+import {
+  clientOf,
+  connectionName,
+  isPlatformCalled,
+  type LockWait,
+  lockCountsText,
+  lockWaitsText,
+  type SeenWait,
+  signalText
+} from './lock-waits.js'
 import {
   errorCode,
+  hasNoLockRoom,
   isConnectionError,
   lockNotAvailable,
   problems,
@@ -11,15 +21,27 @@ import {
   withCause
 } from './problems.js'
 import type { Session } from './session.js'
+import { TableNames } from './table-names.js'
+import { rememberedLooks, WaitingTime } from './waiting-time.js'
+import { type LockCount, longestBusy, mostLocks } from './who-to-end.js'
 
-/** A connection on which code of a third-party plugin runs, and how long others may wait for it. */
-interface Guarded {
+/** Why a connection is to be ended. */
+export type EndCause =
+  | { readonly kind: 'waits'; readonly wait: LockWait }
+  /** The catalogs are locked so that nobody can be asked who it is. */
+  | { readonly kind: 'blind' }
+  | { readonly kind: 'locks'; readonly locks: number }
+
+/** Code of a third-party plugin runs on it, on however many connections, and how long others may wait for it. */
+export interface Guarded {
   readonly plugin: string
   readonly limitMs: number
   /** Whose waiting counts. */
   readonly minds: (wait: LockWait, isPlatforms: boolean) => boolean
+  /** Since when it is in a transaction or a statement, by the process's clock. */
+  readonly busySince: (client: PoolClient) => number | undefined
   /** Again after as long again, when the first time did not help. */
-  readonly end: (wait: LockWait, times: number) => void
+  readonly end: (client: PoolClient, cause: EndCause, times: number) => void
 }
 
 interface LockWatchParts {
@@ -32,18 +54,10 @@ interface LockWatchParts {
   readonly isOurs: (pid: number) => boolean
 }
 
-interface Blocking {
-  readonly since: string | null
-  /** How long it has been seen to. */
-  forMs: number
-  seenAt: number
-  times: number
-}
-
-/** Looks in a row for which a wait is remembered: the error of one that has ended comes on another connection. */
-const rememberedLooks = 4
 /** After so long, one who is no plugin of this process is named in the log. */
 const reportAfterMs = 3_000
+/** One who takes the room for locks is looked for this often at most. */
+const roomEveryMs = 1_000
 
 export const processIdOf = (client: PoolClient): number | undefined =>
   (client as unknown as { readonly processID?: number | null }).processID ?? undefined
@@ -62,17 +76,23 @@ const wasCancelled = (error: unknown): boolean =>
  * who keeps what locked, and a connection of a third-party plugin that keeps the platform waiting is ended.
  */
 export class LockWatch {
-  readonly #guarded = new Map<number, Guarded>()
-  /** By who waits. */
+  readonly #guarded = new Map<number, { readonly client: PoolClient; readonly guarded: Guarded }>()
+  /** By who waits; remembered, as the error of one that has ended comes on another connection. */
   readonly #waits = new Map<number, { readonly wait: LockWait; readonly look: number }>()
-  /** By who keeps others waiting, as long as it does so in the same transaction. */
-  #blocking = new Map<number, Blocking>()
+  /** Because of plugins of this process, and by process because of others. */
+  readonly #times: WaitingTime<Guarded | number>
+  readonly #names: TableNames
   readonly #ended = new WeakMap<PoolClient, Error>()
   readonly #timer: NodeJS.Timeout
+  readonly #stopWarming: () => void
   #looks = 0
   #isLooking = false
+  #roomMadeAt = -Infinity
 
   constructor(private readonly parts: LockWatchParts) {
+    this.#times = new WaitingTime(2 * parts.everyMs)
+    this.#names = new TableNames(parts.session)
+    this.#stopWarming = parts.session.onConnect(() => void this.#warm())
     this.#timer = setInterval(() => {
       void this.#look()
     }, parts.everyMs).unref()
@@ -82,9 +102,10 @@ export class LockWatch {
   guard(client: PoolClient, guarded: Guarded): () => void {
     const pid = processIdOf(client)
     if (pid === undefined) return () => {}
-    this.#guarded.set(pid, guarded)
+    const entry = { client, guarded }
+    this.#guarded.set(pid, entry)
     return () => {
-      if (this.#guarded.get(pid) === guarded) this.#guarded.delete(pid)
+      if (this.#guarded.get(pid) === entry) this.#guarded.delete(pid)
     }
   }
 
@@ -97,14 +118,15 @@ export class LockWatch {
   }
 
   /**
-   * Sends a signal to the server's process: `pg_cancel_backend` or `pg_terminate_backend`. False when it is gone, or not in the
-   * transaction of `since` any more. Throws while the session has no connection: later the process may be another one's.
+   * Sends a signal to the server's process: `pg_cancel_backend` or `pg_terminate_backend`. False when it is gone; or, with
+   * `began`, when it is not that connection any more or keeps nobody waiting by now. Throws while the session has no connection:
+   * later the process may be another one's.
    */
-  async signal(pid: number, what: 'cancel' | 'terminate', since?: string | null): Promise<boolean> {
+  async signal(pid: number, what: 'cancel' | 'terminate', began?: string | null): Promise<boolean> {
     const rows = await this.parts.session.query<{ isSent: boolean }>(
-      `select pg_${what}_backend(pid) as "isSent" from pg_stat_activity
-       where pid = $1::int and datname = current_database() and (not $2::bool or xact_start::text is not distinct from $3)`,
-      [pid, since !== undefined, since]
+      signalText(what),
+      [pid, began !== undefined, began ?? null],
+      `busbar.${what}`
     )
     return rows[0]?.isSent === true
   }
@@ -114,6 +136,7 @@ export class LockWatch {
     const reason = this.#ended.get(client)
     if (reason !== undefined && isConnectionError(error) && !wasNeverSent(error)) return reason
     if (isTimeUp(error)) return new Error(timeUp, { cause: error })
+    if (hasNoLockRoom(error)) void this.#makeRoom()
     if (errorCode(error) !== lockNotAvailable || !wasCancelled(error)) return error
     return withCause(problems.locked({ what: this.#whatIsLocked(client) }), error)
   }
@@ -128,6 +151,7 @@ export class LockWatch {
 
   close(): void {
     clearInterval(this.#timer)
+    this.#stopWarming()
   }
 
   #waitOf(client: PoolClient): LockWait | undefined {
@@ -142,8 +166,34 @@ export class LockWatch {
   }
 
   #sentence(wait: LockWait): string {
-    const { who, remedy } = blockerOf(wait, pid => this.#guarded.get(pid)?.plugin)
+    const { who, remedy } = clientOf({ pid: wait.blocker, name: wait.blockerName }, this.#pluginOf)
     return `${who} keeps ${wait.table ?? 'what is needed'} locked: try again, and ${remedy}`
+  }
+
+  readonly #pluginOf = (pid: number): string | undefined => this.#guarded.get(pid)?.guarded.plugin
+
+  /** While they have been answered once on its connection, they are also when somebody has the catalogs locked. */
+  async #warm(): Promise<void> {
+    try {
+      await this.#ask()
+      await this.signal(0, 'cancel')
+      await this.signal(0, 'terminate')
+      await this.#counted()
+    } catch (error) {
+      this.parts.log.debug({ err: error }, 'who waits for locks could not be prepared to be asked')
+    }
+  }
+
+  async #ask(): Promise<readonly SeenWait[]> {
+    return await this.parts.session.query<SeenWait>(
+      lockWaitsText,
+      [[...this.#guarded.keys()]],
+      'busbar.waits'
+    )
+  }
+
+  async #counted(): Promise<readonly LockCount[]> {
+    return await this.parts.session.query<LockCount>(lockCountsText, [], 'busbar.lock-counts')
   }
 
   async #look(): Promise<void> {
@@ -151,46 +201,71 @@ export class LockWatch {
     const { session, log, isQuiet } = this.parts
     if (isQuiet()) {
       this.#waits.clear()
-      this.#blocking.clear()
+      this.#times.clear()
       return
     }
     this.#isLooking = true
     try {
       await session.connected()
-      this.#note(await session.query<LockWait & object>(lockWaitsText))
+      this.#note(await this.#names.added(await this.#ask()))
     } catch (error) {
       log.debug({ err: error }, 'who waits for locks could not be asked')
+      if (errorCode(error) === lockNotAvailable) this.#endLongest()
     } finally {
       this.#isLooking = false
     }
   }
 
-  #note(seen: readonly LockWait[]): void {
+  /** Nobody can be asked who has the catalogs locked. It must have been in a transaction for as long as that was waited for. */
+  #endLongest(): void {
+    const found = longestBusy(
+      [...this.#guarded.values()].map(one => ({ ...one, since: one.guarded.busySince(one.client) }))
+    )
+    this.parts.log.warn(
+      { plugin: found?.guarded.plugin },
+      'system catalogs of the database are locked, and who has them cannot be asked: a plugin that has been in a transaction for longest is ended'
+    )
+    found?.guarded.end(found.client, { kind: 'blind' }, 1)
+  }
+
+  /** Who has most locks is named; and ended, when it is a plugin of this process. */
+  async #makeRoom(): Promise<void> {
     const now = performance.now()
+    if (now - this.#roomMadeAt < roomEveryMs) return
+    this.#roomMadeAt = now
+    const { log } = this.parts
+    try {
+      const most = mostLocks(await this.#counted(), this.#pluginOf)
+      if (most === undefined) return
+      const { who, remedy } = clientOf(most, this.#pluginOf)
+      log.warn(
+        { process: most.pid, locks: most.locks },
+        `PostgreSQL has no room for more locks, of which ${who} has most: ${remedy}, or raise max_locks_per_transaction`
+      )
+      const found = this.#guarded.get(most.pid)
+      found?.guarded.end(found.client, { kind: 'locks', locks: most.locks }, 1)
+    } catch (error) {
+      log.warn({ err: error }, 'PostgreSQL has no room for more locks, and who has them could not be asked')
+    }
+  }
+
+  #note(seen: readonly LockWait[]): void {
     this.#looks++
     const waits = behindWaits(seen, pid => this.#guarded.has(pid))
     for (const wait of waits) this.#waits.set(wait.waiting, { wait, look: this.#looks })
     for (const [pid, { look }] of this.#waits)
       if (look <= this.#looks - rememberedLooks) this.#waits.delete(pid)
-    const blocking = new Map<number, Blocking>()
-    for (const wait of waits) {
-      const { blocker, since } = wait
-      const guarded = this.#guarded.get(blocker)
-      if (blocking.has(blocker) || !this.#counts(wait, guarded)) continue
-      const known = this.#blocking.get(blocker)
-      const entry = known?.since === since ? known : { since, forMs: 0, seenAt: now, times: 0 }
-      // What has happened while this process did nothing is not known.
-      entry.forMs += Math.min(now - entry.seenAt, 2 * this.parts.everyMs)
-      entry.seenAt = now
-      blocking.set(blocker, entry)
-      const limitMs = guarded?.limitMs ?? reportAfterMs
-      if (entry.forMs < limitMs * (entry.times + 1)) continue
-      entry.times++
-      if (guarded !== undefined) guarded.end(wait, entry.times)
-      else if (entry.times === 1)
-        this.parts.log.warn({ process: blocker }, `statements wait for a lock: ${this.#sentence(wait)}`)
+    const counted = waits.flatMap(wait => {
+      const guarded = this.#guarded.get(wait.blocker)?.guarded
+      if (!this.#counts(wait, guarded)) return []
+      return { wait, whose: guarded ?? wait.blocker, limitMs: guarded?.limitMs ?? reportAfterMs }
+    })
+    for (const { wait, whose, times } of this.#times.note(counted, performance.now())) {
+      const client = this.#guarded.get(wait.blocker)?.client
+      if (typeof whose !== 'number' && client !== undefined) whose.end(client, { kind: 'waits', wait }, times)
+      else if (times === 1)
+        this.parts.log.warn({ process: wait.blocker }, `statements wait for a lock: ${this.#sentence(wait)}`)
     }
-    this.#blocking = blocking
   }
 
   #counts(wait: LockWait, guarded: Guarded | undefined): boolean {
@@ -202,6 +277,6 @@ export class LockWatch {
 
   /** Whether the one who waits is the plugin itself. */
   isOwn({ waiting, waitingName }: LockWait, plugin: string): boolean {
-    return this.#guarded.get(waiting)?.plugin === plugin || waitingName === connectionName(plugin)
+    return this.#pluginOf(waiting) === plugin || waitingName === connectionName(plugin)
   }
 }

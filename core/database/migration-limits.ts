@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { pause } from '../clock/waits.js'
-import type { LockWait } from './lock-waits.js'
-import { type LockWatch, processIdOf } from './lock-watch.js'
+import { type EndCause, type LockWatch, processIdOf } from './lock-watch.js'
+import { cutByWire } from './wire-cancel.js'
 
 interface MigrationLimits {
   readonly plugin: string
@@ -29,13 +29,14 @@ export async function withinLimits(
   work: () => Promise<void>
 ): Promise<void> {
   const pid = processIdOf(client)
+  const begun = performance.now()
   let reason: string | undefined
   const sent: Array<Promise<unknown>> = []
-  const end = (why: string, times: number, since?: string | null): void => {
+  const end = (why: string, times: number, began?: string | null): void => {
     reason ??= why
     // SQL code may go on after the first.
     if (pid !== undefined)
-      sent.push(locks.signal(pid, times === 1 ? 'cancel' : 'terminate', since).catch(() => {}))
+      sent.push(locks.signal(pid, times === 1 ? 'cancel' : 'terminate', began).catch(() => {}))
   }
   const ended = new AbortController()
   const watchTime = async (): Promise<void> => {
@@ -51,8 +52,14 @@ export async function withinLimits(
     limitMs: blockingMs,
     // Other processes wait until it is their turn to migrate.
     minds: wait => wait.lock !== 'advisory' && !locks.isOwn(wait, plugin),
-    end: ({ table, since }: LockWait, times) => {
-      end(blockingReason(table, blockingMs), times, since)
+    busySince: () => begun,
+    end: (_, cause, times) => {
+      if (cause.kind === 'waits') {
+        end(blockingReason(cause.wait.table, blockingMs), times, cause.wait.began)
+        return
+      }
+      reason ??= otherReason(cause)
+      cutByWire(client)
     }
   })
   try {
@@ -73,3 +80,8 @@ const tooLong = (ms: number): string =>
 
 const blockingReason = (table: string | null, ms: number): string =>
   `it kept statements of others waiting for more than ${ms / 1000} s, as it keeps ${table ?? 'what they need'} locked until it ends: split it, so that what locks a table of others (a foreign key, say) has a migration of its own in which nothing takes long`
+
+const otherReason = (cause: Exclude<EndCause, { kind: 'waits' }>): string =>
+  cause.kind === 'locks'
+    ? `it had ${cause.locks} locks, and PostgreSQL no room for more: split it`
+    : 'system catalogs were locked, and it had been at work for longest: leave out what locks them'

@@ -5,8 +5,9 @@ import { guardedSchema } from './code-guard.js'
 import { connectionConfig } from './connection-config.js'
 import { ConnectionShare, isHeldBy } from './connection-share.js'
 import { Connections } from './connections.js'
-import { connectionName, type LockWait } from './lock-waits.js'
+import { connectionName } from './lock-waits.js'
 import { LockWatch, processIdOf } from './lock-watch.js'
+import { PluginGuards } from './plugin-guards.js'
 import { connectTimeoutMs } from './problems.js'
 import { Session } from './session.js'
 import { type OpenTransactions, Statements } from './statements.js'
@@ -138,6 +139,7 @@ export class Postgres extends Statements {
   /** What the kernel uses for their tables, by plugin. */
   readonly #onTables = new Map<string, Statements>()
   readonly #waitMs: number
+  readonly #guards: PluginGuards
 
   constructor(options: PostgresOptions) {
     const { url, log, maxConnections = defaultConnections, shareWaitMs = connectTimeoutMs } = options
@@ -156,6 +158,8 @@ export class Postgres extends Statements {
     super({ connections: new Connections(pool, locks, waits), open, log })
     this.pool = pool
     this.locks = locks
+    const { onEnded, blockingLimitMs: limitMs = blockingLimitMs } = options
+    this.#guards = new PluginGuards({ locks, log, limitMs, onEnded })
     this.#clients = clients
     this.#waits = waits
     this.url = url
@@ -221,7 +225,7 @@ export class Postgres extends Statements {
       const pid = processIdOf(client)
       client.connection.stream.destroy()
       // The server would notice when it has an answer, which may be never.
-      if (pid !== undefined) void this.#terminate(pid, plugin)
+      if (pid !== undefined) void this.#guards.terminate(pid, plugin)
     }
   }
 
@@ -246,16 +250,6 @@ export class Postgres extends Statements {
     return new Statements({ connections, open: this.#open, log: this.#options.log.child({ plugin }) })
   }
 
-  /** Not on a connection of the pool, as what is to be ended may be what keeps all of them waiting. */
-  async #terminate(pid: number, plugin: string, since?: string | null): Promise<boolean> {
-    try {
-      return await this.locks.signal(pid, 'terminate', since)
-    } catch (error) {
-      this.#options.log.info({ err: error, plugin }, 'a statement of a plugin may go on')
-      return false
-    }
-  }
-
   readonly #waitsWithin = (share: ConnectionShare): string | undefined =>
     this.locks.waitsOf([...this.#clients].filter(client => isHeldBy(client, share)))
 
@@ -274,8 +268,8 @@ export class Postgres extends Statements {
       statementMs
     })
     this.#watch(pool)
-    this.#guard(pool, plugin)
     const busy = new Set<pg.PoolClient>()
+    this.#guards.guard(pool, plugin, busy)
     this.#busy.set(name, busy)
     pool.on('acquire', client => busy.add(client))
     pool.on('release', (_, client) => busy.delete(client))
@@ -285,35 +279,6 @@ export class Postgres extends Statements {
     if (this.pool.ending) void pool.end()
     this.#ownPools.set(name, pool)
     return pool
-  }
-
-  /** Ends a connection that keeps the platform waiting for a lock: a transaction of the plugin's, or a statement. */
-  #guard(pool: pg.Pool, plugin: string): void {
-    const { log, onEnded, blockingLimitMs: limitMs = blockingLimitMs } = this.#options
-    const ends = new WeakMap<pg.PoolClient, () => void>()
-    pool.on('connect', client => {
-      let isTold = false
-      const end = async ({ blocker, table, since }: LockWait): Promise<void> => {
-        const reason = `its connection to the database was ended, as it kept ${table ?? 'what the platform needs'} locked and the platform waiting for more than ${limitMs / 1000} seconds: in a transaction that locks tables or rows of others do nothing that takes long`
-        const takeBack = this.locks.end(client, new Error(reason))
-        if (!(await this.#terminate(blocker, plugin, since))) takeBack()
-        else if (!isTold) {
-          isTold = true
-          log.error({ plugin, table }, `a plugin: ${reason}`)
-          onEnded?.(plugin, reason)
-        }
-      }
-      ends.set(
-        client,
-        this.locks.guard(client, {
-          plugin,
-          limitMs,
-          minds: (_, isPlatforms) => isPlatforms,
-          end: wait => void end(wait)
-        })
-      )
-    })
-    pool.on('remove', client => ends.get(client)?.())
   }
 
   /** Before a plugin that works now, those give way that do not. */

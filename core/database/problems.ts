@@ -7,7 +7,12 @@ export const problems = problemTable({
     "PostgreSQL does not answer: see that the server DATABASE_URL names is running, or, without DATABASE_URL, what the platform's log says of its own; then try again"
   ],
   busy: [503, 'E_DATABASE_BUSY', 'no database connection became free within {seconds} seconds: {what}'],
-  locked: [503, 'E_DATABASE_LOCKED', '{what}']
+  locked: [503, 'E_DATABASE_LOCKED', '{what}'],
+  noLockRoom: [
+    503,
+    'E_DATABASE_LOCK_ROOM',
+    "PostgreSQL has no room for more locks: try again; if this stays, the platform's log says who has most of them: end that, or raise the server's max_locks_per_transaction"
+  ]
 })
 
 /** The code of a system error (`ENOENT`) or of PostgreSQL (`23505`), when it has one. */
@@ -16,6 +21,10 @@ export const errorCode = (error: unknown): string | undefined =>
 
 /** PostgreSQL's code for a lock that was waited for too long. */
 export const lockNotAvailable = '55P03'
+
+/** The server's table of locks is full, whoever has filled it; as opposed to its memory. */
+export const hasNoLockRoom = (error: unknown): boolean =>
+  errorCode(error) === '53200' && /shared memory/.test((error as Error).message)
 
 /** How long a caller waits for a connection. */
 export const connectTimeoutMs = 10_000
@@ -61,6 +70,7 @@ export const wasNeverSent = (error: unknown): boolean =>
 export function storeError(error: unknown, waits?: () => string | undefined): unknown {
   if (isProblem(error)) return error
   if (isConnectionError(error)) return withCause(problems.unreachable(), error)
+  if (hasNoLockRoom(error)) return withCause(problems.noLockRoom(), error)
   const isBusy =
     errorCode(error) === '53300' ||
     (error instanceof Error && error.message.startsWith('timeout exceeded when trying to connect'))

@@ -24,6 +24,7 @@ interface Connection {
 const firstRetryMs = 100
 const lastRetryMs = 5000
 const heartbeatMs = 10_000
+const lockTimeoutMs = 3_000
 
 /**
  * The one connection of a process that is never given back, for what is bound to a connection: LISTEN
@@ -54,12 +55,14 @@ export class Session {
     return this.#connection
   }
 
-  /** Throws a 503 at once while there is no connection. */
-  async query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]> {
+  /** Throws a 503 at once while there is no connection. With a name it is prepared. */
+  async query<Row extends object>(text: string, values?: unknown[], name?: string): Promise<Row[]> {
     const connection = this.#connection
     if (connection === undefined) throw problems.unreachable()
     try {
-      const answer = await this.#queries.run(async () => await connection.client.query<Row>(text, values))
+      const answer = await this.#queries.run(
+        async () => await connection.client.query<Row>({ text, values, name })
+      )
       return answer.rows
     } catch (error) {
       throw storeError(error)
@@ -161,6 +164,8 @@ export class Session {
       connectionTimeoutMillis: connectTimeoutMs,
       application_name: 'busbar session',
       keepAlive: true,
+      // Nothing here waits for a lock, unless somebody has the catalogs locked; and before the heartbeat takes that for a failure.
+      lock_timeout: lockTimeoutMs,
       types: valueTypes
     }
     const client = new pg.Client(connectionConfig(url, ours))

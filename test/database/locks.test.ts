@@ -2,23 +2,17 @@ import { once } from 'node:events'
 import { until } from 'busbar/sdk/testing'
 import pg from 'pg'
 import { pino } from 'pino'
-import { type Test, test } from 'tap'
+import { test } from 'tap'
 import { type MigrationPlan, migrate } from '../../core/database/migrations.js'
-import type { Postgres, PostgresOptions } from '../../core/database/postgres.js'
-import { another, freshPostgres, log } from './database-kit.js'
+import type { Postgres } from '../../core/database/postgres.js'
+import { another, log } from './database-kit.js'
+import { isSleeping, isWaiting, shop } from './lock-kit.js'
 
-const published = `create schema shop; create table shop.thing (id int primary key, name text); insert into shop.thing values (1, 'one')`
 const insert = 'insert into shop.thing (id) values ($1)'
 
 /** What takes an hour after it has locked a table of others. */
 const lockAndSleep = (schema: string): string =>
   `create table ${schema}.part (thing_id int references shop.thing (id) on delete restrict); select pg_sleep(3600)`
-
-async function shop(t: Test, more: Partial<PostgresOptions> = {}): Promise<Postgres> {
-  const postgres = await freshPostgres(t, 6, { lookEveryMs: 50, ...more })
-  await postgres.query(published)
-  return postgres
-}
 
 const plan = (plugin: string, sql: string, isThirdParty = true): MigrationPlan => ({
   plugin,
@@ -26,24 +20,6 @@ const plan = (plugin: string, sql: string, isThirdParty = true): MigrationPlan =
   isThirdParty,
   migrations: [{ name: '001-create', phase: 'expand', sql }]
 })
-
-const isWaiting = (postgres: Postgres, most = 1) =>
-  until(async () => {
-    await postgres.session.connected()
-    const rows = await postgres.session.query(
-      "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-    )
-    return rows.length >= most
-  }, 'statements wait for a lock')
-
-const isSleeping = (postgres: Postgres) =>
-  until(async () => {
-    await postgres.session.connected()
-    const rows = await postgres.session.query(
-      "select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'"
-    )
-    return rows.length > 0
-  }, 'a statement sleeps')
 
 test('a migration that keeps others waiting is cancelled, names the table, and says to be split; others go on', async t => {
   const postgres = await shop(t)

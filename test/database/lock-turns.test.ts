@@ -1,0 +1,173 @@
+import { once } from 'node:events'
+import { until } from 'busbar/sdk/testing'
+import { type Test, test } from 'tap'
+import { migrate } from '../../core/database/migrations.js'
+import type { PostgresOptions } from '../../core/database/postgres.js'
+import { log } from './database-kit.js'
+import { isWaiting, shop } from './lock-kit.js'
+
+const update = "update shop.thing set name = 'two' where id = 1"
+
+/** A database, and who was ended in it. */
+async function watched(t: Test, more: Partial<PostgresOptions> = {}) {
+  const ended: Array<readonly [string, string]> = []
+  const postgres = await shop(t, {
+    lockTimeoutMs: 20_000,
+    blockingLimitMs: 600,
+    onEnded: (...args) => ended.push(args),
+    ...more
+  })
+  return { postgres, ended }
+}
+
+/** Repeats it until the returned function is called, whatever becomes of it. */
+function repeat(work: () => Promise<unknown>): () => Promise<void> {
+  let isOver = false
+  const run = async () => {
+    // Bounded, so that a test that fails ends.
+    for (let n = 0; n < 60 && !isOver; n++) await work().catch(() => {})
+  }
+  const done = run()
+  return async () => {
+    isOver = true
+    await done
+  }
+}
+
+test('a lock that a function of a plugin holds for the session is given back with its connection', async t => {
+  const { postgres, ended } = await watched(t)
+  const bad = postgres.for({ plugin: 'bad', kind: 'third-party' })
+  await postgres.query(
+    'create schema x_bad; create function x_bad.lk () returns void language sql as $$ select pg_advisory_lock(1651864418, 1) $$'
+  )
+  await bad.query('select x_bad.lk()')
+  const stop = repeat(async () => await bad.query('select pg_sleep(0.2)'))
+  const { failed } = await migrate(postgres, [], { version: '1.0.0', log })
+  await stop()
+  t.equal(failed.size, 0)
+  t.ok(ended.length <= 1)
+})
+
+test('a plugin whose connection has the lock of migrations is ended, whatever it runs meanwhile', async t => {
+  const { postgres, ended } = await watched(t)
+  const bad = postgres.for({ plugin: 'bad', kind: 'third-party' })
+  // Not given back in between, and another transaction with each statement.
+  const stop = repeat(
+    async () =>
+      await bad.query(
+        'do $$ begin perform pg_advisory_lock(1651864418, 1); for n in 1..30 loop perform pg_sleep(0.1); commit; end loop; end $$'
+      )
+  )
+  await until(
+    async () =>
+      (await postgres.query("select from pg_locks where locktype = 'advisory' and classid = 1651864418"))
+        .length > 0,
+    'the lock is held'
+  )
+  await migrate(postgres, [], { version: '1.0.0', log })
+  await stop()
+  t.match(ended, [
+    ['bad', /^its connection to the database was ended, as it kept what the platform needs locked/]
+  ])
+})
+
+test('short transactions of a plugin in turn do not keep a statement of the platform waiting for longer than one', async t => {
+  const { postgres, ended } = await watched(t)
+  const bad = postgres.for({ plugin: 'bad', kind: 'third-party' })
+  const hold = async () =>
+    await bad.transaction(async tx => {
+      await bad.query('select from shop.thing where id = 1 for update', [], tx)
+      await bad.query('select pg_sleep(0.4)', [], tx)
+    })
+  const stops = [repeat(hold), repeat(hold), repeat(hold)]
+  await isWaiting(postgres, 2)
+  await postgres.query(update)
+  for (const stop of stops) await stop()
+  t.ok(ended.length > 0, 'they are ended')
+  for (const one of ended) t.match(one, ['bad', /kept shop\.thing locked and the platform waiting/])
+})
+
+test('short transactions of a plugin, of which each keeps another statement waiting, are let be', async t => {
+  const { postgres, ended } = await watched(t, { blockingLimitMs: 1_000 })
+  const bad = postgres.for({ plugin: 'bad', kind: 'third-party' })
+  for (let n = 0; n < 8; n++) {
+    let behind: Promise<unknown> | undefined
+    await bad.transaction(async tx => {
+      await bad.query(update, [], tx)
+      behind = postgres.query(update)
+      await isWaiting(postgres)
+      await bad.query('select pg_sleep(0.2)', [], tx)
+    })
+    await behind
+  }
+  t.same(ended, [])
+})
+
+test('a plugin that has a table and waits for another plugin is not ended for what that one keeps locked', async t => {
+  const { postgres, ended } = await watched(t)
+  const evil = postgres.for({ plugin: 'evil', kind: 'third-party' })
+  const victim = postgres.for({ plugin: 'victim', kind: 'third-party' })
+  const end = new AbortController()
+  const held = new AbortController()
+  const isHeld = once(held.signal, 'abort')
+  const holding = evil
+    .transaction(async tx => {
+      await evil.query('select pg_advisory_xact_lock(5, 5)', [], tx)
+      held.abort()
+      if (!end.signal.aborted) await once(end.signal, 'abort')
+      await evil.query('select 1', [], tx)
+    })
+    .then(
+      () => 'done',
+      () => 'ended'
+    )
+  await isHeld
+  const reading = victim.transaction(async tx => {
+    await victim.query('select from shop.thing', [], tx)
+    await victim.query('select pg_advisory_xact_lock(5, 5)', [], tx)
+  })
+  await isWaiting(postgres)
+  await postgres.query('alter table shop.thing add column more int')
+  await reading
+  end.abort()
+  t.equal(await holding, 'ended')
+  t.same(
+    ended.map(([plugin]) => plugin),
+    ['evil']
+  )
+})
+
+test('a plugin that keeps the catalogs locked is ended, and named', async t => {
+  const { postgres, ended } = await watched(t)
+  const calm = postgres.for({ plugin: 'calm', kind: 'third-party' })
+  const bad = postgres.for({ plugin: 'bad', kind: 'third-party' })
+  await postgres.session.connected()
+  const others = calm.query('select pg_sleep(2)')
+  const holding = bad
+    .transaction(async tx => {
+      await bad.query(
+        'lock table pg_catalog.pg_class, pg_attribute, pg_proc, pg_type, pg_index, pg_statistic, pg_namespace, pg_operator in access exclusive mode',
+        [],
+        tx
+      )
+      await bad.query('select pg_sleep(3600)', [], tx)
+    })
+    .then(
+      () => undefined,
+      (error: unknown) => error
+    )
+  await until(
+    async () =>
+      (
+        await postgres.session.query('select from pg_stat_get_activity(null) where wait_event = $1', [
+          'PgSleep'
+        ])
+      ).length > 1,
+    'the catalogs are locked'
+  )
+  await postgres.query('select count(*) from shop.thing where name is not null group by id')
+  const reason = /^its connection to the database was ended, as it kept system catalogs locked/
+  t.match(await holding, { message: reason })
+  t.match(ended, [['bad', reason]])
+  await others
+})
