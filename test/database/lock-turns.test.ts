@@ -8,6 +8,9 @@ import { isWaiting, shop } from './lock-kit.js'
 
 const update = "update shop.thing set name = 'two' where id = 1"
 
+const lockCatalogs =
+  'lock table pg_catalog.pg_class, pg_attribute, pg_proc, pg_type, pg_index, pg_statistic, pg_namespace, pg_operator in access exclusive mode'
+
 /** A database, and who was ended in it. */
 async function watched(t: Test, more: Partial<PostgresOptions> = {}) {
   const ended: Array<readonly [string, string]> = []
@@ -142,32 +145,73 @@ test('a plugin that keeps the catalogs locked is ended, and named', async t => {
   const calm = postgres.for({ plugin: 'calm', kind: 'third-party' })
   const bad = postgres.for({ plugin: 'bad', kind: 'third-party' })
   await postgres.session.connected()
+  // Once it has been asked, it can be again.
+  await postgres.locks.signal(0, 'terminate')
   const others = calm.query('select pg_sleep(2)')
+  const locked = new AbortController()
+  const isLocked = once(locked.signal, 'abort')
   const holding = bad
     .transaction(async tx => {
-      await bad.query(
-        'lock table pg_catalog.pg_class, pg_attribute, pg_proc, pg_type, pg_index, pg_statistic, pg_namespace, pg_operator in access exclusive mode',
-        [],
-        tx
-      )
-      await bad.query('select pg_sleep(3600)', [], tx)
+      await bad.query(lockCatalogs, [], tx)
+      locked.abort()
+      await bad.query('select pg_sleep(15)', [], tx)
     })
     .then(
       () => undefined,
       (error: unknown) => error
     )
-  await until(
-    async () =>
-      (
-        await postgres.session.query('select from pg_stat_get_activity(null) where wait_event = $1', [
-          'PgSleep'
-        ])
-      ).length > 1,
-    'the catalogs are locked'
-  )
+  await isLocked
   await postgres.query('select count(*) from shop.thing where name is not null group by id')
   const reason = /^its connection to the database was ended, as it kept system catalogs locked/
   t.match(await holding, { message: reason })
+  await until(() => ended.length > 0, 'it to be said')
   t.match(ended, [['bad', reason]])
   await others
+})
+
+test('where nobody can be asked who has the catalogs locked, the plugin that is at it for longest is ended', async t => {
+  const { postgres, ended } = await watched(t)
+  const bad = postgres.for({ plugin: 'bad', kind: 'third-party' })
+  const late = postgres.for({ plugin: 'late', kind: 'third-party' })
+  await late.query('select 1')
+  await postgres.session.connected()
+  const { session } = postgres
+  const query = session.query.bind(session)
+  let isBlind = false
+  session.query = async <Row extends object>(...args: Parameters<typeof query>) => {
+    // As when its connection is new, and it would have to read them.
+    if (isBlind && args[0].includes('pg_blocking_pids'))
+      return await query<Row>('select from pg_class limit 1')
+    return await query<Row>(...args)
+  }
+  for (const work of ['select pg_sleep(15)', undefined]) {
+    ended.length = 0
+    const locked = new AbortController()
+    const isLocked = once(locked.signal, 'abort')
+    const end = new AbortController()
+    const holding = bad
+      .transaction(async tx => {
+        await bad.query(lockCatalogs, [], tx)
+        locked.abort()
+        if (work !== undefined) await bad.query(work, [], tx)
+        else if (!end.signal.aborted) await once(end.signal, 'abort')
+        await bad.query('select 1', [], tx)
+      })
+      .then(
+        () => undefined,
+        (error: unknown) => error
+      )
+    await isLocked
+    isBlind = true
+    // Whoever is at work for less long is let be.
+    const others = late.query('select pg_sleep(0.1)')
+    await until(() => ended.length > 0, 'one to be ended')
+    await others
+    isBlind = false
+    end.abort()
+    const reason =
+      /^its connection to the database was ended, as system catalogs were locked, and it was in a transaction/
+    t.match(await holding, { message: reason })
+    t.match(ended, [['bad', reason]])
+  }
 })
