@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Log } from 'busbar/sdk'
 import { errorCode } from './problems.js'
-import { ofOthers, onOthersOf, withOthers, withOthersOf } from './reaching-code.js'
+import {
+  ofOthers,
+  onOthersOf,
+  reachingOthers,
+  reachingOthersOf,
+  withOthers,
+  withOthersOf
+} from './reaching-code.js'
 import type { Statements } from './statements.js'
 
 /** Set on connections of a third-party plugin: its schema. On all others it is empty, and nothing is looked at. */
@@ -28,6 +35,8 @@ begin
     join pg_event_trigger_ddl_commands() made on made.objid = code.oid
       and made.classid in ('pg_trigger'::regclass, 'pg_rewrite'::regclass) limit 1;
   if found_code is not null then raise exception using message = ${literal(ofOthers)}; end if;
+  select code.what into found_code from (${within(reachingOthersOf)}) code limit 1;
+  if found_code is not null then raise exception using message = ${literal(reachingOthers)}; end if;
   select code.what into found_code from (${within(withOthersOf)}) code limit 1;
   if found_code is not null then raise exception using message = ${literal(withOthers)}; end if;
 end`
@@ -42,7 +51,7 @@ const insufficientPrivilege = '42501'
 export async function installCodeGuard(database: Statements, log: Log): Promise<boolean> {
   const isThere = `
     select from pg_event_trigger t join pg_proc p on p.oid = t.evtfoid
-    where t.evtname = 'busbar_code_guard' and t.evtenabled = 'O' and obj_description(p.oid, 'pg_proc') = $1`
+    where t.evtname = 'busbar_code_guard' and t.evtenabled = 'A' and obj_description(p.oid, 'pg_proc') = $1`
   if ((await database.query(isThere, [digest])).length > 0) return true
   try {
     await database.transaction(async tx => {
@@ -56,7 +65,8 @@ export async function installCodeGuard(database: Statements, log: Log): Promise<
         create or replace function kernel.refuse_reaching_code () returns event_trigger language plpgsql
           set search_path = pg_catalog as $code_guard$${body}$code_guard$;
         comment on function kernel.refuse_reaching_code () is '${digest}';
-        create event trigger busbar_code_guard on ddl_command_end execute function kernel.refuse_reaching_code()`,
+        create event trigger busbar_code_guard on ddl_command_end execute function kernel.refuse_reaching_code();
+        alter event trigger busbar_code_guard enable always`,
         undefined,
         tx
       )

@@ -123,7 +123,8 @@ async function migrateGroup(
         }
       } catch (error) {
         if (isConnectionError(error)) throw error
-        const reason = error instanceof Error ? error : new Error(String(error))
+        const explained = storeError(postgres.locks.explain(error, client))
+        const reason = explained instanceof Error ? explained : new Error(String(explained))
         log.error({ err: reason, plugin: plan.plugin }, 'the migrations of a plugin failed')
         failed.set(plan.plugin, reason)
         // Its connection may have been ended.
@@ -133,7 +134,7 @@ async function migrateGroup(
     await client.query(`select pg_advisory_unlock(${lock.join()}); reset lock_timeout`)
     isUsable = true
   } catch (error) {
-    throw storeError(error)
+    throw storeError(postgres.locks.explain(error, client))
   } finally {
     // Closing the connection gives the lock back, whatever went wrong. A migration may leave settings behind, as pg_dump's do.
     client.release(!isUsable || hasApplied)

@@ -48,10 +48,60 @@ export const withOthersOf = `
       select from pg_index i join reached on reached.oid = i.indrelid where i.indexrelid = d.objid and updates)))
   order by 1`
 
+/**
+ * What else runs functions of the schema in statements of others, or brings their statements to its tables: on tables of others, and
+ * for all of the database. Event triggers are not told of each other, so one is found only with the next that is made, or when the
+ * plugin starts.
+ */
+export const reachingOthersOf = `
+  with used as (
+    select d.classid, d.objid from pg_depend d join pg_proc p on p.oid = d.refobjid
+    where d.refclassid = 'pg_proc'::regclass and p.pronamespace = to_regnamespace($1)
+  ), other as (
+    select c.oid, format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname <> $1 and c.relpersistence <> 't'
+  )
+  select format('the constraint %I on %s', k.conname, name) as what, format('alter table %s drop constraint %I', name, k.conname) as undo
+  from used join pg_constraint k on k.oid = used.objid join other on other.oid = k.conrelid
+  where used.classid = 'pg_constraint'::regclass
+  union
+  select format('the value of the column %I of %s', a.attname, name),
+    format('alter table %s alter column %I drop %s', name, a.attname, case a.attgenerated when '' then 'default' else 'expression' end)
+  from used join pg_attrdef d on d.oid = used.objid join other on other.oid = d.adrelid
+    join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
+  where used.classid = 'pg_attrdef'::regclass
+  union
+  select format('the index %s on %s', used.objid::regclass, name), format('drop index %s', used.objid::regclass)
+  from used join pg_index i on i.indexrelid = used.objid join other on other.oid = i.indrelid
+  where used.classid = 'pg_class'::regclass
+  union
+  select format('the policy %I on %s', l.polname, name), format('drop policy %I on %s', l.polname, name)
+  from used join pg_policy l on l.oid = used.objid join other on other.oid = l.polrelid
+  where used.classid = 'pg_policy'::regclass
+  union
+  select format('the rule %I on %s', r.rulename, name), format('alter table %s disable rule %I', name, r.rulename)
+  from used join pg_rewrite r on r.oid = used.objid join other on other.oid = r.ev_class
+  where used.classid = 'pg_rewrite'::regclass and r.rulename <> '_RETURN' and r.ev_enabled <> 'D'
+  union
+  select format('the event trigger %I', e.evtname), format('alter event trigger %I disable', e.evtname)
+  from used join pg_event_trigger e on e.oid = used.objid
+  where used.classid = 'pg_event_trigger'::regclass and e.evtenabled <> 'D'
+  union
+  select format('the inheritance of %s from %s', i.inhrelid::regclass, i.inhparent::regclass),
+    case when child.relispartition then format('alter table %s detach partition %s', i.inhparent::regclass, i.inhrelid::regclass)
+    else format('alter table %s no inherit %s', i.inhrelid::regclass, i.inhparent::regclass) end
+  from pg_inherits i join pg_class child on child.oid = i.inhrelid join pg_class parent on parent.oid = i.inhparent
+  where child.relkind in ('r', 'p', 'f') and child.relpersistence <> 't' and parent.relnamespace <> child.relnamespace
+    and to_regnamespace($1) in (child.relnamespace, parent.relnamespace)
+  order by 1`
+
 export const ofOthers = (what: string): string =>
   `it makes ${what}, a table of others: leave that out, and use events and services`
 export const withOthers = (what: string): string =>
   `${what} would run in statements of others, as rows of its table go or change with theirs: make the foreign key "on delete restrict" and remove the rows in a step of the removal, or leave that out`
+
+export const reachingOthers = (what: string): string =>
+  `${what} would bring code or tables of the plugin into statements of others: leave that out, and use events and services`
 
 /**
  * Refuses what a third-party plugin's migration makes run in the statements of others, on their connections: it could
@@ -65,6 +115,8 @@ export async function refuseReachingCode(
   const { rows } = await client.query<{ oid: number; what: string }>(onOthersOf, [schema])
   const [added] = rows.filter(({ oid }) => !before.has(oid))
   if (added !== undefined) throw new Error(ofOthers(added.what))
+  const [reaching] = (await client.query<{ what: string }>(reachingOthersOf, [schema])).rows
+  if (reaching !== undefined) throw new Error(reachingOthers(reaching.what))
   const [reached] = (await client.query<{ what: string }>(withOthersOf, [schema])).rows
   if (reached !== undefined) throw new Error(withOthers(reached.what))
 }
@@ -76,13 +128,15 @@ const ownOnOthers = `
   from pg_trigger t join pg_class c on c.oid = t.tgrelid join pg_namespace n on n.oid = c.relnamespace join pg_proc p on p.oid = t.tgfoid
   where not t.tgisinternal and t.tgenabled <> 'D' and p.pronamespace = to_regnamespace($1) and n.nspname <> $1 and c.relpersistence <> 't'`
 
-/** Disables what of a third-party plugin would run in statements of others, and throws when there was such. For what is there already. */
+/** Disables, or removes where nothing can be disabled, what of a third-party plugin would run in statements of others, and throws when there was such. For what is there already. */
 export async function disableReachingCode(database: Statements, schema: string): Promise<void> {
   type Found = { readonly what: string; readonly undo: string | null }
   const onOthers = await database.query<Found>(ownOnOthers, [schema])
   const reached = await database.query<Found>(withOthersOf, [schema])
-  for (const { undo } of [...onOthers, ...reached]) if (undo !== null) await database.query(undo)
+  const reaching = await database.query<Found>(reachingOthersOf, [schema])
+  for (const { undo } of [...onOthers, ...reaching, ...reached]) if (undo !== null) await database.query(undo)
   if (onOthers[0] !== undefined) throw new Error(ofOthers(onOthers[0].what))
+  if (reaching[0] !== undefined) throw new Error(reachingOthers(reaching[0].what))
   if (reached[0] !== undefined) throw new Error(withOthers(reached[0].what))
 }
 

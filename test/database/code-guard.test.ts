@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
 import { installCodeGuard } from '../../core/database/code-guard.js'
+import { migrate } from '../../core/database/migrations.js'
 import { openPostgres } from '../../core/database/postgres.js'
 import { disableReachingCode } from '../../core/database/reaching-code.js'
 import { freshPostgres, log } from './database-kit.js'
@@ -118,4 +119,50 @@ test('where the role may not make the guard, what a plugin has made is disabled 
   )
   await disableReachingCode(postgres, 'x_bad')
   await disableReachingCode(postgres, 'x_nowhere')
+})
+
+const reaching = {
+  check: 'alter table shop.thing add constraint c check (x_bad.f(id) > 0)',
+  default: 'alter table shop.thing alter column id set default x_bad.f(1)',
+  'generated column': 'alter table shop.thing add column g int generated always as (x_bad.f(id)) stored',
+  index: 'create index i on shop.thing (x_bad.f(id))',
+  policy: 'create policy p on shop.thing using (x_bad.f(id) > 0)',
+  child: 'create table x_bad.child () inherits (shop.thing)',
+  partition: 'create table x_bad.part partition of shop.parted for values in (1)',
+  parent: 'create table x_bad.above (id int not null); alter table shop.thing inherit x_bad.above',
+  'event trigger':
+    'create event trigger e on ddl_command_start execute function x_bad.e(); create table x_bad.next (id int)'
+}
+const functions = `
+  create function x_bad.f (n int) returns int language plpgsql immutable as $$ begin return n; end $$;
+  create function x_bad.e () returns event_trigger language plpgsql as $$ begin end $$;
+  create table shop.parted (id int) partition by list (id)`
+
+test('no function and no table of a plugin gets into statements of others by other ways', async t => {
+  const { postgres, bad } = await guarded(t)
+  await postgres.query(functions)
+  const message = /would bring code or tables of the plugin into statements of others: leave that out/
+  for (const [what, text] of Object.entries(reaching)) {
+    await t.rejects(bad.query(text), { message }, what)
+    await t.rejects(
+      bad.transaction(async tx => {
+        await bad.query("set local session_replication_role = 'replica'", [], tx)
+        await bad.query(text, [], tx)
+      }),
+      { message },
+      `${what}, as a replica`
+    )
+    const plan = { plugin: 'bad', schema: 'x_bad', isThirdParty: true }
+    const migrations = [{ name: '001-reach', phase: 'expand' as const, sql: text }]
+    const { failed } = await migrate(postgres, [{ ...plan, migrations }], { version: '1.0.0', log })
+    t.match(failed.get('bad'), { message }, `${what}, in a migration`)
+
+    await disableReachingCode(postgres, 'x_bad')
+    await postgres.query(text)
+    await t.rejects(disableReachingCode(postgres, 'x_bad'), { message }, `${what}, when it is there already`)
+    await disableReachingCode(postgres, 'x_bad')
+  }
+  await bad.query(
+    'create table x_bad.mine (id int check (x_bad.f(id) > 0)); create index on x_bad.mine (x_bad.f(id)); create table x_bad.heir () inherits (x_bad.mine); create temp table t () inherits (x_bad.mine)'
+  )
 })

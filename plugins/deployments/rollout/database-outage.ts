@@ -4,7 +4,8 @@ const retry = { firstMs: 100, longestMs: 2000 }
 const outageCodes: ReadonlySet<string> = new Set([
   'E_DATABASE_UNREACHABLE',
   'E_DATABASE_BUSY',
-  'E_DATABASE_LOCKED'
+  'E_DATABASE_LOCKED',
+  'E_DATABASE_LOCK_ROOM'
 ])
 
 const isOutage = (error: unknown): boolean => isProblem(error) && outageCodes.has(error.code)
