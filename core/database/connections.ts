@@ -109,6 +109,7 @@ export class Connections {
         this.pool.connect((refused, client) => {
           if (client === undefined) {
             this.share?.give()
+            this.locks.noteRefusal(refused)
             fail(refused ?? new Error('the pool gave no connection'))
             return
           }

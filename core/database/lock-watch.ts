@@ -56,8 +56,6 @@ interface LockWatchParts {
 
 /** After so long, one who is no plugin of this process is named in the log. */
 const reportAfterMs = 3_000
-/** One who takes the room for locks is looked for this often at most. */
-const roomEveryMs = 1_000
 
 export const processIdOf = (client: PoolClient): number | undefined =>
   (client as unknown as { readonly processID?: number | null }).processID ?? undefined
@@ -136,9 +134,14 @@ export class LockWatch {
     const reason = this.#ended.get(client)
     if (reason !== undefined && isConnectionError(error) && !wasNeverSent(error)) return reason
     if (isTimeUp(error)) return new Error(timeUp, { cause: error })
-    if (hasNoLockRoom(error)) void this.#makeRoom()
+    this.noteRefusal(error)
     if (errorCode(error) !== lockNotAvailable || !wasCancelled(error)) return error
     return withCause(problems.locked({ what: this.#whatIsLocked(client) }), error)
+  }
+
+  /** An error of a statement, or of a connection that could not be made. */
+  noteRefusal(error: unknown): void {
+    if (hasNoLockRoom(error)) void this.#makeRoom()
   }
 
   /** Of those connections that are in use, what the ones wait for that wait for a lock; undefined when none does. */
@@ -231,7 +234,8 @@ export class LockWatch {
   /** Who has most locks is named; and ended, when it is a plugin of this process. */
   async #makeRoom(): Promise<void> {
     const now = performance.now()
-    if (now - this.#roomMadeAt < roomEveryMs) return
+    // Of all that have just been refused, one looks.
+    if (now - this.#roomMadeAt < this.parts.everyMs) return
     this.#roomMadeAt = now
     const { log } = this.parts
     try {

@@ -93,6 +93,7 @@ async function migrateGroup(
   }: GroupOptions
 ): Promise<void> {
   const client = await postgres.pool.connect().catch(error => {
+    postgres.locks.noteRefusal(error)
     throw storeError(error)
   })
   let isUsable = false
