@@ -124,7 +124,7 @@ export function startPostmaster(account: Account, options: PostmasterOptions): P
     log_min_messages: 'log',
     log_checkpoints: 'off',
     log_line_prefix: '',
-    // Four times as many as by default, for 8 MiB: one who locks much leaves room for the others.
+    // Four times as many as by default, for 10 MiB: one who locks much leaves room for the others.
     max_locks_per_transaction: '256',
     ...(options.fsync
       ? {}

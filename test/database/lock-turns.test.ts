@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { until } from 'busbar/sdk/testing'
+import pg from 'pg'
 import { type Test, test } from 'tap'
+import { lockWaitsText, type SeenWait } from '../../core/database/lock-waits.js'
 import { migrate } from '../../core/database/migrations.js'
 import type { PostgresOptions } from '../../core/database/postgres.js'
 import { log } from './database-kit.js'
@@ -138,6 +140,33 @@ test('a plugin that has a table and waits for another plugin is not ended for wh
     ended.map(([plugin]) => plugin),
     ['evil']
   )
+})
+
+test('of many that wait for the same, each has few before it in what is looked at, and who has it among them', async t => {
+  const { postgres } = await watched(t)
+  const clients = Array.from({ length: 40 }, () => new pg.Client({ connectionString: postgres.url }))
+  t.teardown(async () => {
+    for (const client of clients) client.connection.stream.destroy()
+  })
+  for (const client of clients) client.on('error', () => {})
+  await Promise.all(clients.map(async client => await client.connect()))
+  const [holder, ...others] = clients
+  await holder?.query('select pg_advisory_lock(7, n) from generate_series(1, 5000) n')
+  for (const client of others) client.query('select pg_advisory_lock(7, 1)').catch(() => {})
+  await isWaiting(postgres, others.length)
+  const waits = await postgres.session.query<SeenWait>(lockWaitsText, [[]])
+  const holderId = (holder as unknown as { processID: number }).processID
+  const waiting = new Map<number, boolean[]>()
+  for (const wait of waits)
+    waiting.set(wait.waiting, [
+      ...(waiting.get(wait.waiting) ?? []),
+      wait.blocker === holderId && !wait.isQueued
+    ])
+  t.equal(waiting.size, others.length)
+  for (const before of waiting.values()) {
+    t.ok(before.includes(true))
+    t.ok(before.length <= 16)
+  }
 })
 
 test('a plugin that keeps the catalogs locked is ended, and named', async t => {
