@@ -8,7 +8,7 @@ interface Counted<Whose> {
   readonly limitMs: number
 }
 
-export interface Due<Whose> {
+interface Due<Whose> {
   readonly wait: LockWait
   readonly whose: Whose
   /** How often this connection has been due, with this time. */

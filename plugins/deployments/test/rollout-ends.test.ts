@@ -105,7 +105,12 @@ test('an outage of the database is waited for, and any other failure is not', as
     if (++calls <= times) throw new Problem(503, code, 'away')
     return 'done'
   }
-  for (const code of ['E_DATABASE_UNREACHABLE', 'E_DATABASE_BUSY', 'E_DATABASE_LOCKED', 'E_DATABASE_LOCK_ROOM']) {
+  for (const code of [
+    'E_DATABASE_UNREACHABLE',
+    'E_DATABASE_BUSY',
+    'E_DATABASE_LOCKED',
+    'E_DATABASE_LOCK_ROOM'
+  ]) {
     calls = 0
     const running = retryDuringOutage(failing(3, code), { clock, signal })
     await clock.advance(100 + 200 + 400)
