@@ -166,6 +166,7 @@ export class Session {
       keepAlive: true,
       // Nothing here waits for a lock, unless somebody has the catalogs locked; and before the heartbeat takes that for a failure.
       lock_timeout: lockTimeoutMs,
+      statement_timeout: 0,
       types: valueTypes
     }
     const client = new pg.Client(connectionConfig(url, ours))

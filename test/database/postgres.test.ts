@@ -472,5 +472,7 @@ test('what DATABASE_URL says of connections does not take the place of what the 
     { ...all, name: 'busbar plugin p', statement: '5min', schema: 'x_p' }
   ])
   await postgres.session.connected()
-  t.match(await postgres.session.query(settings), [{ name: 'busbar session', memory: '7MB' }])
+  t.match(await postgres.session.query(settings), [
+    { name: 'busbar session', lock: '3s', statement: '0', memory: '7MB' }
+  ])
 })
