@@ -231,7 +231,14 @@ export interface EngineDisk {
 export interface EngineDiskReader {
   /** Undefined where the engine is on another machine, or away. */
   read(): Promise<EngineDisk | undefined>
-  /** Begins to remove what is only a cache, unless that was done a moment ago. */
-  makeRoom(): void
+  /** Removes what is only a cache, unless that was done a moment ago. Resolves when it has gone, or after ten seconds. */
+  makeRoom(): Promise<void>
+  /** What the build engines of projects hold on it, as last known where that cannot be told soon. */
+  caches(): Promise<readonly HeldCache[]>
+}
+/** Of a project. */
+export interface HeldCache {
+  readonly projectId: string
+  readonly bytes: number
 }
 export const engineDisk = service<EngineDiskReader>('builds.engine-disk')

@@ -39,6 +39,7 @@ import { RoomMaker } from './disk/room-maker.js'
 import { removeUnclaimed } from './disk/unclaimed.js'
 import { AvailableEngines } from './engines/available-engines.js'
 import { EngineCaches } from './engines/engine-caches.js'
+import { EngineHoldings } from './engines/engine-holdings.js'
 import { EngineStore } from './engines/engine-store.js'
 import { sweepIdleEngines, tidyEngines, trimCaches } from './engines/engine-sweep.js'
 import { EngineUsage } from './engines/engine-usage.js'
@@ -125,14 +126,15 @@ export async function startBuilds({
     records,
     cacheBytes
   })
-  const engineCaches = new EngineCaches({ engines, records, log, cacheBytes })
+  const engineCaches = new EngineCaches({ engines, records, clock, log, cacheBytes })
   const room = new RoomMaker({
     clock,
     remove: async () => {
-      await settleAll([
+      const [, isAll] = await settleAll([
         removeUnclaimed({ ...images, claims, cachedImages: use.cachedImages }),
         engineCaches.clear()
       ])
+      return isAll
     }
   })
   const admission = new Admission({ runtime, instance, clock, settings: config, room })
@@ -163,7 +165,13 @@ export async function startBuilds({
     log,
     attemptBytes: config.failed_steps_mib * 2 ** 20
   })
-  const engineUsage = new EngineUsage({ runtime, clock })
+  const engineUsage = new EngineUsage({
+    runtime,
+    clock,
+    prune: async projectId => await engines.trim(projectId, 0),
+    log
+  })
+  const engineHoldings = new EngineHoldings({ engines, records, engineUsage, clock })
   const diskWatch = new DiskWatch({
     buildUsage: async () => (await settleAll([imageService.buildUsage(), engineUsage.read()])).flat(),
     buildFileUse: async options =>
@@ -197,9 +205,8 @@ export async function startBuilds({
         const inodes = free === undefined || bytesEach === undefined ? undefined : { free, bytesEach }
         return { freeBytes, floorBytes: diskLimits(config).floorBytes, inodes }
       },
-      makeRoom: () => {
-        if (room.isDue(roomEveryMs)) void room.make(0)
-      }
+      makeRoom: async () => await room.renew(roomEveryMs),
+      caches: async () => await engineHoldings.read()
     },
     own: ownBuilders({
       ...images,

@@ -36,6 +36,11 @@ export const problems = problemTable({
     'E_BUILD_DISK_LIMIT',
     'the build was stopped: it has written {written}, and may write {limit}: make it write less (remove files in the RUN step that makes them, copy only what is needed), or raise build_disk_mib of the builds plugin'
   ],
+  buildUncountable: [
+    409,
+    'E_BUILD_DISK_LIMIT',
+    'the build was stopped: the build engine of its project has so many files that what it writes cannot be measured in time; make it leave fewer (each hard link is one) in its image and its cache mounts, of which those that were unused have been cleared'
+  ],
   waitedTooLong: [409, 'E_BUILD_WAIT', 'the build was stopped after {minutes} minutes of {reason}; {remedy}'],
   imageOfOthers: [
     409,
@@ -144,6 +149,11 @@ export const problems = problemTable({
     503,
     'E_BUILD_ENGINE',
     'the build engine of this project does not start: {reason}; build again, and if it stays so, set build_engine of the builds plugin to classic and see the log of the platform'
+  ],
+  engineNotEmptied: [
+    503,
+    'E_BUILD_ENGINE',
+    'the cache of the build engine of this project has too many files to be removed in {minutes} minutes; what is left goes when it is cleared again'
   ],
   engineCut: [
     502,

@@ -143,7 +143,8 @@ export const settings = object({
   build_cache_mib: Type.Integer({
     minimum: 0,
     default: 10_240,
-    description: 'How much the build engine of a project keeps for its next builds once it is idle, MiB'
+    description:
+      'How much the build engine of a project keeps for its next builds, beside what builds use, MiB'
   }),
   build_caches_mib: Type.Integer({
     minimum: 0,

@@ -27,6 +27,8 @@ export interface DiskUser {
   readonly files: FileUse
   /** All of them were looked at. */
   readonly isCounted: boolean
+  /** It makes so many files that what it writes cannot be measured. */
+  readonly isUncountable: boolean
   /** It was cancelled, and gives back what it has taken. */
   readonly isEnding: boolean
 }
@@ -34,9 +36,11 @@ export interface DiskUser {
 interface FileUse {
   readonly bytes: number
   readonly inodes: number
+  /** Its part of what its build engine holds after what is unused was removed, whichever build has written that. */
+  readonly heldBytes: number
 }
 
-export const noFiles: FileUse = { bytes: 0, inodes: 0 }
+export const noFiles: FileUse = { bytes: 0, inodes: 0, heldBytes: 0 }
 
 export interface DiskLimits {
   readonly floorBytes: number
@@ -97,6 +101,9 @@ export function decideDisk(
       })
     }
 
+  const uncountable = running.find(({ isUncountable }) => isUncountable)
+  if (uncountable !== undefined) return { id: uncountable.id, problem: problems.buildUncountable() }
+
   const rooms = afterCopies(disks, users)
   const index = rooms.findIndex(({ freeBytes }) => freeBytes < limits.floorBytes)
   const [room, short] = [rooms[index], disks[index]]
@@ -128,7 +135,7 @@ const weighed = (running: readonly DiskUser[], users: readonly DiskUser[], disk:
   running.map(user => ({
     user,
     ownerId: user.ownerId,
-    known: taken(user, disk) + copyOf(user, disk),
+    known: Math.max(taken(user, disk), heldOn(user, disk)) + copyOf(user, disk),
     hidden: isSuspect(user, users) ? unexplained(user, users, disk) : 0
   }))
 
@@ -189,6 +196,10 @@ export const taken = (user: Omit<DiskUser, 'isEnding'>, disk: Disk): number => {
   return user.kind === 'pull' ? Math.min(written, lost(user.freeAtBegin, disk)) : written
 }
 
+/** A step that does nothing keeps what its engine has from being removed. */
+const heldOn = ({ files, workspaceBytes }: DiskUser, { isEngines }: Disk): number =>
+  isEngines ? files.heldBytes + workspaceBytes : 0
+
 /** Where inodes end first, each counts as the share of the disk that it is. */
 const writtenOnEngine = (
   { writtenBytes = 0, files }: Pick<DiskUser, 'writtenBytes' | 'files'>,
@@ -236,12 +247,16 @@ function diskProblem(
 }
 
 /** What it has in files without a name, and in volumes, its author finds nowhere. */
-function writtenPart(writtenBytes: number | undefined, { bytes }: FileUse): string {
-  if (writtenBytes === undefined && bytes === 0) return ''
+function writtenPart(writtenBytes: number | undefined, { bytes, heldBytes }: FileUse): string {
+  const held =
+    heldBytes > Math.max(writtenBytes ?? 0, bytes) + leastToldBytes
+      ? `; the build engine of its project holds ${amount(heldBytes)} for it`
+      : ''
+  if (writtenBytes === undefined && bytes === 0) return held
   const all = Math.max(writtenBytes ?? 0, bytes)
   const more = all - (writtenBytes ?? 0)
   const where =
     more > leastToldBytes ? `, of which ${amount(more)} are in volumes or in files without a name` : ''
-  return `; it has written ${amount(all)} on the engine${where}`
+  return `; it has written ${amount(all)} on the engine${where}${held}`
 }
 const leastToldBytes = 2 ** 20

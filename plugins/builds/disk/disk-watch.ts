@@ -1,7 +1,7 @@
 import type { MeasuringLimits } from 'busbar/api/containers'
-import type { BuildFileUse, BuildUsage } from 'busbar/api/images'
 import type { Clock, Log, Problem } from 'busbar/sdk'
 import type { Disk } from '../admission/admission-decision.js'
+import type { EngineBuildUsage, EngineFileUse } from '../engines/engine-usage.js'
 import { CountTimes } from './count-times.js'
 import {
   afterCopies,
@@ -20,11 +20,11 @@ import type { RoomMaker } from './room-maker.js'
 
 interface DiskWatchParts {
   /** What each build has written that runs here; and what is handed over of each image. */
-  readonly buildUsage: () => Promise<readonly BuildUsage[]>
+  readonly buildUsage: () => Promise<readonly EngineBuildUsage[]>
   /** What the files of each build take that runs here; asked for where it matters. */
   readonly buildFileUse: (
     options: MeasuringLimits & { readonly most: number }
-  ) => Promise<readonly BuildFileUse[]>
+  ) => Promise<readonly EngineFileUse[]>
   readonly clock: Clock
   readonly log: Log
   readonly limits: DiskLimits
@@ -60,6 +60,9 @@ interface Watched extends Omit<DiskUser, 'isEnding'> {
   writtenBytes: number | undefined
   runningStepBytes: number
   isPartial: boolean
+  isUncountable: boolean
+  /** As `files.heldBytes`, of each that is measured. */
+  heldBytes: number
   files: DiskUser['files']
   isCounted: boolean
 }
@@ -101,6 +104,8 @@ export class DiskWatch {
       writtenBytes: undefined,
       runningStepBytes: 0,
       isPartial: true,
+      isUncountable: false,
+      heldBytes: 0,
       files: noFiles,
       isCounted: false
     }
@@ -130,8 +135,13 @@ export class DiskWatch {
 
   /** What a deployment is known to have on the disks; 0 where nothing is known. */
   writtenBy(id: string): number {
-    const { writtenBytes = 0, workspaceBytes = 0, files = noFiles } = this.#watched.get(id) ?? {}
-    return Math.max(writtenBytes, files.bytes) + workspaceBytes
+    const {
+      writtenBytes = 0,
+      workspaceBytes = 0,
+      heldBytes = 0,
+      files = noFiles
+    } = this.#watched.get(id) ?? {}
+    return Math.max(writtenBytes, files.bytes, heldBytes) + workspaceBytes
   }
 
   /** False where it is not under way here, or ends already. */
@@ -241,7 +251,9 @@ export class DiskWatch {
       const disks = await read()
       const usage = byDeployment(await buildUsage())
       for (const watched of this.#running()) {
-        const { bytes, runningStepBytes, isPartial } = usage.get(watched.id) ?? {}
+        const { bytes, runningStepBytes, isPartial, heldBytes, isUncountable } = usage.get(watched.id) ?? {}
+        watched.heldBytes = heldBytes ?? 0
+        watched.isUncountable = isUncountable === true
         watched.writtenBytes = bytes ?? watched.writtenBytes
         watched.runningStepBytes = runningStepBytes ?? 0
         if (watched.kind === 'pull' && isPartial === true && !watched.isPartial)
@@ -288,7 +300,8 @@ export class DiskWatch {
         const { bytes, inodes } = files?.isCut === true ? watched.files : noFiles
         watched.files = {
           bytes: Math.max(bytes, files?.bytes ?? 0),
-          inodes: Math.max(inodes, files?.inodes ?? 0)
+          inodes: Math.max(inodes, files?.inodes ?? 0),
+          heldBytes: files?.heldBytes ?? 0
         }
         watched.isCounted = files?.isCut === false
       }
@@ -307,20 +320,24 @@ export class DiskWatch {
   }
 }
 
-function filesByDeployment(all: readonly BuildFileUse[]): ReadonlyMap<string, BuildFileUse> {
+function filesByDeployment(all: readonly EngineFileUse[]): ReadonlyMap<string, EngineFileUse> {
   return new Map(all.map(files => [files.owner.deploymentId ?? '', files]))
 }
 
 /** A build may be measured where it runs, and where its image is handed over. */
-function byDeployment(all: readonly BuildUsage[]): ReadonlyMap<string, Omit<BuildUsage, 'owner'>> {
-  const usage = new Map<string, Omit<BuildUsage, 'owner'>>()
-  for (const { owner, bytes, runningStepBytes, isPartial } of all) {
+function byDeployment(
+  all: readonly EngineBuildUsage[]
+): ReadonlyMap<string, Omit<EngineBuildUsage, 'owner'>> {
+  const usage = new Map<string, Omit<EngineBuildUsage, 'owner'>>()
+  for (const { owner, bytes, runningStepBytes, isPartial, heldBytes = 0, isUncountable } of all) {
     const key = owner.deploymentId ?? ''
     const known = usage.get(key)
     usage.set(key, {
       bytes: bytes + (known?.bytes ?? 0),
       runningStepBytes: runningStepBytes + (known?.runningStepBytes ?? 0),
-      isPartial: isPartial || known?.isPartial === true
+      isPartial: isPartial || known?.isPartial === true,
+      heldBytes: heldBytes + (known?.heldBytes ?? 0),
+      isUncountable: isUncountable === true || known?.isUncountable === true
     })
   }
   return usage

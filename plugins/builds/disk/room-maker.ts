@@ -1,8 +1,8 @@
 import type { Clock } from 'busbar/sdk'
 
 interface RoomMakerParts {
-  /** Removes from the engine what can be had again and what is unused. */
-  readonly remove: () => Promise<void>
+  /** Removes from the engine what can be had again and what is unused. False where some of it takes longer, and goes on. */
+  readonly remove: () => Promise<boolean>
   readonly clock: Pick<Clock, 'sleep'>
 }
 
@@ -11,8 +11,8 @@ const longestMs = 10_000
 
 /** Makes room on the disks: once at a time, shared by all callers. */
 export class RoomMaker {
-  #running: Promise<void> | undefined
-  #next: Promise<void> | undefined
+  #running: Promise<boolean> | undefined
+  #next: Promise<boolean> | undefined
   #begunAt = 0
   #madeAt = -Infinity
   #hasNews = false
@@ -24,13 +24,23 @@ export class RoomMaker {
    * something may go yet. Never rejects: an engine that is away is reported by the next call.
    */
   async make(withinMs = longestMs): Promise<boolean> {
-    const made = this.#roundFromNowOn().then(() => true)
+    return await this.#within(this.#roundFromNowOn(), withinMs)
+  }
+
+  /** Makes room unless that was done a moment ago. Waits for the round that is under way as `make` does, and for no other one. */
+  async renew(everyMs: number): Promise<void> {
+    if (this.isDue(everyMs)) await this.make()
+    else if (this.#running !== undefined)
+      await this.#within(this.#running, Math.max(0, longestMs - (performance.now() - this.#begunAt)))
+  }
+
+  async #within(round: Promise<boolean>, ms: number): Promise<boolean> {
     const done = new AbortController()
-    const late = this.parts.clock.sleep(withinMs, done.signal).then(
+    const late = this.parts.clock.sleep(ms, done.signal).then(
       () => false,
       () => false
     )
-    const isMade = await Promise.race([made, late])
+    const isMade = await Promise.race([round, late])
     done.abort()
     return isMade
   }
@@ -55,26 +65,25 @@ export class RoomMaker {
   }
 
   /** One that is under way may have passed by what has come to be unneeded meanwhile. */
-  async #roundFromNowOn(): Promise<void> {
-    if (this.#running === undefined) await this.#start()
-    else {
-      this.#next ??= this.#running.then(async () => {
-        this.#next = undefined
-        await this.#start()
-      })
-      await this.#next
-    }
+  async #roundFromNowOn(): Promise<boolean> {
+    if (this.#running === undefined) return await this.#start()
+    this.#next ??= this.#running.then(async () => {
+      this.#next = undefined
+      return await this.#start()
+    })
+    return await this.#next
   }
 
-  #start(): Promise<void> {
+  #start(): Promise<boolean> {
     this.#hasNews = false
     this.#begunAt = performance.now()
     const running = this.parts
       .remove()
-      .catch(() => undefined)
-      .then(() => {
+      .catch(() => true)
+      .then(isAll => {
         if (this.#running === running) this.#running = undefined
         this.#madeAt = performance.now()
+        return isAll
       })
     this.#running = running
     return running

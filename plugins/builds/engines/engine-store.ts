@@ -1,9 +1,12 @@
 import { applicationTable } from 'busbar/api/applications'
+import { projectTable } from 'busbar/api/projects'
 import type { Clock, Database } from 'busbar/sdk'
 
 /** The build engine of a project, as far as it is known. */
 interface EngineRecord {
   readonly projectId: string
+  /** The user whose project it is; of one that is gone, the project itself. */
+  readonly ownerId: string
   readonly usedAt: Date
   /** Something is being built in it now, by whichever process. */
   readonly isBusy: boolean
@@ -71,7 +74,9 @@ export class EngineStore implements EngineRecords {
 
   async all(): Promise<readonly EngineRecord[]> {
     return await this.db.sql<EngineRecord>(
-      `select project_id as "projectId", used_at as "usedAt", ${isBusyNow} as "isBusy" from $schema.build_engine e`,
+      `select project_id as "projectId", used_at as "usedAt", ${isBusyNow} as "isBusy",
+        coalesce((select cast(o.user_id as text) from ${projectTable.name} o where cast(o.id as text) = e.project_id), project_id) as "ownerId"
+      from $schema.build_engine e`,
       { now: this.clock.now() }
     )
   }

@@ -7,6 +7,7 @@ import { dockerdProgram } from './dockerd-program.js'
 import { removeLeftovers } from './engine-leftovers.js'
 import { type Command, type EngineProgram, engineVolumePath, entrypoint } from './engine-program.js'
 import type { EngineRecords } from './engine-store.js'
+import { emptyVolume } from './engine-volume.js'
 import { daemonMemoryBytes, daemonProcesses, limitSteps } from './steps-group.js'
 import { limitStepsNetwork } from './steps-network.js'
 
@@ -99,6 +100,10 @@ export class ProjectEngines {
       engine.users.delete(build)
       await this.parts.records.used(wanted.projectId).catch(() => {})
       if (engine.users.size > 0) await this.#adapt(wanted.projectId, engine).catch(() => {})
+      // One in which something is always being built is never stopped, and is to keep no more than others.
+      await engine.serial
+        .run(async () => await this.#pruneRunning(wanted.projectId, this.parts.cacheBytes))
+        .catch((error: unknown) => this.#noteUntrimmed(wanted.projectId, error))
       this.#forget(wanted.projectId, engine)
     }
   }
@@ -124,7 +129,7 @@ export class ProjectEngines {
           )
         )
         await this.#prune(id, name, this.parts.cacheBytes).catch((error: unknown) =>
-          this.parts.log.warn({ err: error, projectId }, 'the cache of a build engine could not be trimmed')
+          this.#noteUntrimmed(projectId, error)
         )
         await this.parts.runtime.stop(id, stopGraceSeconds)
       }
@@ -215,6 +220,10 @@ export class ProjectEngines {
       this.#engines.delete(projectId)
   }
 
+  #noteUntrimmed(projectId: string, error: unknown): void {
+    this.parts.log.warn({ err: error, projectId }, 'the cache of a build engine could not be trimmed')
+  }
+
   async #pruneRunning(projectId: string, keptBytes: number): Promise<void> {
     for (const { id, name, status } of await this.#containers(projectId))
       if (status === 'running') await this.#prune(id, name, keptBytes)
@@ -247,7 +256,11 @@ export class ProjectEngines {
 
   async #discard(projectId: string): Promise<void> {
     const { runtime, records } = this.parts
-    for (const { id } of await this.#containers(projectId)) await runtime.remove(id)
+    const found = await this.#containers(projectId)
+    for (const { id } of found) await runtime.remove(id)
+    const [last] = found
+    if (last !== undefined)
+      await emptyVolume(this.parts, { projectId, volume: volumeName(projectId), image: last.image })
     await runtime.removeVolume(volumeName(projectId))
     await records.removed(projectId)
   }

@@ -404,7 +404,7 @@ test('a disk has as much left as its inodes take, where those end first', t => {
 const admissionIn = async (
   t: Test,
   changes: Partial<BuildSettings> = {},
-  remove: () => Promise<void> = async () => {}
+  remove: () => Promise<boolean> = async () => true
 ): Promise<Admission> => {
   const directory = await folder(t)
   return new Admission({

@@ -34,6 +34,7 @@ const user = (id: string, writtenBytes: number | undefined, changes: Partial<Dis
   isPartial: writtenBytes === undefined,
   files: noFiles,
   isCounted: false,
+  isUncountable: false,
   isEnding: false,
   freeAtBegin: atBegin,
   freeAtSuspicion: changes.freeAtBegin ?? atBegin,
@@ -336,5 +337,32 @@ test('files are waited for only where they can change who ends', t => {
     false,
     'of one owner it matters as well'
   )
+  t.end()
+})
+
+test('what a build keeps its engine from giving back counts as what it has', t => {
+  const holder = user('holder', 0, { files: { ...noFiles, heldBytes: 5 * gib } })
+  const writer = user('writer', gib)
+  t.equal(ended([holder, writer], disk(gib - 1)), 'holder')
+  t.match(
+    decideDisk([holder, writer], [disk(gib - 1)], limits)?.problem.message,
+    /build engine .* holds 5\.0 GiB/
+  )
+  t.equal(ended([holder, user('large', 6 * gib)], disk(gib - 1)), 'large')
+  t.equal(ended([holder, writer], disk(gib)), undefined, 'with room nobody ends for it')
+  t.equal(
+    ended([holder, writer], disk(20 * gib), disk(gib - 1, '/data')),
+    'writer',
+    'it is on the disk of the engine'
+  )
+  t.end()
+})
+
+test('a build that cannot be measured ends, whatever is free', t => {
+  const [farm, other] = [user('farm', 0, { isUncountable: true }), user('other', gib)]
+  t.match(decideDisk([other, farm], [disk(20 * gib)], limits), {
+    id: 'farm',
+    problem: { code: 'E_BUILD_DISK_LIMIT', message: /many files/ }
+  })
   t.end()
 })

@@ -15,12 +15,12 @@ class Failure extends Error {}
 
 /** A disk of 1000 MiB, and what is built and pulled meanwhile. */
 function startWatch(
-  remove: (disk: { freeBytes: number }) => void | Promise<void> = () => {},
+  remove: (disk: { freeBytes: number }) => unknown = () => {},
   { countMs = 0, onWarning = () => {} }: { readonly countMs?: number; readonly onWarning?: () => void } = {}
 ) {
   const disk = { freeBytes: 1000 * mebi }
   const usage = new Map<string, { bytes: number; runningStepBytes: number; isPartial: boolean }>()
-  const files = new Map<string, { bytes: number; inodes: number }>()
+  const files = new Map<string, { bytes: number; inodes: number; heldBytes?: number }>()
   let measured = 0
   let counted = 0
   const state = { isCountable: true }
@@ -43,7 +43,7 @@ function startWatch(
     log: { ...createLog({ level: 'silent', format: 'json', redactor: createRedactor() }), warn: onWarning },
     limits: { floorBytes, buildBytes: 10_000 * mebi, failedBytes: 300 * mebi },
     disks: async () => [{ what: 'the disk', path: '/', freeBytes: disk.freeBytes, isEngines: true }],
-    room: new RoomMaker({ clock, remove: async () => remove(disk) })
+    room: new RoomMaker({ clock, remove: async () => (await remove(disk)) !== false })
   })
   return {
     disk,
@@ -53,6 +53,8 @@ function startWatch(
     runsStep: (id: string, mebibytes: number) =>
       usage.set(id, { bytes: mebibytes * mebi, runningStepBytes: mebibytes * mebi, isPartial: true }),
     holds: (id: string, mebibytes: number) => files.set(id, { bytes: mebibytes * mebi, inodes: 1 }),
+    keeps: (id: string, mebibytes: number) =>
+      files.set(id, { bytes: 0, inodes: 1, heldBytes: mebibytes * mebi }),
     counted: () => counted,
     forget: (id: string) => usage.delete(id),
     untilMeasured: async () => {
@@ -293,4 +295,19 @@ test('where files cannot be counted the log says so once, and again when that ha
     build.finish()
     t.equal(await build.ended, undefined)
   }
+})
+
+test('a build that sleeps while its engine keeps most of the disk ends before one that writes', async t => {
+  const { disk, wrote, keeps, untilMeasured, begin } = startWatch()
+  const sleeps = begin('sleeps')
+  const writes = begin('writes')
+  wrote('sleeps', 0)
+  wrote('writes', 210)
+  keeps('sleeps', 500)
+  keeps('writes', 210)
+  await untilMeasured()
+  disk.freeBytes = 150 * mebi
+  t.match(await sleeps.ended, { code: 'E_BUILD_DISK_SHORT' })
+  writes.finish()
+  t.equal(await writes.ended, undefined)
 })

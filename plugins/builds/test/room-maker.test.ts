@@ -5,10 +5,10 @@ import { clock } from './kit.js'
 
 /** What is removed takes until the test says that it is done. */
 function openRoom() {
-  const rounds: Array<() => void> = []
+  const rounds: Array<(isAll?: boolean) => void> = []
   const room = new RoomMaker({
     clock,
-    remove: async () => await new Promise<void>(resolve => rounds.push(resolve))
+    remove: async () => await new Promise<boolean>(resolve => rounds.push((isAll = true) => resolve(isAll)))
   })
   return { room, rounds }
 }
@@ -60,7 +60,7 @@ test('room is due again once a build has ended, and not before', async t => {
 test('a caller waits ten seconds unless told otherwise, and no longer than until room is made', async t => {
   const sleeps: Array<{ readonly ms: number; readonly signal: AbortSignal | undefined }> = []
   const time = testClock()
-  const rounds: Array<() => void> = []
+  const rounds: Array<(isAll?: boolean) => void> = []
   const room = new RoomMaker({
     clock: {
       sleep: async (ms, signal) => {
@@ -68,7 +68,7 @@ test('a caller waits ten seconds unless told otherwise, and no longer than until
         await time.sleep(ms, signal)
       }
     },
-    remove: async () => await new Promise<void>(resolve => rounds.push(resolve))
+    remove: async () => await new Promise<boolean>(resolve => rounds.push((isAll = true) => resolve(isAll)))
   })
   const making = room.make()
   t.equal(sleeps[0]?.ms, 10_000)
@@ -138,4 +138,28 @@ test('a caller that comes during the second round gets a third one', async t => 
   t.equal(rounds.length, 3)
   rounds[2]?.()
   t.equal(await third, true)
+})
+
+test('room of which a part takes longer than its round is told of as not made yet', async t => {
+  const { room, rounds } = openRoom()
+  const making = room.make()
+  rounds[0]?.(false)
+  t.equal(await making, false)
+  t.equal(room.isUnderWay, false, 'and others get rounds of their own')
+  const again = room.make()
+  rounds[1]?.()
+  t.equal(await again, true)
+})
+
+test('who only wants room to have been made lately waits for the round under way, and begins none without need', async t => {
+  const { room, rounds } = openRoom()
+  const ends: string[] = []
+  const first = room.renew(10_000).then(() => ends.push('first'))
+  const second = room.renew(10_000).then(() => ends.push('second'))
+  t.equal(rounds.length, 1)
+  t.same(ends, [])
+  rounds[0]?.()
+  await Promise.all([first, second])
+  await room.renew(10_000)
+  t.equal(rounds.length, 1)
 })

@@ -24,8 +24,8 @@ test('a decision about the queue, which is locked meanwhile, does not wait for r
         })
     },
     remove: async () =>
-      await new Promise<void>(resolve => {
-        rounds.push(resolve)
+      await new Promise<boolean>(resolve => {
+        rounds.push(() => resolve(true))
       })
   })
   const admission = new Admission({
@@ -60,6 +60,7 @@ test('while unused data is being removed, builds wait for it and pulls too', asy
         isRemoved = resolve
       })
       isShort = false
+      return true
     }
   })
   const admission = new Admission({

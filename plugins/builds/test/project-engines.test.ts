@@ -1,0 +1,52 @@
+import type { ContainerRuntime, ContainerState } from 'busbar/api/containers'
+import { test } from 'tap'
+import { buildkitProgram } from '../engines/buildkit-program.js'
+import { ProjectEngines } from '../engines/project-engines.js'
+import { clock, log } from './kit.js'
+
+test('an engine keeps no more than it may after each build, also one that is never idle', async t => {
+  const container = {
+    id: 'engine',
+    name: 'busbar.builder.buildkit.project',
+    image: 'buildkit:lab',
+    owner: { projectId: 'project' },
+    status: 'running'
+  } as ContainerState
+  const pruned: string[] = []
+  const engines = new ProjectEngines({
+    runtime: {
+      list: async () => [container],
+      setCaps: async () => {},
+      exec: async (_id: string, argv: readonly string[]) => {
+        if (argv.includes('prune')) pruned.push(argv.join(' '))
+        return 0
+      }
+    } as unknown as ContainerRuntime,
+    clock,
+    log,
+    records: {
+      used: async () => {},
+      stopped: async () => {},
+      removed: async () => {},
+      live: async () => []
+    },
+    cacheBytes: 5e9
+  })
+  const wanted = { projectId: 'project', program: buildkitProgram, image: 'buildkit:lab' }
+  const limits = { memoryBytes: 2 ** 30, cpus: 1 }
+  const build = async (run: () => Promise<void>): Promise<void> =>
+    await engines.use(wanted, { deploymentId: 'one', limits }, new AbortController().signal, run)
+  let end = (): void => {}
+  const holder = build(
+    async () =>
+      await new Promise(resolve => {
+        end = resolve
+      })
+  )
+  await build(async () => {})
+  t.equal(pruned.length, 1, 'while another build runs in it')
+  t.match(pruned[0], /prune --all --keep-storage 5000$/)
+  end()
+  await holder
+  t.equal(pruned.length, 2)
+})
