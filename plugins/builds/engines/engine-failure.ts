@@ -4,7 +4,9 @@ import type { BuildEnding } from './step-log.js'
 
 const outOfMemoryCode = 137
 
-export const isDiskFull = (text: string): boolean => /no space left on device|ResourceExhausted/i.test(text)
+/** The last is what tar says of a file for whose end there was no room. */
+export const isDiskFull = (text: string): boolean =>
+  /no space left on device|ResourceExhausted|Wrote only \d+ of \d+ bytes/i.test(text)
 
 /** Why a build failed, in the words of a problem. `exitCode`: of the program that was told to build. */
 export function engineBuildProblem(

@@ -118,6 +118,22 @@ t.test('what BuildKit says of a Dockerfile, a missing file, a base and a disk ha
   }
 })
 
+t.test(
+  'a disk that is full while the image is taken out of the engine is told, in whichever words of tar',
+  async t => {
+    for (const words of [
+      'tar: 1f/layer.tar: Cannot write: No space left on device',
+      'tar: 4e/layer.tar: Wrote only 7680 of 10240 bytes'
+    ])
+      t.equal(
+        problemOf(['exporting layers', words, 'tar: Exiting with failure status due to previous errors'])
+          .code,
+        'E_ENGINE_DISK_FULL',
+        words
+      )
+  }
+)
+
 t.test('a front-end that is not there is told apart from what it asks for itself', async t => {
   const frontEnd = 'ghcr.io/team/front-end:v1'
   const wrapped = `failed with build-arg:BUILDKIT_SYNTAX = ${frontEnd}: `
