@@ -61,7 +61,7 @@ test('who fills a disk with images has nobody else lose what was written', async
 
   // Where that is not enough, it is their own.
   await taker.push(writing(0, 300, 'sleep 1'))
-  await taker.deployed()
+  t.match(await taker.deployed(), { status: 'success', error_message: null })
   await until(
     async () => (await hasLost()) || (await taker.containers()).length === 0,
     'a container to give way',
