@@ -70,9 +70,11 @@ export function askNow<V, A>(
 ): A | undefined {
   try {
     const answer = ask(entry.value)
+    const answered = typeof answer === 'object' && isPromise(answer) ? undefined : expected.take(answer)
+    if (answered !== undefined) return answered
     // What it rejects with would be an error that nobody has caught.
     if (isPromise(answer)) answer.then(undefined, () => {})
-    return taken(answer, expected)
+    throw notTaken(answer, expected)
   } catch (thrown) {
     noteLeftOut(entry, messageOf(thrown), expected)
     return undefined
@@ -93,7 +95,10 @@ export async function askOrLeaveOut<V, A>(
   }: ExpectedAnswer<A> & { readonly ms: number; readonly onProblem?: (problem: Problem) => void }
 ): Promise<A | undefined> {
   try {
-    return taken(await bounded(async () => await ask(entry.value), { ms, what: 'it' }), expected)
+    const answer = await bounded(async () => await ask(entry.value), { ms, what: 'it' })
+    const answered = expected.take(answer)
+    if (answered !== undefined) return answered
+    throw notTaken(answer, expected)
   } catch (thrown) {
     if (onProblem !== undefined && isProblem(thrown)) onProblem(thrown)
     else noteLeftOut(entry, messageOf(thrown), expected)
@@ -101,11 +106,8 @@ export async function askOrLeaveOut<V, A>(
   }
 }
 
-function taken<A>(answer: unknown, { takes, take }: ExpectedAnswer<A>): A {
-  const answered = isPromise(answer) ? undefined : take(answer)
-  if (answered !== undefined) return answered
-  throw new TypeError(`it answered ${kindOf(answer)}; it takes ${takes}`)
-}
+const notTaken = <A>(answer: unknown, { takes }: ExpectedAnswer<A>): TypeError =>
+  new TypeError(`it answered ${kindOf(answer)}; it takes ${takes}`)
 
 /** What the log has said already to be left out, by contribution; a new run contributes anew. */
 const leftOut = new WeakMap<object, Set<string>>()

@@ -16,7 +16,7 @@ import type { ApplicationChanges, ApplicationStore, NewApplication } from './app
 import { buildTypesOf } from './build-types.js'
 import { changeMarkers } from './change-markers.js'
 import { latestHealth } from './deploy-health.js'
-import { directUrlOf } from './direct-url.js'
+import { directUrls } from './direct-url.js'
 import { type Gates, passGates } from './gates.js'
 import { decideHealthCheck, initialHealthCheck } from './health-check.js'
 import { invalid, problems } from './problems.js'
@@ -76,7 +76,11 @@ const neverDeployed = {
 
 /** The rules about applications as records: what they are built from and how their containers are made. */
 export class ApplicationService {
-  constructor(private readonly parts: ApplicationServiceParts) {}
+  readonly #directUrl: (applicationId: string) => string | null
+
+  constructor(private readonly parts: ApplicationServiceParts) {
+    this.#directUrl = directUrls(parts.addresses, parts.log)
+  }
 
   async list(projectId: ProjectId, page: Page): Promise<Rows<ApplicationAnswer>> {
     const { rows, total } = await this.parts.store.list(projectId, page)
@@ -287,7 +291,7 @@ export class ApplicationService {
 
   /** Adds to the row itself: a list has many, of many fields. */
   #answer(row: ApplicationRow): ApplicationAnswer {
-    return Object.assign(row, { direct_url: directUrlOf(this.parts.addresses, row.id, this.parts.log) })
+    return Object.assign(row, { direct_url: this.#directUrl(row.id) })
   }
 }
 

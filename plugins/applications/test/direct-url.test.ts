@@ -1,17 +1,16 @@
 import type { Contributions, Log } from 'busbar/sdk'
 import { test } from 'tap'
-import { directUrlOf } from '../direct-url.js'
+import { directUrls } from '../direct-url.js'
 
 const silent = { error: () => {} } as unknown as Log
 
 const asked = (...answers: ReadonlyArray<() => unknown>): string | null =>
-  directUrlOf(
+  directUrls(
     {
       entries: () => answers.map((directUrl, at) => ({ key: String(at), plugin: 'p', value: { directUrl } }))
     } as unknown as Contributions<{ directUrl(applicationId: string): string | null }>,
-    'id',
     silent
-  )
+  )('id')
 const fail = (): never => {
   throw null
 }
