@@ -145,6 +145,8 @@ for (const [what, hold] of [
     await postgres.for({ plugin: 'calm', kind: 'built-in' }).query(insert, [2])
     const reason = /^its connection to the database was ended, as it kept shop\.thing locked/
     t.match(await holding, { message: reason })
+    // The statement may fail before it is known that the signal was sent.
+    await until(() => ended.length > 0, 'whose it was is said')
     t.match(ended, [['bad', reason]])
     t.ok(lines.some(line => line.includes('"plugin":"bad"') && line.includes('shop.thing')))
     const bad = postgres.for({ plugin: 'bad', kind: 'third-party' })
