@@ -1,4 +1,4 @@
-import { type AnyPlugin, cutText } from 'busbar/sdk'
+import { type AnyPlugin, cutMark, cutText } from 'busbar/sdk'
 import type { PluginRecords } from '../declarations/records.js'
 import type { Additions } from '../frames/additions.js'
 import type { Discovered } from './discovery.js'
@@ -72,9 +72,11 @@ export const isWatched = ({ run, discovered }: PluginEntry): boolean =>
 
 /** Every list of plugins carries them. */
 const longestReason = 2_000
+const shortened = (reason: string): string =>
+  reason.length > longestReason ? cutText(reason, longestReason - cutMark.length) : reason
 
 export function setState(entry: PluginEntry, name: PluginStateName, reason: string | null, now: Date): void {
-  const short = reason === null ? null : cutText(reason, longestReason)
+  const short = reason === null ? null : shortened(reason)
   if (entry.state.name === name && entry.state.reason === short) return
   entry.state = { name, reason: short, since: now }
 }
@@ -91,7 +93,7 @@ export function requireEssentials(entries: Iterable<PluginEntry>): void {
 /** What a plugin has done that it should not; its health check does not undo that. */
 export function noteFault(entry: PluginEntry | undefined, what: string, now: Date): void {
   if (entry === undefined) return
-  const reason = cutText(what, longestReason)
+  const reason = shortened(what)
   if (entry.run !== undefined) entry.run.uncaughtError = reason
   if (entry.state.name === 'starting' || entry.isBeingReplaced === true) entry.early = reason
   if (isUp(entry.state)) setState(entry, 'degraded', reason, now)
