@@ -153,7 +153,7 @@ export const problems = problemTable({
   engineNotEmptied: [
     503,
     'E_BUILD_ENGINE',
-    'the cache of the build engine of this project has too many files to be removed in {minutes} minutes; what is left goes when it is cleared again'
+    'the cache of the build engine of this project is not gone yet: {reason}'
   ],
   engineCut: [
     502,

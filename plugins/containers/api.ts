@@ -56,7 +56,10 @@ export interface ContainerRuntime {
    * nothing when it does not run.
    */
   restart(containerId: string, graceSeconds: number): Promise<void>
-  /** Forced, with its anonymous volumes; does nothing when it is gone. */
+  /**
+   * Forced, with its anonymous volumes; does nothing when it is gone. The files in these are not waited for: they may be
+   * millions, and go while other containers and volumes are made.
+   */
   remove(containerId: string): Promise<void>
   /** 409 E_CONTAINER_NAME_TAKEN. */
   rename(containerId: string, name: string): Promise<void>
@@ -129,7 +132,10 @@ export interface ContainerRuntime {
   ensureVolume(name: string, owner: Owner): Promise<void>
   /** Those that belong to every given id. Measuring may make the engine walk through all its volumes. */
   volumes(owner: Owner): Promise<readonly VolumeUsage[]>
-  /** Does nothing when it is gone; 409 E_VOLUME_FOREIGN or E_VOLUME_IN_USE. */
+  /**
+   * Does nothing when it is gone; 409 E_VOLUME_FOREIGN or E_VOLUME_IN_USE. Nobody but the caller waits for its files, however
+   * many they are; 503 E_VOLUME_NOT_EMPTIED where that takes too long: what is left goes when it is removed again.
+   */
   removeVolume(name: string): Promise<void>
   /** Removes all containers that use a volume, also those of others: for volumes that only builds use. */
   releaseVolume(name: string): Promise<void>

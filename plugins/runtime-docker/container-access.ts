@@ -3,6 +3,7 @@ import type Docker from 'dockerode'
 import type { ContainerOwners } from './container-owners.js'
 import type { EngineClient } from './engine-client.js'
 import { problems } from './problems.js'
+import type { VolumeHolders } from './removal/volume-holders.js'
 
 const removalPollMs = 100
 const removalSeconds = 30
@@ -11,6 +12,9 @@ interface ContainerAccessParts {
   readonly engine: EngineClient
   readonly owners: ContainerOwners
   readonly clock: Clock
+  readonly holders: Pick<VolumeHolders, 'hold'>
+  /** A container has gone whose volumes are held. */
+  readonly onHeld: () => void
 }
 
 /** Finds containers by id or name, and refuses those that are not this platform's. */
@@ -49,18 +53,22 @@ export class ContainerAccess {
     return seen
   }
 
-  /** Foreign ones too; waits until it is gone. */
-  async remove(containerId: string): Promise<void> {
+  /** Foreign ones too; waits until it is gone, and not for the files in its anonymous volumes. */
+  async remove(seen: Docker.ContainerInspectInfo): Promise<void> {
+    const { Id: containerId } = seen
+    const { owners, holders, onHeld } = this.parts
+    const isHeld = await holders.hold(seen, owners.ofInspected(seen)?.projectId)
     const removed = await this.parts.engine.call(
       `remove the container ${short(containerId)}`,
       async docker => {
-        await docker.getContainer(containerId).remove({ force: true, v: true })
+        await docker.getContainer(containerId).remove({ force: true, v: !isHeld })
         return true
       },
       { absent: [404, 409], patient: true }
     )
     // 409: another call is removing it already.
     if (removed === undefined) await this.#untilGone(containerId)
+    if (isHeld) onHeld()
   }
 
   async #untilGone(containerId: string): Promise<void> {

@@ -62,6 +62,9 @@ import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
 import { problems } from './problems.js'
 import { ProjectNetworks } from './project-network.js'
+import { LeftVolumes } from './removal/left-volumes.js'
+import { VolumeEmptier } from './removal/volume-emptier.js'
+import { VolumeHolders } from './removal/volume-holders.js'
 import { routeConflictOf } from './route-check.js'
 import type { Settings } from './settings.js'
 import { stepContainers, stepOwnerOf } from './step-containers.js'
@@ -100,6 +103,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly limits: MachineLimits
   readonly #platform: PlatformContainer
   readonly #volumes: Volumes
+  readonly leftVolumes: LeftVolumes
   readonly disk: DiskAccounts
 
   constructor(private readonly dependencies: RuntimeDependencies) {
@@ -109,7 +113,10 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#engine = engine
     this.#identity = identity
     this.#owners = new ContainerOwners(engine, identity, log)
-    this.#access = new ContainerAccess({ engine, owners: this.#owners, clock: dependencies.clock })
+    const { clock } = dependencies
+    const holders = new VolumeHolders({ engine, instanceId, identity, log })
+    const onHeld = () => this.leftVolumes.note()
+    this.#access = new ContainerAccess({ engine, owners: this.#owners, clock, holders, onHeld })
     this.limits = new MachineLimits({
       engine,
       instanceId,
@@ -140,9 +147,13 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     })
     this.#buildCache = new BuildCache({ engine, identity })
     this.#imageUses = new ImageUses({ engine, identity, list: async () => await this.#buildCache.listing() })
-    this.#volumes = new Volumes(engine, instanceId, identity, dependencies.clock)
+    const emptier = new VolumeEmptier({ engine, instanceId, log })
+    const volumes = new Volumes({ engine, instanceId, identity, clock, access: this.#access, emptier })
+    this.#volumes = volumes
+    const removeVolume = async (name: string) => await volumes.removeFree(name)
+    this.leftVolumes = new LeftVolumes({ holders, emptier, removeVolume, clock, log })
     this.#platform = new PlatformContainer(this.#engine, ownContainerNames(settings.own_container))
-    const found = { engine, owners: this.#owners, volumes: this.#volumes, platform: this.#platform }
+    const found = { engine, owners: this.#owners, volumes, platform: this.#platform }
     const buildPlaces = async () =>
       (
         await Promise.all([...this.#footprints].map(async footprint => (await footprint.places?.()) ?? []))
@@ -250,7 +261,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async remove(containerId: string): Promise<void> {
-    if ((await this.#access.own(containerId)) !== undefined) await this.#access.remove(containerId)
+    const seen = await this.#access.own(containerId)
+    if (seen !== undefined) await this.#access.remove(seen)
   }
 
   async removeBuildStep(id: string): Promise<void> {
@@ -261,7 +273,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     // To take the container away would not stop the copy, and its image would come when it is not looked for any more.
     const ms = copyMs(seen.State, this.dependencies.clock.now())
     if (ms > 0) await untilEngineRemoves(this.#engine, id, ms)
-    await this.#access.remove(id)
+    await this.#access.remove(seen)
   }
 
   async rename(containerId: string, name: string): Promise<void> {

@@ -26,7 +26,7 @@ interface Named {
   readonly Labels?: Labels | null
 }
 
-type Kind = 'container' | 'image' | 'network' | 'volume'
+type Kind = 'container' | 'holder' | 'image' | 'network' | 'volume'
 type Claim = Labels | null | undefined
 
 const markPrefix = 'busbar:'
@@ -40,6 +40,7 @@ const markPrefix = 'busbar:'
  *   `docker commit`): a copy of all labels leaves a step, or a container started by hand, without an owner. It is not the
  *   name that is signed, because deploys rename containers;
  * - a network and a volume have it in a label, over their name, which only one of them can have;
+ * - what keeps volumes of a container that has gone is signed as a container is, as something else;
  * - an image has it in a label that its build sets, and each step of a build is looked at (`guardSteps`).
  *   It never makes a container ours.
  */
@@ -57,6 +58,18 @@ export class Identity {
     return {
       labels: { ...emptyLabels(inherited ?? {}), ...ownerLabels(owner), [instanceLabel]: this.instanceId },
       mark: markPrefix + this.#sign('container', owner)
+    }
+  }
+
+  /** What to give a container that keeps volumes of one that goes, see `VolumeHolders`. It is none of the owner's containers. */
+  ofHolder(projectId: string | undefined): {
+    readonly labels: Record<string, string>
+    readonly mark: string
+  } {
+    const owner = { projectId }
+    return {
+      labels: { ...ownerLabels(owner), [imageInstanceLabel]: this.instanceId },
+      mark: markPrefix + this.#sign('holder', owner)
     }
   }
 
@@ -82,6 +95,12 @@ export class Identity {
     if (!this.claimsContainer(labels)) return undefined
     const owner = claimedOwner(labels ?? {})
     return isOfEarlierRelease(host) || this.#isSigned('container', owner, markOf(host)) ? owner : undefined
+  }
+
+  holder({ Config: { Labels: labels }, HostConfig: host }: InspectedContainer): Owner | undefined {
+    if (labels?.[imageInstanceLabel] !== this.instanceId) return undefined
+    const owner = claimedOwner(labels)
+    return this.#isSigned('holder', owner, markOf(host)) ? owner : undefined
   }
 
   /** For telling a lost key from an impostor. */

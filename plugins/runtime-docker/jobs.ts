@@ -9,6 +9,12 @@ export function singletons(singleton: SingletonDeclarer<RuntimeDocker>) {
     }
   })
   singleton({
+    name: 'left-volumes',
+    run: async ({ signal }, { runtime }) => {
+      await runtime.leftVolumes.keepRemoving(signal)
+    }
+  })
+  singleton({
     name: 'host-limits',
     run: async ({ signal }, { limit }) => {
       await limit(signal)

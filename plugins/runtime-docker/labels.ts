@@ -10,6 +10,9 @@ export const imageInstanceLabel = 'busbar-image-instance'
 /** Proves the labels of an image, a network or a volume. See `Identity`. */
 export const signatureLabel = 'busbar-signature'
 
+/** What a platform has on the engine for itself. */
+export const systemLabel = 'busbar-system'
+
 /** Of a network for builds: `builds`. */
 export const purposeLabel = 'busbar-network'
 
@@ -22,7 +25,7 @@ const reserved = [
   instanceLabel,
   imageInstanceLabel,
   signatureLabel,
-  'busbar-system'
+  systemLabel
 ]
 
 /** Every reserved key, and those of `others` that are, with nothing in it: what is inherited says no more. */

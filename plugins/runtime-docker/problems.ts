@@ -107,6 +107,11 @@ export const problems = problemTable({
     'the volume {volume} exists already and was not made for this: rename or remove it (docker volume rm {volume})'
   ],
   volumeInUse: [409, 'E_VOLUME_IN_USE', 'the volume {volume} is in use: {reason}'],
+  volumeNotEmptied: [
+    503,
+    'E_VOLUME_NOT_EMPTIED',
+    'the files in the volume {volume} could not be removed in {minutes} minutes, or the Docker Engine went away meanwhile; what is left goes when it is removed again'
+  ],
   badVolume: [400, 'E_VOLUME_NAME', '{volume} is not the name of a volume'],
   measuring: [
     503,

@@ -7,7 +7,6 @@ import { dockerdProgram } from './dockerd-program.js'
 import { removeLeftovers } from './engine-leftovers.js'
 import { type Command, type EngineProgram, engineVolumePath, entrypoint } from './engine-program.js'
 import type { EngineRecords } from './engine-store.js'
-import { emptyVolume } from './engine-volume.js'
 import { daemonMemoryBytes, daemonProcesses, limitSteps } from './steps-group.js'
 import { limitStepsNetwork } from './steps-network.js'
 
@@ -256,12 +255,12 @@ export class ProjectEngines {
 
   async #discard(projectId: string): Promise<void> {
     const { runtime, records } = this.parts
-    const found = await this.#containers(projectId)
-    for (const { id } of found) await runtime.remove(id)
-    const [last] = found
-    if (last !== undefined)
-      await emptyVolume(this.parts, { projectId, volume: volumeName(projectId), image: last.image })
-    await runtime.removeVolume(volumeName(projectId))
+    for (const { id } of await this.#containers(projectId)) await runtime.remove(id)
+    await runtime.removeVolume(volumeName(projectId)).catch((error: unknown) => {
+      if (isProblem(error) && error.code === 'E_VOLUME_NOT_EMPTIED')
+        throw problems.engineNotEmptied({ reason: error.message })
+      throw error
+    })
     await records.removed(projectId)
   }
 

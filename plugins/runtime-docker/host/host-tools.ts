@@ -32,6 +32,10 @@ export interface ToolsKind {
   readonly host: Docker.HostConfig
   /** What it may write to, where the machine has it. */
   readonly writable?: ReadonlyArray<{ readonly source: string; readonly target: string }>
+  /** The same of volumes, by their names. */
+  readonly volumes?: ReadonlyArray<{ readonly source: string; readonly target: string }>
+  /** A program may say nothing for as long as the container lives. */
+  readonly isSilent?: true
 }
 
 const networkTools: ToolsKind = {
@@ -72,7 +76,7 @@ const missingSource = /bind source path does not exist: (\S+)/
 export async function withHostTools<T>(
   engine: EngineClient,
   instanceId: string,
-  use: (tools: HostTools) => Promise<T>,
+  use: (tools: HostTools, containerId: string) => Promise<T>,
   kind = networkTools
 ): Promise<T> {
   const leftovers = new ToolLeftovers(engine, instanceId, kind)
@@ -84,26 +88,31 @@ export async function withHostTools<T>(
       await engine.call(`start a container ${kind.purpose}`, async docker => {
         await docker.getContainer(container).start()
       })
-      return await use(toolsIn(engine, container))
+      return await use(toolsIn(engine, container, kind), container)
     } finally {
       await removeTools(engine, container, kind)
     }
   } finally {
-    await engine.call(
-      'remove an empty image',
-      async docker => {
-        await docker.getImage(image).remove({ force: true })
-      },
-      { absent: [404, 409] }
-    )
+    await removeEmptyImage(engine, image)
     if (mayHaveLeft) await leftovers.removeLater()
   }
 }
 
-async function importEmptyImage(
+/** Also where a container is made from it: that goes on without. */
+export async function removeEmptyImage(engine: EngineClient, image: string): Promise<void> {
+  await engine.call(
+    'remove an empty image',
+    async docker => {
+      await docker.getImage(image).remove({ force: true })
+    },
+    { absent: [404, 409] }
+  )
+}
+
+export async function importEmptyImage(
   engine: EngineClient,
   instanceId: string,
-  { label }: ToolsKind
+  { label }: Pick<ToolsKind, 'label'>
 ): Promise<string> {
   return await engine.call('make an empty image', async docker => {
     const emptyTar = Buffer.alloc(1024)
@@ -167,11 +176,14 @@ const containerOptions = (
     UsernsMode: 'host',
     CapDrop: ['ALL'],
     SecurityOpt: ['no-new-privileges:true', 'label=disable'],
-    Mounts: sources.map(source => ({
-      Type: 'bind' as const,
-      Source: source,
-      ...mountOf(source, kind)
-    })),
+    Mounts: [
+      ...sources.map(source => ({ Type: 'bind' as const, Source: source, ...mountOf(source, kind) })),
+      ...(kind.volumes ?? []).map(({ source, target }) => ({
+        Type: 'volume' as const,
+        Source: source,
+        Target: target
+      }))
+    ],
     Tmpfs: { '/run': 'rw,nosuid,nodev,size=1m' },
     // Several looks may be under way.
     PidsLimit: 64,
@@ -181,14 +193,23 @@ const containerOptions = (
   }
 })
 
-const toolsIn = (engine: EngineClient, container: string): HostTools => ({
-  run: async (argv, input) => await runTool(engine, container, argv, { input })
+const toolsIn = (
+  engine: EngineClient,
+  container: string,
+  { isSilent, lifeSeconds: seconds }: ToolsKind
+): HostTools => ({
+  run: async (argv, input) =>
+    await runTool(engine, container, argv, {
+      input,
+      ...(isSilent === true && { isSilent, limitMs: seconds * 1000 })
+    })
 })
 
 interface ToolOptions {
   readonly input?: string | undefined
   /** The container lives no longer; a connection that is taken over has no limit of its own. */
   readonly limitMs?: number
+  readonly isSilent?: true
 }
 
 /** Runs one program in a container of host tools. */
@@ -196,10 +217,10 @@ export async function runTool(
   engine: EngineClient,
   container: string,
   argv: readonly string[],
-  { input, limitMs = lifeSeconds * 1000 }: ToolOptions
+  { input, limitMs = lifeSeconds * 1000, isSilent }: ToolOptions
 ): Promise<Outcome> {
   const program = argv[0] ?? ''
-  return await engine.call(`run ${program}`, async docker => {
+  const run = async (docker: Docker): Promise<Outcome> => {
     const exec = await docker
       .getContainer(container)
       .exec({ Cmd: [...argv], AttachStdin: input !== undefined, AttachStdout: true, AttachStderr: true })
@@ -213,7 +234,8 @@ export async function runTool(
     // The end of the connection is the end of the output, also where the program runs on.
     if (code === null) throw new Error(`the output of ${program} was cut: it has not ended`)
     return { code, output, errors }
-  })
+  }
+  return await engine.call(`run ${program}`, run, isSilent === true ? { patient: true } : {})
 }
 
 const frameHeaderLength = 8

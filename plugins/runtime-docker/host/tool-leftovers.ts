@@ -40,17 +40,16 @@ export class ToolLeftovers {
     private readonly kind: Kind
   ) {}
 
+  get #label(): string[] {
+    return [`${imageInstanceLabel}=${this.instanceId}`, this.kind.label]
+  }
+
   /** True where some are so young that another process of this installation may be about to start them. */
   async remove(): Promise<boolean> {
     const { lifeSeconds } = this.kind
-    const label = [`${imageInstanceLabel}=${this.instanceId}`, this.kind.label]
-    const [containers, images] = await this.engine.call(
+    const containers = await this.engine.call(
       'list containers',
-      async docker =>
-        await Promise.all([
-          docker.listContainers({ all: true, filters: { label } }),
-          docker.listImages({ filters: JSON.stringify({ label }) })
-        ])
+      async docker => await docker.listContainers({ all: true, filters: { label: this.#label } })
     )
     const now = Date.now() / 1000
     let isYoung = false
@@ -59,8 +58,18 @@ export class ToolLeftovers {
         await removeTools(this.engine, id, this.kind)
       else isYoung ||= state === 'created'
     }
+    await this.removeImages()
+    return isYoung
+  }
+
+  async removeImages(): Promise<void> {
+    const images = await this.engine.call(
+      'list images',
+      async docker => await docker.listImages({ filters: JSON.stringify({ label: this.#label }) })
+    )
+    const now = Date.now() / 1000
     for (const { Id: id, Created: created } of images) {
-      if (now - created < lifeSeconds) continue
+      if (now - created < this.kind.lifeSeconds) continue
       await this.engine.call(
         'remove an empty image',
         async docker => {
@@ -69,7 +78,6 @@ export class ToolLeftovers {
         { absent: [404, 409] }
       )
     }
-    return isYoung
   }
 
   /** Those that were too young before. */

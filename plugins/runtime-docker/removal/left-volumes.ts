@@ -1,0 +1,82 @@
+import { type Clock, type Log, pause } from 'busbar/sdk'
+import type { VolumeEmptier } from './volume-emptier.js'
+import type { VolumeHolder, VolumeHolders } from './volume-holders.js'
+
+interface LeftVolumesParts {
+  readonly holders: Pick<VolumeHolders, 'list' | 'remove' | 'removeLeftImages'>
+  readonly emptier: Pick<VolumeEmptier, 'empty'>
+  /** Removes a volume unless it is gone or in use. */
+  readonly removeVolume: (name: string) => Promise<void>
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly log: Log
+}
+
+/** What other processes leave, and what a look before could not do, is found by then. */
+const everyMs = 60_000
+
+/** Takes away the volumes of containers that have gone, which are held until they are empty. Nobody waits for it. */
+export class LeftVolumes {
+  /** By holder, what is under way. */
+  readonly #going = new Map<string, Promise<void>>()
+  #wake = (): void => {}
+
+  constructor(private readonly parts: LeftVolumesParts) {}
+
+  /** There are some now. */
+  note(): void {
+    this.#wake()
+  }
+
+  /** Until `signal` aborts. */
+  async keepRemoving(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.parts
+    while (!signal.aborted) {
+      const round = new AbortController()
+      this.#wake = () => round.abort()
+      signal.addEventListener('abort', this.#wake, { once: true, signal: round.signal })
+      await this.#begin(signal).catch((error: unknown) => {
+        log.debug({ err: error }, 'volumes of containers that are gone stay for now')
+      })
+      await pause(clock, everyMs, round.signal)
+      round.abort()
+    }
+    await Promise.all(this.#going.values())
+  }
+
+  /** Each of those that are there now is tried once. */
+  async removeAll(signal: AbortSignal): Promise<void> {
+    await this.#begin(signal)
+    await Promise.all(this.#going.values())
+  }
+
+  async #begin(signal: AbortSignal): Promise<void> {
+    const { holders, log } = this.parts
+    for (const holder of await holders.list()) {
+      if (this.#going.has(holder.id)) continue
+      const going = this.#remove(holder, signal)
+        .catch((error: unknown) => {
+          log.warn(
+            { err: error, volumes: holder.volumes },
+            'volumes of a container that is gone stay for now'
+          )
+        })
+        .finally(() => this.#going.delete(holder.id))
+      this.#going.set(holder.id, going)
+    }
+    await holders.removeLeftImages()
+  }
+
+  async #remove(holder: VolumeHolder, signal: AbortSignal): Promise<void> {
+    const { holders, emptier, removeVolume, log } = this.parts
+    const outcome = await emptier.empty(holder.volumes, holder.projectId, signal)
+    if (outcome === 'used' || outcome === 'unfinished') return
+    if (outcome === 'impossible')
+      log.warn(
+        { volumes: holder.volumes },
+        'volumes go as they are, which keeps the Docker Engine from others while it removes many files: its machine has no programs that empty them, or its disk has no room'
+      )
+    await holders.remove(holder)
+    // A container that was emptying them is gone a moment before the engine says that they are free.
+    for (const name of holder.volumes) await removeVolume(name)
+  }
+}

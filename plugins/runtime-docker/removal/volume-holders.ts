@@ -1,0 +1,145 @@
+import type { Log } from 'busbar/sdk'
+import type Docker from 'dockerode'
+import type { EngineClient } from '../engine-client.js'
+import { importEmptyImage, removeEmptyImage } from '../host/host-tools.js'
+import { ToolLeftovers } from '../host/tool-leftovers.js'
+import type { Identity } from '../identity.js'
+import { imageInstanceLabel, systemLabel } from '../labels.js'
+import { isAnonymous } from '../volumes.js'
+
+interface HoldersParts {
+  readonly engine: EngineClient
+  readonly instanceId: string
+  readonly identity: Identity
+  readonly log: Log
+}
+
+export interface VolumeHolder {
+  readonly id: string
+  readonly projectId: string
+  readonly volumes: readonly string[]
+}
+
+export const holderSystem = 'volume-holder'
+const label = `${systemLabel}=${holderSystem}`
+const kind = { purpose: 'that holds volumes', label, lifeSeconds: 60 }
+
+/**
+ * A container has volumes that its image declares and nothing else names; what is in them goes with it, and may be millions of
+ * files. So that it can go at once, they are handed to a container that never starts, which keeps them until they are
+ * empty. It is there before the first one goes: whatever becomes of the platform in between, they are found by it.
+ */
+export class VolumeHolders {
+  constructor(private readonly parts: HoldersParts) {}
+
+  /** Whether the container has such volumes, and is to go without them. */
+  async hold(seen: Docker.ContainerInspectInfo, projectId: string | undefined): Promise<boolean> {
+    if (anonymousVolumes(seen).length === 0) return false
+    const { engine, instanceId, identity, log } = this.parts
+    try {
+      const image = await importEmptyImage(engine, instanceId, kind)
+      try {
+        const options = holderOptions(seen, image, identity.ofHolder(projectId))
+        const made = await engine.call(
+          'create a container that holds volumes',
+          async docker =>
+            await docker.createContainer(options).catch((error: unknown) => {
+              // The name is taken: they are held already.
+              if ((error as { readonly statusCode?: number }).statusCode === 409) return true
+              throw error
+            }),
+          // It has gone meanwhile.
+          { absent: [404] }
+        )
+        return made !== undefined
+      } finally {
+        await removeEmptyImage(engine, image)
+      }
+    } catch (error) {
+      log.warn(
+        { err: error, containerId: seen.Id },
+        'the volumes of a container cannot be emptied before the Docker Engine removes them, which takes long where they hold many files'
+      )
+      return false
+    }
+  }
+
+  async list(): Promise<readonly VolumeHolder[]> {
+    const { engine, instanceId, identity } = this.parts
+    const found = await engine.call(
+      'list containers',
+      async docker =>
+        await docker.listContainers({
+          all: true,
+          filters: { label: [`${imageInstanceLabel}=${instanceId}`, label] }
+        })
+    )
+    const holders: VolumeHolder[] = []
+    for (const { Id: id } of found) {
+      const seen = await engine.call(
+        'inspect a container',
+        async docker => await docker.getContainer(id).inspect(),
+        { absent: [404] }
+      )
+      const owner = seen === undefined ? undefined : identity.holder(seen)
+      if (seen === undefined || owner === undefined) continue
+      const volumes = (seen.Mounts ?? []).flatMap(({ Type: type, Name: name }) =>
+        type === 'volume' && name !== undefined ? [name] : []
+      )
+      holders.push({ id, projectId: owner.projectId ?? '', volumes })
+    }
+    return holders
+  }
+
+  /** With its volumes. */
+  async remove({ id }: VolumeHolder): Promise<void> {
+    await this.parts.engine.call(
+      'remove a container that holds volumes',
+      async docker => {
+        await docker.getContainer(id).remove({ v: true })
+      },
+      { absent: [404, 409], patient: true }
+    )
+  }
+
+  /** Images of which a platform that was killed has made no container. */
+  async removeLeftImages(): Promise<void> {
+    await new ToolLeftovers(this.parts.engine, this.parts.instanceId, kind).removeImages()
+  }
+}
+
+type Seen = Pick<Docker.ContainerInspectInfo, 'Id' | 'HostConfig' | 'Mounts'>
+
+/** Neither those that a spec names nor what a person has given such a name. */
+export function anonymousVolumes({ HostConfig: host, Mounts: mounts }: Seen): readonly string[] {
+  const named = new Set([
+    ...(host.Mounts ?? []).map(({ Source: source }) => source),
+    ...(host.Binds ?? []).map(bind => bind.split(':')[0])
+  ])
+  return (mounts ?? []).flatMap(({ Type: type, Name: name = '' }) =>
+    type === 'volume' && isAnonymous(name) && !named.has(name) ? [name] : []
+  )
+}
+
+/** It takes over what the container has mounted, but for what is not to go with it. */
+export function holderOptions(
+  seen: Seen,
+  image: string,
+  { labels, mark }: ReturnType<Identity['ofHolder']>
+): Docker.ContainerCreateOptions {
+  const held = new Set(anonymousVolumes(seen))
+  return {
+    name: `busbar.volumes.${seen.Id}`,
+    Image: image,
+    Cmd: ['never-started'],
+    Labels: labels,
+    HostConfig: {
+      ContainerIDFile: mark,
+      NetworkMode: 'none',
+      VolumesFrom: [seen.Id],
+      Mounts: (seen.Mounts ?? [])
+        .filter(({ Name: name = '' }) => !held.has(name))
+        .map(({ Destination: target }) => ({ Type: 'tmpfs' as const, Source: '', Target: target }))
+    }
+  }
+}
