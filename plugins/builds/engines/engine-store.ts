@@ -66,7 +66,7 @@ export class EngineStore implements EngineRecords {
     const rows = await this.db.sql<{ readonly projectId: string }>(
       `
       select project_id as "projectId" from $schema.build_engine e
-      where is_started and used_at <= :time and not ${isBusyNow}`,
+      where is_started and used_at <= :time and not ${isBusyNow} order by used_at`,
       { time, now: this.clock.now() }
     )
     return rows.map(({ projectId }) => projectId)

@@ -2,6 +2,7 @@ import { type Clock, type Log, runRepeatedly } from 'busbar/sdk'
 import type { EngineCaches } from './engine-caches.js'
 import type { EngineRecords } from './engine-store.js'
 import type { ProjectEngines } from './project-engines.js'
+import { SideBySide } from './side-by-side.js'
 
 interface SweepParts {
   readonly engines: Pick<ProjectEngines, 'stop'>
@@ -12,6 +13,8 @@ interface SweepParts {
   readonly idleMs: number
 }
 
+/** A stop takes seconds, and the engine of the platform has other work as well. */
+const atOnce = { most: 4, patienceMs: 30_000 }
 const longestLookMs = 30_000
 const shortestLookMs = 500
 
@@ -23,13 +26,17 @@ export async function sweepIdleEngines(
   { engines, records, clock, log, idleMs }: SweepParts,
   signal: AbortSignal
 ): Promise<void> {
+  const sideBySide = new SideBySide({ clock, ...atOnce })
+  const stop = async (projectId: string): Promise<void> => {
+    await engines
+      .stop(projectId)
+      .catch((error: unknown) =>
+        log.warn({ err: error, projectId }, 'an idle build engine could not be stopped')
+      )
+  }
   const stopIdle = async (): Promise<void> => {
-    for (const projectId of await records.idleSince(new Date(clock.now().getTime() - idleMs)))
-      await engines
-        .stop(projectId)
-        .catch((error: unknown) =>
-          log.warn({ err: error, projectId }, 'an idle build engine could not be stopped')
-        )
+    const idle = await records.idleSince(new Date(clock.now().getTime() - idleMs))
+    await sideBySide.run(idle, stop, signal)
   }
   await runRepeatedly(stopIdle, {
     everyMs: Math.max(shortestLookMs, Math.min(longestLookMs, idleMs / 2)),
@@ -55,16 +62,19 @@ export async function tidyEngines(
   signal: AbortSignal
 ): Promise<void> {
   const done = new Set<string>()
+  const sideBySide = new SideBySide({ clock, ...atOnce })
   const tidy = async (): Promise<void> => {
     const abandoned = (await records.abandoned()).filter(({ deploymentId }) => !done.has(deploymentId))
     const projects = new Set([...abandoned.map(({ projectId }) => projectId), ...engines.untidy()])
-    for (const projectId of projects)
+    const tidyOne = async (projectId: string): Promise<void> => {
       try {
         await engines.tidy(projectId)
         for (const one of abandoned) if (one.projectId === projectId) done.add(one.deploymentId)
       } catch (error) {
         log.warn({ err: error, projectId }, 'what builds have left in a build engine stays for now')
       }
+    }
+    await sideBySide.run([...projects], tidyOne, signal)
   }
   await runRepeatedly(tidy, {
     everyMs: longestLookMs,
