@@ -38,6 +38,7 @@ import { watchEventLoop } from './event-loop/event-loop-watch.js'
 import { StallRecord } from './event-loop/stall-record.js'
 import { EventHub } from './events/events.js'
 import { createExec } from './exec/exec.js'
+import { keepCallbacksInFrames } from './frames/callback-frames.js'
 import { keepListenersInFrames } from './frames/listener-frames.js'
 import { keepProcessRunning } from './frames/process-end.js'
 import { keepServersInFrames } from './frames/server-frames.js'
@@ -217,6 +218,7 @@ export async function startKernel({
     // Where requests come in.
     keepServersInFrames()
     keepListenersInFrames()
+    keepCallbacksInFrames()
     keepProcessRunning()
     keepStacksReadable()
     const edge = new Edge({ settings, guard, projects, credentials: held, log })

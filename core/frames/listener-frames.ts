@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
-import { isPromise } from 'node:util/types'
 import type { Addition, Additions } from './additions.js'
-import { currentAdditions, currentPlugin, inFrame, kernelOwner } from './frames.js'
+import { callIn } from './call-in.js'
+import { currentAdditions, currentPlugin, kernelOwner } from './frames.js'
 
 type Listener = (this: unknown, ...args: unknown[]) => unknown
 type Add = (event: string | symbol, listener: Listener) => unknown
@@ -207,24 +207,4 @@ function keepSubscribers(): void {
     drop(this, store)
     return unbindStore.call(this, store)
   }
-}
-
-/** Calls a listener in the frame of its plugin; what it throws is thrown anew there, after `failed`. */
-function callIn(plugin: string, call: () => unknown, failed?: () => void): void {
-  inFrame(plugin, () => {
-    try {
-      const result = call()
-      if (failed === undefined || !isPromise(result)) return
-      result.catch((error: unknown) => {
-        failed()
-        throw error
-      })
-    } catch (error) {
-      failed?.()
-      // Not in the next tick: Node's parser of HTTP runs those itself, and takes what they throw for an error of its own.
-      setImmediate(() => {
-        throw error
-      })
-    }
-  })
 }

@@ -4,7 +4,8 @@ import { IncomingMessage } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import { Server, Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { currentPlugin, endConnection, type Frame, inConnection, inFrame } from './frames.js'
+import { contain, isContained, type Run } from './contained-emitter.js'
+import { currentPlugin, type Frame, inConnection, inFrame } from './frames.js'
 
 /**
  * Node calls the listeners of an accepted connection outside the async context in which its server was
@@ -21,16 +22,14 @@ export function keepServersInFrames(): void {
 
 // As the frames themselves, it is of the process and not of a kernel.
 let isSubscribed = false
-const contained = Symbol('its events are emitted in a frame')
 
 function serverListens(message: unknown): void {
   const plugin = currentPlugin()
   const { server } = message as { server: unknown }
-  if (plugin === undefined || !(server instanceof Server) || contained in server) return
+  if (plugin === undefined || !(server instanceof Server) || isContained(server)) return
   const run: Run = (args, emit, event) => {
     const [session] = args
-    if (event === 'session' && session instanceof EventEmitter && !(contained in session))
-      contain(session, run)
+    if (event === 'session' && session instanceof EventEmitter && !isContained(session)) contain(session, run)
     const connection = connectionIn(args)
     if (connection !== undefined) return inConnection(frameOf(plugin, connection), emit)
     // A request of HTTP/2 is told of within the event of its stream.
@@ -83,29 +82,4 @@ function frameOf(plugin: string, connection: Connection & { [itsFrame]?: Frame }
     return isHeard
   })
   return frame
-}
-
-type Run = (args: readonly unknown[], emit: () => boolean, event: string | symbol) => boolean
-
-/** From now on the events of `emitter` are emitted by `run`, and what their listeners throw does not reach who emits. */
-function contain(emitter: EventEmitter, run: Run): void {
-  const original = emitter.emit
-  const emit = (event: string | symbol, ...args: unknown[]): boolean =>
-    run(
-      args,
-      () => {
-        try {
-          return original.call(emitter, event, ...args)
-        } catch (error) {
-          endConnection()
-          // Thrown anew, in the same frame: the code of Node that emits must go on to its end, its parser with the rest of what came.
-          setImmediate(() => {
-            throw error
-          })
-          return false
-        }
-      },
-      event
-    )
-  Object.assign(emitter, { emit, [contained]: true })
 }
