@@ -168,9 +168,9 @@ export async function startKernel({
     shutdown.add('listening to other processes', async () => {
       await listener.close()
     })
-    const runMigrations = async (plans: readonly MigrationPlan[]): Promise<ReadonlyMap<string, Error>> =>
-      (await migrate(postgres, plans, { version: release, log })).failed
-    await migrateKernel(runMigrations)
+    const runMigrations: ReconcilerOptions['migrate'] = async (plans, signal) =>
+      (await migrate(postgres, plans, { version: release, log, signal })).failed
+    await migrateKernel(async plans => await runMigrations(plans, forever))
     await installCodeGuard(postgres, log)
     const database = pluginDatabase(postgres, 'kernel')
 

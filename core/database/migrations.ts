@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Log, Migration } from 'busbar/sdk'
 import pg, { type PoolClient } from 'pg'
+import { stopping } from '../clock/stopping.js'
 import { connectionName } from './lock-waits.js'
 import type { LockWatch } from './lock-watch.js'
 import { withinLimits } from './migration-limits.js'
+import { endOnAbort } from './migration-stop.js'
 import type { Postgres } from './postgres.js'
 import { errorCode, isConnectionError, storeError } from './problems.js'
 import { codeOnOthers, refuseReachingCode } from './reaching-code.js'
@@ -24,6 +26,8 @@ interface MigrateOptions {
   /** The release that runs, as recorded beside each migration. */
   readonly version: string
   readonly log: Log
+  /** Aborts when the platform stops: what is under way is ended then, and rolled back. */
+  readonly signal?: AbortSignal
   /** True when no process of the release before can be running. */
   readonly contractAllowed?: boolean
   /** For all migrations of a third-party plugin. Default 40 s: other changes of plugins wait, and their routes answer after 60 s. */
@@ -45,11 +49,12 @@ const undefinedTable = '42P01'
 const lock = [0x62757362, 1] as const
 const lockTimeoutMs = 20_000
 const blockingLimitMs = 2_000
+const never = new AbortController().signal
 
 /**
  * Brings every plan's schema up to date, in the order given, one process at a time. A plugin whose
  * migration cannot run is in `failed` and the others go on; a database from a later release stops the
- * whole start.
+ * whole start. One that is ended by the signal rejects with `E_STOPPING`.
  */
 export async function migrate(
   postgres: Postgres,
@@ -73,6 +78,12 @@ function groupsOf(plans: readonly MigrationPlan[]): MigrationPlan[][] {
   return groups.filter((group, at) => group.length > 0 || (at === 0 && groups.length === 1))
 }
 
+/** The migration that is under way. */
+interface Present {
+  readonly plugin: string
+  readonly migration: string
+}
+
 interface GroupOptions extends MigrateOptions {
   /** Those of all groups. */
   readonly plans: readonly MigrationPlan[]
@@ -85,6 +96,7 @@ async function migrateGroup(
   {
     version,
     log,
+    signal = never,
     contractAllowed = false,
     thirdPartyLimitMs = 40_000,
     blockingLimitMs: blockingMs = blockingLimitMs,
@@ -92,12 +104,15 @@ async function migrateGroup(
     failed
   }: GroupOptions
 ): Promise<void> {
+  if (signal.aborted) throw stopping()
   const client = await postgres.pool.connect().catch(error => {
     postgres.locks.noteRefusal(error)
     throw storeError(error)
   })
   let isUsable = false
   let hasApplied = false
+  let present: Present | undefined
+  const letGo = endOnAbort(client, postgres.locks, signal)
   try {
     // Without a limit: another process may be at migrations that take long.
     await client.query(`set lock_timeout = 0; select pg_advisory_lock(${lock.join()})`)
@@ -108,6 +123,7 @@ async function migrateGroup(
       try {
         for (const migration of pendingMigrations(plan, applied, contractAllowed)) {
           hasApplied = true
+          present = { plugin: plan.plugin, migration: migration.name }
           const work = async () => await apply(client, plan, migration, version, postgres.locks)
           const { name } = migration
           const limits = {
@@ -120,10 +136,11 @@ async function migrateGroup(
           }
           if (plan.isThirdParty) await withinLimits(client, limits, work)
           else await work()
-          log.info({ plugin: plan.plugin, migration: migration.name }, 'migrated')
+          log.info(present, 'migrated')
+          present = undefined
         }
       } catch (error) {
-        if (isConnectionError(error)) throw error
+        if (signal.aborted || isConnectionError(error)) throw error
         const explained = storeError(postgres.locks.explain(error, client))
         const reason = explained instanceof Error ? explained : new Error(String(explained))
         log.error({ err: reason, plugin: plan.plugin }, 'the migrations of a plugin failed')
@@ -135,12 +152,20 @@ async function migrateGroup(
     await client.query(`select pg_advisory_unlock(${lock.join()}); reset lock_timeout`)
     isUsable = true
   } catch (error) {
-    throw storeError(postgres.locks.explain(error, client))
+    if (!signal.aborted) throw storeError(postgres.locks.explain(error, client))
+    log.info(present ?? {}, `the platform stops: ${whatWasEnded(group, present)}`)
+    throw stopping()
   } finally {
+    letGo()
     // Closing the connection gives the lock back, whatever went wrong. A migration may leave settings behind, as pg_dump's do.
     client.release(!isUsable || hasApplied)
   }
 }
+
+const whatWasEnded = (group: readonly MigrationPlan[], present: Present | undefined): string =>
+  present === undefined
+    ? `the migrations of ${group.map(({ plugin }) => plugin).join(', ')} run at the next start`
+    : `the migration ${present.migration} of ${present.plugin} was ended and rolled back, and runs again at the next start`
 
 async function readApplied(client: PoolClient): Promise<readonly Applied[]> {
   try {

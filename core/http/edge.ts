@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { isPromise } from 'node:util/types'
-import { type Log, Problem, plainAddress, problemTable } from 'busbar/sdk'
+import { type Log, type Problem, plainAddress, problemTable } from 'busbar/sdk'
 import {
   capConnections,
   countWaiting,
@@ -15,6 +15,7 @@ import {
 import type { ProjectAccess } from '../access/project-access.js'
 import type { CredentialWatch } from '../auth/credential-watch.js'
 import { mapAwaitable } from '../clock/map-awaitable.js'
+import { stopping } from '../clock/stopping.js'
 import { whenLate } from '../clock/waits.js'
 import type { Settings } from '../config/environment.js'
 import { inFrame, kernelOwner } from '../frames/frames.js'
@@ -50,14 +51,6 @@ const problems = problemTable({
   unknownPlugin: [404, 'E_NOT_FOUND', 'not found; no running plugin "{plugin}" serves this path'],
   off: [404, 'E_PLUGIN_OFF', 'the plugin "{plugin}" is off; an administrator can turn it on']
 })
-const stopping = (): Problem =>
-  new Problem(
-    503,
-    'E_STOPPING',
-    'the platform is stopping; ask again when it is back',
-    {},
-    { 'retry-after': '5' }
-  )
 const expirySweepMs = 250
 /** How long a client may take nothing of an answer that waits for it. A slow one that reads all the time shows no progress for minutes: much waits in buffers of the system. */
 const stalledMs = 300_000

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Log } from 'busbar/sdk'
+import { isStopping } from '../clock/stopping.js'
 import type { Listener } from '../database/listener.js'
 import type { Reconciler } from './reconciler.js'
 
@@ -24,6 +25,7 @@ export class ChoiceSignal {
   follow(reconciler: Pick<Reconciler, 'refresh'>): () => void {
     const refresh = (reloaded: string): void => {
       void reconciler.refresh(reloaded).catch((error: unknown) => {
+        if (isStopping(error)) return
         this.log.error({ err: error }, 'following a change of the plugins failed')
       })
     }

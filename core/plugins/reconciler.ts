@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { isMisconfigured } from '../../sdk/settings.js'
+import { isStopping } from '../clock/stopping.js'
 import { withDeadline, withGraceAfterAbort } from '../clock/waits.js'
 import type { MigrationPlan } from '../database/migrations.js'
 import { faultOf } from '../frames/fault.js'
@@ -35,7 +36,11 @@ import { usersFirst } from './stop-order.js'
 export interface ReconcilerOptions extends CatalogOptions, Omit<RunParts, 'closing'> {
   readonly directory: string
   readonly purge: Purge
-  readonly migrate: (plans: readonly MigrationPlan[]) => Promise<ReadonlyMap<string, Error>>
+  /** Rejects with `E_STOPPING` when the signal aborts before it is done. */
+  readonly migrate: (
+    plans: readonly MigrationPlan[],
+    signal: AbortSignal
+  ) => Promise<ReadonlyMap<string, Error>>
   /** Called with the routes of all plugins whenever one of them has come or gone. */
   readonly onRoutes: (entries: readonly TableEntry[]) => void
   /** Tells the other processes that choices have changed. */
@@ -113,6 +118,7 @@ export class Reconciler {
           this.catalog.describeIdle(entry)
         })
         .catch((error: unknown) => {
+          if (isStopping(error)) return
           this.options.log.error({ err: error, plugin: id }, 'a plugin could not be brought up')
         })
     }
@@ -353,7 +359,10 @@ export class Reconciler {
 
   async #runMigrations(plans: readonly MigrationPlan[]): Promise<ReadonlyMap<string, Error>> {
     const ids = plans.map(({ plugin }) => `"${plugin}"`).join(', ')
-    return await this.#changes.doing(`the migration of ${ids}`, async () => await this.options.migrate(plans))
+    return await this.#changes.doing(
+      `the migration of ${ids}`,
+      async () => await this.options.migrate(plans, this.#closing.signal)
+    )
   }
 
   /**
@@ -439,6 +448,7 @@ export class Reconciler {
       this.#marks.started(entry.id, isWatched(entry))
     } catch (error) {
       this.#marks.started(entry.id, isWatched(entry))
+      if (isStopping(error)) throw error
       this.options.log.error(
         { err: error, plugin: entry.id },
         'the plugin could not be reloaded; the version of before keeps running'
