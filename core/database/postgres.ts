@@ -53,6 +53,7 @@ const defaultConnections = 12
 const idleTransactionMs = 30_000
 const idleMs = 30_000
 const closeWithinMs = 3_000
+const lossesToldEveryMs = 10_000
 /**
  * Longer than a third-party plugin may keep the platform waiting, so that what waits goes on when that is ended; and shorter than
  * one waits for a connection, so that those who need no lock get theirs.
@@ -102,8 +103,13 @@ function makePool(
   }
   const pool = new pg.Pool(connectionConfig(url, ours))
   // Without listeners, a connection that breaks ends the process: idle in the pool, or checked out.
+  let toldAt = -Infinity
   pool.on('error', error => {
-    log.warn({ err: withoutClient(error) }, 'an idle connection to PostgreSQL was lost')
+    const now = performance.now()
+    // When the server goes, all of them are lost at once.
+    const isTold = now - toldAt < lossesToldEveryMs
+    if (!isTold) toldAt = now
+    log[isTold ? 'debug' : 'warn']({ err: withoutClient(error) }, 'an idle connection to PostgreSQL was lost')
   })
   pool.on('connect', client => {
     client.on('error', error => {

@@ -58,6 +58,17 @@ export const isConnectionError = (error: unknown): boolean =>
   error instanceof Error &&
   (unreachableCodes.has(errorCode(error) ?? '') || unreachableMessages.test(error.message))
 
+/** Insufficient resources: room for connections (53300), memory or locks (53200), disk (53100). */
+const hasNoRoom = (error: unknown): boolean => errorCode(error)?.startsWith('53') === true
+
+/** Of the pool: all its connections were in use. */
+const isPoolBusy = (error: unknown): boolean =>
+  error instanceof Error && error.message.startsWith('timeout exceeded when trying to connect')
+
+/** Whether the same statement may be answered later: the server is away or has no room, or no connection was free. */
+export const mayPass = (error: unknown): boolean =>
+  isConnectionError(error) || hasNoRoom(error) || isPoolBusy(error)
+
 /** Whether a statement failed because its connection was closed already: the server has not seen it. */
 export const wasNeverSent = (error: unknown): boolean =>
   error instanceof Error &&
@@ -71,10 +82,7 @@ export function storeError(error: unknown, waits?: () => string | undefined): un
   if (isProblem(error)) return error
   if (isConnectionError(error)) return withCause(problems.unreachable(), error)
   if (hasNoLockRoom(error)) return withCause(problems.noLockRoom(), error)
-  const isBusy =
-    errorCode(error) === '53300' ||
-    (error instanceof Error && error.message.startsWith('timeout exceeded when trying to connect'))
-  if (!isBusy) return error
+  if (errorCode(error) !== '53300' && !isPoolBusy(error)) return error
   return withCause(problems.busy({ seconds: connectTimeoutMs / 1000, what: waits?.() ?? 'try again' }), error)
 }
 

@@ -3,6 +3,7 @@ import { type Log, Serial } from 'busbar/sdk'
 import pg from 'pg'
 import { pause } from '../clock/waits.js'
 import { connectionConfig } from './connection-config.js'
+import { Outage } from './outage.js'
 import { connectTimeoutMs, problems, storeError } from './problems.js'
 import { valueTypes } from './value-types.js'
 
@@ -144,15 +145,19 @@ export class Session {
   async #run(): Promise<void> {
     const { log } = this.options
     const { signal } = this.#closed
+    const outage = new Outage(log, {
+      begins: 'the connection for notifications and locks could not be made, and is tried again and again',
+      ends: 'the connection for notifications and locks stands again'
+    })
     for (let waitMs = firstRetryMs; !signal.aborted; waitMs = Math.min(waitMs * 2, lastRetryMs)) {
       try {
         const { ended } = await this.#open()
         waitMs = firstRetryMs
+        outage.over()
         await ended
         if (!signal.aborted) log.warn('the connection for notifications and locks was lost')
       } catch (error) {
-        if (!signal.aborted)
-          log.warn({ err: error, waitMs }, 'the connection for notifications and locks could not be made')
+        if (!signal.aborted) outage.note(error)
       }
       await pause(waitMs, signal)
     }

@@ -61,6 +61,7 @@ export class Lane {
     const { postgres, workers: concurrency, log, onFailed } = this.options
     const connections: WorkerConnections = new WorkerConnections({
       pool: postgres.pool,
+      log,
       ready: async () => {
         await lock.ready()
       },

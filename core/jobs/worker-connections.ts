@@ -1,9 +1,12 @@
+import type { Log } from 'busbar/sdk'
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg'
 import { pause, untilAborted } from '../clock/waits.js'
-import { errorCode, isConnectionError, lockNotAvailable } from '../database/problems.js'
+import { Outage } from '../database/outage.js'
+import { errorCode, isConnectionError, lockNotAvailable, mayPass } from '../database/problems.js'
 
 interface WorkerConnectionsOptions {
   readonly pool: Pool
+  readonly log: Log
   /** Resolves when the worker may touch the queue. */
   ready(): Promise<void>
   /** A fetch broke off: whether it locked a job is not known. */
@@ -26,13 +29,19 @@ const lastRetryMs = 2000
 
 /**
  * The pool as graphile-worker sees it. The library ends its workers, or the process, when the database
- * is away at the wrong moment; here its statements wait until the database is back, and for a lock until they have it.
+ * is away or has no room at the wrong moment; here its statements wait until they are answered, and for a lock until they have it.
  */
 export class WorkerConnections {
   readonly #ended = new AbortController()
   readonly #untilEnded = untilAborted(this.#ended.signal)
+  readonly #outage: Outage
 
-  constructor(private readonly options: WorkerConnectionsOptions) {}
+  constructor(private readonly options: WorkerConnectionsOptions) {
+    this.#outage = new Outage(options.log, {
+      begins: 'jobs wait until PostgreSQL answers their workers',
+      ends: 'PostgreSQL answers the workers of jobs again'
+    })
+  }
 
   /** From now on nothing waits any more. */
   end(): void {
@@ -82,15 +91,18 @@ export class WorkerConnections {
         const result = await client.query(query)
         client.release()
         client = undefined
+        this.#outage.over()
         await this.#settled(name, query.values ?? [])
         return result
       } catch (error) {
         isBroken = isConnectionError(error)
-        if (!isBroken && errorCode(error) !== lockNotAvailable) throw error
+        if (!mayPass(error) && errorCode(error) !== lockNotAvailable) throw error
         if (isBroken && client !== undefined && name.startsWith('get_job')) {
           onFetchLost()
           return nothing
         }
+        // A lock that is not had is told by those who watch over locks.
+        if (mayPass(error) && !this.#ended.signal.aborted) this.#outage.note(error)
       } finally {
         client?.release(isBroken)
         endTurn()
