@@ -1,53 +1,7 @@
-import { test } from 'tap'
-import { requireEngine } from '../../../lab/engine.js'
-import { rotatingSample } from '../../../lab/rotating-sample.js'
-import { killWhen } from '../../deployments/test/crash-lab.js'
-import { engine } from '../../deployments/test/deploy-lab.js'
-import { atMoment, buildsAgain, isClean, leftInEngine, moments } from './engine-fault-lab.js'
-import { engineKinds, openEngineLab, sample, settingsOf } from './engine-lab.js'
+import { testCrashDuringBuild } from './engine-crash-cases.js'
+import { engineKinds } from './engine-lab.js'
 
-const title = 'kill -9 of the platform while a build engine builds'
-
-void test(title, async t => {
-  if (!(await requireEngine(t))) return
-  const kind = engineKinds['the Docker Engine of this machine']
-  const lab = await openEngineLab(t, kind)
-  const application = await lab.application('web', sample('v0'))
-  const scene = { lab, application, docker: engine }
-  t.match(await application.deployed(), { status: 'success', error_message: null })
-  const { direct_url: address } = await application.read()
-  let serving = 'v0'
-  const chosen = rotatingSample(
-    title,
-    moments.map(({ name }) => name),
-    { always: ['a step of the build'], others: 1 }
-  )
-  for (const moment of moments.filter(({ name }) => chosen.has(name)))
-    await t.test(`during ${moment.name}`, async t => {
-      const admin = await lab.k.as.session()
-      if (moment.isFirst === true) t.equal((await admin.delete(`${application.path}/cache`)).status, 200)
-      await application.push(moment.files(`killed during ${moment.name}`))
-      await lab.k.stop()
-      const id = await killWhen(lab, application, async (platform, deploymentId) => {
-        await atMoment(
-          scene,
-          moment,
-          async () => deploymentId,
-          async path => (await platform.get(path)).body
-        )
-      })
-      await lab.restart()
-      t.equal(await (await fetch(address)).text(), serving)
-      t.match(await application.ended(id), {
-        status: 'failed',
-        error_message: /the platform stopped while this deployment was at the step prepare-image/
-      })
-      if (moment.said !== undefined) t.match(await leftInEngine(scene), /sleep 4321/, 'the step goes on')
-      // As if a minute had passed in which the killed process did not say that it lives; a plugin that starts looks at once.
-      await lab.k.query("update builds.preparation set claimed_until = now() - interval '1 second'")
-      await lab.k.configure('builds', settingsOf(kind))
-      serving = `after ${moment.name}`
-      await buildsAgain(t, scene, serving)
-      await isClean(t, scene)
-    })
+testCrashDuringBuild('the Docker Engine of this machine', engineKinds['the Docker Engine of this machine'], {
+  always: ['a step of the build'],
+  others: 1
 })

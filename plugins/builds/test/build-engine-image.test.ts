@@ -1,41 +1,4 @@
-import { randomBytes } from 'node:crypto'
-import { test } from 'tap'
-import { requireEngine } from '../../../lab/engine.js'
-import { engine } from '../../deployments/test/deploy-lab.js'
-import { builders, engineKinds, openEngineLab, sample } from './engine-lab.js'
+import { testEngineImage } from './engine-image-cases.js'
+import { engineKinds } from './engine-lab.js'
 
-void test('a build engine follows the image that its name means, and without one nothing is built', async t => {
-  if (!(await requireEngine(t))) return
-  const kind = engineKinds['the Docker Engine of this machine']
-  // Nothing answers there.
-  const repo = `127.0.0.1:1/busbar-lab-${randomBytes(4).toString('hex')}`
-  const image = `${repo}:1`
-  const remove = async (): Promise<void> => {
-    await engine
-      .getImage(image)
-      .remove({ force: true })
-      .catch(() => {})
-  }
-  const lab = await openEngineLab(t, kind, { dockerd_image: image })
-  t.teardown(remove)
-  await engine.getImage(kind.image).tag({ repo, tag: '1' })
-  const application = await lab.application('web', sample('one'))
-  t.match(await application.deployed(), { status: 'success', error_message: null })
-  const [first] = await builders(lab.projectId)
-
-  // A newer one, as far as anybody can tell.
-  const made = await engine.createContainer({ Image: kind.image, Cmd: ['true'] })
-  await made.commit({ repo, tag: '1', comment: 'newer' })
-  await made.remove()
-  await application.push(sample('two'))
-  t.match(await application.deployed(), { status: 'success', error_message: null })
-  const [second] = await builders(lab.projectId)
-  t.not(second?.Id, first?.Id)
-  t.equal(second?.ImageID, (await engine.getImage(image).inspect()).Id)
-
-  await remove()
-  t.match(await application.deployed(), {
-    status: 'failed',
-    error_message: /there is no build engine of the kind that build_engine .* asks for: .*127\.0\.0\.1:1/
-  })
-})
+testEngineImage('the Docker Engine of this machine', engineKinds['the Docker Engine of this machine'])

@@ -1,40 +1,7 @@
-import { test } from 'tap'
-import { requireEngine } from '../../../lab/engine.js'
-import { rotatingSample } from '../../../lab/rotating-sample.js'
-import { engine } from '../../deployments/test/deploy-lab.js'
-import { atMoment, buildsAgain, isClean, moments } from './engine-fault-lab.js'
-import { builders, engineKinds, openEngineLab, sample } from './engine-lab.js'
+import { testKilledEngine } from './engine-killed-cases.js'
+import { engineKinds } from './engine-lab.js'
 
-const title = 'kill -9 of a build engine'
-
-void test(title, async t => {
-  if (!(await requireEngine(t))) return
-  const lab = await openEngineLab(t, engineKinds['the Docker Engine of this machine'])
-  const application = await lab.application('web', sample('v0'))
-  const scene = { lab, application, docker: engine }
-  t.match(await application.deployed(), { status: 'success', error_message: null })
-  const chosen = rotatingSample(
-    title,
-    moments.map(({ name }) => name),
-    { always: ['a step of the build'], others: 1 }
-  )
-  for (const moment of moments.filter(({ name }) => chosen.has(name)))
-    await t.test(`during ${moment.name}`, async t => {
-      const admin = await lab.k.as.session()
-      if (moment.isFirst === true) t.equal((await admin.delete(`${application.path}/cache`)).status, 200)
-      await application.push(moment.files(`killed during ${moment.name}`))
-      const id = await atMoment(scene, moment, async () => (await application.deploy()).id)
-      const [builder] = await builders(lab.projectId)
-      await engine.getContainer(builder?.Id ?? '').kill()
-      const ended = await application.ended(id)
-      // One that does not start is made anew.
-      if (moment.name === 'the start of the engine') t.equal(ended.status, 'success', ended.error_message)
-      else
-        t.match(ended, {
-          status: 'failed',
-          error_message: /the build engine of this project ended during the build, which was not meant/
-        })
-      await buildsAgain(t, scene, `after ${moment.name}`)
-      await isClean(t, scene)
-    })
+testKilledEngine('the Docker Engine of this machine', engineKinds['the Docker Engine of this machine'], {
+  always: ['a step of the build'],
+  others: 1
 })

@@ -1,23 +1,7 @@
-import { test } from 'tap'
-import { atMoment, buildsAgain, halfLoaded, isClean, moments, openSmallScene } from './engine-fault-lab.js'
+import { engineKinds } from './engine-lab.js'
+import { testRestartDuringHandOver } from './engine-restart-cases.js'
 
-void test('an engine that is killed while it takes an image from a build engine has no half of it', async t => {
-  const scene = await openSmallScene(t)
-  if (scene === undefined) return
-  const { application, engine } = scene
-  const moment = moments.find(({ name }) => name === 'the hand-over of the image')
-  if (moment === undefined) throw new Error('there is no such moment')
-  const files = moment.files('x')
-  // Its disk has not room for more.
-  await application.push({ ...files, Dockerfile: String(files.Dockerfile).replace('256m', '100m') })
-  const id = await atMoment(scene, moment, async () => (await application.deploy()).id)
-  await engine.kill()
-  await engine.start()
-  t.match(await application.ended(id), {
-    status: 'failed',
-    error_message: /Docker Engine|the build engine of this project ended during the build/
-  })
-  await buildsAgain(t, scene, 'after the restart')
-  await isClean(t, scene)
-  t.same(await halfLoaded(engine), [])
-})
+testRestartDuringHandOver(
+  'the Docker Engine of this machine',
+  engineKinds['the Docker Engine of this machine']
+)

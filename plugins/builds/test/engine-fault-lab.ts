@@ -6,10 +6,11 @@ import { until } from 'busbar/sdk/testing'
 import type Docker from 'dockerode'
 import type { Test } from 'tap'
 import type { GitFiles } from '../../../lab/git-server.js'
+import { rotatingSample, type SampleOptions } from '../../../lab/rotating-sample.js'
 import { requireSecondEngine, type SecondEngine, startSecondEngine } from '../../../lab/second-engine.js'
 import { type DeployLab, type LabApplication, openLab } from '../../deployments/test/deploy-lab.js'
 import { untilNothingIsLeft } from '../../deployments/test/leftovers.js'
-import { builders, engineKinds, execIn, port, sample, settingsOf } from './engine-lab.js'
+import { builders, type EngineKind, execIn, makeImage, port, sample, settingsOf } from './engine-lab.js'
 
 /** A moment of a build in a build engine, as it is seen from outside. */
 interface BuildMoment {
@@ -18,7 +19,7 @@ interface BuildMoment {
   readonly isFirst?: boolean
   readonly files: (version: string) => GitFiles
   /** Whether what the platform asks of the engine's container has come to it. */
-  readonly seen: (actions: readonly string[]) => boolean
+  readonly seen: (actions: readonly string[], kind: EngineKind) => boolean
   /** What its log says then. */
   readonly said?: RegExp
 }
@@ -29,10 +30,17 @@ const built =
     'index.html': version,
     Dockerfile: `FROM busybox:lab\nWORKDIR /app\nCOPY . .\n${steps.map(step => `RUN ${step}\n`).join('')}${port}`
   })
-const readOut = (count: number) => (actions: readonly string[]) =>
-  actions.filter(action => action === 'archive-path').length >= count
+/** How many files were asked for since the build was told to begin: of a base some are read before. */
+const readOut = (actions: readonly string[]): number => {
+  const begin = actions.findLastIndex(
+    action => action.startsWith('exec_start') && action.includes('> "$0/process"')
+  )
+  return begin < 0 ? 0 : actions.slice(begin).filter(action => action === 'archive-path').length
+}
+/** What says which layers an image has: a manifest and a configuration, in a layout with an index. */
+const filesBeforeLayers = { buildkit: 3, dockerd: 2 } as const
 
-export const moments: readonly BuildMoment[] = [
+const moments: readonly BuildMoment[] = [
   {
     name: 'the start of the engine',
     isFirst: true,
@@ -59,19 +67,35 @@ export const moments: readonly BuildMoment[] = [
   {
     name: 'the reading of the image',
     files: built('head -c 64m /dev/urandom > large'),
-    seen: readOut(1)
+    seen: actions => readOut(actions) > 0
   },
   {
     name: 'the hand-over of the image',
     files: built('head -c 256m /dev/urandom > large'),
-    // Its manifest and its configuration come before its layers.
-    seen: readOut(3)
+    seen: (actions, { build_engine }) => readOut(actions) > filesBeforeLayers[build_engine]
   }
 ]
 
+/** What is asked of a build engine at moments of a build; absent: all of them. */
+export const momentsOf = (title: string, sample?: SampleOptions): readonly BuildMoment[] => {
+  if (sample === undefined) return moments
+  const chosen = rotatingSample(
+    title,
+    moments.map(({ name }) => name),
+    sample
+  )
+  return moments.filter(({ name }) => chosen.has(name))
+}
+
+export function momentOf(name: string): BuildMoment {
+  const found = moments.find(moment => moment.name === name)
+  if (found === undefined) throw new Error(`there is no moment ${name}`)
+  return found
+}
+
 /** Deploys, and acts once a moment has come. */
 export async function atMoment(
-  { lab, application, docker }: FaultScene,
+  { lab, application, docker, kind }: FaultScene,
   { seen, said }: BuildMoment,
   deploymentId: () => Promise<string>,
   read: (path: string) => Promise<any> = async path => (await (await lab.k.as.session()).get(path)).body
@@ -98,7 +122,7 @@ export async function atMoment(
     const id = await deploymentId()
     await bounded(
       async () => {
-        while (!seen(actions)) {
+        while (!seen(actions, kind)) {
           await new Promise<void>(resolve => changes.add(resolve))
           changes.clear()
         }
@@ -120,10 +144,15 @@ interface FaultScene {
   readonly lab: DeployLab
   readonly application: LabApplication
   readonly docker: Docker
+  readonly kind: EngineKind
 }
 
 /** What is in a build engine that no build needs: work folders, results, and processes of steps. */
-export async function leftInEngine({ lab, docker }: Pick<FaultScene, 'lab' | 'docker'>): Promise<string> {
+export async function leftInEngine({
+  lab,
+  docker,
+  kind
+}: Pick<FaultScene, 'lab' | 'docker' | 'kind'>): Promise<string> {
   const [builder] = await builders(lab.projectId, docker)
   if (builder?.State !== 'running') return ''
   return await execIn(
@@ -133,7 +162,7 @@ export async function leftInEngine({ lab, docker }: Pick<FaultScene, 'lab' | 'do
       'sh',
       '-c',
       `ls /var/lib/builder/work
-DOCKER_HOST=unix:///run/busbar-docker.sock docker images -q busbar-result
+${kind.build_engine === 'dockerd' ? 'DOCKER_HOST=unix:///run/busbar-docker.sock docker images -q busbar-result' : ''}
 for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline 2>/dev/null | grep '^sleep 4321'; done; true`
     ],
     docker
@@ -168,10 +197,11 @@ export async function buildsAgain(t: Test, { application }: FaultScene, version:
 
 /** An engine of its own with a small disk, and an application on it; undefined where none can be started. */
 export async function openSmallScene(
-  t: Test
+  t: Test,
+  kind: EngineKind
 ): Promise<(FaultScene & { readonly engine: SecondEngine }) | undefined> {
   if (!(await requireSecondEngine(t))) return undefined
-  const kind = engineKinds['the Docker Engine of this machine']
+  await makeImage(kind)
   const engine = await startSecondEngine({ images: ['busybox:lab', kind.image], diskBytes: 2 ** 30 })
   t.teardown(() => engine.close())
   const { docker } = engine
@@ -181,7 +211,7 @@ export async function openSmallScene(
   await lab.k.configure('builds', { ...settingsOf(kind), disk_floor_mib: 0 })
   const application = await lab.application('web', sample('v0'))
   t.match(await application.deployed(), { status: 'success', error_message: null })
-  return { lab, application, docker, engine }
+  return { lab, application, docker, engine, kind }
 }
 
 /** What the engine keeps of archives that it is reading. */

@@ -43,14 +43,22 @@ export const engineKinds = {
 
 const labFolder = join(import.meta.dirname, '../../../lab')
 
+export const imageSetting = ({ build_engine }: EngineKind): 'buildkit_image' | 'dockerd_image' =>
+  build_engine === 'buildkit' ? 'buildkit_image' : 'dockerd_image'
+
 /** Of the builds plugin, to build with such an engine. */
-export const settingsOf = ({ build_engine, image }: EngineKind): Readonly<Record<string, unknown>> => ({
-  build_engine,
-  [build_engine === 'buildkit' ? 'buildkit_image' : 'dockerd_image']: image,
+export const settingsOf = (kind: EngineKind): Readonly<Record<string, unknown>> => ({
+  build_engine: kind.build_engine,
+  [imageSetting(kind)]: kind.image,
   memory_mib: 1024,
   static_image: 'nginx:lab',
   static_build_image: 'node:20'
 })
+
+/** Unless it is there. */
+export async function makeImage({ made: [script, ...argv] }: EngineKind): Promise<void> {
+  await promisify(execFile)(join(labFolder, script), argv)
+}
 
 /** A platform that builds with such an engine. */
 export async function openEngineLab(
@@ -59,8 +67,7 @@ export async function openEngineLab(
   settings: Readonly<Record<string, unknown>> = {},
   environment: Readonly<Record<string, string>> = {}
 ): Promise<DeployLab> {
-  const [script, ...argv] = kind.made
-  await promisify(execFile)(join(labFolder, script), argv)
+  await makeImage(kind)
   await promisify(execFile)(join(labFolder, 'make-images.sh'), ['nginx'])
   const lab = await openLab({ environment })
   t.teardown(async () => await lab.close())
