@@ -1,5 +1,5 @@
 import type { ContainerCaps, ContainerRuntime, ContainerState } from 'busbar/api/containers'
-import { type Clock, isProblem, type Log, Serial, withTimeLimit } from 'busbar/sdk'
+import { type Clock, isProblem, type Log, type Problem, Serial, withTimeLimit } from 'busbar/sdk'
 import type { BuildLimits } from '../api.js'
 import { problems } from '../problems.js'
 import { buildkitProgram } from './buildkit-program.js'
@@ -381,14 +381,17 @@ export class ProjectEngines {
     const reason = () => problems.engineAway({ reason: `it was not ready after ${readyMs / 1000} s` })
     await withTimeLimit({ clock, signal, ms: readyMs, reason }, async limit => {
       for (;;) {
+        let refusal: Problem | undefined
         const code = await runtime
           .exec(id, argv, { env, signal: limit, onLine: () => {} })
           .catch((error: unknown) => {
             limit.throwIfAborted()
-            if (isProblem(error) && error.code === 'E_CONTAINER_NOT_RUNNING') return undefined
-            throw error
+            if (!isProblem(error)) throw error
+            refusal = error
+            return undefined
           })
         if (code === 0) return
+        // The Docker Engine refuses in several words what it finds to have ended under its hands.
         const state = await runtime.inspect(id)
         if (state === undefined || state.status === 'exited' || state.status === 'dead') {
           const output = await runtime.tail(id, 5).catch(() => [])
@@ -396,6 +399,7 @@ export class ProjectEngines {
             reason: [`it ended with code ${state?.exitCode ?? 'unknown'}`, ...output].join(' ').slice(0, 600)
           })
         }
+        if (refusal !== undefined && refusal.code !== 'E_CONTAINER_NOT_RUNNING') throw refusal
         await clock.sleep(readyLookMs, limit)
       }
     })

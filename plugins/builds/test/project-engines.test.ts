@@ -1,4 +1,5 @@
 import type { ContainerRuntime, ContainerState } from 'busbar/api/containers'
+import { Problem } from 'busbar/sdk'
 import { test } from 'tap'
 import { buildkitProgram } from '../engines/buildkit-program.js'
 import { ProjectEngines } from '../engines/project-engines.js'
@@ -49,4 +50,37 @@ test('an engine keeps no more than it may after each build, also one that is nev
   end()
   await holder
   t.equal(pruned.length, 2)
+})
+
+test('an engine that ends while it is asked whether it is ready did not start, in whatever words that is refused', async t => {
+  const made: string[] = []
+  const engines = new ProjectEngines({
+    runtime: {
+      list: async () => [],
+      ensureBuildNetwork: async () => 'network',
+      ensureVolume: async () => {},
+      create: async () => {
+        made.push(`container ${made.length}`)
+        return made.at(-1)
+      },
+      start: async () => {},
+      exec: async () => {
+        throw new Problem(502, 'E_ENGINE_REFUSED', 'the Docker Engine refused to run docker in a container')
+      },
+      inspect: async () => ({ status: 'exited', exitCode: 3 }),
+      tail: async () => ['no space left'],
+      removeVolume: async () => {}
+    } as unknown as ContainerRuntime,
+    clock,
+    log,
+    records: { used: async () => {}, stopped: async () => {}, removed: async () => {}, live: async () => [] },
+    cacheBytes: 5e9
+  })
+  const wanted = { projectId: 'project', program: buildkitProgram, image: 'buildkit:lab' }
+  const build = { deploymentId: 'one', limits: { memoryBytes: 2 ** 30, cpus: 1 } }
+  await t.rejects(
+    engines.use(wanted, build, new AbortController().signal, async () => {}),
+    { code: 'E_BUILD_ENGINE', message: /does not start: it ended with code 3 no space left/ }
+  )
+  t.equal(made.length, 2, 'it was made anew before')
 })
