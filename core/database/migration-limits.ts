@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import { pause } from '../clock/waits.js'
-import { type EndCause, type LockWatch, processIdOf } from './lock-watch.js'
+import { type EndCause, processIdOf } from './guarded-connections.js'
+import type { LockWatch } from './lock-watch.js'
 import { cutByWire } from './wire-cancel.js'
 
 interface MigrationLimits {

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg'
-import { type LockWatch, processIdOf } from './lock-watch.js'
+import { processIdOf } from './guarded-connections.js'
+import type { LockWatch } from './lock-watch.js'
 import { cutByWire } from './wire-cancel.js'
 
 /**

@@ -1,7 +1,8 @@
 import type { Log } from 'busbar/sdk'
 import type { Pool, PoolClient } from 'pg'
 import { heldSince } from './connection-share.js'
-import { type EndCause, type Guarded, type LockWatch, processIdOf } from './lock-watch.js'
+import { type EndCause, type Guarded, processIdOf } from './guarded-connections.js'
+import type { LockWatch } from './lock-watch.js'
 import { cutByWire } from './wire-cancel.js'
 
 interface GuardParts {
