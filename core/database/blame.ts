@@ -31,11 +31,12 @@ export function behindWaits(
     return others.length === 0 || hasIt ? [wait] : others
   }
   return waits.flatMap(wait => {
-    const { waiting, waitingName, waitingSince, lock, table } = wait
+    const { waiting, waitingName, isConnecting, waitingSince, lock, table } = wait
     return behindOne(wait).map(one => ({
       ...one,
       waiting,
       waitingName,
+      isConnecting,
       waitingSince,
       lock,
       table: one.table ?? table

@@ -1,6 +1,6 @@
 import type { Log } from 'busbar/sdk'
 import { behindWaits } from './blame.js'
-import { endLongest } from './blind-end.js'
+import { BlindEnd } from './blind-end.js'
 import type { Guarded, GuardedConnections } from './guarded-connections.js'
 import type { LockQuestions } from './lock-questions.js'
 import { clientOf, isPlatformCalled, type LockWait } from './lock-waits.js'
@@ -17,8 +17,11 @@ interface LockLooksParts {
   readonly everyMs: number
   /** Whether no connection is in use, so that nobody can be waiting. */
   readonly isQuiet: () => boolean
+  /** Whether a connection of this process is being made. */
+  readonly isConnecting: () => boolean
   /** Whether it is a connection of this process. */
   readonly isOurs: (pid: number) => boolean
+  readonly unansweredLimitMs: number
 }
 
 /** After so long, one who is no plugin of this process is named in the log. */
@@ -31,6 +34,7 @@ export class LockLooks {
   /** Because of plugins of this process, and by process because of others. */
   readonly #times: WaitingTime<Guarded | number>
   readonly #names: TableNames
+  readonly #blind: BlindEnd
   readonly #timer: NodeJS.Timeout
   #looks = 0
   #isLooking = false
@@ -38,6 +42,7 @@ export class LockLooks {
   constructor(private readonly parts: LockLooksParts) {
     this.#times = new WaitingTime(2 * parts.everyMs)
     this.#names = new TableNames(parts.session)
+    this.#blind = new BlindEnd(parts)
     this.#timer = setInterval(() => {
       void this.#look()
     }, parts.everyMs).unref()
@@ -60,19 +65,24 @@ export class LockLooks {
 
   async #look(): Promise<void> {
     if (this.#isLooking) return
-    const { session, questions, guarded, log, isQuiet } = this.parts
+    const { session, questions, guarded, log, isQuiet, isConnecting } = this.parts
     if (isQuiet()) {
       this.#waits.clear()
       this.#times.clear()
       return
     }
+    if (!session.isConnected) {
+      // Closed meanwhile, it is not made.
+      session.connected().catch(() => {})
+      this.#blind.unanswered(session.unansweredSince)
+      return
+    }
     this.#isLooking = true
     try {
-      await session.connected()
-      this.#note(await this.#names.added(await questions.waits(guarded.pids)))
+      this.#note(await this.#names.added(await questions.waits(guarded.pids, isConnecting())))
     } catch (error) {
       log.debug({ err: error }, 'who waits for locks could not be asked')
-      if (errorCode(error) === lockNotAvailable) endLongest(guarded, log)
+      if (errorCode(error) === lockNotAvailable) this.#blind.end()
     } finally {
       this.#isLooking = false
     }
@@ -100,9 +110,10 @@ export class LockLooks {
 
   #counts(wait: LockWait, blocker: Guarded | undefined): boolean {
     const { guarded, isOurs } = this.parts
-    const { waiting, waitingName } = wait
+    const { waiting, waitingName, isConnecting } = wait
     const isPlatforms =
-      guarded.of(waiting) === undefined && (isPlatformCalled(waitingName) || isOurs(waiting))
+      isConnecting === true ||
+      (guarded.of(waiting) === undefined && (isPlatformCalled(waitingName) || isOurs(waiting)))
     return blocker === undefined ? isPlatforms : blocker.minds(wait, isPlatforms)
   }
 }

@@ -17,8 +17,9 @@ export class LockQuestions {
     this.#stopWarming = session.onConnect(() => void this.#warm())
   }
 
-  async waits(guarded: readonly number[]): Promise<readonly SeenWait[]> {
-    return await this.session.query<SeenWait>(lockWaitsText, [guarded], 'busbar.waits')
+  /** Those behind which is one of `guarded` first; `withConnecting`: of connections that are only being made too. */
+  async waits(guarded: readonly number[], withConnecting: boolean): Promise<readonly SeenWait[]> {
+    return await this.session.query<SeenWait>(lockWaitsText, [guarded, withConnecting], 'busbar.waits')
   }
 
   async counts(): Promise<readonly LockCount[]> {
@@ -45,7 +46,7 @@ export class LockQuestions {
 
   async #warm(): Promise<void> {
     try {
-      await this.waits([])
+      await this.waits([], true)
       await this.signal(0, 'cancel')
       await this.signal(0, 'terminate')
       await this.counts()

@@ -2,8 +2,10 @@
 export interface LockWait {
   /** The server's id of the connection that waits. */
   readonly waiting: number
-  /** As it calls itself. */
-  readonly waitingName: string
+  /** As it calls itself; null while it is only being made. */
+  readonly waitingName: string | null
+  /** It is a connection that is only being made, of whomever. */
+  readonly isConnecting?: boolean
   /** When the transaction began that waits. */
   readonly waitingSince: string | null
   readonly blocker: number
@@ -27,16 +29,19 @@ const mostBlockers = 16
 
 /**
  * Who waits for a lock, and for whom. A connection is before another one also when it waits itself and would exclude it. Of a
- * row that is locked the server tells the transaction alone: then it is a table at which both have a lock. Functions alone and no
- * table or view: as a prepared statement it is answered also while somebody has the catalogs locked.
+ * row that is locked the server tells the transaction alone: then it is a table at which both have a lock. `$2`: connections that
+ * are only being made too, which have no database yet. Functions alone and no table or view: as a prepared statement it is answered also while somebody has the catalogs locked.
  */
 export const lockWaitsText = `
   with activity as materialized (
-    select pid, application_name, datid, wait_event_type, backend_start::text as began, xact_start::text as since
+    select pid, application_name, datid, backend_type, wait_event_type, backend_start::text as began, xact_start::text as since
     from pg_stat_get_activity(null)
   ), waiter as materialized (
-    select pid, application_name, since from activity
+    select pid, application_name, since, false as connecting from activity
     where wait_event_type = 'Lock' and datid = (select datid from activity where pid = pg_backend_pid())
+    union all
+    select distinct l.pid, null, null, true from pg_lock_status() l where $2::bool and not l.granted and l.pid is not null and not exists (
+      select from activity a where a.pid = l.pid and (a.datid is not null or a.backend_type <> 'client backend'))
   ), lock as materialized (
     select pid, granted, locktype, relation, row(locktype, database, relation, page, tuple, virtualxid, transactionid, classid, objid, objsubid)::text as tag
     from pg_lock_status() where exists (select from waiter)
@@ -58,7 +63,7 @@ export const lockWaitsText = `
     from wait join held own on own.pid = wait.pid join held other on other.pid = wait.blocker and other.relation = own.relation
     where wait.place <= ${mostBlockers} and wait.relation is null group by 1, 2
   )
-  select wait.pid as waiting, waiter.application_name as "waitingName", waiter.since as "waitingSince", wait.blocker,
+  select wait.pid as waiting, waiter.application_name as "waitingName", waiter.connecting as "isConnecting", waiter.since as "waitingSince", wait.blocker,
     b.application_name as "blockerName", b.began, wait.locktype as lock, wait.queued as "isQueued",
     case when wait.relation is null then shared.relations else array[wait.relation::int8] end as relations
   from wait join waiter on waiter.pid = wait.pid left join activity b on b.pid = wait.blocker

@@ -22,8 +22,12 @@ interface LockWatchParts {
   readonly everyMs: number
   /** Whether no connection is in use, so that nobody can be waiting. */
   readonly isQuiet: () => boolean
+  /** Whether a connection of this process is being made. */
+  readonly isConnecting: () => boolean
   /** Whether it is a connection of this process. */
   readonly isOurs: (pid: number) => boolean
+  /** After so long without an answer to the session's attempt to connect, somebody is ended for that. */
+  readonly unansweredLimitMs: number
 }
 
 const timeUp =

@@ -26,6 +26,8 @@ export interface PostgresOptions {
   readonly lockTimeoutMs?: number
   /** How long a connection of a third-party plugin may keep the platform waiting. */
   readonly blockingLimitMs?: number
+  /** After so long without an answer to an attempt to connect, a third-party plugin is ended for that, where nobody can be asked who it is. */
+  readonly unansweredLimitMs?: number
   /** How often is looked who waits for locks. */
   readonly lookEveryMs?: number
   /** How long a statement of a third-party plugin takes at most. */
@@ -61,6 +63,8 @@ const lossesToldEveryMs = 10_000
  */
 const lockTimeoutMs = 5_000
 const blockingLimitMs = 3_000
+/** Shorter than one waits for a connection. */
+const unansweredLimitMs = 6_000
 const lookEveryMs = 500
 /** As long as a job has by itself. */
 const thirdPartyStatementMs = 300_000
@@ -154,11 +158,14 @@ export class Postgres extends Statements {
     const pool = makePool(options, { max: maxConnections, idleTimeoutMillis: idleMs })
     const clients = new Set<pg.PoolClient>()
     const session = new Session({ url, log })
+    const pools = (): pg.Pool[] => [pool, ...this.#ownPools.values()]
     const locks = new LockWatch({
       session,
       log,
       everyMs: options.lookEveryMs ?? lookEveryMs,
-      isQuiet: () => [pool, ...this.#ownPools.values()].every(one => one.totalCount === one.idleCount),
+      unansweredLimitMs: options.unansweredLimitMs ?? unansweredLimitMs,
+      isQuiet: () => pools().every(one => one.totalCount === one.idleCount),
+      isConnecting: () => pools().reduce((sum, { totalCount }) => sum + totalCount, 0) > clients.size,
       isOurs: pid => [...clients].some(client => processIdOf(client) === pid)
     })
     const waits = (): string | undefined => locks.waitsOf(clients)

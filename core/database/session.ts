@@ -38,10 +38,20 @@ export class Session {
   readonly #events = new EventEmitter().setMaxListeners(0)
   #connection: Connection | undefined
   #running: Promise<void> | undefined
+  #unansweredSince: number | undefined
   /** One at a time: pg is about to stop queueing them itself. */
   readonly #queries = new Serial()
 
   constructor(private readonly options: { readonly url: string; readonly log: Log }) {}
+
+  get isConnected(): boolean {
+    return this.#connection !== undefined
+  }
+
+  /** Since when the server has had an attempt to connect without having answered, by the process's clock. */
+  get unansweredSince(): number | undefined {
+    return this.#unansweredSince
+  }
 
   /** Resolves when the connection stands. */
   async connected(signal?: AbortSignal): Promise<Connection> {
@@ -185,8 +195,13 @@ export class Session {
     client.on('notification', ({ channel, payload }) => {
       this.#events.emit(`on ${channel}`, payload ?? '')
     })
+    client.connection.once('connect', () => {
+      this.#unansweredSince = performance.now()
+    })
     try {
-      await client.connect()
+      await client.connect().finally(() => {
+        this.#unansweredSince = undefined
+      })
       for (const channel of this.#channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`)
       if (this.#closed.signal.aborted) throw problems.unreachable()
     } catch (error) {

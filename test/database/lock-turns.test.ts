@@ -154,7 +154,7 @@ test('of many that wait for the same, each has few before it in what is looked a
   await holder?.query('select pg_advisory_lock(7, n) from generate_series(1, 5000) n')
   for (const client of others) client.query('select pg_advisory_lock(7, 1)').catch(() => {})
   await isWaiting(postgres, others.length)
-  const waits = await postgres.session.query<SeenWait>(lockWaitsText, [[]])
+  const waits = await postgres.session.query<SeenWait>(lockWaitsText, [[], false])
   const holderId = (holder as unknown as { processID: number }).processID
   const waiting = new Map<number, boolean[]>()
   for (const wait of waits)
