@@ -91,7 +91,8 @@ export const quietly = {
   LOG_FORMAT: 'json',
   LOG_LEVEL: 'info',
   BUSBAR_ROLE: 'all',
-  BUSBAR_PLUGINS: ''
+  BUSBAR_PLUGINS: '',
+  BUILD_ENGINE: 'classic'
 } as const
 
 /** An embedded PostgreSQL that was started by root runs as another user and must get at its data. */

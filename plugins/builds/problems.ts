@@ -145,6 +145,7 @@ export const problems = problemTable({
     'E_BUILD_ENGINE_MISSING',
     'there is no build engine of the kind that build_engine of the builds plugin asks for: {reason}; load its image into the engine, or set build_engine to auto'
   ],
+  engineImageSlow: [504, 'E_BUILD_ENGINE_MISSING', 'the registry of {image} took longer than {seconds} s'],
   engineAway: [
     503,
     'E_BUILD_ENGINE',

@@ -1,7 +1,8 @@
 import { availableParallelism, totalmem } from 'node:os'
-import { fromEnvironment, maybe, object, type Static, Type } from 'busbar/sdk'
+import { fromEnvironment, maybe, object, oneOf, type Static, Type } from 'busbar/sdk'
 import type { BuildLimits } from './api.js'
 import type { DiskLimits } from './disk/disk-decision.js'
+import { type WantedEngine, wantedEngines } from './engines/engine-choice.js'
 import { parseHostPolicy } from './network/host-policy.js'
 
 export type { BuildLimits }
@@ -127,13 +128,20 @@ export const settings = object({
       'How large a checked-out repository may be, and together what the ADDs of one build fetch, MiB'
   }),
   ...images,
-  build_engine: Type.Union(
-    [Type.Literal('auto'), Type.Literal('buildkit'), Type.Literal('dockerd'), Type.Literal('classic')],
-    {
-      default: 'classic',
+  build_engine: maybe(
+    Type.Unsafe<WantedEngine>({
+      ...oneOf(wantedEngines),
       description:
-        'What builds: a BuildKit or a Docker Engine that each project has to itself, or the classic builder of the engine; auto takes the first that is there'
-    }
+        'What builds: a BuildKit or a Docker Engine that each project has to itself, or the classic builder of the engine; auto takes the first that can be had. As BUILD_ENGINE says unless set'
+    })
+  ),
+  usual_build_engine: fromEnvironment(
+    'BUILD_ENGINE',
+    Type.Unsafe<WantedEngine>({
+      ...oneOf(wantedEngines),
+      default: 'auto',
+      description: 'What builds where the setting build_engine says nothing'
+    })
   ),
   build_engine_idle_minutes: Type.Number({
     ...minutes,

@@ -55,7 +55,9 @@ async function startPlatform(directory: string): Promise<{ url: string; stop: ()
       HOST: '127.0.0.1',
       PORT: String(port),
       BUSBAR_DIR: join(directory, 'data'),
-      DATABASE_URL: ''
+      DATABASE_URL: '',
+      // A demo begins at once, without a download.
+      BUILD_ENGINE: process.env.BUILD_ENGINE ?? 'classic'
     },
     stdio: ['ignore', log, log]
   })

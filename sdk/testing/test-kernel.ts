@@ -238,6 +238,8 @@ async function boot(options: TestKernelOptions, { database, directory }: TestSta
     LOG_FORMAT: 'json',
     // Test files run side by side: an address that one has closed for a moment must not be taken by another.
     BUSBAR_DIRECT_PORTS: directPorts,
+    // A test fetches nothing from the world of its own accord, and builds alike on every machine.
+    BUILD_ENGINE: 'classic',
     ...options.environment,
     BUSBAR_DIR: directory,
     DATABASE_URL: database.url,

@@ -314,7 +314,9 @@ async function prepare(t: Test, [program, ...args]: readonly [string, ...string[
     BUSBAR_DIRECT_HOST: directHost,
     BUSBAR_DIRECT_PORTS: directPorts,
     BUSBAR_UID: uid,
-    GIT_PRIVATE_HOSTS: 'allow'
+    GIT_PRIVATE_HOSTS: 'allow',
+    // Nothing is to be fetched from the world.
+    BUILD_ENGINE: 'classic'
   }
   await writeFile(
     join(folder, '.env'),

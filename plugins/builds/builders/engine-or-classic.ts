@@ -1,4 +1,5 @@
 import type { ImageInfo } from 'busbar/api/images'
+import { isProblem } from 'busbar/sdk'
 import type { BuildContext, BuildLimits, BuildRequest } from '../api.js'
 import type { AvailableEngines } from '../engines/available-engines.js'
 import type { ClassicWay } from '../engines/engine-choice.js'
@@ -6,7 +7,7 @@ import { buildIsolated, type IsolatedBuild, type IsolatedParts } from '../engine
 
 /** What a builder needs to build in the build engine of a project. */
 export interface EngineParts extends IsolatedParts {
-  readonly availableEngines: Pick<AvailableEngines, 'choose'>
+  readonly availableEngines: Pick<AvailableEngines, 'choose' | 'noteNotStarted'>
   readonly usualLimits: BuildLimits
 }
 
@@ -26,14 +27,26 @@ interface Ways {
 export async function buildInEngineOrClassic(
   parts: EngineParts,
   request: BuildRequest,
-  { engine, classic, classicWay }: Ways,
+  ways: Ways,
   context: BuildContext
 ): Promise<ImageInfo> {
+  const { engine, classic, classicWay } = ways
   const choice = await parts.availableEngines.choose(request, context, classicWay)
   if (choice.kind === 'classic') return await classic()
   const { applicationId, deploymentId, projectId, tag, noCache, limits = parts.usualLimits } = request
   const owner = { projectId, applicationId, deploymentId }
-  return await buildIsolated(parts, choice, { tag, owner, limits, noCache, ...(await engine()) }, context)
+  const build = { tag, owner, limits, noCache, ...(await engine()) }
+  let isStarted = false
+  try {
+    return await buildIsolated(parts, { ...choice, onStarted: () => (isStarted = true) }, build, context)
+  } catch (error) {
+    context.signal.throwIfAborted()
+    // A machine may not let a container do what a build engine has to. Nothing has been built yet.
+    if (isStarted || !choice.isReplaceable || !isProblem(error) || error.code === 'E_ENGINE_UNREACHABLE')
+      throw error
+    parts.availableEngines.noteNotStarted(choice.program, projectId, error.message)
+    return await buildInEngineOrClassic(parts, request, ways, context)
+  }
 }
 
 /** For the log. */

@@ -1,7 +1,7 @@
-import { isProblem } from 'busbar/sdk'
+import { isProblem, withTimeLimit } from 'busbar/sdk'
 import type { BuildContext, BuildRequest } from '../api.js'
 import { problems } from '../problems.js'
-import { type ResolverParts, resolveImage } from '../registry/image-resolver.js'
+import { type ResolverParts, resolveHeldImage, resolveImage } from '../registry/image-resolver.js'
 import { buildkitProgram } from './buildkit-program.js'
 import { dockerdProgram } from './dockerd-program.js'
 import {
@@ -9,23 +9,42 @@ import {
   chooseEngine,
   classicBuilder,
   type EngineChoice,
+  type EngineFault,
   type OfferedEngine,
   type WantedEngine
 } from './engine-choice.js'
 import type { EngineProgram } from './engine-program.js'
 
 interface EngineSettings {
-  readonly build_engine: WantedEngine
+  /** Undefined: as `usual_build_engine`. */
+  readonly build_engine?: WantedEngine | undefined
+  readonly usual_build_engine: WantedEngine
   readonly buildkit_image: string
   readonly dockerd_image: string
 }
 
+type Request = Pick<BuildRequest, 'projectId' | 'applicationId' | 'deploymentId'>
+
 /** A registry that had no image just now is not asked for it by each build. */
 const askAgainMs = 10 * 60_000
+/** Where builds go on without, they wait for it no more often than this. */
+const askAgainForBetterMs = 60 * 60_000
+/** And so long at most: for what the registry says of the image, and for all of it. */
+const answerMs = 15_000
+const fetchMs = 5 * 60_000
+/** What did not start for a project is not tried by each of its builds. */
+const startAgainMs = 10 * 60_000
+
+interface Noted {
+  readonly reason: string
+  readonly at: number
+}
 
 /** Which build engines there are on this machine. */
 export class AvailableEngines {
-  readonly #missing = new Map<string, { readonly reason: string; readonly at: number }>()
+  readonly #missing = new Map<string, Noted>()
+  /** By project and kind: what one project has made of its engine says nothing of others. */
+  readonly #notStarted = new Map<string, Noted>()
 
   constructor(
     private readonly parts: ResolverParts,
@@ -34,11 +53,12 @@ export class AvailableEngines {
 
   /** Rejects with 409 E_BUILD_ENGINE_MISSING where the kind that is asked for is not there. */
   async choose(
-    request: Pick<BuildRequest, 'applicationId' | 'deploymentId'>,
+    request: Request,
     context: BuildContext,
     classic: ClassicWay = classicBuilder
   ): Promise<Exclude<EngineChoice, { kind: 'none' }>> {
-    const { build_engine: wanted, buildkit_image, dockerd_image } = this.settings
+    const { usual_build_engine, build_engine: wanted = usual_build_engine } = this.settings
+    const { buildkit_image, dockerd_image } = this.settings
     const programs: ReadonlyArray<readonly [EngineProgram, string]> = [
       [buildkitProgram, buildkit_image],
       [dockerdProgram, dockerd_image]
@@ -47,8 +67,10 @@ export class AvailableEngines {
     const ids = new Map<string, string>()
     for (const [program, image] of programs) {
       if (wanted !== 'auto' && wanted !== program.kind) continue
-      const found = await this.#find(image, request, context)
-      offered.push({ program, image, fault: 'reason' in found ? found.reason : null })
+      const found = await (wanted === 'auto'
+        ? this.#findUsable(program, image, request, context)
+        : this.#find(image, request, context))
+      offered.push({ program, image, fault: 'reason' in found ? found : null })
       if ('reason' in found) continue
       ids.set(image, found.id)
       break
@@ -61,25 +83,89 @@ export class AvailableEngines {
     return choice.kind === 'project' ? { ...choice, image: ids.get(choice.image) ?? choice.image } : choice
   }
 
+  /** For some minutes, the project gets another one where it may. */
+  noteNotStarted({ kind }: EngineProgram, projectId: string, reason: string): void {
+    const now = this.#now()
+    for (const [key, { at }] of this.#notStarted) if (now - at >= startAgainMs) this.#notStarted.delete(key)
+    this.#notStarted.set(`${kind} ${projectId}`, { reason, at: now })
+  }
+
+  /** One of several. A BuildKit is fetched, the others are taken where they are there. */
+  async #findUsable(
+    program: EngineProgram,
+    reference: string,
+    request: Request,
+    context: BuildContext
+  ): Promise<Found> {
+    const notStarted = this.#notStarted.get(`${program.kind} ${request.projectId}`)
+    if (notStarted !== undefined && this.#now() - notStarted.at < startAgainMs)
+      return { of: 'start', reason: notStarted.reason }
+    const held = await this.#asFault(
+      context,
+      async () => await resolveHeldImage(this.parts, { ...request, reference })
+    )
+    if (held !== undefined) return 'reason' in held ? held : { id: held.image.id }
+    if (program.kind !== 'buildkit') return { of: 'image', reason: 'it is not there' }
+    return await this.#find(reference, request, context, { isOneOfSeveral: true })
+  }
+
   async #find(
     reference: string,
-    { applicationId, deploymentId }: Pick<BuildRequest, 'applicationId' | 'deploymentId'>,
-    context: BuildContext
-  ): Promise<{ readonly id: string } | { readonly reason: string }> {
+    request: Request,
+    context: BuildContext,
+    { isOneOfSeveral = false } = {}
+  ): Promise<Found> {
     const missing = this.#missing.get(reference)
     // A look at the engine costs little, and an operator may have loaded it by now.
-    const isOnlyLooked = missing !== undefined && performance.now() - missing.at < askAgainMs
-    try {
-      if (isOnlyLooked && (await this.parts.imageService.image(reference)) === undefined) return missing
-      const { image } = await resolveImage(this.parts, { reference, applicationId, deploymentId }, context)
-      this.#missing.delete(reference)
-      return { id: image.id }
-    } catch (error) {
-      context.signal.throwIfAborted()
-      if (!isProblem(error)) throw error
-      const found = { reason: error.message, at: performance.now() }
-      this.#missing.set(reference, found)
+    const isOnlyLooked =
+      missing !== undefined && this.#now() - missing.at < (isOneOfSeveral ? askAgainForBetterMs : askAgainMs)
+    const found = await this.#asFault(context, async () => {
+      if (isOnlyLooked && (await this.parts.imageService.image(reference)) === undefined) return undefined
+      const wanted = { ...request, reference }
+      if (!isOneOfSeveral) return await resolveImage(this.parts, wanted, context)
+      context.log({ level: 'info', msg: `Fetching ${reference} for build engines, which is done once` })
+      return await this.#fetchSoon(reference, context, async signal =>
+        resolveImage(this.parts, wanted, { ...context, signal })
+      )
+    })
+    if (found === undefined) return { of: 'image', reason: missing?.reason ?? 'it is not there' }
+    if ('reason' in found) {
+      this.#missing.set(reference, { reason: found.reason, at: this.#now() })
       return found
     }
+    this.#missing.delete(reference)
+    return { id: found.image.id }
+  }
+
+  /** A registry that is silent is not waited for as long as where nothing can be built without it. */
+  async #fetchSoon<T>(
+    name: string,
+    { signal }: BuildContext,
+    fetch: (signal: AbortSignal) => Promise<T>
+  ): Promise<T> {
+    const { clock, registries } = this.parts
+    const slow = (ms: number) => () =>
+      problems.engineImageSlow({ image: name, seconds: Math.round(ms / 1000) })
+    await withTimeLimit(
+      { clock, signal, ms: answerMs, reason: slow(answerMs) },
+      async limit => await registries.offer({ name, isBase: true }, limit)
+    )
+    return await withTimeLimit({ clock, signal, ms: fetchMs, reason: slow(fetchMs) }, fetch)
+  }
+
+  async #asFault<T>({ signal }: BuildContext, run: () => Promise<T>): Promise<T | EngineFault> {
+    try {
+      return await run()
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!isProblem(error)) throw error
+      return { of: 'image', reason: error.message }
+    }
+  }
+
+  #now(): number {
+    return this.parts.clock.now().getTime()
   }
 }
+
+type Found = { readonly id: string } | EngineFault

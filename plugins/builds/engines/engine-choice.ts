@@ -1,13 +1,20 @@
 import type { EngineProgram } from './engine-program.js'
 
 /** What an operator asks for: the best that there is, or one kind, without which nothing is built. */
-export type WantedEngine = 'auto' | 'buildkit' | 'dockerd' | 'classic'
+export const wantedEngines = ['auto', 'buildkit', 'dockerd', 'classic'] as const
+export type WantedEngine = (typeof wantedEngines)[number]
 
 /** A kind of build engine, and why it cannot be used now; null: it can. */
 export interface OfferedEngine {
   readonly program: EngineProgram
   readonly image: string
-  readonly fault: string | null
+  readonly fault: EngineFault | null
+}
+
+/** `image`: its image is not there; `start`: it did not start for this project. */
+export interface EngineFault {
+  readonly of: 'image' | 'start'
+  readonly reason: string
 }
 
 /** How a builder builds where there is no build engine, as the log says it. */
@@ -31,6 +38,8 @@ export type EngineChoice =
       readonly program: EngineProgram
       readonly image: string
       readonly note: string
+      /** Where it does not start, the next kind is taken. */
+      readonly isReplaceable: boolean
     }
   | { readonly kind: 'classic'; readonly note: string }
   | { readonly kind: 'none'; readonly reason: string }
@@ -53,6 +62,7 @@ export function chooseEngine(
       kind: 'project',
       program: found.program,
       image: found.image,
+      isReplaceable: wanted === 'auto',
       note: [
         `Built by a ${found.program.name} that this project alone uses (${found.image})`,
         ...better
@@ -69,4 +79,6 @@ export function chooseEngine(
 }
 
 const faultOf = ({ program, image, fault }: OfferedEngine): string =>
-  `${program.name} needs the image ${image} on this machine (docker pull ${image}): ${fault}`
+  fault?.of === 'start'
+    ? `${program.name} (${image}) is not used for some minutes: ${fault.reason}`
+    : `${program.name} needs the image ${image} on this machine (docker pull ${image}): ${fault?.reason}`

@@ -43,16 +43,23 @@ export interface IsolatedParts extends ResolverParts {
 /** Builds in the build engine of the project, and brings the image to the engine of the platform. */
 export async function buildIsolated(
   parts: IsolatedParts,
-  engine: { readonly program: EngineProgram; readonly image: string },
+  engine: {
+    readonly program: EngineProgram
+    readonly image: string
+    /** Called when it takes the build; what fails before has not begun. */
+    readonly onStarted?: () => void
+  },
   build: IsolatedBuild,
   context: BuildContext
 ): Promise<ImageInfo> {
   const { projectId } = build.owner
+  const { program: wanted, image, onStarted } = engine
   return await parts.engines.use(
-    { ...engine, projectId },
+    { program: wanted, image, projectId },
     { deploymentId: build.owner.deploymentId, limits: build.limits },
     context.signal,
     async ({ containerId, program, noteLeftovers }) => {
+      onStarted?.()
       const files = new ContainerFiles(parts.runtime, containerId, context.signal)
       const directory = `${workPath}/${build.owner.deploymentId}`
       try {

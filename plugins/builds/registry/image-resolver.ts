@@ -39,13 +39,8 @@ export async function resolveImage(
   context: BuildContext
 ): Promise<ResolvedImage> {
   const { applicationId, deploymentId } = wanted
-  const { written, digest } = parseName(wanted.reference)
-  const named = await findNamed(parts, written, applicationId)
-  if (named !== undefined && (digest !== undefined || isAsWanted(named, { ...wanted, reference: written })))
-    return { name: written, image: named }
-  const known = await parts.fetched.find(applicationId, written, 'base', deploymentId)
-  const held = known === undefined ? undefined : await parts.imageService.image(known.handle)
-  if (known !== undefined && held !== undefined) return { name: known.handle, image: held }
+  const { written, named, held } = await look(parts, wanted)
+  if (held !== undefined) return held
   try {
     const { fetched, image } = await fetchImage(
       parts,
@@ -58,6 +53,34 @@ export async function resolveImage(
     const msg = `${error.message}. The image ${written} on this machine is used as it is, although it is made for ${named.platform}.`
     context.log({ level: 'warning', msg })
     return { name: written, image: named }
+  }
+}
+
+/** The same, as far as the engine holds it: no registry is asked. */
+export const resolveHeldImage = async (
+  parts: ResolverParts,
+  wanted: WantedImage
+): Promise<ResolvedImage | undefined> => (await look(parts, wanted)).held
+
+interface Look {
+  readonly written: string
+  /** What has the name, whether it is as it is wanted or not. */
+  readonly named: ImageInfo | undefined
+  readonly held: ResolvedImage | undefined
+}
+
+async function look(parts: ResolverParts, wanted: WantedImage): Promise<Look> {
+  const { applicationId, deploymentId } = wanted
+  const { written, digest } = parseName(wanted.reference)
+  const named = await findNamed(parts, written, applicationId)
+  if (named !== undefined && (digest !== undefined || isAsWanted(named, { ...wanted, reference: written })))
+    return { written, named, held: { name: written, image: named } }
+  const known = await parts.fetched.find(applicationId, written, 'base', deploymentId)
+  const image = known === undefined ? undefined : await parts.imageService.image(known.handle)
+  return {
+    written,
+    named,
+    held: known === undefined || image === undefined ? undefined : { name: known.handle, image }
   }
 }
 

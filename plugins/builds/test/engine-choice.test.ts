@@ -6,10 +6,11 @@ import { chooseEngine } from '../engines/engine-choice.js'
 
 const buildkit = { program: buildkitProgram, image: 'moby/buildkit:x' }
 const dockerd = { program: dockerdProgram, image: 'docker:x' }
+const missing = (reason: string) => ({ of: 'image', reason }) as const
 
 t.test('auto takes the first build engine that is there, and says how to get a better one', async t => {
   const choice = chooseEngine('auto', [
-    { ...buildkit, fault: 'no registry' },
+    { ...buildkit, fault: missing('no registry') },
     { ...dockerd, fault: null }
   ])
   t.match(choice, { kind: 'project', program: { kind: 'dockerd' }, image: 'docker:x' })
@@ -31,8 +32,8 @@ t.test('auto takes the first build engine that is there, and says how to get a b
 
 t.test('without any, auto takes the classic builder, and says why', async t => {
   const choice = chooseEngine('auto', [
-    { ...buildkit, fault: 'away' },
-    { ...dockerd, fault: 'gone' }
+    { ...buildkit, fault: missing('away') },
+    { ...dockerd, fault: missing('gone') }
   ])
   t.match(choice, {
     kind: 'classic',
@@ -40,11 +41,24 @@ t.test('without any, auto takes the classic builder, and says why', async t => {
   })
 })
 
+t.test('a kind that did not start for the project is told apart from one without an image', async t => {
+  const choice = chooseEngine('auto', [
+    { ...buildkit, fault: { of: 'start', reason: 'it may not mount' } },
+    { ...dockerd, fault: null }
+  ])
+  t.match(choice, { kind: 'project', program: { kind: 'dockerd' }, isReplaceable: true })
+  t.match(
+    (choice as { note: string }).note,
+    /BuildKit \(moby\/buildkit:x\) is not used .*: it may not mount$/
+  )
+  t.match(chooseEngine('dockerd', [{ ...dockerd, fault: null }]), { isReplaceable: false })
+})
+
 t.test('a kind that is asked for and not there is no reason to take another', async t => {
   t.match(
     chooseEngine('dockerd', [
       { ...buildkit, fault: null },
-      { ...dockerd, fault: 'gone' }
+      { ...dockerd, fault: missing('gone') }
     ]),
     {
       kind: 'none',
@@ -76,6 +90,22 @@ FROM $UNKNOWN
     ['x/y:1', 'a:$T'],
     'an argument may have others in it'
   )
+})
+
+t.test('instructions over several lines have their names, too', async t => {
+  const text = `ARG VERSION=20 \\
+  # of the base
+
+  OTHER=debian:12\t\\
+  LAST=alpine:3
+FROM \\
+  node:$VERSION AS build
+RUN --mount=type=cache,target=/a \\
+    --mount=type=bind,from=golang:1.22,target=/go true \\\\
+FROM $OTHER
+FROM $LAST`
+  t.strictSame(baseNames(text, {}), ['node:20', 'golang:1.22', 'debian:12', 'alpine:3'])
+  t.strictSame(baseNames('# escape=`\nARG A=1 `\n B=x\\\nFROM $B:$A', {}), ['x\\:1'], 'by another escape')
 })
 
 t.test('BuildKit is given images by the names for which it looks', async t => {
@@ -187,7 +217,7 @@ t.test('a program that builds elsewhere without a build engine is what the log n
     kind: 'classic',
     note: 'Built by nixpacks, elsewhere, as build_engine says'
   })
-  t.match(chooseEngine('auto', [{ ...buildkit, fault: 'away' }], classic), {
+  t.match(chooseEngine('auto', [{ ...buildkit, fault: missing('away') }], classic), {
     kind: 'classic',
     note: /^Built by nixpacks, elsewhere, where no limits hold: BuildKit needs the image/
   })

@@ -63,7 +63,8 @@ export type Engine = ContainerRuntime & ImageService
 /** What builders of Dockerfiles get where only the classic builder is to be used. */
 export const withoutBuildEngines = {
   availableEngines: {
-    choose: async () => ({ kind: 'classic', note: 'built by the classic builder' }) as const
+    choose: async () => ({ kind: 'classic', note: 'built by the classic builder' }) as const,
+    noteNotStarted: () => {}
   },
   engines: {
     use: async () => {
