@@ -1,3 +1,5 @@
+import { escapeOf } from './dockerfile-syntax.js'
+
 /**
  * Names in a Dockerfile that may be those of images: after FROM, `--from=` and `from=`, with the values of the ARGs before the
  * first FROM. It decides nothing: whatever the build engine reads instead, it holds nothing but what everybody may use. So names
@@ -12,7 +14,7 @@ export function baseNames(text: string, buildArgs: Readonly<Record<string, strin
     if (name !== '' && !stages.has(name.toLowerCase()) && names.size < maxNames) names.add(name)
   }
   let isBeforeStages = true
-  for (const line of text.split('\n')) {
+  for (const line of instructionsOf(text)) {
     const words = line
       .slice(0, maxLine)
       .trim()
@@ -38,6 +40,24 @@ export function baseNames(text: string, buildArgs: Readonly<Record<string, strin
         if (part.startsWith('from=')) add(part.slice('from='.length))
   }
   return [...names].filter(name => name !== 'scratch' && !/^\d+$/.test(name))
+}
+
+/** Lines that go on in the next one are one; comments and empty lines in between are none of it. */
+function instructionsOf(text: string): readonly string[] {
+  const mark = escapeOf(text)
+  const instructions: string[] = []
+  let parts: string[] = []
+  for (const line of text.split('\n')) {
+    if (line.trim() === '' || line.trimStart().startsWith('#')) continue
+    const rest = line.trimEnd()
+    // Two of them are one that is meant.
+    const goesOn = rest.endsWith(mark) && rest.at(-2) !== mark
+    parts.push(goesOn ? rest.slice(0, -1) : line)
+    if (goesOn) continue
+    instructions.push(parts.join(''))
+    parts = []
+  }
+  return [...instructions, parts.join('')]
 }
 
 const maxNames = 50

@@ -61,5 +61,8 @@ export function withoutSyntax(text: string): string {
 /** The front-end that it names; null without one. */
 export const syntaxOf = (text: string): string | null => directivesOf(linesOf(text)).syntax
 
+/** What ends a line that goes on in the next one. */
+export const escapeOf = (text: string): string => (directivesOf(linesOf(text)).escape === '`' ? '`' : '\\')
+
 /** What a front-end takes for its own settings when it is given as a build argument; one of them is the front-end itself. */
 export const isFrontEndSetting = (name: string): boolean => name.toUpperCase().startsWith('BUILDKIT_')
