@@ -1,15 +1,21 @@
-import { test } from 'tap'
+import { type Test, test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
+import { rotatingSample, type SampleOptions } from '../../../lab/rotating-sample.js'
 import { engine } from '../../deployments/test/deploy-lab.js'
 import { builders, type EngineKind, execIn, has, linesOf, openEngineLab, port, sample } from './engine-lab.js'
 
-/** What each kind of build engine builds, and for whom. */
-export function testBuildEngine(name: string, kind: EngineKind): void {
-  void test(`${name}, for one project`, async t => {
+export const servedAndCached = 'what it builds is served, and built again from its cache'
+export const needsNoDownload = 'heredocs, linked copies and a syntax line need no download'
+
+/** What each kind of build engine builds, and for whom: all of it, or a sample. */
+export function testBuildEngine(name: string, kind: EngineKind, sampling?: SampleOptions): void {
+  const suite = `${name}, for one project`
+  void test(suite, async t => {
     if (!(await requireEngine(t))) return
     const lab = await openEngineLab(t, kind)
+    const cases = new Map<string, (t: Test) => Promise<void>>()
 
-    await t.test('what it builds is served, and built again from its cache', async t => {
+    cases.set(servedAndCached, async t => {
       const application = await lab.application('isolated', sample('one'))
       const first = await application.deployed()
       t.equal(first.status, 'success', JSON.stringify(first.error_message))
@@ -47,7 +53,7 @@ export function testBuildEngine(name: string, kind: EngineKind): void {
       t.ok((seen.HostConfig.Memory ?? 0) > 0 && (seen.HostConfig.PidsLimit ?? 0) > 0)
     })
 
-    await t.test('the bridge that its steps are behind learns nothing', async t => {
+    cases.set('the bridge that its steps are behind learns nothing', async t => {
       const [builder] = await builders(lab.projectId)
       const told = await execIn(builder?.Id ?? '', '', [
         'sh',
@@ -68,7 +74,7 @@ export function testBuildEngine(name: string, kind: EngineKind): void {
       }
     })
 
-    await t.test('secrets are there for the steps that mount them, and nowhere else', async t => {
+    cases.set('secrets are there for the steps that mount them, and nowhere else', async t => {
       const application = await lab.application('secretive', {
         ...sample('secret'),
         Dockerfile: `FROM busybox:lab
@@ -91,7 +97,7 @@ ${port}`
       t.notMatch(JSON.stringify(history), /a-very-secret-value/)
     })
 
-    await t.test('static sites are built in it, and tell what they lack', async t => {
+    cases.set('static sites are built in it, and tell what they lack', async t => {
       const site = { build_type: 'static', container_port: null, health_check_path: '/' }
       const plain = await lab.application(
         'plain-site',
@@ -125,7 +131,7 @@ ${port}`
     })
 
     if (kind.isNew)
-      await t.test('heredocs, linked copies and a syntax line need no download', async t => {
+      cases.set(needsNoDownload, async t => {
         const application = await lab.application('modern', {
           ...sample('modern'),
           Dockerfile: `# syntax=docker/dockerfile:1
@@ -147,7 +153,7 @@ ${port}`
         t.equal(deployed.status, 'success', JSON.stringify(deployed.error_message))
       })
 
-    await t.test('what another project builds is nowhere in it', async t => {
+    cases.set('what another project builds is nowhere in it', async t => {
       const own = await lab.application('own', { ...sample('own'), 'marker-of-one.txt': 'x' })
       t.equal((await own.deployed()).status, 'success')
       const other = await lab.otherProject('other', { ...sample('other'), 'marker-of-two.txt': 'x' })
@@ -158,7 +164,7 @@ ${port}`
       t.notMatch(names, /marker-of-two/)
     })
 
-    await t.test('it goes with the cache, and is made anew by the next build', async t => {
+    cases.set('it goes with the cache, and is made anew by the next build', async t => {
       const admin = await lab.k.as.session()
       const application = await lab.application('cleared', sample('cleared'))
       t.equal((await application.deployed()).status, 'success')
@@ -169,5 +175,8 @@ ${port}`
       t.equal((await builders(lab.projectId)).length, 0)
       t.equal((await application.deployed()).status, 'success')
     })
+
+    const chosen = sampling === undefined ? cases : rotatingSample(suite, [...cases.keys()], sampling)
+    for (const [title, run] of cases) if (chosen.has(title)) await t.test(title, run)
   })
 }
