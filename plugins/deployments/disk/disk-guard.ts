@@ -20,8 +20,8 @@ import {
   isLasting,
   isNearFloor,
   isTelling,
-  type KnownImages,
-  noImages
+  type KnownStores,
+  noStores
 } from './disk-use-decision.js'
 import { backReason, reasonOf, releaseReason } from './disk-use-words.js'
 import { ImageLook } from './image-look.js'
@@ -59,6 +59,9 @@ const countLimits: MeasuringLimits = { eachMs: 3000, allMs: 10_000 }
 /** An engine that does not answer at all. */
 const measureWithinMs = 60_000
 const ownersWithinMs = 2000
+/** Before anybody loses something, so long caches are waited for that go. */
+const roomWithinMs = 10_000
+const roomLookMs = 250
 /** It goes on writing meanwhile. */
 const stopGraceSeconds = 5
 const watchPauseMs = 50
@@ -156,16 +159,31 @@ export class DiskGuard {
     const { log, limits } = this.#parts
     const begunAt = performance.now()
     const measuredAt = this.#parts.clock.now()
-    const { found, known, isCounted, isStill, images } = await this.#measure(room, disk, signal).finally(
-      () => {
-        const endedAt = performance.now()
-        this.#measured = { ms: endedAt - begunAt, endedAt }
-      }
-    )
-    // That it stays short decides nothing unless nothing could hide.
-    const decided = room === undefined || isStill ? room : { ...room, shortMs: 0 }
-    const verdicts = decideDiskUse(found, limits, decided, this.#restarts.at(begunAt), images)
-    for (const verdict of verdicts)
+    const isNear = room !== undefined && isNearFloor(room)
+    const whenRoomy = isNear ? this.#parts.engineDisk.makeRoom().catch(() => {}) : undefined
+    const measured = await this.#measure(room, disk, signal).finally(() => {
+      const endedAt = performance.now()
+      this.#measured = { ms: endedAt - begunAt, endedAt }
+    })
+    const { found, known, isCounted, isStill } = measured
+    const decide = (now: DiskRoom | undefined, stores: KnownStores): readonly DiskVerdict[] =>
+      decideDiskUse(
+        found,
+        limits,
+        // That it stays short decides nothing unless nothing could hide.
+        now === undefined || isStill ? now : { ...now, shortMs: 0 },
+        this.#restarts.at(begunAt),
+        stores
+      )
+    let verdicts = decide(room, measured.stores)
+    if (room !== undefined && verdicts.some(costs)) {
+      // Nobody loses for what is only a cache of somebody.
+      room = await this.#roomAfter(whenRoomy, room, signal)
+      verdicts = decide(room, await this.#images.read(found, room, signal))
+    }
+    for (const verdict of verdicts) {
+      // Those before it, and whoever else, may have given back enough.
+      if (verdict.kind === 'remove' && room !== undefined && !isNearFloor(await this.#roomNow(room))) continue
       await this.#execute(verdict, room).catch((error: unknown) =>
         log.warn(
           { err: error, ...ownerOf(verdict) },
@@ -174,6 +192,7 @@ export class DiskGuard {
             : 'an application that takes too much of the disk could not be stopped; trying again'
         )
       )
+    }
     this.#measuredFree = room?.freeBytes
     this.#uncounted.note(disk, known, isCounted)
     // What has gone gives room: soon seen.
@@ -203,10 +222,9 @@ export class DiskGuard {
     readonly known: readonly ContainerDiskUse[] | undefined
     readonly isCounted: boolean
     readonly isStill: boolean
-    readonly images: KnownImages
+    readonly stores: KnownStores
   }> {
     const isNear = room !== undefined && isNearFloor(room)
-    if (isNear) this.#parts.engineDisk.makeRoom()
     const counting = this.#uncounted.countingOf(room, disk)
     // Nobody's work is to stand still at each look, for as long as somebody keeps the disk short.
     const isStill = isNear && isLasting(room) && performance.now() - this.#stillAt >= this.#stillPauseMs
@@ -236,8 +254,33 @@ export class DiskGuard {
       ownerId: this.#owners.of(use.owner.projectId),
       grownBytes: isFirst ? 0 : growthOf(use, this.#baseline.get(use.id))
     }))
-    const images = room === undefined ? noImages : await this.#images.read(found, room, signal)
-    return { found, known, isCounted: files !== undefined, isStill: isStill && files !== undefined, images }
+    const stores = room === undefined ? noStores : await this.#images.read(found, room, signal)
+    return { found, known, isCounted: files !== undefined, isStill: isStill && files !== undefined, stores }
+  }
+
+  /** When caches have gone: after a time, or below half of the floor, whether they have or not. */
+  async #roomAfter(
+    whenRoomy: Promise<void> | undefined,
+    before: DiskRoom,
+    signal: AbortSignal
+  ): Promise<DiskRoom> {
+    const endsAt = performance.now() + roomWithinMs
+    let isOver = whenRoomy === undefined
+    void whenRoomy?.then(() => {
+      isOver = true
+    })
+    for (let room = before; ; ) {
+      const isLast = isOver || performance.now() >= endsAt
+      room = await this.#roomNow(room)
+      if (isLast || room.freeBytes < room.floorBytes / 2) return room
+      await pause(this.#parts.clock, roomLookMs, signal)
+      signal.throwIfAborted()
+    }
+  }
+
+  async #roomNow(otherwise: DiskRoom): Promise<DiskRoom> {
+    const disk = await this.#parts.engineDisk.read().catch(() => undefined)
+    return disk === undefined ? otherwise : this.#roomOf(disk)
   }
 
   async #measuredByEngine(signal: AbortSignal): Promise<readonly ContainerDiskUse[]> {
@@ -382,6 +425,9 @@ export class DiskGuard {
     await buildLog.close()
   }
 }
+
+/** One that has passed its own limit stops for that. */
+const costs = ({ kind }: DiskVerdict): boolean => kind !== 'stop'
 
 const ownerOf = (verdict: DiskVerdict) =>
   verdict.kind === 'release' ? { applicationId: verdict.image.applicationId } : verdict.use.owner

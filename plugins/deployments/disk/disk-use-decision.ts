@@ -67,6 +67,8 @@ interface OwnersHolding {
   readonly all: number
   /** Of that, in images. */
   readonly inImages: number
+  /** Of that, in build engines. */
+  readonly inCaches: number
   readonly because: Giving['because']
 }
 
@@ -85,13 +87,24 @@ interface Restart {
 
 export type DiskVerdict = Stop | Removal | Restart | Release
 
-/** What the engine has of images, and what the records say of those of the owner who gives way. */
-export interface KnownImages {
+/** What is on the disk beside containers. */
+export interface Stored {
   readonly stored: readonly OwnedImage[]
+  /** What build engines keep. */
+  readonly caches: readonly OwnedCache[]
+}
+
+interface OwnedCache {
+  readonly ownerId: string
+  readonly bytes: number
+}
+
+/** With what the records say of the images of the owner who gives way. */
+export interface KnownStores extends Stored {
   readonly records: readonly ImageRecord[]
 }
 
-export const noImages: KnownImages = { stored: [], records: [] }
+export const noStores: KnownStores = { stored: [], caches: [], records: [] }
 
 /** About a second of the engine's time. */
 const releasedAtOnce = 20
@@ -126,9 +139,9 @@ export function decideDiskUse(
   limits: DiskUseLimits,
   room: DiskRoom | undefined,
   restarted: Restarted = noneRestarted,
-  images: KnownImages = noImages
+  stores: KnownStores = noStores
 ): readonly DiskVerdict[] {
-  const removals = room === undefined || !isNearFloor(room) ? [] : removalsFor(uses, room, restarted, images)
+  const removals = room === undefined || !isNearFloor(room) ? [] : removalsFor(uses, room, restarted, stores)
   const removed = new Set(removals.flatMap(one => (one.kind === 'release' ? [] : [one.use])))
   const stops = uses.flatMap(use => {
     const of = use.isRunning && !removed.has(use) ? passed(use, limits) : undefined
@@ -139,14 +152,10 @@ export function decideDiskUse(
 
 /** Whether anybody is to give way: only then it matters what images take. */
 export const isDeciding = (uses: readonly DiskUse[], room: DiskRoom): boolean =>
-  isNearFloor(room) && stateOf(uses, room, []) !== undefined
+  isNearFloor(room) && stateOf(uses, room, noStores) !== undefined
 
 /** Whose images may go now: what the records say of them decides which. */
-export function givesNow(
-  uses: readonly DiskUse[],
-  room: DiskRoom,
-  stored: readonly OwnedImage[]
-): string | undefined {
+export function givesNow(uses: readonly DiskUse[], room: DiskRoom, stored: Stored): string | undefined {
   const state = stateOf(uses, room, stored)
   return state?.isRemoval === true && room.bytesPerInode === undefined ? state.giving?.ownerId : undefined
 }
@@ -173,13 +182,22 @@ interface State {
   readonly isRemoval: boolean
   readonly weighed: readonly Weighed[]
   readonly inImages: number
+  readonly inCaches: number
 }
 
+/**
+ * What a build engine keeps on a short disk is in use, as all else was removed: its owner gives way by containers, or its builds
+ * end. Down here neither has helped.
+ */
+const countsCaches = ({ freeBytes, floorBytes, bytesPerInode }: DiskRoom): boolean =>
+  bytesPerInode === undefined && freeBytes >= floorBytes / 2
+
 /** Undefined where nothing is to be done. */
-function stateOf(uses: readonly DiskUse[], room: DiskRoom, stored: readonly OwnedImage[]): State | undefined {
+function stateOf(uses: readonly DiskUse[], room: DiskRoom, of: Stored): State | undefined {
   const { bytesPerInode: each } = room
   // How many inodes an image has is not known.
-  const images = imageHoldings(each === undefined ? stored : [])
+  const images = imageHoldings(each === undefined ? of.stored : [])
+  const caches = countsCaches(room) ? of.caches : []
   const weighed = uses.map(use => {
     const wrote = each === undefined ? use.bytes : use.inodes * each
     return {
@@ -199,14 +217,16 @@ function stateOf(uses: readonly DiskUse[], room: DiskRoom, stored: readonly Owne
     holds: bytes - ofContainers(weighed, ownerId),
     grew: 0
   }))
-  const giving = givingOwner([...weighed, ...others])
+  const kept = caches.map(({ ownerId, bytes }) => ({ ownerId, holds: bytes, grew: 0 }))
+  const giving = givingOwner([...weighed, ...others, ...kept])
   return {
     isOfContainers,
     missing: roomy - room.freeBytes,
     giving,
     isRemoval: giving !== undefined && (isOfContainers || giving.held >= room.floorBytes),
     weighed,
-    inImages: images.ofOwner.get(giving?.ownerId ?? '') ?? 0
+    inImages: images.ofOwner.get(giving?.ownerId ?? '') ?? 0,
+    inCaches: caches.reduce((sum, { ownerId, bytes }) => sum + (ownerId === giving?.ownerId ? bytes : 0), 0)
   }
 }
 
@@ -218,16 +238,17 @@ function removalsFor(
   uses: readonly DiskUse[],
   room: DiskRoom,
   restarted: Restarted,
-  { stored, records }: KnownImages
+  stores: KnownStores
 ): ReadonlyArray<Removal | Restart | Release> {
   const { bytesPerInode: each } = room
-  const state = stateOf(uses, room, stored)
+  const state = stateOf(uses, room, stores)
   if (state === undefined) return []
-  const { giving, isOfContainers, isRemoval, missing, inImages } = state
+  const { giving, isOfContainers, isRemoval, missing, inImages, inCaches } = state
   const unit = each ?? 1
   const held = (by: Giving): OwnersHolding => ({
     all: by.held / unit,
     inImages,
+    inCaches,
     because: by.because
   })
   const removals: readonly Removal[] =
@@ -241,7 +262,10 @@ function removalsFor(
         }))
   if (giving !== undefined && isRemoval && each === undefined) {
     const deployedIds = new Set(uses.flatMap(({ owner }) => owner.deploymentId ?? []))
-    const spare = spareImages(stored, records, { ...giving, deployedIds, missing }).slice(0, releasedAtOnce)
+    const spare = spareImages(stores.stored, stores.records, { ...giving, deployedIds, missing }).slice(
+      0,
+      releasedAtOnce
+    )
     const releases = spare.map(image => ({ kind: 'release' as const, image, held: held(giving) }))
     // One that writes faster than images go does not wait for them.
     const isLate = isOfContainers && room.freeBytes < room.floorBytes / 2

@@ -37,8 +37,10 @@ export const releaseReason = (
 
 type OwnersHolding = Extract<DiskVerdict, { kind: 'release' }>['held']
 
-function holdingWords({ inImages, because }: OwnersHolding, all: string): string {
-  const images = inImages > 0 ? `, ${mebibytes(inImages)} of it in images` : ''
+function holdingWords({ inImages, inCaches, because }: OwnersHolding, all: string): string {
+  const images =
+    (inImages > 0 ? `, ${mebibytes(inImages)} of it in images` : '') +
+    (inCaches > 0 ? `, ${mebibytes(inCaches)} of it in build engines that are in use` : '')
   const owned = 'all applications of the owner of its project together held'
   return because === 'most'
     ? `${owned} most of it, ${all}${images}`

@@ -1,4 +1,4 @@
-import type { PreparedImages } from 'busbar/api/builds'
+import type { EngineDiskReader, HeldCache, PreparedImages } from 'busbar/api/builds'
 import type { ImageService, ImageUse } from 'busbar/api/images'
 import { bounded, type Log } from 'busbar/sdk'
 import {
@@ -6,8 +6,9 @@ import {
   type DiskUse,
   givesNow,
   isDeciding,
-  type KnownImages,
-  noImages
+  type KnownStores,
+  noStores,
+  type Stored
 } from './disk-use-decision.js'
 import { keepKey, type OwnedImage, ownedImages } from './image-holdings.js'
 import type { ImageRecords } from './image-records.js'
@@ -17,6 +18,7 @@ interface ImageLookParts {
   readonly imageService: Pick<ImageService, 'imageUse'>
   readonly prepared: Pick<PreparedImages, 'fetched' | 'release'>
   readonly imageRecords: Pick<ImageRecords, 'ownersOf' | 'of'>
+  readonly engineDisk: Pick<EngineDiskReader, 'caches'>
   readonly owners: Pick<ProjectOwners, 'renew' | 'of'>
   readonly log: Log
 }
@@ -25,12 +27,14 @@ interface ImageLookParts {
 const layersMs = 5000
 const imagesWithinMs = 10_000
 const recordsWithinMs = 2000
+const cachesWithinMs = 5000
 
-/** What images take of a disk that is nearly short, and which of them can go. */
+/** What images and build engines take of a disk that is nearly short, and which images can go. */
 export class ImageLook {
   readonly #parts: ImageLookParts
   #images: readonly ImageUse[] = []
   #fetched: Awaited<ReturnType<PreparedImages['fetched']>> = []
+  #caches: readonly HeldCache[] = []
   #applicationOwners: ReadonlyMap<string, string> = new Map()
   /** Which were removed, or could not be, since the disk was last seen with room. */
   readonly #tried = new Set<string>()
@@ -42,21 +46,30 @@ export class ImageLook {
   }
 
   /** By what was known before, where the engine or the database does not say: it may have no room, too. */
-  async read(uses: readonly DiskUse[], room: DiskRoom, signal: AbortSignal): Promise<KnownImages> {
-    const { imageRecords, imageService, owners, prepared } = this.#parts
-    if (!isDeciding(uses, room)) return noImages
+  async read(uses: readonly DiskUse[], room: DiskRoom, signal: AbortSignal): Promise<KnownStores> {
+    const { engineDisk, imageRecords, imageService, owners, prepared } = this.#parts
+    if (!isDeciding(uses, room)) return noStores
     await this.#try(signal, 'what images take', imagesWithinMs, async () => {
       this.#images = await imageService.imageUse({ allMs: layersMs })
+    })
+    await this.#try(signal, 'what build engines hold', cachesWithinMs, async () => {
+      this.#caches = await engineDisk.caches()
     })
     await this.#try(signal, 'whose images are', recordsWithinMs, async () => {
       this.#fetched = await prepared.fetched()
       const ids = new Set(this.#fetched.map(({ applicationId }) => applicationId))
       this.#applicationOwners = await imageRecords.ownersOf([...ids])
-      await owners.renew([...uses, ...this.#images].map(({ owner }) => owner?.projectId))
+      await owners.renew([
+        ...[...uses, ...this.#images].map(({ owner }) => owner?.projectId),
+        ...this.#caches.map(({ projectId }) => projectId)
+      ])
     })
-    const stored = this.#owned(uses)
+    const stored: Stored = {
+      stored: this.#owned(uses),
+      caches: this.#caches.map(({ projectId, bytes }) => ({ ownerId: owners.of(projectId), bytes }))
+    }
     const ownerId = givesNow(uses, room, stored)
-    let records: KnownImages['records'] = []
+    let records: KnownStores['records'] = []
     if (ownerId !== undefined)
       await this.#try(signal, 'what deployments need of images', recordsWithinMs, async () => {
         records = (await imageRecords.of(ownerId)).filter(
@@ -64,7 +77,7 @@ export class ImageLook {
             isActive || !this.#tried.has(keepKey(applicationId, reference))
         )
       })
-    return { stored, records }
+    return { ...stored, records }
   }
 
   /** One that cannot go is not tried again, so that it does not keep what comes after it. */

@@ -44,14 +44,20 @@ async function looked(
     imageUse?: () => Promise<readonly ImageUse[]>
     records?: readonly ImageRecord[]
     onRelease?: (reference: string) => void
+    /** What becomes free when caches go. */
+    roomMib?: number
+    /** By project, what build engines hold, before and after caches have gone. */
+    caches?: { before: Record<string, number>; after: Record<string, number> }
     limits?: { bytes: number; inodes: number }
-    isEnough: (asked: readonly string[], warned: readonly string[]) => boolean
+    isEnough: (asked: readonly string[], warned: readonly string[], readsSinceRoom: number) => boolean
   }
 ): Promise<{ asked: string[]; warned: string[]; rooms: number }> {
   const end = new AbortController()
   const asked: string[] = []
   const warned: string[] = []
   let rooms = 0
+  let isRoomMade = false
+  let readsSinceRoom = 0
   const silent = () => {}
   const left = [...disks]
   const guard = new DiskGuard({
@@ -76,10 +82,22 @@ async function looked(
       }
     },
     engineDisk: {
-      read: async () => (left.length > 1 ? left.shift() : left[0]),
-      makeRoom: () => {
+      read: async () => {
+        const seen = left.length > 1 ? left.shift() : left[0]
+        if (isRoomMade) readsSinceRoom++
+        return seen === undefined || !isRoomMade
+          ? seen
+          : { ...seen, freeBytes: seen.freeBytes + (parts.roomMib ?? 0) * mebi }
+      },
+      makeRoom: async () => {
         rooms++
-      }
+        for (let turns = 0; turns < 100; turns++) await turn()
+        isRoomMade = true
+      },
+      caches: async () =>
+        Object.entries((isRoomMade ? parts.caches?.after : parts.caches?.before) ?? {}).map(
+          ([projectId, mib]) => ({ projectId, bytes: mib * mebi })
+        )
     },
     imageService: { imageUse: parts.imageUse ?? (async () => []) },
     prepared: {
@@ -108,9 +126,15 @@ async function looked(
     store: { change: async () => {}, ownersOfProjects: parts.owners ?? (async () => new Map()) }
   } as unknown as ConstructorParameters<typeof DiskGuard>[0])
   const running = guard.run(end.signal)
-  await until(() => parts.isEnough(asked, warned), 'the guard to have done what it is to do')
-  end.abort()
-  await running
+  try {
+    await until(
+      () => parts.isEnough(asked, warned, readsSinceRoom),
+      'the guard to have done what it is to do'
+    )
+  } finally {
+    end.abort()
+    await running
+  }
   return { asked, warned, rooms }
 }
 
@@ -303,4 +327,49 @@ test('while there is room, nothing is asked of images, and caches stay', async t
     isEnough: calls => calls.length > 1
   })
   t.equal(rooms, 0)
+})
+
+test('nobody loses for what caches give back a moment later', async t => {
+  const { asked, rooms } = await looked([bytesDisk(1520), bytesDisk(1370)], {
+    uses: [use('writer', 200 * mebi)],
+    fileUse: async () => [written('writer', 350, 150)],
+    roomMib: 1500,
+    isEnough: (_asked, _warned, readsSinceRoom) => readsSinceRoom > 10
+  })
+  t.ok(rooms > 0)
+  t.notOk(asked.some(call => call.startsWith('re')))
+})
+
+test('below half of the floor nobody waits for caches', async t => {
+  const { asked } = await looked([bytesDisk(1520), bytesDisk(490)], {
+    uses: [use('writer', 200 * mebi)],
+    fileUse: async () => [written('writer', 1230, 1030)],
+    roomMib: 5000,
+    isEnough: calls => calls.some(call => call.startsWith('remove'))
+  })
+  t.equal(firstRemoved(asked), 'writer')
+})
+
+test('what the build engine of a project holds and keeps counts for its owner', async t => {
+  const owners = async () =>
+    new Map([
+      ['web', 'a'],
+      ['builds', 'a'],
+      ['writer', 'b']
+    ])
+  const parts = {
+    uses: [use('web', 100 * mebi), use('writer', 200 * mebi)],
+    fileUse: async () => [written('web', 100, 0), written('writer', 350, 150)],
+    owners,
+    isEnough: (calls: readonly string[]) => calls.some(call => call.startsWith('remove'))
+  }
+  const disks = [bytesDisk(1520), bytesDisk(1370)]
+  const held = await looked(disks, { ...parts, caches: { before: { builds: 900 }, after: { builds: 900 } } })
+  t.equal(firstRemoved(held.asked), 'web')
+  t.match(
+    held.warned.find(text => text.includes('It was stopped')),
+    /1000 MiB, 900 MiB of it in build engines/
+  )
+  const gone = await looked(disks, { ...parts, caches: { before: { builds: 900 }, after: {} } })
+  t.equal(firstRemoved(gone.asked), 'writer', 'what has just gone does not')
 })

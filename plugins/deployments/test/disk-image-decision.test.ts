@@ -6,7 +6,7 @@ import {
   decideDiskUse,
   givesNow,
   isDeciding,
-  type KnownImages
+  type KnownStores
 } from '../disk/disk-use-decision.js'
 import { reasonOf, releaseReason } from '../disk/disk-use-words.js'
 import type { ImageRecord, OwnedImage } from '../disk/image-holdings.js'
@@ -51,7 +51,7 @@ const record = (reference: string, applicationId: string, container?: string): I
 const words = (verdict: DiskVerdict): string =>
   `${verdict.kind} ${verdict.kind === 'release' ? verdict.image.reference : verdict.use.id}`
 /** As if each had been restarted. */
-const decided = (uses: readonly DiskUse[], at: DiskRoom, images: KnownImages) =>
+const decided = (uses: readonly DiskUse[], at: DiskRoom, images: KnownStores) =>
   decideDiskUse(uses, none, at, { ...noneRestarted, lately: new Set(uses.map(({ id }) => id)) }, images).map(
     words
   )
@@ -65,9 +65,9 @@ test('what images of an owner take counts for who holds most', async t => {
   const stored = [image('now', 'a', 990, 'taker'), image('theirs', 'b', 5, 'quiet')]
   const records = [record('now', 'app', 'taker')]
   for (const at of [lasting, growing]) {
-    t.same(decided([taker, quiet], at, { stored: [], records: [] }), ['remove quiet'], 'without')
-    t.same(decided([taker, quiet], at, { stored, records }), ['remove taker'])
-    t.equal(givesNow([taker, quiet], at, stored), 'a')
+    t.same(decided([taker, quiet], at, { caches: [], stored: [], records: [] }), ['remove quiet'], 'without')
+    t.same(decided([taker, quiet], at, { caches: [], stored, records }), ['remove taker'])
+    t.equal(givesNow([taker, quiet], at, { stored, caches: [] }), 'a')
   }
   t.notOk(isDeciding([taker, quiet], room(600, 125)), 'there is room')
   t.notOk(isDeciding([taker, quiet], room(386, 1115)), 'it may be anything')
@@ -77,7 +77,7 @@ test('what images of an owner take counts for who holds most', async t => {
 test('applications of an owner count with the images of all', async t => {
   const uses = [use('one', 'a', 250, 250), use('two', 'a', 0), use('three', 'a', 0), quiet]
   const stored = ['one', 'two', 'three'].map(name => image(`of ${name}`, 'a', 270, name))
-  t.same(decided(uses, room(543, 250), { stored, records: [] }), ['remove one'])
+  t.same(decided(uses, room(543, 250), { caches: [], stored, records: [] }), ['remove one'])
 })
 
 test('images that nothing runs from go before what anybody has written', async t => {
@@ -93,21 +93,21 @@ test('images that nothing runs from go before what anybody has written', async t
     ...['old', 'older', 'oldest'].map(name => record(name, 'app'))
   ]
   t.same(
-    decided([taker, quiet], room(460, 125), { stored, records }),
+    decided([taker, quiet], room(460, 125), { caches: [], stored, records }),
     ['release oldest', 'release older'],
     'until there is room'
   )
   t.same(
-    decided([taker, use('other', 'b', 820)], room(386, 125), { stored, records }),
+    decided([taker, use('other', 'b', 820)], room(386, 125), { caches: [], stored, records }),
     ['release oldest', 'release older'],
     'or another owner holds more'
   )
   t.same(
-    decideDiskUse([taker, quiet], none, lasting, noneRestarted, { stored, records }).map(words),
+    decideDiskUse([taker, quiet], none, lasting, noneRestarted, { caches: [], stored, records }).map(words),
     ['release oldest'],
     'and nobody is restarted to see what comes back'
   )
-  const smaller = { stored: [image('old', 'b', 100)], records: [record('old', 'app')] }
+  const smaller = { caches: [], stored: [image('old', 'b', 100)], records: [record('old', 'app')] }
   t.same(
     decided([use('taker', 'a', 900, 125), quiet], growing, smaller),
     ['remove taker'],
@@ -119,7 +119,7 @@ test('while containers take the last of the disk, who fills it with images gives
   const fills = [use('one', 'a', 0), use('two', 'a', 1)]
   const stored = [image('of one', 'a', 900, 'one'), image('of two', 'a', 300, 'two')]
   const writes = use('writes', 'c', 200, 200)
-  const images = { stored, records: [] }
+  const images = { caches: [], stored, records: [] }
   t.same(decided([...fills, quiet, writes], room(386, 200), images), ['remove one'])
   t.same(
     decided([...fills, quiet, writes], room(386, 1000, 30_000), images),
@@ -138,7 +138,7 @@ test('nobody is restarted for what images take that run', async t => {
   const at = (lostMib: number) => room(300, lostMib, 60_000)
   const uses = [use('one', 'a', 10), use('two', 'b', 10)]
   const verdicts = (lostMib: number) =>
-    decideDiskUse(uses, none, at(lostMib), noneRestarted, { stored, records: [] }).map(words)
+    decideDiskUse(uses, none, at(lostMib), noneRestarted, { caches: [], stored, records: [] }).map(words)
   t.same(verdicts(10), [])
   t.same(verdicts(300), ['restart one'], 'unless something went that nothing accounts for')
 })
@@ -147,6 +147,7 @@ test('one that writes faster than images go does not wait for them', async t => 
   const taker = use('taker', 'a', 900, 900)
   const names = Array.from({ length: 50 }, (_, n) => `image ${n}`)
   const images = {
+    caches: [],
     stored: names.map(name => image(name, 'a', 1)),
     records: names.map(name => record(name, name))
   }
@@ -157,20 +158,28 @@ test('one that writes faster than images go does not wait for them', async t => 
 test('where inodes end first, images do not count', async t => {
   const short = { ...room(386, 400), bytesPerInode: 16_384 }
   const maker = { ...use('maker', 'b', 0), inodes: 30_000, grownInodes: 30_000 }
-  const images = { stored: [image('old', 'a', 5000)], records: [record('old', 'app')] }
+  const images = { caches: [], stored: [image('old', 'a', 5000)], records: [record('old', 'app')] }
   t.same(decided([maker], short, images), ['remove maker'])
-  t.equal(givesNow([maker], short, images.stored), undefined)
+  t.equal(givesNow([maker], short, images), undefined)
 })
 
 test('the reasons tell of images', async t => {
   const taker = use('taker', 'a', 125, 125)
   const stored = [image('now', 'a', 990, 'taker')]
-  const [removal] = decideDiskUse([taker, quiet], none, growing, noneRestarted, { stored, records: [] })
+  const [removal] = decideDiskUse([taker, quiet], none, growing, noneRestarted, {
+    caches: [],
+    stored,
+    records: []
+  })
   t.match(
     removal?.kind === 'remove' && reasonOf(removal, none, growing),
     /removed, 125 MiB: 386 MiB were left .* held most of it, 1115 MiB, 990 MiB of it in images\. Deployed again/
   )
-  const images = { stored: [...stored, image('slug:1', 'a', 10)], records: [record('slug:1', 'app')] }
+  const images = {
+    caches: [],
+    stored: [...stored, image('slug:1', 'a', 10)],
+    records: [record('slug:1', 'app')]
+  }
   const [release] = decideDiskUse([taker, quiet], none, growing, noneRestarted, images)
   t.match(
     release?.kind === 'release' && releaseReason(release, growing),
