@@ -65,6 +65,8 @@ const seconds = (ms: number): string => String(Math.ceil(ms / 1000))
 export class EngineUsage {
   /** By container. */
   readonly #engines = new Map<string, Measuring>()
+  /** By project, as last measured. */
+  readonly #held = new Map<string, number>()
 
   constructor(private readonly parts: UsageParts) {}
 
@@ -119,9 +121,9 @@ export class EngineUsage {
     )
   }
 
-  /** What the engine of a project holds, as last measured while builds run in it. */
+  /** What the engine of a project holds, as last measured while builds ran in it. */
   heldBy(projectId: string): number | undefined {
-    return [...this.#engines.values()].find(engine => engine.projectId === projectId)?.bytes
+    return this.#held.get(projectId)
   }
 
   /** Of each build, its part of what its engine holds; those that share one are of one project. */
@@ -201,6 +203,7 @@ export class EngineUsage {
     const builds = [...engine.builds]
     const writers = builds.filter(build => build.engineBytes !== undefined).length
     engine.bytes = engineBytes
+    if (engine.projectId !== undefined) this.#held.set(engine.projectId, engineBytes)
     for (const build of builds) {
       // What a build clears first makes no room for more than it may write.
       if (build.engineBytes !== undefined)

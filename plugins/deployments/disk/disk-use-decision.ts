@@ -113,6 +113,10 @@ const nearShare = 1.5
 /** Growth of all containers that is a smaller share of what is missing does not tell what took it: a build, or the machine. */
 const tellingShare = 1 / 2
 const leastGrowthBytes = 64 * 2 ** 20
+/** Or this share of the floor: where that is small, so much would take a disk with room to the floor at once. */
+const leastGrowthShare = 1 / 8
+/** Of what is missing: an owner of whom less comes back than this loses what it has for nothing. */
+const usefulShare = 1 / 4
 /** By then caches are gone, and builds that wrote much have ended. */
 const lastingMs = 30_000
 /** Of the limit: with fewer names, what took so long was the machine. */
@@ -121,12 +125,12 @@ const manyShare = 1 / 4
 /** It stays short: what was looked at before has not told who has taken it. */
 export const isLasting = ({ shortMs }: Pick<DiskRoom, 'shortMs'>): boolean => shortMs >= lastingMs
 
-export const isNearFloor = ({ freeBytes, floorBytes }: DiskRoom): boolean =>
+export const isNearFloor = ({ freeBytes, floorBytes }: Pick<DiskRoom, 'freeBytes' | 'floorBytes'>): boolean =>
   freeBytes < floorBytes * nearShare
 
 /**
  * Each that is over the limit stops. Where the disk is nearly short because of containers, the owner gives way who
- * has most, containers and images together; where it stays short for whatever reason, too, if that is more than the floor. Who has
+ * has most, containers, images and build engines together; where it stays short for whatever reason, too, if that is more than the floor. Who has
  * let it come to that last does not matter: else one could fill it, wait, and have others go for the little that they write.
  *
  * Images that nothing runs from go first. Then containers: with each its image can go, if it has no other one.
@@ -185,19 +189,12 @@ interface State {
   readonly inCaches: number
 }
 
-/**
- * What a build engine keeps on a short disk is in use, as all else was removed: its owner gives way by containers, or its builds
- * end. Down here neither has helped.
- */
-const countsCaches = ({ freeBytes, floorBytes, bytesPerInode }: DiskRoom): boolean =>
-  bytesPerInode === undefined && freeBytes >= floorBytes / 2
-
 /** Undefined where nothing is to be done. */
 function stateOf(uses: readonly DiskUse[], room: DiskRoom, of: Stored): State | undefined {
   const { bytesPerInode: each } = room
-  // How many inodes an image has is not known.
+  // How many inodes an image or a cache has is not known.
   const images = imageHoldings(each === undefined ? of.stored : [])
-  const caches = countsCaches(room) ? of.caches : []
+  const caches = bytesByOwner(each === undefined ? of.caches : [])
   const weighed = uses.map(use => {
     const wrote = each === undefined ? use.bytes : use.inodes * each
     return {
@@ -209,25 +206,45 @@ function stateOf(uses: readonly DiskUse[], room: DiskRoom, of: Stored): State | 
     }
   })
   const grown = weighed.reduce((sum, { grew }) => sum + grew, 0)
-  const isOfContainers = grown >= Math.max(leastGrowthBytes, room.lostBytes * tellingShare)
+  const least = Math.min(leastGrowthBytes, room.floorBytes * leastGrowthShare)
+  const isOfContainers = grown >= Math.max(least, room.lostBytes * tellingShare)
   if (!isOfContainers && !isLasting(room)) return undefined
-  const roomy = isOfContainers ? room.floorBytes * nearShare : room.floorBytes
+  const missing = (isOfContainers ? room.floorBytes * nearShare : room.floorBytes) - room.freeBytes
   const others = [...images.ofOwner].map(([ownerId, bytes]) => ({
     ownerId,
     holds: bytes - ofContainers(weighed, ownerId),
     grew: 0
   }))
-  const kept = caches.map(({ ownerId, bytes }) => ({ ownerId, holds: bytes, grew: 0 }))
-  const giving = givingOwner([...weighed, ...others, ...kept])
+  const givable = bytesByOwner(
+    [...weighed, ...others].map(({ ownerId, holds }) => ({ ownerId, bytes: holds }))
+  )
+  const gives = (ownerId: string): boolean =>
+    !caches.has(ownerId) || (givable.get(ownerId) ?? 0) >= missing * usefulShare
+  const kept = [...caches].map(([ownerId, bytes]) => ({ ownerId, holds: bytes, grew: 0 }))
+  const all = [...weighed, ...others, ...kept]
+  const giving = givingOwner(isLate(room) ? all.filter(({ ownerId }) => gives(ownerId)) : all)
   return {
     isOfContainers,
-    missing: roomy - room.freeBytes,
+    missing,
     giving,
-    isRemoval: giving !== undefined && (isOfContainers || giving.held >= room.floorBytes),
+    isRemoval:
+      giving !== undefined && gives(giving.ownerId) && (isOfContainers || giving.held >= room.floorBytes),
     weighed,
     inImages: images.ofOwner.get(giving?.ownerId ?? '') ?? 0,
-    inCaches: caches.reduce((sum, { ownerId, bytes }) => sum + (ownerId === giving?.ownerId ? bytes : 0), 0)
+    inCaches: caches.get(giving?.ownerId ?? '') ?? 0
   }
+}
+
+/**
+ * What build engines still keep when caches have gone is in use, or cannot go. Who holds most by that, and has little else to give,
+ * has its builds ended for it by the floor. When that has not helped, the next one gives way.
+ */
+const isLate = (room: DiskRoom): boolean => room.freeBytes < room.floorBytes / 2 || isLasting(room)
+
+function bytesByOwner(all: readonly OwnedCache[]): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>()
+  for (const { ownerId, bytes } of all) sums.set(ownerId, (sums.get(ownerId) ?? 0) + bytes)
+  return new Map([...sums].filter(([, bytes]) => bytes > 0))
 }
 
 /** Of the images of an owner, what counts for its containers. */
@@ -268,8 +285,8 @@ function removalsFor(
     )
     const releases = spare.map(image => ({ kind: 'release' as const, image, held: held(giving) }))
     // One that writes faster than images go does not wait for them.
-    const isLate = isOfContainers && room.freeBytes < room.floorBytes / 2
-    if (releases.length > 0) return isLate ? [...releases, ...removals] : releases
+    const isFast = isOfContainers && room.freeBytes < room.floorBytes / 2
+    if (releases.length > 0) return isFast ? [...releases, ...removals] : releases
   }
   const isHidden = room.lostBytes >= leastGrowthBytes || uses.some(({ isCut }) => isCut)
   const isSought = !isOfContainers && (removals.length > 0 || isHidden)

@@ -40,7 +40,7 @@ type OwnersHolding = Extract<DiskVerdict, { kind: 'release' }>['held']
 function holdingWords({ inImages, inCaches, because }: OwnersHolding, all: string): string {
   const images =
     (inImages > 0 ? `, ${mebibytes(inImages)} of it in images` : '') +
-    (inCaches > 0 ? `, ${mebibytes(inCaches)} of it in build engines that are in use` : '')
+    (inCaches > 0 ? `, ${mebibytes(inCaches)} of it in build engines` : '')
   const owned = 'all applications of the owner of its project together held'
   return because === 'most'
     ? `${owned} most of it, ${all}${images}`

@@ -14,7 +14,7 @@ import { keepKey, type OwnedImage, ownedImages } from './image-holdings.js'
 import type { ImageRecords } from './image-records.js'
 import type { ProjectOwners } from './project-owners.js'
 
-interface ImageLookParts {
+export interface ImageLookParts {
   readonly imageService: Pick<ImageService, 'imageUse'>
   readonly prepared: Pick<PreparedImages, 'fetched' | 'release'>
   readonly imageRecords: Pick<ImageRecords, 'ownersOf' | 'of'>
@@ -49,12 +49,14 @@ export class ImageLook {
   async read(uses: readonly DiskUse[], room: DiskRoom, signal: AbortSignal): Promise<KnownStores> {
     const { engineDisk, imageRecords, imageService, owners, prepared } = this.#parts
     if (!isDeciding(uses, room)) return noStores
-    await this.#try(signal, 'what images take', imagesWithinMs, async () => {
-      this.#images = await imageService.imageUse({ allMs: layersMs })
-    })
-    await this.#try(signal, 'what build engines hold', cachesWithinMs, async () => {
-      this.#caches = await engineDisk.caches()
-    })
+    await Promise.all([
+      this.#try(signal, 'what images take', imagesWithinMs, async () => {
+        this.#images = await imageService.imageUse({ allMs: layersMs })
+      }),
+      this.#try(signal, 'what build engines hold', cachesWithinMs, async () => {
+        this.#caches = await engineDisk.caches()
+      })
+    ])
     await this.#try(signal, 'whose images are', recordsWithinMs, async () => {
       this.#fetched = await prepared.fetched()
       const ids = new Set(this.#fetched.map(({ applicationId }) => applicationId))

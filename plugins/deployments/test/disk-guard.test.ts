@@ -46,6 +46,7 @@ async function looked(
     onRelease?: (reference: string) => void
     /** What becomes free when caches go. */
     roomMib?: number
+    makeRoom?: () => Promise<void>
     /** By project, what build engines hold, before and after caches have gone. */
     caches?: { before: Record<string, number>; after: Record<string, number> }
     limits?: { bytes: number; inodes: number }
@@ -91,6 +92,7 @@ async function looked(
       },
       makeRoom: async () => {
         rooms++
+        if (parts.makeRoom !== undefined) return await parts.makeRoom()
         for (let turns = 0; turns < 100; turns++) await turn()
         isRoomMade = true
       },
@@ -340,13 +342,57 @@ test('nobody loses for what caches give back a moment later', async t => {
   t.notOk(asked.some(call => call.startsWith('re')))
 })
 
-test('below half of the floor nobody waits for caches', async t => {
-  const { asked } = await looked([bytesDisk(1520), bytesDisk(490)], {
-    uses: [use('writer', 200 * mebi)],
-    fileUse: async () => [written('writer', 1230, 1030)],
-    roomMib: 5000,
+test('caches that do not go keep nobody from giving way, late or early', async t => {
+  const hangs = async (): Promise<void> => await new Promise(() => {})
+  const fails = async (): Promise<void> => await Promise.reject(new Error('builds are off'))
+  for (const [makeRoom, freeMib] of [
+    [hangs, 490],
+    [hangs, 240],
+    [fails, 1370]
+  ] as const) {
+    const { asked } = await looked([bytesDisk(1520), bytesDisk(freeMib)], {
+      uses: [use('writer', 200 * mebi)],
+      fileUse: async () => [written('writer', 200 + 1520 - freeMib, 1520 - freeMib)],
+      makeRoom,
+      isEnough: calls => calls.some(call => call.startsWith('remove'))
+    })
+    t.equal(firstRemoved(asked), 'writer', `${freeMib} MiB are free`)
+  }
+})
+
+test('it is decided by what is measured after caches have gone', async t => {
+  let mib = 450
+  const { asked } = await looked([bytesDisk(1520), bytesDisk(1370)], {
+    uses: [use('first', 200 * mebi), use('second', 400 * mebi)],
+    fileUse: async () => [written('first', mib, mib - 200), written('second', 400, 0)],
+    makeRoom: async () => {
+      for (let turns = 0; turns < 100; turns++) await turn()
+      // Its author has removed what it had written, and another one has written more.
+      mib = 300
+    },
     isEnough: calls => calls.some(call => call.startsWith('remove'))
   })
+  t.equal(firstRemoved(asked), 'second')
+  t.same(asked.slice(0, 3), ['bytes', 'files', 'remove second'], 'and files are counted once for it')
+})
+
+test('what is written while containers are measured with room counts as growth afterwards', async t => {
+  let measuredOnce = false
+  const { asked } = await looked(
+    [bytesDisk(2000), bytesDisk(2000), bytesDisk(1700), bytesDisk(1370), bytesDisk(1370)],
+    {
+      // The disk had room when it was measured for what was missing; it had none when that had ended.
+      uses: [use('writer', 200 * mebi)],
+      diskUse: async () => {
+        const all = [use('writer', (measuredOnce ? 830 : 200) * mebi)]
+        measuredOnce = true
+        return all
+      },
+      fileUse: async () => [written('writer', 830, 630)],
+      limits: { bytes: 1000 * mebi, inodes: 0 },
+      isEnough: calls => calls.some(call => call.startsWith('remove'))
+    }
+  )
   t.equal(firstRemoved(asked), 'writer')
 })
 

@@ -186,3 +186,64 @@ test('the reasons tell of images', async t => {
     /^The image slug:1 was removed: 386 MiB were left on the disk of all applications, and all applications of the owner of its project together held most of it, 1125 MiB, 1000 MiB of it in images\. .* deploy again instead\.$/
   )
 })
+
+const kept = (ownerId: string, mib: number): KnownStores => ({
+  caches: [{ ownerId, bytes: mib * mebi }],
+  stored: [],
+  records: []
+})
+
+test('who holds most in build engines gives way, and not who writes', async t => {
+  const own = use('own', 'a', 100)
+  const writes = use('writes', 'b', 300, 200)
+  t.same(decided([own, writes], growing, kept('a', 0)), ['remove writes'])
+  t.same(decided([own, writes], growing, kept('a', 190)), ['remove writes'])
+  t.same(decided([own, writes], growing, kept('a', 900)), ['remove own'])
+  t.same(decided([own, writes], growing, kept('b', 900)), ['remove writes'], 'their own counts, too')
+  const [removal] = decideDiskUse([own, writes], none, growing, noneRestarted, kept('a', 900))
+  t.match(
+    removal?.kind === 'remove' && reasonOf(removal, none, growing),
+    /held most of it, 1000 MiB, 900 MiB of it in build engines\. /
+  )
+})
+
+test('nobody loses containers that give back too little, and the next one goes before the disk is full', async t => {
+  const small = ['one', 'two', 'three'].map(name => use(name, 'a', 3))
+  const writes = use('writes', 'b', 300, 300)
+  const uses = [...small, writes]
+  t.same(decided(uses, room(386, 300), kept('a', 900)), [], 'the builds of the owner end at the floor')
+  t.same(decided(uses, room(201, 300), kept('a', 900)), [])
+  t.same(
+    decided(uses, room(199, 300), kept('a', 900)),
+    ['remove writes'],
+    'what has not helped until then does not'
+  )
+  t.same(
+    decided([...uses, use('much', 'a', 450)], room(199, 300), kept('a', 900)),
+    ['remove much'],
+    'who can give way does'
+  )
+  t.same(
+    decided(uses, { ...lasting, freeBytes: 350 * mebi }, kept('a', 900)),
+    [],
+    'less than the floor is little'
+  )
+  t.same(
+    decided([...small, use('large', 'c', 500)], { ...lasting, freeBytes: 350 * mebi }, kept('a', 900)),
+    ['remove large'],
+    'nor does a cache that cannot go keep a disk short for good'
+  )
+})
+
+test('where inodes end first, build engines do not count', async t => {
+  const short = { ...room(386, 400), bytesPerInode: 16_384 }
+  const maker = { ...use('maker', 'b', 0), inodes: 30_000, grownInodes: 30_000 }
+  t.same(decided([maker], short, kept('a', 5000)), ['remove maker'])
+})
+
+test('on a small disk little growth tells who takes the last of it', async t => {
+  const at = { freeBytes: 140 * mebi, floorBytes: 128 * mebi, lostBytes: 40 * mebi, shortMs: 0 }
+  const none = kept('a', 0)
+  t.same(decided([use('writes', 'a', 300, 40)], at, none), ['remove writes'])
+  t.same(decided([use('writes', 'a', 300, 15)], at, none), [])
+})

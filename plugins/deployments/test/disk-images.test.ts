@@ -3,12 +3,15 @@ import { test } from 'tap'
 import { requireSecondEngine } from '../../../lab/second-engine.js'
 import { mebi, openSmallEngine } from './small-engine.js'
 
-/** Its image takes `imageMib` of its own; it serves, and writes `mib` when it is told to, or after a while. */
+/**
+ * Its image takes `imageMib` of its own; it serves, and writes `mib` when it is told to, or after a while. Where the disk is full
+ * before it has them, it tries again: with what others have given back meanwhile there would be room without it.
+ */
 const writing = (imageMib: number, mib: number, when: string) => ({
   Dockerfile: `FROM busybox:lab
 RUN mkdir /kept
 ${imageMib > 0 ? `RUN dd if=/dev/urandom of=/first bs=1M count=${imageMib / 2}\nRUN dd if=/dev/urandom of=/second bs=1M count=${imageMib / 2}\n` : ''}VOLUME /kept
-CMD ["sh", "-c", "(${when}; dd if=/dev/urandom of=/kept/file bs=1M count=${mib}) & exec httpd -f -p 8080"]
+CMD ["sh", "-c", "(${when}; until dd if=/dev/urandom of=/kept/file bs=1M count=${mib}; do sleep 0.2; done) & exec httpd -f -p 8080"]
 `
 })
 const whenTold = 'until [ -e /kept/go ]; do sleep 0.1; done'
