@@ -97,8 +97,7 @@ void test('what a build finds when it begins is none of its own, and what is cle
 void test('all that an engine holds counts for the builds that keep it, in equal parts', async t => {
   const { kilobytes, usage, measured, begin } = lab()
   kilobytes.set('shared', 2000)
-  begin('holder', 'shared')
-  begin('other', 'shared')
+  const ends = [begin('holder', 'shared'), begin('other', 'shared')]
   await measured('holder', 0)
   const held = async () => (await usage.read()).map(({ bytes, heldBytes }) => ({ bytes, heldBytes }))
   t.same(await held(), [
@@ -113,6 +112,9 @@ void test('all that an engine holds counts for the builds that keep it, in equal
     // With what its own container has beside its volume.
     [506 * kib, 506 * kib]
   )
+  for (const end of ends) end()
+  await until(async () => (await usage.read()).length === 0, 'its builds to have ended')
+  t.equal(usage.heldBy('shared'), 2000 * kib, 'its cache is still there')
 })
 
 void test('a build in an engine with more files than can be measured is told of, and its cache is cleared', async t => {
