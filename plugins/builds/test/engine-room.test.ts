@@ -1,4 +1,3 @@
-import { statfs } from 'node:fs/promises'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireSecondEngine } from '../../../lab/second-engine.js'
@@ -8,50 +7,58 @@ import { engineKinds, port, settingsOf } from './engine-lab.js'
 const floorMib = 200
 const cacheMib = 500
 
-test('an application that brings the disk near its floor stays, and the cache of a build engine goes', async t => {
+test('who has filled the disk with a build cache loses that, and nobody else a container or files', async t => {
   if (!(await requireSecondEngine(t))) return
   const kind = engineKinds['the Docker Engine of this machine']
-  const small = await openSmallEngine(t, {
+  const { lab, docker, disk } = await openSmallEngine(t, {
     images: ['busybox:lab', kind.image],
     diskBytes: 1400 * mebi
   })
-  const { lab, docker } = small
   const settings = { disk_floor_mib: floorMib, memory_mib: 512, cpus: 0.5 }
   await lab.k.configure('builds', { ...settings, ...settingsOf(kind), memory_mib: 512 })
-  const cached = await lab.application('cached', {
+  const cached = await lab.ofUser('taker', 'cached', {
     Dockerfile: `FROM busybox:lab
 RUN --mount=type=cache,target=/kept dd if=/dev/zero of=/kept/file bs=1M count=${cacheMib}
 ${port}`
   })
   t.match(await cached.deployed(), { status: 'success', error_message: null })
-  const volume = `busbar-builder-${lab.projectId}`
-  t.ok(await docker.getVolume(volume).inspect())
+  const volume = docker.getVolume(`busbar-builder-${/projects\/([^/]+)\//.exec(cached.path)?.[1] ?? ''}`)
+  t.ok(await volume.inspect())
   await lab.k.configure('builds', settings)
-  const free = async (): Promise<number> => {
-    const { bavail, bsize } = await statfs((await docker.info()).DockerRootDir as string)
-    return (bavail * bsize) / mebi
-  }
-  const count = Math.floor((await free()) - 1.5 * floorMib + 40)
+  const freeMib = async (): Promise<number> =>
+    await disk().then(({ bavail, bsize }) => (bavail * bsize) / mebi)
+
+  // Near the floor, and with all that the disk has lost since it was seen with room.
+  const count = Math.floor((await freeMib()) - 1.5 * floorMib + 40)
   t.ok(count > 64, `${count} MiB are written`)
-  const writer = await lab.otherProject('writer', serving(`dd if=/dev/zero of=/own bs=1M count=${count}`))
-  await small.makeWritable(writer)
+  const writer = await lab.ofUser(
+    'writer',
+    'writer',
+    serving(`dd if=/dev/zero of=/kept/own bs=1M count=${count}`)
+  )
   t.match(await writer.deployed(), { status: 'success', error_message: null })
-  await until(
-    async () =>
-      await docker
-        .getVolume(volume)
-        .inspect()
-        .then(
-          () => false,
-          () => true
-        ),
-    'the cache to go',
-    60_000
-  )
-  await until(async () => (await free()) > 1.5 * floorMib, 'its room to come back')
+  const [before] = await writer.containers()
+  const isGone = async (): Promise<boolean> =>
+    await volume.inspect().then(
+      () => false,
+      ({ statusCode }) => statusCode === 404
+    )
+  await until(isGone, 'the cache to go', 90_000)
+  await until(async () => (await freeMib()) > 1.5 * floorMib, 'its room to come back')
   t.equal((await writer.read()).status, 'running')
-  const [container] = (await docker.listContainers({ all: true })).filter(({ Names }) =>
-    Names.some(name => name.includes('writer'))
-  )
-  t.equal(container?.State, 'running')
+  const [after] = await writer.containers()
+  t.equal(after?.Id, before?.Id)
+  t.equal(after?.State, 'running')
+  const sizeMib = async (): Promise<number> => {
+    const written = await docker.getContainer(after?.Id ?? '').exec({
+      Cmd: ['du', '-m', '/kept/own'],
+      AttachStdout: true,
+      Tty: true
+    })
+    let text = ''
+    for await (const chunk of await written.start({ Tty: true })) text += String(chunk)
+    return Number.parseInt(text, 10)
+  }
+  await until(async () => (await sizeMib()) >= count, 'it to have all that it writes', 60_000)
+  t.equal((await cached.read()).status, 'running', 'a cache is all that its owner loses')
 })
