@@ -57,10 +57,10 @@ export interface ContainerRuntime {
    */
   restart(containerId: string, graceSeconds: number): Promise<void>
   /**
-   * Forced, with its anonymous volumes; does nothing when it is gone. The files in these are not waited for: they may be
-   * millions, and go while other containers and volumes are made.
+   * Forced, with its anonymous volumes; does nothing when it is gone. The files in these may be millions, and go while other
+   * containers and volumes are made; they are waited for no longer than `filesMs`, and without it not at all.
    */
-  remove(containerId: string): Promise<void>
+  remove(containerId: string, options?: { readonly filesMs?: number }): Promise<void>
   /** 409 E_CONTAINER_NAME_TAKEN. */
   rename(containerId: string, name: string): Promise<void>
   /** Undefined when it is gone or not this platform's. */

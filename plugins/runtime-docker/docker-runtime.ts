@@ -260,9 +260,11 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     await this.#lives.stop(containerId, graceSeconds)
   }
 
-  async remove(containerId: string): Promise<void> {
+  async remove(...[containerId, { filesMs } = {}]: Parameters<ContainerRuntime['remove']>): Promise<void> {
     const seen = await this.#access.own(containerId)
-    if (seen !== undefined) await this.#access.remove(seen)
+    if (seen === undefined) return
+    await this.#access.remove(seen)
+    if (filesMs !== undefined) await this.leftVolumes.waitFor(seen.Id, filesMs)
   }
 
   async removeBuildStep(id: string): Promise<void> {

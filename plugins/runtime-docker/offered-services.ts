@@ -12,7 +12,7 @@ export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => (
   start: containerId => runtime.start(containerId),
   stop: (containerId, graceSeconds) => runtime.stop(containerId, graceSeconds),
   restart: (containerId, graceSeconds) => runtime.restart(containerId, graceSeconds),
-  remove: containerId => runtime.remove(containerId),
+  remove: (containerId, options) => runtime.remove(containerId, options),
   rename: (containerId, name) => runtime.rename(containerId, name),
   inspect: containerId => runtime.inspect(containerId),
   list: owner => runtime.list(owner),

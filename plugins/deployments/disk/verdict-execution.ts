@@ -27,6 +27,8 @@ export interface ExecutionParts {
   readonly limits: DiskUseLimits
 }
 
+/** Others would lose theirs for what is about to be gone. */
+const filesWithinMs = 60_000
 /** It goes on writing meanwhile. */
 const stopGraceSeconds = 5
 const watchPauseMs = 50
@@ -59,7 +61,7 @@ export class VerdictExecution {
     const { runtime, log, limits } = this.#parts
     const { id, owner, bytes, inodes } = verdict.use
     if (verdict.kind === 'stop') await runtime.stop(id, stopGraceSeconds)
-    else await runtime.remove(id)
+    else await runtime.remove(id, { filesMs: filesWithinMs })
     const reason = reasonOf(verdict, limits, room)
     log.warn(
       { ...owner, containerId: id, bytes, inodes },

@@ -13,12 +13,15 @@ interface LeftVolumesParts {
 
 /** What other processes leave, and what a look before could not do, is found by then. */
 const everyMs = 60_000
+const neverAborted = new AbortController().signal
 
 /** Takes away the volumes of containers that have gone, which are held until they are empty. Nobody waits for it. */
 export class LeftVolumes {
   /** By holder, what is under way. */
   readonly #going = new Map<string, Promise<void>>()
   #wake = (): void => {}
+  /** When it aborts, the platform stops. */
+  #until = neverAborted
 
   constructor(private readonly parts: LeftVolumesParts) {}
 
@@ -30,11 +33,12 @@ export class LeftVolumes {
   /** Until `signal` aborts. */
   async keepRemoving(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.parts
+    this.#until = signal
     while (!signal.aborted) {
       const round = new AbortController()
       this.#wake = () => round.abort()
       signal.addEventListener('abort', this.#wake, { once: true, signal: round.signal })
-      await this.#begin(signal).catch((error: unknown) => {
+      await this.#begin().catch((error: unknown) => {
         log.debug({ err: error }, 'volumes of containers that are gone stay for now')
       })
       await pause(clock, everyMs, round.signal)
@@ -43,32 +47,47 @@ export class LeftVolumes {
     await Promise.all(this.#going.values())
   }
 
+  /** Until those of a container are gone that has just been removed, but no longer. What takes longer goes on. */
+  async waitFor(containerId: string, ms: number): Promise<void> {
+    const { clock, holders } = this.parts
+    const end = new AbortController()
+    const work = async (): Promise<void> => {
+      for (const holder of await holders.list())
+        if (holder.containerId === containerId) await this.#start(holder)
+    }
+    await Promise.race([work(), pause(clock, ms, end.signal)]).finally(() => end.abort())
+  }
+
   /** Each of those that are there now is tried once. */
-  async removeAll(signal: AbortSignal): Promise<void> {
-    await this.#begin(signal)
+  async removeAll(): Promise<void> {
+    await this.#begin()
     await Promise.all(this.#going.values())
   }
 
-  async #begin(signal: AbortSignal): Promise<void> {
-    const { holders, log } = this.parts
-    for (const holder of await holders.list()) {
-      if (this.#going.has(holder.id)) continue
-      const going = this.#remove(holder, signal)
-        .catch((error: unknown) => {
-          log.warn(
-            { err: error, volumes: holder.volumes },
-            'volumes of a container that is gone stay for now'
-          )
-        })
-        .finally(() => this.#going.delete(holder.id))
-      this.#going.set(holder.id, going)
-    }
+  async #begin(): Promise<void> {
+    const { holders } = this.parts
+    for (const holder of await holders.list()) void this.#start(holder)
     await holders.removeLeftImages()
   }
 
-  async #remove(holder: VolumeHolder, signal: AbortSignal): Promise<void> {
+  async #start(holder: VolumeHolder): Promise<void> {
+    const known = this.#going.get(holder.id)
+    if (known !== undefined) return await known
+    const going = this.#remove(holder)
+      .catch((error: unknown) => {
+        this.parts.log.warn(
+          { err: error, volumes: holder.volumes },
+          'volumes of a container that is gone stay for now'
+        )
+      })
+      .finally(() => this.#going.delete(holder.id))
+    this.#going.set(holder.id, going)
+    await going
+  }
+
+  async #remove(holder: VolumeHolder): Promise<void> {
     const { holders, emptier, removeVolume, log } = this.parts
-    const outcome = await emptier.empty(holder.volumes, holder.projectId, signal)
+    const outcome = await emptier.empty(holder.volumes, holder.projectId, this.#until)
     if (outcome === 'used' || outcome === 'unfinished') return
     if (outcome === 'impossible')
       log.warn(

@@ -16,12 +16,15 @@ interface HoldersParts {
 
 export interface VolumeHolder {
   readonly id: string
+  /** Whose volumes they were. */
+  readonly containerId: string
   readonly projectId: string
   readonly volumes: readonly string[]
 }
 
 export const holderSystem = 'volume-holder'
 const label = `${systemLabel}=${holderSystem}`
+const namePrefix = 'busbar.volumes.'
 const kind = { purpose: 'that holds volumes', label, lifeSeconds: 60 }
 
 /**
@@ -86,7 +89,12 @@ export class VolumeHolders {
       const volumes = (seen.Mounts ?? []).flatMap(({ Type: type, Name: name }) =>
         type === 'volume' && name !== undefined ? [name] : []
       )
-      holders.push({ id, projectId: owner.projectId ?? '', volumes })
+      holders.push({
+        id,
+        containerId: seen.Name.slice(1 + namePrefix.length),
+        projectId: owner.projectId ?? '',
+        volumes
+      })
     }
     return holders
   }
@@ -129,7 +137,7 @@ export function holderOptions(
 ): Docker.ContainerCreateOptions {
   const held = new Set(anonymousVolumes(seen))
   return {
-    name: `busbar.volumes.${seen.Id}`,
+    name: namePrefix + seen.Id,
     Image: image,
     Cmd: ['never-started'],
     Labels: labels,

@@ -5,7 +5,6 @@ import type { Test } from 'tap'
 import { engineTest, type Lab, startLab } from './lab.js'
 import { watchedEngine } from './watched-engine.js'
 
-const never = new AbortController().signal
 const files = 300
 const fill = `i=0; while [ $i -lt ${files} ]; do : > /data/$i; i=$((i + 1)); done`
 
@@ -78,7 +77,7 @@ engineTest(
     await docker.getImage(seen.image).remove()
     await docker.getVolume(seen.kept).inspect()
 
-    await runtime.leftVolumes.removeAll(never)
+    await runtime.leftVolumes.removeAll()
     t.ok(counts.length > 0)
     t.same(new Set(counts), new Set([0]))
     for (const name of seen.names) t.notOk(await isThere(docker, name))
@@ -109,6 +108,14 @@ engineTest('volumes that a platform which was killed has left are found and remo
   await keeping
 })
 
+engineTest('who needs the room waits until the files of a container are gone', async t => {
+  const lab = startLab(t)
+  const seen = await withVolumes(t, lab)
+  await lab.runtime.remove(seen.id, { filesMs: 120_000 })
+  for (const name of seen.names) t.notOk(await isThere(lab.docker, name))
+  t.same(await holdersOf(lab), [])
+})
+
 engineTest('a volume that a container still uses is left alone, with its files', async t => {
   const lab = startLab(t)
   const { runtime, docker } = lab
@@ -120,11 +127,11 @@ engineTest('a volume that a container still uses is left alone, with its files',
   })
   t.teardown(async () => await other.remove({ force: true, v: true }).catch(() => {}))
   await runtime.remove(seen.id)
-  await runtime.leftVolumes.removeAll(never)
+  await runtime.leftVolumes.removeAll()
   t.ok((await readdir(seen.folder)).length >= files)
 
   await other.remove({ force: true, v: true })
-  await runtime.leftVolumes.removeAll(never)
+  await runtime.leftVolumes.removeAll()
   for (const name of seen.names) t.notOk(await isThere(docker, name))
   t.same(await holdersOf(lab), [])
 })
