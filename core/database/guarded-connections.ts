@@ -7,6 +7,12 @@ export type EndCause =
   /** The catalogs are locked so that nobody can be asked who it is. */
   | { readonly kind: 'blind' }
   | { readonly kind: 'locks'; readonly locks: number }
+  /** It has a lock by name that only the platform takes. */
+  | { readonly kind: 'taken'; readonly lock: string }
+
+/** In a sentence of which the connection is the subject. */
+export const takenText = (lock: string): string =>
+  `it had the lock "${lock}", which is the platform's: take advisory locks by keys of your own`
 
 /** Code of a third-party plugin runs on it, on however many connections, and how long others may wait for it. */
 export interface Guarded {

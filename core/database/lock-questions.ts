@@ -1,5 +1,12 @@
 import type { Log } from 'busbar/sdk'
-import { lockCountsText, lockWaitsText, type SeenWait, signalText } from './lock-waits.js'
+import {
+  type Client,
+  lockCountsText,
+  lockHolderText,
+  lockWaitsText,
+  type SeenWait,
+  signalText
+} from './lock-waits.js'
 import type { Session } from './session.js'
 import type { LockCount } from './who-to-end.js'
 
@@ -26,6 +33,12 @@ export class LockQuestions {
     return await this.session.query<LockCount>(lockCountsText, [], 'busbar.lock-counts')
   }
 
+  /** Who has the advisory lock of this name. */
+  async holderOf(name: string): Promise<Client | undefined> {
+    const rows = await this.session.query<Client>(lockHolderText, [name], 'busbar.lock-holder')
+    return rows[0]
+  }
+
   /**
    * Sends a signal to the server's process: `pg_cancel_backend` or `pg_terminate_backend`. False when it is gone; or, with
    * `began`, when it is not that connection any more or keeps nobody waiting by now. Throws while the session has no connection:
@@ -50,6 +63,7 @@ export class LockQuestions {
       await this.signal(0, 'cancel')
       await this.signal(0, 'terminate')
       await this.counts()
+      await this.holderOf('')
     } catch (error) {
       this.log.debug({ err: error }, 'who waits for locks could not be prepared to be asked')
     }

@@ -92,6 +92,15 @@ export const lockCountsText = `
   from pg_lock_status() l left join pg_stat_get_activity(null) a on a.pid = l.pid
   where l.pid is not null and not l.fastpath group by l.pid order by 2 desc limit 100`
 
+/** Who has the advisory lock of this name, in this database. */
+export const lockHolderText = `
+  select l.pid, a.application_name as name
+  from (select hashtextextended($1, 0) as key) k cross join pg_lock_status() l left join pg_stat_get_activity(null) a on a.pid = l.pid
+  where l.locktype = 'advisory' and l.granted and l.objsubid = 1
+    and l.database = (select own.datid from pg_stat_get_activity(pg_backend_pid()) own)
+    and l.classid = ((k.key >> 32) & 4294967295)::oid and l.objid = (k.key & 4294967295)::oid
+  limit 1`
+
 const pluginNames = /^busbar plugin (.*)$/s
 
 /** How a connection of a plugin calls itself; PostgreSQL keeps 63 bytes. */
@@ -104,7 +113,7 @@ const pluginCalled = (name: string | null): string | undefined => pluginNames.ex
 export const isPlatformCalled = (name: string | null): boolean =>
   name === connectionName() || name === 'busbar session'
 
-interface Client {
+export interface Client {
   readonly pid: number
   readonly name: string | null
 }

@@ -15,6 +15,7 @@ import {
   withCause
 } from './problems.js'
 import type { Session } from './session.js'
+import { TakenLocks } from './taken-locks.js'
 
 interface LockWatchParts {
   readonly session: Session
@@ -48,6 +49,7 @@ export class LockWatch {
   readonly #questions: LockQuestions
   readonly #looks: LockLooks
   readonly #room: LockRoom
+  readonly #stopTaken: () => void
   readonly #ended = new WeakMap<PoolClient, Error>()
 
   constructor(parts: LockWatchParts) {
@@ -56,6 +58,8 @@ export class LockWatch {
     this.#questions = questions
     this.#looks = new LockLooks({ ...parts, questions, guarded })
     this.#room = new LockRoom({ ...parts, questions, guarded })
+    const taken = new TakenLocks({ ...parts, questions, guarded })
+    this.#stopTaken = parts.session.onRefusedLock(name => void taken.look(name))
   }
 
   /** From now on, until the returned function is called. */
@@ -107,6 +111,7 @@ export class LockWatch {
   close(): void {
     this.#looks.close()
     this.#questions.close()
+    this.#stopTaken()
   }
 
   #whatIsLocked(client: PoolClient): string {

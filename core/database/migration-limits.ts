@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
 import { pause } from '../clock/waits.js'
-import { type EndCause, processIdOf } from './guarded-connections.js'
+import { type EndCause, processIdOf, takenText } from './guarded-connections.js'
 import type { LockWatch } from './lock-watch.js'
 import { cutByWire } from './wire-cancel.js'
 
@@ -82,7 +82,13 @@ const tooLong = (ms: number): string =>
 const blockingReason = (table: string | null, ms: number): string =>
   `it kept statements of others waiting for more than ${ms / 1000} s, as it keeps ${table ?? 'what they need'} locked until it ends: split it, so that what locks a table of others (a foreign key, say) has a migration of its own in which nothing takes long`
 
-const otherReason = (cause: Exclude<EndCause, { kind: 'waits' }>): string =>
-  cause.kind === 'locks'
-    ? `it had ${cause.locks} locks, and PostgreSQL no room for more: split it`
-    : 'system catalogs were locked, and it had been at work for longest: leave out what locks them'
+function otherReason(cause: Exclude<EndCause, { kind: 'waits' }>): string {
+  switch (cause.kind) {
+    case 'locks':
+      return `it had ${cause.locks} locks, and PostgreSQL no room for more: split it`
+    case 'taken':
+      return takenText(cause.lock)
+    case 'blind':
+      return 'system catalogs were locked, and it had been at work for longest: leave out what locks them'
+  }
+}

@@ -1,7 +1,7 @@
 import type { Log } from 'busbar/sdk'
 import type { Pool, PoolClient } from 'pg'
 import { heldSince } from './connection-share.js'
-import { type EndCause, type Guarded, processIdOf } from './guarded-connections.js'
+import { type EndCause, type Guarded, processIdOf, takenText } from './guarded-connections.js'
 import type { LockWatch } from './lock-watch.js'
 import { cutByWire } from './wire-cancel.js'
 
@@ -69,7 +69,8 @@ export class PluginGuards {
   async #send(client: PoolClient, plugin: string, cause: EndCause): Promise<boolean> {
     if (cause.kind === 'waits') return await this.terminate(cause.wait.blocker, plugin, cause.wait.began)
     const pid = processIdOf(client)
-    if (cause.kind === 'locks') return pid !== undefined && (await this.terminate(pid, plugin))
+    if (cause.kind === 'locks' || cause.kind === 'taken')
+      return pid !== undefined && (await this.terminate(pid, plugin))
     cutByWire(client)
     return true
   }
@@ -81,6 +82,8 @@ function why(cause: EndCause, limitMs: number): string {
       return `as it kept ${cause.wait.table ?? 'what the platform needs'} locked and the platform waiting for more than ${limitMs / 1000} seconds: in a transaction that locks tables or rows of others do nothing that takes long`
     case 'locks':
       return `as it had ${cause.locks} locks and PostgreSQL no room for more: lock less in one transaction, and nothing for the session`
+    case 'taken':
+      return `as ${takenText(cause.lock)}`
     case 'blind':
       return 'as system catalogs were locked, and it was in a transaction or a statement for longest: lock no catalogs, and do nothing that takes long in a transaction'
   }

@@ -34,7 +34,7 @@ const lockTimeoutMs = 3_000
 export class Session {
   readonly #closed = new AbortController()
   readonly #channels = new Set<string>()
-  /** `connect`, and `on <channel>` with what was notified. */
+  /** `connect`, `refused` with the name of a lock, and `on <channel>` with what was notified. */
   readonly #events = new EventEmitter().setMaxListeners(0)
   #connection: Connection | undefined
   #running: Promise<void> | undefined
@@ -100,6 +100,14 @@ export class Session {
     }
   }
 
+  /** Calls back with the name of each lock that another connection has. */
+  onRefusedLock(run: (name: string) => void): () => void {
+    this.#events.on('refused', run)
+    return () => {
+      this.#events.off('refused', run)
+    }
+  }
+
   /** The lock of this name, unless another process, or another holder in this one, has it. Waits for a connection until `signal`. */
   async tryLock(name: string, signal?: AbortSignal): Promise<SessionLock | undefined> {
     const { lost, heldNames } = await this.connected(signal)
@@ -107,15 +115,18 @@ export class Session {
     if (heldNames.has(name)) return undefined
     heldNames.add(name)
     let isHeld = false
+    let isRefused = false
     try {
       const [row] = await this.query<{ locked: boolean }>(
         'select pg_try_advisory_lock(hashtextextended($1, 0)) as locked',
         [name]
       )
+      isRefused = row?.locked === false
       isHeld = row?.locked === true && !lost.aborted
     } finally {
       if (!isHeld) heldNames.delete(name)
     }
+    if (isRefused) this.#events.emit('refused', name)
     if (!isHeld) return undefined
     return {
       lost,

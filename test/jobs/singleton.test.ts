@@ -86,3 +86,34 @@ test('work that loses its lock is told to stop and begins again only when it has
   stop.abort()
   await ended
 })
+
+test('a plugin that has taken the lock of a singleton is ended and named, and the singleton runs', async t => {
+  const ended: Array<readonly [string, string]> = []
+  const postgres = await freshPostgres(t, undefined, { onEnded: (...args) => ended.push(args) })
+  const bad = postgres.for({ plugin: 'bad', kind: 'third-party' })
+  await postgres.session.connected()
+  const taken = "select pg_advisory_lock(hashtextextended('singleton shop.clock', 0))"
+  const holding = bad.transaction(async tx => {
+    await bad.query(taken, [], tx)
+    await bad.query('select pg_sleep(60)', [], tx)
+  })
+  holding.catch(() => {})
+  await until(
+    async () => (await postgres.query("select from pg_locks where locktype = 'advisory'")).length > 0,
+    'it has the lock'
+  )
+  const singletons = new Singletons(postgres)
+  singletons.begin()
+  let runs = 0
+  const run = async (signal: AbortSignal): Promise<void> => {
+    runs++
+    await untilAborted(signal)
+  }
+  void singletons.run({ name: 'shop.clock', log, signal: new AbortController().signal, run })
+  await until(() => runs === 1, 'it runs')
+  const reason =
+    'its connection to the database was ended, as it had the lock "singleton shop.clock", which is the platform\'s: take advisory locks by keys of your own'
+  await t.rejects(holding, { message: reason })
+  t.same(ended, [['bad', reason]])
+  await singletons.close()
+})
