@@ -1,6 +1,7 @@
 import { type AnyPlugin, cutMark, cutText } from 'busbar/sdk'
 import type { PluginRecords } from '../declarations/records.js'
 import type { Additions } from '../frames/additions.js'
+import type { TableEntry } from '../http/route-table.js'
 import type { Discovered } from './discovery.js'
 import type { Manifest } from './manifest.js'
 import type { PluginRun } from './plugin-run.js'
@@ -89,6 +90,12 @@ export function requireEssentials(entries: Iterable<PluginEntry>): void {
       `the platform cannot start without ${down.map(({ id, state }) => `"${id}" (${state.reason ?? state.name})`).join(', ')}`
     )
 }
+
+/** The routes of all, also of those that do not run. */
+export const routesOf = (entries: Iterable<PluginEntry>): TableEntry[] =>
+  [...entries].flatMap(({ loaded, run }) =>
+    (loaded?.records.routes ?? []).map(record => ({ record, instance: run?.instance }))
+  )
 
 /** What a plugin has done that it should not; its health check does not undo that. */
 export function noteFault(entry: PluginEntry | undefined, what: string, now: Date): void {

@@ -17,6 +17,12 @@ export const namesOfKernel: ReadonlySet<string> = new Set([
   'constructor'
 ])
 
+/** Brings schemas up to date, and answers which plugins' failed. Rejects with `E_STOPPING` when the signal aborts before that. */
+export type Migrate = (
+  plans: readonly MigrationPlan[],
+  signal: AbortSignal
+) => Promise<ReadonlyMap<string, Error>>
+
 /** What one version of a plugin makes of its schema; nothing for one that keeps no data. */
 export function planOf(
   { id, discovered: { builtIn } }: PluginEntry,

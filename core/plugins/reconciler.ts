@@ -22,10 +22,11 @@ import {
   offeredManifest,
   type PluginEntry,
   requireEssentials,
+  routesOf,
   setState
 } from './plugin-entry.js'
 import { PluginRun, type RunOptions } from './plugin-run.js'
-import { planOf } from './plugin-schema.js'
+import { type Migrate, planOf } from './plugin-schema.js'
 import { pluginProblems } from './problems.js'
 import type { Purge } from './purge.js'
 import { type Purged, purgePlugin } from './purge-plugin.js'
@@ -36,11 +37,7 @@ import { usersFirst } from './stop-order.js'
 export interface ReconcilerOptions extends CatalogOptions, Omit<RunParts, 'closing'> {
   readonly directory: string
   readonly purge: Purge
-  /** Rejects with `E_STOPPING` when the signal aborts before it is done. */
-  readonly migrate: (
-    plans: readonly MigrationPlan[],
-    signal: AbortSignal
-  ) => Promise<ReadonlyMap<string, Error>>
+  readonly migrate: Migrate
   /** Called with the routes of all plugins whenever one of them has come or gone. */
   readonly onRoutes: (entries: readonly TableEntry[]) => void
   /** Tells the other processes that choices have changed. */
@@ -118,8 +115,8 @@ export class Reconciler {
           this.catalog.describeIdle(entry)
         })
         .catch((error: unknown) => {
-          if (isStopping(error)) return
-          this.options.log.error({ err: error, plugin: id }, 'a plugin could not be brought up')
+          if (!isStopping(error))
+            this.options.log.error({ err: error, plugin: id }, 'a plugin could not be brought up')
         })
     }
   }
@@ -358,11 +355,9 @@ export class Reconciler {
   }
 
   async #runMigrations(plans: readonly MigrationPlan[]): Promise<ReadonlyMap<string, Error>> {
-    const ids = plans.map(({ plugin }) => `"${plugin}"`).join(', ')
-    return await this.#changes.doing(
-      `the migration of ${ids}`,
-      async () => await this.options.migrate(plans, this.#closing.signal)
-    )
+    const ids = named(plans.map(({ plugin }) => plugin))
+    const work = async () => await this.options.migrate(plans, this.#closing.signal)
+    return await this.#changes.doing(`the migration of ${ids}`, work)
   }
 
   /**
@@ -498,10 +493,6 @@ export class Reconciler {
   }
 
   #publishRoutes(): void {
-    this.options.onRoutes(
-      [...this.entries.values()].flatMap(entry =>
-        (entry.loaded?.records.routes ?? []).map(record => ({ record, instance: entry.run?.instance }))
-      )
-    )
+    this.options.onRoutes(routesOf(this.entries.values()))
   }
 }
