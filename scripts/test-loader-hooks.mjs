@@ -33,6 +33,7 @@ export function initialize({ isGroup }) {
 
 /** In a group, `test` of tap is that of the file. */
 const groupedTap = new URL('test-group.mjs', import.meta.url).href
+const domains = new URL('test-domains.mjs', import.meta.url).href
 
 /** `./name.js` beside a TypeScript source is `./name.ts` where that is there. */
 export function resolve(specifier, context, next) {
@@ -42,6 +43,7 @@ export function resolve(specifier, context, next) {
   }
   if (isInGroup && specifier === 'tap' && context.parentURL?.endsWith('.ts'))
     return { url: groupedTap, shortCircuit: true }
+  if (specifier === 'async-hook-domain') return { url: domains, shortCircuit: true }
   return next(specifier, context)
 }
 
