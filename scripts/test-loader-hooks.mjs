@@ -48,6 +48,8 @@ export function resolve(specifier, context, next) {
 }
 
 export async function load(url, context, next) {
+  // Without a source, Node.js loads CommonJS by itself; with one, each `require` in it would come by here.
+  if (context.format === 'commonjs') return { format: 'commonjs', source: null, shortCircuit: true }
   if (!url.startsWith('file:') || !url.endsWith('.ts')) return await next(url, context)
   return { format: 'module', source: await transpiled(fileURLToPath(url)), shortCircuit: true }
 }
