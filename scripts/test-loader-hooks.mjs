@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { bundledTypebox, typebox } from './test-typebox.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const kept = join(root, '.lab', 'transpiled')
@@ -36,7 +37,7 @@ const groupedTap = new URL('test-group.mjs', import.meta.url).href
 const domains = new URL('test-domains.mjs', import.meta.url).href
 
 /** `./name.js` beside a TypeScript source is `./name.ts` where that is there. */
-export function resolve(specifier, context, next) {
+export async function resolve(specifier, context, next) {
   if (specifier.startsWith('.') && specifier.endsWith('.js') && context.parentURL?.endsWith('.ts')) {
     const url = new URL(`${specifier.slice(0, -3)}.ts`, context.parentURL)
     if (statSync(url, { throwIfNoEntry: false })?.isFile()) return { url: url.href, shortCircuit: true }
@@ -44,7 +45,9 @@ export function resolve(specifier, context, next) {
   if (isInGroup && specifier === 'tap' && context.parentURL?.endsWith('.ts'))
     return { url: groupedTap, shortCircuit: true }
   if (specifier === 'async-hook-domain') return { url: domains, shortCircuit: true }
-  return next(specifier, context)
+  if (specifier === typebox)
+    return { url: pathToFileURL(await bundledTypebox()).href, format: 'module', shortCircuit: true }
+  return await next(specifier, context)
 }
 
 export async function load(url, context, next) {
