@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { threadLoader } from './test-threads.mjs'
 import { bundledTypebox, typebox } from './test-typebox.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -36,6 +37,9 @@ export function initialize({ isGroup }) {
 const groupedTap = new URL('test-group.mjs', import.meta.url).href
 const domains = new URL('test-domains.mjs', import.meta.url).href
 
+/** What starts threads from sources. */
+const threads = new URL('../core/threads/worker-entry.ts', import.meta.url).href
+
 /** `./name.js` beside a TypeScript source is `./name.ts` where that is there. */
 export async function resolve(specifier, context, next) {
   if (specifier.startsWith('.') && specifier.endsWith('.js') && context.parentURL?.endsWith('.ts')) {
@@ -45,6 +49,8 @@ export async function resolve(specifier, context, next) {
   if (isInGroup && specifier === 'tap' && context.parentURL?.endsWith('.ts'))
     return { url: groupedTap, shortCircuit: true }
   if (specifier === 'async-hook-domain') return { url: domains, shortCircuit: true }
+  if (specifier === 'tsx/esm/api' && context.parentURL === threads)
+    return { url: await threadLoader(), shortCircuit: true }
   if (specifier === typebox)
     return { url: pathToFileURL(await bundledTypebox()).href, format: 'module', shortCircuit: true }
   return await next(specifier, context)
