@@ -6,6 +6,7 @@ import { loadavg } from 'node:os'
 import { bus } from './bus.js'
 import { deploys } from './deploys.js'
 import { disk } from './disk.js'
+import { engines } from './engines.js'
 import { lists } from './lists.js'
 import { logins } from './logins.js'
 import { requests } from './requests.js'
@@ -13,7 +14,7 @@ import { start } from './start.js'
 import { printTable } from './table.js'
 import { toggles } from './toggles.js'
 
-const benchmarks = [requests, lists, bus, toggles, start, logins, deploys, disk]
+const benchmarks = [requests, lists, bus, toggles, start, logins, deploys, engines, disk]
 
 const wanted = process.argv.slice(2)
 console.log(

@@ -4,6 +4,12 @@ import { join } from 'node:path'
 import { docker, execute } from './commands.js'
 import { untilAnswers } from './visitors.js'
 
+/** Builds a checkout, and gives the engine the image under this name. */
+export type BuildByHand = (name: string, checkout: string) => Promise<unknown>
+
+const withClassicBuilder: BuildByHand = async (name, checkout) =>
+  await docker('build', '--quiet', '--tag', name, checkout)
+
 /** What a person does with git and the docker command, and nothing else. */
 export class ByHand {
   readonly #name = `bench-${randomBytes(3).toString('hex')}`
@@ -12,7 +18,8 @@ export class ByHand {
 
   constructor(
     private readonly repository: string,
-    private readonly directory: string
+    private readonly directory: string,
+    private readonly build = withClassicBuilder
   ) {}
 
   async open(): Promise<void> {
@@ -24,7 +31,7 @@ export class ByHand {
     const name = `${this.#name}-${++this.#deploys}`
     const checkout = join(this.directory, name)
     await execute('git', ['clone', '--quiet', '--depth', '1', '--branch', 'main', this.repository, checkout])
-    await docker('build', '--quiet', '--tag', name, checkout)
+    await this.build(name, checkout)
     await docker(
       'run',
       '--detach',
