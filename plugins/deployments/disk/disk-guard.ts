@@ -127,7 +127,9 @@ export class DiskGuard {
       decided === undefined ? undefined : await this.#images.read(found, decided, signal)
     )
     for (const verdict of verdicts) await this.#give(verdict, decided)
-    this.#measuredFree = room?.freeBytes
+    // What went meanwhile may not be among what was measured, and what came back is there to be lost.
+    this.#measuredFree =
+      room === undefined ? undefined : Math.max(room.freeBytes, after?.freeBytes ?? room.freeBytes)
     this.#uncounted.note(disk, known, isCounted)
     // What has gone gives room: soon seen.
     if (verdicts.length > 0) {

@@ -27,6 +27,11 @@ export interface ExecutionParts {
   readonly limits: DiskUseLimits
 }
 
+interface Parts extends ExecutionParts {
+  readonly images: Pick<ImageLook, 'release'>
+  readonly restarts: Pick<Restarts, 'noteAsked' | 'noteBack'>
+}
+
 /** Others would lose theirs for what is about to be gone. */
 const filesWithinMs = 60_000
 /** It goes on writing meanwhile. */
@@ -35,17 +40,9 @@ const watchPauseMs = 50
 
 /** Does what was decided about containers and images, and says why where their authors look. */
 export class VerdictExecution {
-  readonly #parts: ExecutionParts & {
-    readonly images: Pick<ImageLook, 'release'>
-    readonly restarts: Pick<Restarts, 'noteAsked' | 'noteBack'>
-  }
+  readonly #parts: Parts
 
-  constructor(
-    parts: ExecutionParts & {
-      readonly images: Pick<ImageLook, 'release'>
-      readonly restarts: Pick<Restarts, 'noteAsked' | 'noteBack'>
-    }
-  ) {
+  constructor(parts: Parts) {
     this.#parts = parts
   }
 

@@ -47,6 +47,8 @@ async function looked(
     /** What becomes free when caches go. */
     roomMib?: number
     makeRoom?: () => Promise<void>
+    /** Instead of `disks`. */
+    read?: () => EngineDisk
     /** By project, what build engines hold, before and after caches have gone. */
     caches?: { before: Record<string, number>; after: Record<string, number> }
     limits?: { bytes: number; inodes: number }
@@ -84,6 +86,7 @@ async function looked(
     },
     engineDisk: {
       read: async () => {
+        if (parts.read !== undefined) return parts.read()
         const seen = left.length > 1 ? left.shift() : left[0]
         if (isRoomMade) readsSinceRoom++
         return seen === undefined || !isRoomMade
@@ -394,6 +397,38 @@ test('what is written while containers are measured with room counts as growth a
     }
   )
   t.equal(firstRemoved(asked), 'writer')
+})
+
+test('who fills a small disk loses images and then the container, however fast it is written', async t => {
+  for (const all of [300, 360])
+    for (const eachLook of [5, 20, 60, 150, 400])
+      for (const cacheMib of [0, 60]) {
+        const left = { image: 100, cache: cacheMib }
+        let wrote = 0
+        let looks = 0
+        const freeMib = () => 560 - 4 - 120 - left.image - left.cache - wrote
+        const { asked } = await looked([], {
+          read: () => {
+            looks++
+            if (looks > 3) wrote += Math.min(eachLook, all - wrote, freeMib())
+            return { freeBytes: freeMib() * mebi, floorBytes: 128 * mebi }
+          },
+          diskUse: async () => [use('quiet', 120 * mebi), use('large', wrote * mebi)],
+          fileUse: async () => [written('quiet', 120, 0), written('large', wrote, wrote)],
+          imageUse: async () => (left.image > 0 ? [stored('old:1', left.image)] : []),
+          records: [recorded('old:1')],
+          onRelease: () => {
+            left.image = 0
+          },
+          makeRoom: async () => {
+            for (let turns = 0; turns < 20; turns++) await turn()
+            left.cache = 0
+          },
+          isEnough: calls => calls.some(call => call.startsWith('remove'))
+        })
+        const went = asked.filter(call => /^re(move|lease)/.test(call))
+        t.same(went.slice(0, 2), ['release old:1', 'remove large'], `${all} MiB, ${eachLook} at a time`)
+      }
 })
 
 test('what the build engine of a project holds and keeps counts for its owner', async t => {
