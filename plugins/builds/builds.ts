@@ -57,6 +57,9 @@ import { hostedRegistries } from './registry/registries.js'
 import { RegistryGate } from './registry/registry-gate.js'
 import type { BuilderAnswer } from './schemas.js'
 import { buildLimits, diskLimits, type Settings, toolVariablesOf } from './settings.js'
+import { DeployKeyStore } from './ssh/deploy-key-store.js'
+import { DeployKeys } from './ssh/deploy-keys.js'
+import { HostKeyStore } from './ssh/host-key-store.js'
 
 export const needs = {
   db: kernel.database,
@@ -77,6 +80,7 @@ export interface Builds {
   readonly admission: Admission
   readonly preparation: AdmittedPreparation
   readonly caches: CacheService
+  readonly deployKeys: DeployKeys
   readonly engines: ProjectEngines
   readonly cachePruner: StepCachePruner
   readonly prepared: PreparedImages
@@ -112,6 +116,11 @@ export async function startBuilds({
     clock,
     ...hosts,
     limits: gitLimits
+  })
+  const deployKeys = new DeployKeys({
+    ...use,
+    keys: new DeployKeyStore(use.db),
+    hosts: new HostKeyStore(use.db)
   })
   const clearings = new CacheClearingStore(use.db)
   const latest = new LatestBuildStore(use.db)
@@ -196,6 +205,7 @@ export async function startBuilds({
   })
   return {
     admission,
+    deployKeys,
     engines,
     engineDisk: {
       read: async () => {
@@ -286,7 +296,7 @@ export function buildServices(
 
 export function buildContributions(
   contribute: Contributor,
-  { own, caches, engines, buildTypes }: Builds
+  { own, caches, deployKeys, engines, buildTypes }: Builds
 ): void {
   contribute(projectTeardown, 'builds', {
     teardown: async projectId => {
@@ -298,6 +308,7 @@ export function buildContributions(
   contribute(applicationTeardown, 'builds', {
     teardown: async applicationId => {
       await caches.teardown(applicationId)
+      await deployKeys.teardown(applicationId)
     }
   })
 }

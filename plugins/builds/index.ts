@@ -13,6 +13,7 @@ import { createImageFetch } from './migrations/009-create-image-fetch.js'
 import { createImageClaim } from './migrations/010-create-image-claim.js'
 import { createBuildEngine } from './migrations/011-create-build-engine.js'
 import { keepStoppedEngines } from './migrations/012-keep-stopped-engines.js'
+import { createDeployKey } from './migrations/013-create-deploy-key.js'
 import { routes } from './routes.js'
 import { settings } from './settings.js'
 
@@ -32,7 +33,8 @@ export default definePlugin({
     createImageFetch,
     createImageClaim,
     createBuildEngine,
-    keepStoppedEngines
+    keepStoppedEngines,
+    createDeployKey
   ],
   start: startBuilds,
   provides: buildServices,

@@ -222,6 +222,16 @@ export const problems = problemTable({
   badChoice: [409, 'E_BUILD_VARIABLE', 'the variable {name} is {value}: write {allowed}'],
   cacheBusy: [409, 'E_BUILD_CACHE_BUSY', '{reason}'],
 
+  applicationGone: [
+    404,
+    'E_APPLICATION_NOT_FOUND',
+    'application {applicationId} does not exist in this project'
+  ],
+  deployKeyMissing: [
+    404,
+    'E_DEPLOY_KEY_MISSING',
+    'the application has no deploy key; make one with POST …/deploy-key'
+  ],
   badRepository: [
     400,
     'E_SOURCE_ADDRESS',

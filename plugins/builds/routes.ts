@@ -2,6 +2,7 @@ import { inApplication } from 'busbar/api/applications'
 import { allow, list, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import type { Builds } from './builds.js'
 import { builderAnswer, cacheAnswer } from './schemas.js'
+import { deployKeyRoutes } from './ssh/deploy-key-routes.js'
 
 const group = 'Application Resources'
 const cache = '/api/projects/:projectId/applications/:applicationId/cache'
@@ -39,4 +40,5 @@ export function routes(route: RouteDeclarer<Builds>) {
     schema: { response: { 200: list(builderAnswer) } },
     handler: async (_request, { listBuilders }) => await listBuilders()
   })
+  deployKeyRoutes(route)
 }

@@ -1,4 +1,4 @@
-import { nullable, object, type Static, Type } from 'busbar/sdk'
+import { nullable, object, type Static, Type, timestamp } from 'busbar/sdk'
 
 const bytes = Type.Integer({ minimum: 0 })
 
@@ -12,3 +12,18 @@ export const builderAnswer = object({
   reason: nullable(Type.String())
 })
 export type BuilderAnswer = Static<typeof builderAnswer>
+
+export const deployKeyAnswer = object({
+  public_key: Type.String(),
+  fingerprint: Type.String(),
+  created_at: timestamp()
+})
+export type DeployKeyAnswer = Static<typeof deployKeyAnswer>
+
+export const hostKeyAnswer = object({
+  host: Type.String(),
+  key: Type.String(),
+  fingerprint: Type.String(),
+  recorded_at: timestamp()
+})
+export type HostKeyAnswer = Static<typeof hostKeyAnswer>

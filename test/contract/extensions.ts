@@ -17,6 +17,41 @@ export const extensions: Readonly<Record<string, Extension>> = {
     pinned: true,
     reason: 'where a build is and what took how long, without reading its log'
   },
+  'GET /api/projects/{projectId}/applications/{applicationId}/deploy-key': {
+    scope: 'read',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'the key that the host of a repository has to be given'
+  },
+  'POST /api/projects/{projectId}/applications/{applicationId}/deploy-key': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'repositories are read over SSH by a key of the application alone'
+  },
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/deploy-key': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'and by it no longer'
+  },
+  'GET /api/projects/{projectId}/applications/{applicationId}/host-keys': {
+    scope: 'read',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'which host was met at the first clone, to be compared with what it says of itself'
+  },
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/host-keys': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'a host that has a new key is believed again'
+  },
   'GET /api/auth/sessions': {
     scope: null,
     session: true,
