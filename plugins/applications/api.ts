@@ -1,5 +1,7 @@
 import { event, extensionPoint, publishedTable, type ResourceTeardown, service, type Tx } from 'busbar/sdk'
 
+export { parseSshRepository, type SshRepository } from './ssh-repository.js'
+
 /** The project rule of routes below `/api/projects/:projectId/applications/:applicationId`: that application, in that project. */
 export const inApplication = { param: 'projectId', chain: { applicationId: 'application' } } as const
 

@@ -1,16 +1,18 @@
 import { imageReferenceShape } from 'busbar/api/images'
 import { invalid, problems } from './problems.js'
+import { parseSshRepository } from './ssh-repository.js'
 
-/** scp form: `git@host:owner/repo.git`. */
-const scpForm = /^[\w.-]+@([A-Za-z0-9][A-Za-z0-9.-]*):[^\s:][^\s]*$/
-
-/** A repository that git may clone: http(s), or ssh in scp form. Throws a 400 naming `source_repo`. */
+/** A repository that git may clone: http(s), or ssh in either form. Throws a 400 naming `source_repo`. */
 export function parseRepo(text: string | undefined): string {
   const repo = text?.trim() ?? ''
   if (repo === '') throw invalid('source_repo', 'is required for a git application')
-  if (scpForm.test(repo) && !repo.startsWith('-')) return repo
+  if (parseSshRepository(repo) !== undefined) return repo
   const url = httpUrl(repo)
-  if (url === null) throw invalid('source_repo', 'must be an http(s) URL, or git@host:path for ssh')
+  if (url === null)
+    throw invalid(
+      'source_repo',
+      'must be an http(s) URL, or for ssh git@host:owner/repository.git or ssh://git@host:port/owner/repository.git, without a password and other characters than a path needs'
+    )
   if (url.username !== '' || url.password !== '')
     throw invalid('source_repo', 'must not carry credentials; send them as git_token')
   if (url.search !== '' || url.hash !== '')
@@ -20,8 +22,10 @@ export function parseRepo(text: string | undefined): string {
 
 /** What a credential is sent to: protocol, host and port. */
 export const addressOf = (repo: string): string => {
-  const host = scpForm.exec(repo)?.[1]
-  return host === undefined ? (httpUrl(repo)?.origin ?? repo) : `ssh://${host.toLowerCase()}`
+  const ssh = parseSshRepository(repo)
+  return ssh === undefined
+    ? (httpUrl(repo)?.origin ?? repo)
+    : `ssh://${ssh.host}${ssh.port === 22 ? '' : `:${ssh.port}`}`
 }
 
 function httpUrl(text: string): URL | null {

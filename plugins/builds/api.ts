@@ -48,6 +48,8 @@ export interface BuildRequest {
   readonly customBuildpacks: readonly string[]
   /** An empty directory for files of the builder's own; gone when the build ends. */
   readonly scratch: string
+  /** The application's deploy key as a file of OpenSSH, for steps that read other repositories by it; absent: it has none. It must stay nowhere. */
+  readonly sshKey?: string
   /** Use nothing that an earlier build of this application has left: its cache was cleared. */
   readonly noCache: boolean
 }

@@ -200,6 +200,7 @@ export async function startBuilds({
     clearings,
     latest,
     names,
+    deployKeys,
     buildMinutes: config.build_timeout_minutes,
     pullMinutes: config.image_pull_timeout_minutes
   })

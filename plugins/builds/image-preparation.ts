@@ -19,6 +19,8 @@ import { problems } from './problems.js'
 import { type ImageNames, imageTag } from './registry/image-names.js'
 import type { ResolverParts } from './registry/image-resolver.js'
 import { type ImageSource, pullImage } from './registry/pinned-image.js'
+import type { DeployKey, DeployKeys } from './ssh/deploy-keys.js'
+import { secretLines } from './ssh/openssh-key.js'
 
 interface PreparationDependencies extends ResolverParts {
   readonly builders: Contributions<Builder>
@@ -28,13 +30,17 @@ interface PreparationDependencies extends ResolverParts {
   readonly clearings: CacheClearings
   readonly latest: LatestBuilds
   readonly names: ImageNames
+  readonly deployKeys: Pick<DeployKeys, 'find' | 'knownHosts'>
   readonly buildMinutes: number
   readonly pullMinutes: number
 }
 
 /** Beside what is asked for: the disk watch gets the size of the checkout. */
 type WatchedContext = PreparationContext & Pick<GitContext, 'onCheckoutSize'>
-type GitRequest = ImageRequest & { readonly source: Extract<ImageRequest['source'], { type: 'git' }> }
+type GitRequest = ImageRequest & {
+  readonly source: Extract<ImageRequest['source'], { type: 'git' }>
+  readonly deployKey: DeployKey | undefined
+}
 
 /** See `ImagePreparation`. */
 export class SourceToImage implements ImagePreparation {
@@ -45,28 +51,30 @@ export class SourceToImage implements ImagePreparation {
     const { secrets, signal } = context
     secrets.redact(secretsOf(request))
     signal.throwIfAborted()
-    return source.type === 'image'
-      ? await this.#pull(
-          {
-            image: source.image,
-            applicationId: request.applicationId,
-            deploymentId: request.deploymentId,
-            auth: source.registry
-          },
-          context
-        )
-      : await this.#build(
-          { ...request, source },
-          {
-            signal,
-            log: line => context.log(line),
-            clean: text => secrets.clean(text),
-            onCheckoutSize: bytes => context.onCheckoutSize?.(bytes),
-            onStep: step => context.onStep?.(step),
-            onEngine: async engine => await context.onEngine?.(engine),
-            onCommit: async commit => await context.onCommit(commit)
-          }
-        )
+    if (source.type === 'image')
+      return await this.#pull(
+        {
+          image: source.image,
+          applicationId: request.applicationId,
+          deploymentId: request.deploymentId,
+          auth: source.registry
+        },
+        context
+      )
+    const deployKey = await this.dependencies.deployKeys.find(request.applicationId)
+    if (deployKey !== undefined) secrets.redact(secretLines(deployKey.privateKey))
+    return await this.#build(
+      { ...request, source, deployKey },
+      {
+        signal,
+        log: line => context.log(line),
+        clean: text => secrets.clean(text),
+        onCheckoutSize: bytes => context.onCheckoutSize?.(bytes),
+        onStep: step => context.onStep?.(step),
+        onEngine: async engine => await context.onEngine?.(engine),
+        onCommit: async commit => await context.onCommit(commit)
+      }
+    )
   }
 
   async #pull(source: ImageSource, context: BuildContext): Promise<PreparedImage> {
@@ -82,7 +90,8 @@ export class SourceToImage implements ImagePreparation {
     request: GitRequest,
     context: Pick<PreparationContext, 'onCommit'> & GitContext
   ): Promise<PreparedImage> {
-    const { git, workspaces, clock, clearings, latest, names, buildMinutes } = this.dependencies
+    const { git, workspaces, clock, clearings, latest, names, deployKeys, buildMinutes } = this.dependencies
+    const { deployKey, applicationId, ...wanted } = request
     const builder = this.#builderFor(request.buildType)
     return await workspaces.with(request.deploymentId, async folder => {
       const tree = join(folder, 'source')
@@ -90,7 +99,19 @@ export class SourceToImage implements ImagePreparation {
       for (const made of [home, scratch]) await mkdir(made)
       const { repo, branch, token, rootDirectory, dockerfilePath } = request.source
       const [commit, nameToken] = await settleAll([
-        git.clone({ repo, branch, token, commit: request.commit, directory: tree, home }, context),
+        git.clone(
+          {
+            repo,
+            branch,
+            token,
+            deployKey,
+            knownHosts: deployKeys.knownHosts(applicationId),
+            commit: request.commit,
+            directory: tree,
+            home
+          },
+          context
+        ),
         names.tokenOf(request.applicationId)
       ])
       const [directory, cleared] = await settleAll([
@@ -105,7 +126,16 @@ export class SourceToImage implements ImagePreparation {
         { clock, signal: context.signal, ms: buildMinutes * 60_000, reason },
         async signal =>
           await builder.build(
-            { ...request, directory, dockerfilePath, tag, scratch, noCache },
+            {
+              ...wanted,
+              applicationId,
+              directory,
+              dockerfilePath,
+              tag,
+              scratch,
+              noCache,
+              ...(deployKey !== undefined && { sshKey: deployKey.privateKey })
+            },
             {
               signal,
               log: line => context.log(line),

@@ -16,18 +16,21 @@ import {
   parsePath,
   parseRepo
 } from '../../plugins/applications/source-text.js'
+import { parseSshRepository } from '../../plugins/applications/ssh-repository.js'
 import { parseStartCommand } from '../../plugins/applications/start-command.js'
 import { csvLine } from '../../plugins/audit-logs/csv.js'
 import { imageOfBuildpack } from '../../plugins/builds/builders/buildpack-reference.js'
 import { parseIgnoreFile } from '../../plugins/builds/context/ignore-patterns.js'
 import { gitProblem, isRedirect, isUnadvertised, localProblem } from '../../plugins/builds/git/git-failure.js'
 import { checkBranch, parseRepository } from '../../plugins/builds/git/repository-address.js'
+import { isUnconnected, sshProblem } from '../../plugins/builds/git/ssh-failure.js'
 import { errorCodes } from '../../plugins/builds/registry/client/answer-failure.js'
 import { readImageConfig } from '../../plugins/builds/registry/client/image-config.js'
 import { locateImage } from '../../plugins/builds/registry/client/image-location.js'
 import { readManifest } from '../../plugins/builds/registry/client/manifest.js'
 import { RegistryFailure } from '../../plugins/builds/registry/client/registry-failure.js'
 import { readChallenge, readToken } from '../../plugins/builds/registry/client/token-challenge.js'
+import { readKnownHosts } from '../../plugins/builds/ssh/host-key.js'
 import { explainExit } from '../../plugins/deployments/rollout/exit-diagnosis.js'
 import { targetOf } from '../../plugins/direct/head.js'
 import { setsPlatformCookie, withoutPlatformCookies } from '../../plugins/direct/platform-cookies.js'
@@ -53,6 +56,7 @@ const attempt = {
   memoryMib: 64,
   spaceMib: 64
 }
+const sshAttempt = { ...attempt, host: 'a', publicKey: 'b', knownFingerprint: 'c' }
 const reference = { registry: 'docker.io', name: 'node', version: 'latest' }
 const exit = { exitCode: 1, oomKilled: false }
 const settings = {
@@ -117,10 +121,15 @@ const eighth = (text: string): string => text.slice(0, text.length / 8)
 /** What reads text that comes from outside; what it thinks of it does not matter here. */
 const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'the errors of git': text => gitProblem(text, attempt),
+  'the errors of ssh': text => sshProblem(text, sshAttempt),
+  'whether ssh has connected': isUnconnected,
+  'the hosts that ssh has met': text => readKnownHosts(text, 'a'),
   'the errors of git on files': text => localProblem(text, { repo: 'a', memoryMib: 1, spaceMib: 1 }, 'b'),
   'what git says of redirects and commits': text => isRedirect(text) || isUnadvertised(text),
   'the address of a repository': text => parseRepository(`https://example.com/${text}`),
   'the address of a repository, whole': text => parseRepository(text),
+  'the address of a repository over SSH': text => parseSshRepository(`ssh://git@example.com/${text}`),
+  'the address of a repository over SSH, short': text => parseSshRepository(`git@example.com:${text}`),
   'a branch for git': text => {
     checkBranch(text)
   },

@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { buildTypesOf } from '../build-types.js'
 import { decideSource, decideSourceUpdate, decideToken } from '../source.js'
 import { addressOf, parseBranch, parseBuildpacks, parseImage, parsePath, parseRepo } from '../source-text.js'
+import { parseSshRepository } from '../ssh-repository.js'
 
 const fault = (field: string) => ({ status: 400, code: 'E_APPLICATION_INVALID', details: { field } })
 
@@ -79,13 +80,19 @@ test('a git application is built by one of the builders that are there, and keep
   })
 })
 
-test('a repository is an http(s) URL or scp-style ssh, without credentials', async t => {
-  for (const good of ['https://github.com/a/b', 'http://10.0.0.1:3000/a/b.git', 'git@github.com:a/b.git'])
+test('a repository is an http(s) URL or an address of ssh, without credentials', async t => {
+  for (const good of [
+    'https://github.com/a/b',
+    'http://10.0.0.1:3000/a/b.git',
+    'git@github.com:a/b.git',
+    'ssh://git@h/a',
+    'ssh://git@git.example.com:2222/a/b.git'
+  ])
     t.equal(parseRepo(good), good)
   for (const bad of [
     'file:///etc',
     '/srv/repo',
-    'ssh://git@h/a',
+    'ssh://git:secret@h/a',
     'https://',
     'ext::sh -c id',
     '-upload-pack@h:x',
@@ -96,6 +103,64 @@ test('a repository is an http(s) URL or scp-style ssh, without credentials', asy
   ]) {
     t.throws(() => parseRepo(bad), fault('source_repo'), bad)
   }
+})
+
+test('an address of ssh is read in both forms, and can be nothing else to git, ssh or a shell', async t => {
+  t.same(parseSshRepository('git@GitHub.com:owner/repo.git'), {
+    url: 'git@github.com:owner/repo.git',
+    user: 'git',
+    host: 'github.com',
+    port: 22
+  })
+  t.match(parseSshRepository('git@ssh.dev.azure.com:v3/org/My%20Project/repo/'), {
+    url: 'git@ssh.dev.azure.com:v3/org/My%20Project/repo'
+  })
+  t.match(parseSshRepository('ssh://host/~me/repo'), { url: 'ssh://git@host/~me/repo', user: 'git' })
+  t.match(parseSshRepository('SSH://me@host:2222/a/b.git'), {
+    url: 'ssh://me@host:2222/a/b.git',
+    user: 'me',
+    port: 2222
+  })
+  t.match(parseSshRepository('ssh://git@[::1]:22/a'), { url: 'ssh://git@[::1]/a', host: '::1', port: 22 })
+  for (const bad of [
+    'git@-oProxyCommand=id:a/b',
+    '-oProxyCommand=id@host:a/b',
+    'ssh://-oProxyCommand=id/a',
+    'ssh://git@-host/a',
+    'ssh://-git@host/a',
+    'git@host:-u',
+    'git@host:a/-u',
+    'git@host:a/../b',
+    'git@host:',
+    'git@host:/',
+    'ssh://git@host',
+    'ssh://git@host/',
+    'ssh://git@host:0/a',
+    'ssh://git@host:70000/a',
+    'ssh://git@host:/a',
+    'ssh://git@host/%2e%2e/a',
+    'ssh://git@host%20-oProxyCommand=id/a',
+    'ssh://git:password@host/a',
+    'ssh://git@[fe80::1%25eth0]/a',
+    'ssh://git@[::zz]/a',
+    'ssh://git@host/a?x',
+    'ssh://git@host/a#x',
+    "git@host:a'b",
+    'git@host:a"b',
+    'git@host:a b',
+    'git@host:a\nb',
+    'git@host:$(id)',
+    'git@host:`id`',
+    'git@host:a;id',
+    'git@host:a\\b',
+    'git@ho$t:a',
+    'git@ho st:a',
+    'git@host\n:a',
+    'g t@host:a',
+    'host:a/b',
+    `git@host:${'a'.repeat(2000)}`
+  ])
+    t.equal(parseSshRepository(bad), undefined, bad.slice(0, 60))
 })
 
 test('a branch is what git accepts and no command line can mistake', async t => {
@@ -220,4 +285,5 @@ test('a stored token is never kept when the repository moves to another host', a
 test('the address of a repository is protocol, host and port', async t => {
   t.equal(addressOf('https://Git.example.com/x'), 'https://git.example.com')
   t.equal(addressOf('git@Git.example.com:x'), 'ssh://git.example.com')
+  t.equal(addressOf('ssh://git@git.example.com:2222/x'), 'ssh://git.example.com:2222')
 })

@@ -2,13 +2,13 @@ import type { LookupAddress } from 'node:dns'
 import type { Exec, ExecOptions, ExecResult } from 'busbar/sdk'
 import { problems } from '../problems.js'
 import { localProblem } from './git-failure.js'
-import type { RepositoryAddress } from './repository-address.js'
+import type { HttpAddress } from './repository-address.js'
 
-/** What git may do with an untrusted repository: fetch over HTTP, run nothing, prompt for nothing. */
-const settings: ReadonlyArray<readonly [key: string, value: string]> = [
+type GitSetting = readonly [key: string, value: string]
+
+/** What git may do with an untrusted repository: run nothing of it, prompt for nothing. */
+const settings: readonly GitSetting[] = [
   ['protocol.allow', 'never'],
-  ['protocol.http.allow', 'always'],
-  ['protocol.https.allow', 'always'],
   ['http.followRedirects', 'false'],
   ['http.lowSpeedLimit', '1000'],
   ['credential.helper', ''],
@@ -60,28 +60,37 @@ export const inMebibytes = (
   spaceMib: Math.round(spaceLimit(limits) / 2 ** 20)
 })
 
-/** How the host of one repository is talked to. */
+/** By what git reaches a repository; nothing else is open to it. */
+export interface Transport {
+  readonly protocols: readonly ('http' | 'https' | 'ssh')[]
+  readonly settings: readonly GitSetting[]
+  readonly variables: Readonly<Record<string, string>>
+}
+
+/** How the host of one repository is talked to over HTTP. */
 export interface Connection {
-  readonly address: RepositoryAddress
+  readonly address: HttpAddress
   /** The addresses that were checked: git connects to these and asks no name server again. */
   readonly pinned: readonly LookupAddress[]
   /** `user:password`. */
   readonly credentials: string | null
 }
 
-/**
- * The environment of a git process. Credentials are only here: not in an argument, which other users of the
- * machine can read, and not in a file. They are bound to the host, so no other one is ever sent them.
- */
+/** Works on files alone. */
+const noTransport: Transport = { protocols: [], settings: [], variables: {} }
+
+/** The environment of a git process. */
 export function gitEnvironment(
   home: string,
   limits: GitLimits,
-  connection?: Connection
+  transport: Transport = noTransport
 ): Record<string, string> {
+  const { protocols } = transport
   const all = [
     ...settings,
+    ...protocols.map(name => [`protocol.${name}.allow`, 'always'] as const),
     ['http.lowSpeedTime', String(limits.silenceSeconds)] as const,
-    ...(connection === undefined ? [] : connectionSettings(connection))
+    ...transport.settings
   ]
   return {
     HOME: home,
@@ -92,11 +101,12 @@ export function gitEnvironment(
     GIT_CONFIG_NOSYSTEM: '1',
     GIT_CONFIG_GLOBAL: '/dev/null',
     GIT_ATTR_NOSYSTEM: '1',
-    GIT_ALLOW_PROTOCOL: 'http:https',
+    GIT_ALLOW_PROTOCOL: protocols.join(':'),
     GIT_LFS_SKIP_SMUDGE: '1',
     GIT_ALLOC_LIMIT: String(memoryLimit(limits)),
     // Each thread would set 64 MiB of the space aside for itself.
     MALLOC_ARENA_MAX: '2',
+    ...transport.variables,
     GIT_CONFIG_COUNT: String(all.length),
     ...Object.fromEntries(
       all.flatMap(([key, value], index) => [
@@ -107,10 +117,14 @@ export function gitEnvironment(
   }
 }
 
-function connectionSettings({ address, pinned, credentials }: Connection): Array<readonly [string, string]> {
+/**
+ * Credentials are only in the environment: not in an argument, which other users of the machine can read, and not in a
+ * file. They are bound to the host, so no other one is ever sent them.
+ */
+export function httpTransport({ address, pinned, credentials }: Connection): Transport {
   const { origin, host, port } = address
   const addresses = pinned.map(({ address: text, family }) => (family === 6 ? `[${text}]` : text))
-  return [
+  const settings: GitSetting[] = [
     ...(addresses.length === 0
       ? []
       : [['http.curloptResolve', `${host}:${port}:${addresses.join(',')}`] as const]),
@@ -118,6 +132,7 @@ function connectionSettings({ address, pinned, credentials }: Connection): Array
       ? []
       : [[`http.${origin}/.extraHeader`, `Authorization: ${basicAuthorization(credentials)}`] as const])
   ]
+  return { protocols: ['http', 'https'], settings, variables: {} }
 }
 
 export const basicAuthorization = (credentials: string): string =>

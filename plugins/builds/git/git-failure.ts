@@ -1,7 +1,7 @@
 import { cutMark, cutText, type Problem } from 'busbar/sdk'
 import { problems } from '../problems.js'
 
-interface Attempt {
+export interface Attempt {
   readonly repo: string
   readonly branch: string | null
   readonly hasCredentials: boolean
@@ -66,7 +66,7 @@ function notGit({ repo }: Attempt, reason: string): Problem {
 const mostLines = 1000
 const longestLine = 4096
 
-const tellingLines = (stderr: string): string[] =>
+export const tellingLines = (stderr: string): string[] =>
   stderr
     .split('\n')
     .slice(-mostLines)
@@ -118,7 +118,7 @@ const firstError = (stderr: string): string =>
 const printable = (text: string): string =>
   text.length > 300 ? text.slice(0, 150) + cutMark + text.slice(-130) : text
 
-function reasonIn(stderr: string): string {
+export function reasonIn(stderr: string): string {
   const lines = stderr
     .split('\n')
     .map(line => line.trim())

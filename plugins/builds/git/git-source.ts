@@ -6,25 +6,32 @@ import { type Clock, cutMark, type Exec, type Problem } from 'busbar/sdk'
 import type { BuildContext, Commit } from '../api.js'
 import { type HostRules, resolveHost } from '../network/host-resolution.js'
 import { problems } from '../problems.js'
+import type { DeployKey, KnownHosts } from '../ssh/deploy-keys.js'
+import { hostName } from '../ssh/host-key.js'
 import { makeEmptyRepository } from './empty-repository.js'
 import {
   type Connection,
   checkGitVersion,
   type GitLimits,
   gitEnvironment,
+  httpTransport,
   inMebibytes,
   localGit,
-  runGit
+  runGit,
+  type Transport
 } from './git-command.js'
-import { gitProblem, isRedirect, isUnadvertised, localProblem } from './git-failure.js'
+import { type Attempt, gitProblem, isRedirect, isUnadvertised, localProblem } from './git-failure.js'
 import { redirectTarget } from './redirect.js'
 import {
   checkBranch,
   checkCommit,
   credentialsFor,
+  type HttpAddress,
   parseRepository,
-  type RepositoryAddress
+  type SshAddress
 } from './repository-address.js'
+import { isUnconnected, sshProblem } from './ssh-failure.js'
+import { checkSsh, type SshFiles, withSshFiles } from './ssh-transport.js'
 
 interface GitSourceDependencies extends HostRules {
   readonly exec: Exec
@@ -43,6 +50,10 @@ export interface CloneRequest {
   readonly repo: string
   readonly branch: string | null
   readonly token: string | null
+  /** For a repository that is read over SSH. */
+  readonly deployKey?: DeployKey
+  /** The hosts that its application knows; absent: none, and none is remembered. */
+  readonly knownHosts?: KnownHosts
   /** Exactly this commit instead of the branch's newest. */
   readonly commit?: string
   /** Where the tree goes; made, and must not exist yet. */
@@ -64,6 +75,7 @@ const maxRemoteLines = 200
 /** Checks out one commit of an untrusted repository. */
 export class GitSource {
   #versionCheck: Promise<void> | undefined
+  #sshCheck: Promise<void> | undefined
 
   constructor(private readonly dependencies: GitSourceDependencies) {}
 
@@ -73,6 +85,7 @@ export class GitSource {
     if (request.branch !== null && request.branch !== '') checkBranch(request.branch)
     if (request.commit !== undefined) checkCommit(request.commit)
     await this.#requireGit()
+    if (address.kind === 'ssh') await this.#requireSsh()
     await mkdir(request.directory, { recursive: true })
     const clone = new Clone(
       this.dependencies,
@@ -80,7 +93,15 @@ export class GitSource {
       context
     )
     await clone.begin()
-    await clone.fetch({ address, pinned: [], credentials: credentialsFor(address, request.token) })
+    await clone.fetch(async () =>
+      address.kind === 'ssh'
+        ? await clone.fetchOverSsh(address)
+        : await clone.fetchOverHttp({
+            address,
+            pinned: [],
+            credentials: credentialsFor(address, request.token)
+          })
+    )
     const both = [clone.checkOut(), clone.describe()] as const
     // Whatever fails, nothing may still be at work in a folder that is about to be removed.
     await Promise.allSettled(both)
@@ -97,6 +118,14 @@ export class GitSource {
     this.#versionCheck ??= checkGitVersion(this.dependencies.exec, !this.dependencies.hostPolicy.allowsAll)
     await this.#versionCheck.catch((error: unknown) => {
       this.#versionCheck = undefined
+      throw error
+    })
+  }
+
+  async #requireSsh(): Promise<void> {
+    this.#sshCheck ??= checkSsh(this.dependencies.exec)
+    await this.#sshCheck.catch((error: unknown) => {
+      this.#sshCheck = undefined
       throw error
     })
   }
@@ -143,7 +172,7 @@ class Clone {
     ).stdout
   }
 
-  async fetch(first: Connection): Promise<void> {
+  async fetch(by: () => Promise<void>): Promise<void> {
     const { branch, commit } = this.request
     this.context.log({
       level: 'info',
@@ -151,19 +180,19 @@ class Clone {
     })
     const stopWatching = this.dependencies.clock.every(sizeCheckMs, async () => await this.#watchSize())
     try {
-      await this.#fetchFollowing(first)
+      await by()
     } finally {
       stopWatching()
     }
   }
 
-  async #fetchFollowing(first: Connection): Promise<void> {
+  async fetchOverHttp(first: Connection): Promise<void> {
     let connection = first
     for (let hops = 0; hops <= maxRedirects; hops++) {
-      connection = { ...connection, pinned: await this.#resolve(connection.address) }
-      const stderr = await this.#fetchFrom(connection)
+      connection = { ...connection, pinned: await this.#pinned(connection.address) }
+      const stderr = await this.#fetchFrom(connection.address.url, httpTransport(connection))
       if (stderr === undefined) return
-      if (!isRedirect(stderr)) throw this.#problem(stderr, connection)
+      if (!isRedirect(stderr)) throw gitProblem(stderr, this.#attempt(connection.credentials !== null))
       const address = await redirectTarget(connection, this.#signal)
       this.context.log({ level: 'info', msg: `The repository has moved to ${address.url}` })
       const isSameHost = address.origin === connection.address.origin
@@ -176,19 +205,62 @@ class Clone {
     })
   }
 
+  async fetchOverSsh(address: SshAddress): Promise<void> {
+    const { deployKey, knownHosts, directory, home } = this.request
+    if (deployKey === undefined) throw problems.noDeployKey({ repo: this.#repo })
+    const addresses = await resolveHost(address.host, this.dependencies)
+    const known = await knownHosts?.find(hostName(address))
+    const { privateKey, publicKey } = deployKey
+    const access = { address, privateKey, knownKey: known?.key, directory, home }
+    const stderr = await withSshFiles(access, async files => {
+      try {
+        return await this.#fetchFromAny(address.url, addresses, files)
+      } finally {
+        // Also of a host that has refused the key: it is the same host when the key has been added there.
+        if (known === undefined) await this.#rememberHost(files)
+      }
+    })
+    if (stderr !== undefined)
+      throw sshProblem(stderr, {
+        ...this.#attempt(true),
+        host: hostName(address),
+        publicKey,
+        knownFingerprint: known?.fingerprint
+      })
+  }
+
+  /** ssh is told one address; where nobody is at it, the next one is taken. */
+  async #fetchFromAny(
+    url: string,
+    addresses: readonly LookupAddress[],
+    files: SshFiles
+  ): Promise<string | undefined> {
+    let stderr: string | undefined
+    for (const { address } of addresses) {
+      stderr = await this.#fetchFrom(url, files.transport(address))
+      if (stderr === undefined || !isUnconnected(stderr)) return stderr
+    }
+    return stderr
+  }
+
+  async #rememberHost(files: SshFiles): Promise<void> {
+    const found = await files.hostKey()
+    if (found === undefined) return
+    await this.request.knownHosts?.add(found)
+    this.context.log({
+      level: 'info',
+      msg: `The host ${found.host} is known by its key ${found.key.split(' ')[0] ?? ''} ${found.fingerprint} from now on; compare it with what the host publishes`
+    })
+  }
+
   /** What git said when it failed; undefined when the wanted commit is here. */
-  async #fetchFrom(connection: Connection): Promise<string | undefined> {
+  async #fetchFrom(url: string, transport: Transport): Promise<string | undefined> {
     const { branch, commit } = this.request
     const newest = branch === null ? 'HEAD' : `refs/heads/${branch}`
-    const failure = await this.#runFetch(connection, [
-      '--depth=1',
-      '--',
-      connection.address.url,
-      commit ?? newest
-    ])
+    const failure = await this.#runFetch(transport, ['--depth=1', '--', url, commit ?? newest])
     if (failure === undefined || commit === undefined || !isUnadvertised(failure)) return failure
     // The server does not give commits by name, so the commit is looked for in the history of the branch.
-    const full = await this.#runFetch(connection, ['--', connection.address.url, newest])
+    const full = await this.#runFetch(transport, ['--', url, newest])
     if (full !== undefined) return full
     await this.local(['cat-file', '-e', `${commit}^{commit}`]).catch(() => {
       throw problems.commitMissing({ commit, repo: this.#repo })
@@ -196,7 +268,7 @@ class Clone {
     return undefined
   }
 
-  async #runFetch(connection: Connection, args: readonly string[]): Promise<string | undefined> {
+  async #runFetch(transport: Transport, args: readonly string[]): Promise<string | undefined> {
     const { exec, limits } = this.dependencies
     const result = await runGit(
       exec,
@@ -204,7 +276,7 @@ class Clone {
       {
         cwd: this.request.directory,
         limits,
-        env: gitEnvironment(this.request.home, limits, connection),
+        env: gitEnvironment(this.request.home, limits, transport),
         timeoutMs: limits.fetchMs,
         signal: this.#signal,
         onLine: line => {
@@ -228,17 +300,16 @@ class Clone {
       })
   }
 
-  #problem(stderr: string, { credentials }: Connection): Problem {
-    const { limits } = this.dependencies
-    return gitProblem(stderr, {
+  #attempt(hasCredentials: boolean): Attempt {
+    return {
       repo: this.#repo,
       branch: this.request.branch,
-      hasCredentials: credentials !== null,
-      ...inMebibytes(limits)
-    })
+      hasCredentials,
+      ...inMebibytes(this.dependencies.limits)
+    }
   }
 
-  async #resolve({ host }: RepositoryAddress): Promise<readonly LookupAddress[]> {
+  async #pinned({ host }: HttpAddress): Promise<readonly LookupAddress[]> {
     const found = await resolveHost(host, this.dependencies)
     return isIP(host) !== 0 ? [] : found
   }

@@ -2,23 +2,20 @@ import { isProblem, withTimeLimit } from 'busbar/sdk'
 import { openBound } from '../network/bound-request.js'
 import { problems } from '../problems.js'
 import { basicAuthorization, type Connection } from './git-command.js'
-import { parseRepository, type RepositoryAddress } from './repository-address.js'
+import { type HttpAddress, parseHttpRepository } from './repository-address.js'
 
 const answerWithinMs = 30_000
 const discovery = '/info/refs?service=git-upload-pack'
 
 /** Where the host says the repository is now; the caller checks the new host as it checked the first. */
-export async function redirectTarget(
-  connection: Connection,
-  signal: AbortSignal
-): Promise<RepositoryAddress> {
+export async function redirectTarget(connection: Connection, signal: AbortSignal): Promise<HttpAddress> {
   const { address } = connection
   const location = await locationOf(connection, signal)
   const target = new URL(location, address.url + discovery).href
   const shown = target.replace(/\/\/[^/@]*@/, '//')
   const refuse = (reason: string) => problems.redirect({ repo: address.url, target: shown, reason })
   if (!target.endsWith(discovery)) throw refuse('it is not the address of a repository')
-  const next = parseRepository(target.slice(0, -discovery.length))
+  const next = parseHttpRepository(target.slice(0, -discovery.length))
   if (address.isSecure && !next.isSecure) throw refuse('it leaves the encrypted connection')
   return next
 }

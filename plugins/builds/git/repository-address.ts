@@ -1,7 +1,9 @@
+import { parseSshRepository, type SshRepository } from 'busbar/api/applications'
 import { problems } from '../problems.js'
 
 /** A repository that can be fetched over HTTP. Holds no secret but `userInfo`. */
-export interface RepositoryAddress {
+export interface HttpAddress {
+  readonly kind: 'http'
   /** Without credentials: fit for an argument, a log and an error. */
   readonly url: string
   readonly origin: string
@@ -12,11 +14,20 @@ export interface RepositoryAddress {
   readonly userInfo: string | null
 }
 
+/** One that is fetched over SSH. Holds no secret. */
+export type SshAddress = SshRepository & { readonly kind: 'ssh' }
+
+export type RepositoryAddress = HttpAddress | SshAddress
+
 /** Reads the address a user gave. */
 export function parseRepository(repo: string): RepositoryAddress {
+  const ssh = parseSshRepository(repo)
+  return ssh === undefined ? parseHttpRepository(repo) : { kind: 'ssh', ...ssh }
+}
+
+/** The same, where it cannot be one of SSH. */
+export function parseHttpRepository(repo: string): HttpAddress {
   const shown = repo.replace(/\/\/[^/@]*@/, '//').slice(0, 300)
-  if (/^(ssh|git\+ssh):\/\//i.test(repo) || /^[\w.-]+@[\w.-]+:[^/]/.test(repo))
-    throw problems.sshRepository({ repo: shown })
   const url = parseUrl(repo)
   if (url === undefined || repo.length > 2000 || /[\s\u0000-\u001f\u007f]/.test(repo))
     throw problems.badRepository({ repo: shown })
@@ -24,6 +35,7 @@ export function parseRepository(repo: string): RepositoryAddress {
   if (userInfo === undefined) throw problems.badRepository({ repo: shown })
   url.username = url.password = ''
   return {
+    kind: 'http',
     url: url.href.replace(/(?<!\/)\/+$/, ''),
     origin: url.origin,
     isSecure: url.protocol === 'https:',
@@ -72,8 +84,10 @@ const users: ReadonlyArray<readonly [host: RegExp, user: string]> = [
   [/gitea|forgejo|codeberg/, 'oauth2']
 ]
 
-/** `user:password` for basic authentication; the token goes by the user name its provider expects. */
-export function credentialsFor({ host, userInfo }: RepositoryAddress, token: string | null): string | null {
+/** `user:password` for basic authentication; the token goes by the user name its provider expects. None over SSH. */
+export function credentialsFor(address: RepositoryAddress, token: string | null): string | null {
+  if (address.kind === 'ssh') return null
+  const { host, userInfo } = address
   if (token === null || token === '') return userInfo
   if (token.includes(':')) return token
   const user = users.find(([pattern]) => pattern.test(host))?.[1]

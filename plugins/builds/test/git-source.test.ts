@@ -151,7 +151,7 @@ test('each way to fail has an error of its own that names the remedy', async t =
     code: 'E_SOURCE_HOST_UNKNOWN',
     message: /git\.example\.invalid could not be resolved \(no such host\)/
   })
-  await t.rejects(clone('git@github.com:team/app.git'), { status: 400, code: 'E_SOURCE_SSH' })
+  await t.rejects(clone('git@github.com:team/app.git'), { status: 409, code: 'E_SOURCE_NO_KEY' })
   await t.rejects(clone('file:///etc'), { status: 400, code: 'E_SOURCE_ADDRESS' })
   await t.rejects(clone(url, { branch: '--upload-pack=touch /tmp/x' }), {
     status: 400,

@@ -72,6 +72,10 @@ export async function setUp(t: Test, changes: Setup = {}) {
     clearings: changes.clearings ?? neverCleared,
     latest: { find: async () => undefined, save: async () => {} },
     names: { tokenOf: async () => imageToken },
+    deployKeys: {
+      find: async () => undefined,
+      knownHosts: () => ({ find: async () => undefined, add: async () => {} })
+    },
     buildMinutes: 30,
     pullMinutes: 10
   })

@@ -5,7 +5,13 @@ import { settingsFrom } from '../../../sdk/testing/settings-from.js'
 import { chooseArguments } from '../builders/dockerfile-builder.js'
 import { readPatterns, selectEntries } from '../context/build-context.js'
 import { cleanPath, describeDockerfiles, openRoot, readSource } from '../context/source-tree.js'
-import { checkBranch, checkCommit, credentialsFor, parseRepository } from '../git/repository-address.js'
+import {
+  checkBranch,
+  checkCommit,
+  credentialsFor,
+  parseHttpRepository,
+  parseRepository
+} from '../git/repository-address.js'
 import { refusalOf } from '../network/host-policy.js'
 import { imageTag } from '../registry/image-names.js'
 import { pinnedReference } from '../registry/pinned-image.js'
@@ -39,8 +45,10 @@ test('addresses of repositories are read, and credentials in them kept apart', t
   })
   t.match(parseRepository('http://[::1]:8080/a'), { host: '::1', port: 8080 })
   t.match(parseRepository('http://0x7f.1/a'), { host: '127.0.0.1' })
+  t.match(parseRepository('https://git.lan/a'), { kind: 'http' })
   for (const ssh of ['git@github.com:team/app.git', 'ssh://git@github.com/team/app', 'me@host:app'])
-    t.throws(() => parseRepository(ssh), { code: 'E_SOURCE_SSH' }, ssh)
+    t.match(parseRepository(ssh), { kind: 'ssh', url: ssh, port: 22 }, ssh)
+  t.throws(() => parseHttpRepository('ssh://git@github.com/team/app'), { code: 'E_SOURCE_ADDRESS' })
   for (const wrong of [
     '',
     'app',
@@ -57,7 +65,9 @@ test('addresses of repositories are read, and credentials in them kept apart', t
     'https://me:%ff@x/y',
     'https://x/a b',
     'ext::sh -c x',
-    '--upload-pack=x'
+    '--upload-pack=x',
+    'git+ssh://git@x/y',
+    'ssh://-oProxyCommand=x/y'
   ]) {
     t.throws(() => parseRepository(wrong), { status: 400, code: 'E_SOURCE_ADDRESS' }, JSON.stringify(wrong))
   }
