@@ -16,15 +16,18 @@ COPY scripts scripts
 RUN node scripts/build.mjs && find dist -name '*.map' -exec rm {} +
 
 FROM ${BASE}
-# git fetches the sources of applications, the others look into archives that are ADDed
-RUN { command -v git && command -v bzip2 && command -v xz && command -v zstd; } >/dev/null || { apt-get update && apt-get install -y --no-install-recommends git ca-certificates bzip2 xz-utils zstd && rm -rf /var/lib/apt/lists/*; }
+# git and ssh fetch the sources of applications, the others look into archives that are ADDed
+RUN { command -v git && command -v ssh && command -v bzip2 && command -v xz && command -v zstd; } >/dev/null || { apt-get update && apt-get install -y --no-install-recommends git openssh-client ca-certificates bzip2 xz-utils zstd && rm -rf /var/lib/apt/lists/*; }
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 # The kernel counts some of what it gives by uid, for the machine and all containers together: with 1000, the uid of most images, the
-# platform would lack what an application has taken. docker-compose.yml may run it with another one.
+# platform would lack what an application has taken. docker-compose.yml may run it with another one, and says so here: ssh runs for
+# no uid that has no name.
+ARG BUSBAR_UID=21937
 RUN echo 'busbar:x:21937:21937::/data:/bin/false' >> /etc/passwd && echo 'busbar:x:21937:' >> /etc/group \
+  && { [ "$BUSBAR_UID" = 21937 ] || echo "busbar-own:x:$BUSBAR_UID:$BUSBAR_UID::/data:/bin/false" >> /etc/passwd; } \
   && mkdir -p /data && chown 21937:21937 /data
 ENV NODE_ENV=production BUSBAR_DIR=/data HOST=0.0.0.0 PORT=8080 LOG_FORMAT=json
 VOLUME /data

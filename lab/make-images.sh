@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The base images that tests and demo build on, for the engine of DOCKER_HOST. An image that is there is left alone.
 #   make-images.sh [busybox] [node] [nginx] [platform-base] [postgres-lab] [docker] [docker-26]   (default: the first two)
-# They are busybox:lab and node:20; nginx:lab for static sites; platform-base:lab, node with git and what unpacks archives, and postgres:lab
+# They are busybox:lab and node:20; nginx:lab for static sites; platform-base:lab, node with git, ssh and what unpacks archives, and postgres:lab
 # for the compose file; docker:lab and docker:26-lab, engines in which builds run.
 # Root on Debian makes them from the machine's own files, without any image registry; elsewhere they are pulled.
 set -euo pipefail
@@ -83,7 +83,7 @@ make_platform_base() {
   core=$(git --exec-path)
   # busybox's own do not write what they read
   rm -f "$root"/usr/bin/{bzip2,xz,zstd}
-  copy_program "$root" "$(command -v git)" "$core/git-remote-http" "$(command -v bzip2)" "$(command -v xz)" "$(command -v zstd)"
+  copy_program "$root" "$(command -v git)" "$core/git-remote-http" "$(command -v ssh)" "$(command -v bzip2)" "$(command -v xz)" "$(command -v zstd)"
   mkdir -p "$root$core"
   mv "$root/usr/bin/git-remote-http" "$root$core/"
   ln -s git-remote-http "$root$core/git-remote-https"

@@ -24,6 +24,7 @@ const table: readonly Row[] = [
     /^\S+: Permission denied \(|^Permission denied \(|^(?:Received disconnect from .*)?Too many authentication failures|^No supported authentication methods/,
     ({ repo, publicKey }) => problems.keyRefused({ repo, key: publicKey })
   ],
+  [/^No user exists for uid /, (_attempt, reason) => problems.sshNoUser({ reason })],
   [unconnected, ({ repo }, reason) => problems.unreachable({ repo, reason })],
   [
     /does not appear to be a git repository|repository not found|repository .{0,300} (?:not found|does not exist)|project you were looking for could not be found/i,
