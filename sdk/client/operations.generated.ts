@@ -1356,6 +1356,46 @@ export interface Operations {
       token?: string
     }
   }
+  /** Get Deploy Key. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  'GET /api/projects/{projectId}/applications/{applicationId}/deploy-key': {
+    params: {
+      projectId: string
+      applicationId: string
+    }
+    query: {}
+    body: undefined
+    answer: {
+      public_key: string
+      fingerprint: string
+      created_at: string
+    }
+  }
+  /** Generate Deploy Key. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  'POST /api/projects/{projectId}/applications/{applicationId}/deploy-key': {
+    params: {
+      projectId: string
+      applicationId: string
+    }
+    query: {}
+    body: undefined
+    answer: {
+      public_key: string
+      fingerprint: string
+      created_at: string
+    }
+  }
+  /** Delete Deploy Key. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/deploy-key': {
+    params: {
+      projectId: string
+      applicationId: string
+    }
+    query: {}
+    body: undefined
+    answer: {
+      status: string
+    }
+  }
   /** Get Deployments. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
   'GET /api/projects/{projectId}/applications/{applicationId}/deployments': {
     params: {
@@ -1653,6 +1693,33 @@ export interface Operations {
       created_at: string
       updated_at: string
       direct_url: string | null
+    }
+  }
+  /** Get Host Keys. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  'GET /api/projects/{projectId}/applications/{applicationId}/host-keys': {
+    params: {
+      projectId: string
+      applicationId: string
+    }
+    query: {}
+    body: undefined
+    answer: {
+      host: string
+      key: string
+      fingerprint: string
+      recorded_at: string
+    }[]
+  }
+  /** Forget Host Keys. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  'DELETE /api/projects/{projectId}/applications/{applicationId}/host-keys': {
+    params: {
+      projectId: string
+      applicationId: string
+    }
+    query: {}
+    body: undefined
+    answer: {
+      status: string
     }
   }
   /** Rebuild App. A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
