@@ -100,7 +100,7 @@ export const problems = problemTable({
   dockerfileBuildKit: [
     422,
     'E_BUILD_BUILDKIT',
-    'line {line} of the Dockerfile {dockerfile} asks for BuildKit ({reason}), but images are built here by the classic builder, whose limits on memory and CPU hold: write the step without it'
+    'line {line} of the Dockerfile {dockerfile} asks for BuildKit ({reason}), but images are built here by the classic builder, whose limits on memory and CPU hold: write the step without it, or have build_engine of the builds plugin name an engine that knows it'
   ],
   dockerfileLabel: [
     422,
@@ -112,6 +112,11 @@ export const problems = problemTable({
     422,
     'E_BUILD_COMMAND',
     'the build stopped: {command} ended with exit code {code}; the lines before this one in the build log say why'
+  ],
+  engineSshKey: [
+    422,
+    'E_BUILD_SSH_KEY',
+    'the Dockerfile {dockerfile} mounts a key for SSH ({id}) that is required, and there is none: either the application has no deploy key (make one with POST …/deploy-key), or the mount names another id than default'
   ],
   engineKilled: [
     422,
@@ -256,6 +261,11 @@ export const problems = problemTable({
     409,
     'E_SOURCE_NOT_FOUND',
     'the repository {repo} was not found: check the address, and that this public key is a deploy key of that repository and of no other: {key}'
+  ],
+  sshNoUser: [
+    503,
+    'E_SOURCE_SSH_USER',
+    'ssh does not run for the uid of the platform ({reason}): give that uid a user on this machine; in containers, build the image of the platform with BUSBAR_UID (docker compose up -d --build)'
   ],
   sshMissing: [
     503,

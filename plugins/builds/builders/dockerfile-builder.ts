@@ -6,6 +6,7 @@ import { cleanPath, describeDockerfiles, readSource } from '../context/source-tr
 import type { RemoteCopies } from '../dockerfile/generate.js'
 import { declaredArguments } from '../dockerfile/parse-dockerfile.js'
 import type { RemoteAdd } from '../dockerfile/remote-files.js'
+import { mountsSsh } from '../dockerfile/ssh-mounts.js'
 import { syntaxOf } from '../engines/dockerfile-syntax.js'
 import { problems } from '../problems.js'
 import { builderPrefix } from '../registry/image-names.js'
@@ -134,7 +135,7 @@ export class DockerfileBuilder implements Builder {
 
   async #forEngine(
     { name, text }: DockerfileText,
-    { directory, tag, variables, limits = this.parts.usualLimits }: BuildRequest,
+    { directory, tag, variables, sshKey, limits = this.parts.usualLimits }: BuildRequest,
     { log, signal }: BuildContext
   ): Promise<EngineBuild> {
     log({ level: 'info', msg: `Building ${tag} with ${name} (${shownLimits(limits)})` })
@@ -143,6 +144,12 @@ export class DockerfileBuilder implements Builder {
       log({
         level: 'warning',
         msg: `The front-end ${syntax.slice(0, 200)} of ${name} is not used: the build engine reads the Dockerfile itself`
+      })
+    const isMounted = mountsSsh(text)
+    if (isMounted && sshKey === undefined)
+      log({
+        level: 'warning',
+        msg: `${name} has RUN --mount=type=ssh, and the application has no deploy key: such steps run without one; make it with POST …/deploy-key`
       })
     const files = await chooseFiles(directory, name, signal)
     if (files.unreadable.length > 0) log({ level: 'warning', msg: unreadableNote(files.unreadable) })
@@ -154,7 +161,8 @@ export class DockerfileBuilder implements Builder {
         text,
         variables.filter(({ isSecret }) => !isSecret)
       ),
-      secrets: namedIn(text, variables)
+      secrets: namedIn(text, variables),
+      ...(isMounted && sshKey !== undefined && { sshKey })
     }
   }
 

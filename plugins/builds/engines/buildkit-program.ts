@@ -1,5 +1,6 @@
 import { familiarName } from './base-names.js'
 import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
+import { sshFlags, withKey } from './forwarded-key.js'
 import { stepsGroup } from './steps-group.js'
 import { stepsSubnet } from './steps-network.js'
 
@@ -116,7 +117,7 @@ function buildCommand(build: ProgramBuild): Command {
       ])
     )
   }
-  return {
+  const command: Command = {
     argv: client(
       'build',
       '--progress=plain',
@@ -129,6 +130,7 @@ function buildCommand(build: ProgramBuild): Command {
       ...Object.entries(options).flatMap(([key, value]) => ['--opt', `${key}=${value}`]),
       ...bases.flatMap(({ directory: path }, at) => ['--oci-layout', `base${at}=${path}`]),
       ...flags,
+      ...sshFlags(build),
       ...(noCache ? ['--no-cache'] : []),
       '--output',
       // To pack what the engine of the platform unpacks at once would take longer than all else.
@@ -136,6 +138,7 @@ function buildCommand(build: ProgramBuild): Command {
     ),
     env
   }
+  return withKey(command, build)
 }
 
 /** By variables of the client alone: no argument and no file has the value. Their names are ours, whatever the ids are. */

@@ -1,5 +1,6 @@
 import { secretFlags } from './buildkit-program.js'
 import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
+import { sshFlags, withKey } from './forwarded-key.js'
 import { stepsGroup } from './steps-group.js'
 import { stepsGateway } from './steps-network.js'
 
@@ -81,7 +82,7 @@ export const dockerdProgram: EngineProgram = {
 function buildCommand(build: ProgramBuild): Command {
   const { directory, file, frontEnd, buildArgs, target, platform, noCache, bases } = build
   const { flags, env } = secretFlags(build)
-  return {
+  const command: Command = {
     argv: [
       'sh',
       '-c',
@@ -96,10 +97,12 @@ function buildCommand(build: ProgramBuild): Command {
       ...(frontEnd === undefined ? [] : ['--build-arg', `BUILDKIT_SYNTAX=${frontEnd}`]),
       ...Object.entries(buildArgs).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]),
       ...flags,
+      ...sshFlags(build),
       ...(target === undefined ? [] : ['--target', target]),
       ...(platform === undefined ? [] : ['--platform', platform]),
       ...(noCache ? ['--no-cache'] : [])
     ],
     env: { ...variables, ...env }
   }
+  return withKey(command, build)
 }

@@ -35,6 +35,8 @@ export function engineBuildProblem(
       : problems.engineCommand(step)
   }
   const { dockerfile, frontEnd } = build
+  const noKey = /no SSH key "([^"]{0,200})" forwarded|unset ssh forward key (\S{1,200})/.exec(reason)
+  if (noKey !== null) return problems.engineSshKey({ dockerfile, id: noKey[1] || noKey[2] || 'default' })
   const told = { reason: shown(withoutPrefix(reason)) }
   if (frontEnd !== undefined && isNotFetched(reason) && isAbout(frontEnd, withoutPrefix(reason)))
     return problems.engineFrontEndMissing({ image: frontEnd, ...told })

@@ -14,6 +14,8 @@ export interface ProgramBuild {
   readonly buildArgs: Readonly<Record<string, string>>
   /** By the id that a mount names. */
   readonly secrets: Readonly<Record<string, string>>
+  /** A file of OpenSSH, whose key signs for the steps that mount it; absent: none does. */
+  readonly sshKey?: string
   readonly target?: string
   /** `linux/arm64`. */
   readonly platform?: string

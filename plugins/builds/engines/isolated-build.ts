@@ -29,6 +29,8 @@ export interface IsolatedBuild {
   readonly context: () => Readable
   readonly buildArgs: Readonly<Record<string, string>>
   readonly secrets: Readonly<Record<string, string>>
+  /** As in `ProgramBuild`. */
+  readonly sshKey?: string
   readonly target?: string
   readonly noCache: boolean
   readonly limits: BuildLimits
@@ -89,7 +91,7 @@ async function buildIn(
   build: IsolatedBuild,
   context: BuildContext
 ): Promise<ImageInfo> {
-  const { owner, name, text, frontEnd, secrets, target, noCache } = build
+  const { owner, name, text, frontEnd, secrets, sshKey, target, noCache } = build
   const file = frontEnd === undefined ? 'Dockerfile' : name
   const buildArgs = Object.fromEntries(
     Object.entries(build.buildArgs).filter(([name]) => !isFrontEndSetting(name))
@@ -127,6 +129,7 @@ async function buildIn(
     noCache,
     bases,
     ...(frontEnd !== undefined && { frontEnd }),
+    ...(sshKey !== undefined && { sshKey }),
     ...(target !== undefined && { target })
   })
   await run(parts, { files, directory, command }, build, context)

@@ -5,12 +5,14 @@ import { engineKinds, openEngineLab, settingsOf } from './engine-lab.js'
 import { testEngineLimits } from './engine-limit-cases.js'
 import { testNixpacksInEngine } from './engine-nixpacks-cases.js'
 import { testRailpackInEngine } from './engine-railpack-cases.js'
+import { testSshMounts } from './engine-ssh-cases.js'
 import { testWrittenDockerfiles } from './written-cases.js'
 
 testBuildEngine('BuildKit', engineKinds.BuildKit)
 testEngineLimits('BuildKit', engineKinds.BuildKit)
 testNixpacksInEngine('BuildKit', engineKinds.BuildKit)
 testRailpackInEngine('BuildKit', engineKinds.BuildKit)
+testSshMounts('BuildKit', engineKinds.BuildKit)
 
 testWrittenDockerfiles('BuildKit', engineKinds.BuildKit)
 

@@ -3,11 +3,13 @@ import { engineKinds } from './engine-lab.js'
 import { testEngineLimits } from './engine-limit-cases.js'
 import { testNixpacksInEngine } from './engine-nixpacks-cases.js'
 import { testRailpackInEngine } from './engine-railpack-cases.js'
+import { testSshMounts } from './engine-ssh-cases.js'
 import { testWrittenDockerfiles } from './written-cases.js'
 
 testBuildEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 testEngineLimits('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 testNixpacksInEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 testRailpackInEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
+testSshMounts('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 
 testWrittenDockerfiles('a newer Docker Engine', engineKinds['a newer Docker Engine'])

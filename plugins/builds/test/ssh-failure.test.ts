@@ -36,7 +36,11 @@ test('what ssh and hosts of repositories say when they refuse is told with what 
       'E_SOURCE_GIT',
       /their offer: ssh-dss/i
     ],
-    ['the disk on the other side is on fire\n', 'E_SOURCE_GIT', /failed: the disk on the other side is on fire/]
+    [
+      'the disk on the other side is on fire\n',
+      'E_SOURCE_GIT',
+      /failed: the disk on the other side is on fire/
+    ]
   ]
   for (const [stderr, code, message = /./] of cases)
     t.match(sshProblem(stderr + end, attempt), { code, message }, stderr)
