@@ -5,7 +5,7 @@ import { pino } from 'pino'
 import { test } from 'tap'
 import { pluginDatabase } from '../../core/database/plugin-database.js'
 import { openPostgres, type Postgres } from '../../core/database/postgres.js'
-import { freshPostgres, log } from './database-kit.js'
+import { another, freshPostgres, log } from './database-kit.js'
 
 test('int8 and numeric are numbers, days are text, moments are dates', async t => {
   const postgres = await freshPostgres(t)
@@ -475,4 +475,24 @@ test('what DATABASE_URL says of connections does not take the place of what the 
   t.match(await postgres.session.query(settings), [
     { name: 'busbar session', lock: '3s', statement: '0', memory: '7MB' }
   ])
+})
+
+test('what is set for the database or the role keeps nobody from writing, and isolates no transaction otherwise', async t => {
+  const postgres = await freshPostgres(t)
+  await postgres.query('create table thing (id int)')
+  const set = (name: string, value: string): string =>
+    `execute format('alter database %I set ${name} = ''${value}''', current_database())`
+  await postgres.query(
+    `do $$ begin ${set('default_transaction_read_only', 'on')}; ${set('default_transaction_isolation', 'serializable')}; end $$`
+  )
+  const next = await another(t, postgres)
+  await next.query('insert into thing values (1)')
+  await next.for({ plugin: 'p', kind: 'third-party', schema: 'x_p' }).query('insert into thing values (2)')
+  await next.session.connected()
+  t.same(
+    await next.session.query(
+      "insert into thing values (3) returning current_setting('transaction_isolation') as level"
+    ),
+    [{ level: 'read committed' }]
+  )
 })
