@@ -126,6 +126,8 @@ export function startPostmaster(account: Account, options: PostmasterOptions): P
     log_line_prefix: '',
     // Four times as many as by default, for 10 MiB: one who locks much leaves room for the others.
     max_locks_per_transaction: '256',
+    // One statement that sorts without end does not take the disk of all.
+    temp_file_limit: '4GB',
     ...(options.fsync
       ? {}
       : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' })

@@ -64,7 +64,8 @@ test('the first start makes a UTF-8 database that folds case, and the next one f
     first.url,
     `
     select 'É' ilike 'é' as folds, datlocprovider::text as provider, datlocale as locale, pg_encoding_to_char(encoding) as encoding,
-      current_setting('fsync') as fsync, current_setting('listen_addresses') as addresses
+      current_setting('fsync') as fsync, current_setting('listen_addresses') as addresses,
+      current_setting('temp_file_limit') as temporary
     from pg_database where datname = 'postgres'`
   )
   t.same(facts, {
@@ -73,7 +74,8 @@ test('the first start makes a UTF-8 database that folds case, and the next one f
     locale: 'C.UTF-8',
     encoding: 'UTF8',
     fsync: 'on',
-    addresses: ''
+    addresses: '',
+    temporary: '4GB'
   })
   await ask(first.url, 'create table kept as select 1 as one')
   t.equal((await stat(join(directory, 'pg18'))).mode & 0o777, 0o700)
