@@ -16,6 +16,9 @@ const keptText = 200
 /** What BuildKit does for itself, before and after the steps of a Dockerfile. */
 const isInternal = (name: string): boolean => name.startsWith('[internal]') || name.startsWith('[auth]')
 
+/** Its client logs each attempt that it repeats, as one to write a layer that another step is writing. */
+const isOfClient = (text: string): boolean => text.startsWith('time="') && text.includes('" level=')
+
 /** Writes the progress of a build to its log, a step by its name, and keeps what an error can be told from. */
 export class StepLog {
   readonly #names = new Map<number, string>()
@@ -40,7 +43,7 @@ export class StepLog {
     if (event.kind === 'text') {
       this.#text.push(event.text)
       if (this.#text.length > keptText) this.#text.shift()
-      this.log({ level: 'info', stream: 'stderr', msg: event.text })
+      this.log({ level: isOfClient(event.text) ? 'debug' : 'info', stream: 'stderr', msg: event.text })
       return
     }
     const known = this.#names.get(event.step)

@@ -29,6 +29,17 @@ t.test('a line of progress says a step, its output or its end', async t => {
   for (const [line, event] of cases) t.strictSame(readProgress(line), event, line)
 })
 
+t.test('what the client of BuildKit writes for its makers is told to them alone', async t => {
+  const line =
+    'time="2026-11-25T22:59:52Z" level=error msg="(*service).Write failed" error="rpc error: code = Unavailable desc = ref layer-sha256:5f locked for 1.5ms: unavailable"'
+  const { log, steps } = logOf([line, 'ERROR: failed to solve: x'])
+  t.strictSame(
+    log.map(({ level }) => level),
+    ['debug', 'info']
+  )
+  t.equal(steps.ending.text[0], line, 'it may hold the reason all the same')
+})
+
 t.test('what a command prints cannot look like another step', async t => {
   for (const text of ['#9 DONE 0.1s', '#1 [other] RUN x', 'ERROR: failed to solve: y'])
     t.strictSame(readProgress(`#6 0.350 ${text}`), { kind: 'output', step: 6, text })
