@@ -13,6 +13,9 @@ import {
 
 export const engine = new Docker()
 
+/** With a first build in a build engine, on a machine that has other things to do. */
+const endsWithinMs = 180_000
+
 /** What a sample application does instead of serving well. */
 export type Mode = 'ok' | 'exit' | 'silent' | 'unhealthy' | 'slow' | 'loud' | 'other-port' | 'ignores-sigterm'
 
@@ -200,7 +203,7 @@ function labApplication(
       if (answer.status !== 202) throw new Error(`no deploy: ${answer.status} ${JSON.stringify(answer.body)}`)
       return answer.body
     },
-    async ended(deploymentId, timeoutMs = 60_000) {
+    async ended(deploymentId, timeoutMs = endsWithinMs) {
       let seen: any
       const hasEnded = async (): Promise<boolean> => {
         seen = (await (await admin()).get(`${path}/deployments/${deploymentId}`)).body
