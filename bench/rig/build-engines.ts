@@ -6,7 +6,7 @@ export interface MeasuredKind {
   readonly image: string
   /** Of the builds plugin. */
   readonly settings: Readonly<Record<string, unknown>>
-  /** The daemon alone, in a container that has all rights. */
+  /** The daemon alone. */
   readonly daemon: readonly string[]
   /** In its container: builds the folder, and writes an archive of the image. */
   readonly script: string
@@ -86,14 +86,18 @@ export async function usedMib(container: string): Promise<number> {
   return Number(value) * ({ KiB: 1 / 1024, MiB: 1, GiB: 1024 }[unit] ?? Number.NaN)
 }
 
+/** Those of a build engine. */
+const rights = ['--cap-add=SYS_ADMIN', '--cap-add=NET_ADMIN', '--security-opt=seccomp=unconfined'] as const
+
 /** What the daemon uses that a person has just started. */
 export async function usedMibByHand(
   { image, daemon }: MeasuredKind,
   settled: () => Promise<void>
 ): Promise<number> {
   const [entrypoint = '', ...args] = daemon
-  const id = await docker('run', '--detach', '--privileged', '--entrypoint', entrypoint, image, ...args)
+  const id = await docker('create', ...rights, '--entrypoint', entrypoint, image, ...args)
   try {
+    await docker('start', id)
     await settled()
     return await usedMib(id)
   } finally {
