@@ -31,7 +31,7 @@ import type {
 import type { Clock, Log } from 'busbar/sdk'
 import { BridgeNetworks } from './bridge-networks.js'
 import { BuildCache } from './build-cache.js'
-import { ContainerAccess, short } from './container-access.js'
+import { type ContainerAccess, short } from './container-access.js'
 import { runInContainer } from './container-exec.js'
 import { getFiles, putFiles } from './container-files.js'
 import { ContainerLives } from './container-lives.js'
@@ -43,7 +43,7 @@ import { commandEnvironment, findEngine, isOnThisMachine } from './engine-addres
 import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
 import { engineEvents } from './engine-events.js'
-import { unpause } from './files/container-file-use.js'
+import { unpauseAll } from './files/container-file-use.js'
 import { DiskAccounts } from './files/disk-accounts.js'
 import type { Footprint } from './footprint.js'
 import { usualBuildHosts } from './host/build-hosts.js'
@@ -62,14 +62,13 @@ import { containerLines } from './output-lines.js'
 import { ownContainerNames, PlatformContainer } from './platform-container.js'
 import { problems } from './problems.js'
 import { ProjectNetworks } from './project-network.js'
-import { LeftVolumes } from './removal/left-volumes.js'
-import { VolumeEmptier } from './removal/volume-emptier.js'
-import { VolumeHolders } from './removal/volume-holders.js'
+import type { LeftVolumes } from './removal/left-volumes.js'
+import { removing } from './removal/removing.js'
 import { routeConflictOf } from './route-check.js'
 import type { Settings } from './settings.js'
 import { stepContainers, stepOwnerOf } from './step-containers.js'
 import { copyMs, untilEngineRemoves } from './step-end.js'
-import { Volumes } from './volumes.js'
+import type { Volumes } from './volumes.js'
 
 interface RuntimeDependencies {
   /** Tells this platform's things from those of another on the same engine. */
@@ -113,10 +112,11 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#engine = engine
     this.#identity = identity
     this.#owners = new ContainerOwners(engine, identity, log)
-    const { clock } = dependencies
-    const holders = new VolumeHolders({ engine, instanceId, identity, log })
-    const onHeld = () => this.leftVolumes.note()
-    this.#access = new ContainerAccess({ engine, owners: this.#owners, clock, holders, onHeld })
+    const found = { ...dependencies, engine, identity, owners: this.#owners }
+    const { access, volumes, leftVolumes } = removing(found)
+    this.#access = access
+    this.#volumes = volumes
+    this.leftVolumes = leftVolumes
     this.limits = new MachineLimits({
       engine,
       instanceId,
@@ -147,18 +147,12 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     })
     this.#buildCache = new BuildCache({ engine, identity })
     this.#imageUses = new ImageUses({ engine, identity, list: async () => await this.#buildCache.listing() })
-    const emptier = new VolumeEmptier({ engine, instanceId, log })
-    const volumes = new Volumes({ engine, instanceId, identity, clock, access: this.#access, emptier })
-    this.#volumes = volumes
-    const removeVolume = async (name: string) => await volumes.removeFree(name)
-    this.leftVolumes = new LeftVolumes({ holders, emptier, removeVolume, clock, log })
-    this.#platform = new PlatformContainer(this.#engine, ownContainerNames(settings.own_container))
-    const found = { engine, owners: this.#owners, volumes, platform: this.#platform }
+    this.#platform = new PlatformContainer(engine, ownContainerNames(settings.own_container))
     const buildPlaces = async () =>
       (
         await Promise.all([...this.#footprints].map(async footprint => (await footprint.places?.()) ?? []))
       ).flat()
-    this.disk = new DiskAccounts({ ...dependencies, ...found, buildPlaces })
+    this.disk = new DiskAccounts({ ...found, volumes, platform: this.#platform, buildPlaces })
   }
 
   async info(): Promise<EngineInfo> {
@@ -241,15 +235,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
 
   /** A look at the files of one may have been cut off, with its process. */
   async goOnWithPaused(): Promise<void> {
-    const { instanceId } = this.dependencies
-    const paused = await this.#engine.call(
-      'list paused containers',
-      async docker =>
-        await docker.listContainers({
-          filters: { label: [`${instanceLabel}=${instanceId}`], status: ['paused'] }
-        })
-    )
-    for (const { Id: id } of paused) await unpause(this.#engine, id)
+    await unpauseAll(this.#engine, this.dependencies.instanceId)
   }
 
   async restart(containerId: string, graceSeconds: number): Promise<void> {

@@ -12,6 +12,8 @@ export const signatureLabel = 'busbar-signature'
 
 /** What a platform has on the engine for itself. */
 export const systemLabel = 'busbar-system'
+/** Of a container that holds the volumes of one that has gone. */
+export const holderSystem = 'volume-holder'
 
 /** Of a network for builds: `builds`. */
 export const purposeLabel = 'busbar-network'

@@ -1,6 +1,7 @@
 import type { ContainerFileUse, ContainerRuntime, Owner } from 'busbar/api/containers'
 import type { EngineClient } from '../engine-client.js'
 import type { HostTools } from '../host/host-tools.js'
+import { instanceLabel } from '../labels.js'
 import { countCommand, type FolderCount, nothing, readCounts } from './file-count.js'
 import { openFilesCommand, processesCommand, readOpenFiles, readProcesses } from './open-files.js'
 
@@ -131,8 +132,18 @@ interface Look {
 
 type Run = (argv: readonly [string, ...string[]]) => Promise<string>
 
+/** Those of an installation. */
+export async function unpauseAll(engine: EngineClient, instanceId: string): Promise<void> {
+  const label = [`${instanceLabel}=${instanceId}`]
+  const paused = await engine.call(
+    'list paused containers',
+    async docker => await docker.listContainers({ filters: { label, status: ['paused'] } })
+  )
+  for (const { Id: id } of paused) await unpause(engine, id)
+}
+
 /** One that does not run, or is not paused, needs nothing. */
-export async function unpause(engine: EngineClient, id: string): Promise<void> {
+async function unpause(engine: EngineClient, id: string): Promise<void> {
   await engine.call('go on with a container', async docker => await docker.getContainer(id).unpause(), {
     absent: [404, 409, 500]
   })

@@ -15,7 +15,7 @@ interface LeftVolumesParts {
 const everyMs = 60_000
 const neverAborted = new AbortController().signal
 
-/** Takes away the volumes of containers that have gone, which are held until they are empty. Nobody waits for it. */
+/** Takes away the volumes of containers that have gone, which are held until they are empty. */
 export class LeftVolumes {
   /** By holder, what is under way. */
   readonly #going = new Map<string, Promise<void>>()
@@ -86,14 +86,9 @@ export class LeftVolumes {
   }
 
   async #remove(holder: VolumeHolder): Promise<void> {
-    const { holders, emptier, removeVolume, log } = this.parts
+    const { holders, emptier, removeVolume } = this.parts
     const outcome = await emptier.empty(holder.volumes, holder.projectId, this.#until)
     if (outcome === 'used' || outcome === 'unfinished') return
-    if (outcome === 'impossible')
-      log.warn(
-        { volumes: holder.volumes },
-        'volumes go as they are, which keeps the Docker Engine from others while it removes many files: its machine has no programs that empty them, or its disk has no room'
-      )
     await holders.remove(holder)
     // A container that was emptying them is gone a moment before the engine says that they are free.
     for (const name of holder.volumes) await removeVolume(name)

@@ -2,10 +2,9 @@ import { bounded, isProblem, type Log } from 'busbar/sdk'
 import type { EngineClient } from '../engine-client.js'
 import { type ToolsKind, withHostTools } from '../host/host-tools.js'
 import { removeTools } from '../host/tool-leftovers.js'
-import { imageInstanceLabel, systemLabel } from '../labels.js'
+import { holderSystem, imageInstanceLabel, systemLabel } from '../labels.js'
 import { emptyingCommand } from './emptying-script.js'
 import { FairSlots } from './fair-slots.js'
-import { holderSystem } from './volume-holders.js'
 
 interface EmptierParts {
   readonly engine: EngineClient
@@ -61,7 +60,13 @@ export class VolumeEmptier {
       for (let attempt = 1; ; attempt++) {
         if (await this.#isUsed(volumes)) return 'used'
         const outcome = await this.#run(kind, signal)
-        if (outcome !== 'impossible' || attempt === 2) return outcome
+        if (outcome !== 'impossible') return outcome
+        if (attempt < 2) continue
+        this.parts.log.warn(
+          { volumes },
+          'volumes go as they are, which keeps the Docker Engine from others while it removes many files: its machine has no programs that empty them, or its disk has no room'
+        )
+        return outcome
       }
     })
   }

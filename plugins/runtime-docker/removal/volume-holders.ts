@@ -4,7 +4,7 @@ import type { EngineClient } from '../engine-client.js'
 import { importEmptyImage, removeEmptyImage } from '../host/host-tools.js'
 import { ToolLeftovers } from '../host/tool-leftovers.js'
 import type { Identity } from '../identity.js'
-import { imageInstanceLabel, systemLabel } from '../labels.js'
+import { holderSystem, imageInstanceLabel, systemLabel } from '../labels.js'
 import { isAnonymous } from '../volumes.js'
 
 interface HoldersParts {
@@ -22,7 +22,6 @@ export interface VolumeHolder {
   readonly volumes: readonly string[]
 }
 
-export const holderSystem = 'volume-holder'
 const label = `${systemLabel}=${holderSystem}`
 const namePrefix = 'busbar.volumes.'
 const kind = { purpose: 'that holds volumes', label, lifeSeconds: 60 }

@@ -1,0 +1,35 @@
+import type { Clock, Log } from 'busbar/sdk'
+import { ContainerAccess } from '../container-access.js'
+import type { ContainerOwners } from '../container-owners.js'
+import type { EngineClient } from '../engine-client.js'
+import type { Identity } from '../identity.js'
+import { Volumes } from '../volumes.js'
+import { LeftVolumes } from './left-volumes.js'
+import { VolumeEmptier } from './volume-emptier.js'
+import { VolumeHolders } from './volume-holders.js'
+
+interface RemovingParts {
+  readonly engine: EngineClient
+  readonly instanceId: string
+  readonly identity: Identity
+  readonly owners: ContainerOwners
+  readonly clock: Clock
+  readonly log: Log
+}
+
+interface Removing {
+  readonly access: ContainerAccess
+  readonly volumes: Volumes
+  readonly leftVolumes: LeftVolumes
+}
+
+/** Containers and volumes, each of which goes with the other's help. */
+export function removing(parts: RemovingParts): Removing {
+  const holders = new VolumeHolders(parts)
+  const emptier = new VolumeEmptier(parts)
+  const access: ContainerAccess = new ContainerAccess({ ...parts, holders, onHeld: () => leftVolumes.note() })
+  const volumes = new Volumes({ ...parts, access, emptier })
+  const removeVolume = async (name: string): Promise<void> => await volumes.removeFree(name)
+  const leftVolumes = new LeftVolumes({ ...parts, holders, emptier, removeVolume })
+  return { access, volumes, leftVolumes }
+}
