@@ -1,6 +1,6 @@
 import { imageReferenceShape } from 'busbar/api/images'
+import { parseSshRepository } from './api.js'
 import { invalid, problems } from './problems.js'
-import { parseSshRepository } from './ssh-repository.js'
 
 /** A repository that git may clone: http(s), or ssh in either form. Throws a 400 naming `source_repo`. */
 export function parseRepo(text: string | undefined): string {

@@ -8,6 +8,7 @@ import { frameText } from '../../core/http/streams.js'
 import { consoleLine } from '../../core/log/console-line.js'
 import { createRedactor } from '../../core/log/redactor.js'
 import { growthFault } from '../../lab/growth.js'
+import { parseSshRepository } from '../../plugins/applications/api.js'
 import { slugify } from '../../plugins/applications/slug.js'
 import {
   parseBranch,
@@ -16,7 +17,6 @@ import {
   parsePath,
   parseRepo
 } from '../../plugins/applications/source-text.js'
-import { parseSshRepository } from '../../plugins/applications/ssh-repository.js'
 import { parseStartCommand } from '../../plugins/applications/start-command.js'
 import { csvLine } from '../../plugins/audit-logs/csv.js'
 import { imageOfBuildpack } from '../../plugins/builds/builders/buildpack-reference.js'

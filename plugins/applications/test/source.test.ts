@@ -1,9 +1,9 @@
 import type { Log } from 'busbar/sdk'
 import { test } from 'tap'
+import { parseSshRepository } from '../api.js'
 import { buildTypesOf } from '../build-types.js'
 import { decideSource, decideSourceUpdate, decideToken } from '../source.js'
 import { addressOf, parseBranch, parseBuildpacks, parseImage, parsePath, parseRepo } from '../source-text.js'
-import { parseSshRepository } from '../ssh-repository.js'
 
 const fault = (field: string) => ({ status: 400, code: 'E_APPLICATION_INVALID', details: { field } })
 

@@ -23,5 +23,7 @@ async function withDeployKey(fixture: HappyFixture): Promise<{ applicationId: st
 export const happyCalls: HappyCalls = {
   [`DELETE ${one}/cache`]: async fixture => ({ ids: await fromGit(fixture) }),
   [`GET ${one}/deploy-key`]: async fixture => ({ ids: await withDeployKey(fixture) }),
+  [`POST ${one}/deploy-key`]: async fixture => ({ ids: await fromGit(fixture) }),
+  [`DELETE ${one}/host-keys`]: async fixture => ({ ids: await fromGit(fixture) }),
   [`DELETE ${one}/deploy-key`]: async fixture => ({ ids: await withDeployKey(fixture) })
 }
