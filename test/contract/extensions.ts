@@ -127,6 +127,63 @@ export const extensions: Readonly<Record<string, Extension>> = {
     pinned: true,
     reason: 'and takes it back; a member leaves'
   },
+  'GET /api/projects/{projectId}/registries': {
+    scope: 'read',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'which accounts a project pulls private images with'
+  },
+  'PUT /api/projects/{projectId}/registries': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason:
+      'one is set, so that builds begin with bases of a private registry; its password is never answered'
+  },
+  'DELETE /api/projects/{projectId}/registries/{registryAccountId}': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'and taken away'
+  },
+  'POST /api/projects/{projectId}/registries/{registryAccountId}/test': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'whether the registry lets it in is known before a deploy fails'
+  },
+  'GET /api/registries': {
+    scope: 'read',
+    session: true,
+    admin: true,
+    pinned: 'never',
+    reason: 'the same for all projects, by an admin'
+  },
+  'PUT /api/registries': {
+    scope: 'write',
+    session: true,
+    admin: true,
+    pinned: 'never',
+    reason: 'the same for all projects, by an admin'
+  },
+  'DELETE /api/registries/{registryAccountId}': {
+    scope: 'write',
+    session: true,
+    admin: true,
+    pinned: 'never',
+    reason: 'the same for all projects, by an admin'
+  },
+  'POST /api/registries/{registryAccountId}/test': {
+    scope: 'write',
+    session: true,
+    admin: true,
+    pinned: 'never',
+    reason: 'the same for all projects, by an admin'
+  },
   'GET /api/tokens/{tokenId}/reach': {
     scope: null,
     session: true,
