@@ -8,7 +8,15 @@ import {
 import { containerRuntime } from 'busbar/api/containers'
 import { imageService } from 'busbar/api/images'
 import { projectTeardown } from 'busbar/api/projects'
-import { type Contributor, kernel, type ServiceBinder, type StartContext, settleAll } from 'busbar/sdk'
+import { type RegistryTrial, registryAccounts, registryTrials } from 'busbar/api/registries'
+import {
+  type Contributor,
+  kernel,
+  optional,
+  type ServiceBinder,
+  type StartContext,
+  settleAll
+} from 'busbar/sdk'
 import { Admission } from './admission/admission.js'
 import { AdmittedPreparation } from './admission/admitted-preparation.js'
 import {
@@ -47,12 +55,14 @@ import { ProjectEngines } from './engines/project-engines.js'
 import { GitSource } from './git/git-source.js'
 import { SourceToImage } from './image-preparation.js'
 import { usualHostPolicy } from './network/host-policy.js'
+import { registryTrial } from './registry/account-trial.js'
 import { FetchedImageStore } from './registry/fetched-images.js'
 import { FormerPrivateImages } from './registry/former-private-images.js'
 import { ImageClaims } from './registry/image-claims.js'
 import { ImageNameStore } from './registry/image-names.js'
 import { removeUnusedImages, sweepUnusedImages } from './registry/image-removal.js'
 import { findPinned, pinned } from './registry/pinned-image.js'
+import { DeploymentAccounts } from './registry/pull-accounts.js'
 import { hostedRegistries } from './registry/registries.js'
 import { RegistryGate } from './registry/registry-gate.js'
 import type { BuilderAnswer } from './schemas.js'
@@ -66,6 +76,7 @@ export const needs = {
   runtime: containerRuntime,
   imageService,
   applications: applicationRegistry,
+  accounts: optional(registryAccounts),
   exec: kernel.exec,
   secrets: kernel.secrets,
   clock: kernel.clock,
@@ -85,6 +96,7 @@ export interface Builds {
   readonly cachePruner: StepCachePruner
   readonly prepared: PreparedImages
   readonly engineDisk: EngineDiskReader
+  readonly registryTrial: RegistryTrial
   /** Removes unused fetched images, and what was built for applications that are gone, until its signal aborts. */
   readonly sweep: (signal: AbortSignal) => Promise<void>
   /** Its own, by build type. */
@@ -164,6 +176,7 @@ export async function startBuilds({
     runtime,
     imageService,
     registries: hostedRegistries({ rules: hosts, clock, log, runtime }),
+    accounts: new DeploymentAccounts(use.accounts),
     fetched: new FetchedImageStore(use.db, clock, names, longestFetchMs),
     formerImages: new FormerPrivateImages(use.db)
   }
@@ -219,6 +232,7 @@ export async function startBuilds({
       makeRoom: async () => await room.renew(roomEveryMs),
       caches: async () => await engineHoldings.read()
     },
+    registryTrial: registryTrial({ rules: hosts, clock, log }),
     own: ownBuilders({
       ...images,
       engineUsage,
@@ -297,8 +311,9 @@ export function buildServices(
 
 export function buildContributions(
   contribute: Contributor,
-  { own, caches, deployKeys, engines, buildTypes }: Builds
+  { own, caches, deployKeys, engines, buildTypes, registryTrial: trial }: Builds
 ): void {
+  contribute(registryTrials, 'builds', trial)
   contribute(projectTeardown, 'builds', {
     teardown: async projectId => {
       await engines.remove(projectId)

@@ -19,10 +19,12 @@ import { problems } from './problems.js'
 import { type ImageNames, imageTag } from './registry/image-names.js'
 import type { ResolverParts } from './registry/image-resolver.js'
 import { type ImageSource, pullImage } from './registry/pinned-image.js'
+import type { DeploymentAccounts } from './registry/pull-accounts.js'
 import type { DeployKey, DeployKeys } from './ssh/deploy-keys.js'
 import { secretLines } from './ssh/openssh-key.js'
 
 interface PreparationDependencies extends ResolverParts {
+  readonly accounts: DeploymentAccounts
   readonly builders: Contributions<Builder>
   readonly git: GitSource
   readonly workspaces: Workspaces
@@ -47,21 +49,24 @@ export class SourceToImage implements ImagePreparation {
   constructor(private readonly dependencies: PreparationDependencies) {}
 
   async prepare(request: ImageRequest, context: WatchedContext): Promise<PreparedImage> {
-    const { source } = request
     const { secrets, signal } = context
     secrets.redact(secretsOf(request))
     signal.throwIfAborted()
-    if (source.type === 'image')
-      return await this.#pull(
-        {
-          image: source.image,
-          applicationId: request.applicationId,
-          deploymentId: request.deploymentId,
-          auth: source.registry
-        },
-        context
-      )
-    const deployKey = await this.dependencies.deployKeys.find(request.applicationId)
+    return await this.dependencies.accounts.hiding(
+      request.deploymentId,
+      secrets,
+      async () => await this.#prepare(request, context)
+    )
+  }
+
+  async #prepare(request: ImageRequest, context: WatchedContext): Promise<PreparedImage> {
+    const { source, projectId, applicationId, deploymentId } = request
+    const { secrets, signal } = context
+    if (source.type === 'image') {
+      const { image, registry: auth } = source
+      return await this.#pull({ image, projectId, applicationId, deploymentId, auth }, context)
+    }
+    const deployKey = await this.dependencies.deployKeys.find(applicationId)
     if (deployKey !== undefined) secrets.redact(secretLines(deployKey.privateKey))
     return await this.#build(
       { ...request, source, deployKey },

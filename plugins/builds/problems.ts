@@ -134,6 +134,11 @@ export const problems = problemTable({
     'E_BUILD_BASE',
     'the build stopped, as an image that it needs did not come: {reason}; check the name and tag in the Dockerfile, or load the image into the engine'
   ],
+  engineBaseDenied: [
+    409,
+    'E_BUILD_BASE',
+    'the build stopped, as a registry does not hand out an image that it needs to everybody, and neither the project nor the installation has an account for it: {reason}; check the name and tag in the Dockerfile, give the project an account of that registry (PUT /api/projects/<id>/registries), or load the image into the engine'
+  ],
   engineFrontEndMissing: [
     409,
     'E_BUILD_FRONT_END',
@@ -200,7 +205,7 @@ export const problems = problemTable({
   toolDenied: [
     409,
     'E_BUILD_TOOL_DENIED',
-    '{program} was not given an image by its registry: {reason}; builds have no account of a registry: name a public image, load it into the engine, or put the account into the config.json of the folder that DOCKER_CONFIG of the platform names'
+    '{program} was not given an image by its registry: {reason}; the program is given no account of a registry: name a public image, load it into the engine, or put the account into the config.json of the folder that DOCKER_CONFIG of the platform names'
   ],
   buildKitAway: [
     409,

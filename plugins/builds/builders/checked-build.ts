@@ -118,7 +118,12 @@ const noCacheNote = (triggering: readonly string[]): string =>
 async function resolveImages(
   parts: Parts,
   plan: Plan,
-  { applicationId, deploymentId, own }: CheckedBuild['owner'] & { readonly own: ReadonlyMap<string, string> },
+  {
+    projectId,
+    applicationId,
+    deploymentId,
+    own
+  }: CheckedBuild['owner'] & { readonly own: ReadonlyMap<string, string> },
   context: BuildContext
 ): Promise<ReadonlyMap<string, ImageInfo>> {
   const images = new Map<string, ImageInfo>()
@@ -128,7 +133,7 @@ async function resolveImages(
     const ownId = own.get(use.reference)
     const image =
       ownId === undefined
-        ? (await resolveImage(parts, { ...use, applicationId, deploymentId }, context)).image
+        ? (await resolveImage(parts, { ...use, projectId, applicationId, deploymentId }, context)).image
         : await parts.imageService.image(ownId)
     if (image === undefined) continue
     if (use.platform !== undefined && !isForPlatform(image.platform ?? '', use.platform))

@@ -8,11 +8,15 @@ import { type ResolverParts, resolveImage } from '../registry/image-resolver.js'
  */
 export async function resolveToolImage(
   reference: string,
-  { applicationId, deploymentId }: Pick<BuildRequest, 'applicationId' | 'deploymentId'>,
+  {
+    projectId,
+    applicationId,
+    deploymentId
+  }: Pick<BuildRequest, 'projectId' | 'applicationId' | 'deploymentId'>,
   parts: ResolverParts,
   context: BuildContext
 ): Promise<string> {
   if (/^(?:sha256:)?[0-9a-f]+$/.test(reference))
     throw problems.badImageName({ image: reference.slice(0, 200) })
-  return (await resolveImage(parts, { reference, applicationId, deploymentId }, context)).name
+  return (await resolveImage(parts, { reference, projectId, applicationId, deploymentId }, context)).name
 }

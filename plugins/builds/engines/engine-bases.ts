@@ -1,47 +1,58 @@
 import { createHash } from 'node:crypto'
-import type { ImageInfo, ImageService } from 'busbar/api/images'
-import { isProblem } from 'busbar/sdk'
+import type { Owner } from 'busbar/api/containers'
+import type { ImageInfo } from 'busbar/api/images'
+import { isProblem, type Problem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
-import type { ResolverParts } from '../registry/image-resolver.js'
-import { findNamed } from '../registry/image-resolver.js'
+import { findNamed, type ResolverParts } from '../registry/image-resolver.js'
+import { findPrivateBase } from '../registry/private-base.js'
 import { BadResult, type ContainerFiles } from './container-files.js'
 import { type Base, basesPath, type EngineProgram } from './engine-program.js'
-
-type Parts = Pick<ResolverParts, 'formerImages'> & {
-  readonly imageService: Pick<ImageService, 'image' | 'save'>
-}
 
 /** A base, and its id on the engine of the platform. */
 interface SuppliedBase extends Base {
   readonly id: string
 }
 
+interface Supply {
+  readonly bases: readonly SuppliedBase[]
+  /** Why an account did not get an image, by its name: what helps if it was one that the build needs. */
+  readonly refusals: ReadonlyMap<string, Problem>
+}
+
 /**
- * Gives a build engine what an operator has put on the engine of the platform under these names, which everybody may build
- * upon. It is copied once for each project.
+ * Gives a build engine what these names stand for and it cannot fetch itself. What an operator has put on the engine of the
+ * platform under them everybody may build upon; what a registry hands out to an account alone comes by that of the
+ * project or the installation, which the build engine never sees. Each is copied once for each project.
  */
 export async function supplyBases(
-  parts: Parts,
+  parts: ResolverParts,
   {
     files,
     program,
     workDirectory,
     names,
-    applicationId
+    owner
   }: {
     readonly files: ContainerFiles
     readonly program: EngineProgram
     /** Of the build alone. */
     readonly workDirectory: string
     readonly names: readonly string[]
-    readonly applicationId: string
+    readonly owner: Required<Pick<Owner, 'projectId' | 'applicationId' | 'deploymentId'>>
   },
   context: BuildContext
-): Promise<readonly SuppliedBase[]> {
+): Promise<Supply> {
   const supplied: SuppliedBase[] = []
+  const refusals = new Map<string, Problem>()
   for (const name of names) {
-    const image = await operatorsImage(parts, name, applicationId)
-    if (image === undefined) continue
+    const operators = await operatorsImage(parts, name, owner.applicationId)
+    const found = operators ?? (await findPrivateBase(parts, { name, ...owner }, context))
+    if (found === undefined) continue
+    if (isProblem(found)) {
+      refusals.set(name, found)
+      continue
+    }
+    const image = found
     // Each kind keeps them in its own way, and a project may change from one to the other.
     const directory = `${basesPath}/${program.kind}/${image.id.slice('sha256:'.length)}`
     const isThere =
@@ -49,7 +60,10 @@ export async function supplyBases(
     if (!isThere) {
       context.log({
         level: 'info',
-        msg: `Giving ${name} to the build engine of this project, as it is on this machine`
+        msg:
+          operators === undefined
+            ? `Giving ${name} to the build engine of this project`
+            : `Giving ${name} to the build engine of this project, as it is on this machine`
       })
       const part = `${workDirectory}/base-${image.id.slice('sha256:'.length)}`
       await add(parts, { files, program, part, directory, image }, context)
@@ -57,12 +71,12 @@ export async function supplyBases(
     const digest = program.takes === 'layout' ? await manifestDigest(files, directory) : image.id
     supplied.push({ name, id: image.id, digest, directory })
   }
-  return supplied
+  return { bases: supplied, refusals }
 }
 
 /** A name that no image can have stands for none: the build engine will say so. */
 async function operatorsImage(
-  parts: Parts,
+  parts: ResolverParts,
   name: string,
   applicationId: string
 ): Promise<ImageInfo | undefined> {
@@ -85,7 +99,7 @@ interface Adding {
 }
 
 async function add(
-  { imageService }: Parts,
+  { imageService }: Pick<ResolverParts, 'imageService'>,
   { files, program, part, directory, image }: Adding,
   { signal }: BuildContext
 ): Promise<void> {

@@ -17,6 +17,8 @@ export function engineBuildProblem(
     readonly exitCode: number
     /** The image of what has read the file instead of the engine. */
     readonly frontEnd?: string
+    /** Of images that an account was to get, by their names. */
+    readonly refusals?: ReadonlyMap<string, Problem>
   }
 ): Problem {
   const reason =
@@ -34,7 +36,7 @@ export function engineBuildProblem(
       ? problems.engineKilled({ ...step, memory: Math.round(build.memoryBytes / 2 ** 20) })
       : problems.engineCommand(step)
   }
-  const { dockerfile, frontEnd } = build
+  const { dockerfile, frontEnd, refusals = new Map() } = build
   const noKey = /no SSH key "([^"]{0,200})" forwarded|unset ssh forward key (\S{1,200})/.exec(reason)
   if (noKey !== null) return problems.engineSshKey({ dockerfile, id: noKey[1] || noKey[2] || 'default' })
   const told = { reason: shown(withoutPrefix(reason)) }
@@ -51,12 +53,23 @@ export function engineBuildProblem(
   // The last words are all that Docker 20.10 says of the step.
   if (/failed to (?:calculate|compute) (?:checksum|cache key)|^"[^"]*" not found/i.test(reason))
     return problems.engineCopy(told)
-  if (isNotFetched(reason)) return problems.engineBase(told)
+  if (isNotFetched(reason)) {
+    for (const [image, refusal] of refusals) if (isAbout(image, withoutPrefix(reason))) return refusal
+    return isDenied(reason) ? problems.engineBaseDenied(told) : problems.engineBase(told)
+  }
   return problems.engineFailed(told)
 }
 
 const isNotFetched = (reason: string): boolean =>
-  /failed to resolve source metadata|pull access denied|failed to do request|not found$/i.test(reason)
+  /failed to resolve source metadata|pull access denied|failed to do request|failed to authorize|not found$/i.test(
+    reason
+  )
+
+/** By what BuildKit says of an answer of a registry. */
+const isDenied = (reason: string): boolean =>
+  /pull access denied|failed to authorize|authorization failed|no basic auth credentials|\b401 Unauthorized|\b403 Forbidden/i.test(
+    reason
+  )
 
 /** By its name, or, as older engines say it, by its address in a registry. */
 function isAbout(image: string, reason: string): boolean {

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { ContainerRuntime, ContainerState, Owner } from 'busbar/api/containers'
 import type { ImageInfo } from 'busbar/api/images'
-import { isProblem, pause, settleAll, withTimeLimit } from 'busbar/sdk'
+import { isProblem, type Problem, pause, settleAll, withTimeLimit } from 'busbar/sdk'
 import type { BuildContext, BuildLimits } from '../api.js'
 import { problems } from '../problems.js'
 import type { ResolverParts } from '../registry/image-resolver.js'
@@ -97,7 +97,7 @@ async function buildIn(
     Object.entries(build.buildArgs).filter(([name]) => !isFrontEndSetting(name))
   )
   await files.run(['mkdir', '-p', `${directory}/context`, `${directory}/dockerfile`])
-  const [bases] = await settleAll([
+  const [{ bases, refusals }] = await settleAll([
     supplyBases(
       parts,
       {
@@ -105,7 +105,7 @@ async function buildIn(
         program,
         workDirectory: directory,
         names: frontEnd === undefined ? baseNames(text, buildArgs) : [frontEnd],
-        applicationId: owner.applicationId
+        owner
       },
       context
     ),
@@ -132,7 +132,7 @@ async function buildIn(
     ...(sshKey !== undefined && { sshKey }),
     ...(target !== undefined && { target })
   })
-  await run(parts, { files, directory, command }, build, context)
+  await run(parts, { files, directory, command, refusals }, build, context)
   const made = await readMadeImage(files, `${directory}/out`, program.makes)
   return await handOver(parts, { made, tag: build.tag, owner, bases: bases.map(({ id }) => id) }, context)
 }
@@ -142,8 +142,14 @@ async function run(
   {
     files,
     directory,
-    command
-  }: { readonly files: ContainerFiles; readonly directory: string; readonly command: Command },
+    command,
+    refusals
+  }: {
+    readonly files: ContainerFiles
+    readonly directory: string
+    readonly command: Command
+    readonly refusals: ReadonlyMap<string, Problem>
+  },
   { name, frontEnd, limits }: IsolatedBuild,
   { log, signal, onStep }: BuildContext
 ): Promise<void> {
@@ -179,6 +185,7 @@ async function run(
         dockerfile: name,
         memoryBytes: limits.memoryBytes,
         exitCode: code,
+        refusals,
         ...(frontEnd !== undefined && { frontEnd })
       })
   } finally {

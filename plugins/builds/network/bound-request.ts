@@ -5,6 +5,8 @@ import { type AnswerFault, guardAnswer } from 'busbar/sdk/http1'
 
 interface BoundRequest {
   readonly url: URL
+  /** GET unless given. */
+  readonly method?: 'GET' | 'HEAD'
   /** The addresses that were checked: the connection is made to one of these, and no name server is asked again. */
   readonly addresses: readonly LookupAddress[]
   readonly headers: Readonly<Record<string, string>>
@@ -25,9 +27,10 @@ export class NoAnswer extends Error {
   }
 }
 
-/** Asks by GET on a connection of its own; redirects are the caller's. The body has not begun: read it or destroy it. */
+/** Asks on a connection of its own; redirects are the caller's. The body has not begun: read it or destroy it. */
 export async function openBound({
   url,
+  method = 'GET',
   addresses,
   headers,
   signal,
@@ -37,6 +40,7 @@ export async function openBound({
   const options: RequestOptions & { rejectUnauthorized?: boolean } = {
     // A pooled connection would be found by its name, not by its address.
     agent: false,
+    method,
     lookup: boundLookup(addresses),
     headers,
     signal,

@@ -29,17 +29,17 @@ export interface FetchParts {
 }
 
 /** What is to be fetched, for which application, and with which account of its registry. */
-interface FetchRequest {
+export interface FetchRequest {
   readonly name: string
   readonly applicationId: string
   readonly deploymentId: string
   readonly auth?: RegistryAuth
-  /** For a build, which has no account, and which is measured by itself. */
+  /** For a build, whose application has no account of its own, and which is measured by itself. */
   readonly isBase?: true
 }
 
 /** An image on the engine, and whose it is. */
-interface HeldImage {
+export interface HeldImage {
   readonly fetched: FetchedImage
   readonly image: ImageInfo
 }

@@ -1,14 +1,22 @@
-import { type ImageInfo, type ImageService, imageReferenceShape, loadedPrefix } from 'busbar/api/images'
+import {
+  type ImageInfo,
+  type ImageService,
+  imageReferenceShape,
+  loadedPrefix,
+  registryAwayCodes
+} from 'busbar/api/images'
 import { isProblem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
 import { isForPlatform } from '../dockerfile/platform.js'
 import { problems } from '../problems.js'
+import { type AccountParts, fetchForProject, fetchWithAccount } from './account-fetch.js'
+import { everybody } from './fetched-images.js'
 import type { FormerPrivateImages } from './former-private-images.js'
-import { type FetchParts, fetchImage } from './image-fetch.js'
+import type { HeldImage } from './image-fetch.js'
 import { builderPrefix } from './image-names.js'
 import { findByName, fullRepository, longestReference } from './local-image.js'
 
-export interface ResolverParts extends FetchParts {
+export interface ResolverParts extends AccountParts {
   readonly imageService: ImageService
   readonly formerImages: Pick<FormerPrivateImages, 'isOfOthers'>
 }
@@ -16,6 +24,8 @@ export interface ResolverParts extends FetchParts {
 /** An image by name, for a build of an application. */
 interface WantedImage {
   readonly reference: string
+  /** Whose account its registry is asked with, where it does not hand the image out to everybody. */
+  readonly projectId: string
   readonly applicationId: string
   /** Claims it for as long as its image is being prepared. */
   readonly deploymentId: string
@@ -31,22 +41,18 @@ interface ResolvedImage {
 
 /**
  * What a name stands for now, once it is certain that the application may use it: what an operator has put on the engine
- * under that name, else what its registry hands out to everybody. Ids are no names: they may be of any application.
+ * under that name, else what its registry hands out to everybody, or to an account that the application may use. Ids are
+ * no names: they may be of any application.
  */
 export async function resolveImage(
   parts: ResolverParts,
   wanted: WantedImage,
   context: BuildContext
 ): Promise<ResolvedImage> {
-  const { applicationId, deploymentId } = wanted
-  const { written, named, held } = await look(parts, wanted)
+  const { written, named, held, lent } = await look(parts, wanted)
   if (held !== undefined) return held
   try {
-    const { fetched, image } = await fetchImage(
-      parts,
-      { name: written, applicationId, deploymentId, isBase: true },
-      context
-    )
+    const { fetched, image } = await fetchBase(parts, { ...wanted, name: written, lent }, context)
     return { name: fetched.handle, image }
   } catch (error) {
     if (named === undefined || context.signal.aborted || !isProblem(error)) throw error
@@ -66,7 +72,10 @@ interface Look {
   readonly written: string
   /** What has the name, whether it is as it is wanted or not. */
   readonly named: ImageInfo | undefined
+  /** What may be used without asking. */
   readonly held: ResolvedImage | undefined
+  /** What came with an account. */
+  readonly lent: HeldImage | undefined
 }
 
 async function look(parts: ResolverParts, wanted: WantedImage): Promise<Look> {
@@ -74,13 +83,41 @@ async function look(parts: ResolverParts, wanted: WantedImage): Promise<Look> {
   const { written, digest } = parseName(wanted.reference)
   const named = await findNamed(parts, written, applicationId)
   if (named !== undefined && (digest !== undefined || isAsWanted(named, { ...wanted, reference: written })))
-    return { written, named, held: { name: written, image: named } }
-  const known = await parts.fetched.find(applicationId, written, 'base', deploymentId)
-  const image = known === undefined ? undefined : await parts.imageService.image(known.handle)
-  return {
-    written,
-    named,
-    held: known === undefined || image === undefined ? undefined : { name: known.handle, image }
+    return { written, named, held: { name: written, image: named }, lent: undefined }
+  const fetched = await parts.fetched.find(applicationId, written, 'base', deploymentId)
+  const image = fetched === undefined ? undefined : await parts.imageService.image(fetched.handle)
+  if (fetched === undefined || image === undefined)
+    return { written, named, held: undefined, lent: undefined }
+  return fetched.holder === everybody
+    ? { written, named, held: { name: fetched.handle, image }, lent: undefined }
+    : { written, named, held: undefined, lent: { fetched, image } }
+}
+
+/** What came with an account is there for who can use one now. */
+async function fetchBase(
+  parts: ResolverParts,
+  {
+    name,
+    lent,
+    projectId,
+    applicationId,
+    deploymentId
+  }: Omit<WantedImage, 'reference'> & { readonly name: string; readonly lent: HeldImage | undefined },
+  context: BuildContext
+): Promise<HeldImage> {
+  const request = { name, projectId, applicationId, deploymentId, isBase: true } as const
+  if (lent === undefined) return await fetchForProject(parts, request, context)
+  try {
+    // The account may be gone since, and may have lost the right to it: the registry says so, and hands out nothing again.
+    return (
+      (await fetchWithAccount(parts, request, context)) ?? (await fetchForProject(parts, request, context))
+    )
+  } catch (error) {
+    if (!isProblem(error) || !registryAwayCodes.includes(error.code)) throw error
+    if ((await parts.accounts.find(request, name)) === undefined) throw error
+    const msg = `${error.message}. What it was handed out as last is used.`
+    context.log({ level: 'warning', msg })
+    return lent
   }
 }
 

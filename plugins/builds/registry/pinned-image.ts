@@ -1,6 +1,7 @@
 import { type ImageInfo, registryAwayCodes } from 'busbar/api/images'
 import { isProblem } from 'busbar/sdk'
 import type { BuildContext, PreparedImage } from '../api.js'
+import { fetchForProject } from './account-fetch.js'
 import type { RegistryAuth } from './client/registry-reader.js'
 import { fetchImage } from './image-fetch.js'
 import { findNamed, type ResolverParts } from './image-resolver.js'
@@ -9,8 +10,10 @@ import { familiarName, fullRepository } from './local-image.js'
 /** What is to be fetched, for which application, and with which account of its registry. */
 export interface ImageSource {
   readonly image: string
+  readonly projectId: string
   readonly applicationId: string
   readonly deploymentId: string
+  /** The application's own; absent: that of its project, or of the installation, where one is needed. */
   readonly auth?: RegistryAuth
 }
 
@@ -38,19 +41,19 @@ export async function pullImage(
 
 async function fetchOrFind(
   parts: ResolverParts,
-  { image: name, applicationId, deploymentId, auth }: ImageSource,
+  { image: name, projectId, applicationId, deploymentId, auth }: ImageSource,
   context: BuildContext
 ): Promise<PreparedImage> {
+  const request = { name, projectId, applicationId, deploymentId }
   try {
-    const { fetched, image } = await fetchImage(
-      parts,
-      { name, applicationId, deploymentId, ...(auth !== undefined && { auth }) },
-      context
-    )
+    const { fetched, image } =
+      auth === undefined
+        ? await fetchForProject(parts, request, context)
+        : await fetchImage(parts, { ...request, auth }, context)
     return { reference: pinned(fetched), name: fetched.handle, image }
   } catch (error) {
     if (!isProblem(error) || !registryAwayCodes.includes(error.code)) throw error
-    const local = await findLocal(parts, { image: name, applicationId, deploymentId })
+    const local = await findLocal(parts, { image: name, projectId, applicationId, deploymentId })
     if (local === undefined) throw error
     context.log({
       level: 'warning',

@@ -10,6 +10,8 @@ import {
   type RemoteLayer,
   UnpackBudget
 } from './client/index.js'
+import { manifestTypes } from './client/manifest.js'
+import { RegistryFailure } from './client/registry-failure.js'
 import type { RegistryAuth } from './client/registry-reader.js'
 
 /** An image in its registry, to be read. */
@@ -26,6 +28,11 @@ export interface Registries {
     wanted: { readonly name: string; readonly auth?: RegistryAuth; readonly isBase?: true },
     signal: AbortSignal
   ): Promise<OfferedImage>
+  /**
+   * Whether a registry hands out an image to everybody now, by a question that does not count as a pull. Rejects as
+   * `offer` does where it does not: see `isRefused`.
+   */
+  checkOpen(name: string, signal: AbortSignal): Promise<void>
 }
 
 /** More than any image that is run; a hostile one says less of itself than it unpacks to. */
@@ -53,6 +60,22 @@ export function hostedRegistries({
       const image = await describeImage(reader, name, platform)
       const budget = new UnpackBudget(maxImageBytes)
       return { ...image, open: layer => openLayer(reader, layer, budget), unpacked: () => budget.unpacked }
+    },
+    async checkOpen(name, signal) {
+      const reader = new RegistryReader(name, { ...reading, signal, isBase: true })
+      try {
+        const { version } = reader.location
+        const said = await reader.ask({
+          path: `manifests/${version}`,
+          method: 'HEAD',
+          accept: manifestTypes.join(', ')
+        })
+        // So Docker Hub says how many pulls are left: this question is none, and the next one would be.
+        if (/^0(?:;|$)/.test(String(said['ratelimit-remaining'] ?? '')))
+          throw new RegistryFailure('limit', 'no pulls are left')
+      } catch (error) {
+        throw reader.problemOf(error)
+      }
     }
   }
 }

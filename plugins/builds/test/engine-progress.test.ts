@@ -3,6 +3,7 @@ import type { BuildLogLine } from '../api.js'
 import { engineBuildProblem } from '../engines/engine-failure.js'
 import { readProgress } from '../engines/plain-progress.js'
 import { StepLog } from '../engines/step-log.js'
+import { RegistryFailure, registryProblem } from '../registry/client/registry-failure.js'
 
 t.test('a line of progress says a step, its output or its end', async t => {
   const cases: ReadonlyArray<readonly [string, object | undefined]> = [
@@ -86,11 +87,16 @@ t.test('the log tells each step once, its output, how long it took and what came
   )
 })
 
-const problemOf = (lines: readonly string[], frontEnd?: string) =>
+const problemOf = (
+  lines: readonly string[],
+  frontEnd?: string,
+  refusals?: Parameters<typeof engineBuildProblem>[1]['refusals']
+) =>
   engineBuildProblem(logOf(lines).steps.ending, {
     dockerfile: 'Dockerfile',
     memoryBytes: 512 * 2 ** 20,
     exitCode: 1,
+    ...(refusals !== undefined && { refusals }),
     ...(frontEnd !== undefined && { frontEnd })
   })
 
@@ -168,6 +174,35 @@ t.test('a front-end that is not there is told apart from what it asks for itself
     t.notMatch(problem.message, 'failed with build-arg')
   }
 })
+
+t.test(
+  'a base that no registry hands out says what helps: of the account that was refused, or how to give one',
+  async t => {
+    const image = 'ghcr.io/team/base:1'
+    const words = `${image}: failed to resolve source metadata for ${image}: failed to authorize: failed to fetch anonymous token: unexpected status from GET request to https://ghcr.io/token: 401 Unauthorized`
+    const lines = [`ERROR: failed to solve: ${words}`]
+    t.match(problemOf(lines), {
+      code: 'E_BUILD_BASE',
+      message:
+        /neither the project nor the installation has an account .*PUT \/api\/projects\/<id>\/registries/
+    })
+    for (const denied of [
+      'failed to solve with frontend dockerfile.v0: failed to create LLB definition: pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed',
+      `failed to solve: ${image}: failed to do request: Head "https://ghcr.io/v2/team/base/manifests/1": 401 Unauthorized`
+    ])
+      t.match(problemOf([`ERROR: ${denied}`]).message, /has an account/, denied)
+    const refusal = registryProblem(new RegistryFailure('credentials', ''), {
+      image,
+      registry: 'ghcr.io',
+      name: 'ghcr.io/team/base',
+      version: '1',
+      as: { username: 'deployer', of: 'installation' }
+    })
+    t.equal(problemOf(lines, undefined, new Map([[image, refusal]])), refusal)
+    t.match(refusal.message, /deployer and its password, the account of the installation.*an admin has to/)
+    t.match(problemOf(lines, undefined, new Map([['ghcr.io/other:1', refusal]])), { code: 'E_BUILD_BASE' })
+  }
+)
 
 t.test('a file that an older engine does not find is no image', async t => {
   const problem = problemOf([

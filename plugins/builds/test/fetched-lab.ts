@@ -4,6 +4,7 @@ import { type ImageService, loadedPrefix } from 'busbar/api/images'
 import type { Test } from 'tap'
 import type { FetchedImage, FetchedImages } from '../registry/fetched-images.js'
 import { fullRepository, versionOf } from '../registry/local-image.js'
+import { DeploymentAccounts } from '../registry/pull-accounts.js'
 import { hostedRegistries, type Registries } from '../registry/registries.js'
 import { clock, log } from './kit.js'
 import { policyOf } from './policy-of.js'
@@ -59,7 +60,6 @@ const registriesHere = (runtime: Pick<ContainerRuntime, 'info'>, privateHosts = 
 /** What builds use of an engine: one that runs containers and keeps images. */
 export type Engine = ContainerRuntime & ImageService
 
-/** What a build needs beside the engine. */
 /** What builders of Dockerfiles get where only the classic builder is to be used. */
 export const withoutBuildEngines = {
   availableEngines: {
@@ -74,6 +74,10 @@ export const withoutBuildEngines = {
   engineUsage: { during: async <T>(_build: object, run: () => Promise<T>): Promise<T> => await run() }
 }
 
+/** Neither a project nor the installation has any. */
+export const noAccounts = new DeploymentAccounts({ get: () => undefined })
+
+/** What a build needs beside the engine. */
 export function imageParts(t: Test, engine: Engine, privateHosts?: string) {
   const begun: string[] = []
   t.teardown(async () => {
@@ -82,6 +86,7 @@ export function imageParts(t: Test, engine: Engine, privateHosts?: string) {
   return {
     imageService: engine,
     registries: registriesHere(engine, privateHosts),
+    accounts: noAccounts,
     fetched: fetchedInMemory(begun),
     clock,
     log,

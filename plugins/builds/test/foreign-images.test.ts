@@ -76,7 +76,8 @@ test('what an account was needed for is no builder of another application, and a
     await from.deployed(),
     {
       status: 'failed',
-      error_message: /does not hand out the base image .*which builds do not have.*load it into the engine/
+      error_message:
+        /does not hand out the base image .*neither the project nor the installation has an account.*load the image into the engine/
     },
     'while the engine does not have it'
   )
@@ -96,14 +97,18 @@ test('what an account was needed for is no builder of another application, and a
 
   t.match(
     await from.deployed(),
-    { status: 'failed', error_message: /does not hand out the base image .*which builds do not have/ },
+    {
+      status: 'failed',
+      error_message:
+        /does not hand out the base image.*neither the project nor the installation has an account/
+    },
     'and when it does'
   )
   const packed = await lab.application('packed', { 'index.js': '' }, { build_type: 'buildpacks' })
   t.equal((await admin.put(packed.path, { builder_image: name })).status, 200)
   t.match(await packed.deployed(), {
     status: 'failed',
-    error_message: /does not hand out the base image .*which builds do not have/
+    error_message: /does not hand out the base image.*neither the project nor the installation has an account/
   })
   t.equal(
     (

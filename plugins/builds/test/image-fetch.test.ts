@@ -60,7 +60,7 @@ async function openFetch(t: Test, { isWhole = true } = {}) {
     const ended = fetchImage(
       {
         imageService,
-        registries: { offer: async () => offered },
+        registries: { offer: async () => offered, checkOpen: async () => {} },
         fetched: store,
         room: { reserve: async () => ({ end: () => {} }) },
         clock,

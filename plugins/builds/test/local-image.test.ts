@@ -3,7 +3,7 @@ import { test } from 'tap'
 import type { BuildContext } from '../api.js'
 import { resolveImage } from '../registry/image-resolver.js'
 import { findByName } from '../registry/local-image.js'
-import { fetchedInMemory } from './fetched-lab.js'
+import { fetchedInMemory, noAccounts } from './fetched-lab.js'
 import { clock, log } from './kit.js'
 
 const digest = `sha256:${'7'.repeat(64)}`
@@ -37,6 +37,7 @@ const resolve = async (
       {
         imageService,
         fetched: fetchedInMemory(),
+        accounts: noAccounts,
         formerImages: { isOfOthers: async () => false },
         clock,
         log,
@@ -45,10 +46,13 @@ const resolve = async (
           offer: async ({ name }) => {
             pulled.push(name)
             throw unasked
+          },
+          checkOpen: async () => {
+            throw unasked
           }
         }
       },
-      { reference, applicationId: 'mine', deploymentId: 'this' },
+      { reference, projectId: 'project', applicationId: 'mine', deploymentId: 'this' },
       { log: () => {}, signal: new AbortController().signal } as unknown as BuildContext
     )
   ).image

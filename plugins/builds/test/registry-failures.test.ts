@@ -134,7 +134,7 @@ test('what answers badly is told apart: no registry, a failing one, a broken ima
       'a refusal of a build',
       says(403, code('DENIED')),
       'E_REGISTRY_DENIED',
-      /base image .*which builds do not have/,
+      /base image .*neither the project nor the installation has an account/,
       { isBase: true }
     ],
     [

@@ -1,7 +1,10 @@
 import { type Problem, problemTable } from 'busbar/sdk'
 
-/** With what a registry is asked: nothing, an account, or nothing because it is the base image of a build. */
-export type AskedAs = 'anonymous' | 'build' | { readonly username: string }
+/** With what a registry is asked: nothing, nothing for the base image of a build, or an account, and whose that is. */
+export type AskedAs =
+  | 'anonymous'
+  | 'build'
+  | { readonly username: string; readonly of: 'application' | 'project' | 'installation' }
 
 /** What the message of a failed fetch names. */
 interface Wanted {
@@ -46,27 +49,27 @@ const problems = problemTable({
   denied: [
     409,
     'E_REGISTRY_DENIED',
-    'the registry {registry} does not hand out {image} to everybody: it needs credentials, or does not exist; check the name, and set registry_username and registry_password of the application to those of an account that may read it'
+    'the registry {registry} does not hand out {image} to everybody: it needs credentials, or does not exist; check the name, and set registry_username and registry_password of the application to those of an account that may read it, or give its project an account of {registry} (PUT /api/projects/<id>/registries)'
   ],
   deniedBase: [
     409,
     'E_REGISTRY_DENIED',
-    'the registry {registry} does not hand out the base image {image} to everybody: it needs credentials, which builds do not have, or does not exist; check the name, use a public base image, or load it into the engine'
+    'the registry {registry} does not hand out the base image {image} to everybody, and neither the project nor the installation has an account of it: the image needs one, or does not exist; check the name, and give the project an account that may read it (PUT /api/projects/<id>/registries), or load the image into the engine'
   ],
   credentials: [
     409,
     'E_REGISTRY_CREDENTIALS',
-    'the registry {registry} refused the user name {username} and its password: they are wrong or have expired; set registry_username and registry_password of the application anew'
+    'the registry {registry} refused the user name {username} and its password{whose}: they are wrong or have expired; {renewal}'
   ],
   forbidden: [
     409,
     'E_REGISTRY_DENIED',
-    'the registry {registry} does not hand out {image} to the account {username}: allow it to pull this image, or check the name'
+    'the registry {registry} does not hand out {image} to the account {username}{whose}: allow it to pull this image, or check the name'
   ],
   limit: [
     502,
     'E_REGISTRY_LIMIT',
-    'the registry {registry} limits how often images are pulled: wait, or give the credentials of an account with a higher limit'
+    'the registry {registry} limits how often images are pulled: wait, or give the project an account with a higher limit (PUT /api/projects/<id>/registries)'
   ],
   unreachable: [
     502,
@@ -133,11 +136,29 @@ export class RegistryFailure extends Error {
 export function registryProblem({ kind, message: reason }: RegistryFailure, wanted: Wanted): Problem {
   const { as, image, registry, name } = wanted
   const version = `${wanted.version.startsWith('sha256:') ? 'version' : 'tag'} ${wanted.version}`
-  const username = typeof as === 'object' ? as.username : ''
+  const account = typeof as === 'object' ? as : undefined
+  const { username = '', of = 'application' } = account ?? {}
   const isRefusal = kind === 'credentials' || kind === 'forbidden'
-  const told = !isRefusal || typeof as === 'object' ? kind : as === 'build' ? 'deniedBase' : 'denied'
-  return problems[told]({ image, registry, name, version, username, reason })
+  const told = !isRefusal || account !== undefined ? kind : as === 'build' ? 'deniedBase' : 'denied'
+  return problems[told]({ image, registry, name, version, username, reason, ...owners[of] })
 }
+
+/** How an account is spoken of, by whose it is, and who can set it anew. */
+const owners = {
+  application: {
+    whose: '',
+    renewal: 'set registry_username and registry_password of the application anew'
+  },
+  project: {
+    whose: ', the account of the project',
+    renewal: 'set that account anew (PUT /api/projects/<id>/registries)'
+  },
+  installation: {
+    whose: ', the account of the installation',
+    renewal:
+      'an admin has to set that account anew (PUT /api/registries), or give the project one of its own (PUT /api/projects/<id>/registries)'
+  }
+} as const
 
 /** By these, and by the words of them, a closed port, a silent one, a web page and a banner could be told apart. */
 const tellingKinds: ReadonlySet<FailureKind> = new Set([

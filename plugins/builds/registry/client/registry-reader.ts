@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { bounded, type Clock, type Log } from 'busbar/sdk'
 import { hostOf, openBound, redirectStatuses } from '../../network/bound-request.js'
@@ -15,6 +15,8 @@ import { readChallenge, readToken } from './token-challenge.js'
 export interface RegistryAuth {
   readonly username: string
   readonly password: string
+  /** Whose it is, for the words of a failure; absent: the application's own. */
+  readonly of?: 'project' | 'installation'
 }
 
 /** With what a repository is read, and for whom. */
@@ -24,7 +26,7 @@ interface ReaderParts {
   /** Gets the reason of a failed fetch where the user must not see it. */
   readonly log: Pick<Log, 'info'>
   readonly auth?: RegistryAuth
-  /** For a build, which has no account; the words of a failure say so. */
+  /** For a build, whose application has no account of its own; the words of a failure say so. */
   readonly isBase?: true
   /** `usualPace` unless given. */
   readonly pace?: PaceLimits
@@ -34,8 +36,10 @@ interface ReaderParts {
 
 /** What is asked of a repository. */
 interface Question {
-  /** `manifests/latest`, `blobs/sha256:…`. */
+  /** `manifests/latest`, `blobs/sha256:…`; `/v2/`: of the registry itself. */
   readonly path: string
+  /** GET unless given. */
+  readonly method?: 'HEAD'
   readonly accept?: string
   /** The bytes before are here; what comes may begin with them all the same (200). */
   readonly from?: number
@@ -93,6 +97,25 @@ export class RegistryReader {
     }
   }
 
+  /** What an answer says before its body, of which nothing is read. */
+  async ask(question: Omit<Question, 'watch' | 'from'>): Promise<IncomingHttpHeaders> {
+    const watch = this.watch()
+    try {
+      const answer = await this.open({ ...question, watch })
+      answer.destroy()
+      return answer.headers
+    } catch (error) {
+      throw watch.reasonOf(error)
+    } finally {
+      watch.end()
+    }
+  }
+
+  /** The registry has asked for credentials, and was given some. */
+  get wasAskedForAccount(): boolean {
+    return this.#authorization !== undefined
+  }
+
   /** The body has not begun: read it or destroy it. 200, or 206 where `from` is more than 0. */
   async open(question: Question): Promise<IncomingMessage> {
     const usedBefore = this.#authorization
@@ -118,7 +141,7 @@ export class RegistryReader {
     if (failure === undefined) return error
     const wanted = { image, ...locateImage(image), as: this.#as }
     const problem = registryProblem(failure, wanted)
-    const quiet = this.#mayShowFailure() ? undefined : quietProblem(failure, wanted)
+    const quiet = this.mayShowFailure ? undefined : quietProblem(failure, wanted)
     if (quiet !== undefined)
       log.info({ image, code: problem.code, reason: failure.message }, 'an image could not be fetched')
     return quiet ?? problem
@@ -126,11 +149,15 @@ export class RegistryReader {
 
   get #as(): AskedAs {
     const { auth, isBase } = this.parts
-    return auth !== undefined ? { username: auth.username } : isBase === true ? 'build' : 'anonymous'
+    return auth !== undefined
+      ? { username: auth.username, of: auth.of ?? 'application' }
+      : isBase === true
+        ? 'build'
+        : 'anonymous'
   }
 
   /** No tenant decides what Docker Hub answers, nor what a host answers that the operator has allowlisted. */
-  #mayShowFailure(): boolean {
+  get mayShowFailure(): boolean {
     const { registry, host } = this.location
     return (
       registry === 'docker.io' ||
@@ -163,19 +190,25 @@ export class RegistryReader {
     return !policy.allowsAll || (await this.#resolve(host, 'registry', watch)).every(isPrivateAddress)
   }
 
-  async #follow({ path, accept = '*/*', from = 0, watch }: Question) {
-    const first = new URL(`${this.#scheme}://${this.location.host}/v2/${this.location.path}/${path}`)
+  async #follow({ path, method, accept = '*/*', from = 0, watch }: Question) {
+    const below = path.startsWith('/') ? path : `/v2/${this.location.path}/${path}`
+    const first = new URL(`${this.#scheme}://${this.location.host}${below}`)
     let url = first
     for (let hops = 0; hops <= maxRedirects; hops++) {
       const isOwn = url.host === first.host
       if (!isOwn) this.#wasRedirected = true
-      const answer = await this.#get(url, watch, {
-        accept,
-        ...(from > 0 && { range: `bytes=${from}-` }),
-        // A host that is redirected to gets no credentials of the registry.
-        ...(url.origin === first.origin &&
-          this.#authorization !== undefined && { authorization: this.#authorization })
-      })
+      const answer = await this.#get(
+        url,
+        watch,
+        {
+          accept,
+          ...(from > 0 && { range: `bytes=${from}-` }),
+          // A host that is redirected to gets no credentials of the registry.
+          ...(url.origin === first.origin &&
+            this.#authorization !== undefined && { authorization: this.#authorization })
+        },
+        { method }
+      )
       if (isOwn && url.protocol === 'https:') this.#speaksTls = true
       const { location } = answer.headers
       if (!redirectStatuses.has(answer.statusCode) || location === undefined)
@@ -195,12 +228,19 @@ export class RegistryReader {
     url: URL,
     watch: PaceWatch,
     headers: Readonly<Record<string, string>>,
-    use: 'registry' | 'token service of a registry' = 'registry'
+    {
+      use = 'registry',
+      method
+    }: {
+      readonly use?: 'registry' | 'token service of a registry'
+      readonly method?: Question['method']
+    } = {}
   ): Promise<IncomingMessage> {
     watch.asked()
     const addresses = await this.#resolve(hostOf(url), use, watch)
     return await openBound({
       url,
+      ...(method !== undefined && { method }),
       addresses: addresses.map(address => ({ address, family: isIP(address) })),
       headers: { 'user-agent': 'docker/busbar', 'accept-encoding': 'identity', ...headers },
       signal: watch.signal
@@ -243,12 +283,9 @@ export class RegistryReader {
     const isElsewhere = url.host !== new URL(`${this.#scheme}://${this.location.host}`).host
     // Taken back only when it went well.
     if (isElsewhere) this.#tokenServicesAsked++
-    const answer = await this.#get(
-      url,
-      watch,
-      basic === undefined ? {} : { authorization: basic },
-      'token service of a registry'
-    )
+    const answer = await this.#get(url, watch, basic === undefined ? {} : { authorization: basic }, {
+      use: 'token service of a registry'
+    })
     if (answer.statusCode !== 200) throw await this.#failure(answer, 'token service', { path: '', watch })
     this.#authorization = `Bearer ${readToken(await readWhole(answer, maxTokenBytes, watch))}`
     this.#hasTokenOfAccount = basic !== undefined
