@@ -1,3 +1,4 @@
+import { imageReferenceShape } from 'busbar/api/images'
 import { secretFlags } from './buildkit-program.js'
 import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
 import { sshFlags, withKey } from './forwarded-key.js'
@@ -7,6 +8,8 @@ import { stepsGateway } from './steps-network.js'
 const address = 'unix:///run/busbar-docker.sock'
 /** Of the images that builds make, which are there for as long as one is handed over. */
 const result = 'busbar-result'
+/** Of bases, whatever names they have besides: one without any would go with its last. */
+const kept = 'busbar-base'
 
 const variables = {
   DOCKER_HOST: address,
@@ -19,14 +22,24 @@ const plain = (argv: readonly string[]): Command => ({ argv, env: variables })
 
 /**
  * Builds, and leaves the image as files. The engine keeps no image: the cache of its BuildKit is apart from images. Of what was
- * loaded each name means what it means now on the engine of the platform.
+ * loaded each name means what it means now on the engine of the platform, and one that means nothing there any more is taken
+ * away: the account with which it came may be gone.
  * Equal layers are links to one another in what an engine saves.
  */
 const script = `set -e
-directory=$1 bases=$2; shift 2
+directory=$1 bases=$2 missing=$3; shift 3
 while [ "$bases" -gt 0 ]; do
+  docker tag "$1" ${kept}:"\${1#sha256:}"
   docker tag "$1" "$2"; shift 2
   bases=$((bases - 1))
+done
+while [ "$missing" -gt 0 ]; do
+  if id=$(docker image inspect --format '{{.Id}}' "$1" 2>/dev/null); then
+    docker tag "$id" ${kept}:"\${id#sha256:}"
+    docker rmi "$1" >/dev/null
+  fi
+  shift
+  missing=$((missing - 1))
 done
 result=${result}:"\${directory##*/}"
 trap 'docker rmi --force "$result" >/dev/null 2>&1 || true' EXIT
@@ -80,8 +93,11 @@ export const dockerdProgram: EngineProgram = {
 }
 
 function buildCommand(build: ProgramBuild): Command {
-  const { directory, file, frontEnd, buildArgs, target, platform, noCache, bases } = build
+  const { directory, file, frontEnd, buildArgs, target, platform, noCache } = build
   const { flags, env } = secretFlags(build)
+  // Nothing that was loaded can be given a digest of a registry.
+  const bases = build.bases.filter(({ name }) => !name.includes('@'))
+  const missing = build.missing.filter(isTagged).map(withTag)
   const command: Command = {
     argv: [
       'sh',
@@ -90,7 +106,9 @@ function buildCommand(build: ProgramBuild): Command {
       'build',
       directory,
       String(bases.length),
+      String(missing.length),
       ...bases.flatMap(({ digest, name }) => [digest, name]),
+      ...missing,
       '--progress=plain',
       '--file',
       `${directory}/dockerfile/${file}`,
@@ -106,3 +124,9 @@ function buildCommand(build: ProgramBuild): Command {
   }
   return withKey(command, build)
 }
+
+const isTagged = (name: string): boolean =>
+  !name.includes('@') && !/^busbar-/.test(name) && imageReferenceShape.test(name)
+
+/** Without its tag the engine could take it for the beginning of an id. */
+const withTag = (name: string): string => (/:[^/]*$/.test(name) ? name : `${name}:latest`)

@@ -21,6 +21,8 @@ export interface ProgramBuild {
   readonly platform?: string
   readonly noCache: boolean
   readonly bases: readonly Base[]
+  /** Names that may be of images, and that none was put into the build engine for. */
+  readonly missing: readonly string[]
 }
 
 /** An image that was put into the build engine, as its operator has it on the engine of the platform. */

@@ -96,6 +96,7 @@ async function buildIn(
   const buildArgs = Object.fromEntries(
     Object.entries(build.buildArgs).filter(([name]) => !isFrontEndSetting(name))
   )
+  const names = frontEnd === undefined ? baseNames(text, buildArgs) : [frontEnd]
   await files.run(['mkdir', '-p', `${directory}/context`, `${directory}/dockerfile`])
   const [{ bases, refusals }] = await settleAll([
     supplyBases(
@@ -104,7 +105,7 @@ async function buildIn(
         files,
         program,
         workDirectory: directory,
-        names: frontEnd === undefined ? baseNames(text, buildArgs) : [frontEnd],
+        names,
         owner
       },
       context
@@ -128,6 +129,7 @@ async function buildIn(
     secrets,
     noCache,
     bases,
+    missing: names.filter(one => !bases.some(base => base.name === one)),
     ...(frontEnd !== undefined && { frontEnd }),
     ...(sshKey !== undefined && { sshKey }),
     ...(target !== undefined && { target })

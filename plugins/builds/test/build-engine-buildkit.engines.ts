@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
+import { testEngineAccounts } from './engine-account-cases.js'
 import { testBuildEngine } from './engine-cases.js'
 import { engineKinds, openEngineLab, settingsOf } from './engine-lab.js'
 import { testEngineLimits } from './engine-limit-cases.js'
@@ -9,6 +10,7 @@ import { testSshMounts } from './engine-ssh-cases.js'
 import { testWrittenDockerfiles } from './written-cases.js'
 
 testBuildEngine('BuildKit', engineKinds.BuildKit)
+testEngineAccounts('BuildKit', engineKinds.BuildKit)
 testEngineLimits('BuildKit', engineKinds.BuildKit)
 testNixpacksInEngine('BuildKit', engineKinds.BuildKit)
 testRailpackInEngine('BuildKit', engineKinds.BuildKit)

@@ -149,7 +149,8 @@ t.test('secrets go by variables of the client whose names are ours', async t => 
       buildArgs: { A: 'b c' },
       secrets: { LD_PRELOAD: 'hush', PATH: 'other' },
       noCache: true,
-      bases: []
+      bases: [],
+      missing: []
     })
     t.notOk(argv.join(' ').includes('hush'))
     t.ok(argv.includes('id=LD_PRELOAD,env=BUSBAR_SECRET_0'))
@@ -174,7 +175,8 @@ t.test('a front-end is what a builder names, and reads the file in the place of 
         digest: 'sha256:1b2',
         directory: '/var/lib/builder/bases/1b2'
       }
-    ]
+    ],
+    missing: []
   }
   const pairs = ({ argv }: { readonly argv: readonly string[] }) =>
     argv.map((word, at) => `${argv[at - 1]} ${word}`)
