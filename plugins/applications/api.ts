@@ -19,6 +19,10 @@ export type ApplicationSource =
       readonly rootDirectory: string
       /** Relative to the root directory. */
       readonly dockerfilePath: string
+      /** The stage of it that becomes the image, by name or number; absent: the last one. */
+      readonly target?: string
+      /** What kind of machine the image is made for, `linux/arm64`; absent: the one that runs it. */
+      readonly platform?: string
     }
   | {
       readonly type: 'image'

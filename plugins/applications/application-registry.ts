@@ -101,7 +101,9 @@ function sourceOf(row: DeployableRow, sealed: SealedFields): ApplicationSource {
     token: row.git_token === null ? null : sealed.open('git_token', row.id, row.git_token),
     ...(row.git_integration_id !== null && { integrationId: row.git_integration_id }),
     rootDirectory: row.root_directory ?? '',
-    dockerfilePath: row.dockerfile_path ?? 'Dockerfile'
+    dockerfilePath: row.dockerfile_path ?? 'Dockerfile',
+    ...(row.build_target !== null && { target: row.build_target }),
+    ...(row.build_platform !== null && { platform: row.build_platform })
   }
 }
 

@@ -6,7 +6,7 @@ const pendingChange = `case when last_deployed_at is null then '' when source_ch
   when config_changed_at is not null then 'config' else '' end as pending_change`
 
 const columns = `id, project_id, parent_application_id, name, slug, type, status, build_type, build_type_override, builder_image,
-  custom_buildpacks, source_kind, source_ref, source_repo, source_image, branch, auto_deploy_branch, dockerfile_path, root_directory,
+  custom_buildpacks, source_kind, source_ref, source_repo, source_image, branch, auto_deploy_branch, dockerfile_path, root_directory, build_target, build_platform,
   git_integration_id, git_token is not null as has_git_credentials,
   registry_username, registry_password is not null as has_registry_credentials, webhook_secret is not null as has_webhook_secret,
   deploy_hook_enabled, preview_branch_pattern, preview_domain_template, container_port, start_command, cpu_limit, memory_limit, container_caps,

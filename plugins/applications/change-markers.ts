@@ -11,7 +11,9 @@ const sourceFields = [
   'source_image',
   'branch',
   'dockerfile_path',
-  'root_directory'
+  'root_directory',
+  'build_target',
+  'build_platform'
 ] as const
 
 /** Applied when the container is made anew: a reload is enough. */

@@ -23,6 +23,8 @@ export type DeployableRow = HealthCheckColumns &
     | 'branch'
     | 'dockerfile_path'
     | 'root_directory'
+    | 'build_target'
+    | 'build_platform'
     | 'git_integration_id'
     | 'container_port'
     | 'start_command'

@@ -5,13 +5,14 @@ import { singletons } from './jobs.js'
 import { createApplications } from './migrations/001-create-applications.js'
 import { addRegistryCredentials } from './migrations/002-add-registry-credentials.js'
 import { addStartCommand } from './migrations/003-add-start-command.js'
+import { addBuildChoices } from './migrations/004-add-build-choices.js'
 import { resources } from './resources.js'
 import { routes } from './routes.js'
 
 export default definePlugin({
   id: 'applications',
   needs,
-  migrations: [createApplications, addRegistryCredentials, addStartCommand],
+  migrations: [createApplications, addRegistryCredentials, addStartCommand, addBuildChoices],
   start: startApplications,
   provides: applicationServices,
   resources,

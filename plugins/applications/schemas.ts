@@ -34,6 +34,8 @@ const fields = {
   auto_deploy_branch: nullable(string),
   dockerfile_path: nullable(string),
   root_directory: nullable(string),
+  build_target: nullable(string),
+  build_platform: nullable(string),
   git_integration_id: nullable(uuid()),
   has_git_credentials: Type.Boolean(),
   registry_username: nullable(string),
@@ -89,6 +91,8 @@ const registry = {
   ),
   registry_password: maybe(nullable(text({ max: 16_384 })))
 }
+/** A stage of the Dockerfile, and what kind of machine the image is made for. */
+const buildChoices = { build_target: maybe(nullable(line)), build_platform: maybe(nullable(line)) }
 const startCommand = maybe(nullable(text({ max: 4000 })))
 /** `image`, or one of the builders that are there: GET /api/builders. */
 const buildType = Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
@@ -104,6 +108,7 @@ export const createBody = object({
   git_integration_id: maybe(Type.String({ maxLength: 36 })),
   dockerfile_path: maybe(line),
   root_directory: maybe(line),
+  ...buildChoices,
   source_image: maybe(line),
   ...registry,
   container_port: maybe(nullable(port)),
@@ -123,6 +128,7 @@ export const updateBody = object({
   branch: maybe(nullable(line)),
   dockerfile_path: maybe(nullable(line)),
   root_directory: maybe(nullable(line)),
+  ...buildChoices,
   build_type_override: maybe(nullable(line)),
   builder_image: maybe(nullable(line)),
   custom_buildpacks: maybe(nullable(text({ max: 10_000 }))),
@@ -146,6 +152,7 @@ export const changeSourceBody = object({
   branch: maybe(line),
   dockerfile_path: maybe(line),
   root_directory: maybe(line),
+  ...buildChoices,
   git_integration_id: maybe(Type.String({ maxLength: 36 })),
   git_token: maybe(line)
 })

@@ -1,4 +1,5 @@
 import { registryOf } from 'busbar/api/images'
+import { parsePlatform, parseTarget } from './build-choices.js'
 import { imageType, requireBuildType } from './build-types.js'
 import { invalid, problems } from './problems.js'
 import type { ApplicationRow, ChangeSourceBody, CreateBody, UpdateBody } from './schemas.js'
@@ -21,6 +22,8 @@ type SourceColumns = Pick<
   | 'auto_deploy_branch'
   | 'dockerfile_path'
   | 'root_directory'
+  | 'build_target'
+  | 'build_platform'
   | 'start_command'
 >
 
@@ -35,7 +38,9 @@ const nothing = {
   branch: null,
   auto_deploy_branch: null,
   dockerfile_path: null,
-  root_directory: null
+  root_directory: null,
+  build_target: null,
+  build_platform: null
 } as const
 
 /** What a body says of the account of the registry. */
@@ -55,7 +60,8 @@ export function decideSource(
 }
 
 function imageSource(body: CreateBody | ChangeSourceBody): Omit<SourceColumns, 'start_command'> {
-  for (const field of ['source_repo', 'dockerfile_path'] as const) refuseOnImage(field, body[field])
+  for (const field of ['source_repo', 'dockerfile_path', 'build_target', 'build_platform'] as const)
+    refuseOnImage(field, body[field])
   if (body.build_type !== undefined && body.build_type !== imageType)
     throw invalid('build_type', 'must be image for an image application')
   return {
@@ -81,7 +87,9 @@ function gitSource(
     branch,
     auto_deploy_branch: branch,
     dockerfile_path: parsePath(body.dockerfile_path, 'dockerfile_path'),
-    root_directory: parsePath(body.root_directory, 'root_directory')
+    root_directory: parsePath(body.root_directory, 'root_directory'),
+    build_target: parseTarget(body.build_target),
+    build_platform: parsePlatform(body.build_platform)
   }
 }
 
@@ -109,7 +117,13 @@ export function decideSourceUpdate(
 }
 
 function imageUpdate(body: UpdateBody): Partial<SourceColumns> {
-  for (const field of ['source_repo', 'build_type_override', 'dockerfile_path'] as const)
+  for (const field of [
+    'source_repo',
+    'build_type_override',
+    'dockerfile_path',
+    'build_target',
+    'build_platform'
+  ] as const)
     refuseOnImage(field, body[field])
   return body.source_image === undefined
     ? {}
@@ -131,6 +145,8 @@ function gitUpdate(
     ...(body.root_directory !== undefined && {
       root_directory: parsePath(body.root_directory, 'root_directory')
     }),
+    ...(body.build_target !== undefined && { build_target: parseTarget(body.build_target) }),
+    ...(body.build_platform !== undefined && { build_platform: parsePlatform(body.build_platform) }),
     ...(body.build_type_override !== undefined && {
       build_type_override: isGiven(body.build_type_override)
         ? requireBuildType(

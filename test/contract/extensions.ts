@@ -209,6 +209,11 @@ const registryAccount = {
 
 const startCommand = { start_command: 'what is started instead of the command of the image' }
 
+const buildChoices = {
+  build_target: 'which stage of a Dockerfile becomes the image',
+  build_platform: 'what kind of machine the image is made for'
+}
+
 const myRole = { my_role: 'what the caller may do in the project: viewer, editor or owner' }
 
 /** Fields that the contract does not name: by its schema, or by the operation where it has none; each with the reason why it exists. */
@@ -217,11 +222,12 @@ export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> 
   'GET /api/auth/setup': { code_required: 'whether set-up takes that code' },
   Project: myRole,
   ListProjectsByUserRow: myRole,
-  createApplicationRequest: { ...registryAccount, ...startCommand },
-  updateApplicationRequest: { ...registryAccount, ...startCommand },
-  changeSourceRequest: { ...registryAccount, ...startCommand },
+  createApplicationRequest: { ...registryAccount, ...startCommand, ...buildChoices },
+  updateApplicationRequest: { ...registryAccount, ...startCommand, ...buildChoices },
+  changeSourceRequest: { ...registryAccount, ...startCommand, ...buildChoices },
   applicationResponse: {
     ...startCommand,
+    ...buildChoices,
     registry_username: registryAccount.registry_username,
     has_registry_credentials: 'tells only whether the password of a registry is stored'
   },
