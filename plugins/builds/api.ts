@@ -37,6 +37,13 @@ export interface BuildRequest {
   readonly directory: string
   /** Relative to `directory`. */
   readonly dockerfilePath: string
+  /** The stage of it that is to become the image, by name or number; absent: the last one. */
+  readonly target?: string
+  /**
+   * What kind of machine the image is to be made for, `linux/arm64`; absent: the one that runs it. What a builder makes
+   * is compared with it, so one that knows no other machine may leave it.
+   */
+  readonly platform?: string
   /** The tag the image must get. */
   readonly tag: string
   /** The hard caps of this build; absent: those of every build. */

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { ContainerRuntime } from 'busbar/api/containers'
 import { type Clock, type Contributions, settleAll, withTimeLimit } from 'busbar/sdk'
 import type {
   BuildContext,
@@ -9,6 +10,7 @@ import type {
   PreparationContext,
   PreparedImage
 } from './api.js'
+import { binfmtEntries, checkRuns } from './builders/runnable-image.js'
 import type { CacheClearings } from './cache/cache-clearings.js'
 import type { LatestBuilds } from './cache/latest-builds.js'
 import { openRoot } from './context/source-tree.js'
@@ -26,6 +28,9 @@ import { secretLines } from './ssh/openssh-key.js'
 interface PreparationDependencies extends ResolverParts {
   readonly accounts: DeploymentAccounts
   readonly builders: Contributions<Builder>
+  readonly runtime: Pick<ContainerRuntime, 'info'>
+  /** Those that the kernel of this machine knows, unless given. */
+  readonly emulators?: () => Promise<readonly string[]>
   readonly git: GitSource
   readonly workspaces: Workspaces
   readonly clock: Clock
@@ -97,12 +102,13 @@ export class SourceToImage implements ImagePreparation {
   ): Promise<PreparedImage> {
     const { git, workspaces, clock, clearings, latest, names, deployKeys, buildMinutes } = this.dependencies
     const { deployKey, applicationId, ...wanted } = request
+    const { runtime, imageService, emulators = binfmtEntries } = this.dependencies
     const builder = this.#builderFor(request.buildType)
     return await workspaces.with(request.deploymentId, async folder => {
       const tree = join(folder, 'source')
       const [home, scratch] = [join(folder, 'home'), join(folder, 'scratch')]
       for (const made of [home, scratch]) await mkdir(made)
-      const { repo, branch, token, rootDirectory, dockerfilePath } = request.source
+      const { repo, branch, token, rootDirectory, dockerfilePath, target, platform } = request.source
       const [commit, nameToken] = await settleAll([
         git.clone(
           {
@@ -139,6 +145,8 @@ export class SourceToImage implements ImagePreparation {
               tag,
               scratch,
               noCache,
+              ...(target !== undefined && { target }),
+              ...(platform !== undefined && { platform }),
               ...(deployKey !== undefined && { sshKey: deployKey.privateKey })
             },
             {
@@ -149,6 +157,16 @@ export class SourceToImage implements ImagePreparation {
             }
           )
       )
+      try {
+        await checkRuns(
+          { runtime, emulators },
+          { image, ...(platform !== undefined && { platform }) },
+          context
+        )
+      } catch (error) {
+        await imageService.removeImage(tag).catch(() => undefined)
+        throw error
+      }
       if (cleared !== undefined) await clearings.settle(request.applicationId, cleared)
       await latest.save(request.applicationId, { builtAt: clock.now(), stageEnds: image.stageEnds ?? [] })
       return { reference: tag, name: tag, image }

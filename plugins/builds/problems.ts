@@ -134,6 +134,26 @@ export const problems = problemTable({
     'E_BUILD_BASE',
     'the build stopped, as an image that it needs did not come: {reason}; check the name and tag in the Dockerfile, or load the image into the engine'
   ],
+  otherPlatformMade: [
+    409,
+    'E_BUILD_PLATFORM',
+    'the build has made an image for {made}, and build_platform of the application asks for {wanted}: its build type, or a FROM --platform of the Dockerfile, chooses another one; change that, or clear build_platform'
+  ],
+  imageNotRunnable: [
+    409,
+    'E_BUILD_PLATFORM',
+    'the image is made for {made}, and this machine is {machine} and emulates no {architecture}: clear build_platform of the application (and --platform of the last FROM), or register an emulator (docker run --privileged --rm tonistiigi/binfmt --install {architecture}, with /proc/sys/fs/binfmt_misc mounted on the machine)'
+  ],
+  platformOfClassic: [
+    409,
+    'E_BUILD_PLATFORM',
+    'build_platform of the application asks for {wanted}, and the classic builder builds for its own machine alone ({machine}): have the admin set build_engine of the builds plugin to buildkit, dockerd or auto, or clear build_platform'
+  ],
+  targetMissing: [
+    409,
+    'E_BUILD_TARGET',
+    '{dockerfile} has no stage {target}, which build_target of the application names: its stages are {stages}'
+  ],
   engineBaseDenied: [
     409,
     'E_BUILD_BASE',

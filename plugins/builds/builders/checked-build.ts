@@ -24,6 +24,8 @@ interface CheckedBuild {
   readonly tag: string
   readonly owner: Required<Pick<Owner, 'projectId' | 'applicationId' | 'deploymentId'>>
   readonly buildArgs: Readonly<Record<string, string>>
+  /** What FROM may say without an ARG. */
+  readonly automatic?: Readonly<Record<string, string>>
   readonly limits: BuildLimits
   readonly noCache?: boolean
   /** Images that this build has made itself, by name: their ids. */
@@ -89,14 +91,14 @@ export async function buildChecked(
 
 async function generate(
   parts: Parts,
-  { dockerfile, buildArgs, owner, own, fetch, checkAdded }: CheckedBuild,
+  { dockerfile, buildArgs, automatic, owner, own, fetch, checkAdded }: CheckedBuild,
   context: BuildContext
 ): Promise<{
   readonly generated: GeneratedDockerfile
   /** The names of base images that carry triggers. */
   readonly triggering: readonly string[]
 }> {
-  const plan = planDockerfile(dockerfile, buildArgs)
+  const plan = planDockerfile(dockerfile, buildArgs, automatic)
   const images = await resolveImages(parts, plan, { ...owner, own: own ?? new Map() }, context)
   const baseImage = (use: ImageUse): ImageInfo => imageOf(images, use)
   checkSize(plan, buildArgs, baseImage)

@@ -5,8 +5,10 @@ import { chooseFiles, contextDockerfile, packFiles, unreadableNote } from '../co
 import { cleanPath, describeDockerfiles, readSource } from '../context/source-tree.js'
 import type { RemoteCopies } from '../dockerfile/generate.js'
 import { declaredArguments } from '../dockerfile/parse-dockerfile.js'
+import { isForPlatform, platformArguments } from '../dockerfile/platform.js'
 import type { RemoteAdd } from '../dockerfile/remote-files.js'
 import { mountsSsh } from '../dockerfile/ssh-mounts.js'
+import { upToStage } from '../dockerfile/target.js'
 import { syntaxOf } from '../engines/dockerfile-syntax.js'
 import { problems } from '../problems.js'
 import { builderPrefix } from '../registry/image-names.js'
@@ -71,13 +73,18 @@ export class DockerfileBuilder implements Builder {
       noCache,
       limits = this.parts.usualLimits
     } = request
-    const dockerfile = readDockerfile(text, name)
+    const read = readDockerfile(text, name)
+    const automatic = platformArguments(await this.#platformFor(request))
+    const dockerfile = request.target === undefined ? read : upToStage(read, { target: request.target, name })
     if (dockerfile.syntax !== null)
       log({
         level: 'warning',
         msg: `The line # syntax= of ${name} has no effect: images are built by the engine's classic builder`
       })
-    const { buildArgs, secret } = chooseArguments(declaredArguments(dockerfile), request.variables)
+    const declared = declaredArguments(dockerfile)
+    const { buildArgs: chosen, secret } = chooseArguments(declared, request.variables)
+    const platforms = Object.entries(automatic).filter(([key]) => declared.has(key))
+    const buildArgs = { ...Object.fromEntries(platforms), ...chosen }
     for (const variable of secret) {
       log({
         level: 'warning',
@@ -97,6 +104,7 @@ export class DockerfileBuilder implements Builder {
           tag,
           owner: { projectId, applicationId, deploymentId },
           buildArgs,
+          automatic,
           limits,
           noCache,
           fetch,
@@ -135,7 +143,7 @@ export class DockerfileBuilder implements Builder {
 
   async #forEngine(
     { name, text }: DockerfileText,
-    { directory, tag, variables, sshKey, limits = this.parts.usualLimits }: BuildRequest,
+    { directory, tag, variables, sshKey, target, platform, limits = this.parts.usualLimits }: BuildRequest,
     { log, signal }: BuildContext
   ): Promise<EngineBuild> {
     log({ level: 'info', msg: `Building ${tag} with ${name} (${shownLimits(limits)})` })
@@ -162,8 +170,18 @@ export class DockerfileBuilder implements Builder {
         variables.filter(({ isSecret }) => !isSecret)
       ),
       secrets: namedIn(text, variables),
-      ...(isMounted && sshKey !== undefined && { sshKey })
+      ...(isMounted && sshKey !== undefined && { sshKey }),
+      ...(target !== undefined && { target }),
+      ...(platform !== undefined && { platform })
     }
+  }
+
+  /** The classic builder makes what its machine runs. */
+  async #platformFor({ platform: wanted }: BuildRequest): Promise<string> {
+    const { platform: machine } = await this.parts.runtime.info()
+    if (wanted !== undefined && !isForPlatform(machine, wanted))
+      throw problems.platformOfClassic({ wanted, machine })
+    return machine
   }
 
   /**

@@ -53,12 +53,19 @@ export interface Plan {
   readonly stages: readonly PlannedStage[]
 }
 
-/** Settles every name, with the values that the application has for ARGs. Throws `BadDockerfile`. */
-export function planDockerfile(dockerfile: Dockerfile, buildArgs: Readonly<Record<string, string>>): Plan {
+/**
+ * Settles every name, with the values that the application has for ARGs. `automatic`: what FROM may say without an ARG. Throws
+ * `BadDockerfile`.
+ */
+export function planDockerfile(
+  dockerfile: Dockerfile,
+  buildArgs: Readonly<Record<string, string>>,
+  automatic: Readonly<Record<string, string>> = {}
+): Plan {
   const budget = new ExpansionBudget()
   const expand: Expand = (word, variables, refuse) =>
     expandWord(word, { variables, escapeChar: dockerfile.escapeChar, budget, refuse })
-  const { globals, variables } = readGlobals(dockerfile, buildArgs, expand)
+  const { globals, variables } = readGlobals(dockerfile, { buildArgs, automatic }, expand)
   const earlier = new Map<string, PlannedStage>()
   const all = new Set(dockerfile.stages.flatMap(({ from }) => from.name ?? []))
   const numbers = new Map<string, number>()
@@ -118,10 +125,16 @@ export const imagesOf = ({ stages }: Plan): readonly ImageUse[] =>
 
 function readGlobals(
   { globals }: Dockerfile,
-  buildArgs: Readonly<Record<string, string>>,
+  {
+    buildArgs,
+    automatic
+  }: {
+    readonly buildArgs: Readonly<Record<string, string>>
+    readonly automatic: Readonly<Record<string, string>>
+  },
   expand: Expand
 ): { readonly globals: Plan['globals']; readonly variables: Variables } {
-  const variables = new Map<string, string>()
+  const variables = new Map<string, string>(Object.entries(automatic))
   const values = globals.flatMap(({ declarations, line }) =>
     declarations.map(({ name, value: written }) => {
       const value = written === undefined ? undefined : expand(written, variables, refuseAt(line))
@@ -154,7 +167,7 @@ function baseOf(
   const platform = from.platform === undefined ? undefined : expand(from.platform)
   if (platform !== undefined && !/^[a-z0-9]+(?:\/[a-z0-9]+){0,2}$/.test(platform)) {
     return refuse(
-      `--platform=${quoted(from.platform ?? '')} is ${platform === '' ? 'empty, for the classic builder sets no variables of platforms' : 'no platform'}: leave it out, or write linux/amd64`
+      `--platform=${quoted(from.platform ?? '')} is ${platform === '' ? 'empty' : 'no platform'}: leave it out, or write linux/amd64`
     )
   }
   const name = reference.toLowerCase()

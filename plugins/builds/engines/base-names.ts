@@ -60,6 +60,21 @@ function instructionsOf(text: string): readonly string[] {
   return [...instructions, parts.join('')]
 }
 
+/** The names of the stages of a Dockerfile, in order; undefined for one without a name. For the words of an error: it decides nothing. */
+export function stageNames(text: string): ReadonlyArray<string | undefined> {
+  const stages: Array<string | undefined> = []
+  for (const instruction of instructionsOf(text)) {
+    const [keyword, ...words] = instruction
+      .slice(0, maxLine)
+      .trim()
+      .split(/[ \t]+/)
+    if (keyword?.toUpperCase() !== 'FROM') continue
+    const [, as, stage] = words.filter(word => !word.startsWith('--'))
+    stages.push(as?.toUpperCase() === 'AS' ? stage?.toLowerCase() : undefined)
+  }
+  return stages
+}
+
 const maxNames = 50
 const maxLine = 4000
 

@@ -111,8 +111,8 @@ function buildCommand(build: ProgramBuild): Command {
     ...(platform !== undefined && { platform }),
     ...Object.fromEntries(Object.entries(buildArgs).map(([key, value]) => [`build-arg:${key}`, value])),
     ...Object.fromEntries(
-      bases.map(({ name, digest }, at) => [
-        `context:${familiarName(name)}`,
+      bases.map(({ name, digest, foreignTo }, at) => [
+        `context:${familiarName(name)}${foreignTo === undefined ? '' : `::${foreignTo}`}`,
         `oci-layout://base${at}@${digest}`
       ])
     )

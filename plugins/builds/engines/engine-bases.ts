@@ -3,6 +3,7 @@ import type { Owner } from 'busbar/api/containers'
 import type { ImageInfo } from 'busbar/api/images'
 import { isProblem, type Problem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
+import { isForPlatform } from '../dockerfile/platform.js'
 import { findNamed, type ResolverParts } from '../registry/image-resolver.js'
 import { findPrivateBase } from '../registry/private-base.js'
 import { BadResult, type ContainerFiles } from './container-files.js'
@@ -31,6 +32,7 @@ export async function supplyBases(
     program,
     workDirectory,
     names,
+    platform,
     owner
   }: {
     readonly files: ContainerFiles
@@ -38,6 +40,8 @@ export async function supplyBases(
     /** Of the build alone. */
     readonly workDirectory: string
     readonly names: readonly string[]
+    /** What the build is for; absent: the machine of the engine. */
+    readonly platform?: string
     readonly owner: Required<Pick<Owner, 'projectId' | 'applicationId' | 'deploymentId'>>
   },
   context: BuildContext
@@ -69,10 +73,15 @@ export async function supplyBases(
       await add(parts, { files, program, part, directory, image }, context)
     }
     const digest = program.takes === 'layout' ? await manifestDigest(files, directory) : image.id
-    supplied.push({ name, id: image.id, digest, directory })
+    const foreignTo = foreignPlatform(image, platform)
+    supplied.push({ name, id: image.id, digest, directory, ...(foreignTo !== undefined && { foreignTo }) })
   }
   return { bases: supplied, refusals }
 }
+
+/** As BuildKit writes what an image is made for, where a build is for another machine. */
+const foreignPlatform = ({ platform = '' }: ImageInfo, wanted: string | undefined): string | undefined =>
+  wanted === undefined || isForPlatform(platform, wanted) ? undefined : platform.replace('arm64/v8', 'arm64')
 
 /** A name that no image can have stands for none: the build engine will say so. */
 async function operatorsImage(

@@ -1,4 +1,5 @@
 import { cutText, type Problem } from 'busbar/sdk'
+import { shownStages } from '../dockerfile/target.js'
 import { problems } from '../problems.js'
 import type { BuildEnding } from './step-log.js'
 
@@ -19,6 +20,9 @@ export function engineBuildProblem(
     readonly frontEnd?: string
     /** Of images that an account was to get, by their names. */
     readonly refusals?: ReadonlyMap<string, Problem>
+    /** The stage that was asked for, and those that there are. */
+    readonly target?: string
+    readonly stages?: () => ReadonlyArray<string | undefined>
   }
 ): Problem {
   const reason =
@@ -42,6 +46,10 @@ export function engineBuildProblem(
   const told = { reason: shown(withoutPrefix(reason)) }
   if (frontEnd !== undefined && isNotFetched(reason) && isAbout(frontEnd, withoutPrefix(reason)))
     return problems.engineFrontEndMissing({ image: frontEnd, ...told })
+  const { target, stages = () => [] } = build
+  // A stage of the same name may be meant by a COPY --from of the file.
+  if (target !== undefined && /target stage "?[^"]*"? could not be found|no build stage/i.test(reason))
+    return problems.targetMissing({ dockerfile, target, stages: shownStages(stages()) })
   // By what BuildKit says of the file: none of it is what a command has printed.
   if (
     frontEnd === undefined &&

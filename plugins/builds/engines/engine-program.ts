@@ -33,6 +33,8 @@ export interface Base {
   readonly digest: string
   /** The folder in which it lies, as the program takes it. */
   readonly directory: string
+  /** What it is made for, `linux/amd64`, where that is not what the build is for: other stages take it from its registry. */
+  readonly foreignTo?: string
 }
 
 /** A command in the container, without a shell of ours in between. */

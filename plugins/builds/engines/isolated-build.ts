@@ -5,7 +5,7 @@ import { isProblem, type Problem, pause, settleAll, withTimeLimit } from 'busbar
 import type { BuildContext, BuildLimits } from '../api.js'
 import { problems } from '../problems.js'
 import type { ResolverParts } from '../registry/image-resolver.js'
-import { baseNames } from './base-names.js'
+import { baseNames, stageNames } from './base-names.js'
 import { BadResult, ContainerFiles } from './container-files.js'
 import { isFrontEndSetting, withoutSyntax } from './dockerfile-syntax.js'
 import { supplyBases } from './engine-bases.js'
@@ -32,6 +32,8 @@ export interface IsolatedBuild {
   /** As in `ProgramBuild`. */
   readonly sshKey?: string
   readonly target?: string
+  /** `linux/arm64`; absent: the machine's own. */
+  readonly platform?: string
   readonly noCache: boolean
   readonly limits: BuildLimits
 }
@@ -91,7 +93,7 @@ async function buildIn(
   build: IsolatedBuild,
   context: BuildContext
 ): Promise<ImageInfo> {
-  const { owner, name, text, frontEnd, secrets, sshKey, target, noCache } = build
+  const { owner, name, text, frontEnd, secrets, sshKey, target, platform, noCache } = build
   const file = frontEnd === undefined ? 'Dockerfile' : name
   const buildArgs = Object.fromEntries(
     Object.entries(build.buildArgs).filter(([name]) => !isFrontEndSetting(name))
@@ -106,6 +108,7 @@ async function buildIn(
         program,
         workDirectory: directory,
         names,
+        ...(platform !== undefined && { platform }),
         owner
       },
       context
@@ -132,7 +135,8 @@ async function buildIn(
     missing: names.filter(one => !bases.some(base => base.name === one)),
     ...(frontEnd !== undefined && { frontEnd }),
     ...(sshKey !== undefined && { sshKey }),
-    ...(target !== undefined && { target })
+    ...(target !== undefined && { target }),
+    ...(platform !== undefined && { platform })
   })
   await run(parts, { files, directory, command, refusals }, build, context)
   const made = await readMadeImage(files, `${directory}/out`, program.makes)
@@ -152,7 +156,7 @@ async function run(
     readonly command: Command
     readonly refusals: ReadonlyMap<string, Problem>
   },
-  { name, frontEnd, limits }: IsolatedBuild,
+  { name, text, frontEnd, limits, target }: IsolatedBuild,
   { log, signal, onStep }: BuildContext
 ): Promise<void> {
   const steps = new StepLog(log, onStep)
@@ -188,6 +192,8 @@ async function run(
         memoryBytes: limits.memoryBytes,
         exitCode: code,
         refusals,
+        stages: () => stageNames(text),
+        ...(target !== undefined && { target }),
         ...(frontEnd !== undefined && { frontEnd })
       })
   } finally {

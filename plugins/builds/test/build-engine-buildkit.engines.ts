@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
+import { testBuildChoices } from './build-choice-cases.js'
 import { testEngineAccounts } from './engine-account-cases.js'
 import { testBuildEngine } from './engine-cases.js'
 import { engineKinds, openEngineLab, settingsOf } from './engine-lab.js'
@@ -11,6 +12,7 @@ import { testWrittenDockerfiles } from './written-cases.js'
 
 testBuildEngine('BuildKit', engineKinds.BuildKit)
 testEngineAccounts('BuildKit', engineKinds.BuildKit)
+testBuildChoices('BuildKit', async t => await openEngineLab(t, engineKinds.BuildKit), { isClassic: false })
 testEngineLimits('BuildKit', engineKinds.BuildKit)
 testNixpacksInEngine('BuildKit', engineKinds.BuildKit)
 testRailpackInEngine('BuildKit', engineKinds.BuildKit)

@@ -58,7 +58,8 @@ test('a BuildKit keeps nothing of what a build has printed', async t => {
         buildArgs: {},
         secrets: { TOKEN: secret },
         noCache: false,
-        bases: []
+        bases: [],
+        missing: []
       })
       const built = await run(argv, env)
       t.equal(built.code, 0, built.text)

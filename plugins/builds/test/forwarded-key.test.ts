@@ -11,7 +11,8 @@ const bare = {
   buildArgs: {},
   secrets: {},
   noCache: false,
-  bases: []
+  bases: [],
+  missing: []
 }
 
 test('a key for SSH comes by a variable and a pipe: no argument has it, and the client none of the variable', t => {

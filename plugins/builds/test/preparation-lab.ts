@@ -51,6 +51,7 @@ export async function setUp(t: Test, changes: Setup = {}) {
   const images = imageParts(t, lab.runtime)
   const preparation = new SourceToImage({
     ...images,
+    runtime: lab.runtime,
     builders: contributions(
       changes.builders ?? {
         dockerfile: new DockerfileBuilder({
