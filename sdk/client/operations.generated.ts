@@ -858,6 +858,8 @@ export interface Operations {
       auto_deploy_branch: string | null
       dockerfile_path: string | null
       root_directory: string | null
+      build_target: string | null
+      build_platform: string | null
       git_integration_id: string | null
       has_git_credentials: boolean
       registry_username: string | null
@@ -907,6 +909,8 @@ export interface Operations {
       git_integration_id?: string
       dockerfile_path?: string
       root_directory?: string
+      build_target?: string | null
+      build_platform?: string | null
       source_image?: string
       registry_username?: string | null
       registry_password?: string | null
@@ -936,6 +940,8 @@ export interface Operations {
       auto_deploy_branch: string | null
       dockerfile_path: string | null
       root_directory: string | null
+      build_target: string | null
+      build_platform: string | null
       git_integration_id: string | null
       has_git_credentials: boolean
       registry_username: string | null
@@ -996,6 +1002,8 @@ export interface Operations {
       auto_deploy_branch: string | null
       dockerfile_path: string | null
       root_directory: string | null
+      build_target: string | null
+      build_platform: string | null
       git_integration_id: string | null
       has_git_credentials: boolean
       registry_username: string | null
@@ -1044,6 +1052,8 @@ export interface Operations {
       branch?: string | null
       dockerfile_path?: string | null
       root_directory?: string | null
+      build_target?: string | null
+      build_platform?: string | null
       build_type_override?: string | null
       builder_image?: string | null
       custom_buildpacks?: string | null
@@ -1075,6 +1085,8 @@ export interface Operations {
       auto_deploy_branch: string | null
       dockerfile_path: string | null
       root_directory: string | null
+      build_target: string | null
+      build_platform: string | null
       git_integration_id: string | null
       has_git_credentials: boolean
       registry_username: string | null
@@ -1206,6 +1218,8 @@ export interface Operations {
       branch?: string
       dockerfile_path?: string
       root_directory?: string
+      build_target?: string | null
+      build_platform?: string | null
       git_integration_id?: string
       git_token?: string
     }
@@ -1229,6 +1243,8 @@ export interface Operations {
       auto_deploy_branch: string | null
       dockerfile_path: string | null
       root_directory: string | null
+      build_target: string | null
+      build_platform: string | null
       git_integration_id: string | null
       has_git_credentials: boolean
       registry_username: string | null
@@ -1663,6 +1679,8 @@ export interface Operations {
       auto_deploy_branch: string | null
       dockerfile_path: string | null
       root_directory: string | null
+      build_target: string | null
+      build_platform: string | null
       git_integration_id: string | null
       has_git_credentials: boolean
       registry_username: string | null
@@ -1839,6 +1857,8 @@ export interface Operations {
       auto_deploy_branch: string | null
       dockerfile_path: string | null
       root_directory: string | null
+      build_target: string | null
+      build_platform: string | null
       git_integration_id: string | null
       has_git_credentials: boolean
       registry_username: string | null
@@ -1899,6 +1919,8 @@ export interface Operations {
       auto_deploy_branch: string | null
       dockerfile_path: string | null
       root_directory: string | null
+      build_target: string | null
+      build_platform: string | null
       git_integration_id: string | null
       has_git_credentials: boolean
       registry_username: string | null
@@ -2020,6 +2042,8 @@ export interface Operations {
       auto_deploy_branch: string | null
       dockerfile_path: string | null
       root_directory: string | null
+      build_target: string | null
+      build_platform: string | null
       git_integration_id: string | null
       has_git_credentials: boolean
       registry_username: string | null
@@ -2080,6 +2104,8 @@ export interface Operations {
       auto_deploy_branch: string | null
       dockerfile_path: string | null
       root_directory: string | null
+      build_target: string | null
+      build_platform: string | null
       git_integration_id: string | null
       has_git_credentials: boolean
       registry_username: string | null
@@ -2143,6 +2169,8 @@ export interface Operations {
       auto_deploy_branch: string | null
       dockerfile_path: string | null
       root_directory: string | null
+      build_target: string | null
+      build_platform: string | null
       git_integration_id: string | null
       has_git_credentials: boolean
       registry_username: string | null
@@ -2281,6 +2309,68 @@ export interface Operations {
       status: string
     }
   }
+  /** Get Registry Accounts. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  'GET /api/projects/{projectId}/registries': {
+    params: {
+      projectId: string
+    }
+    query: {
+      limit?: string
+      offset?: string
+    }
+    body: undefined
+    answer: {
+      id: string
+      registry: string
+      username: string
+      created_at: string
+      updated_at: string
+    }[]
+  }
+  /** Set Registry Account. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  'PUT /api/projects/{projectId}/registries': {
+    params: {
+      projectId: string
+    }
+    query: {}
+    body: {
+      registry: string
+      username: string
+      password: string
+    }
+    answer: {
+      id: string
+      registry: string
+      username: string
+      created_at: string
+      updated_at: string
+    }
+  }
+  /** Delete Registry Account. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  'DELETE /api/projects/{projectId}/registries/{registryAccountId}': {
+    params: {
+      projectId: string
+      registryAccountId: string
+    }
+    query: {}
+    body: undefined
+    answer: {
+      status: string
+    }
+  }
+  /** Test Registry Account. A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  'POST /api/projects/{projectId}/registries/{registryAccountId}/test': {
+    params: {
+      projectId: string
+      registryAccountId: string
+    }
+    query: {}
+    body: undefined
+    answer: {
+      status: "ok" | "refused" | "unreachable"
+      reason: string | null
+    }
+  }
   /** Update Project Sharing. A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this. */
   'PUT /api/projects/{projectId}/sharing': {
     params: {
@@ -2321,6 +2411,62 @@ export interface Operations {
       my_role: "viewer" | "editor" | "owner"
       created_at: string
       updated_at: string
+    }
+  }
+  /** Get Registry Accounts of the Installation. A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403). */
+  'GET /api/registries': {
+    params: {}
+    query: {
+      limit?: string
+      offset?: string
+    }
+    body: undefined
+    answer: {
+      id: string
+      registry: string
+      username: string
+      created_at: string
+      updated_at: string
+    }[]
+  }
+  /** Set Registry Account of the Installation. A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403). */
+  'PUT /api/registries': {
+    params: {}
+    query: {}
+    body: {
+      registry: string
+      username: string
+      password: string
+    }
+    answer: {
+      id: string
+      registry: string
+      username: string
+      created_at: string
+      updated_at: string
+    }
+  }
+  /** Delete Registry Account of the Installation. A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403). */
+  'DELETE /api/registries/{registryAccountId}': {
+    params: {
+      registryAccountId: string
+    }
+    query: {}
+    body: undefined
+    answer: {
+      status: string
+    }
+  }
+  /** Test Registry Account of the Installation. A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403). */
+  'POST /api/registries/{registryAccountId}/test': {
+    params: {
+      registryAccountId: string
+    }
+    query: {}
+    body: undefined
+    answer: {
+      status: "ok" | "refused" | "unreachable"
+      reason: string | null
     }
   }
   /** List API Tokens. A session is required; a personal access token gets 403 whatever its scope. */
