@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
 import type { GitFiles } from '../../../lab/git-server.js'
-import type { DeployLab } from '../../deployments/test/deploy-lab.js'
+import type { DeployLab, LabApplication } from '../../deployments/test/deploy-lab.js'
 
 const serving = 'WORKDIR /www\nEXPOSE 8080\nCMD ["httpd", "-f", "-p", "8080"]\n'
 
@@ -27,6 +27,9 @@ COPY --from=made /www /www
 ${serving}`
 })
 
+/** The first one of a project starts its build engine. */
+const deployMs = 180_000
+
 /** What applications choose of their build: its stage, and what kind of machine it is for. */
 export function testBuildChoices(
   name: string,
@@ -37,19 +40,22 @@ export function testBuildChoices(
     if (!(await requireEngine(t))) return
     const lab = await open(t)
     const admin = await lab.k.as.session()
-    const served = async ({ read }: { read(): Promise<any> }): Promise<string> =>
+    const served = async ({ read }: LabApplication): Promise<string> =>
       (await (await fetch((await read()).direct_url)).text()).trim()
+
+    const deployed = async (application: LabApplication): Promise<any> =>
+      await application.ended((await application.deploy()).id, deployMs)
 
     await t.test('the stage that is named becomes the image, and another one builds anew', async t => {
       const application = await lab.application('staged', staged, { build_target: 'Web' })
-      t.match(await application.deployed(), { status: 'success', error_message: null })
+      t.match(await deployed(application), { status: 'success', error_message: null })
       t.equal(await served(application), 'web')
       const changed = await admin.put(application.path, { build_target: null })
       t.match(changed.body, { build_target: null, pending_change: 'source' })
-      t.match(await application.deployed(), { status: 'success', error_message: null })
+      t.match(await deployed(application), { status: 'success', error_message: null })
       t.equal(await served(application), 'worker', 'the last one, where none is named')
       await admin.put(application.path, { build_target: 'tests' })
-      t.match(await application.deployed(), {
+      t.match(await deployed(application), {
         status: 'failed',
         error_message: /Dockerfile has no stage tests, .*its stages are base, web, worker/
       })
@@ -57,7 +63,7 @@ export function testBuildChoices(
 
     await t.test('a Dockerfile is told for which platform it builds, and on which', async t => {
       const application = await lab.application('told', platforms(''))
-      t.match(await application.deployed(), { status: 'success', error_message: null })
+      t.match(await deployed(application), { status: 'success', error_message: null })
       t.match(await served(application), /^(linux\/(\w+)) for \1 \(\2\)$/)
     })
 
@@ -67,7 +73,7 @@ export function testBuildChoices(
         const application = await lab.application('foreign', platforms('linux/s390x'), {
           build_platform: 'linux/s390x'
         })
-        t.match(await application.deployed(), {
+        t.match(await deployed(application), {
           status: 'failed',
           error_message: isClassic
             ? /the classic builder builds for its own machine alone .*build_engine/
