@@ -5,10 +5,16 @@
 
 /** Of these folders the files share: they test through the platform's door, and leave the process as it was. */
 const sharing =
-  /^(?:plugins\/[^/]+\/test|test\/(?:access|auth|bus|cache|clock|config|contract|declarations|jobs|log|resources|schedules|schemas|sdk|secrets|services|structure))\//
+  /^(?:plugins\/[^/]+\/test|test\/(?:access|auth|bus|cache|clock|config|contract|declarations|http|jobs|log|resources|schedules|schemas|sdk|secrets|services|structure))\//
 
 /** Those that change what all of a process have, or measure it. */
-const alone = new Set(['plugins/builds/test/hostile.test.ts', 'plugins/deployments/test/loud-build.test.ts'])
+const alone = new Set([
+  'plugins/builds/test/hostile.test.ts',
+  'plugins/deployments/test/loud-build.test.ts',
+  'test/http/connections.test.ts',
+  'test/http/fuzz.test.ts',
+  'test/http/streams.test.ts'
+])
 
 /** So few that what runs at the end is short. */
 const groupSize = 5
