@@ -12,7 +12,7 @@ const run = promisify(execFile)
 // It starts itself anew for each connection, by this name.
 const program = '/usr/sbin/sshd'
 
-export interface SshServer {
+interface SshServer {
   /** Its users are those of the machine: this one. */
   readonly user: string
   readonly host: string

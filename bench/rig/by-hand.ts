@@ -5,7 +5,7 @@ import { docker, execute } from './commands.js'
 import { untilAnswers } from './visitors.js'
 
 /** Builds a checkout, and gives the engine the image under this name. */
-export type BuildByHand = (name: string, checkout: string) => Promise<unknown>
+type BuildByHand = (name: string, checkout: string) => Promise<unknown>
 
 const withClassicBuilder: BuildByHand = async (name, checkout) =>
   await docker('build', '--quiet', '--tag', name, checkout)

@@ -118,7 +118,7 @@ const firstError = (stderr: string): string =>
 const printable = (text: string): string =>
   text.length > 300 ? text.slice(0, 150) + cutMark + text.slice(-130) : text
 
-export function reasonIn(stderr: string): string {
+function reasonIn(stderr: string): string {
   const lines = stderr
     .split('\n')
     .map(line => line.trim())

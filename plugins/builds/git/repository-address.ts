@@ -17,7 +17,7 @@ export interface HttpAddress {
 /** One that is fetched over SSH. Holds no secret. */
 export type SshAddress = SshRepository & { readonly kind: 'ssh' }
 
-export type RepositoryAddress = HttpAddress | SshAddress
+type RepositoryAddress = HttpAddress | SshAddress
 
 /** Reads the address a user gave. */
 export function parseRepository(repo: string): RepositoryAddress {

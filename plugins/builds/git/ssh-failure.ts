@@ -2,7 +2,7 @@ import { cutText, type Problem } from 'busbar/sdk'
 import { problems } from '../problems.js'
 import { type Attempt, gitProblem, tellingLines } from './git-failure.js'
 
-export interface SshAttempt extends Attempt {
+interface SshAttempt extends Attempt {
   /** As it is called in `known_hosts`. */
   readonly host: string
   readonly publicKey: string

@@ -3,7 +3,7 @@ import { isProblem, type OptionalHandle, type SecretScope } from 'busbar/sdk'
 import type { RegistryAuth } from './client/registry-reader.js'
 
 /** For whom an image is pulled. */
-export interface Puller {
+interface Puller {
   readonly projectId: string
   readonly deploymentId: string
 }

@@ -2,7 +2,7 @@ import { applicationTable } from 'busbar/api/applications'
 import type { Database } from 'busbar/sdk'
 import type { HostKey } from './host-key.js'
 
-export interface HostKeyRow {
+interface HostKeyRow {
   readonly host: string
   readonly key: string
   readonly fingerprint: string

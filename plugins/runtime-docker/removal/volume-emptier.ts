@@ -16,7 +16,7 @@ interface EmptierParts {
  * What became of it: `used` by a container, and so left alone; `unfinished` where there was not time enough, or the engine went away;
  * `impossible` where the machine has no programs for it, or its disk has no room for a container.
  */
-export type Emptying = 'empty' | 'used' | 'unfinished' | 'impossible'
+type Emptying = 'empty' | 'used' | 'unfinished' | 'impossible'
 
 /** What is left by then goes when it is tried again. */
 export const longestSeconds = 600

@@ -118,7 +118,7 @@ export class VolumeHolders {
 type Seen = Pick<Docker.ContainerInspectInfo, 'Id' | 'HostConfig' | 'Mounts'>
 
 /** Neither those that a spec names nor what a person has given such a name. */
-export function anonymousVolumes({ HostConfig: host, Mounts: mounts }: Seen): readonly string[] {
+function anonymousVolumes({ HostConfig: host, Mounts: mounts }: Seen): readonly string[] {
   const named = new Set([
     ...(host.Mounts ?? []).map(({ Source: source }) => source),
     ...(host.Binds ?? []).map(bind => bind.split(':')[0])
@@ -129,7 +129,7 @@ export function anonymousVolumes({ HostConfig: host, Mounts: mounts }: Seen): re
 }
 
 /** It takes over what the container has mounted, but for what is not to go with it. */
-export function holderOptions(
+function holderOptions(
   seen: Seen,
   image: string,
   { labels, mark }: ReturnType<Identity['ofHolder']>
