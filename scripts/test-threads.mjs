@@ -15,13 +15,13 @@ const loader = new URL('test-thread-loader.mjs', import.meta.url).href
 
 /** What `package.json` exports to plugins, but for the test kit and the client. */
 const exported = () => [
-  'sdk/index',
-  'sdk/http1/index',
+  'sdk/index.ts',
+  'sdk/http1/index.ts',
   ...readdirSync(join(root, 'plugins'))
-    .map(id => `plugins/${id}/api`)
-    .filter(path => existsSync(join(root, `${path}.ts`)))
+    .map(id => `plugins/${id}/api.ts`)
+    .filter(path => existsSync(join(root, path)))
 ]
-const workers = ['core/plugins/rehearsal-worker', 'core/event-loop/stack-sampler-worker']
+const workers = ['core/plugins/rehearsal-worker.ts', 'core/event-loop/stack-sampler-worker.ts']
 
 let made
 
@@ -36,7 +36,7 @@ async function bundle() {
   const { build } = await import('esbuild')
   const { outputFiles } = await build({
     absWorkingDir: root,
-    entryPoints: [...workers, ...exported()].map(path => ({ in: `${path}.ts`, out: path })),
+    entryPoints: [...workers, ...exported()].map(path => ({ in: path, out: path.replace(/\.ts$/, '') })),
     outdir: folder,
     bundle: true,
     splitting: true,

@@ -189,15 +189,12 @@ export interface SshRepository {
   readonly port: number
 }
 
-const userShape = '(?<user>[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})'
-const hostShape = '[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?'
 /** `git@host:owner/repository.git`. */
-const scpForm = new RegExp(`^${userShape}@(?<host>${hostShape}):(?<path>.+)$`, 's')
+const scpForm =
+  /^(?<user>[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})@(?<host>[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?):(?<path>.+)$/s
 /** `ssh://git@host:2222/owner/repository.git`; without a user it is `git`. */
-const urlForm = new RegExp(
-  `^ssh://(?:${userShape}@)?(?<host>${hostShape}|\\[[0-9A-Fa-f:.]{2,45}\\])(?::(?<port>\\d{1,5}))?(?<path>/.+)$`,
-  's'
-)
+const urlForm =
+  /^ssh:\/\/(?:(?<user>[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})@)?(?<host>[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])(?::(?<port>\d{1,5}))?(?<path>\/.+)$/s
 /** Hosts of repositories write spaces as `%20`. */
 const segmentForm = /^[A-Za-z0-9._~+@%=,][A-Za-z0-9._~+@%=,-]*$/
 

@@ -8,7 +8,8 @@ import {
   type Log,
   type Page,
   type Rows,
-  type Secrets
+  type Secrets,
+  withTimeLimit
 } from 'busbar/sdk'
 import type { AccountOwner, AccountRow, AccountStore } from './account-store.js'
 import type { RegistryAccount, RegistryAccounts, RegistryTrial, TrialVerdict } from './api.js'
@@ -76,7 +77,11 @@ export class AccountService implements RegistryAccounts {
     if (trial === undefined) throw problems.noTrial()
     const account = this.#inClear(row)
     return await askContribution(
-      async () => await trial.value.try(row.registry, account, AbortSignal.timeout(trialLimitMs)),
+      async () =>
+        await withTimeLimit(
+          { ms: trialLimitMs },
+          async signal => await trial.value.try(row.registry, account, signal)
+        ),
       { ms: trialLimitMs, what: `the trial of an account by the plugin "${trial.plugin}"` }
     )
   }

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Test, test } from 'tap'
 import { groupsOf, isGroup } from '../../scripts/test-groups.mjs'
 
@@ -35,6 +35,7 @@ function report(t: Test, files: Readonly<Record<string, string>>) {
   })
   const program = `.lab/groups/of-a-test-${process.pid}.mjs`
   t.ok(isGroup(program))
+  mkdirSync(join(root, dirname(program)), { recursive: true })
   t.teardown(() => rmSync(join(root, program), { force: true }))
   writeFileSync(
     join(root, program),

@@ -130,4 +130,5 @@ const isTagged = (name: string): boolean =>
   !name.includes('@') && !/^busbar-/.test(name) && imageReferenceShape.test(name)
 
 /** Without its tag the engine could take it for the beginning of an id. */
-const withTag = (name: string): string => (/:[^/]*$/.test(name) ? name : `${name}:latest`)
+const withTag = (name: string): string =>
+  name.includes(':', name.lastIndexOf('/') + 1) ? name : `${name}:latest`

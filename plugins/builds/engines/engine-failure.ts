@@ -48,7 +48,7 @@ export function engineBuildProblem(
     return problems.engineFrontEndMissing({ image: frontEnd, ...told })
   const { target, stages = () => [] } = build
   // A stage of the same name may be meant by a COPY --from of the file.
-  if (target !== undefined && /target stage "?[^"]*"? could not be found|no build stage/i.test(reason))
+  if (target !== undefined && /target stage \S{1,200} could not be found|no build stage/i.test(reason))
     return problems.targetMissing({ dockerfile, target, stages: shownStages(stages()) })
   // By what BuildKit says of the file: none of it is what a command has printed.
   if (

@@ -8,6 +8,7 @@ import { type HostRules, resolveHost } from '../network/host-resolution.js'
 import { problems } from '../problems.js'
 import type { DeployKey, KnownHosts } from '../ssh/deploy-keys.js'
 import { hostName } from '../ssh/host-key.js'
+import { sshProblems } from '../ssh/problems.js'
 import { makeEmptyRepository } from './empty-repository.js'
 import {
   type Connection,
@@ -207,7 +208,7 @@ class Clone {
 
   async fetchOverSsh(address: SshAddress): Promise<void> {
     const { deployKey, knownHosts, directory, home } = this.request
-    if (deployKey === undefined) throw problems.noDeployKey({ repo: this.#repo })
+    if (deployKey === undefined) throw sshProblems.noDeployKey({ repo: this.#repo })
     const addresses = await resolveHost(address.host, this.dependencies)
     const known = await knownHosts?.find(hostName(address))
     const { privateKey, publicKey } = deployKey

@@ -1,5 +1,6 @@
 import { cutText, type Problem } from 'busbar/sdk'
 import { problems } from '../problems.js'
+import { sshProblems } from '../ssh/problems.js'
 import { type Attempt, gitProblem, tellingLines } from './git-failure.js'
 
 interface SshAttempt extends Attempt {
@@ -22,13 +23,13 @@ const noAddress = /^ssh: connect to host /
 const table: readonly Row[] = [
   [
     /^\S+: Permission denied \(|^Permission denied \(|^(?:Received disconnect from .*)?Too many authentication failures|^No supported authentication methods/,
-    ({ repo, publicKey }) => problems.keyRefused({ repo, key: publicKey })
+    ({ repo, publicKey }) => sshProblems.keyRefused({ repo, key: publicKey })
   ],
-  [/^No user exists for uid /, (_attempt, reason) => problems.sshNoUser({ reason })],
+  [/^No user exists for uid /, (_attempt, reason) => sshProblems.sshNoUser({ reason })],
   [unconnected, ({ repo }, reason) => problems.unreachable({ repo, reason })],
   [
-    /does not appear to be a git repository|repository not found|repository .{0,300} (?:not found|does not exist)|project you were looking for could not be found/i,
-    ({ repo, publicKey }) => problems.sshRepositoryMissing({ repo, key: publicKey })
+    /does not appear to be a git repository|repository not found|repository \S{1,300} (?:not found|does not exist)|project you were looking for could not be found/i,
+    ({ repo, publicKey }) => sshProblems.sshRepositoryMissing({ repo, key: publicKey })
   ]
 ]
 
@@ -38,7 +39,7 @@ export function sshProblem(stderr: string, attempt: SshAttempt): Problem {
   const { repo, host, knownFingerprint } = attempt
   // Of a host that was not known there is nothing that could have changed.
   if (knownFingerprint !== undefined && lines.some(line => changedKey.test(line)))
-    return problems.hostKeyChanged({
+    return sshProblems.hostKeyChanged({
       repo,
       host,
       known: knownFingerprint,

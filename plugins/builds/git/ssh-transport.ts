@@ -1,8 +1,8 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import type { Exec } from 'busbar/sdk'
-import { problems } from '../problems.js'
 import { type HostKey, hostName, knownHostsLine, readKnownHosts } from '../ssh/host-key.js'
+import { sshProblems } from '../ssh/problems.js'
 import type { Transport } from './git-command.js'
 import type { SshAddress } from './repository-address.js'
 
@@ -104,6 +104,6 @@ export async function withSshFiles<T>(
 /** The system's own is used; 7.6 was the first that takes a new host without asking, in 2017. */
 export async function checkSsh(exec: Exec): Promise<void> {
   await exec.run(['ssh', '-V'], { timeoutMs: 10_000 }).catch((error: unknown) => {
-    throw problems.sshMissing({ reason: error instanceof Error ? error.message : String(error) })
+    throw sshProblems.sshMissing({ reason: error instanceof Error ? error.message : String(error) })
   })
 }

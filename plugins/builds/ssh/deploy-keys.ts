@@ -5,6 +5,7 @@ import type { DeployKeyStore } from './deploy-key-store.js'
 import type { HostKey } from './host-key.js'
 import type { HostKeyStore } from './host-key-store.js'
 import { makeOpenSshKey, type OpenSshKey } from './openssh-key.js'
+import { sshProblems } from './problems.js'
 
 interface DeployKeyParts {
   readonly db: Database
@@ -36,7 +37,7 @@ export class DeployKeys {
 
   async get({ projectId, applicationId }: Keyed): Promise<DeployKeyAnswer> {
     const row = await this.parts.keys.find(projectId, applicationId)
-    if (row === undefined) throw problems.deployKeyMissing({ applicationId })
+    if (row === undefined) throw sshProblems.deployKeyMissing({ applicationId })
     return row
   }
 
@@ -59,7 +60,7 @@ export class DeployKeys {
     await db.transaction(async tx => {
       if ((await keys.hold(projectId, applicationId, tx)) === undefined)
         throw problems.applicationGone({ applicationId })
-      if (!(await keys.remove(applicationId, tx))) throw problems.deployKeyMissing({ applicationId })
+      if (!(await keys.remove(applicationId, tx))) throw sshProblems.deployKeyMissing({ applicationId })
     })
     return { status: 'deleted' }
   }

@@ -27,7 +27,7 @@ export function makeOpenSshKey(comment: string): OpenSshKey {
 
 /** Of the second word of a public key, or the third of a line of `known_hosts`. */
 export const fingerprintOf = (blob: string): string =>
-  `SHA256:${createHash('sha256').update(Buffer.from(blob, 'base64')).digest('base64').replace(/=+$/, '')}`
+  `SHA256:${createHash('sha256').update(Buffer.from(blob, 'base64')).digest('base64').replace('=', '')}`
 
 /** What `privateKey` must not show through, wherever it is printed: its lines, as they are the same in every form that is indented. */
 export const secretLines = (privateKey: string): string[] =>
