@@ -58,7 +58,8 @@ export interface ContainerRuntime {
   restart(containerId: string, graceSeconds: number): Promise<void>
   /**
    * Forced, with its anonymous volumes; does nothing when it is gone. The files in these may be millions, and go while other
-   * containers and volumes are made; they are waited for no longer than `filesMs`, and without it not at all.
+   * containers and volumes are made; they are waited for no longer than `filesMs`, and without it only where those of many of
+   * its project wait to go, for a minute at most.
    */
   remove(containerId: string, options?: { readonly filesMs?: number }): Promise<void>
   /** 409 E_CONTAINER_NAME_TAKEN. */

@@ -13,8 +13,8 @@ interface ContainerAccessParts {
   readonly owners: ContainerOwners
   readonly clock: Clock
   readonly holders: Pick<VolumeHolders, 'hold'>
-  /** A container has gone whose volumes are held. */
-  readonly onHeld: () => void
+  /** A container of this project has gone whose volumes are held. */
+  readonly onHeld: (projectId: string | undefined) => Promise<void>
 }
 
 /** Finds containers by id or name, and refuses those that are not this platform's. */
@@ -53,11 +53,12 @@ export class ContainerAccess {
     return seen
   }
 
-  /** Foreign ones too; waits until it is gone, and not for the files in its anonymous volumes. */
+  /** Foreign ones too; waits until it is gone, and for the files in its anonymous volumes only where those of many others wait to go. */
   async remove(seen: Docker.ContainerInspectInfo): Promise<void> {
     const { Id: containerId } = seen
     const { owners, holders, onHeld } = this.parts
-    const isHeld = await holders.hold(seen, owners.ofInspected(seen)?.projectId)
+    const projectId = owners.ofInspected(seen)?.projectId
+    const isHeld = await holders.hold(seen, projectId)
     const removed = await this.parts.engine.call(
       `remove the container ${short(containerId)}`,
       async docker => {
@@ -68,7 +69,7 @@ export class ContainerAccess {
     )
     // 409: another call is removing it already.
     if (removed === undefined) await this.#untilGone(containerId)
-    if (isHeld) onHeld()
+    if (isHeld) await onHeld(projectId)
   }
 
   async #untilGone(containerId: string): Promise<void> {

@@ -3,7 +3,7 @@ import type { VolumeEmptier } from './volume-emptier.js'
 import type { VolumeHolder, VolumeHolders } from './volume-holders.js'
 
 interface LeftVolumesParts {
-  readonly holders: Pick<VolumeHolders, 'list' | 'remove' | 'removeLeftImages'>
+  readonly holders: Pick<VolumeHolders, 'list' | 'count' | 'remove' | 'removeLeftImages'>
   readonly emptier: Pick<VolumeEmptier, 'empty'>
   /** Removes a volume unless it is gone or in use. */
   readonly removeVolume: (name: string) => Promise<void>
@@ -13,6 +13,9 @@ interface LeftVolumesParts {
 
 /** What other processes leave, and what a look before could not do, is found by then. */
 const everyMs = 60_000
+/** What a project has of them counts for nobody's share of the disk: with more, its next removals wait. */
+const mostOfProject = 4
+const longestWaitMs = 60_000
 const neverAborted = new AbortController().signal
 
 /** Takes away the volumes of containers that have gone, which are held until they are empty. */
@@ -25,9 +28,16 @@ export class LeftVolumes {
 
   constructor(private readonly parts: LeftVolumesParts) {}
 
-  /** There are some now. */
-  note(): void {
+  /** There are more of this project now. Where they are many, this waits for them to go, but no longer than a minute. */
+  async note(projectId = ''): Promise<void> {
     this.#wake()
+    const { holders, log } = this.parts
+    try {
+      if ((await holders.count(projectId)) > mostOfProject)
+        await this.#waitFor(holder => holder.projectId === projectId, longestWaitMs)
+    } catch (error) {
+      log.debug({ err: error, projectId }, 'volumes that are to go were not waited for')
+    }
   }
 
   /** Until `signal` aborts. */
@@ -49,11 +59,15 @@ export class LeftVolumes {
 
   /** Until those of a container are gone that has just been removed, but no longer. What takes longer goes on. */
   async waitFor(containerId: string, ms: number): Promise<void> {
+    await this.#waitFor(holder => holder.containerId === containerId, ms)
+  }
+
+  async #waitFor(isMeant: (holder: VolumeHolder) => boolean, ms: number): Promise<void> {
     const { clock, holders } = this.parts
     const end = new AbortController()
     const work = async (): Promise<void> => {
-      for (const holder of await holders.list())
-        if (holder.containerId === containerId) await this.#start(holder)
+      const meant = (await holders.list()).filter(isMeant)
+      await Promise.all(meant.map(async holder => await this.#start(holder)))
     }
     await Promise.race([work(), pause(clock, ms, end.signal)]).finally(() => end.abort())
   }

@@ -27,7 +27,11 @@ interface Removing {
 export function removing(parts: RemovingParts): Removing {
   const holders = new VolumeHolders(parts)
   const emptier = new VolumeEmptier(parts)
-  const access: ContainerAccess = new ContainerAccess({ ...parts, holders, onHeld: () => leftVolumes.note() })
+  const access: ContainerAccess = new ContainerAccess({
+    ...parts,
+    holders,
+    onHeld: async projectId => await leftVolumes.note(projectId)
+  })
   const volumes = new Volumes({ ...parts, access, emptier })
   const removeVolume = async (name: string): Promise<void> => await volumes.removeFree(name)
   const leftVolumes = new LeftVolumes({ ...parts, holders, emptier, removeVolume })

@@ -4,7 +4,7 @@ import type { EngineClient } from '../engine-client.js'
 import { importEmptyImage, removeEmptyImage } from '../host/host-tools.js'
 import { ToolLeftovers } from '../host/tool-leftovers.js'
 import type { Identity } from '../identity.js'
-import { holderSystem, imageInstanceLabel, systemLabel } from '../labels.js'
+import { holderSystem, imageInstanceLabel, ownerLabels, systemLabel } from '../labels.js'
 import { isAnonymous } from '../volumes.js'
 
 interface HoldersParts {
@@ -66,16 +66,14 @@ export class VolumeHolders {
     }
   }
 
+  /** How many a project has. */
+  async count(projectId: string): Promise<number> {
+    return (await this.#found(Object.entries(ownerLabels({ projectId })).map(pair => pair.join('=')))).length
+  }
+
   async list(): Promise<readonly VolumeHolder[]> {
-    const { engine, instanceId, identity } = this.parts
-    const found = await engine.call(
-      'list containers',
-      async docker =>
-        await docker.listContainers({
-          all: true,
-          filters: { label: [`${imageInstanceLabel}=${instanceId}`, label] }
-        })
-    )
+    const { engine, identity } = this.parts
+    const found = await this.#found()
     const holders: VolumeHolder[] = []
     for (const { Id: id } of found) {
       const seen = await engine.call(
@@ -96,6 +94,18 @@ export class VolumeHolders {
       })
     }
     return holders
+  }
+
+  async #found(labels: readonly string[] = []): Promise<readonly Docker.ContainerInfo[]> {
+    const { engine, instanceId } = this.parts
+    return await engine.call(
+      'list containers',
+      async docker =>
+        await docker.listContainers({
+          all: true,
+          filters: { label: [`${imageInstanceLabel}=${instanceId}`, label, ...labels] }
+        })
+    )
   }
 
   /** With its volumes. */
