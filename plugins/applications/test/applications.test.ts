@@ -84,6 +84,8 @@ test('applications over HTTP', async t => {
         type: 'git',
         status: 'inactive',
         build_type: 'dockerfile',
+        build_target: null,
+        build_platform: null,
         branch: 'main',
         auto_deploy_branch: 'main',
         has_git_credentials: true,
@@ -104,7 +106,7 @@ test('applications over HTTP', async t => {
         config_changed_at: null
       })
       t.equal(made.slug, `acme-web-front-${made.id.slice(0, 8)}`)
-      t.equal(Object.keys(made).length, 49)
+      t.equal(Object.keys(made).length, 51)
       t.notMatch(JSON.stringify(made), 'ghp_secret')
       t.notOk('git_token' in made || 'webhook_secret' in made || 'unknown' in made)
       t.same((await token.get(path)).body, made)

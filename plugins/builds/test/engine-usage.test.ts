@@ -112,6 +112,8 @@ void test('all that an engine holds counts for the builds that keep it, in equal
     // With what its own container has beside its volume.
     [506 * kib, 506 * kib]
   )
+  // Whether it is measured once more before they end.
+  kilobytes.set('shared', 2000)
   for (const end of ends) end()
   await until(async () => (await usage.read()).length === 0, 'its builds to have ended')
   t.equal(usage.heldBy('shared'), 2000 * kib, 'its cache is still there')

@@ -39,6 +39,8 @@ test('lines of a build are handed on as they are; what must not show of them is 
       with: async (_: string, use: (folder: string) => Promise<unknown>) => await use(directory)
     },
     clock,
+    accounts: { hiding: async (_: string, __: unknown, run: () => Promise<unknown>) => await run() },
+    deployKeys: { find: async () => undefined, knownHosts: () => undefined },
     clearings: { find: async () => undefined },
     latest: { save: async () => {} },
     names: { tokenOf: async () => 'token' },
