@@ -1,10 +1,10 @@
 /**
- * `npm test`: every test file, by tap. Files of a folder share processes (`test-groups.mjs`); files that are named as
- * arguments do not. Options go to tap.
+ * `npm test`: every test file, by tap, or those below the folders that are named as arguments. Files of a folder share processes
+ * (`test-groups.mjs`); files that are named do not. Options go to tap.
  */
 import { spawn } from 'node:child_process'
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { groupsFolder, groupsOf } from './test-groups.mjs'
 
@@ -35,17 +35,33 @@ function writeGroup(files, at) {
   return path
 }
 
-function programs() {
+/** `folders`: none for all. */
+function programs(folders) {
   rmSync(join(root, groupsFolder), { recursive: true, force: true })
   mkdirSync(join(root, groupsFolder), { recursive: true })
-  return groupsOf(testFiles()).map((files, at) => (files.length === 1 ? files[0] : writeGroup(files, at)))
+  const below = folders.map(folder => join(normalize(folder), '/'))
+  const files = testFiles().filter(
+    file => below.length === 0 || below.some(folder => file.startsWith(folder))
+  )
+  return groupsOf(files).map((group, at) => (group.length === 1 ? group[0] : writeGroup(group, at)))
 }
 
+const isFolder = argument =>
+  !argument.startsWith('-') &&
+  statSync(join(root, argument), { throwIfNoEntry: false })?.isDirectory() === true
+
 const asked = process.argv.slice(2)
-const isNamed = asked.some(argument => !argument.startsWith('-'))
+const folders = asked.filter(isFolder)
+const others = asked.filter(argument => !isFolder(argument))
+const isAll = folders.length === 0 && others.every(argument => argument.startsWith('-'))
 const tap = spawn(
   process.execPath,
-  [join(root, 'node_modules/tap/dist/esm/run.mjs'), 'run', ...asked, ...(isNamed ? [] : programs())],
+  [
+    join(root, 'node_modules/tap/dist/esm/run.mjs'),
+    'run',
+    ...others,
+    ...(isAll || folders.length > 0 ? programs(folders) : [])
+  ],
   { cwd: root, stdio: 'inherit' }
 )
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => tap.kill(signal))
