@@ -19,6 +19,8 @@ interface MigrationLimits {
 
 /** When the first did not help. */
 const endAgainMs = 2_000
+/** Then it is left to itself. */
+const mostSignals = 2
 
 /**
  * Runs a migration of a third-party plugin, and cancels it when its time is up or when others wait for it. PostgreSQL's own limit is
@@ -35,8 +37,9 @@ export async function withinLimits(
   const sent: Array<Promise<unknown>> = []
   const end = (why: string, times: number, began?: string | null): void => {
     reason ??= why
-    // SQL code may go on after the first.
-    if (pid !== undefined)
+    // SQL code may go on after the first, and what waits for a program outside of PostgreSQL after the second.
+    if (times > mostSignals) cutByWire(client)
+    else if (pid !== undefined)
       sent.push(locks.signal(pid, times === 1 ? 'cancel' : 'terminate', began).catch(() => {}))
   }
   const ended = new AbortController()

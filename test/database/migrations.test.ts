@@ -1,6 +1,11 @@
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Migration } from 'busbar/sdk'
-import { test } from 'tap'
+import { until } from 'busbar/sdk/testing'
+import { type Test, test } from 'tap'
 import { checksumOf, type MigrationPlan, migrate, pendingMigrations } from '../../core/database/migrations.js'
+import type { Postgres } from '../../core/database/postgres.js'
 import { another, freshPostgres, log } from './database-kit.js'
 
 const expand = (name: string, sql: string): Migration => ({ name, phase: 'expand', sql })
@@ -43,6 +48,58 @@ test('the migrations of a third-party plugin have one limit together, however ma
   t.match(failed.get('slow')?.message, /001-slow/)
   t.equal(failed.size, 1, 'the next one is not cancelled')
   t.ok(performance.now() - begunAt < 12_000)
+})
+
+/** SQL that waits for a program which no signal to PostgreSQL ends, how many connections do so, and the program's end. */
+async function endless(t: Test, postgres: Postgres) {
+  const folder = await mkdtemp(join(tmpdir(), 'busbar-endless-'))
+  // The server runs as another user.
+  await chmod(folder, 0o711)
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  await postgres.session.connected()
+  const waiting = async (): Promise<number> =>
+    (
+      await postgres.query(
+        `select from pg_stat_activity where query ~ 'copy endless' and pid <> pg_backend_pid() and datname = current_database()`
+      )
+    ).length
+  const program = `trap "" INT TERM; for i in $(seq 300); do ! test -e ${folder}/end && test -e ${folder} || break; sleep 0.1; done`
+  return {
+    sql: `create temporary table endless (line text); copy endless from program $program$ ${program} $program$`,
+    waiting,
+    end: async () => {
+      await writeFile(join(folder, 'end'), '')
+      await until(async () => (await waiting()) === 0, 'it has ended')
+    }
+  }
+}
+
+test('a migration that PostgreSQL does not end is left at the limit of its plugin', async t => {
+  const postgres = await freshPostgres(t)
+  const { sql, waiting, end } = await endless(t, postgres)
+  const { failed } = await migrate(
+    postgres,
+    [{ ...plan('endless', expand('001-endless', sql)), isThirdParty: true }],
+    { ...options, thirdPartyLimitMs: 1_000 }
+  )
+  t.match(failed.get('endless')?.message, /001-endless of endless failed: it took longer than the 1 s/)
+  t.equal(await waiting(), 1, 'PostgreSQL is at it still')
+  await end()
+})
+
+test('a migration that PostgreSQL does not end is left when the platform stops', async t => {
+  const postgres = await freshPostgres(t)
+  const { sql, waiting, end } = await endless(t, postgres)
+  const stopped = new AbortController()
+  const migrated = migrate(postgres, [plan('endless', expand('001-endless', sql))], {
+    ...options,
+    signal: stopped.signal
+  })
+  await until(async () => (await waiting()) === 1, 'it waits')
+  stopped.abort()
+  await t.rejects(migrated, { code: 'E_STOPPING' })
+  t.equal(await waiting(), 1, 'PostgreSQL is at it still')
+  await end()
 })
 
 test('a start with nothing to do takes one lock and reads once', async t => {
