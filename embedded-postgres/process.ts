@@ -115,6 +115,9 @@ interface PostmasterOptions {
   readonly endsWithParent: boolean
 }
 
+/** How long what it has said last may be on its way. */
+const lastWordsMs = 1_000
+
 export function startPostmaster(account: Account, options: PostmasterOptions): Postmaster {
   const settings = {
     listen_addresses: '',
@@ -153,6 +156,13 @@ export function startPostmaster(account: Account, options: PostmasterOptions): P
   const ended = new Promise<string>(resolve => {
     child.once('error', error => {
       resolve(errorCode(error) === 'ENOENT' ? muslHint : error.message)
+    })
+    child.once('exit', () => {
+      // A program that it has started may live on, and hold its output.
+      setTimeout(() => {
+        child.stdout?.destroy()
+        child.stderr?.destroy()
+      }, lastWordsMs).unref()
     })
     child.once('close', (code, signal) => {
       resolve(lastLines.join('\n') || `it ended with ${signal ?? `code ${code}`}`)

@@ -190,6 +190,33 @@ test('a server that is killed is started again, and the pool works again by itse
   await stop()
 })
 
+test('a program that the server has started, and that lives on, keeps nobody from seeing the server end', async t => {
+  const directory = await folder(t)
+  const { url, stop } = await startEmbedded({ directory, log, fsync: false })
+  const startProgram = async (): Promise<void> => {
+    await ask(url, `copy (select 1) to program 'sleep 60 & echo $! > program.pid'`)
+    const program = Number(await readFile(join(directory, 'pg18', 'program.pid'), 'utf8'))
+    t.teardown(() => {
+      process.kill(program)
+    })
+  }
+  await startProgram()
+  process.kill(await postmasterOf(directory), 'SIGKILL')
+  await until(
+    async () =>
+      await ask(url, 'select 1').then(
+        () => true,
+        () => false
+      ),
+    'it is started again',
+    20_000
+  )
+  await startProgram()
+  const begunAt = performance.now()
+  await stop()
+  t.ok(performance.now() - begunAt < 15_000)
+})
+
 test(
   'a lock file that names a process which is not PostgreSQL does not stop a start',
   { skip: process.platform !== 'linux' ? 'told from /proc' : false },
