@@ -7,8 +7,13 @@ import { engineTest, startLab } from './lab.js'
 const long = 'n'.repeat(100)
 const deep = Array(10).fill(long).join('/')
 
-/** Files of several owners, many links, names that begin with a dot, and folders so deep down that no path leads there. */
-const fill = `cd /data && mkdir links .hidden ..twice && echo one > links/file && chown 1234 links && chmod 500 links
+/**
+ * More names side by side than one command takes, files of several owners, many links, names that begin with a dot, and
+ * folders so deep down that no path leads there.
+ */
+const fill = `cd /data
+i=0; while [ $i -lt 28000 ]; do : > $i-${long}${long}; i=$((i + 1)); done
+mkdir links .hidden ..twice && echo one > links/file && chown 1234 links && chmod 500 links
 i=0; while [ $i -lt 2000 ]; do ln links/file links/$i; i=$((i + 1)); done
 mkdir -p deep/${long}; touch deep/${long}/file
 i=0; while [ $i -lt 20 ]; do
@@ -36,11 +41,11 @@ engineTest(
       return lines.join('\n')
     }
     const filled = ['sh', '-c', `${fill}; find /data 2>/dev/null | wc -l`]
-    t.match(await run('filled', filled), /^2\d{3}$/m)
+    t.match(await run('filled', filled), /^3\d{4}$/m)
     t.equal(await run('emptied', emptyingCommand(['/data'])), '')
     t.equal(await run('looked', ['ls', '-A', '/data']), '')
 
-    t.match(await run('filled-again', filled), /^2\d{3}$/m)
+    t.match(await run('filled-again', filled), /^3\d{4}$/m)
     await runtime.removeVolume(volume)
     t.same(await runtime.volumes({ projectId }), [])
   }
