@@ -78,33 +78,44 @@ export class ProjectEngines {
   ): Promise<T> {
     const engine = this.#engineOf(wanted.projectId)
     engine.users.add(build)
-    try {
-      const started = await engine.serial.run(async () => {
-        signal.throwIfAborted()
-        await this.parts.records.used(wanted.projectId)
-        // The setting may have changed since the others began.
-        const actual = (engine.users.size > 1 ? engine.current : undefined) ?? wanted
-        const containerId = await this.#startOrReplace(actual, engine, signal)
-        engine.current = actual
-        return {
-          containerId,
-          program: actual.program,
-          noteLeftovers: () => {
-            engine.isUntidy = true
-          }
+    const leave = async (): Promise<void> => await this.#leave(wanted.projectId, engine, build)
+    const turn = engine.serial.run(async () => {
+      signal.throwIfAborted()
+      await this.parts.records.used(wanted.projectId)
+      // The setting may have changed since the others began.
+      const actual = (engine.users.size > 1 ? engine.current : undefined) ?? wanted
+      const containerId = await this.#startOrReplace(actual, engine, signal)
+      engine.current = actual
+      return {
+        containerId,
+        program: actual.program,
+        noteLeftovers: () => {
+          engine.isUntidy = true
         }
-      })
+      }
+    })
+    const started = await unlessAborted(turn, signal).catch(async (error: unknown) => {
+      const left = turn.then(leave, leave)
+      // A former one may be on its way out, which takes minutes: a build that is ended holds up nobody meanwhile.
+      if (!signal.aborted) await left
+      throw error
+    })
+    try {
       return await run(started)
     } finally {
-      engine.users.delete(build)
-      await this.parts.records.used(wanted.projectId).catch(() => {})
-      if (engine.users.size > 0) await this.#adapt(wanted.projectId, engine).catch(() => {})
-      // One in which something is always being built is never stopped, and is to keep no more than others.
-      await engine.serial
-        .run(async () => await this.#pruneRunning(wanted.projectId, this.parts.cacheBytes))
-        .catch((error: unknown) => this.#noteUntrimmed(wanted.projectId, error))
-      this.#forget(wanted.projectId, engine)
+      await leave()
     }
+  }
+
+  async #leave(projectId: string, engine: ProjectEngine, build: EngineBuild): Promise<void> {
+    engine.users.delete(build)
+    await this.parts.records.used(projectId).catch(() => {})
+    if (engine.users.size > 0) await this.#adapt(projectId, engine).catch(() => {})
+    // One in which something is always being built is never stopped, and is to keep no more than others.
+    await engine.serial
+      .run(async () => await this.#pruneRunning(projectId, this.parts.cacheBytes))
+      .catch((error: unknown) => this.#noteUntrimmed(projectId, error))
+    this.#forget(projectId, engine)
   }
 
   /** Of a project that is going: everything of its engine. */
@@ -437,3 +448,14 @@ const containerName = ({ projectId, program }: Pick<WantedProjectEngine, 'projec
   `busbar.builder.${program.kind}.${projectId}`
 const volumePrefix = 'busbar-builder-'
 const volumeName = (projectId: string): string => volumePrefix + projectId
+
+/** Settles like the work, and rejects with the reason of the signal at once when that aborts; the work itself goes on. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const over = new AbortController()
+  const aborted = new Promise<never>((_resolve, reject) => {
+    const end = (): void => reject(signal.reason as Error)
+    if (signal.aborted) end()
+    else signal.addEventListener('abort', end, { once: true, signal: over.signal })
+  })
+  return await Promise.race([work, aborted]).finally(() => over.abort())
+}

@@ -84,3 +84,48 @@ test('an engine that ends while it is asked whether it is ready did not start, i
   )
   t.equal(made.length, 2, 'it was made anew before')
 })
+
+test('a build that is ended does not wait until the former engine of its project is removed', async t => {
+  let release = (): void => {}
+  const emptied = new Promise<void>(resolve => {
+    release = resolve
+  })
+  const made: string[] = []
+  const engines = new ProjectEngines({
+    runtime: {
+      list: async () => [],
+      ensureBuildNetwork: async () => 'network',
+      ensureVolume: async () => {},
+      create: async () => {
+        made.push(`container ${made.length}`)
+        return made.at(-1)
+      },
+      start: async () => {},
+      setCaps: async () => {},
+      exec: async () => 0,
+      removeVolume: async () => await emptied
+    } as unknown as ContainerRuntime,
+    clock,
+    log,
+    records: { used: async () => {}, stopped: async () => {}, removed: async () => {}, live: async () => [] },
+    cacheBytes: 5e9
+  })
+  const wanted = { projectId: 'project', program: buildkitProgram, image: 'buildkit:lab' }
+  const limits = { memoryBytes: 2 ** 30, cpus: 1 }
+  const removal = engines.removeUnused('project')
+  await new Promise(setImmediate)
+  const cancel = new AbortController()
+  const ended = engines.use(wanted, { deploymentId: 'one', limits }, cancel.signal, async () => {
+    t.fail('it has been ended')
+  })
+  await new Promise(setImmediate)
+  cancel.abort(new Error('cancelled'))
+  await t.rejects(ended, { message: 'cancelled' })
+  t.same(made, [])
+
+  release()
+  t.ok(await removal)
+  const next = { deploymentId: 'two', limits }
+  t.equal(await engines.use(wanted, next, new AbortController().signal, async () => 'built'), 'built')
+  t.same(made, ['container 0'], 'for the next one alone')
+})
