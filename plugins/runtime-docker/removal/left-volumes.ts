@@ -101,7 +101,10 @@ export class LeftVolumes {
 
   async #remove(holder: VolumeHolder): Promise<void> {
     const { holders, emptier, removeVolume } = this.parts
-    const outcome = await emptier.empty(holder.volumes, holder.projectId, this.#until)
+    const outcome = await emptier.empty(holder.volumes, holder.projectId, {
+      isLeft: true,
+      signal: this.#until
+    })
     if (outcome === 'used' || outcome === 'unfinished') return
     await holders.remove(holder)
     // A container that was emptying them is gone a moment before the engine says that they are free.

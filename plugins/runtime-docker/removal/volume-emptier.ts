@@ -20,7 +20,8 @@ type Emptying = 'empty' | 'used' | 'unfinished' | 'impossible'
 
 /** What is left by then goes when it is tried again. */
 export const longestSeconds = 600
-const atOnce = 4
+/** Of volumes that somebody waits for, and as many of those that are left: an owner may leave some in each of many projects. */
+const atOnce = 2
 const limit = { ms: longestSeconds * 1000 }
 const system = 'volume-tools'
 
@@ -45,17 +46,22 @@ const targetOf = (at: number): string => `/busbar-volumes/${at}`
  * as they like.
  */
 export class VolumeEmptier {
-  readonly #slots = new FairSlots(atOnce)
+  readonly #awaited = new FairSlots(atOnce)
+  readonly #left = new FairSlots(atOnce)
   /** Containers of this process. */
   readonly #own = new Set<string>()
 
   constructor(private readonly parts: EmptierParts) {}
 
-  /** `owner`: whose turn it takes. Ends early, unfinished, when `signal` aborts. */
-  async empty(volumes: readonly string[], owner: string, signal?: AbortSignal): Promise<Emptying> {
-    return await this.#slots.run(owner, async slot => {
+  /** `owner`: whose turn it takes. `isLeft`: nobody waits for it. Ends early, unfinished, when `signal` aborts. */
+  async empty(
+    volumes: readonly string[],
+    owner: string,
+    { isLeft = false, signal }: { readonly isLeft?: boolean; readonly signal?: AbortSignal } = {}
+  ): Promise<Emptying> {
+    return await (isLeft ? this.#left : this.#awaited).run(owner, async slot => {
       if (signal?.aborted === true) return 'unfinished'
-      const kind = emptyingTools(slot, volumes)
+      const kind = emptyingTools(isLeft ? atOnce + slot : slot, volumes)
       // A container that could not be made may have come to grief by chance.
       for (let attempt = 1; ; attempt++) {
         if (await this.#isUsed(volumes)) return 'used'
