@@ -81,9 +81,12 @@ export async function withHostTools<T>(
 ): Promise<T> {
   const leftovers = new ToolLeftovers(engine, instanceId, kind)
   const mayHaveLeft = await leftovers.remove()
-  const image = await importEmptyImage(engine, instanceId, kind)
+  const { image, made: container } = await fromEmptyImage(
+    engine,
+    { instanceId, label: kind.label },
+    async image => await createContainer(engine, image, kind)
+  )
   try {
-    const container = await createContainer(engine, image, kind)
     try {
       await engine.call(`start a container ${kind.purpose}`, async docker => {
         await docker.getContainer(container).start()
@@ -109,14 +112,36 @@ export async function removeEmptyImage(engine: EngineClient, image: string): Pro
   )
 }
 
-export async function importEmptyImage(
+const attempts = 3
+
+/** Whoever clears images that nothing uses may take it before something is made of it: then there is another one. */
+export async function fromEmptyImage<T>(
   engine: EngineClient,
-  instanceId: string,
-  { label }: Pick<ToolsKind, 'label'>
-): Promise<string> {
+  named: ImageLabels,
+  make: (image: string) => Promise<T>
+): Promise<{ readonly image: string; readonly made: T }> {
+  for (let attempt = 1; ; attempt++) {
+    const image = await importEmptyImage(engine, named)
+    try {
+      return { image, made: await make(image) }
+    } catch (error) {
+      await removeEmptyImage(engine, image)
+      if (attempt === attempts || !isImageGone(error)) throw error
+    }
+  }
+}
+
+export const isImageGone = (error: unknown): boolean => /no such image/i.test(String(error))
+
+interface ImageLabels {
+  readonly instanceId: string
+  /** By it a cleanup finds the image. */
+  readonly label: string
+}
+
+async function importEmptyImage(engine: EngineClient, { instanceId, label }: ImageLabels): Promise<string> {
   return await engine.call('make an empty image', async docker => {
     const emptyTar = Buffer.alloc(1024)
-    // By its label a cleanup finds it.
     const answer = asReadable(
       await docker.importImage(emptyTar as unknown as string, {
         changes: `LABEL ${imageInstanceLabel}=${instanceId} ${label}`

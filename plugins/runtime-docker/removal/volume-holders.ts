@@ -1,7 +1,7 @@
 import type { Log } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { EngineClient } from '../engine-client.js'
-import { importEmptyImage, removeEmptyImage } from '../host/host-tools.js'
+import { fromEmptyImage, isImageGone, removeEmptyImage } from '../host/host-tools.js'
 import { ToolLeftovers } from '../host/tool-leftovers.js'
 import type { Identity } from '../identity.js'
 import { holderSystem, imageInstanceLabel, ownerLabels, systemLabel } from '../labels.js'
@@ -39,24 +39,14 @@ export class VolumeHolders {
     if (anonymousVolumes(seen).length === 0) return false
     const { engine, instanceId, identity, log } = this.parts
     try {
-      const image = await importEmptyImage(engine, instanceId, kind)
-      try {
-        const options = holderOptions(seen, image, identity.ofHolder(projectId))
-        const made = await engine.call(
-          'create a container that holds volumes',
-          async docker =>
-            await docker.createContainer(options).catch((error: unknown) => {
-              // The name is taken: they are held already.
-              if ((error as { readonly statusCode?: number }).statusCode === 409) return true
-              throw error
-            }),
-          // It has gone meanwhile.
-          { absent: [404] }
-        )
-        return made !== undefined
-      } finally {
-        await removeEmptyImage(engine, image)
-      }
+      const mark = identity.ofHolder(projectId)
+      const { image, made } = await fromEmptyImage(
+        engine,
+        { instanceId, label },
+        async image => await this.#create(holderOptions(seen, image, mark))
+      )
+      await removeEmptyImage(engine, image)
+      return made
     } catch (error) {
       log.warn(
         { err: error, containerId: seen.Id },
@@ -64,6 +54,24 @@ export class VolumeHolders {
       )
       return false
     }
+  }
+
+  /** False where the container has gone meanwhile. */
+  async #create(options: Docker.ContainerCreateOptions): Promise<boolean> {
+    return await this.parts.engine.call(
+      'create a container that holds volumes',
+      async docker =>
+        await docker.createContainer(options).then(
+          () => true,
+          (error: unknown) => {
+            const { statusCode: status } = error as { readonly statusCode?: number }
+            // The name is taken: they are held already.
+            if (status === 409) return true
+            if (status === 404 && !isImageGone(error)) return false
+            throw error
+          }
+        )
+    )
   }
 
   /** How many a project has. */

@@ -2,6 +2,7 @@ import { test } from 'tap'
 import type { EngineClient } from '../engine-client.js'
 import { VolumeEmptier } from '../removal/volume-emptier.js'
 import { log } from './lab.js'
+
 test('a volume whose removal somebody waits for does not wait for those that projects have left', async t => {
   const begun: string[] = []
   const docker = {

@@ -5,6 +5,7 @@ import { toolsLabel } from '../host/tool-leftovers.js'
 import { imageInstanceLabel } from '../labels.js'
 import { settings } from '../settings.js'
 import { engineTest, startLab } from './lab.js'
+import { watchedEngine } from './watched-engine.js'
 
 engineTest(
   'what a platform killed a moment ago has left of its host tools is removed with the next ones',
@@ -52,3 +53,23 @@ engineTest(
     for (const wanted of ['nosuid', 'nodev']) t.ok(run?.split(' ')[3]?.split(',').includes(wanted), wanted)
   }
 )
+
+engineTest('host tools come by another image where one is cleared before they are made of it', async t => {
+  const { docker, instanceId } = startLab(t)
+  let cleared = 0
+  const engine = await watchedEngine(t, async asked => {
+    if (!asked.startsWith('POST /containers/create') || cleared > 0) return
+    const label = [`${imageInstanceLabel}=${instanceId}`, toolsLabel]
+    for (const { Id: id } of await docker.listImages({ filters: JSON.stringify({ label }) })) {
+      await docker.getImage(id).remove()
+      cleared += 1
+    }
+  })
+  const { output } = await withHostTools(
+    new EngineClient(settingsFrom(settings, { ...process.env, DOCKER_HOST: engine })),
+    instanceId,
+    async tools => await tools.run(['echo', 'here'])
+  )
+  t.equal(cleared, 1)
+  t.equal(output, 'here\n')
+})
