@@ -25,6 +25,11 @@ interface WantedProjectEngine {
   readonly program: EngineProgram
   /** Its id on the engine of the platform: a name may come to mean a newer one. */
   readonly image: string
+  /**
+   * No other program will do: where builds are under way in another one, they are waited for. Called before that, with what they
+   * use.
+   */
+  readonly onWait?: (current: EngineProgram) => void
 }
 
 interface EngineBuild {
@@ -35,6 +40,7 @@ interface EngineBuild {
 const processesOfBuild = 4096
 const readyMs = 30_000
 const readyLookMs = 100
+const waitLookMs = 250
 const stopGraceSeconds = 10
 const pruneMs = 60_000
 /** Of which a container may be one. */
@@ -51,8 +57,12 @@ interface ProjectEngine {
   readonly serial: Serial
   /** What its container is while builds use it. */
   current: WantedProjectEngine | undefined
-  /** The builds that use it now. */
+  /** The builds that use it now, or are about to. */
   readonly users: Set<EngineBuild>
+  /** Of these, those that have begun in it. */
+  readonly inside: Set<EngineBuild>
+  /** Builds begin in the order in which they came, so that none waits for ever for those of another kind to end. */
+  readonly entry: Serial
   /** A build has ended and could not clean up after itself. */
   isUntidy: boolean
 }
@@ -79,21 +89,7 @@ export class ProjectEngines {
     const engine = this.#engineOf(wanted.projectId)
     engine.users.add(build)
     const leave = async (): Promise<void> => await this.#leave(wanted.projectId, engine, build)
-    const turn = engine.serial.run(async () => {
-      signal.throwIfAborted()
-      await this.parts.records.used(wanted.projectId)
-      // The setting may have changed since the others began.
-      const actual = (engine.users.size > 1 ? engine.current : undefined) ?? wanted
-      const containerId = await this.#startOrReplace(actual, engine, signal)
-      engine.current = actual
-      return {
-        containerId,
-        program: actual.program,
-        noteLeftovers: () => {
-          engine.isUntidy = true
-        }
-      }
-    })
+    const turn = engine.entry.run(async () => await this.#enter(wanted, engine, build, signal))
     const started = await unlessAborted(turn, signal).catch(async (error: unknown) => {
       const left = turn.then(leave, leave)
       // A former one may be on its way out, which takes minutes: a build that is ended holds up nobody meanwhile.
@@ -107,8 +103,49 @@ export class ProjectEngines {
     }
   }
 
+  async #enter(
+    wanted: WantedProjectEngine,
+    engine: ProjectEngine,
+    build: EngineBuild,
+    signal: AbortSignal
+  ): Promise<StartedEngine> {
+    let isWaiting = false
+    for (;;) {
+      const started = await engine.serial.run(async () => {
+        signal.throwIfAborted()
+        // The setting may have changed since the others began.
+        const current = engine.inside.size > 0 ? engine.current : undefined
+        if (
+          wanted.onWait !== undefined &&
+          current !== undefined &&
+          current.program.kind !== wanted.program.kind
+        ) {
+          if (!isWaiting) wanted.onWait(current.program)
+          return undefined
+        }
+        await this.parts.records.used(wanted.projectId)
+        const actual = current ?? wanted
+        const containerId = await this.#startOrReplace(actual, engine, signal)
+        signal.throwIfAborted()
+        engine.current = actual
+        engine.inside.add(build)
+        return {
+          containerId,
+          program: actual.program,
+          noteLeftovers: () => {
+            engine.isUntidy = true
+          }
+        }
+      })
+      if (started !== undefined) return started
+      isWaiting = true
+      await this.parts.clock.sleep(waitLookMs, signal)
+    }
+  }
+
   async #leave(projectId: string, engine: ProjectEngine, build: EngineBuild): Promise<void> {
     engine.users.delete(build)
+    engine.inside.delete(build)
     await this.parts.records.used(projectId).catch(() => {})
     if (engine.users.size > 0) await this.#adapt(projectId, engine).catch(() => {})
     // One in which something is always being built is never stopped, and is to keep no more than others.
@@ -217,6 +254,8 @@ export class ProjectEngines {
     const engine = {
       serial: new Serial(),
       users: new Set<EngineBuild>(),
+      inside: new Set<EngineBuild>(),
+      entry: new Serial(),
       current: undefined,
       isUntidy: false
     }
@@ -289,7 +328,7 @@ export class ProjectEngines {
       return await this.#start(wanted, engine, signal)
     } catch (error) {
       signal.throwIfAborted()
-      if (engine.users.size > 1 || !isProblem(error) || error.code !== 'E_BUILD_ENGINE') throw error
+      if (engine.inside.size > 0 || !isProblem(error) || error.code !== 'E_BUILD_ENGINE') throw error
       const { projectId } = wanted
       this.parts.log.warn(
         { err: error, projectId },
@@ -329,7 +368,7 @@ export class ProjectEngines {
     } catch (error) {
       // Its daemon has more memory than it is to have from now on.
       if (!isProblem(error) || error.code !== 'E_ENGINE_REFUSED') throw error
-      if (engine.users.size > 1) return id
+      if (engine.inside.size > 0) return id
       await runtime.stop(id, stopGraceSeconds)
       await runtime.start(id)
       await this.#untilReady(wanted, id, signal)

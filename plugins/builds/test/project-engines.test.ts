@@ -1,7 +1,9 @@
 import type { ContainerRuntime, ContainerState } from 'busbar/api/containers'
 import { Problem } from 'busbar/sdk'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { buildkitProgram } from '../engines/buildkit-program.js'
+import { dockerdProgram } from '../engines/dockerd-program.js'
 import { ProjectEngines } from '../engines/project-engines.js'
 import { clock, log } from './kit.js'
 
@@ -128,4 +130,96 @@ test('a build that is ended does not wait until the former engine of its project
   const next = { deploymentId: 'two', limits }
   t.equal(await engines.use(wanted, next, new AbortController().signal, async () => 'built'), 'built')
   t.same(made, ['container 0'], 'for the next one alone')
+})
+
+test('a build that one kind alone can build waits for those in another, and those behind it wait for it', async t => {
+  const running = new Map<string, string>()
+  const engines = new ProjectEngines({
+    runtime: {
+      list: async () =>
+        [...running].map(([id, name]) => ({
+          id,
+          name,
+          image: 'engine:lab',
+          owner: { projectId: 'project' },
+          status: 'running'
+        })),
+      ensureBuildNetwork: async () => 'network',
+      ensureVolume: async () => {},
+      create: async ({ name }: { readonly name: string }) => {
+        running.set(name, name)
+        return name
+      },
+      start: async () => {},
+      remove: async (id: string) => {
+        running.delete(id)
+      },
+      setCaps: async () => {},
+      exec: async () => 0
+    } as unknown as ContainerRuntime,
+    clock,
+    log,
+    records: {
+      used: async () => {},
+      stopped: async () => {},
+      removed: async () => {},
+      live: async () => []
+    },
+    cacheBytes: 5e9
+  })
+  const limits = { memoryBytes: 2 ** 30, cpus: 1 }
+  const order: string[] = []
+  const begin = (
+    deploymentId: string,
+    program: typeof buildkitProgram,
+    { isOnly = false, signal = new AbortController().signal } = {}
+  ) => {
+    let end = (): void => {}
+    const held = new Promise<void>(resolve => {
+      end = resolve
+    })
+    const ended = engines.use(
+      {
+        projectId: 'project',
+        program,
+        image: 'engine:lab',
+        ...(isOnly && {
+          onWait: (current: typeof program) => void order.push(`${deploymentId} waits for ${current.kind}`)
+        })
+      },
+      { deploymentId, limits },
+      signal,
+      async ({ program: actual }) => {
+        order.push(`${deploymentId} in ${actual.kind}`)
+        await held
+      }
+    )
+    return { end, ended }
+  }
+  const reached = async (what: string): Promise<void> => {
+    await until(() => order.includes(what), what, 10_000)
+  }
+  const first = begin('first', buildkitProgram)
+  await reached('first in buildkit')
+  const waiting = begin('waiting', dockerdProgram, { isOnly: true })
+  await reached('waiting waits for buildkit')
+  const cancelled = new AbortController()
+  const given = begin('given up', buildkitProgram, { signal: cancelled.signal })
+  const behind = begin('behind', buildkitProgram)
+  cancelled.abort(new Error('cancelled'))
+  await t.rejects(given.ended, { message: 'cancelled' }, 'who waits can be cancelled')
+  first.end()
+  await first.ended
+  await reached('behind in dockerd')
+  t.same(order, [
+    'first in buildkit',
+    'waiting waits for buildkit',
+    'waiting in dockerd',
+    'behind in dockerd'
+  ])
+  t.same([...running.keys()], ['busbar.builder.dockerd.project'])
+  for (const { end, ended } of [waiting, behind]) {
+    end()
+    await ended
+  }
 })
