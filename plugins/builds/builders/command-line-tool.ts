@@ -1,10 +1,11 @@
 import { access, constants, mkdir } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import type { ContainerRuntime } from 'busbar/api/containers'
-import { cutText, type Exec, type ExecResult, type Instance, isProblem, type Problem } from 'busbar/sdk'
+import { type Exec, type ExecResult, type Instance, isProblem, type Problem } from 'busbar/sdk'
 import type { BuildContext } from '../api.js'
 import { problems } from '../problems.js'
 import type { ToolVariables } from '../settings.js'
+import { ToolOutput } from '../tool-output.js'
 
 /** A foreign program that turns a source tree into an image on the engine. */
 interface Tool {
@@ -39,9 +40,9 @@ interface ToolRun {
 
 // The time limit of the build comes by the signal; this one only has to be longer.
 const timeoutMs = 24 * 60 * 60_000
-const keptLines = 40
 const maxAnswerBytes = 2 ** 20
-const maxReason = 500
+/** Where programs are looked for without a PATH. */
+const systemPath = ['/usr/local/bin', '/usr/bin', '/bin'].join(delimiter)
 
 export class CommandLineTool {
   constructor(
@@ -51,12 +52,19 @@ export class CommandLineTool {
 
   /** Why it cannot be used on this machine; null when it can. */
   async unavailable(): Promise<string | null> {
-    return (await this.#find()) ? null : this.#missing().message
+    return this.#hasNoPath || (await this.#find()) !== undefined ? null : this.#missing().message
   }
 
   /** Throws what `unavailable` says. */
   async require(): Promise<void> {
-    if (!(await this.#find())) throw this.#missing()
+    if (!this.#hasNoPath && (await this.#find()) === undefined) throw this.#missing()
+  }
+
+  /** Its file, to be run elsewhere. */
+  async file(): Promise<string> {
+    const found = await this.#find()
+    if (found === undefined) throw this.#missing()
+    return found
   }
 
   async run(run: ToolRun, context: BuildContext): Promise<void> {
@@ -82,7 +90,7 @@ export class CommandLineTool {
     answerBytes: number
   ): Promise<Pick<ExecResult, 'stdout' | 'truncated'>> {
     const { program } = this.tool
-    const lines: string[] = []
+    const output = new ToolOutput()
     const {
       exitCode,
       signal: endedBy,
@@ -96,10 +104,8 @@ export class CommandLineTool {
         maxOutputBytes: answerBytes,
         signal,
         onLine: (line, stream) => {
-          const msg = plain(line)
-          if (msg.trim() === '') return
-          lines.push(msg)
-          if (lines.length > keptLines) lines.shift()
+          const msg = output.take(line)
+          if (msg === undefined) return
           if (stream === 'stderr' || answerBytes === 0) log({ level: 'info', stream, msg })
         }
       })
@@ -109,11 +115,11 @@ export class CommandLineTool {
       })
     if (exitCode === 0) return { stdout, truncated }
     throw (
-      explain?.(lines.join('\n')) ??
+      explain?.(output.text) ??
       problems.toolFailed({
         program,
         how: exitCode === null ? `was ended by ${endedBy ?? 'a signal'}` : `ended with exit code ${exitCode}`,
-        reason: reasonIn(lines)
+        reason: output.reason
       })
     )
   }
@@ -134,39 +140,27 @@ export class CommandLineTool {
     }
   }
 
-  async #find(): Promise<boolean> {
-    const { PATH } = this.parts.variables
-    // Then only starting it can tell.
-    if (PATH === undefined) return true
-    for (const folder of PATH.split(delimiter)) {
+  /** Without a PATH only starting it can tell. */
+  get #hasNoPath(): boolean {
+    return this.parts.variables.PATH === undefined
+  }
+
+  async #find(): Promise<string | undefined> {
+    for (const folder of (this.parts.variables.PATH ?? systemPath).split(delimiter)) {
+      const file = join(folder, this.tool.program)
       if (
         folder !== '' &&
-        (await access(join(folder, this.tool.program), constants.X_OK).then(
+        (await access(file, constants.X_OK).then(
           () => true,
           () => false
         ))
       )
-        return true
+        return file
     }
-    return false
+    return undefined
   }
 
   #missing() {
     return problems.toolMissing({ ...this.tool })
   }
-}
-
-/** Without colours and cursor movements; of a line that was drawn over, what was last there. */
-const plain = (line: string): string =>
-  line
-    .replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g, '')
-    .replace(/\r$/, '')
-    .replace(/^.*\r/s, '')
-
-/** The line that most likely says what went wrong. */
-function reasonIn(lines: readonly string[]): string {
-  const telling = lines.findLast(line =>
-    /\b(error|failed|fatal|cannot|denied|no such|not found)\b/i.test(line)
-  )
-  return cutText((telling ?? lines.at(-1) ?? 'it said nothing').trim(), maxReason)
 }
