@@ -212,6 +212,16 @@ export const problems = problemTable({
     'E_BUILD_TOOL_RESULT',
     '{program} ended without an error, but the Docker Engine has no image {image}: see whether {program} uses another engine'
   ],
+  toolNotPortable: [
+    409,
+    'E_BUILD_TOOL_MISSING',
+    '{path} on the machine of the platform does not run in the build engine of this project: {reason}; put the program there that the releases of {program} have for Linux, which is one file that needs no libraries, or set build_engine of the builds plugin to classic'
+  ],
+  toolImage: [
+    409,
+    'E_BUILD_TOOL_IMAGE',
+    '{program} builds with the image {image}, which did not come into the build engine of this project: {reason}; check its name (builder_image and custom_buildpacks of the application, or what the builder names), give the project an account of that registry (PUT /api/projects/<id>/registries), or load the image into the Docker Engine of the platform (docker pull {image}), from which build engines are given it'
+  ],
   toolNoFile: [
     422,
     'E_BUILD_TOOL_RESULT',

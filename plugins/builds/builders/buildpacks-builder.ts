@@ -1,18 +1,22 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import type { ImageInfo } from 'busbar/api/images'
-import type { Problem } from 'busbar/sdk'
 import type { BuildContext, Builder, BuilderCache, BuildRequest } from '../api.js'
+import { packTree, selectEntries, unreadableNote } from '../context/build-context.js'
+import type { BuildpacksWork, GivenBuildpack } from '../engines/buildpacks-work.js'
+import type { ClassicWay, OnlyKind } from '../engines/engine-choice.js'
 import type { HostRules } from '../network/host-resolution.js'
-import { problems } from '../problems.js'
 import { findNamed } from '../registry/image-resolver.js'
 import type { RegistryGate } from '../registry/registry-gate.js'
+import { explainDenied } from '../tool-output.js'
 import { checkBuildpacks, imageOfBuildpack, isImage, withoutScheme } from './buildpack-reference.js'
 import { CommandLineTool, type ToolParts } from './command-line-tool.js'
+import { buildInEngineOrClassic, type EngineParts, shownLimits } from './engine-or-classic.js'
 import { type LabellingParts, labelledImage } from './labelled-image.js'
 import { fetchBuildpacks } from './remote-buildpacks.js'
-import { resolveToolImage } from './tool-images.js'
-import { passVariables, warnOfWithheld } from './tool-variables.js'
+import { checkToolImage, resolveToolImage } from './tool-images.js'
+import { type PassedVariables, passVariables, warnOfWithheld } from './tool-variables.js'
 
 const program = 'pack'
 /** It has no option for caps (buildpacks/pack#207), and labels each container in which it builds. */
@@ -27,7 +31,18 @@ const pack = {
     'Install it from https://buildpacks.io/docs/for-platform-operators/how-to/integrate-ci/pack/: on Linux, unpack pack-v…-linux.tgz of https://github.com/buildpacks/pack/releases into /usr/local/bin'
 }
 
-interface BuildpacksParts extends ToolParts, LabellingParts {
+const classicWay: ClassicWay = {
+  name: 'pack, on the Docker Engine that runs the applications',
+  lack: 'where only the containers in which it builds are limited',
+  isClassicBuilder: false
+}
+
+const only: OnlyKind = {
+  kind: 'dockerd',
+  why: 'pack needs a Docker Engine, which a BuildKit is not'
+}
+
+interface BuildpacksParts extends ToolParts, LabellingParts, EngineParts {
   /** For applications that choose none. */
   readonly builderImage: string
   readonly hosts: HostRules
@@ -58,11 +73,70 @@ export class BuildpacksBuilder implements Builder {
   }
 
   async build(request: BuildRequest, context: BuildContext): Promise<ImageInfo> {
-    const { applicationId, projectId, directory, scratch, customBuildpacks, noCache } = request
     await this.#tool.require()
+    await checkBuildpacks(request.customBuildpacks, request.directory)
+    const passed = passVariables(request.variables, { withSecrets: true })
+    warnOfWithheld(passed, program, context)
+    return await buildInEngineOrClassic(
+      this.parts,
+      request,
+      {
+        engine: async () => await this.#forEngine(request, passed, context),
+        classic: async () => await this.#buildClassic(request, passed, context),
+        classicWay,
+        only
+      },
+      context
+    )
+  }
+
+  /** There it runs, too, and asks that engine for its containers. */
+  async #forEngine(
+    request: BuildRequest,
+    passed: PassedVariables,
+    context: BuildContext
+  ): Promise<BuildpacksWork> {
+    const { applicationId, directory, scratch, customBuildpacks, limits = this.parts.usualLimits } = request
+    const builder = request.builderImage ?? this.parts.builderImage
+    const folder = join(scratch, 'buildpacks')
+    const fetched = await fetchBuildpacks(customBuildpacks, folder, this.parts.hosts, context)
+    const buildpacks: GivenBuildpack[] = []
+    for (const [at, reference] of customBuildpacks.entries()) {
+      const file = fetched[at]
+      const image = isImage(reference) ? withoutScheme(reference) : imageOfBuildpack(reference)
+      if (file !== undefined && file !== reference) buildpacks.push({ reference, file })
+      // What the repository has under a name comes first.
+      else if (image === null || (!isImage(reference) && existsSync(join(directory, reference))))
+        buildpacks.push({ reference })
+      else {
+        const name = await checkToolImage(image, request, this.parts)
+        buildpacks.push({ reference, image: { name, isCertain: isImage(reference) } })
+      }
+    }
+    const { included, unreadable } = await selectEntries(directory, [], context.signal)
+    if (unreadable.length > 0) context.log({ level: 'warning', msg: unreadableNote(unreadable) })
+    context.log({
+      level: 'info',
+      msg: `Building ${request.tag} with pack, ${shownParts(builder, customBuildpacks)} (${shownLimits(limits)})`
+    })
+    return {
+      tool: await this.#tool.file(),
+      context: () => packTree(directory, included, {}),
+      builder: await checkToolImage(builder, request, this.parts),
+      buildpacks,
+      variables: passed,
+      caches: cacheVolumes(applicationId)
+    }
+  }
+
+  async #buildClassic(
+    request: BuildRequest,
+    passed: PassedVariables,
+    context: BuildContext
+  ): Promise<ImageInfo> {
+    const { applicationId, projectId, directory, scratch, customBuildpacks, noCache } = request
     const { runtime, hosts } = this.parts
     const builder = request.builderImage ?? this.parts.builderImage
-    await checkBuildpacks(customBuildpacks, directory)
     const builderName = await resolveToolImage(builder, request, this.parts, context)
     const resolved: string[] = []
     for (const reference of customBuildpacks)
@@ -77,13 +151,11 @@ export class BuildpacksBuilder implements Builder {
       context
     )
     const buildpacks = await fetchBuildpacks(resolved, join(scratch, 'buildpacks'), hosts, context)
-    const passed = passVariables(request.variables, { withSecrets: true })
-    warnOfWithheld(passed, program, context)
     const { build, launch } = cacheVolumes(applicationId)
     for (const volume of [build, launch]) await runtime.ensureVolume(volume, { projectId, applicationId })
     context.log({
       level: 'info',
-      msg: `Building with the builder ${builder}${customBuildpacks.length === 0 ? '' : ` and the buildpacks ${customBuildpacks.join(', ')}`}`
+      msg: `Building with ${shownParts(builder, customBuildpacks)}`
     })
     const ended = new AbortController()
     try {
@@ -126,7 +198,7 @@ export class BuildpacksBuilder implements Builder {
             own: {},
             directory,
             scratch,
-            explain: explainDenied
+            explain: output => explainDenied(program, output)
           },
           context
         )
@@ -141,18 +213,8 @@ export class BuildpacksBuilder implements Builder {
   }
 }
 
-/** The registry's answer to a pull of the builder, of its run image or of a buildpack. */
-function explainDenied(output: string): Problem | undefined {
-  const line = output
-    .split('\n')
-    .findLast(
-      text =>
-        /unauthorized|authentication required|access denied|no basic auth credentials|\bdenied: /i.test(
-          text
-        ) && /image|pull|registry|manifest|fetch/i.test(text)
-    )
-  return line === undefined ? undefined : problems.toolDenied({ program, reason: line.trim().slice(0, 500) })
-}
+const shownParts = (builder: string, buildpacks: readonly string[]): string =>
+  `the builder ${builder}${buildpacks.length === 0 ? '' : ` and the buildpacks ${buildpacks.join(', ')}`}`
 
 /** As the contract names them. */
 function cacheVolumes(applicationId: string): { readonly build: string; readonly launch: string } {

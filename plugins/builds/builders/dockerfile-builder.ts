@@ -10,16 +10,12 @@ import type { RemoteAdd } from '../dockerfile/remote-files.js'
 import { mountsSsh } from '../dockerfile/ssh-mounts.js'
 import { upToStage } from '../dockerfile/target.js'
 import { syntaxOf } from '../engines/dockerfile-syntax.js'
+import type { DockerfileWork } from '../engines/dockerfile-work.js'
 import { problems } from '../problems.js'
 import { builderPrefix } from '../registry/image-names.js'
 import { type ArchiveRules, checkArchives } from './added-archives.js'
 import { buildChecked, readDockerfile } from './checked-build.js'
-import {
-  buildInEngineOrClassic,
-  type EngineBuild,
-  type EngineParts,
-  shownLimits
-} from './engine-or-classic.js'
+import { buildInEngineOrClassic, type EngineParts, shownLimits } from './engine-or-classic.js'
 import { FetchedFiles, type FetchRules, filesFolder } from './fetched-files.js'
 
 interface DockerfileParts extends EngineParts {
@@ -145,7 +141,7 @@ export class DockerfileBuilder implements Builder {
     { name, text }: DockerfileText,
     { directory, tag, variables, sshKey, target, platform, limits = this.parts.usualLimits }: BuildRequest,
     { log, signal }: BuildContext
-  ): Promise<EngineBuild> {
+  ): Promise<DockerfileWork> {
     log({ level: 'info', msg: `Building ${tag} with ${name} (${shownLimits(limits)})` })
     const syntax = syntaxOf(text)
     if (syntax !== null && !/^(?:docker\.io\/)?docker\/dockerfile(?:$|[:@])/.test(syntax))

@@ -2,8 +2,9 @@ import type { ImageInfo } from 'busbar/api/images'
 import { isProblem } from 'busbar/sdk'
 import type { BuildContext, BuildLimits, BuildRequest } from '../api.js'
 import type { AvailableEngines } from '../engines/available-engines.js'
-import type { ClassicWay } from '../engines/engine-choice.js'
-import { buildIsolated, type IsolatedBuild, type IsolatedParts } from '../engines/isolated-build.js'
+import type { ClassicWay, OnlyKind } from '../engines/engine-choice.js'
+import type { EngineProgram } from '../engines/engine-program.js'
+import { buildIsolated, type EngineWork, type IsolatedParts } from '../engines/isolated-build.js'
 
 /** What a builder needs to build in the build engine of a project. */
 export interface EngineParts extends IsolatedParts {
@@ -11,16 +12,15 @@ export interface EngineParts extends IsolatedParts {
   readonly usualLimits: BuildLimits
 }
 
-/** What a builder knows of a build; the rest is as the application asks for it. */
-export type EngineBuild = Omit<IsolatedBuild, 'tag' | 'owner' | 'limits' | 'noCache'>
-
 interface Ways {
-  /** Makes ready what the build engine is to build. */
-  readonly engine: () => Promise<EngineBuild>
+  /** Makes ready what the build engine is to build; the rest is as the application asks for it. */
+  readonly engine: () => Promise<EngineWork>
   /** Builds without a build engine. */
   readonly classic: () => Promise<ImageInfo>
   /** Absent: by the classic builder of the engine. */
   readonly classicWay?: ClassicWay
+  /** Absent: every kind of build engine can build it. */
+  readonly only?: OnlyKind
 }
 
 /** Builds in the build engine of the project, or as it is done where there is none. */
@@ -30,15 +30,26 @@ export async function buildInEngineOrClassic(
   ways: Ways,
   context: BuildContext
 ): Promise<ImageInfo> {
-  const { engine, classic, classicWay } = ways
-  const choice = await parts.availableEngines.choose(request, context, classicWay)
+  const { engine, classic, classicWay, only } = ways
+  const choice = await parts.availableEngines.choose(request, context, {
+    ...(classicWay !== undefined && { classic: classicWay }),
+    ...(only !== undefined && { only })
+  })
   if (choice.kind === 'classic') return await classic()
   const { applicationId, deploymentId, projectId, tag, noCache, limits = parts.usualLimits } = request
   const owner = { projectId, applicationId, deploymentId }
   const build = { tag, owner, limits, noCache, ...(await engine()) }
   let isStarted = false
+  const onStarted = async (program: EngineProgram): Promise<void> => {
+    isStarted = true
+    if (program.kind === choice.program.kind) return
+    const msg = `Built by the ${program.name} of this project, in which something else is being built`
+    context.log({ level: 'info', msg })
+    await context.onEngine?.(program.kind)
+  }
   try {
-    return await buildIsolated(parts, { ...choice, onStarted: () => (isStarted = true) }, build, context)
+    const chosen = { ...choice, isOnlyKind: only !== undefined, onStarted }
+    return await buildIsolated(parts, chosen, build, context)
   } catch (error) {
     context.signal.throwIfAborted()
     // A machine may not let a container do what a build engine has to. Nothing has been built yet.

@@ -3,14 +3,10 @@ import { join } from 'node:path'
 import type { ImageInfo } from 'busbar/api/images'
 import type { BuildContext, Builder, BuildRequest } from '../api.js'
 import { chooseFiles, packTree, unreadableNote } from '../context/build-context.js'
+import type { DockerfileWork } from '../engines/dockerfile-work.js'
 import type { ClassicWay } from '../engines/engine-choice.js'
 import { CommandLineTool, type ToolParts } from './command-line-tool.js'
-import {
-  buildInEngineOrClassic,
-  type EngineBuild,
-  type EngineParts,
-  shownLimits
-} from './engine-or-classic.js'
+import { buildInEngineOrClassic, type EngineParts, shownLimits } from './engine-or-classic.js'
 import { type LabellingParts, labelledImage } from './labelled-image.js'
 import {
   nixpacksDockerfile,
@@ -90,7 +86,7 @@ export class NixpacksBuilder implements Builder {
     request: BuildRequest,
     passed: PassedVariables,
     context: BuildContext
-  ): Promise<EngineBuild> {
+  ): Promise<DockerfileWork> {
     const { directory, scratch, tag, limits = this.parts.usualLimits } = request
     context.log({ level: 'info', msg: `Building ${tag} with nixpacks (${shownLimits(limits)})` })
     const out = join(scratch, 'nixpacks')

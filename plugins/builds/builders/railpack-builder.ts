@@ -5,15 +5,11 @@ import type { ImageInfo } from 'busbar/api/images'
 import type { Problem, Secrets } from 'busbar/sdk'
 import type { BuildContext, Builder, BuildRequest } from '../api.js'
 import { packTree, selectEntries, unreadableNote } from '../context/build-context.js'
+import type { DockerfileWork } from '../engines/dockerfile-work.js'
 import type { ClassicWay } from '../engines/engine-choice.js'
 import { problems } from '../problems.js'
 import { CommandLineTool, type ToolParts } from './command-line-tool.js'
-import {
-  buildInEngineOrClassic,
-  type EngineBuild,
-  type EngineParts,
-  shownLimits
-} from './engine-or-classic.js'
+import { buildInEngineOrClassic, type EngineParts, shownLimits } from './engine-or-classic.js'
 import { type LabellingParts, labelledImage } from './labelled-image.js'
 import { railpackPlanFile, readRailpackPlan, secretsText, valuesOfSecrets } from './railpack-plan.js'
 import { type PassedVariables, passVariables, warnOfWithheld } from './tool-variables.js'
@@ -109,7 +105,7 @@ export class RailpackBuilder implements Builder {
     request: BuildRequest,
     passed: PassedVariables,
     context: BuildContext
-  ): Promise<EngineBuild> {
+  ): Promise<DockerfileWork> {
     const { applicationId, directory, scratch, tag, noCache, variables } = request
     const { limits = this.parts.usualLimits } = request
     context.log({ level: 'info', msg: `Building ${tag} with railpack (${shownLimits(limits)})` })

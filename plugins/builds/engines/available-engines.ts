@@ -11,6 +11,7 @@ import {
   type EngineChoice,
   type EngineFault,
   type OfferedEngine,
+  type OnlyKind,
   type WantedEngine
 } from './engine-choice.js'
 import type { EngineProgram } from './engine-program.js'
@@ -55,9 +56,11 @@ export class AvailableEngines {
   async choose(
     request: Request,
     context: BuildContext,
-    classic: ClassicWay = classicBuilder
+    { classic = classicBuilder, only }: { readonly classic?: ClassicWay; readonly only?: OnlyKind } = {}
   ): Promise<Exclude<EngineChoice, { kind: 'none' }>> {
-    const { usual_build_engine, build_engine: wanted = usual_build_engine } = this.settings
+    const { usual_build_engine, build_engine: asked = usual_build_engine } = this.settings
+    // A kind that cannot build it was not asked for this.
+    const wanted = only === undefined || asked === 'classic' || asked === only.kind ? asked : 'auto'
     const { buildkit_image, dockerd_image } = this.settings
     const programs: ReadonlyArray<readonly [EngineProgram, string]> = [
       [buildkitProgram, buildkit_image],
@@ -67,6 +70,7 @@ export class AvailableEngines {
     const ids = new Map<string, string>()
     for (const [program, image] of programs) {
       if (wanted !== 'auto' && wanted !== program.kind) continue
+      if (only !== undefined && only.kind !== program.kind) continue
       const found = await (wanted === 'auto'
         ? this.#findUsable(program, image, request, context)
         : this.#find(image, request, context))
@@ -75,7 +79,7 @@ export class AvailableEngines {
       ids.set(image, found.id)
       break
     }
-    const choice = chooseEngine(wanted, offered, classic)
+    const choice = chooseEngine(wanted, offered, classic, only)
     if (choice.kind === 'none') throw problems.engineMissing({ reason: choice.reason })
     context.log({ level: 'info', msg: choice.note })
     if (choice.kind === 'project') await context.onEngine?.(choice.program.kind)

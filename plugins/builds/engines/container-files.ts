@@ -67,6 +67,18 @@ export class ContainerFiles {
     await this.unpack(directory, Readable.from([...parts, Buffer.alloc(2 * blockBytes)]))
   }
 
+  /** One of any size, into a folder that is there, as it is read. */
+  async writeLarge(
+    directory: string,
+    {
+      name,
+      size,
+      content
+    }: { readonly name: string; readonly size: number; readonly content: AsyncIterable<Buffer> }
+  ): Promise<void> {
+    await this.unpack(directory, Readable.from(tarOf(name, size, content)))
+  }
+
   async unpack(directory: string, tar: Readable): Promise<void> {
     await this.runtime.putFiles(this.containerId, directory, tar, { signal: this.signal })
   }
@@ -84,6 +96,22 @@ export class ContainerFiles {
     if (code !== 0) throw new BadResult(`${argv[0]} ended with code ${code}: ${lines.slice(-5).join(' ')}`)
     return lines
   }
+}
+
+async function* tarOf(
+  name: string,
+  size: number,
+  content: AsyncIterable<Buffer>
+): AsyncGenerator<Buffer, void, undefined> {
+  yield fileHeader(name, size)
+  let left = size
+  for await (const piece of content) {
+    left -= piece.length
+    if (left < 0) break
+    yield piece
+  }
+  if (left !== 0) throw new BadResult(`${name} has changed while it was read`)
+  yield Buffer.alloc(padding(size) + 2 * blockBytes)
 }
 
 const padding = (size: number): number => (blockBytes - (size % blockBytes)) % blockBytes

@@ -1,15 +1,26 @@
 import { imageReferenceShape } from 'busbar/api/images'
 import { secretFlags } from './buildkit-program.js'
+import {
+  buildpacksOf,
+  forgetBuildpacks,
+  keptImage,
+  pruneBuildpacks,
+  resultImage
+} from './dockerd-buildpacks.js'
 import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
 import { sshFlags, withKey } from './forwarded-key.js'
 import { stepsGroup } from './steps-group.js'
-import { stepsGateway } from './steps-network.js'
+import { buildNetworksSubnet, stepsGateway } from './steps-network.js'
 
 const address = 'unix:///run/busbar-docker.sock'
-/** Of the images that builds make, which are there for as long as one is handed over. */
-const result = 'busbar-result'
-/** Of bases, whatever names they have besides: one without any would go with its last. */
-const kept = 'busbar-base'
+const configPath = '/run/busbar-dockerd.json'
+
+/** Newer ones keep images with containerd otherwise, by digests of their manifests, and `pack` exports to a registry then (buildpacks/pack#2272). */
+const config = '{"features":{"containerd-snapshotter":false}}'
+const preparation = `set -e
+printf %s "$1" > ${configPath}
+shift
+exec "$@"`
 
 const variables = {
   DOCKER_HOST: address,
@@ -29,19 +40,19 @@ const plain = (argv: readonly string[]): Command => ({ argv, env: variables })
 const script = `set -e
 directory=$1 bases=$2 missing=$3; shift 3
 while [ "$bases" -gt 0 ]; do
-  docker tag "$1" ${kept}:"\${1#sha256:}"
+  docker tag "$1" ${keptImage}:"\${1#sha256:}"
   docker tag "$1" "$2"; shift 2
   bases=$((bases - 1))
 done
 while [ "$missing" -gt 0 ]; do
   if id=$(docker image inspect --format '{{.Id}}' "$1" 2>/dev/null); then
-    docker tag "$id" ${kept}:"\${id#sha256:}"
+    docker tag "$id" ${keptImage}:"\${id#sha256:}"
     docker rmi "$1" >/dev/null
   fi
   shift
   missing=$((missing - 1))
 done
-result=${result}:"\${directory##*/}"
+result=${resultImage}:"\${directory##*/}"
 trap 'docker rmi --force "$result" >/dev/null 2>&1 || true' EXIT
 trap 'exit 143' TERM
 docker build --tag "$result" "$@" "$directory/context"
@@ -49,17 +60,27 @@ mkdir "$directory/out"
 docker save "$result" | tar -x -C "$directory/out"
 find "$directory/out" -type l | while read -r link; do ln -f "$(readlink -f "$link")" "$link"; done`
 
-const forgetting = `live=" $1 "
-docker images --format '{{.Tag}}' ${result} | while read -r tag; do
-  case $live in *" $tag "*) ;; *) docker rmi --force ${result}:"$tag" ;; esac
+const forgetting = `${forgetBuildpacks}
+docker images --format '{{.Tag}}' ${resultImage} | while read -r tag; do
+  case $live in *" $tag "*) ;; *) docker rmi --force ${resultImage}:"$tag" ;; esac
 done`
+
+const pruning = `${pruneBuildpacks}
+docker builder prune --force --all --keep-storage "$rest"`
 
 export const dockerdProgram: EngineProgram = {
   kind: 'dockerd',
   name: 'Docker Engine',
   daemon: {
     argv: [
+      'sh',
+      '-c',
+      preparation,
+      'prepare',
+      config,
       'dockerd',
+      '--config-file',
+      configPath,
       '--host',
       address,
       '--data-root',
@@ -70,6 +91,8 @@ export const dockerdProgram: EngineProgram = {
       '/run/busbar-docker.pid',
       '--bip',
       stepsGateway,
+      '--default-address-pool',
+      `base=${buildNetworksSubnet},size=29`,
       '--cgroup-parent',
       stepsGroup,
       '--log-level',
@@ -87,9 +110,9 @@ export const dockerdProgram: EngineProgram = {
     env: variables
   }),
   build: buildCommand,
+  buildpacks: buildpacksOf(variables),
   forget: live => ({ argv: ['sh', '-c', forgetting, 'forget', live.join(' ')], env: variables }),
-  prune: keptBytes =>
-    plain(['docker', 'builder', 'prune', '--force', '--all', '--keep-storage', String(keptBytes)])
+  prune: keptBytes => plain(['sh', '-c', pruning, 'prune', String(keptBytes)])
 }
 
 function buildCommand(build: ProgramBuild): Command {
@@ -130,5 +153,5 @@ const isTagged = (name: string): boolean =>
   !name.includes('@') && !/^busbar-/.test(name) && imageReferenceShape.test(name)
 
 /** Without its tag the engine could take it for the beginning of an id. */
-const withTag = (name: string): string =>
+export const withTag = (name: string): string =>
   name.includes(':', name.lastIndexOf('/') + 1) ? name : `${name}:latest`

@@ -26,6 +26,12 @@ export interface ClassicWay {
   readonly isClassicBuilder: boolean
 }
 
+/** The one kind of build engine in which something can be built, and why, as the log says it. */
+export interface OnlyKind {
+  readonly kind: EngineProgram['kind']
+  readonly why: string
+}
+
 export const classicBuilder: ClassicWay = {
   name: 'the classic builder of the Docker Engine',
   lack: 'which knows no BuildKit syntax',
@@ -51,9 +57,11 @@ export type EngineChoice =
 export function chooseEngine(
   wanted: WantedEngine,
   offered: readonly OfferedEngine[],
-  classic: ClassicWay = classicBuilder
+  classic: ClassicWay = classicBuilder,
+  only?: OnlyKind
 ): EngineChoice {
   if (wanted === 'classic') return { kind: 'classic', note: `Built by ${classic.name}, as build_engine says` }
+  const reasons = only === undefined || wanted === only.kind ? [] : [only.why]
   const candidates = offered.filter(({ program }) => wanted === 'auto' || program.kind === wanted)
   const found = candidates.find(({ fault }) => fault === null)
   if (found !== undefined) {
@@ -65,7 +73,8 @@ export function chooseEngine(
       isReplaceable: wanted === 'auto',
       note: [
         `Built by a ${found.program.name} that this project alone uses (${found.image})`,
-        ...better
+        ...better,
+        ...reasons
       ].join('; ')
     }
   }
@@ -73,7 +82,7 @@ export function chooseEngine(
   return wanted === 'auto'
     ? {
         kind: 'classic',
-        note: `Built by ${classic.name}, ${classic.lack}: ${faults}`
+        note: `Built by ${classic.name}, ${classic.lack}: ${[faults, ...reasons].join('; ')}`
       }
     : { kind: 'none', reason: faults }
 }

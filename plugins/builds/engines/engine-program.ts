@@ -49,6 +49,45 @@ export interface Command {
  */
 export type ImageLayout = 'layout' | 'archive'
 
+/** What `pack` is told to build. Paths are those of the engine's container, images those of the engine in it. */
+export interface BuildpacksBuild {
+  /** As in `ProgramBuild`; in it: `context/`, `home/`, `tmp/`, and, when it has ended well, `out/`. Its last part is the deployment. */
+  readonly directory: string
+  /** The file of `pack`. */
+  readonly tool: string
+  readonly builder: string
+  readonly runImage?: string
+  readonly lifecycleImage?: string
+  readonly buildpacks: readonly string[]
+  /** Of the application: `args` name those in `env`. */
+  readonly variables: {
+    readonly args: readonly string[]
+    readonly env: Readonly<Record<string, string>>
+  }
+  /** Volumes of the application. */
+  readonly caches: { readonly build: string; readonly launch: string }
+  readonly noCache: boolean
+}
+
+/**
+ * How `pack` is run beside an engine. Images have names of ours in it: none of those that `pack` trusts, whose buildpacks it lets
+ * reach the engine, and none that means something else since it came there.
+ */
+export interface BuildpacksProgram {
+  /** Of a base that was put into the engine. */
+  nameOfBase(digest: string): string
+  nameBase(digest: string): Command
+  /** Of an image that the engine has pulled. */
+  nameOfPulled(reference: string): string
+  /** As everybody may, unless the engine has it by `name`. */
+  pull(reference: string, name: string): Command
+  /** Writes into a file what a builder says of itself. */
+  describe(name: string, file: string): Command
+  build(build: BuildpacksBuild): Command
+  /** Ends and removes what a build has left in the engine, however it ended. */
+  cleanUp(deploymentId: string): Command
+}
+
 /** A program that builds images: its daemon runs in the container of a build engine, and its client is run beside it. */
 export interface EngineProgram {
   readonly kind: 'buildkit' | 'dockerd'
@@ -63,6 +102,8 @@ export interface EngineProgram {
   /** Takes in what was put into the folder of a base, once. Absent: it is used from there. */
   addBase?(directory: string): Command
   build(build: ProgramBuild): Command
+  /** Absent: it is no Docker Engine, of which `pack` could ask for its containers. */
+  readonly buildpacks?: BuildpacksProgram
   /** Removes what builds that did not come to their end have left in the daemon itself, but of the deployments that are live. */
   forget?(live: readonly string[]): Command
   /** Removes what no build uses now, the oldest first, until so many bytes are left of it. */
@@ -73,10 +114,12 @@ export interface EngineProgram {
 export const engineVolumePath = '/var/lib/builder'
 export const workPath = `${engineVolumePath}/work`
 export const basesPath = `${engineVolumePath}/bases`
+/** Programs of the platform's machine. */
+export const toolsPath = `${engineVolumePath}/tools`
 
 /** A container may not write to its control groups, nor to what the kernel can be set to, unless it mounts them anew. */
 const preparation = `set -e
-mkdir -p ${workPath} ${basesPath} ${engineVolumePath}/tmp
+mkdir -p ${workPath} ${basesPath} ${toolsPath} ${engineVolumePath}/tmp
 ${stepsGroupScript.trim()}
 mount -o remount,bind,rw /proc/sys
 rm -rf ${workPath}/*

@@ -1,6 +1,8 @@
 /** A subnet for documentation, which no network of the machine or of the internet has. A step may ask for every address. */
 export const stepsSubnet = '192.0.2.0/25'
 export const stepsGateway = '192.0.2.1/25'
+/** Of further networks, each of a build. */
+export const buildNetworksSubnet = '192.0.2.128/25'
 
 /**
  * A step can send frames with any sender (NET_RAW). Bridges in a build engine learn none of them, and what claims an address of

@@ -154,7 +154,18 @@ export async function findNamed(
   return named !== undefined && (await formerImages.isOfOthers(named.id, applicationId)) ? undefined : named
 }
 
-/** The same for the whole id of an image. */
+/** A name with its tag written out, once it is certain that what the engine holds under it is no other application's. */
+export async function checkName(
+  parts: Pick<ResolverParts, 'formerImages' | 'imageService'>,
+  reference: string,
+  applicationId: string
+): Promise<string> {
+  const { written } = parseName(reference)
+  await findNamed(parts, written, applicationId)
+  return written
+}
+
+/** Throws unless the application may use the image with this id. */
 export async function checkImageId(
   { imageService, fetched, formerImages }: ResolverParts,
   id: string,

@@ -12,7 +12,10 @@ const request = { projectId: 'shop', applicationId: 'web', deploymentId: 'one' }
 /** Engines of a machine that holds these images, where no registry answers well: `asked` says which were asked for. */
 function enginesOn(
   held: readonly string[],
-  { build_engine, isSilent = false }: { build_engine?: 'buildkit'; isSilent?: boolean } = {}
+  {
+    build_engine,
+    isSilent = false
+  }: { build_engine?: 'buildkit' | 'dockerd' | 'classic'; isSilent?: boolean } = {}
 ) {
   const clock = testClock()
   const asked: string[] = []
@@ -106,4 +109,45 @@ t.test('an engine that did not start for a project is left alone for minutes, fo
 t.test('a kind that is asked for is the only one, whatever fails', async t => {
   const { engines } = enginesOn(['docker:x'], { build_engine: 'buildkit' })
   await t.rejects(engines.choose(request, recorder()), { code: 'E_BUILD_ENGINE_MISSING' })
+})
+
+const only = { kind: 'dockerd', why: 'pack needs a Docker Engine, which a BuildKit is not' } as const
+const classic = { name: 'pack, elsewhere', lack: 'where little is limited', isClassicBuilder: false } as const
+
+t.test('what one kind alone can build is built by that one, whatever other kind is asked for', async t => {
+  for (const build_engine of ['auto', 'buildkit'] as const) {
+    const { engines, asked } = enginesOn(
+      ['moby/buildkit:x', 'docker:x'],
+      build_engine === 'auto' ? {} : { build_engine }
+    )
+    t.match(await engines.choose(request, recorder(), { classic, only }), {
+      program: { kind: 'dockerd' },
+      isReplaceable: true,
+      note: 'Built by a Docker Engine that this project alone uses (docker:x); pack needs a Docker Engine, which a BuildKit is not'
+    })
+    t.same(asked, [])
+  }
+  const { engines } = enginesOn(['docker:x'], { build_engine: 'dockerd' })
+  t.match(await engines.choose(request, recorder(), { classic, only }), {
+    isReplaceable: false,
+    note: 'Built by a Docker Engine that this project alone uses (docker:x)'
+  })
+})
+
+t.test('without that kind it is built as it is without any, unless that kind is asked for', async t => {
+  const context = recorder()
+  const { engines, asked } = enginesOn(['moby/buildkit:x'], { build_engine: 'buildkit' })
+  t.match(await engines.choose(request, context, { classic, only }), { kind: 'classic' })
+  t.same(asked, [], 'no registry is asked for it')
+  t.match(
+    context.text(),
+    /^Built by pack, elsewhere, where little is limited: Docker Engine needs the image docker:x .*; pack needs a Docker Engine/
+  )
+  const wanting = enginesOn(['moby/buildkit:x'], { build_engine: 'dockerd' }).engines
+  await t.rejects(wanting.choose(request, recorder(), { classic, only }), { code: 'E_BUILD_ENGINE_MISSING' })
+  const choosing = enginesOn(['docker:x'], { build_engine: 'classic' }).engines
+  t.match(await choosing.choose(request, recorder(), { classic, only }), {
+    kind: 'classic',
+    note: 'Built by pack, elsewhere, as build_engine says'
+  })
 })

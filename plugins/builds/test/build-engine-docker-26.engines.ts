@@ -1,3 +1,4 @@
+import { testBuildpacksInEngine } from './engine-buildpacks-cases.js'
 import { testBuildEngine } from './engine-cases.js'
 import { engineKinds } from './engine-lab.js'
 import { testEngineLimits } from './engine-limit-cases.js'
@@ -8,6 +9,7 @@ import { testWrittenDockerfiles } from './written-cases.js'
 
 testBuildEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 testEngineLimits('a newer Docker Engine', engineKinds['a newer Docker Engine'])
+testBuildpacksInEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 testNixpacksInEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 testRailpackInEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 testSshMounts('a newer Docker Engine', engineKinds['a newer Docker Engine'])

@@ -24,7 +24,7 @@ export function testNixpacksInEngine(name: string, kind: EngineKind): void {
 
     await t.test('nixpacks writes a Dockerfile, and the build engine builds it', async t => {
       const application = await lab.application('nixed', source('one'), { build_type: 'nixpacks' })
-      await withVariables({ lab, tools }, application)
+      await withVariables({ lab }, application)
       const first = await application.deployed()
       t.equal(first.status, 'success', linesOf(first).join('\n'))
       t.equal(first.build_engine, kind.build_engine)

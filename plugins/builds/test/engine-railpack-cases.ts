@@ -37,7 +37,7 @@ CMD ["node", "-e", "require('http').createServer((q, r) => r.end(require('fs').r
         },
         { build_type: 'railpack', health_check_path: '/index.html' }
       )
-      await withVariables({ lab, tools }, application)
+      await withVariables({ lab }, application)
       const read = async (path: string) =>
         await (await fetch(`${(await application.read()).direct_url}/${path}`)).text()
       const hashOf = (variables: string) => /^SECRETS_HASH=([0-9a-f]{64})$/m.exec(variables)?.[1] ?? ''

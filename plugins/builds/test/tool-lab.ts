@@ -31,7 +31,10 @@ const variables = {
   ]
 }
 
-export async function withVariables({ lab }: ToolLab, application: LabApplication): Promise<void> {
+export async function withVariables(
+  { lab }: Pick<ToolLab, 'lab'>,
+  application: LabApplication
+): Promise<void> {
   const answer = await (await lab.k.as.session()).put(`${application.path}/env`, variables)
   if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
 }
