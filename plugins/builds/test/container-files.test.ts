@@ -38,3 +38,32 @@ void test('one that was opened can be left without a look', async t => {
   close()
   t.ok(sent.destroyed)
 })
+
+void test('a large file goes as it is read, and not at all where it has changed meanwhile', async t => {
+  const received: Buffer[] = []
+  const files = new ContainerFiles(
+    {
+      getFiles: async () => new PassThrough(),
+      putFiles: async (_id, _path, tar: Readable) => {
+        for await (const piece of tar) received.push(piece as Buffer)
+      },
+      exec: async () => 0
+    },
+    'one',
+    new AbortController().signal
+  )
+  const content = () =>
+    (async function* () {
+      yield Buffer.from('abc')
+      yield Buffer.from('de')
+    })()
+  await files.writeLarge('/x', { name: 'pack', size: 5, content: content() })
+  const tar = Buffer.concat(received)
+  t.same(tar.subarray(0, 512), fileHeader('pack', 5))
+  t.equal(tar.toString('latin1', 512, 517), 'abcde')
+  t.equal(tar.length, 4 * 512)
+  for (const size of [4, 6])
+    await t.rejects(files.writeLarge('/x', { name: 'pack', size, content: content() }), {
+      message: 'pack has changed while it was read'
+    })
+})

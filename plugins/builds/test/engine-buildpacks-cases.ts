@@ -131,6 +131,13 @@ export function testBuildpacksInEngine(name: string, kind: EngineKind): void {
         t.equal(next.status, 'success', linesOf(next).join('\n'))
         t.ok(has(linesOf(next), /^===> BUILDING by version-2$/), linesOf(next).join('\n'))
         t.match(await inEngine('ls', '/var/lib/builder/tools'), /^pack-[0-9a-f]{64}$/)
+        await tools.replace('none; exit 3')
+        t.match(await application.deployed(), {
+          status: 'failed',
+          error_message:
+            /pack on the machine of the platform does not run in the build engine of this project: .*to classic/
+        })
+        await tools.replace('version-2')
       })
 
       await t.test('caches are trimmed as those of other builds, but for what a build uses', async t => {

@@ -50,7 +50,7 @@ rm variables
 docker build --quiet --tag "$name" --file "$HOME/Dockerfile" "$path" >/dev/null
 `
 
-export interface StandInPack {
+interface StandInPack {
   /** For the platform's PATH. */
   readonly path: string
   /** Another version takes its place. */
