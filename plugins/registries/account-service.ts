@@ -32,6 +32,12 @@ const mostAccounts = 100
 /** A registry has 20 seconds, and a name server may be slow as well. */
 const trialLimitMs = 30_000
 
+const untried: TrialVerdict = {
+  status: 'unreachable',
+  reason:
+    'accounts are tried by the plugin that pulls images, and none is on; enable the plugin "builds", and try again'
+}
+
 export class AccountService implements RegistryAccounts {
   constructor(private readonly parts: AccountServiceParts) {}
 
@@ -74,7 +80,7 @@ export class AccountService implements RegistryAccounts {
     const row = await this.parts.store.find(owner, accountId)
     if (row === undefined) throw problems.notFound({ accountId })
     const [trial] = this.parts.trials.entries()
-    if (trial === undefined) throw problems.noTrial()
+    if (trial === undefined) return untried
     const account = this.#inClear(row)
     return await askContribution(
       async () =>

@@ -23,7 +23,7 @@ export const registryAccounts = service<RegistryAccounts>('registries.accounts')
 export interface TrialVerdict {
   /**
    * `ok`: the registry let the account in, or asks for none. `refused`: it says that user name or password are wrong.
-   * `unreachable`: that is not known, because it did not answer, is no registry, or must not be asked.
+   * `unreachable`: that is not known, because it did not answer, is no registry, must not be asked, or nobody is there to ask it.
    */
   readonly status: 'ok' | 'refused' | 'unreachable'
   /** What to know about it, with the remedy; null where there is nothing. Without the password. */

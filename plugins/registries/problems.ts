@@ -17,10 +17,5 @@ export const problems = problemTable({
     500,
     'E_REGISTRY_ACCOUNT_UNREADABLE',
     'the stored password of the account {username} of the registry {registry} cannot be decrypted; set the account again, or restore the key it was encrypted with'
-  ],
-  noTrial: [
-    409,
-    'E_REGISTRY_TRIAL_OFF',
-    'accounts are tried by the plugin that pulls images, and none is on; enable the plugin "builds"'
   ]
 })

@@ -166,3 +166,15 @@ test('accounts of registries over HTTP', async t => {
     t.equal((await k.query('select 1 from registries.account')).length, 1, 'those of the installation stay')
   })
 })
+
+test('an account is not tried where the plugin that pulls images is off, and the answer says so', async t => {
+  const k = await createTestKernel()
+  t.teardown(() => k.close())
+  const admin = await k.as.session()
+  const { body } = await admin.put('/api/registries', { registry: 'ghcr.io', username: 'one', password })
+  await k.disable('builds', { cascade: true })
+  t.match(await admin.post(`/api/registries/${body.id}/test`), {
+    status: 200,
+    body: { status: 'unreachable', reason: /enable the plugin "builds"/ }
+  })
+})
