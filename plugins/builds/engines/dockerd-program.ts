@@ -118,10 +118,10 @@ export const dockerdProgram: EngineProgram = {
 function buildCommand(build: ProgramBuild): Command {
   const { directory, file, frontEnd, buildArgs, target, platform, noCache } = build
   const { flags, env } = secretFlags(build)
-  // Nothing that was loaded can be given a digest of a registry, and a name means one image for all kinds of machines.
-  const bases = build.bases.filter(({ name, foreignTo }) => !name.includes('@') && foreignTo === undefined)
-  const foreign = build.bases.filter(({ foreignTo }) => foreignTo !== undefined).map(({ name }) => name)
-  const missing = [...build.missing, ...foreign].filter(isTagged).map(withTag)
+  // Nothing that was loaded can be given a digest of a registry. A name means one image for all kinds of machines; for another
+  // kind than it is made for, the engine asks the registry.
+  const bases = build.bases.filter(({ name }) => !name.includes('@'))
+  const missing = build.missing.filter(isTagged).map(withTag)
   const command: Command = {
     argv: [
       'sh',
