@@ -61,7 +61,14 @@ export interface ContainerRuntime {
    * containers and volumes are made; they are waited for no longer than `filesMs`, and without it only where those of many of
    * its project wait to go, for a minute at most.
    */
-  remove(containerId: string, options?: { readonly filesMs?: number }): Promise<void>
+  remove(
+    containerId: string,
+    options?: {
+      readonly filesMs?: number
+      /** Called when the container is gone, and before its files are waited for. */
+      readonly onGone?: () => Promise<void>
+    }
+  ): Promise<void>
   /** 409 E_CONTAINER_NAME_TAKEN. */
   rename(containerId: string, name: string): Promise<void>
   /** Undefined when it is gone or not this platform's. */

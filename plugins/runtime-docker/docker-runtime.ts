@@ -246,11 +246,11 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     await this.#lives.stop(containerId, graceSeconds)
   }
 
-  async remove(...[containerId, { filesMs } = {}]: Parameters<ContainerRuntime['remove']>): Promise<void> {
-    const seen = await this.#access.own(containerId)
-    if (seen === undefined) return
-    await this.#access.remove(seen)
-    if (filesMs !== undefined) await this.leftVolumes.waitFor(seen.Id, filesMs)
+  async remove(...[id, options = {}]: Parameters<ContainerRuntime['remove']>): Promise<void> {
+    const seen = await this.#access.own(id)
+    if (seen === undefined) return await options.onGone?.()
+    await this.#access.remove(seen).then(options.onGone)
+    if (options.filesMs !== undefined) await this.leftVolumes.waitFor(seen.Id, options.filesMs)
   }
 
   async removeBuildStep(id: string): Promise<void> {

@@ -57,19 +57,21 @@ export class VerdictExecution {
     }
     const { runtime, log, limits } = this.#parts
     const { id, owner, bytes, inodes } = verdict.use
-    if (verdict.kind === 'stop') await runtime.stop(id, stopGraceSeconds)
-    else await runtime.remove(id, { filesMs: filesWithinMs })
     const reason = reasonOf(verdict, limits, room)
-    log.warn(
-      { ...owner, containerId: id, bytes, inodes },
-      `an application takes too much of the disk. ${reason}`
-    )
-    await this.#note(owner.deploymentId, reason).catch((error: unknown) =>
-      log.info(
-        { err: error, ...owner },
-        'why an application was stopped could not be noted in its deployment'
+    const tell = async (): Promise<void> => {
+      log.warn(
+        { ...owner, containerId: id, bytes, inodes },
+        `an application takes too much of the disk. ${reason}`
       )
-    )
+      await this.#note(owner.deploymentId, reason).catch((error: unknown) =>
+        log.info(
+          { err: error, ...owner },
+          'why an application was stopped could not be noted in its deployment'
+        )
+      )
+    }
+    if (verdict.kind === 'stop') await runtime.stop(id, stopGraceSeconds).then(tell)
+    else await runtime.remove(id, { filesMs: filesWithinMs, onGone: tell })
   }
 
   async #release(verdict: Extract<DiskVerdict, { kind: 'release' }>, room: DiskRoom): Promise<void> {

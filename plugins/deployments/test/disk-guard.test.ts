@@ -80,8 +80,9 @@ async function looked(
       restart: async (id: string) => {
         asked.push(`restart ${id}`)
       },
-      remove: async (id: string) => {
+      remove: async (id: string, options?: { readonly onGone?: () => Promise<void> }) => {
         asked.push(`remove ${id}`)
+        await options?.onGone?.()
       }
     },
     engineDisk: {
