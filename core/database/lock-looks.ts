@@ -9,7 +9,7 @@ import type { Session } from './session.js'
 import { TableNames } from './table-names.js'
 import { rememberedLooks, WaitingTime } from './waiting-time.js'
 
-interface LockLooksParts {
+export interface LockLooksParts {
   readonly session: Session
   readonly questions: LockQuestions
   readonly guarded: GuardedConnections
@@ -21,6 +21,7 @@ interface LockLooksParts {
   readonly isConnecting: () => boolean
   /** Whether it is a connection of this process. */
   readonly isOurs: (pid: number) => boolean
+  /** After so long without an answer to the session's attempt to connect, a plugin is ended for that. */
   readonly unansweredLimitMs: number
 }
 

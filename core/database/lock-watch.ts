@@ -1,7 +1,6 @@
-import type { Log } from 'busbar/sdk'
 import type { PoolClient } from 'pg'
 import { type Guarded, GuardedConnections, processIdOf } from './guarded-connections.js'
-import { LockLooks } from './lock-looks.js'
+import { LockLooks, type LockLooksParts } from './lock-looks.js'
 import { LockQuestions } from './lock-questions.js'
 import { LockRoom } from './lock-room.js'
 import { connectionName, type LockWait } from './lock-waits.js'
@@ -14,22 +13,9 @@ import {
   wasNeverSent,
   withCause
 } from './problems.js'
-import type { Session } from './session.js'
 import { TakenLocks } from './taken-locks.js'
 
-interface LockWatchParts {
-  readonly session: Session
-  readonly log: Log
-  readonly everyMs: number
-  /** Whether no connection is in use, so that nobody can be waiting. */
-  readonly isQuiet: () => boolean
-  /** Whether a connection of this process is being made. */
-  readonly isConnecting: () => boolean
-  /** Whether it is a connection of this process. */
-  readonly isOurs: (pid: number) => boolean
-  /** After so long without an answer to the session's attempt to connect, somebody is ended for that. */
-  readonly unansweredLimitMs: number
-}
+type LockWatchParts = Omit<LockLooksParts, 'questions' | 'guarded'>
 
 const timeUp =
   'the statement was cancelled, as it took longer than one of a plugin may: do it in parts, or begin a transaction with "set local statement_timeout = …"'
