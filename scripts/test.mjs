@@ -1,11 +1,13 @@
 /**
  * `npm test`: every test file, by tap, or those below the folders that are named as arguments. Files of a folder share processes
- * (`test-groups.mjs`); files that are named do not. Options go to tap.
+ * (`test-groups.mjs`); files that are named do not. Of some families a run of everything takes a sample (`rotating-files.mjs`).
+ * Options go to tap.
  */
 import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { withoutThoseOfOtherCommits } from './rotating-files.mjs'
 import { groupsFolder, groupsOf } from './test-groups.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -40,9 +42,11 @@ function programs(folders) {
   rmSync(join(root, groupsFolder), { recursive: true, force: true })
   mkdirSync(join(root, groupsFolder), { recursive: true })
   const below = folders.map(folder => join(normalize(folder), '/'))
-  const files = testFiles().filter(
-    file => below.length === 0 || below.some(folder => file.startsWith(folder))
-  )
+  const all = testFiles()
+  const files =
+    below.length === 0
+      ? withoutThoseOfOtherCommits(all)
+      : all.filter(file => below.some(folder => file.startsWith(folder)))
   return groupsOf(files).map((group, at) => (group.length === 1 ? group[0] : writeGroup(group, at)))
 }
 

@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
-import { rotatingSample, type SampleOptions } from '../../../lab/rotating-sample.js'
+import { rotatingSample, type SampleOptions } from '../../../scripts/rotating-sample.mjs'
 import { engine } from '../../deployments/test/deploy-lab.js'
 import { builders, type EngineKind, execIn, has, linesOf, openEngineLab, port, sample } from './engine-lab.js'
 

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
-import type { SampleOptions } from '../../../lab/rotating-sample.js'
+import type { SampleOptions } from '../../../scripts/rotating-sample.mjs'
 import { killWhen } from '../../deployments/test/crash-lab.js'
 import { engine } from '../../deployments/test/deploy-lab.js'
 import { atMoment, buildsAgain, isClean, leftInEngine, momentsOf } from './engine-fault-lab.js'

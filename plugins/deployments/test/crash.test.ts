@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
-import { rotatingSample } from '../../../lab/rotating-sample.js'
+import { rotatingSample } from '../../../scripts/rotating-sample.mjs'
 import { rolloutSteps } from '../api.js'
 import { killAt, startVictim, survives } from './crash-lab.js'
 import { openLab, sample } from './deploy-lab.js'

@@ -1,6 +1,6 @@
 import { until } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
-import { rotatingSample } from '../../../lab/rotating-sample.js'
+import { rotatingSample } from '../../../scripts/rotating-sample.mjs'
 import { requireSecondEngine, type SecondEngine, startSecondEngine } from '../../../lab/second-engine.js'
 import { rolloutSteps } from '../api.js'
 import { createBoundaryHook } from './boundary-hook.js'

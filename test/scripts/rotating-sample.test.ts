@@ -1,5 +1,8 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'tap'
-import { choose, rotatingSample } from '../../lab/rotating-sample.js'
+import { withoutThoseOfOtherCommits } from '../../scripts/rotating-files.mjs'
+import { choose, rotatingSample } from '../../scripts/rotating-sample.mjs'
 
 const cases = ['load', 'build', 'create', 'start', 'switch', 'record', 'drain']
 const options = { always: ['build', 'switch'], others: 2 }
@@ -34,4 +37,26 @@ test('with SAMPLES=all every case runs', async t => {
 
 test('a case that always runs and is no more is an error', async t => {
   t.throws(() => choose('a crash', cases, { always: ['pull'], others: 1 }, 'x'), /no such cases: pull/)
+})
+
+test('a run of everything takes files of every family, and all files of no family', async t => {
+  const { SAMPLES: before } = process.env
+  t.teardown(() => {
+    if (before === undefined) delete process.env.SAMPLES
+    else process.env.SAMPLES = before
+  })
+  delete process.env.SAMPLES
+  const files = readdirSync(join(import.meta.dirname, '../../plugins/builds/test'))
+    .filter(name => name.endsWith('.test.ts'))
+    .map(name => `plugins/builds/test/${name}`)
+  const taken = withoutThoseOfOtherCommits(files)
+  const isOfFamily = (file: string): boolean => file.includes('/build-engine-')
+  t.same(
+    taken.filter(file => !isOfFamily(file)),
+    files.filter(file => !isOfFamily(file))
+  )
+  t.equal(taken.filter(isOfFamily).length, 7)
+  t.ok(taken.includes('plugins/builds/test/build-engine-docker-26.test.ts'))
+  process.env.SAMPLES = 'all'
+  t.same(withoutThoseOfOtherCommits(files), files)
 })

@@ -1,0 +1,1 @@
+export function withoutThoseOfOtherCommits(files: readonly string[]): readonly string[]

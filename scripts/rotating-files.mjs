@@ -1,0 +1,37 @@
+/**
+ * Families of test files that ask the same of one more kind, builder or moment, each with an engine of its own. `npm test`
+ * runs the files that matter most and a few of the others; a file that is named always runs.
+ */
+import { rotatingSample } from './rotating-sample.mjs'
+
+const families = [
+  {
+    title: 'what build engines do, and their faults',
+    files: /^plugins\/builds\/test\/build-engine-/,
+    always: [
+      'plugins/builds/test/build-engine-docker.test.ts',
+      'plugins/builds/test/build-engine-docker-26.test.ts'
+    ],
+    others: 5
+  },
+  {
+    title: 'kill -9 of an engine during a deploy',
+    files: /^plugins\/deployments\/test\/engine-crash-/,
+    always: ['plugins/deployments/test/engine-crash-steps.test.ts'],
+    others: 2
+  }
+]
+
+/** @param {readonly string[]} files */
+export function withoutThoseOfOtherCommits(files) {
+  const left = new Set()
+  for (const { title, files: pattern, always, others } of families) {
+    const family = files.filter(file => pattern.test(file))
+    const chosen = rotatingSample(title, family, {
+      always: always.filter(one => family.includes(one)),
+      others
+    })
+    for (const file of family) if (!chosen.has(file)) left.add(file)
+  }
+  return files.filter(file => !left.has(file))
+}
