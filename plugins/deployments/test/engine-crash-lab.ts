@@ -1,7 +1,7 @@
 import { until } from 'busbar/sdk/testing'
 import type { Test } from 'tap'
-import { rotatingSample } from '../../../scripts/rotating-sample.mjs'
 import { requireSecondEngine, type SecondEngine, startSecondEngine } from '../../../lab/second-engine.js'
+import { rotatingSample } from '../../../scripts/rotating-sample.mjs'
 import { rolloutSteps } from '../api.js'
 import { createBoundaryHook } from './boundary-hook.js'
 import { killWhen, stateOf } from './crash-lab.js'
