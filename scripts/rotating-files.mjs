@@ -19,6 +19,13 @@ const families = [
     files: /^plugins\/deployments\/test\/engine-crash-/,
     always: ['plugins/deployments/test/engine-crash-steps.test.ts'],
     others: 2
+  },
+  {
+    title: 'who fills a disk',
+    files:
+      /^plugins\/(?:builds\/test\/(?:engine-room|engine-holder|hidden-files)|deployments\/test\/(?:disk-(?:full|images|owners|watch)|short-disk|nameless-files|(?:application|build)-(?:disk|files)))\.test\.ts$/,
+    always: ['plugins/deployments/test/disk-owners.test.ts', 'plugins/deployments/test/disk-watch.test.ts'],
+    others: 4
   }
 ]
 
@@ -27,6 +34,7 @@ export function withoutThoseOfOtherCommits(files) {
   const left = new Set()
   for (const { title, files: pattern, always, others } of families) {
     const family = files.filter(file => pattern.test(file))
+    if (family.length === 0) continue
     const chosen = rotatingSample(title, family, {
       always: always.filter(one => family.includes(one)),
       others

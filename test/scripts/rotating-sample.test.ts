@@ -46,17 +46,24 @@ test('a run of everything takes files of every family, and all files of no famil
     else process.env.SAMPLES = before
   })
   delete process.env.SAMPLES
-  const files = readdirSync(join(import.meta.dirname, '../../plugins/builds/test'))
-    .filter(name => name.endsWith('.test.ts'))
-    .map(name => `plugins/builds/test/${name}`)
-  const taken = withoutThoseOfOtherCommits(files)
-  const isOfFamily = (file: string): boolean => file.includes('/build-engine-')
-  t.same(
-    taken.filter(file => !isOfFamily(file)),
-    files.filter(file => !isOfFamily(file))
+  const files = ['plugins/builds/test', 'plugins/deployments/test'].flatMap(folder =>
+    readdirSync(join(import.meta.dirname, '../..', folder))
+      .filter(name => name.endsWith('.test.ts'))
+      .map(name => `${folder}/${name}`)
   )
-  t.equal(taken.filter(isOfFamily).length, 7)
+  const taken = withoutThoseOfOtherCommits(files)
+  for (const [family, count] of [
+    [/build-engine-/, 7],
+    [/\/engine-crash-/, 3],
+    [/\/(?:disk|application|build)-(?:disk|files|owners|watch|images|full)\./, 2]
+  ] as const) {
+    const chosen = taken.filter(file => family.test(file)).length
+    t.ok(chosen >= count && chosen < files.filter(file => family.test(file)).length, `${family}: ${chosen}`)
+  }
   t.ok(taken.includes('plugins/builds/test/build-engine-docker-26.test.ts'))
+  t.ok(taken.length > files.length - 30)
+  const builds = files.filter(file => file.startsWith('plugins/builds/'))
+  t.ok(withoutThoseOfOtherCommits(builds).length < builds.length, 'also of some of the files of a family')
   process.env.SAMPLES = 'all'
   t.same(withoutThoseOfOtherCommits(files), files)
 })
