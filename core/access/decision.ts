@@ -15,7 +15,12 @@ const sessionOnly = refusal(
   'E_SESSION_REQUIRED',
   'this action requires a session, not a personal access token'
 )
-const forbidden = refusal(403, 'E_FORBIDDEN', 'forbidden')
+const adminsOnly = refusal(403, 'E_FORBIDDEN', 'forbidden: only users with the role admin may do this')
+const ownersOnly = refusal(
+  403,
+  'E_FORBIDDEN',
+  'forbidden: only the owner of the project and users with the role admin may do this'
+)
 const secondFactorMissing = refusal(
   403,
   'E_SECOND_FACTOR_REQUIRED',
@@ -43,7 +48,7 @@ export function decideCaller(caller: SignedInCaller, access: Access): Refusal | 
     if (access.kind === 'session') return sessionOnly
     if (rank[caller.scope] < rank[access.scope]) return shortOf[access.scope]
   } else if (caller.mustEnroll === true && access.whileEnrolling !== true) return secondFactorMissing
-  if (access.role === 'admin' && caller.user.role !== 'admin') return forbidden
+  if (access.role === 'admin' && caller.user.role !== 'admin') return adminsOnly
   if (access.project === 'never-pinned' && caller.kind === 'token' && caller.pins !== null) return outsidePins
   return null
 }
@@ -65,6 +70,6 @@ export function decideProject(
   if (facts.ownerId === user.id || user.role === 'admin') return null
   const role = facts.shared ? 'editor' : facts.members[user.id]
   if (role === undefined) return notFound
-  if (needed === 'owner') return forbidden
+  if (needed === 'owner') return ownersOnly
   return needed === 'editor' && role === 'viewer' ? viewerOnly : null
 }

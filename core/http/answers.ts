@@ -30,6 +30,8 @@ export function sendProblem(
   if (response.headersSent) return
   leaveUnread(response.req, response)
   const body = Buffer.from(JSON.stringify({ error: problem.message, code: problem.code, ...problem.details }))
+  // Every 401 says how to sign in (RFC 9110, 15.5.2). Of this scheme no browser makes a dialog.
+  if (problem.status === 401) response.setHeader('www-authenticate', 'Bearer realm="busbar"')
   for (const [name, value] of Object.entries(problem.headers ?? {})) response.setHeader(name, value)
   response.statusCode = problem.status
   response.setHeader('content-type', 'application/json; charset=utf-8')

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { isPromise } from 'node:util/types'
-import { type Log, type Problem, plainAddress, problemTable } from 'busbar/sdk'
+import { cutText, type Log, Problem, plainAddress, problemTable } from 'busbar/sdk'
 import {
   capConnections,
   countWaiting,
@@ -47,10 +47,27 @@ const problems = problemTable({
   ],
   nul: [400, 'E_PATH_INVALID', 'the address must not contain NUL'],
   encoding: [400, 'E_PATH_INVALID', 'the path is not valid percent-encoding'],
-  unknown: [404, 'E_NOT_FOUND', 'not found'],
+  unknown: [
+    404,
+    'E_NOT_FOUND',
+    'not found: there is no operation {method} {path}; /api/docs has those there are'
+  ],
+  trailingSlash: [404, 'E_NOT_FOUND', 'not found: leave out the slash at the end, and ask for {path}'],
   unknownPlugin: [404, 'E_NOT_FOUND', 'not found; no running plugin "{plugin}" serves this path'],
   off: [404, 'E_PLUGIN_OFF', 'the plugin "{plugin}" is off; an administrator can turn it on']
 })
+const methodNotAllowed = (method: string, methods: readonly string[]): Problem => {
+  const allowed = methods.flatMap(one => (one === 'GET' ? ['GET', 'HEAD'] : [one])).join(', ')
+  return new Problem(
+    405,
+    'E_METHOD',
+    `there is no ${method} at this address: use ${allowed}`,
+    {},
+    { allow: allowed }
+  )
+}
+/** Of a path in an answer. */
+const shownCharacters = 200
 const expirySweepMs = 250
 /** How long a client may take nothing of an answer that waits for it. A slow one that reads all the time shows no progress for minutes: much waits in buffers of the system. */
 const stalledMs = 300_000
@@ -210,7 +227,7 @@ export class Edge {
     if (url.includes('%00')) throw problems.nul()
     const path = pathOf(url)
     const match = this.table.find(request.method ?? 'GET', path)
-    if (match === undefined) throw unknownPath(path)
+    if (match === undefined) throw this.#unknownPath(request.method ?? 'GET', path)
     const {
       entry: { record, instance },
       params
@@ -229,7 +246,7 @@ export class Edge {
       this.#end(context)
     })
     if (instance === undefined) throw problems.off({ plugin: record.plugin }, { plugin: record.plugin })
-    return mapAwaitable(guard.admit(context), isAdmitted => {
+    const decided = mapAwaitable(guard.admit(context), isAdmitted => {
       this.#bodies.add(request, response, {
         kind: isAdmitted ? record.body : 'none',
         limit: record.bodyLimit,
@@ -238,6 +255,24 @@ export class Edge {
       // Who has left while the guard waited is not told of by any event any more.
       if (isAdmitted && !response.destroyed) instance.dispatch(context)
     })
+    return isPromise(decided) ? instance.awaiting(decided) : decided
+  }
+
+  #unknownPath(method: string, path: string): Problem {
+    try {
+      decodeURIComponent(path)
+    } catch {
+      return problems.encoding()
+    }
+    const methods = this.table.methodsOf(path)
+    if (methods.length > 0) return methodNotAllowed(method, methods)
+    const shown = cutText(path, shownCharacters)
+    const plugin = /^\/api\/x\/([a-z][a-z0-9-]*)(\/|$)/.exec(path)?.[1]
+    const isKnown = path.endsWith('/') && this.table.methodsOf(path.slice(0, -1)).length > 0
+    if (isKnown) return problems.trailingSlash({ path: shown.replace(/\/$/, '') })
+    return plugin === undefined
+      ? problems.unknown({ method, path: shown })
+      : problems.unknownPlugin({ plugin })
   }
 
   #end(context: RequestContext): void {
@@ -293,14 +328,4 @@ function endIdle(socket: Socket): void {
 function pathOf(url: string): string {
   const end = url.search(/[?#]/)
   return end < 0 ? url : url.slice(0, end)
-}
-
-function unknownPath(path: string): Problem {
-  try {
-    decodeURIComponent(path)
-  } catch {
-    return problems.encoding()
-  }
-  const plugin = /^\/api\/x\/([a-z][a-z0-9-]*)(\/|$)/.exec(path)?.[1]
-  return plugin === undefined ? problems.unknown() : problems.unknownPlugin({ plugin })
 }

@@ -13,8 +13,8 @@ import { whenLate } from '../clock/waits.js'
 import type { RouteRecord } from '../declarations/records.js'
 import { callPlugin, faultOf } from '../frames/fault.js'
 import { inFrame } from '../frames/frames.js'
-import { explainFault } from '../schemas/schema-fault.js'
-import { holdsBadText, validatorOf } from '../schemas/schemas.js'
+import { explainFaults } from '../schemas/schema-fault.js'
+import { faultsOfBody, holdsBadText, validatorOf } from '../schemas/schemas.js'
 import { answerValue } from './answer-value.js'
 import { answerWriter } from './answer-writer.js'
 import { cookieHeader, sendProblem } from './answers.js'
@@ -58,6 +58,9 @@ const contextOf = ({ raw }: FastifyRequest): RequestContext => {
  */
 export class PluginInstance {
   readonly #inFlight = new InFlight()
+  /** Requests for it that the guard still decides about. */
+  #undecided = 0
+  #isOver = false
   #idle: (() => void) | undefined
 
   private constructor(
@@ -88,8 +91,8 @@ export class PluginInstance {
       return (data: unknown) => {
         const valid = validatorOf(schema as object, use)
         if (valid(data) === true) return { value: data }
-        const message = explainFault(valid.errors, httpPart ?? 'request')
-        return { error: new Problem(400, use === 'body' ? 'E_BODY_INVALID' : 'E_QUERY_INVALID', message) }
+        const errors = use === 'body' ? faultsOfBody(schema as object, data, valid.errors) : valid.errors
+        return { error: invalid(use === 'body' ? 'E_BODY_INVALID' : 'E_QUERY_INVALID', errors, httpPart) }
       }
     })
     fastify.setSerializerCompiler(answerWriter)
@@ -110,8 +113,32 @@ export class PluginInstance {
     return this.#inFlight.contexts.length
   }
 
+  /** For a request that is still being decided about, and may be dispatched then: a drain waits for it. Settles like `decision`. */
+  async awaiting(decision: Promise<void>): Promise<void> {
+    this.#undecided += 1
+    try {
+      await decision
+    } finally {
+      this.#undecided -= 1
+      this.#noteIdle()
+    }
+  }
+
+  get #isIdle(): boolean {
+    return this.inFlight === 0 && this.#undecided === 0
+  }
+
+  #noteIdle(): void {
+    if (this.#isIdle) this.#idle?.()
+  }
+
   /** Runs an admitted request. */
   dispatch(context: RequestContext): void {
+    // It took longer to decide about than a drain waits: what would serve it has stopped.
+    if (this.#isOver) {
+      sendProblem(context.response, stopping)
+      return
+    }
     this.#inFlight.add(context)
     const request = context.raw as PlatformRequest
     request.context = context
@@ -119,7 +146,7 @@ export class PluginInstance {
       this.#inFlight.delete(context)
       request.context = undefined
       context.abort(clientGone)
-      if (this.inFlight === 0) this.#idle?.()
+      this.#noteIdle()
     }
     this.fastify.routing(request, context.response)
   }
@@ -143,15 +170,23 @@ export class PluginInstance {
   async drain(timeoutMs: number): Promise<void> {
     for (const context of [...this.#inFlight.contexts])
       if (context.response.headersSent) context.abort(stopping)
-    if (this.inFlight === 0) return
-    const idle = new Promise<void>(resolve => {
-      this.#idle = resolve
-    })
-    await whenLate(idle, timeoutMs, () => {
-      this.#idle?.()
-    })
+    if (!this.#isIdle) {
+      const idle = new Promise<void>(resolve => {
+        this.#idle = resolve
+      })
+      await whenLate(idle, timeoutMs, () => {
+        this.#idle?.()
+      })
+    }
+    this.#isOver = true
     for (const context of [...this.#inFlight.contexts]) context.expire(stopping)
   }
+}
+
+/** `field` is the first one; `faults` has them all. */
+function invalid(code: string, errors: Parameters<typeof explainFaults>[0], part = 'request'): Problem {
+  const { message, faults } = explainFaults(errors, part)
+  return new Problem(400, code, message, { field: faults[0]?.field ?? '', faults })
 }
 
 const clientGone = new Problem(499, 'E_CLIENT_GONE', 'the client went away')

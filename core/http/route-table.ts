@@ -32,11 +32,18 @@ export class RouteTable {
     for (const entry of entries) this.#router.on(entry.record.method, entry.record.url, unused, entry)
   }
 
+  /** The methods by which a path is served, or would be if its plugin were on; in their usual order. */
+  methodsOf(path: string): readonly string[] {
+    return methods.filter(method => this.#router.find(method, path) !== null)
+  }
+
   find(method: string, path: string): Match | undefined {
     const found = this.#router.find(method as 'GET', path)
     return found === null ? undefined : { entry: found.store as TableEntry, params: found.params }
   }
 }
+
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 const unused = (): void => {}
 

@@ -34,7 +34,8 @@ interface UpgradeOptions {
 // The hub refuses frames over its own 4 KiB; a terminal may paste more.
 const maxPayload = 64 * 1024
 
-const noSocket = (): Problem => new Problem(404, 'E_NOT_FOUND', 'not found')
+const noSocket = (): Problem =>
+  new Problem(404, 'E_NOT_FOUND', 'not found: there is no WebSocket at this address')
 
 /** How `/api/ws` is declared: the same record as any route, so the same guard and the same description. */
 export const hubRecord: RouteRecord = Object.freeze({
@@ -78,6 +79,11 @@ export async function acceptUpgrades(options: UpgradeOptions): Promise<() => voi
       reply.raw.once('finish', () => {
         raw.socket.destroySoon()
       })
+      setCommonHeaders(
+        reply.raw,
+        options.edge.nextRequestId(),
+        options.edge.options.settings.transportSecurity
+      )
       sendProblem(reply.raw, {
         status: 400,
         code: 'E_PATH_INVALID',

@@ -23,8 +23,8 @@ type SchemaUse = 'body' | 'text'
 /** Bodies are taken as they are; path parameters and queries arrive as text and are coerced. */
 const compilers: Readonly<Record<SchemaUse, Ajv>> = { body: compiler(false), text: compiler(true) }
 
-function compiler(coerceTypes: boolean): Ajv {
-  return addFormats(new Ajv({ ...options, coerceTypes })).addVocabulary([
+function compiler(coerceTypes: boolean, allErrors = false): Ajv {
+  return addFormats(new Ajv({ ...options, coerceTypes, allErrors })).addVocabulary([
     'x-required',
     'x-unit',
     variableKeyword
@@ -41,6 +41,41 @@ export function validatorOf(schema: object, use: SchemaUse): ValidateFunction {
   const fresh = compilers[use].compile(schema)
   compiled.set(schema, fresh)
   return fresh
+}
+
+/** Of those that find all faults instead of the first: what they cost grows with the faults. */
+const thorough = compiler(false, true)
+const compiledThorough = new WeakMap<object, ValidateFunction>()
+/** Values in a body of which all faults are looked for. */
+const mostValues = 2000
+
+/** All faults of a refused body; the first one alone where the body is large. `first` is the one that is known. */
+export function faultsOfBody(
+  schema: object,
+  body: unknown,
+  first: ValidateFunction['errors']
+): ValidateFunction['errors'] {
+  if (!hasAtMost(body, mostValues)) return first
+  let validate = compiledThorough.get(schema)
+  if (validate === undefined) {
+    validate = thorough.compile(schema)
+    compiledThorough.set(schema, validate)
+  }
+  return validate(body) === true ? first : validate.errors
+}
+
+function hasAtMost(body: unknown, most: number): boolean {
+  const left = [body]
+  for (let seen = 0; left.length > 0; seen++) {
+    if (seen + left.length > most) return false
+    const value = left.pop()
+    if (typeof value === 'object' && value !== null) {
+      const inner = Object.values(value)
+      if (inner.length > most) return false
+      left.push(...inner)
+    }
+  }
+  return true
 }
 
 /** What is wrong with a schema as a schema; null when nothing is. Much cheaper than compiling it. */

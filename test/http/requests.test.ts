@@ -155,12 +155,72 @@ test('a handler that takes too long is answered 503', async t => {
   t.match(await k.as.anonymous().get('/api/probe/never'), { status: 503, body: { code: 'E_TIMEOUT' } })
 })
 
-test('an unknown path is 404 in JSON, and a broken encoding is 400', async t => {
-  t.match(await k.as.anonymous().get('/api/nowhere'), {
+test('an unknown path is 404 and says so, and a broken encoding is 400', async t => {
+  t.match(await k.as.anonymous().get('/api/nowhere?x=1'), {
     status: 404,
-    body: { error: 'not found', code: 'E_NOT_FOUND' }
+    body: {
+      error: 'not found: there is no operation GET /api/nowhere; /api/docs has those there are',
+      code: 'E_NOT_FOUND'
+    }
   })
+  t.match(await k.as.anonymous().get('/api/version/'), {
+    status: 404,
+    body: {
+      error: 'not found: leave out the slash at the end, and ask for /api/version',
+      code: 'E_NOT_FOUND'
+    }
+  })
+  const { body } = await k.as.anonymous().get(`/api/${'x'.repeat(5000)}`)
+  t.ok(body.error.length < 400)
   t.match(await k.as.anonymous().get('/api/%zz'), { status: 400, body: { code: 'E_PATH_INVALID' } })
+})
+
+test('a method that a path does not know is 405 with those that it knows', async t => {
+  const answer = await k.as.anonymous().send('PATCH', '/api/projects')
+  t.match(answer, {
+    status: 405,
+    body: { error: 'there is no PATCH at this address: use GET, HEAD, POST', code: 'E_METHOD' }
+  })
+  t.equal(answer.headers.allow, 'GET, HEAD, POST')
+})
+
+test('a 401 says how to sign in', async t => {
+  for (const answer of [
+    await k.as.anonymous().get('/api/projects'),
+    await k.as.anonymous().get('/api/projects', { headers: { authorization: 'Bearer busbar_pat_x' } }),
+    await k.as.anonymous().post('/api/auth/login', { email: 'a@example.com', password: 'wrong-password' })
+  ]) {
+    t.equal(answer.status, 401)
+    t.equal(answer.headers['www-authenticate'], 'Bearer realm="busbar"')
+  }
+})
+
+test('all faults of a body are told, and of a large one the first', async t => {
+  const token = await k.as.token('write')
+  t.match(
+    await token.post('/api/probe/things', { name: 'x'.repeat(11), size: '5', tags: [{}, { key: 1 }] }),
+    {
+      status: 400,
+      body: {
+        error:
+          'name must have at most 10 characters; size must be an integer or null; tags/0/key is required; and 1 more',
+        code: 'E_BODY_INVALID',
+        field: 'name',
+        faults: [
+          { field: 'name', error: 'name must have at most 10 characters' },
+          { field: 'size', error: 'size must be an integer or null' },
+          { field: 'tags/0/key', error: 'tags/0/key is required' },
+          { field: 'tags/1/key', error: 'tags/1/key must be a string' }
+        ]
+      }
+    }
+  )
+  const { body } = await token.post('/api/probe/things', {
+    name: 'a',
+    tags: Array.from({ length: 3000 }, () => ({}))
+  })
+  t.match(body, { error: 'tags/0/key is required', field: 'tags/0/key' })
+  t.equal(body.faults.length, 1)
 })
 
 test('HEAD answers like GET without a body', async t => {
@@ -192,7 +252,7 @@ test('answers come in one order: 401, CSRF 403, session-only 403, scope 403, rol
   })
   t.match(await (await k.as.token('read', { user: 'member' })).get('/api/probe/admin'), {
     status: 403,
-    body: { error: 'forbidden' }
+    body: { error: 'forbidden: only users with the role admin may do this' }
   })
   t.match(await member.post('/api/probe/session/bad', '{'), { status: 400, body: { code: 'E_PATH_INVALID' } })
   t.match(await member.post(`/api/probe/session/${id.toUpperCase()}`, '{'), {

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { explainFault } from '../../core/schemas/schema-fault.js'
+import { explainFault, explainFaults } from '../../core/schemas/schema-fault.js'
 
 const explained = (keyword: string, params: object, instancePath = '/name', message?: string) =>
   explainFault([{ keyword, params: { ...params }, instancePath, message }], 'body')
@@ -18,4 +18,33 @@ test('a fault names its field and says what would be right', async t => {
   t.equal(explained('format', {}, ''), 'the body is not valid')
   t.equal(explainFault([], 'query'), 'query is not valid')
   t.equal(explainFault(null, 'query'), 'query is not valid')
+})
+
+test('all faults are told, one for each field, and the sentence has the first three', async t => {
+  const missing = (name: string) => ({
+    keyword: 'required',
+    params: { missingProperty: name },
+    instancePath: ''
+  })
+  const { message, faults } = explainFaults(
+    [
+      missing('a'),
+      { keyword: 'type', params: { type: 'string' }, instancePath: '/b' },
+      { keyword: 'anyOf', params: {}, instancePath: '/b' },
+      missing('c'),
+      missing('d')
+    ],
+    'body'
+  )
+  t.equal(message, 'a is required; b must be a string; c is required; and 1 more')
+  t.same(faults[1], { field: 'b', error: 'b must be a string' })
+  t.equal(faults.length, 4)
+  t.same(explainFaults([], 'body'), { message: 'body is not valid', faults: [] })
+  t.equal(
+    explainFaults(
+      Array.from({ length: 1000 }, (_, at) => missing(`f${at}`)),
+      'body'
+    ).faults.length,
+    20
+  )
 })

@@ -65,8 +65,18 @@ test('every refusal of a credential has the words of the contract', async t => {
       403,
       'this action requires a session, not a personal access token'
     ],
-    ['a missing role', await ann.get('/api/users'), 403, 'forbidden'],
-    ['a missing role, by token', await read.get('/api/users'), 403, 'forbidden'],
+    [
+      'a missing role',
+      await ann.get('/api/users'),
+      403,
+      'forbidden: only users with the role admin may do this'
+    ],
+    [
+      'a missing role, by token',
+      await read.get('/api/users'),
+      403,
+      'forbidden: only users with the role admin may do this'
+    ],
     ['no access to the object', await bob.get(`/api/projects/${mine}`), 404, 'not found'],
     ['no such object', await bob.get(`/api/projects/${randomUUID()}`), 404, 'not found']
   ] as const)

@@ -56,7 +56,7 @@ test('only admins administer users, and changes need a session', async t => {
   ] as const) {
     t.match(
       await member.send(method, `/api/users${path}`, { body: {} }),
-      { status: 403, body: { error: 'forbidden' } },
+      { status: 403, body: { error: 'forbidden: only users with the role admin may do this' } },
       `${method} ${path}`
     )
   }
@@ -101,7 +101,7 @@ test('a role change ends the sessions and tells the new role', async t => {
   t.equal((await member.get('/api/auth/me')).status, 401)
   t.match(
     await token.get('/api/users'),
-    { status: 403, body: { error: 'forbidden' } },
+    { status: 403, body: { error: 'forbidden: only users with the role admin may do this' } },
     'an old token is not lifted'
   )
 })
