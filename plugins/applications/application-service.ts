@@ -20,6 +20,7 @@ import { directUrls } from './direct-url.js'
 import { type Gates, passGates } from './gates.js'
 import { decideHealthCheck, initialHealthCheck } from './health-check.js'
 import { invalid, problems } from './problems.js'
+import { checkLimits, type MachineCores } from './resource-limits.js'
 import type {
   ApplicationAnswer,
   ApplicationRow,
@@ -49,6 +50,7 @@ interface ApplicationServiceParts {
   readonly clock: Clock
   readonly log: Log
   readonly sealed: SealedFields
+  readonly cores: MachineCores
   readonly projects: ProjectDirectory
   readonly addresses: Contributions<{ directUrl(applicationId: string): string | null }>
   readonly gates: Gates
@@ -95,6 +97,7 @@ export class ApplicationService {
     const { store, db, clock, sealed, projects } = this.parts
     const id = randomUUID()
     const source = decideSource(body, buildTypesOf(this.parts.buildTypes, this.parts.log))
+    await this.#checkLimits(body)
     const now = clock.now()
     const isGit = source.type === 'git'
     const fields: ApplicationChanges = {
@@ -184,6 +187,7 @@ export class ApplicationService {
   }
 
   async setResources(projectId: ProjectId, id: string, body: ResourcesBody): Promise<ApplicationAnswer> {
+    await this.#checkLimits(body)
     return await this.#change(projectId, id, () => ({ ...body }))
   }
 
@@ -237,6 +241,12 @@ export class ApplicationService {
       )
       return this.#answer((await store.get(projectId, id, tx)) ?? missing(id))
     })
+  }
+
+  /** Only where it matters is the engine asked what its machine has. */
+  async #checkLimits(limits: ResourcesBody): Promise<void> {
+    const cores = (limits.cpu_limit ?? 0) > 0 ? await this.parts.cores.read() : undefined
+    checkLimits(limits, cores)
   }
 
   /** The secrets of a source that replaces another, or none. */

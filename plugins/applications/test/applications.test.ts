@@ -423,9 +423,9 @@ test('applications over HTTP', async t => {
     t.equal((await ann.put(path, { branch: 'next' })).body.pending_change, '')
     await deployed(id, soon())
     t.match((await ann.get(path)).body, { pending_change: '', source_changed_at: null, status: 'running' })
-    t.match((await ann.put(`${path}/resources`, { cpu_limit: 2 })).body, {
+    t.match((await ann.put(`${path}/resources`, { cpu_limit: 0.5 })).body, {
       pending_change: 'config',
-      cpu_limit: 2,
+      cpu_limit: 0.5,
       memory_limit: 0
     })
     t.equal((await ann.put(path, { branch: 'other' })).body.pending_change, 'source')
