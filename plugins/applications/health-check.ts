@@ -70,6 +70,8 @@ function parseHealthPath(text: string | null | undefined, field: string): string
   if (text === undefined || text === null || text === '') return null
   if (!/^\/[^\s\u0000-\u001f\u007f]*$/.test(text))
     throw invalid(field, 'must start with / and hold no spaces')
+  if (!/^[\u0021-\u007e]*$/.test(text))
+    throw invalid(field, `holds characters that are encoded in an address: send ${encodeURI(text)}`)
   return text
 }
 

@@ -152,6 +152,7 @@ test('applications over HTTP', async t => {
     await refused({ ...gitApplication, memory_limit: 1.5 }, 'memory_limit')
     await refused({ ...gitApplication, name: null }, 'name')
     await refused({ ...gitApplication, health_check_path: 'up' }, 'health_check_path')
+    await refused({ ...gitApplication, health_check_path: '/größe' }, '/gr%C3%B6%C3%9Fe')
     await refused({ ...gitApplication, git_integration_id: randomUUID() }, 'git_integration_id')
     await refused({ ...gitApplication, git_integration_id: 'x' }, 'git_integration_id')
     await refused({ ...imageApplication, source_image: '' }, 'source_image')
