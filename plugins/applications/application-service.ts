@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { ContainerRuntime } from 'busbar/api/containers'
 import type { ProjectDirectory } from 'busbar/api/projects'
 import {
   askContribution,
@@ -20,7 +21,7 @@ import { directUrls } from './direct-url.js'
 import { type Gates, passGates } from './gates.js'
 import { decideHealthCheck, initialHealthCheck } from './health-check.js'
 import { invalid, problems } from './problems.js'
-import { checkLimits, type MachineCores } from './resource-limits.js'
+import { checkLimits, readCores } from './resource-limits.js'
 import type {
   ApplicationAnswer,
   ApplicationRow,
@@ -50,7 +51,7 @@ interface ApplicationServiceParts {
   readonly clock: Clock
   readonly log: Log
   readonly sealed: SealedFields
-  readonly cores: MachineCores
+  readonly runtime: { get(): ContainerRuntime | undefined }
   readonly projects: ProjectDirectory
   readonly addresses: Contributions<{ directUrl(applicationId: string): string | null }>
   readonly gates: Gates
@@ -245,7 +246,7 @@ export class ApplicationService {
 
   /** Only where it matters is the engine asked what its machine has. */
   async #checkLimits(limits: ResourcesBody): Promise<void> {
-    const cores = (limits.cpu_limit ?? 0) > 0 ? await this.parts.cores.read() : undefined
+    const cores = (limits.cpu_limit ?? 0) > 0 ? await readCores(this.parts.runtime.get()) : undefined
     checkLimits(limits, cores)
   }
 

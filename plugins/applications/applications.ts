@@ -18,7 +18,6 @@ import { ApplicationService } from './application-service.js'
 import { ApplicationStore } from './application-store.js'
 import { ContainerControl } from './container-control.js'
 import { DeployStore } from './deploy-store.js'
-import { MachineCores } from './resource-limits.js'
 import { SealedFields } from './sealed-fields.js'
 import { StatusBoard } from './status-board.js'
 import { StatusFollower } from './status-follower.js'
@@ -59,7 +58,7 @@ export function startApplications({ use, log }: StartContext<typeof needs, unkno
   return {
     store,
     removal: new ApplicationRemoval(use),
-    applications: new ApplicationService({ ...use, store, sealed, cores: new MachineCores(use), log }),
+    applications: new ApplicationService({ ...use, store, sealed, log }),
     control: new ContainerControl({ ...use, store, deploys, board }),
     follower: new StatusFollower({ ...use, store: deploys, board, log }),
     registry: new ApplicationRegistryService({ ...use, deploys, board, sealed })

@@ -1,5 +1,5 @@
-import type { ContainerRuntime } from 'busbar/api/containers'
-import { bounded, type Clock } from 'busbar/sdk'
+import { type ContainerRuntime, machineFactsMs } from 'busbar/api/containers'
+import { bounded } from 'busbar/sdk'
 import { invalid } from './problems.js'
 import type { ResourcesBody } from './schemas.js'
 
@@ -23,33 +23,17 @@ export function checkLimits(
     )
 }
 
-const knownForMs = 60_000
 const limitMs = 2000
 
-/** How many cores containers can have, asked of the engine once a minute at most. */
-export class MachineCores {
-  #known: { readonly cores: number; readonly at: number } | undefined
-
-  constructor(
-    private readonly parts: {
-      readonly runtime: { get(): ContainerRuntime | undefined }
-      readonly clock: Clock
-    }
-  ) {}
-
-  /** Undefined while the engine does not say. */
-  async read(): Promise<number | undefined> {
-    const { runtime, clock } = this.parts
-    const now = clock.now().getTime()
-    if (this.#known !== undefined && now - this.#known.at < knownForMs) return this.#known.cores
-    const engine = runtime.get()
-    if (engine === undefined) return undefined
-    const facts = await bounded(async () => await engine.info(), {
-      ms: limitMs,
-      what: 'the container engine'
-    }).catch(() => undefined)
-    if (facts === undefined) return undefined
-    this.#known = { cores: facts.cores, at: now }
-    return facts.cores
-  }
+/** How many cores containers can have; undefined while the engine does not say. */
+export async function readCores(engine: ContainerRuntime | undefined): Promise<number | undefined> {
+  if (engine === undefined) return undefined
+  const info = bounded(async () => await engine.info({ maxAgeMs: machineFactsMs }), {
+    ms: limitMs,
+    what: 'the container engine'
+  })
+  return await info.then(
+    ({ cores }) => cores,
+    () => undefined
+  )
 }

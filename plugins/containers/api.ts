@@ -17,6 +17,7 @@ import type { Owner } from './owner.js'
 
 export type * from './container.js'
 export type * from './engine.js'
+export { machineFactsMs } from './engine.js'
 export { type HeldBy, heaviestOwners, type OwnerHolding } from './holders.js'
 export { type Owner, ownerKeys } from './owner.js'
 
@@ -29,7 +30,11 @@ export { type Owner, ownerKeys } from './owner.js'
  *   has to run and does not: 409 E_CONTAINER_NOT_RUNNING
  */
 export interface ContainerRuntime {
-  info(): Promise<EngineInfo>
+  /**
+   * What the engine says of itself and its machine. To say it takes an engine tens of milliseconds: who asks for what hardly
+   * changes takes an answer up to `maxAgeMs` old (usual: 0, a new one).
+   */
+  info(options?: { readonly maxAgeMs?: number }): Promise<EngineInfo>
 
   /**
    * Makes the project's network `busbar-<slug>` unless it exists; its name. 409 E_NETWORK_NAME_TAKEN,

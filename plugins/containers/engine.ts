@@ -1,5 +1,8 @@
 import type { Owner } from './owner.js'
 
+/** As `maxAgeMs` of `info`, for what hardly changes: what the engine's machine is and has. */
+export const machineFactsMs = 60_000
+
 export interface EngineInfo {
   readonly version: string
   readonly apiVersion: string

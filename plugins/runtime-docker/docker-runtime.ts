@@ -104,6 +104,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #volumes: Volumes
   readonly leftVolumes: LeftVolumes
   readonly disk: DiskAccounts
+  #lastInfo: { readonly info: EngineInfo; readonly at: number } | undefined
 
   constructor(private readonly dependencies: RuntimeDependencies) {
     const { settings, instanceId, log } = dependencies
@@ -155,7 +156,15 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.disk = new DiskAccounts({ ...found, volumes, platform: this.#platform, buildPlaces })
   }
 
-  async info(): Promise<EngineInfo> {
+  async info({ maxAgeMs = 0 }: { readonly maxAgeMs?: number } = {}): Promise<EngineInfo> {
+    const last = this.#lastInfo
+    if (last !== undefined && performance.now() - last.at < maxAgeMs) return last.info
+    const info = await this.#readInfo()
+    this.#lastInfo = { info, at: performance.now() }
+    return info
+  }
+
+  async #readInfo(): Promise<EngineInfo> {
     const [version, engine] = await this.#engine.call(
       'describe itself',
       async docker => await Promise.all([docker.version(), docker.info()])

@@ -3,7 +3,7 @@ import type { ImageService } from 'busbar/api/images'
 
 /** What other plugins may do with containers, and nothing that the runtime can do beside it. */
 export const offeredRuntime = (runtime: ContainerRuntime): ContainerRuntime => ({
-  info: () => runtime.info(),
+  info: options => runtime.info(options),
 
   ensureNetwork: project => runtime.ensureNetwork(project),
   ensureBuildNetwork: projectId => runtime.ensureBuildNetwork(projectId),

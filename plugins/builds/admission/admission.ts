@@ -1,4 +1,4 @@
-import type { ContainerRuntime } from 'busbar/api/containers'
+import { type ContainerRuntime, machineFactsMs } from 'busbar/api/containers'
 import type { Clock, Instance } from 'busbar/sdk'
 import type { AdmissionVerdict, BuildAdmission, BuildQueue, ImageRequest } from '../api.js'
 import type { RoomMaker } from '../disk/room-maker.js'
@@ -15,8 +15,6 @@ interface AdmissionParts {
   readonly room: Pick<RoomMaker, 'make' | 'isDue' | 'isUnderWay'>
 }
 
-/** The facts of an engine hardly change, and to ask for them takes it up to 50 ms. */
-const engineFactsMs = 60_000
 /** How long a deploy waits for room on a disk, where some may come. */
 const longestWaitMs = 5 * 60_000
 const lookMs = 1000
@@ -32,7 +30,8 @@ const engineLimitMs = 2000
  * in what is free.
  */
 export class Admission implements BuildAdmission {
-  #engine: { readonly facts: MachineSources['engine']; readonly readAt: number } | undefined
+  /** Undefined while it is away. */
+  #engine: MachineSources['engine']
 
   constructor(private readonly parts: AdmissionParts) {}
 
@@ -75,7 +74,7 @@ export class Admission implements BuildAdmission {
   /** What is free on each disk that builds write to. */
   async disks(): Promise<readonly Disk[]> {
     // Where the engine keeps its data does not change; asking it again could take longer than a disk takes to fill.
-    const engine = this.#engine?.facts ?? (await this.#engineFacts())
+    const engine = this.#engine ?? (await this.#engineFacts())
     return await readDisks({ directory: await this.parts.instance.directory(), engine })
   }
 
@@ -95,20 +94,17 @@ export class Admission implements BuildAdmission {
   }
 
   async #engineFacts(): Promise<MachineSources['engine']> {
-    const now = performance.now()
-    if (this.#engine !== undefined && now - this.#engine.readAt < engineFactsMs) return this.#engine.facts
     const { runtime, clock } = this.parts
     const done = new AbortController()
     const facts = await Promise.race([
-      runtime.info().catch(() => undefined),
+      runtime.info({ maxAgeMs: machineFactsMs }).catch(() => undefined),
       clock
         .sleep(engineLimitMs, done.signal)
         .catch(() => {})
         .then(() => undefined)
     ])
     done.abort()
-    // Away: asked again the next time.
-    this.#engine = facts === undefined ? undefined : { facts, readAt: now }
+    this.#engine = facts
     return facts
   }
 }

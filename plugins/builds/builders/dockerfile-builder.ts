@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { machineFactsMs } from 'busbar/api/containers'
 import type { ImageInfo } from 'busbar/api/images'
 import type { BuildContext, Builder, BuildRequest } from '../api.js'
 import { chooseFiles, contextDockerfile, packFiles, unreadableNote } from '../context/build-context.js'
@@ -174,7 +175,7 @@ export class DockerfileBuilder implements Builder {
 
   /** The classic builder makes what its machine runs. */
   async #platformFor({ platform: wanted }: BuildRequest): Promise<string> {
-    const { platform: machine } = await this.parts.runtime.info()
+    const { platform: machine } = await this.parts.runtime.info({ maxAgeMs: machineFactsMs })
     if (wanted !== undefined && !isForPlatform(machine, wanted))
       throw problems.platformOfClassic({ wanted, machine })
     return machine

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ContainerRuntime } from 'busbar/api/containers'
+import { type ContainerRuntime, machineFactsMs } from 'busbar/api/containers'
 import type { ImageInfo } from 'busbar/api/images'
 import type { BuildContext } from '../api.js'
 import { isForPlatform } from '../dockerfile/platform.js'
@@ -24,7 +24,7 @@ export async function checkRuns(
     throw problems.otherPlatformMade({ wanted: platform, made: image.platform })
   const { foreignPlatform } = image
   if (foreignPlatform === undefined) return
-  const { place, platform: machine } = await runtime.info()
+  const { place, platform: machine } = await runtime.info({ maxAgeMs: machineFactsMs })
   const architecture = foreignPlatform.split('/')[1] ?? ''
   if (place === 'here') {
     const entries = await emulators()

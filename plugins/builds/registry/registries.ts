@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { ContainerRuntime } from 'busbar/api/containers'
+import { type ContainerRuntime, machineFactsMs } from 'busbar/api/containers'
 import type { Clock, Log } from 'busbar/sdk'
 import type { HostRules } from '../network/host-resolution.js'
 import {
@@ -50,7 +50,7 @@ export function hostedRegistries({
 }): Registries {
   return {
     async offer({ name, auth, isBase }, signal) {
-      const { platform } = await runtime.info()
+      const { platform } = await runtime.info({ maxAgeMs: machineFactsMs })
       const reader = new RegistryReader(name, {
         ...reading,
         signal,
