@@ -25,6 +25,7 @@ import { InFlight } from './in-flight.js'
 import type { PlatformRequest } from './platform-request.js'
 import { toProblem } from './problems.js'
 import type { RequestContext } from './request-context.js'
+import type { RequestTarget } from './route-table.js'
 import type { StreamCap } from './stream-cap.js'
 import { checkHeartbeat, downloadHead, sendDownload, sendEvents } from './streams.js'
 import { isBodyComing } from './unread-body.js'
@@ -56,7 +57,7 @@ const contextOf = ({ raw }: FastifyRequest): RequestContext => {
  * The small Fastify instance of one running plugin. It owns nothing: turning the plugin off drops it.
  * Validators and serialisers are compiled when a route is first used.
  */
-export class PluginInstance {
+export class PluginInstance implements RequestTarget {
   readonly #inFlight = new InFlight()
   /** Requests for it that the guard still decides about. */
   #undecided = 0

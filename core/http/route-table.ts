@@ -1,12 +1,23 @@
 import findMyWay from 'find-my-way'
 import { shapeOf } from '../declarations/recorder.js'
 import type { RouteRecord } from '../declarations/records.js'
-import type { PluginInstance } from './plugin-instance.js'
+import type { RequestContext } from './request-context.js'
+
+/** What requests are given to: the instance of a running plugin. */
+export interface RequestTarget {
+  /** How many it has under way. */
+  readonly inFlight: number
+  /** Runs an admitted request. */
+  dispatch(context: RequestContext): void
+  /** Waits with one that is still being decided about. */
+  awaiting(decision: Promise<void>): Promise<void>
+  expireOverdue(now: number): void
+}
 
 /** A declared route and the instance that serves it; no instance while its plugin is off. */
 export interface TableEntry {
   readonly record: RouteRecord
-  readonly instance: PluginInstance | undefined
+  readonly instance: RequestTarget | undefined
 }
 
 interface Match {
@@ -22,7 +33,7 @@ export class RouteTable {
   // 512: an id that is too long is answered like any other malformed id instead of as an unknown path.
   readonly #router = findMyWay({ maxParamLength: 512 })
   readonly entries: readonly TableEntry[]
-  readonly instances: ReadonlySet<PluginInstance>
+  readonly instances: ReadonlySet<RequestTarget>
 
   constructor(entries: readonly TableEntry[]) {
     this.entries = entries

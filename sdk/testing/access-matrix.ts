@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { scopes } from 'busbar/sdk'
 import { sendProblem } from '../../core/http/answers.js'
-import { PluginInstance } from '../../core/http/plugin-instance.js'
-import type { RequestContext } from '../../core/http/request-context.js'
-import { RouteTable } from '../../core/http/route-table.js'
+import { type RequestTarget, RouteTable } from '../../core/http/route-table.js'
 import { TestClient } from './test-client.js'
 import type { TestKernel } from './test-kernel.js'
 import { TestSocket } from './test-socket.js'
@@ -72,15 +70,15 @@ export async function accessMatrix(k: TestKernel, fixtures: MatrixFixtures): Pro
 }
 
 const admittedStatus = 299
-const admitting = Object.create(PluginInstance.prototype, {
-  inFlight: { value: 0 },
-  dispatch: {
-    value: ({ raw, response }: RequestContext) => {
-      raw.resume()
-      sendProblem(response, { status: admittedStatus, code: 'ADMITTED', message: 'admitted' })
-    }
-  }
-}) as PluginInstance
+const admitting: RequestTarget = {
+  inFlight: 0,
+  dispatch({ raw, response }) {
+    raw.resume()
+    sendProblem(response, { status: admittedStatus, code: 'ADMITTED', message: 'admitted' })
+  },
+  awaiting: async decision => await decision,
+  expireOverdue() {}
+}
 
 async function everyCaller(k: TestKernel, { project, foreignProject }: MatrixFixtures): Promise<Who[]> {
   const owner = 'owner'
