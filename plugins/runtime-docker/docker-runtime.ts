@@ -39,9 +39,10 @@ import { containerLogs } from './container-logs.js'
 import { ContainerOwners } from './container-owners.js'
 import { containerState } from './container-state.js'
 import { containerStats } from './container-stats.js'
-import { commandEnvironment, findEngine, isOnThisMachine } from './engine-address.js'
+import { commandEnvironment, findEngine } from './engine-address.js'
 import { EngineClient } from './engine-client.js'
 import { recoverContainers } from './engine-crash.js'
+import { EngineDescription } from './engine-description.js'
 import { engineEvents } from './engine-events.js'
 import { unpauseAll } from './files/container-file-use.js'
 import { DiskAccounts } from './files/disk-accounts.js'
@@ -104,7 +105,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   readonly #volumes: Volumes
   readonly leftVolumes: LeftVolumes
   readonly disk: DiskAccounts
-  #lastInfo: { readonly info: EngineInfo; readonly at: number } | undefined
+  readonly #description: EngineDescription
 
   constructor(private readonly dependencies: RuntimeDependencies) {
     const { settings, instanceId, log } = dependencies
@@ -149,6 +150,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.#buildCache = new BuildCache({ engine, identity })
     this.#imageUses = new ImageUses({ engine, identity, list: async () => await this.#buildCache.listing() })
     this.#platform = new PlatformContainer(engine, ownContainerNames(settings.own_container))
+    this.#description = new EngineDescription({ engine, platform: this.#platform, settings })
     const buildPlaces = async () =>
       (
         await Promise.all([...this.#footprints].map(async footprint => (await footprint.places?.()) ?? []))
@@ -156,39 +158,8 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
     this.disk = new DiskAccounts({ ...found, volumes, platform: this.#platform, buildPlaces })
   }
 
-  async info({ maxAgeMs = 0 }: { readonly maxAgeMs?: number } = {}): Promise<EngineInfo> {
-    const last = this.#lastInfo
-    if (last !== undefined && performance.now() - last.at < maxAgeMs) return last.info
-    const info = await this.#readInfo()
-    this.#lastInfo = { info, at: performance.now() }
-    return info
-  }
-
-  async #readInfo(): Promise<EngineInfo> {
-    const [version, engine] = await this.#engine.call(
-      'describe itself',
-      async docker => await Promise.all([docker.version(), docker.info()])
-    )
-    return {
-      version: version.Version,
-      apiVersion: version.ApiVersion,
-      platform: `${version.Os}/${version.Arch}`,
-      containers: Number(engine.Containers),
-      cores: Number(engine.NCPU),
-      memoryBytes: Number(engine.MemTotal),
-      dataRoot: String(engine.DockerRootDir),
-      storageDriver: String(engine.Driver),
-      cgroupVersion: String(engine.CgroupVersion) === '2' ? 2 : 1,
-      place: await this.#place()
-    }
-  }
-
-  async #place(): Promise<EngineInfo['place']> {
-    return (await this.#platform.isKnown())
-      ? 'around'
-      : isOnThisMachine(findEngine(this.dependencies.settings))
-        ? 'here'
-        : 'elsewhere'
+  async info(options?: { readonly maxAgeMs?: number }): Promise<EngineInfo> {
+    return await this.#description.read(options)
   }
 
   async ensureNetwork(project: { readonly id: string; readonly slug: string }): Promise<string> {
@@ -315,7 +286,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   async routeConflict(containerId: string): Promise<string | null> {
     const seen = await this.#access.find(containerId)
     // What is sent to an engine on another machine leaves this one by some other way in any case.
-    if (seen?.State.Running !== true || (await this.#place()) === 'elsewhere') return null
+    if (seen?.State.Running !== true || (await this.#description.place()) === 'elsewhere') return null
     const network = seen.HostConfig.NetworkMode ?? ''
     const endpoint = seen.NetworkSettings.Networks[network]
     if (endpoint === undefined || endpoint.IPAddress === '') return null
@@ -497,7 +468,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async #routes(): Promise<readonly RoutedRange[]> {
-    if ((await this.#place()) === 'here') return await hostRanges()
+    if ((await this.#description.place()) === 'here') return await hostRanges()
     return await engineRanges(this.#engine, this.dependencies.instanceId).catch((error: unknown) => {
       this.dependencies.log.warn(
         { err: error },
