@@ -30,7 +30,7 @@ async function main(): Promise<void> {
   const { address, port, family } = kernel.address
   const host = family === 'IPv6' ? `[${address}]` : address
   kernel.log.info(
-    `Busbar ${release} serves http://${host}:${port} after ${Math.round(performance.now() - startedAt)} ms; data in ${settings.directory}`
+    `Busbar ${release} serves http://${host}:${port} after ${Math.round(performance.now() - startedAt)} ms, and says at /api/docs what it can; data in ${settings.directory}`
   )
   await announceChecks(kernel)
 }

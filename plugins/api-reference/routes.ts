@@ -1,4 +1,4 @@
-import { allow, type RouteDeclarer, reply } from 'busbar/sdk'
+import { allow, type RouteDeclarer, redirect, reply } from 'busbar/sdk'
 import type { ApiReference } from './api-reference.js'
 import { type PageFile, pageFiles } from './page-files.js'
 
@@ -37,6 +37,15 @@ export function routes(route: RouteDeclarer<ApiReference>): void {
         })
     })
   }
+  route({
+    method: 'GET',
+    url: '/',
+    group,
+    summary: 'Home',
+    access,
+    schema: { response: { 302: null } },
+    handler: () => redirect('/api/docs')
+  })
   file('/api/docs', 'index.html', 'API Reference')
   file('/api/docs/style.css', 'style.css', 'Style of the API Reference')
   file('/api/docs/page.js', 'page.js', 'Script of the API Reference')

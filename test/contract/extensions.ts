@@ -58,6 +58,13 @@ export const extensions: Readonly<Record<string, Extension>> = {
     admin: false,
     reason: 'users see where they are signed in'
   },
+  'GET /': {
+    public: true,
+    scope: null,
+    session: false,
+    admin: false,
+    reason: 'who opens the address of a platform in a browser finds something'
+  },
   'GET /api/docs': {
     public: true,
     scope: null,

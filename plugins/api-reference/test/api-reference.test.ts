@@ -17,6 +17,10 @@ const operation = (method: string, path: string): any =>
 
 test('the page is public, is HTML, and may load nothing but its own files', async t => {
   k = await createTestKernel()
+  // A browser that is given the bare address of the platform.
+  const home = await k.as.anonymous().get('/')
+  t.equal(home.status, 302)
+  t.equal(home.headers.location, '/api/docs')
   const answer = await k.as.anonymous().get('/api/docs')
   t.match(answer, {
     status: 200,

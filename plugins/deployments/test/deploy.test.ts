@@ -40,6 +40,7 @@ test('deploying', async t => {
     t.ok(ended.build_started_at < ended.build_ended_at && ended.deploy_started_at <= ended.finished_at)
     for (const line of ended.build_logs.trimEnd().split('\n'))
       t.match(JSON.parse(line), { ts: /^\d{4}-.*Z$/, level: /^(debug|info|warning|error)$/, msg: String })
+    t.notMatch(ended.build_logs, /beside the old one/, 'there is none yet')
     const containers = await web.containers()
     t.same(
       containers.map(({ Names }) => Names),
@@ -53,6 +54,7 @@ test('deploying', async t => {
       await web.push(sample('two'))
       const second = await web.deployed()
       t.match(second, { status: 'success', commit_message: 'a change', error_message: null })
+      t.match(second.build_logs, /runs beside the old one/)
       t.equal((await web.read()).direct_url, application.direct_url)
       t.equal(await (await fetch(application.direct_url)).text(), 'two')
       await until(async () => (await web.containers()).length === 1, 'the old container is removed')

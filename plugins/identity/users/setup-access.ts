@@ -53,14 +53,20 @@ export class SetupAccess {
       throw problems.setupCode()
   }
 
-  /** Makes the code of this start and prints it, where one is asked for and not given by the operator. */
+  /** Says what the first step is; where a code is asked for that the operator has not given, makes and prints that of this start. */
   async announce(log: Log): Promise<void> {
     const { policy, instance } = this.parts
-    if (policy.kind !== 'code' || policy.given !== undefined || !(await this.isRequired())) return
+    if (!(await this.isRequired())) return
+    if (policy.kind !== 'code' || policy.given !== undefined) {
+      const fields =
+        policy.kind === 'code' ? 'email, password, and as code what SETUP_CODE says' : 'email, password'
+      log.info(`${firstStep} (${fields})`)
+      return
+    }
     const code = newCode()
     // In the database, so that every process takes it: the one that started last has printed it.
     await instance.set(codeKey, digestOf(code))
-    log.warn(`this platform is not set up: the one-time code for it is ${code}`)
+    log.warn(`${firstStep} (email, password, code): the one-time code for it is ${code}`)
   }
 
   /** Forgets the code: it has done what it was for. */
@@ -68,6 +74,8 @@ export class SetupAccess {
     await this.parts.instance.remove(codeKey, tx)
   }
 }
+
+const firstStep = 'this platform has no user yet: the first one is made by POST /api/auth/setup'
 
 const isSame = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))

@@ -91,13 +91,16 @@ export function start({
   return {
     name: 'start',
     isEarly: true,
-    async run({ containerId, buildLog, releases }) {
+    async run({ application, containerId, buildLog, releases }) {
       const exitWatch = await watchExit(runtime, clock, containerId)
       releases.push(exitWatch.stop)
       await runtime.start(containerId)
       buildLog.line({
         level: 'info',
-        msg: 'The new container runs beside the old one; waiting until it is healthy.'
+        msg:
+          application.containerDeploymentId === null
+            ? 'The container runs; waiting until it is healthy.'
+            : 'The new container runs beside the old one; waiting until it is healthy.'
       })
       return { exitWatch }
     }
