@@ -1,4 +1,4 @@
-import { stepsGroupScript } from './steps-group.js'
+import { stepsGroupScript, stepsRuntimeScript } from './steps-group.js'
 
 /** What a program in a build engine is told to build. Paths are those of the engine's container. */
 export interface ProgramBuild {
@@ -121,6 +121,7 @@ export const toolsPath = `${engineVolumePath}/tools`
 const preparation = `set -e
 mkdir -p ${workPath} ${basesPath} ${toolsPath} ${engineVolumePath}/tmp
 ${stepsGroupScript.trim()}
+${stepsRuntimeScript.trim()}
 mount -o remount,bind,rw /proc/sys
 rm -rf ${workPath}/*
 exec "$@"`

@@ -24,6 +24,42 @@ else
   mkdir -p /sys/fs/cgroup/pids${stepsGroup} /sys/fs/cgroup/memory${stepsGroup}
 fi`
 
+const runtimeFolder = '/run/busbar-runtime'
+
+/**
+ * Version 1 counts what waits in sockets for a group only where that has a limit of its own, which no group inherits: what a step
+ * keeps in its connections would be the machine's, which has one bound for all of them. The group of a step is made by the
+ * program that starts it, so one of ours takes its name, and makes the group first: with no limit of its own, those above it hold.
+ */
+const runtime = `#!/bin/sh
+before= bundle=
+for word; do
+  case $before in --bundle|-b) bundle=$word ;; esac
+  before=$word
+done
+if [ -n "$bundle" ]; then
+  group=$(sed -n 's/.*"cgroupsPath": *"\\([^"\\]*\\)".*/\\1/p' "$bundle/config.json")
+  if [ -n "$group" ]; then
+    mkdir -p "/sys/fs/cgroup/memory$group"
+    echo -1 > "/sys/fs/cgroup/memory$group/memory.kmem.tcp.limit_in_bytes"
+  fi
+fi 2>/dev/null
+`
+
+/** Has the daemon start its steps so that all of their memory is counted. */
+export const stepsRuntimeScript = `
+if [ ! -e /sys/fs/cgroup/cgroup.controllers ]; then
+  mkdir -p ${runtimeFolder}
+  for name in runc buildkit-runc; do
+    program=$(command -v "$name") || continue
+    { cat << 'RUNTIME'
+${runtime}RUNTIME
+      printf 'exec %s "$@"\\n' "$program"; } > "${runtimeFolder}/$name"
+    chmod 755 "${runtimeFolder}/$name"
+  done
+  PATH="${runtimeFolder}:$PATH"
+fi`
+
 /** With version 1 a limit on memory is refused below what is in use: then that of the container holds alone. */
 const limitScript = `
 cd /sys/fs/cgroup
@@ -33,6 +69,8 @@ if [ -e cgroup.controllers ]; then
 else
   echo "$1" > pids${stepsGroup}/pids.max
   echo "$2" > memory${stepsGroup}/memory.limit_in_bytes || true
+  [ ! -e memory${stepsGroup}/memory.kmem.tcp.limit_in_bytes ] ||
+    echo "$2" > memory${stepsGroup}/memory.kmem.tcp.limit_in_bytes || true
 fi`
 
 /** Limits the steps to what the caps of the container leave beside the daemon. */

@@ -1,0 +1,69 @@
+import { test } from 'tap'
+import { requireEngine } from '../../../lab/engine.js'
+import { type EngineKind, linesOf, openEngineLab, port, sample } from './engine-lab.js'
+
+const memoryMib = 256
+
+/** Connections of a step to itself, in which as much waits as they take, and how much that is. */
+const manyConnections = 10_000
+const bytesOfEach = 64 * 1024
+/** Each has some kilobytes for each direction, whatever the limit is. */
+const mostMib = memoryMib + (manyConnections * 24 * 1024) / 2 ** 20
+const crowd = `
+const net = require('node:net')
+if (process.argv[2] === 'listen') net.createServer({ pauseOnConnect: true }, () => {}).listen(7000, '127.0.0.1', 16384)
+else {
+  const open = new Set()
+  const begin = () => {
+    const socket = net.connect(7000, '127.0.0.1')
+    socket.on('error', () => {}).on('close', () => open.delete(socket))
+    socket.on('connect', () => { open.add(socket); for (let sent = 0; sent < ${bytesOfEach}; sent += 4096) socket.write(piece) })
+  }
+  const piece = Buffer.alloc(4096)
+  let begun = 0
+  const more = setInterval(() => { for (let i = 0; i < 200 && begun < ${manyConnections}; i++, begun++) begin() }, 20)
+  let last = -1
+  setInterval(() => {
+    let waiting = 0
+    for (const { bytesWritten, writableLength } of open) waiting += bytesWritten - writableLength
+    if (begun < ${manyConnections} || waiting !== last) { last = waiting; return }
+    console.log('in ' + open.size + ' connections wait ' + Math.round(waiting / 2 ** 20) + ' MiB')
+    process.exit(0)
+  }, 1000)
+}
+`
+
+/** What builds of strangers do to the machine and to one another. */
+export function testHostileBuilds(name: string, kind: EngineKind): void {
+  void test(`${name}, and builds that mean harm`, async t => {
+    if (!(await requireEngine(t))) return
+    const lab = await openEngineLab(t, kind, { memory_mib: memoryMib, concurrent: 2 })
+
+    await t.test(
+      'what waits in ten thousand connections of a step counts as its memory, and others go on',
+      async t => {
+        const neighbour = await lab.otherProject('neighbour', sample('neighbour'))
+        const crowded = await lab.application('crowded', {
+          ...sample('crowded'),
+          'crowd.cjs': crowd,
+          Dockerfile: `FROM node:20 AS crowd
+COPY crowd.cjs /
+RUN node /crowd.cjs listen & sleep 1; timeout 60 node /crowd.cjs fill && touch /done
+FROM busybox:lab
+COPY --from=crowd /done /
+WORKDIR /app
+COPY . .
+${port}`
+        })
+        const { id } = await crowded.deploy()
+        const beside = await neighbour.deployed()
+        t.equal(beside.status, 'success', JSON.stringify(beside.error_message))
+        t.equal(await (await fetch((await neighbour.read()).direct_url)).text(), 'neighbour')
+        const ended = await crowded.ended(id)
+        const said = linesOf(ended).find(line => line.includes('connections wait'))
+        if (/exit code 137/.test(ended.error_message ?? '')) return
+        t.ok(Number(/wait (\d+) MiB/.exec(said ?? '')?.[1]) <= mostMib, said ?? linesOf(ended).join('\n'))
+      }
+    )
+  })
+}
