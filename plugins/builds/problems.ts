@@ -124,6 +124,11 @@ export const problems = problemTable({
     'the build stopped: {command} was killed (exit code {code}), most likely because it needed more memory than the {memory} MiB a build may use; make the step need less, or raise memory_mib of the builds plugin'
   ],
   engineDockerfile: [422, 'E_BUILD_DOCKERFILE', 'the Dockerfile {dockerfile} is not valid: {reason}'],
+  engineLayers: [
+    422,
+    'E_BUILD_LAYERS',
+    'the image of {dockerfile} has more layers than an engine stacks upon one another, which are about 125 with those of its base: put several commands into one RUN, and several files into one COPY'
+  ],
   engineCopy: [
     422,
     'E_BUILD_COPY',

@@ -4,7 +4,8 @@ import { readLines } from './logical-lines.js'
 import { parseInstruction } from './parse-instruction.js'
 
 /** The engine makes a container for nearly each of them; a file of more was not written by a person. */
-const mostInstructions = 2000
+export const mostInstructions = 2000
+export const tooManyInstructions = `there are more than ${mostInstructions} instructions: put several commands into one RUN`
 
 /** Reads a Dockerfile. Throws `BadDockerfile` for what is not understood, with its line. */
 export function parseDockerfile(text: string): Dockerfile {
@@ -12,11 +13,7 @@ export function parseDockerfile(text: string): Dockerfile {
   const globals: Array<Dockerfile['globals'][number]> = []
   const stages: Array<Stage & { readonly instructions: Instruction[] }> = []
   for (const [count, logical] of lines.entries()) {
-    if (count >= mostInstructions)
-      throw new BadDockerfile(
-        logical.line,
-        `there are more than ${mostInstructions} instructions: put several commands into one RUN`
-      )
+    if (count >= mostInstructions) throw new BadDockerfile(logical.line, tooManyInstructions)
     const instruction = parseInstruction(logical, escapeChar)
     const stage = stages.at(-1)
     if (instruction.kind === 'from') {

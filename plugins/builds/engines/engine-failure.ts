@@ -9,6 +9,10 @@ const outOfMemoryCode = 137
 export const isDiskFull = (text: string): boolean =>
   /no space left on device|ResourceExhausted|Wrote only \d+ of \d+ bytes/i.test(text)
 
+/** By what a Docker Engine says, and the reader of images. */
+export const isTooManyLayers = (text: string): boolean =>
+  /max depth exceeded|has \d+ layers, and an image may have \d/.test(text)
+
 /** Why a build failed, in the words of a problem. `exitCode`: of the program that was told to build. */
 export function engineBuildProblem(
   { failed, text }: BuildEnding,
@@ -41,6 +45,7 @@ export function engineBuildProblem(
       : problems.engineCommand(step)
   }
   const { dockerfile, frontEnd, refusals = new Map() } = build
+  if (isTooManyLayers(reason)) return problems.engineLayers({ dockerfile })
   const noKey = /no SSH key "([^"]{0,200})" forwarded|unset ssh forward key (\S{1,200})/.exec(reason)
   if (noKey !== null) return problems.engineSshKey({ dockerfile, id: noKey[1] || noKey[2] || 'default' })
   const told = { reason: shown(withoutPrefix(reason)) }

@@ -13,6 +13,8 @@ interface EngineRun {
   readonly directory: string
   readonly command: Command
   readonly onLine: (line: OutputLine) => void
+  /** It did not end when it was asked to: the daemon may not have heard of it, and go on. */
+  readonly onKilled?: () => void
 }
 
 /**
@@ -21,7 +23,7 @@ interface EngineRun {
  */
 export async function runInEngine(
   { runtime, clock }: RunParts,
-  { containerId, directory, command, onLine }: EngineRun,
+  { containerId, directory, command, onLine, onKilled }: EngineRun,
   signal: AbortSignal
 ): Promise<number> {
   signal.throwIfAborted()
@@ -34,6 +36,7 @@ export async function runInEngine(
   const ended = new AbortController()
   const onAbort = async (): Promise<void> => {
     for (const signalName of ['TERM', 'KILL'] as const) {
+      if (signalName === 'KILL') onKilled?.()
       await aside({ runtime, clock }, containerId, { argv: ['sh', '-c', ending, directory, signalName] })
       await pause(clock, endsWithinMs, ended.signal)
       if (ended.signal.aborted) return

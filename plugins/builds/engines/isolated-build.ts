@@ -7,13 +7,13 @@ import type { ResolverParts } from '../registry/image-resolver.js'
 import { type BuildpacksWork, readyBuildpacks } from './buildpacks-work.js'
 import { BadResult, ContainerFiles } from './container-files.js'
 import { type DockerfileWork, readyDockerfile } from './dockerfile-work.js'
-import { isDiskFull } from './engine-failure.js'
+import { isDiskFull, isTooManyLayers } from './engine-failure.js'
 import { type EngineProgram, workPath } from './engine-program.js'
 import { aside, runInEngine } from './engine-run.js'
 import type { EngineUsage } from './engine-usage.js'
 import { handOver } from './hand-over.js'
 import { readMadeImage } from './made-image.js'
-import type { ProjectEngines } from './project-engines.js'
+import type { ProjectEngines, StartedEngine } from './project-engines.js'
 import type { BuildFrame, Place } from './ready-build.js'
 
 /** What a builder has a build engine build. */
@@ -51,18 +51,19 @@ export async function buildIsolated(
     { program: wanted, image, projectId, ...(isOnlyKind && { onWait }) },
     { deploymentId: build.owner.deploymentId, limits: build.limits },
     context.signal,
-    async ({ containerId, program, noteLeftovers }) => {
+    async ({ containerId, program, noteLeftovers, noteUnheard }) => {
       await onStarted?.(program)
       const files = new ContainerFiles(parts.runtime, containerId, context.signal)
       const directory = `${workPath}/${build.owner.deploymentId}`
       try {
         return await parts.engineUsage.during(
           { owner: build.owner, containerId },
-          async () => await buildIn(parts, { program, files, directory, noteLeftovers }, build, context)
+          async () =>
+            await buildIn(parts, { program, files, directory, noteLeftovers, noteUnheard }, build, context)
         )
       } catch (error) {
         context.signal.throwIfAborted()
-        throw await explained(parts, containerId, error)
+        throw await explained(parts, containerId, build, error)
       } finally {
         if (!(await removeWork(parts, containerId, directory))) noteLeftovers()
       }
@@ -72,18 +73,22 @@ export async function buildIsolated(
 
 async function buildIn(
   parts: IsolatedParts,
-  place: Place & { readonly noteLeftovers: () => void },
+  place: Place & Pick<StartedEngine, 'noteLeftovers' | 'noteUnheard'>,
   build: IsolatedBuild,
   context: BuildContext
 ): Promise<ImageInfo> {
-  const { program, files, directory, noteLeftovers } = place
+  const { program, files, directory, noteLeftovers, noteUnheard } = place
   const { command, bases, onLine, failure, cleanUp } =
     'builder' in build
       ? await readyBuildpacks(parts, place, build, context)
       : await readyDockerfile(parts, place, build, context)
   const { containerId } = files
   try {
-    const code = await runInEngine(parts, { containerId, directory, command, onLine }, context.signal)
+    const code = await runInEngine(
+      parts,
+      { containerId, directory, command, onLine, onKilled: noteUnheard },
+      context.signal
+    )
     if (code !== 0) throw failure(code)
   } finally {
     if (cleanUp !== undefined && !(await aside(parts, containerId, cleanUp))) noteLeftovers()
@@ -93,7 +98,12 @@ async function buildIn(
   return await handOver(parts, { made, tag, owner, bases: bases.map(({ id }) => id) }, context)
 }
 
-async function explained(parts: IsolatedParts, containerId: string, error: unknown): Promise<unknown> {
+async function explained(
+  parts: IsolatedParts,
+  containerId: string,
+  build: IsolatedBuild,
+  error: unknown
+): Promise<unknown> {
   const isBad = error instanceof BadResult
   if (!isBad && !isProblem(error)) return error
   try {
@@ -106,6 +116,8 @@ async function explained(parts: IsolatedParts, containerId: string, error: unkno
   }
   if (!isBad) return error
   const reason = error.message.slice(0, 400)
+  if (isTooManyLayers(reason))
+    return problems.engineLayers({ dockerfile: 'name' in build ? build.name : 'the builder' })
   return isDiskFull(reason) ? problems.engineDiskFull({ reason }) : problems.engineResult({ reason })
 }
 

@@ -101,7 +101,9 @@ async function readArchive(files: ContainerFiles, directory: string): Promise<Fo
   const { Config: config, Layers: layers } = (
     typeof image === 'object' && image !== null ? image : {}
   ) as Record<string, unknown>
-  if (!isPath(config) || !Array.isArray(layers) || layers.length > maxLayers || !layers.every(isPath))
+  if (Array.isArray(layers) && layers.length > maxLayers)
+    throw new BadResult(`it has ${layers.length} layers, and an image may have ${maxLayers}`)
+  if (!isPath(config) || !Array.isArray(layers) || !layers.every(isPath))
     throw new BadResult('its manifest names no image')
   return {
     config: await files.read(`${directory}/${config}`, maxConfigBytes),

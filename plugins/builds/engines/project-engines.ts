@@ -1,11 +1,12 @@
 import type { ContainerCaps, ContainerRuntime, ContainerState } from 'busbar/api/containers'
-import { type Clock, isProblem, type Log, type Problem, Serial, withTimeLimit } from 'busbar/sdk'
+import { type Clock, isProblem, type Log, Serial, withTimeLimit } from 'busbar/sdk'
 import type { BuildLimits } from '../api.js'
 import { problems } from '../problems.js'
 import { buildkitProgram } from './buildkit-program.js'
 import { dockerdProgram } from './dockerd-program.js'
 import { removeLeftovers } from './engine-leftovers.js'
 import { type Command, type EngineProgram, engineVolumePath, entrypoint } from './engine-program.js'
+import { readyMs, untilReady } from './engine-readiness.js'
 import type { EngineRecords } from './engine-store.js'
 import { daemonMemoryBytes, daemonProcesses, limitSteps } from './steps-group.js'
 import { limitStepsNetwork } from './steps-network.js'
@@ -38,19 +39,19 @@ interface EngineBuild {
 }
 
 const processesOfBuild = 4096
-const readyMs = 30_000
-const readyLookMs = 100
 const waitLookMs = 250
 const stopGraceSeconds = 10
 const pruneMs = 60_000
 /** Of which a container may be one. */
 const programs: readonly EngineProgram[] = [buildkitProgram, dockerdProgram]
 
-interface StartedEngine {
+export interface StartedEngine {
   readonly containerId: string
   readonly program: EngineProgram
   /** The build could not clean up after itself: that is done before the next one, or by `tidy`. */
   readonly noteLeftovers: () => void
+  /** The daemon may go on with a build that was ended: it is stopped once nobody uses it. */
+  readonly noteUnheard: () => void
 }
 
 interface ProjectEngine {
@@ -65,6 +66,8 @@ interface ProjectEngine {
   readonly entry: Serial
   /** A build has ended and could not clean up after itself. */
   isUntidy: boolean
+  /** Its daemon may go on with what has ended. */
+  isUnheard: boolean
 }
 
 /**
@@ -134,6 +137,9 @@ export class ProjectEngines {
           program: actual.program,
           noteLeftovers: () => {
             engine.isUntidy = true
+          },
+          noteUnheard: () => {
+            engine.isUnheard = true
           }
         }
       })
@@ -148,11 +154,26 @@ export class ProjectEngines {
     engine.inside.delete(build)
     await this.parts.records.used(projectId).catch(() => {})
     if (engine.users.size > 0) await this.#adapt(projectId, engine).catch(() => {})
+    else if (engine.isUnheard) await this.#halt(projectId, engine)
     // One in which something is always being built is never stopped, and is to keep no more than others.
     await engine.serial
       .run(async () => await this.#pruneRunning(projectId, this.parts.cacheBytes))
       .catch((error: unknown) => this.#noteUntrimmed(projectId, error))
     this.#forget(projectId, engine)
+  }
+
+  /** The next build starts it again, with its cache. */
+  async #halt(projectId: string, engine: ProjectEngine): Promise<void> {
+    await engine.serial
+      .run(async () => {
+        if (engine.users.size > 0) return
+        for (const { id, status } of await this.#containers(projectId))
+          if (status === 'running') await this.parts.runtime.stop(id, stopGraceSeconds)
+        engine.isUnheard = false
+      })
+      .catch((error: unknown) =>
+        this.parts.log.warn({ err: error, projectId }, 'a build engine may go on with a build that was ended')
+      )
   }
 
   /** Of a project that is going: everything of its engine. */
@@ -257,7 +278,8 @@ export class ProjectEngines {
       inside: new Set<EngineBuild>(),
       entry: new Serial(),
       current: undefined,
-      isUntidy: false
+      isUntidy: false,
+      isUnheard: false
     }
     this.#engines.set(projectId, engine)
     return engine
@@ -357,7 +379,7 @@ export class ProjectEngines {
         id = await this.#create(wanted, engine)
         await runtime.start(id)
       })
-    await this.#untilReady(wanted, id, signal)
+    await untilReady(this.parts, wanted.program, id, signal)
     await this.#tell(id, plain(limitStepsNetwork))
     if (!isRunning || engine.isUntidy) {
       await this.#tidy(wanted.projectId, id, wanted.program, engine)
@@ -371,7 +393,7 @@ export class ProjectEngines {
       if (engine.inside.size > 0) return id
       await runtime.stop(id, stopGraceSeconds)
       await runtime.start(id)
-      await this.#untilReady(wanted, id, signal)
+      await untilReady(this.parts, wanted.program, id, signal)
       await this.#tell(id, plain(limitStepsNetwork))
       await this.#limit(id, engine)
     }
@@ -422,36 +444,6 @@ export class ProjectEngines {
       runsContainers: true,
       restarts: false,
       volumes: [{ volume, path: engineVolumePath }]
-    })
-  }
-
-  async #untilReady({ program }: WantedProjectEngine, id: string, signal: AbortSignal): Promise<void> {
-    const { runtime, clock } = this.parts
-    const { argv, env } = program.ready
-    const reason = () => problems.engineAway({ reason: `it was not ready after ${readyMs / 1000} s` })
-    await withTimeLimit({ clock, signal, ms: readyMs, reason }, async limit => {
-      for (;;) {
-        let refusal: Problem | undefined
-        const code = await runtime
-          .exec(id, argv, { env, signal: limit, onLine: () => {} })
-          .catch((error: unknown) => {
-            limit.throwIfAborted()
-            if (!isProblem(error)) throw error
-            refusal = error
-            return undefined
-          })
-        if (code === 0) return
-        // The Docker Engine refuses in several words what it finds to have ended under its hands.
-        const state = await runtime.inspect(id)
-        if (state === undefined || state.status === 'exited' || state.status === 'dead') {
-          const output = await runtime.tail(id, 5).catch(() => [])
-          throw problems.engineAway({
-            reason: [`it ended with code ${state?.exitCode ?? 'unknown'}`, ...output].join(' ').slice(0, 600)
-          })
-        }
-        if (refusal !== undefined && refusal.code !== 'E_CONTAINER_NOT_RUNNING') throw refusal
-        await clock.sleep(readyLookMs, limit)
-      }
     })
   }
 

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
-import { type EngineKind, linesOf, openEngineLab, port, sample } from './engine-lab.js'
+import { type EngineKind, has, linesOf, openEngineLab, port, sample } from './engine-lab.js'
 
 const memoryMib = 256
 
@@ -65,5 +65,30 @@ ${port}`
         t.ok(Number(/wait (\d+) MiB/.exec(said ?? '')?.[1]) <= mostMib, said ?? linesOf(ended).join('\n'))
       }
     )
+
+    await t.test('a cache mount of another project has the same name, and nothing else', async t => {
+      const mounting = (command: string, version: string) => ({
+        ...sample(version),
+        Dockerfile: `# syntax=docker/dockerfile:1
+FROM busybox:lab
+WORKDIR /app
+COPY . .
+RUN --mount=type=cache,id=shared,target=/kept ${command}
+${port}`
+      })
+      const own = await lab.application('keeper', mounting('echo mine > /kept/own && ls /kept', 'one'))
+      t.equal((await own.deployed()).status, 'success')
+      const other = await lab.otherProject(
+        'thief',
+        mounting('echo "found $(ls -A /kept | wc -l)"; echo theirs > /kept/own; rm -rf /kept/*', 'one')
+      )
+      const taken = await other.deployed()
+      t.equal(taken.status, 'success', JSON.stringify(taken.error_message))
+      t.ok(has(linesOf(taken), /^found 0$/), linesOf(taken).join('\n'))
+      await own.push(mounting('echo "kept $(cat /kept/own)"', 'two'))
+      const again = await own.deployed()
+      t.equal(again.status, 'success', JSON.stringify(again.error_message))
+      t.ok(has(linesOf(again), /^kept mine$/), linesOf(again).join('\n'))
+    })
   })
 }
