@@ -1,6 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
-import { type EngineKind, has, linesOf, openEngineLab, port, sample } from './engine-lab.js'
+import { engine } from '../../deployments/test/deploy-lab.js'
+import { type EngineKind, has, linesOf, openEngineLab, port, sample, settingsOf } from './engine-lab.js'
+import { makeFrontEnd } from './stand-in-front-end.js'
+import { standIns } from './stand-ins.js'
+import { withVariables } from './tool-lab.js'
 
 const memoryMib = 256
 
@@ -89,6 +94,78 @@ ${port}`
       const again = await own.deployed()
       t.equal(again.status, 'success', JSON.stringify(again.error_message))
       t.ok(has(linesOf(again), /^kept mine$/), linesOf(again).join('\n'))
+    })
+
+    await t.test('a front-end that a Dockerfile or a variable names does not read it', async t => {
+      const frontEnd = `busbar-front-end-${randomBytes(4).toString('hex')}:test`
+      await makeFrontEnd(t, frontEnd)
+      const application = await lab.application('led', {
+        ...sample('led'),
+        'front-end.Dockerfile': 'FROM busybox:lab\nRUN echo the front-end has read this; exit 1\n',
+        Dockerfile: `# syntax=${frontEnd}\nARG BUILDKIT_SYNTAX=${frontEnd}\n${sample('led').Dockerfile}`
+      })
+      const put = await (await lab.k.as.session()).put(`${application.path}/env`, {
+        vars: [{ key: 'BUILDKIT_SYNTAX', value: frontEnd, is_secret: false }]
+      })
+      t.equal(put.status, 200)
+      const deployed = await application.deployed()
+      t.equal(deployed.status, 'success', JSON.stringify(deployed.error_message))
+      t.ok(has(linesOf(deployed), /^The front-end busbar-front-end-.* is not used/))
+      t.notOk(has(linesOf(deployed), /the front-end has read this/))
+    })
+  })
+}
+
+/** A front-end, which an operator chooses, says of an image what is not so. */
+export function testLyingFrontEnd(name: string, kind: EngineKind): void {
+  void test(`${name}, and a front-end that lies`, async t => {
+    if (!(await requireEngine(t))) return
+    const tools = await standIns(t)
+    const lab = await openEngineLab(t, kind, {}, { PATH: tools.path })
+    const named = `busbar-front-end-${randomBytes(4).toString('hex')}`
+    const files = (frontEnd: string) => ({
+      'index.html': 'built',
+      'front-end.Dockerfile': `FROM ${frontEnd}\nWORKDIR /app\nCOPY index.html .\n`
+    })
+    const built = async (frontEnd: string, config: string): Promise<any> => {
+      await makeFrontEnd(t, frontEnd, config)
+      await lab.k.configure('builds', { ...settingsOf(kind), railpack_frontend: frontEnd })
+      const fields = { build_type: 'railpack', health_check_path: '/index.html' }
+      const application = await lab.application(frontEnd.split(':')[1] ?? '', files(frontEnd), fields)
+      await withVariables({ lab }, application)
+      return await application.deployed()
+    }
+
+    await t.test('what it says of an owner, and of other layers, is not taken over', async t => {
+      const other = await lab.otherProject('other', sample('other'))
+      const digest = `sha256:${'0'.repeat(64)}`
+      const config = {
+        architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
+        os: 'linux',
+        rootfs: { type: 'layers', diff_ids: [digest] },
+        RootFS: { type: 'layers', diff_ids: [digest] },
+        config: {
+          WorkingDir: '/app',
+          Cmd: ['node', '-e', "require('http').createServer((q, r) => r.end('served')).listen(8080)"],
+          Labels: { 'project-id': other.path.split('/')[3], 'application-id': other.id, harmless: 'yes' }
+        },
+        Config: { Labels: { 'application-id': other.id } }
+      }
+      const deployed = await built(`${named}:owner`, JSON.stringify(config))
+      t.equal(deployed.status, 'success', linesOf(deployed).join('\n'))
+      const { Config, RootFS } = await engine.getImage(deployed.image_tag).inspect()
+      t.equal(Config.Labels?.harmless, 'yes')
+      t.equal(Config.Labels?.['application-id'], deployed.application_id)
+      t.notMatch(JSON.stringify([Config, RootFS]), new RegExp(`${other.id}|${digest}`))
+    })
+
+    await t.test('what cannot be an image is refused', async t => {
+      const members = 'Object.fromEntries(Array.from({ length: 30_000 }, (_, at) => [at, {}]))'
+      const config = `{ architecture: 'amd64', os: 'linux', config: { Volumes: ${members} } }`
+      t.match(await built(`${named}:members`, config), {
+        status: 'failed',
+        error_message: /is no image as it should be, and is not used/
+      })
     })
   })
 }

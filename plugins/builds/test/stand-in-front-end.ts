@@ -38,6 +38,7 @@ const call = (method, message) => new Promise((resolve, reject) => {
   head.writeUInt32BE(message.length, 1)
   stream.end(Buffer.concat([head, message]))
 })
+const said = process.argv.slice(2).map(config => bytes(10, Buffer.concat([bytes(1, 'containerimage.config'), bytes(2, JSON.stringify(eval('(' + config + ')')))])))
 const main = async () => {
   await call('Ping', Buffer.alloc(0))
   // A shell hands no others on.
@@ -47,17 +48,19 @@ const main = async () => {
     'build-arg:PLAN_FILE': Object.fromEntries(options).filename }
   const request = [bytes(2, 'dockerfile.v0'), ...Object.entries(asked).map(([name, value]) => bytes(3, Buffer.concat([bytes(1, name), bytes(2, value)]))), truth(5), truth(6)]
   const answer = await call('Solve', Buffer.concat(request)).then(
-    solved => bytes(1, taken(solved, 3)), error => bytes(2, Buffer.concat([field(1, 0), varint(2), bytes(2, error.message)])))
+    solved => bytes(1, Buffer.concat([taken(solved, 3), ...said])), error => bytes(2, Buffer.concat([field(1, 0), varint(2), bytes(2, error.message)])))
   await call('Return', answer)
 }
 main().then(() => process.exit(0), error => { console.error(error); process.exit(1) })
 `
 
-export async function makeFrontEnd(t: Test, name: string): Promise<void> {
+/** `config`: an expression for what it says of the image that it has had built, whatever that is. */
+export async function makeFrontEnd(t: Test, name: string, config?: string): Promise<void> {
+  const argv = ['node', '/front-end.cjs', ...(config === undefined ? [] : [config])]
   const written = `require("fs").writeFileSync("/front-end.cjs", Buffer.from("${Buffer.from(program).toString('base64')}", "base64"))`
   await makeImage(
     t,
     name,
-    `FROM node:20\nRUN node -e '${written}'\nENTRYPOINT ["node", "/front-end.cjs"]\nLABEL moby.buildkit.frontend.caps="moby.buildkit.frontend.contexts"\n`
+    `FROM node:20\nRUN node -e '${written}'\nENTRYPOINT ${JSON.stringify(argv)}\nLABEL moby.buildkit.frontend.caps="moby.buildkit.frontend.contexts"\n`
   )
 }
