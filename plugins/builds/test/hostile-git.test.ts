@@ -281,6 +281,28 @@ test('a tree that is small to send and without end to write is refused before it
   })
 })
 
+test('five gigabytes in a pack of some kilobytes are refused before they are written', async t => {
+  const clone = await setUp(t, { checkoutBytes: 2 ** 31 })
+  // The same file eighty times, which git sends once.
+  const large = await rawRepository(t, ({ blob, tree }) => {
+    const file = blob(Buffer.alloc(64 * 2 ** 20))
+    return tree(Array.from({ length: 80 }, (_, at) => ['100644', file, String(at)] as const))
+  })
+  const context = {
+    ...recorder(),
+    most: 0,
+    onCheckoutSize: (bytes: number) => (context.most = Math.max(context.most, bytes))
+  }
+  const before = process.memoryUsage().rss
+  await t.rejects(clone(large, context), {
+    status: 409,
+    code: 'E_SOURCE_SIZE',
+    message: /larger than 2048 MiB/
+  })
+  t.ok(context.most < 2 ** 20, `${context.most} bytes were written`)
+  t.ok(process.memoryUsage().rss - before < 2 ** 28)
+})
+
 test('paths are counted as well: neither their length together nor that of one is without end', async t => {
   const clone = await setUp(t)
   const below = (
