@@ -87,7 +87,7 @@ async function measure(
         if (side === 'hand') reference[change].push(await byHand(2 * round))
         else ours[change].push(await byPlatform(2 * round + 1))
   await sleep(settledMs)
-  const idle = await usedMib(engineOf(measured, platform.projectId))
+  const idle = await usedMib(await engineOf(measured, platform.projectId))
   const idleByHand = await usedMibByHand(measured, async () => await sleep(settledMs))
   for (let round = 1; round <= firstBuilds; round++) {
     expect(await platform.admin.delete(`${application.path}/cache`), 200)

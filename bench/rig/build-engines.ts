@@ -63,14 +63,17 @@ export async function measuredKinds(): Promise<readonly MeasuredKind[]> {
   return kinds.filter((_, at) => there[at])
 }
 
-export const engineOf = ({ kind }: MeasuredKind, projectId: string): string =>
-  `busbar.builder.${kind}.${projectId}`
+/** The name of its container. */
+export const engineOf = async ({ kind }: MeasuredKind, projectId: string): Promise<string> =>
+  (
+    await docker('ps', '--filter', `name=^/?busbar.builder.${kind}.${projectId}`, '--format', '{{.Names}}')
+  ).trim()
 
 /** With the docker command: the folder goes into the engine, and the archive of the image out of it. */
 export const buildInEngine =
   (measured: MeasuredKind, projectId: string) =>
   async (name: string, checkout: string): Promise<void> => {
-    const engine = engineOf(measured, projectId)
+    const engine = await engineOf(measured, projectId)
     const folder = `/tmp/${name}`
     await docker('cp', checkout, `${engine}:${folder}`)
     await docker('exec', engine, 'sh', '-ec', measured.script, 'build', folder, name)

@@ -124,6 +124,11 @@ export const problems = problemTable({
     'the build stopped: {command} was killed (exit code {code}), most likely because it needed more memory than the {memory} MiB a build may use; make the step need less, or raise memory_mib of the builds plugin'
   ],
   engineDockerfile: [422, 'E_BUILD_DOCKERFILE', 'the Dockerfile {dockerfile} is not valid: {reason}'],
+  engineSteps: [
+    422,
+    'E_BUILD_STEPS',
+    'more steps of {dockerfile} run at once than the build engine of this project has addresses for, which are {most} for all of its builds: have some stages wait for others, or build them one after another'
+  ],
   engineLayers: [
     422,
     'E_BUILD_LAYERS',

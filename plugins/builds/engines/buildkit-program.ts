@@ -2,7 +2,7 @@ import { familiarName } from './base-names.js'
 import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
 import { sshFlags, withKey } from './forwarded-key.js'
 import { stepsGroup } from './steps-group.js'
-import { stepsSubnet } from './steps-network.js'
+import { mostSteps, stepsSubnet } from './steps-network.js'
 
 const address = 'unix:///run/buildkit/buildkitd.sock'
 const configPath = '/run/buildkitd.toml'
@@ -15,6 +15,7 @@ socketPath = "${tracingSocket}"
 
 [worker.oci]
 defaultCgroupParent = "${stepsGroup}"
+max-parallelism = ${mostSteps}
 bridgeName = "buildkit0"
 bridgeSubnet = "${stepsSubnet}"
 

@@ -2,6 +2,7 @@ import { cutText, type Problem } from 'busbar/sdk'
 import { shownStages } from '../dockerfile/target.js'
 import { problems } from '../problems.js'
 import type { BuildEnding } from './step-log.js'
+import { mostSteps } from './steps-network.js'
 
 const outOfMemoryCode = 137
 
@@ -45,6 +46,7 @@ export function engineBuildProblem(
       : problems.engineCommand(step)
   }
   const { dockerfile, frontEnd, refusals = new Map() } = build
+  if (/no available IPv4 addresses/.test(reason)) return problems.engineSteps({ dockerfile, most: mostSteps })
   if (isTooManyLayers(reason)) return problems.engineLayers({ dockerfile })
   const noKey = /no SSH key "([^"]{0,200})" forwarded|unset ssh forward key (\S{1,200})/.exec(reason)
   if (noKey !== null) return problems.engineSshKey({ dockerfile, id: noKey[1] || noKey[2] || 'default' })

@@ -2,9 +2,8 @@ import type { ContainerCaps, ContainerRuntime, ContainerState } from 'busbar/api
 import { type Clock, isProblem, type Log, Serial, withTimeLimit } from 'busbar/sdk'
 import type { BuildLimits } from '../api.js'
 import { problems } from '../problems.js'
-import { buildkitProgram } from './buildkit-program.js'
-import { dockerdProgram } from './dockerd-program.js'
 import { removeLeftovers } from './engine-leftovers.js'
+import { containerName, programOf, volumeName, volumePrefix } from './engine-names.js'
 import { type Command, type EngineProgram, engineVolumePath, entrypoint } from './engine-program.js'
 import { readyMs, untilReady } from './engine-readiness.js'
 import type { EngineRecords } from './engine-store.js'
@@ -42,8 +41,6 @@ const processesOfBuild = 4096
 const waitLookMs = 250
 const stopGraceSeconds = 10
 const pruneMs = 60_000
-/** Of which a container may be one. */
-const programs: readonly EngineProgram[] = [buildkitProgram, dockerdProgram]
 
 export interface StartedEngine {
   readonly containerId: string
@@ -471,14 +468,6 @@ const isEngine = ({ applicationId, databaseId, deploymentId }: ContainerState['o
   applicationId === undefined && databaseId === undefined && deploymentId === undefined
 
 const plain = (argv: readonly string[]): Command => ({ argv, env: {} })
-
-const programOf = (name: string): EngineProgram | undefined =>
-  programs.find(({ kind }) => name.startsWith(`busbar.builder.${kind}.`))
-
-const containerName = ({ projectId, program }: Pick<WantedProjectEngine, 'projectId' | 'program'>): string =>
-  `busbar.builder.${program.kind}.${projectId}`
-const volumePrefix = 'busbar-builder-'
-const volumeName = (projectId: string): string => volumePrefix + projectId
 
 /** Settles like the work, and rejects with the reason of the signal at once when that aborts; the work itself goes on. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -1,6 +1,11 @@
-/** A subnet for documentation, which no network of the machine or of the internet has. A step may ask for every address. */
-export const stepsSubnet = '192.0.2.0/25'
-export const stepsGateway = '192.0.2.1/25'
+/**
+ * A subnet for documentation, which no network of the machine or of the internet has. A step may ask for every address, and for each of them
+ * the kernel has an entry in a table of the whole machine, of 1024 by default: 29 steps at once do not fill it.
+ */
+export const stepsSubnet = '192.0.2.0/27'
+export const stepsGateway = '192.0.2.1/27'
+/** What has an address in it, the bridge apart. */
+export const mostSteps = 29
 /** Of further networks, each of a build. */
 export const buildNetworksSubnet = '192.0.2.128/25'
 

@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
 import { engine } from '../../deployments/test/deploy-lab.js'
@@ -38,6 +40,12 @@ else {
 }
 `
 
+/** How many the machine knows, in all its networks. */
+const neighbours = async (): Promise<number> => {
+  const [, first = ''] = (await readFile('/proc/net/stat/arp_cache', 'utf8')).split('\n')
+  return Number.parseInt(first.split(' ')[0] ?? '', 16)
+}
+
 /** What builds of strangers do to the machine and to one another. */
 export function testHostileBuilds(name: string, kind: EngineKind): void {
   void test(`${name}, and builds that mean harm`, async t => {
@@ -70,6 +78,34 @@ ${port}`
         t.ok(Number(/wait (\d+) MiB/.exec(said ?? '')?.[1]) <= mostMib, said ?? linesOf(ended).join('\n'))
       }
     )
+
+    await t.test('steps that ask for every address leave others room in the table of neighbours', async t => {
+      const asking = `node -e 'for (let at = 2; at < 127; at++) require("net").connect(1, "192.0.2." + at).on("error", () => {}); setTimeout(() => process.exit(0), 4000)'`
+      const stages = [1, 2, 3, 4, 5, 6]
+      const application = await lab.application('asking', {
+        ...sample('asking'),
+        Dockerfile: `${stages.map(at => `FROM node:20 AS s${at}\nRUN echo ${at} > /out; ${asking}\n`).join('')}FROM busybox:lab
+${stages.map(at => `COPY --from=s${at} /out /out${at}\n`).join('')}${port}`
+      })
+      const before = await neighbours()
+      const { id } = await application.deploy()
+      let most = 0
+      let isOver = false
+      const ended = application.ended(id).finally(() => {
+        isOver = true
+      })
+      await until(
+        async () => {
+          most = Math.max(most, await neighbours())
+          return isOver
+        },
+        'the build has ended',
+        180_000
+      )
+      t.equal((await ended).status, 'success')
+      // Each has an entry for each address of the network of steps.
+      t.ok(most - before < stages.length * 60, `${before}, and ${most} then`)
+    })
 
     await t.test('a cache mount of another project has the same name, and nothing else', async t => {
       const mounting = (command: string, version: string) => ({

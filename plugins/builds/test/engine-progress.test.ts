@@ -117,6 +117,10 @@ t.test('a command that was killed took too much memory', async t => {
 t.test('what BuildKit says of a Dockerfile, a missing file, a base and a disk has its own code', async t => {
   const cases = [
     ['dockerfile parse error on line 3: unknown instruction: FORM', 'E_BUILD_DOCKERFILE'],
+    [
+      "executor failed running [/bin/sh -c true]: no available IPv4 addresses on this network's address pools: bridge (b32d)",
+      'E_BUILD_STEPS'
+    ],
     ['failed to prepare u5qt7vbtr0ev44p2fcdice4b3: max depth exceeded', 'E_BUILD_LAYERS'],
     ['failed to solve: dockerfile parse error on line 3: unknown instruction: FORM', 'E_BUILD_DOCKERFILE'],
     ["unexpected key 'env' in 'env=API_KEY'", 'E_BUILD_DOCKERFILE'],

@@ -4,13 +4,14 @@ import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { buildkitProgram } from '../engines/buildkit-program.js'
 import { dockerdProgram } from '../engines/dockerd-program.js'
+import { containerName } from '../engines/engine-names.js'
 import { ProjectEngines } from '../engines/project-engines.js'
 import { clock, log } from './kit.js'
 
 test('an engine keeps no more than it may after each build, also one that is never idle', async t => {
   const container = {
     id: 'engine',
-    name: 'busbar.builder.buildkit.project',
+    name: containerName({ projectId: 'project', program: buildkitProgram }),
     image: 'buildkit:lab',
     owner: { projectId: 'project' },
     status: 'running'
@@ -132,6 +133,72 @@ test('a build that is ended does not wait until the former engine of its project
   t.same(made, ['container 0'], 'for the next one alone')
 })
 
+/** Engines whose containers are only names here. */
+function namedEngines(running: Map<string, string>, events: string[]): ProjectEngines {
+  return new ProjectEngines({
+    runtime: {
+      list: async () =>
+        [...running].map(([name, status]) => ({
+          id: name,
+          name,
+          image: 'engine:lab',
+          owner: { projectId: 'project' },
+          status
+        })),
+      ensureBuildNetwork: async () => 'network',
+      ensureVolume: async () => {},
+      create: async ({ name }: { readonly name: string }) => {
+        running.set(name, 'running')
+        return name
+      },
+      start: async (id: string) => void running.set(id, 'running'),
+      stop: async (id: string) => {
+        events.push('stopped')
+        running.set(id, 'exited')
+      },
+      remove: async (id: string) => {
+        events.push(`removed ${id}`)
+        running.delete(id)
+      },
+      setCaps: async () => {},
+      exec: async () => 0
+    } as unknown as ContainerRuntime,
+    clock,
+    log,
+    records: { used: async () => {}, stopped: async () => {}, removed: async () => {}, live: async () => [] },
+    cacheBytes: 5e9
+  })
+}
+
+const wantedDockerd = { projectId: 'project', program: dockerdProgram, image: 'engine:lab' }
+const buildOf = (deploymentId: string) => ({ deploymentId, limits: { memoryBytes: 2 ** 30, cpus: 1 } })
+
+test('an engine that another release has made is made anew', async t => {
+  const current = containerName(wantedDockerd)
+  const running = new Map([['busbar.builder.dockerd.project', 'running']])
+  const events: string[] = []
+  const engines = namedEngines(running, events)
+  for (const id of ['one', 'two'])
+    await engines.use(wantedDockerd, buildOf(id), new AbortController().signal, async () => {})
+  t.same(events, ['removed busbar.builder.dockerd.project'])
+  t.same([...running.keys()], [current])
+})
+
+test('an engine that may go on with a build that was ended is stopped once no other uses it', async t => {
+  const running = new Map<string, string>()
+  const events: string[] = []
+  const engines = namedEngines(running, events)
+  const { signal } = new AbortController()
+  await engines.use(wantedDockerd, buildOf('one'), signal, async () => {
+    await engines.use(wantedDockerd, buildOf('two'), signal, async ({ noteUnheard }) => noteUnheard())
+    events.push('two has ended')
+  })
+  t.same(events, ['two has ended', 'stopped'])
+  await engines.use(wantedDockerd, buildOf('three'), signal, async () => {})
+  t.same(events, ['two has ended', 'stopped'], 'which is once')
+  t.same([...running.values()], ['running'])
+})
+
 test('a build that one kind alone can build waits for those in another, and those behind it wait for it', async t => {
   const running = new Map<string, string>()
   const engines = new ProjectEngines({
@@ -217,7 +284,7 @@ test('a build that one kind alone can build waits for those in another, and thos
     'waiting in dockerd',
     'behind in dockerd'
   ])
-  t.same([...running.keys()], ['busbar.builder.dockerd.project'])
+  t.same([...running.keys()], [containerName({ projectId: 'project', program: dockerdProgram })])
   for (const { end, ended } of [waiting, behind]) {
     end()
     await ended
