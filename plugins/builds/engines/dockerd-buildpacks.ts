@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import {
   type BuildpacksBuild,
   type BuildpacksProgram,
@@ -7,8 +7,10 @@ import {
 } from './engine-program.js'
 import { limitStepsNetwork } from './steps-network.js'
 
-/** Of bases that were loaded. */
-export const keptImage = 'busbar-base'
+/** Of bases that were loaded, for `pack`. */
+const packImage = 'busbar-base'
+/** Keeps what was loaded. A Dockerfile may name what the engine has, so no tenant can know this name. */
+export const keptImage = `busbar-kept-${randomBytes(10).toString('hex')}`
 /** Of images that the engine has pulled as everybody may, by what they were pulled as. */
 const pulledImage = 'busbar-pulled'
 /** Of images that builds make, which are there for as long as one is handed over. */
@@ -90,6 +92,16 @@ if [ -z "$(docker network ls --quiet --filter 'name=^${network}-')" ]; then
   [ -z "$images" ] || docker rmi --force $images >/dev/null || true
 fi`
 
+/** Where nothing is under way, no name is left by which a Dockerfile could ask for what the platform does not give it any more. */
+export const forgetNames = `if [ -z "$1" ]; then
+  docker images --no-trunc --format '{{.Repository}}:{{.Tag}} {{.ID}}' | while read -r name id; do
+    case $name in
+      ${keptImage}:*) ;;
+      ${packImage}:*|busbar-kept-*) docker tag "$id" ${keptImage}:"\${id#sha256:}" && docker rmi "$name" >/dev/null ;;
+    esac
+  done
+fi`
+
 /**
  * Removes caches of applications that no build uses, the oldest first, until so many bytes are left of them: `rest` is what other caches may have.
  * With nothing to be left, images go, too, that can be pulled again.
@@ -125,8 +137,8 @@ const sh = (script: string, ...argv: readonly string[]): readonly string[] => [
 export const buildpacksOf = (env: Readonly<Record<string, string>>): BuildpacksProgram => {
   const plain = (argv: readonly string[]): Command => ({ argv, env })
   return {
-    nameOfBase: digest => `${keptImage}:${digest.replace('sha256:', '')}`,
-    nameBase: digest => plain(['docker', 'tag', digest, `${keptImage}:${digest.replace('sha256:', '')}`]),
+    nameOfBase: digest => `${packImage}:${digest.replace('sha256:', '')}`,
+    nameBase: digest => plain(['docker', 'tag', digest, `${packImage}:${digest.replace('sha256:', '')}`]),
     nameOfPulled: reference => `${pulledImage}:${createHash('sha256').update(reference).digest('hex')}`,
     pull: (reference, name) => plain(sh(pull, reference, name)),
     describe: (name, file) =>

@@ -3,6 +3,7 @@ import { secretFlags } from './buildkit-program.js'
 import {
   buildpacksOf,
   forgetBuildpacks,
+  forgetNames,
   keptImage,
   pruneBuildpacks,
   resultImage
@@ -61,6 +62,7 @@ docker save "$result" | tar -x -C "$directory/out"
 find "$directory/out" -type l | while read -r link; do ln -f "$(readlink -f "$link")" "$link"; done`
 
 const forgetting = `${forgetBuildpacks}
+${forgetNames}
 docker images --format '{{.Tag}}' ${resultImage} | while read -r tag; do
   case $live in *" $tag "*) ;; *) docker rmi --force ${resultImage}:"$tag" ;; esac
 done`

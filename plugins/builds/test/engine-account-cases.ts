@@ -61,6 +61,16 @@ export function testEngineAccounts(name: string, kind: EngineKind): void {
       const [{ id }] = (await admin.get(ofProject)).body
       await admin.delete(`${ofProject}/${id}`)
       t.match(await application.deployed(), { status: 'failed' })
+      // Its id follows from what its registry hands out.
+      const [builder] = await builders(lab.projectId)
+      const held = await execIn(builder?.Id ?? '', '', ['ls', `/var/lib/builder/bases/${kind.build_engine}`])
+      const ids = held.match(/[0-9a-f]{64}/g) ?? []
+      t.ok(ids.length > 0)
+      for (const id of ids) {
+        await application.push({ Dockerfile: `ARG OF=busbar-\nFROM \${OF}base:${id}\nRUN true\n${port}` })
+        t.match(await application.deployed(), { status: 'failed' }, 'by none of the names that it has')
+      }
+      await application.push({ Dockerfile: dockerfile })
       await admin.put(ofProject, credentials)
       t.match(await application.deployed(), { status: 'success', error_message: null })
     })

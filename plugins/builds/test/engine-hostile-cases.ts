@@ -106,6 +106,14 @@ ${stages.map(at => `COPY --from=s${at} /out /out${at}\n`).join('')}${port}`
       // Each has an entry for each address of the network of steps.
       t.ok(most - before < stages.length * 60, `${before}, and ${most} then`)
     })
+  })
+}
+
+/** What a build cannot take from others, nor have others do for it. */
+export function testForeignNames(name: string, kind: EngineKind): void {
+  void test(`${name}, and names of what is none of a build's`, async t => {
+    if (!(await requireEngine(t))) return
+    const lab = await openEngineLab(t, kind)
 
     await t.test('a cache mount of another project has the same name, and nothing else', async t => {
       const mounting = (command: string, version: string) => ({
