@@ -1,4 +1,5 @@
 import { familiarName } from './base-names.js'
+import { pruneBases } from './base-pruning.js'
 import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
 import { sshFlags, withKey } from './forwarded-key.js'
 import { stepsGroup } from './steps-group.js'
@@ -52,6 +53,8 @@ exec "$@"`
 const prune = `"$1" "$2" "$3" prune-histories > /dev/null 2>&1
 exec "$@"`
 
+const base = { size: 'echo "$(du -s -k "$base" | cut -f 1)000"', remove: ':' }
+
 /** The front-end for them is part of the daemon. */
 const dockerfiles = 'dockerfile.v0'
 
@@ -95,7 +98,7 @@ export const buildkitProgram: EngineProgram = {
     plain([
       'sh',
       '-c',
-      prune,
+      pruneBases('buildkit', keptBytes, base) + prune,
       'prune',
       ...client('prune', '--all', '--keep-storage', String(Math.floor(keptBytes / 1e6)))
     ])

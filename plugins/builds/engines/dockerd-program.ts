@@ -1,4 +1,5 @@
 import { imageReferenceShape } from 'busbar/api/images'
+import { pruneBases } from './base-pruning.js'
 import { secretFlags } from './buildkit-program.js'
 import {
   buildpacksOf,
@@ -67,6 +68,10 @@ docker images --format '{{.Tag}}' ${resultImage} | while read -r tag; do
   case $live in *" $tag "*) ;; *) docker rmi --force ${resultImage}:"$tag" ;; esac
 done`
 
+const base = {
+  size: `docker image inspect --format '{{.Size}}' "sha256:$base" 2>/dev/null`,
+  remove: 'docker rmi --force "sha256:$base" >/dev/null 2>&1 || true'
+}
 const pruning = `${pruneBuildpacks}
 docker builder prune --force --all --keep-storage "$rest"`
 
@@ -114,7 +119,8 @@ export const dockerdProgram: EngineProgram = {
   build: buildCommand,
   buildpacks: buildpacksOf(variables),
   forget: live => ({ argv: ['sh', '-c', forgetting, 'forget', live.join(' ')], env: variables }),
-  prune: keptBytes => plain(['sh', '-c', pruning, 'prune', String(keptBytes)])
+  prune: keptBytes =>
+    plain(['sh', '-c', pruneBases('dockerd', keptBytes, base) + pruning, 'prune', String(keptBytes)])
 }
 
 function buildCommand(build: ProgramBuild): Command {

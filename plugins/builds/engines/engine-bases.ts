@@ -6,6 +6,7 @@ import type { BuildContext } from '../api.js'
 import { isForPlatform } from '../dockerfile/platform.js'
 import { findNamed, type ResolverParts } from '../registry/image-resolver.js'
 import { findPrivateBase } from '../registry/private-base.js'
+import { baseDirectory, useBase } from './base-pruning.js'
 import { BadResult, type ContainerFiles } from './container-files.js'
 import { type Base, basesPath, type EngineProgram } from './engine-program.js'
 
@@ -58,9 +59,8 @@ export async function supplyBases(
     }
     const image = found
     // Each kind keeps them in its own way, and a project may change from one to the other.
-    const directory = `${basesPath}/${program.kind}/${image.id.slice('sha256:'.length)}`
-    const isThere =
-      (await files.run(['sh', '-c', 'test -d "$0" && echo yes || echo no', directory]))[0] === 'yes'
+    const directory = baseDirectory(program.kind, image.id)
+    const isThere = (await files.run(useBase(directory, workDirectory)))[0] === 'yes'
     if (!isThere) {
       context.log({
         level: 'info',

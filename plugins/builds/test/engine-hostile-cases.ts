@@ -4,7 +4,17 @@ import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
 import { engine } from '../../deployments/test/deploy-lab.js'
-import { type EngineKind, has, linesOf, openEngineLab, port, sample, settingsOf } from './engine-lab.js'
+import {
+  builders,
+  type EngineKind,
+  execIn,
+  has,
+  linesOf,
+  openEngineLab,
+  port,
+  sample,
+  settingsOf
+} from './engine-lab.js'
 import { makeFrontEnd } from './stand-in-front-end.js'
 import { standIns } from './stand-ins.js'
 import { withVariables } from './tool-lab.js'
@@ -156,6 +166,35 @@ ${port}`
       t.equal(deployed.status, 'success', JSON.stringify(deployed.error_message))
       t.ok(has(linesOf(deployed), /^The front-end busbar-front-end-.* is not used/))
       t.notOk(has(linesOf(deployed), /the front-end has read this/))
+    })
+
+    await t.test('a base that no build uses goes when it is more than a project may keep', async t => {
+      const on = (base: string) => ({
+        ...sample('based'),
+        Dockerfile: `FROM ${base} AS x\nRUN true > /x\nFROM busybox:lab\nCOPY --from=x /x /\nWORKDIR /app\nCOPY . .\n${port}`
+      })
+      await lab.k.configure('builds', { ...settingsOf(kind), build_cache_mib: 64 })
+      const application = await lab.application('based', on('node:20'))
+      const hexOf = async (name: string) => (await engine.getImage(name).inspect()).Id.slice('sha256:'.length)
+      const [large, small] = [await hexOf('node:20'), await hexOf('busybox:lab')]
+      const kept = async () => {
+        const [builder] = await builders(lab.projectId)
+        return await execIn(builder?.Id ?? '', '', ['ls', `/var/lib/builder/bases/${kind.build_engine}`])
+      }
+      for (const round of [1, 2]) {
+        await application.push({ round: String(round) })
+        const deployed = await application.deployed()
+        t.equal(deployed.status, 'success', JSON.stringify(deployed.error_message))
+        t.ok(has(linesOf(deployed), /^Giving node:20 to the build engine/), 'it is given anew')
+        t.notMatch(await kept(), large)
+        t.match(await kept(), small)
+      }
+      await lab.k.configure('builds', settingsOf(kind))
+      for (const isGiven of [true, false]) {
+        const deployed = await application.deployed()
+        t.equal(deployed.status, 'success', JSON.stringify(deployed.error_message))
+        t.equal(has(linesOf(deployed), /^Giving node:20 to the build engine/), isGiven)
+      }
     })
   })
 }
