@@ -11,16 +11,16 @@ export interface BuildLogLine {
   readonly msg: string
 }
 
-/** What carries out the commands of a build: the engine of the platform itself, or one that the project has to itself. */
-export type BuildEngineKind = 'classic' | 'buildkit' | 'dockerd'
-
 export interface BuildContext {
   log(line: BuildLogLine): void
   readonly signal: AbortSignal
   /** Called when a step begins and when it ends. Builders that know no steps leave it; who needs none gives none. */
   onStep?(step: StepProgress): void
-  /** Called once the builder has chosen, before the first command. */
-  onEngine?(engine: BuildEngineKind): Promise<void>
+  /**
+   * What carries out the commands: `classic`, the engine of the platform itself, or the kind of a build engine. Called once the
+   * builder has chosen, before the first command.
+   */
+  onEngine?(engine: string): Promise<void>
 }
 
 export interface Commit {
@@ -83,6 +83,133 @@ export interface Builder {
   readonly cache?: BuilderCache
 }
 export const builders = extensionPoint<Builder>('builds.builders')
+
+/** What a program in a build engine is told to build. Paths are those of the engine's container. */
+export interface ProgramBuild {
+  /** A folder of this build alone. In it: `context/`, `dockerfile/`, and, when it has ended well, `out/`. */
+  readonly directory: string
+  /** What is read of `dockerfile/`. */
+  readonly file: string
+  /**
+   * The image of a front-end that reads it instead of the engine, which reads Dockerfiles. It may ask the engine for whatever
+   * there is, so it is the choice of a builder, and never what a file or a variable of an application says.
+   */
+  readonly frontEnd?: string
+  readonly buildArgs: Readonly<Record<string, string>>
+  /** By the id that a mount names. */
+  readonly secrets: Readonly<Record<string, string>>
+  /** A file of OpenSSH, whose key signs for the steps that mount it; absent: none does. */
+  readonly sshKey?: string
+  readonly target?: string
+  /** `linux/arm64`. */
+  readonly platform?: string
+  readonly noCache: boolean
+  readonly bases: readonly EngineBase[]
+  /** Names that may be of images, and that none was put into the build engine for. */
+  readonly missing: readonly string[]
+}
+
+/** An image that was put into the build engine, as its operator has it on the engine of the platform. */
+export interface EngineBase {
+  /** As a Dockerfile may write it. */
+  readonly name: string
+  /** `sha256:…`: of its manifest where it lies as a layout, else of its configuration. */
+  readonly digest: string
+  /** The folder in which it lies, as the program takes it. */
+  readonly directory: string
+  /** What it is made for, `linux/amd64`, where that is not what the build is for: other stages take it from its registry. */
+  readonly foreignTo?: string
+}
+
+/** A command in the container, without a shell of ours in between. */
+export interface EngineCommand {
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+/**
+ * How an image is laid out that a build has made, or that is given to one. `layout`: as the OCI says, with `index.json` and
+ * `blobs/`; `archive`: as `docker save` writes it, with `manifest.json`.
+ */
+export type EngineImageLayout = 'layout' | 'archive'
+
+/** What `pack` is told to build. Paths are those of the engine's container, images those of the engine in it. */
+export interface BuildpacksBuild {
+  /** As in `ProgramBuild`; in it: `context/`, `home/`, `tmp/`, and, when it has ended well, `out/`. Its last part is the deployment. */
+  readonly directory: string
+  /** The file of `pack`. */
+  readonly tool: string
+  readonly builder: string
+  readonly runImage?: string
+  readonly lifecycleImage?: string
+  readonly buildpacks: readonly string[]
+  /** Of the application: `args` name those in `env`. */
+  readonly variables: {
+    readonly args: readonly string[]
+    readonly env: Readonly<Record<string, string>>
+  }
+  /** Volumes of the application. */
+  readonly caches: { readonly build: string; readonly launch: string }
+  readonly noCache: boolean
+}
+
+/**
+ * How `pack` is run beside an engine. Images have names of ours in it: none of those that `pack` trusts, whose buildpacks it lets
+ * reach the engine, and none that means something else since it came there.
+ */
+export interface BuildpacksProgram {
+  /** Of a base that was put into the engine. */
+  nameOfBase(digest: string): string
+  nameBase(digest: string): EngineCommand
+  /** Of an image that the engine has pulled. */
+  nameOfPulled(reference: string): string
+  /** As everybody may, unless the engine has it by `name`. */
+  pull(reference: string, name: string): EngineCommand
+  /** Writes into a file what a builder says of itself. */
+  describe(name: string, file: string): EngineCommand
+  build(build: BuildpacksBuild): EngineCommand
+  /** Ends and removes what a build has left in the engine, however it ended. */
+  cleanUp(deploymentId: string): EngineCommand
+}
+
+/** A program that builds images: its daemon runs in the container of a build engine, and its client is run beside it. */
+export interface EngineProgram {
+  /** The key under which it is contributed, and what `build_engine` says: `buildkit`. At most 40 of `a-z0-9-`, a letter first. */
+  readonly kind: string
+  /** As the log says it. */
+  readonly name: string
+  /** What the container runs, once control groups can be made in it. */
+  readonly daemon: EngineCommand
+  /** Ends with 0 when the daemon takes builds. */
+  readonly ready: EngineCommand
+  readonly takes: EngineImageLayout
+  readonly makes: EngineImageLayout
+  /** Takes in what was put into the folder of a base, once. Absent: it is used from there. */
+  addBase?(directory: string): EngineCommand
+  build(build: ProgramBuild): EngineCommand
+  /** Absent: it is no Docker Engine, of which `pack` could ask for its containers. */
+  readonly buildpacks?: BuildpacksProgram
+  /** Removes what builds that did not come to their end have left in the daemon itself, but of the deployments that are live. */
+  forget?(live: readonly string[]): EngineCommand
+  /** Removes what no build uses now, the oldest first, until so many bytes are left of it. */
+  prune(keptBytes: number): EngineCommand
+}
+
+/**
+ * A kind of build engines, contributed under its `kind`. A container of it is started for each project that builds: with the caps of
+ * its builds, in the project's network for builds, with one volume and nothing else of the machine. What stands in
+ * `build-engine-docker.test.ts` and beside it holds for every kind.
+ */
+export interface BuildEngineKind {
+  readonly program: EngineProgram
+  /** Of the container: a name, which may be of a registry. It has `sh` and the programs that the commands name. */
+  readonly image: string
+  /** `auto` takes the highest of those whose image is there: a BuildKit has 20, a Docker Engine 10. */
+  readonly preference: number
+  /** `auto` fetches its image where it is not there. */
+  readonly isFetched: boolean
+}
+export const buildEngines = extensionPoint<BuildEngineKind>('builds.engines')
 
 export interface ImageRequest {
   readonly applicationId: string

@@ -20,9 +20,11 @@ import {
 import { Admission } from './admission/admission.js'
 import { AdmittedPreparation } from './admission/admitted-preparation.js'
 import {
+  type BuildEngineKind,
   type Builder,
   buildAdmission,
   buildCachePruner,
+  buildEngines,
   builders,
   cachedImages,
   type EngineDiskReader,
@@ -48,6 +50,7 @@ import { removeUnclaimed } from './disk/unclaimed.js'
 import { AvailableEngines } from './engines/available-engines.js'
 import { EngineCaches } from './engines/engine-caches.js'
 import { EngineHoldings } from './engines/engine-holdings.js'
+import { EngineKinds, ownKinds } from './engines/engine-kinds.js'
 import { EngineStore } from './engines/engine-store.js'
 import { sweepIdleEngines, tidyEngines, trimCaches } from './engines/engine-sweep.js'
 import { EngineUsage } from './engines/engine-usage.js'
@@ -83,6 +86,7 @@ export const needs = {
   instance: kernel.instance,
   gates: applicationGates,
   builders,
+  buildEngines,
   cachedImages
 }
 
@@ -103,6 +107,8 @@ export interface Builds {
   readonly own: Readonly<Record<string, Builder>>
   readonly listBuilders: () => Promise<BuilderAnswer[]>
   readonly buildTypes: () => readonly string[]
+  /** Its own. */
+  readonly engineKinds: readonly BuildEngineKind[]
 }
 
 export async function startBuilds({
@@ -140,11 +146,13 @@ export async function startBuilds({
   const claims = new ImageClaims({ db: use.db, clock, log, onEnd: () => room.noteUnneeded() })
   const records = new EngineStore(use.db, clock)
   const cacheBytes = config.build_cache_mib * 2 ** 20
+  const kinds = new EngineKinds(use.buildEngines)
   const engines = new ProjectEngines({
     runtime,
     clock,
     log,
     records,
+    kinds,
     cacheBytes
   })
   const engineCaches = new EngineCaches({ engines, records, clock, log, cacheBytes })
@@ -236,7 +244,7 @@ export async function startBuilds({
     own: ownBuilders({
       ...images,
       engineUsage,
-      availableEngines: new AvailableEngines(images, config),
+      availableEngines: new AvailableEngines(images, config, kinds),
       engines,
       exec,
       secrets: use.secrets,
@@ -293,6 +301,7 @@ export async function startBuilds({
       ])
     },
     buildTypes: () => use.builders.keys(),
+    engineKinds: ownKinds(config),
     listBuilders: async () => await listBuilders(use.builders, log),
     preparation: new AdmittedPreparation({ preparation, admission, diskWatch, cachePruner, claims })
   }
@@ -311,7 +320,7 @@ export function buildServices(
 
 export function buildContributions(
   contribute: Contributor,
-  { own, caches, deployKeys, engines, buildTypes, registryTrial: trial }: Builds
+  { own, caches, deployKeys, engines, engineKinds, buildTypes, registryTrial: trial }: Builds
 ): void {
   contribute(registryTrials, 'builds', trial)
   contribute(projectTeardown, 'builds', {
@@ -320,6 +329,7 @@ export function buildContributions(
     }
   })
   for (const [buildType, builder] of Object.entries(own)) contribute(builders, buildType, builder)
+  for (const kind of engineKinds) contribute(buildEngines, kind.program.kind, kind)
   contribute(applicationBuildTypes, 'builds', { buildTypes })
   contribute(applicationTeardown, 'builds', {
     teardown: async applicationId => {

@@ -1,8 +1,7 @@
 import { availableParallelism, totalmem } from 'node:os'
-import { fromEnvironment, maybe, object, oneOf, type Static, Type } from 'busbar/sdk'
+import { fromEnvironment, maybe, object, type Static, Type } from 'busbar/sdk'
 import type { BuildLimits } from './api.js'
 import type { DiskLimits } from './disk/disk-decision.js'
-import { type WantedEngine, wantedEngines } from './engines/engine-choice.js'
 import { parseHostPolicy } from './network/host-policy.js'
 
 export type { BuildLimits }
@@ -67,6 +66,8 @@ export const toolVariablesOf = (config: ToolVariables): ToolVariables =>
     toolVariables.flatMap(name => (config[name] === undefined ? [] : [[name, config[name]] as const]))
   )
 
+/** Which kinds there are depends on the plugins that run. */
+const engineName = { pattern: '^[a-z][a-z0-9-]*$', maxLength: 40 } as const
 /** Longer than a week is a mistake, and 24 days are longer than a timer can be. */
 const minutes = { exclusiveMinimum: 0, maximum: 10_080 } as const
 
@@ -129,16 +130,16 @@ export const settings = object({
   }),
   ...images,
   build_engine: maybe(
-    Type.Unsafe<WantedEngine>({
-      ...oneOf(wantedEngines),
+    Type.String({
+      ...engineName,
       description:
-        'What builds: a BuildKit or a Docker Engine that each project has to itself, or the classic builder of the engine; auto takes the first that can be had. As BUILD_ENGINE says unless set'
+        'What builds: a BuildKit or a Docker Engine that each project has to itself (buildkit, dockerd, or a kind of another plugin), or the classic builder of the engine (classic); auto takes the best that can be had. As BUILD_ENGINE says unless set'
     })
   ),
   usual_build_engine: fromEnvironment(
     'BUILD_ENGINE',
-    Type.Unsafe<WantedEngine>({
-      ...oneOf(wantedEngines),
+    Type.String({
+      ...engineName,
       default: 'auto',
       description: 'What builds where the setting build_engine says nothing'
     })

@@ -35,7 +35,7 @@ export const deployment = object({
   switch_cut: nullable(integer),
   drain_ms: nullable(integer),
   old_version_killed: nullable(Type.Boolean()),
-  build_engine: nullable(oneOf(['classic', 'buildkit', 'dockerd']))
+  build_engine: nullable(Type.String())
 })
 /** A deployment as it goes over the wire. */
 export type Deployment = Static<typeof deployment>

@@ -1,9 +1,8 @@
 import type { ImageInfo } from 'busbar/api/images'
 import { isProblem } from 'busbar/sdk'
-import type { BuildContext, BuildLimits, BuildRequest } from '../api.js'
+import type { BuildContext, BuildLimits, BuildRequest, EngineProgram } from '../api.js'
 import type { AvailableEngines } from '../engines/available-engines.js'
 import type { ClassicWay, OnlyKind } from '../engines/engine-choice.js'
-import type { EngineProgram } from '../engines/engine-program.js'
 import { buildIsolated, type EngineWork, type IsolatedParts } from '../engines/isolated-build.js'
 
 /** What a builder needs to build in the build engine of a project. */

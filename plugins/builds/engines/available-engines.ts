@@ -1,9 +1,7 @@
 import { isProblem, withTimeLimit } from 'busbar/sdk'
-import type { BuildContext, BuildRequest } from '../api.js'
+import type { BuildContext, BuildEngineKind, BuildRequest, EngineProgram } from '../api.js'
 import { problems } from '../problems.js'
 import { type ResolverParts, resolveHeldImage, resolveImage } from '../registry/image-resolver.js'
-import { buildkitProgram } from './buildkit-program.js'
-import { dockerdProgram } from './dockerd-program.js'
 import {
   type ClassicWay,
   chooseEngine,
@@ -14,14 +12,12 @@ import {
   type OnlyKind,
   type WantedEngine
 } from './engine-choice.js'
-import type { EngineProgram } from './engine-program.js'
+import type { EngineKinds } from './engine-kinds.js'
 
 interface EngineSettings {
   /** Undefined: as `usual_build_engine`. */
   readonly build_engine?: WantedEngine | undefined
   readonly usual_build_engine: WantedEngine
-  readonly buildkit_image: string
-  readonly dockerd_image: string
 }
 
 type Request = Pick<BuildRequest, 'projectId' | 'applicationId' | 'deploymentId'>
@@ -49,7 +45,8 @@ export class AvailableEngines {
 
   constructor(
     private readonly parts: ResolverParts,
-    private readonly settings: EngineSettings
+    private readonly settings: EngineSettings,
+    private readonly kinds: Pick<EngineKinds, 'all'>
   ) {}
 
   /** Rejects with 409 E_BUILD_ENGINE_MISSING where the kind that is asked for is not there. */
@@ -61,18 +58,17 @@ export class AvailableEngines {
     const { usual_build_engine, build_engine: asked = usual_build_engine } = this.settings
     // A kind that cannot build it was not asked for this.
     const wanted = only === undefined || asked === 'classic' || asked === only.kind ? asked : 'auto'
-    const { buildkit_image, dockerd_image } = this.settings
-    const programs: ReadonlyArray<readonly [EngineProgram, string]> = [
-      [buildkitProgram, buildkit_image],
-      [dockerdProgram, dockerd_image]
-    ]
+    const kinds = this.kinds.all()
+    if (wanted !== 'auto' && wanted !== 'classic' && !kinds.some(({ program }) => program.kind === wanted))
+      throw problems.engineMissing({ reason: unknownKind(wanted, kinds) })
     const offered: OfferedEngine[] = []
     const ids = new Map<string, string>()
-    for (const [program, image] of programs) {
+    for (const kind of kinds) {
+      const { program, image } = kind
       if (wanted !== 'auto' && wanted !== program.kind) continue
       if (only !== undefined && only.kind !== program.kind) continue
       const found = await (wanted === 'auto'
-        ? this.#findUsable(program, image, request, context)
+        ? this.#findUsable(kind, request, context)
         : this.#find(image, request, context))
       offered.push({ program, image, fault: 'reason' in found ? found : null })
       if ('reason' in found) continue
@@ -94,10 +90,9 @@ export class AvailableEngines {
     this.#notStarted.set(`${kind} ${projectId}`, { reason, at: now })
   }
 
-  /** One of several. A BuildKit is fetched, the others are taken where they are there. */
+  /** One of several: it is fetched, or taken where it is there. */
   async #findUsable(
-    program: EngineProgram,
-    reference: string,
+    { program, image: reference, isFetched }: BuildEngineKind,
     request: Request,
     context: BuildContext
   ): Promise<Found> {
@@ -109,7 +104,7 @@ export class AvailableEngines {
       async () => await resolveHeldImage(this.parts, { ...request, reference })
     )
     if (held !== undefined) return 'reason' in held ? held : { id: held.image.id }
-    if (program.kind !== 'buildkit') return { of: 'image', reason: 'it is not there' }
+    if (!isFetched) return { of: 'image', reason: 'it is not there' }
     return await this.#find(reference, request, context, { isOneOfSeveral: true })
   }
 
@@ -171,5 +166,8 @@ export class AvailableEngines {
     return this.parts.clock.now().getTime()
   }
 }
+
+const unknownKind = (wanted: string, kinds: readonly BuildEngineKind[]): string =>
+  `build_engine is ${wanted}, and no plugin that runs has such build engines: there are auto, classic, ${kinds.map(({ program }) => program.kind).join(', ')}`
 
 type Found = { readonly id: string } | EngineFault

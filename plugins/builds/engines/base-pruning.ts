@@ -1,4 +1,5 @@
-import { basesPath, type EngineProgram, workPath } from './engine-program.js'
+import type { EngineProgram } from '../api.js'
+import { basesPath, workPath } from './engine-program.js'
 
 const hexOf = (imageId: string): string => imageId.slice('sha256:'.length)
 

@@ -1,6 +1,7 @@
+import type { EngineCommand, EngineProgram, ProgramBuild } from '../api.js'
 import { familiarName } from './base-names.js'
 import { pruneBases } from './base-pruning.js'
-import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
+import { engineVolumePath } from './engine-program.js'
 import { sshFlags, withKey } from './forwarded-key.js'
 import { stepsGroup } from './steps-group.js'
 import { mostSteps, stepsSubnet } from './steps-network.js'
@@ -59,7 +60,7 @@ const base = { size: 'echo "$(du -s -k "$base" | cut -f 1)000"', remove: ':' }
 const dockerfiles = 'dockerfile.v0'
 
 const client = (...argv: readonly string[]): readonly string[] => ['buildctl', '--addr', address, ...argv]
-const plain = (argv: readonly string[]): Command => ({ argv, env: {} })
+const plain = (argv: readonly string[]): EngineCommand => ({ argv, env: {} })
 
 /** A socket of its own, and nothing that listens: what steps reach of the engine's network is not the daemon. */
 export const buildkitProgram: EngineProgram = {
@@ -104,7 +105,7 @@ export const buildkitProgram: EngineProgram = {
     ])
 }
 
-function buildCommand(build: ProgramBuild): Command {
+function buildCommand(build: ProgramBuild): EngineCommand {
   const { directory, file, frontEnd, buildArgs, target, platform, noCache, bases } = build
   const { flags, env } = secretFlags(build)
   const options = {
@@ -121,7 +122,7 @@ function buildCommand(build: ProgramBuild): Command {
       ])
     )
   }
-  const command: Command = {
+  const command: EngineCommand = {
     argv: client(
       'build',
       '--progress=plain',

@@ -1,10 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import {
-  type BuildpacksBuild,
-  type BuildpacksProgram,
-  type Command,
-  engineVolumePath
-} from './engine-program.js'
+import type { BuildpacksBuild, BuildpacksProgram, EngineCommand } from '../api.js'
+import { engineVolumePath } from './engine-program.js'
 import { limitStepsNetwork } from './steps-network.js'
 
 /** Of bases that were loaded, for `pack`. */
@@ -135,7 +131,7 @@ const sh = (script: string, ...argv: readonly string[]): readonly string[] => [
 
 /** How a Docker Engine in a build engine is used by `pack`. */
 export const buildpacksOf = (env: Readonly<Record<string, string>>): BuildpacksProgram => {
-  const plain = (argv: readonly string[]): Command => ({ argv, env })
+  const plain = (argv: readonly string[]): EngineCommand => ({ argv, env })
   return {
     nameOfBase: digest => `${packImage}:${digest.replace('sha256:', '')}`,
     nameBase: digest => plain(['docker', 'tag', digest, `${packImage}:${digest.replace('sha256:', '')}`]),
@@ -148,7 +144,7 @@ export const buildpacksOf = (env: Readonly<Record<string, string>>): BuildpacksP
   }
 }
 
-function buildCommand(one: BuildpacksBuild, env: Readonly<Record<string, string>>): Command {
+function buildCommand(one: BuildpacksBuild, env: Readonly<Record<string, string>>): EngineCommand {
   const { directory, tool, builder, runImage, lifecycleImage, buildpacks, caches, noCache } = one
   const variables = Object.entries(one.variables.env)
   const deploymentId = directory.slice(directory.lastIndexOf('/') + 1)

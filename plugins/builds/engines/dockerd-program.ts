@@ -1,4 +1,5 @@
 import { imageReferenceShape } from 'busbar/api/images'
+import type { EngineCommand, EngineProgram, ProgramBuild } from '../api.js'
 import { pruneBases } from './base-pruning.js'
 import { secretFlags } from './buildkit-program.js'
 import {
@@ -9,7 +10,7 @@ import {
   pruneBuildpacks,
   resultImage
 } from './dockerd-buildpacks.js'
-import { type Command, type EngineProgram, engineVolumePath, type ProgramBuild } from './engine-program.js'
+import { engineVolumePath } from './engine-program.js'
 import { sshFlags, withKey } from './forwarded-key.js'
 import { stepsGroup } from './steps-group.js'
 import { buildNetworksSubnet, stepsGateway } from './steps-network.js'
@@ -31,7 +32,7 @@ const variables = {
   BUILDX_NO_DEFAULT_ATTESTATIONS: '1',
   HOME: `${engineVolumePath}/tmp`
 }
-const plain = (argv: readonly string[]): Command => ({ argv, env: variables })
+const plain = (argv: readonly string[]): EngineCommand => ({ argv, env: variables })
 
 /**
  * Builds, and leaves the image as files. The engine keeps no image: the cache of its BuildKit is apart from images. Of what was
@@ -123,14 +124,14 @@ export const dockerdProgram: EngineProgram = {
     plain(['sh', '-c', pruneBases('dockerd', keptBytes, base) + pruning, 'prune', String(keptBytes)])
 }
 
-function buildCommand(build: ProgramBuild): Command {
+function buildCommand(build: ProgramBuild): EngineCommand {
   const { directory, file, frontEnd, buildArgs, target, platform, noCache } = build
   const { flags, env } = secretFlags(build)
   // Nothing that was loaded can be given a digest of a registry. A name means one image for all kinds of machines; for another
   // kind than it is made for, the engine asks the registry.
   const bases = build.bases.filter(({ name }) => !name.includes('@'))
   const missing = build.missing.filter(isTagged).map(withTag)
-  const command: Command = {
+  const command: EngineCommand = {
     argv: [
       'sh',
       '-c',

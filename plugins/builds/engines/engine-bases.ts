@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto'
 import type { Owner } from 'busbar/api/containers'
 import type { ImageInfo } from 'busbar/api/images'
 import { isProblem, type Problem } from 'busbar/sdk'
-import type { BuildContext } from '../api.js'
+import type { BuildContext, EngineBase, EngineProgram } from '../api.js'
 import { isForPlatform } from '../dockerfile/platform.js'
 import { findNamed, type ResolverParts } from '../registry/image-resolver.js'
 import { findPrivateBase } from '../registry/private-base.js'
 import { baseDirectory, useBase } from './base-pruning.js'
 import { BadResult, type ContainerFiles } from './container-files.js'
-import { type Base, basesPath, type EngineProgram } from './engine-program.js'
+import { basesPath } from './engine-program.js'
 
 /** A base, and its id on the engine of the platform. */
-interface SuppliedBase extends Base {
+interface SuppliedBase extends EngineBase {
   readonly id: string
 }
 

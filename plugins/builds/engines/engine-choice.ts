@@ -1,8 +1,7 @@
-import type { EngineProgram } from './engine-program.js'
+import type { EngineProgram } from '../api.js'
 
-/** What an operator asks for: the best that there is, or one kind, without which nothing is built. */
-export const wantedEngines = ['auto', 'buildkit', 'dockerd', 'classic'] as const
-export type WantedEngine = (typeof wantedEngines)[number]
+/** What an operator asks for: the best that there is, one kind, without which nothing is built, or the engine of the platform. */
+export type WantedEngine = 'auto' | 'classic' | EngineProgram['kind']
 
 /** A kind of build engine, and why it cannot be used now; null: it can. */
 export interface OfferedEngine {

@@ -1,10 +1,6 @@
 import { createHash } from 'node:crypto'
-import { buildkitProgram } from './buildkit-program.js'
-import { dockerdProgram } from './dockerd-program.js'
-import { type EngineProgram, entrypoint } from './engine-program.js'
-
-/** Of which a container may be one. */
-const programs: readonly EngineProgram[] = [buildkitProgram, dockerdProgram]
+import type { EngineProgram } from '../api.js'
+import { entrypoint } from './engine-program.js'
 
 /** What the container of a build engine runs is part of its name: one that another release has made is made anew, with its cache. */
 export function containerName({
@@ -19,7 +15,11 @@ export function containerName({
   return `busbar.builder.${program.kind}.${projectId}.${version}`
 }
 
-export const programOf = (containerName: string): EngineProgram | undefined =>
+/** Which of the programs runs in a container; undefined: one of a plugin that is off. */
+export const programOf = (
+  containerName: string,
+  programs: readonly EngineProgram[]
+): EngineProgram | undefined =>
   programs.find(({ kind }) => containerName.startsWith(`busbar.builder.${kind}.`))
 
 export const volumePrefix = 'busbar-builder-'

@@ -1,7 +1,7 @@
 import type { ContainerRuntime } from 'busbar/api/containers'
 import { type Clock, isProblem, type Problem, withTimeLimit } from 'busbar/sdk'
+import type { EngineProgram } from '../api.js'
 import { problems } from '../problems.js'
-import type { EngineProgram } from './engine-program.js'
 
 interface ReadinessParts {
   readonly runtime: Pick<ContainerRuntime, 'exec' | 'inspect' | 'tail'>

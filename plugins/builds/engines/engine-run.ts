@@ -1,6 +1,6 @@
 import type { ContainerRuntime, OutputLine } from 'busbar/api/containers'
 import { type Clock, pause, withTimeLimit } from 'busbar/sdk'
-import type { Command } from './engine-program.js'
+import type { EngineCommand } from '../api.js'
 
 interface RunParts {
   readonly runtime: ContainerRuntime
@@ -11,7 +11,7 @@ interface EngineRun {
   readonly containerId: string
   /** Of the build alone: which process it is, is noted there. */
   readonly directory: string
-  readonly command: Command
+  readonly command: EngineCommand
   readonly onLine: (line: OutputLine) => void
   /** It did not end when it was asked to: the daemon may not have heard of it, and go on. */
   readonly onKilled?: () => void
@@ -71,7 +71,7 @@ const asideMs = 60_000
 export async function aside(
   { runtime, clock }: RunParts,
   containerId: string,
-  { argv, env = {} }: Pick<Command, 'argv'> & Partial<Command>
+  { argv, env = {} }: Pick<EngineCommand, 'argv'> & Partial<EngineCommand>
 ): Promise<boolean> {
   return await withTimeLimit({ clock, ms: asideMs }, async signal =>
     runtime.exec(containerId, argv, { env, signal, onLine: () => {} })

@@ -1,4 +1,4 @@
-import type { Command, ProgramBuild } from './engine-program.js'
+import type { EngineCommand, ProgramBuild } from '../api.js'
 
 const variable = 'BUSBAR_SSH_KEY'
 
@@ -17,7 +17,10 @@ export const sshFlags = ({ sshKey }: Pick<ProgramBuild, 'sshKey'>): readonly str
   sshKey === undefined ? [] : ['--ssh', 'default=/dev/fd/3']
 
 /** The command with the key where its flags say it is. */
-export const withKey = ({ argv, env }: Command, { sshKey }: Pick<ProgramBuild, 'sshKey'>): Command =>
+export const withKey = (
+  { argv, env }: EngineCommand,
+  { sshKey }: Pick<ProgramBuild, 'sshKey'>
+): EngineCommand =>
   sshKey === undefined
     ? { argv, env }
     : { argv: ['sh', '-c', script, 'key', ...argv], env: { ...env, [variable]: sshKey } }

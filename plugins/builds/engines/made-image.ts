@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { EngineImageLayout } from '../api.js'
 import { parseBounded } from '../registry/client/bounded-json.js'
 import { maxConfigBytes, readImageConfig } from '../registry/client/image-config.js'
 import { provenLayer } from '../registry/client/layer-stream.js'
@@ -6,7 +7,6 @@ import { maxManifestBytes, readManifest } from '../registry/client/manifest.js'
 import { RegistryFailure } from '../registry/client/registry-failure.js'
 import { UnpackBudget } from '../registry/client/unpack-budget.js'
 import { BadResult, type ContainerFiles } from './container-files.js'
-import type { ImageLayout } from './engine-program.js'
 
 interface MadeLayer {
   readonly path: string
@@ -38,7 +38,7 @@ const maxLayers = 127
 export async function readMadeImage(
   files: ContainerFiles,
   directory: string,
-  layout: ImageLayout
+  layout: EngineImageLayout
 ): Promise<MadeImage> {
   try {
     const { config, layers } = await (layout === 'layout' ? readLayout : readArchive)(files, directory)

@@ -1,10 +1,11 @@
 import type { ContainerCaps, ContainerRuntime, ContainerState } from 'busbar/api/containers'
 import { type Clock, isProblem, type Log, Serial, withTimeLimit } from 'busbar/sdk'
-import type { BuildLimits } from '../api.js'
+import type { BuildLimits, EngineCommand, EngineProgram } from '../api.js'
 import { problems } from '../problems.js'
+import type { EngineKinds } from './engine-kinds.js'
 import { removeLeftovers } from './engine-leftovers.js'
 import { containerName, programOf, volumeName, volumePrefix } from './engine-names.js'
-import { type Command, type EngineProgram, engineVolumePath, entrypoint } from './engine-program.js'
+import { engineVolumePath, entrypoint } from './engine-program.js'
 import { readyMs, untilReady } from './engine-readiness.js'
 import type { EngineRecords } from './engine-store.js'
 import { daemonMemoryBytes, daemonProcesses, limitSteps } from './steps-group.js'
@@ -15,6 +16,7 @@ interface ProjectEnginesParts {
   readonly clock: Clock
   readonly log: Log
   readonly records: Pick<EngineRecords, 'used' | 'stopped' | 'removed' | 'live'>
+  readonly kinds: Pick<EngineKinds, 'programs'>
   /** What one keeps for the next builds of its project. */
   readonly cacheBytes: number
 }
@@ -187,7 +189,7 @@ export class ProjectEngines {
       if (engine.users.size > 0) return
       for (const { id, name, status } of await this.#containers(projectId)) {
         if (status !== 'running') continue
-        await this.#tidy(projectId, id, programOf(name), engine).catch((error: unknown) =>
+        await this.#tidy(projectId, id, this.#programOf(name), engine).catch((error: unknown) =>
           this.parts.log.warn(
             { err: error, projectId },
             'what builds have left in a build engine stays for now'
@@ -233,7 +235,7 @@ export class ProjectEngines {
     const engine = this.#engineOf(projectId)
     await engine.serial.run(async () => {
       for (const { id, name, status } of await this.#containers(projectId))
-        if (status === 'running') await this.#tidy(projectId, id, programOf(name), engine)
+        if (status === 'running') await this.#tidy(projectId, id, this.#programOf(name), engine)
       engine.isUntidy = false
     })
     this.#forget(projectId, engine)
@@ -299,13 +301,17 @@ export class ProjectEngines {
 
   async #prune(containerId: string, name: string, keptBytes: number): Promise<void> {
     const { runtime, clock, log } = this.parts
-    const program = programOf(name)
+    const program = this.#programOf(name)
     if (program === undefined) return
     const { argv, env } = program.prune(keptBytes)
     const code = await withTimeLimit({ clock, ms: pruneMs }, async signal =>
       runtime.exec(containerId, argv, { env, signal, onLine: () => {} })
     )
     if (code !== 0) log.warn({ containerId, code }, 'the cache of a build engine could not be cleared')
+  }
+
+  #programOf(containerName: string): EngineProgram | undefined {
+    return programOf(containerName, this.parts.kinds.programs())
   }
 
   async #tidy(
@@ -404,7 +410,7 @@ export class ProjectEngines {
   }
 
   /** What is set within the container. */
-  async #tell(containerId: string, { argv, env }: Command): Promise<void> {
+  async #tell(containerId: string, { argv, env }: EngineCommand): Promise<void> {
     const { runtime, clock } = this.parts
     const lines: string[] = []
     const code = await withTimeLimit({ clock, ms: readyMs }, async signal =>
@@ -467,7 +473,7 @@ const capsOf = ({ users }: ProjectEngine): ContainerCaps => {
 const isEngine = ({ applicationId, databaseId, deploymentId }: ContainerState['owner']): boolean =>
   applicationId === undefined && databaseId === undefined && deploymentId === undefined
 
-const plain = (argv: readonly string[]): Command => ({ argv, env: {} })
+const plain = (argv: readonly string[]): EngineCommand => ({ argv, env: {} })
 
 /** Settles like the work, and rejects with the reason of the signal at once when that aborts; the work itself goes on. */
 async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

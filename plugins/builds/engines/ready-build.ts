@@ -1,8 +1,7 @@
 import type { OutputLine, Owner } from 'busbar/api/containers'
 import type { Problem } from 'busbar/sdk'
-import type { BuildLimits } from '../api.js'
+import type { BuildLimits, EngineCommand, EngineProgram } from '../api.js'
 import type { ContainerFiles } from './container-files.js'
-import type { Command, EngineProgram } from './engine-program.js'
 
 /** What every build in a build engine has, whatever is built. */
 export interface BuildFrame {
@@ -23,12 +22,12 @@ export interface Place {
 /** A build that has all that it needs in the engine, and is to be run. */
 export interface ReadyBuild {
   /** Leaves the image in `out/` of the directory. */
-  readonly command: Command
+  readonly command: EngineCommand
   /** Images of the engine of the platform that it may have been built upon. */
   readonly bases: ReadonlyArray<{ readonly id: string }>
   readonly onLine: (line: OutputLine) => void
   /** Why it failed. */
   readonly failure: (exitCode: number) => Problem
   /** Ends and removes what the daemon has of it when the command has ended, in whatever way. */
-  readonly cleanUp?: Command
+  readonly cleanUp?: EngineCommand
 }

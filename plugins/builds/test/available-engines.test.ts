@@ -5,7 +5,7 @@ import { AvailableEngines } from '../engines/available-engines.js'
 import { buildkitProgram } from '../engines/buildkit-program.js'
 import { problems } from '../problems.js'
 import type { ResolverParts } from '../registry/image-resolver.js'
-import { recorder } from './kit.js'
+import { ownEngineKinds, recorder } from './kit.js'
 
 const request = { projectId: 'shop', applicationId: 'web', deploymentId: 'one' }
 
@@ -40,11 +40,9 @@ function enginesOn(
   } as unknown as ResolverParts
   const settings = {
     usual_build_engine: 'auto',
-    build_engine,
-    buildkit_image: 'moby/buildkit:x',
-    dockerd_image: 'docker:x'
+    build_engine
   } as const
-  return { clock, asked, held, engines: new AvailableEngines(parts, settings) }
+  return { clock, asked, held, engines: new AvailableEngines(parts, settings, ownEngineKinds()) }
 }
 
 t.test('auto asks a registry for BuildKit alone, and not again for an hour', async t => {

@@ -6,7 +6,7 @@ import { buildkitProgram } from '../engines/buildkit-program.js'
 import { workPath } from '../engines/engine-program.js'
 import { ProjectEngines } from '../engines/project-engines.js'
 import { engineKinds, makeImage } from './engine-lab.js'
-import { clock, log } from './kit.js'
+import { clock, log, ownEngineKinds } from './kit.js'
 
 const secret = 'a-secret-that-is-told'
 const dockerfile = `FROM scratch
@@ -20,6 +20,7 @@ test('a BuildKit keeps nothing of what a build has printed', async t => {
   await makeImage(engineKinds.BuildKit)
   const { runtime, projectId, spec, docker } = startLab(t)
   const engines = new ProjectEngines({
+    kinds: ownEngineKinds(),
     runtime,
     clock,
     log,

@@ -5,10 +5,11 @@ import { test } from 'tap'
 import { requireEngine } from '../../../lab/engine.js'
 import { startLab } from '../../runtime-docker/test/lab.js'
 import { ProjectEngines } from '../engines/project-engines.js'
-import { clock, log } from './kit.js'
+import { clock, log, ownEngineKinds } from './kit.js'
 
 const enginesOf = (runtime: ContainerRuntime, removed: string[]): ProjectEngines =>
   new ProjectEngines({
+    kinds: ownEngineKinds(),
     runtime,
     clock,
     log,

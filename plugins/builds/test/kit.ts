@@ -9,6 +9,7 @@ import { createExec } from '../../../core/exec/exec.js'
 import { createRedactor } from '../../../core/log/redactor.js'
 import { type GitServer, type GitServerOptions, startGitServer } from '../../../lab/git-server.js'
 import type { BuildLogLine, PreparationContext } from '../api.js'
+import { EngineKinds, ownKinds } from '../engines/engine-kinds.js'
 import type { GitContext } from '../git/git-source.js'
 
 export const clock = systemClock()
@@ -105,3 +106,9 @@ export async function rawRepository(t: Test, make: (git: RawGit) => string): Pro
   run(['update-ref', 'refs/heads/main', run(['commit-tree', tree, '-m', 'raw'], '')], '')
   return url
 }
+
+/** The kinds of build engines that builds brings along. */
+export const ownEngineKinds = (images = { buildkit_image: 'moby/buildkit:x', dockerd_image: 'docker:x' }) =>
+  new EngineKinds({
+    entries: () => ownKinds(images).map(value => ({ key: value.program.kind, plugin: 'builds', value }))
+  })

@@ -6,7 +6,7 @@ import { buildkitProgram } from '../engines/buildkit-program.js'
 import { dockerdProgram } from '../engines/dockerd-program.js'
 import { containerName } from '../engines/engine-names.js'
 import { ProjectEngines } from '../engines/project-engines.js'
-import { clock, log } from './kit.js'
+import { clock, log, ownEngineKinds } from './kit.js'
 
 test('an engine keeps no more than it may after each build, also one that is never idle', async t => {
   const container = {
@@ -18,6 +18,7 @@ test('an engine keeps no more than it may after each build, also one that is nev
   } as ContainerState
   const pruned: string[] = []
   const engines = new ProjectEngines({
+    kinds: ownEngineKinds(),
     runtime: {
       list: async () => [container],
       setCaps: async () => {},
@@ -58,6 +59,7 @@ test('an engine keeps no more than it may after each build, also one that is nev
 test('an engine that ends while it is asked whether it is ready did not start, in whatever words that is refused', async t => {
   const made: string[] = []
   const engines = new ProjectEngines({
+    kinds: ownEngineKinds(),
     runtime: {
       list: async () => [],
       ensureBuildNetwork: async () => 'network',
@@ -95,6 +97,7 @@ test('a build that is ended does not wait until the former engine of its project
   })
   const made: string[] = []
   const engines = new ProjectEngines({
+    kinds: ownEngineKinds(),
     runtime: {
       list: async () => [],
       ensureBuildNetwork: async () => 'network',
@@ -136,6 +139,7 @@ test('a build that is ended does not wait until the former engine of its project
 /** Engines whose containers are only names here. */
 function namedEngines(running: Map<string, string>, events: string[]): ProjectEngines {
   return new ProjectEngines({
+    kinds: ownEngineKinds(),
     runtime: {
       list: async () =>
         [...running].map(([name, status]) => ({
@@ -202,6 +206,7 @@ test('an engine that may go on with a build that was ended is stopped once no ot
 test('a build that one kind alone can build waits for those in another, and those behind it wait for it', async t => {
   const running = new Map<string, string>()
   const engines = new ProjectEngines({
+    kinds: ownEngineKinds(),
     runtime: {
       list: async () =>
         [...running].map(([id, name]) => ({
