@@ -1,6 +1,7 @@
 import { cutText, type Problem } from 'busbar/sdk'
 import { shownStages } from '../dockerfile/target.js'
 import { problems } from '../problems.js'
+import { engineProblems } from './engine-problems.js'
 import type { BuildEnding } from './step-log.js'
 import { mostSteps } from './steps-network.js'
 
@@ -37,22 +38,22 @@ export function engineBuildProblem(
     text.findLast(isDiskFull) ??
     `the build engine ended with code ${build.exitCode}`
   const all = [reason, ...failed.map(step => step.reason)].join('\n')
-  if (isDiskFull(all)) return problems.engineDiskFull({ reason: shown(withoutPrefix(reason)) })
+  if (isDiskFull(all)) return engineProblems.diskFull({ reason: shown(withoutPrefix(reason)) })
   const command = exitOf(failed.at(-1)?.reason ?? '') ?? exitOf(reason)
   if (command !== undefined) {
     const step = { command: shown(command.command), code: command.code }
     return command.code === outOfMemoryCode
-      ? problems.engineKilled({ ...step, memory: Math.round(build.memoryBytes / 2 ** 20) })
-      : problems.engineCommand(step)
+      ? engineProblems.killed({ ...step, memory: Math.round(build.memoryBytes / 2 ** 20) })
+      : engineProblems.command(step)
   }
   const { dockerfile, frontEnd, refusals = new Map() } = build
-  if (/no available IPv4 addresses/.test(reason)) return problems.engineSteps({ dockerfile, most: mostSteps })
-  if (isTooManyLayers(reason)) return problems.engineLayers({ dockerfile })
+  if (/no available IPv4 addresses/.test(reason)) return engineProblems.steps({ dockerfile, most: mostSteps })
+  if (isTooManyLayers(reason)) return engineProblems.layers({ dockerfile })
   const noKey = /no SSH key "([^"]{0,200})" forwarded|unset ssh forward key (\S{1,200})/.exec(reason)
-  if (noKey !== null) return problems.engineSshKey({ dockerfile, id: noKey[1] || noKey[2] || 'default' })
+  if (noKey !== null) return engineProblems.sshKey({ dockerfile, id: noKey[1] || noKey[2] || 'default' })
   const told = { reason: shown(withoutPrefix(reason)) }
   if (frontEnd !== undefined && isNotFetched(reason) && isAbout(frontEnd, withoutPrefix(reason)))
-    return problems.engineFrontEndMissing({ image: frontEnd, ...told })
+    return engineProblems.frontEndMissing({ image: frontEnd, ...told })
   const { target, stages = () => [] } = build
   // A stage of the same name may be meant by a COPY --from of the file.
   if (target !== undefined && /target stage \S{1,200} could not be found|no build stage/i.test(reason))
@@ -64,15 +65,15 @@ export function engineBuildProblem(
       reason
     )
   )
-    return problems.engineDockerfile({ dockerfile, ...told })
+    return engineProblems.dockerfile({ dockerfile, ...told })
   // The last words are all that Docker 20.10 says of the step.
   if (/failed to (?:calculate|compute) (?:checksum|cache key)|^"[^"]*" not found/i.test(reason))
-    return problems.engineCopy(told)
+    return engineProblems.copy(told)
   if (isNotFetched(reason)) {
     for (const [image, refusal] of refusals) if (isAbout(image, withoutPrefix(reason))) return refusal
-    return isDenied(reason) ? problems.engineBaseDenied(told) : problems.engineBase(told)
+    return isDenied(reason) ? engineProblems.baseDenied(told) : engineProblems.base(told)
   }
-  return problems.engineFailed(told)
+  return engineProblems.failed(told)
 }
 
 const isNotFetched = (reason: string): boolean =>

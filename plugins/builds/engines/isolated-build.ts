@@ -2,12 +2,12 @@ import type { ContainerRuntime, ContainerState } from 'busbar/api/containers'
 import type { ImageInfo } from 'busbar/api/images'
 import { isProblem } from 'busbar/sdk'
 import type { BuildContext, EngineProgram } from '../api.js'
-import { problems } from '../problems.js'
 import type { ResolverParts } from '../registry/image-resolver.js'
 import { type BuildpacksWork, readyBuildpacks } from './buildpacks-work.js'
 import { BadResult, ContainerFiles } from './container-files.js'
 import { type DockerfileWork, readyDockerfile } from './dockerfile-work.js'
 import { isDiskFull, isTooManyLayers } from './engine-failure.js'
+import { engineProblems } from './engine-problems.js'
 import { workPath } from './engine-program.js'
 import { aside, runInEngine } from './engine-run.js'
 import type { EngineUsage } from './engine-usage.js'
@@ -109,7 +109,7 @@ async function explained(
   try {
     const state = await lastState(parts, containerId)
     // Whatever was under way in it ended with it.
-    if (state?.status !== 'running') return problems.engineCut({ why: whyEnded(state) })
+    if (state?.status !== 'running') return engineProblems.cut({ why: whyEnded(state) })
   } catch {
     // The engine of the platform is away, as the error says.
     if (!isBad) return error
@@ -117,8 +117,8 @@ async function explained(
   if (!isBad) return error
   const reason = error.message.slice(0, 400)
   if (isTooManyLayers(reason))
-    return problems.engineLayers({ dockerfile: 'name' in build ? build.name : 'the builder' })
-  return isDiskFull(reason) ? problems.engineDiskFull({ reason }) : problems.engineResult({ reason })
+    return engineProblems.layers({ dockerfile: 'name' in build ? build.name : 'the builder' })
+  return isDiskFull(reason) ? engineProblems.diskFull({ reason }) : engineProblems.result({ reason })
 }
 
 /** A container that is killed may be told as running for a while, when the programs in it have ended already. */
