@@ -84,9 +84,10 @@ async function buildIn(
       : await readyDockerfile(parts, place, build, context)
   const { containerId } = files
   try {
+    // What can clean up after a build ends what the daemon has of it.
     const code = await runInEngine(
       parts,
-      { containerId, directory, command, onLine, onKilled: noteUnheard },
+      { containerId, directory, command, onLine, ...(cleanUp === undefined && { onKilled: noteUnheard }) },
       context.signal
     )
     if (code !== 0) throw failure(code)
