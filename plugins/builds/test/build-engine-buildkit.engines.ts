@@ -3,6 +3,8 @@ import { requireEngine } from '../../../lab/engine.js'
 import { testBuildChoices } from './build-choice-cases.js'
 import { testEngineAccounts } from './engine-account-cases.js'
 import { testBuildEngine } from './engine-cases.js'
+import { testEndlessBuilds } from './engine-endless-cases.js'
+import { testForeignNames, testHostileBuilds } from './engine-hostile-cases.js'
 import { engineKinds, openEngineLab, settingsOf } from './engine-lab.js'
 import { testEngineLimits } from './engine-limit-cases.js'
 import { testNixpacksInEngine } from './engine-nixpacks-cases.js'
@@ -14,6 +16,9 @@ testBuildEngine('BuildKit', engineKinds.BuildKit)
 testEngineAccounts('BuildKit', engineKinds.BuildKit)
 testBuildChoices('BuildKit', async t => await openEngineLab(t, engineKinds.BuildKit), { isClassic: false })
 testEngineLimits('BuildKit', engineKinds.BuildKit)
+testEndlessBuilds('BuildKit', engineKinds.BuildKit)
+testHostileBuilds('BuildKit', engineKinds.BuildKit)
+testForeignNames('BuildKit', engineKinds.BuildKit)
 testNixpacksInEngine('BuildKit', engineKinds.BuildKit)
 testRailpackInEngine('BuildKit', engineKinds.BuildKit)
 testSshMounts('BuildKit', engineKinds.BuildKit)

@@ -1,5 +1,7 @@
 import { testBuildpacksInEngine } from './engine-buildpacks-cases.js'
 import { testBuildEngine } from './engine-cases.js'
+import { testEndlessBuilds } from './engine-endless-cases.js'
+import { testForeignNames, testHostileBuilds } from './engine-hostile-cases.js'
 import { engineKinds } from './engine-lab.js'
 import { testEngineLimits } from './engine-limit-cases.js'
 import { testNixpacksInEngine } from './engine-nixpacks-cases.js'
@@ -9,6 +11,9 @@ import { testWrittenDockerfiles } from './written-cases.js'
 
 testBuildEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 testEngineLimits('a newer Docker Engine', engineKinds['a newer Docker Engine'])
+testEndlessBuilds('a newer Docker Engine', engineKinds['a newer Docker Engine'])
+testHostileBuilds('a newer Docker Engine', engineKinds['a newer Docker Engine'])
+testForeignNames('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 testBuildpacksInEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 testNixpacksInEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
 testRailpackInEngine('a newer Docker Engine', engineKinds['a newer Docker Engine'])
