@@ -12,7 +12,7 @@ import {
   type WantedEngine
 } from './engine-choice.js'
 import type { EngineKinds } from './engine-kinds.js'
-import { engineProblems } from './engine-problems.js'
+import { buildEngineProblems } from './engine-problems.js'
 
 interface EngineSettings {
   /** Undefined: as `usual_build_engine`. */
@@ -60,7 +60,7 @@ export class AvailableEngines {
     const wanted = only === undefined || asked === 'classic' || asked === only.kind ? asked : 'auto'
     const kinds = this.kinds.all()
     if (wanted !== 'auto' && wanted !== 'classic' && !kinds.some(({ program }) => program.kind === wanted))
-      throw engineProblems.missing({ reason: unknownKind(wanted, kinds) })
+      throw buildEngineProblems.missing({ reason: unknownKind(wanted, kinds) })
     const offered: OfferedEngine[] = []
     const ids = new Map<string, string>()
     for (const kind of kinds) {
@@ -76,7 +76,7 @@ export class AvailableEngines {
       break
     }
     const choice = chooseEngine(wanted, offered, classic, only)
-    if (choice.kind === 'none') throw engineProblems.missing({ reason: choice.reason })
+    if (choice.kind === 'none') throw buildEngineProblems.missing({ reason: choice.reason })
     context.log({ level: 'info', msg: choice.note })
     if (choice.kind === 'project') await context.onEngine?.(choice.program.kind)
     else if (classic.isClassicBuilder) await context.onEngine?.('classic')
@@ -144,7 +144,7 @@ export class AvailableEngines {
   ): Promise<T> {
     const { clock, registries } = this.parts
     const slow = (ms: number) => () =>
-      engineProblems.imageSlow({ image: name, seconds: Math.round(ms / 1000) })
+      buildEngineProblems.imageSlow({ image: name, seconds: Math.round(ms / 1000) })
     await withTimeLimit(
       { clock, signal, ms: answerMs, reason: slow(answerMs) },
       async limit => await registries.offer({ name, isBase: true }, limit)

@@ -12,7 +12,7 @@ import { noImageCode } from './dockerd-buildpacks.js'
 import { withTag } from './dockerd-program.js'
 import { supplyBases } from './engine-bases.js'
 import { isDiskFull } from './engine-failure.js'
-import { engineProblems } from './engine-problems.js'
+import { buildEngineProblems } from './engine-problems.js'
 import { runInEngine } from './engine-run.js'
 import { supplyTool } from './engine-tools.js'
 import type { IsolatedParts } from './isolated-build.js'
@@ -157,7 +157,7 @@ class EngineImages {
       this.context.signal
     )
     if (code === 0) return own
-    if (isDiskFull(output.text)) throw engineProblems.diskFull({ reason: output.reason })
+    if (isDiskFull(output.text)) throw buildEngineProblems.diskFull({ reason: output.reason })
     throw this.#refusal ?? problems.toolImage({ program, image: name, reason: output.reason })
   }
 
@@ -207,9 +207,9 @@ export function readBuilder(label: Buffer): BuilderImages {
 function packProblem(output: ToolOutput, exitCode: number, memoryBytes: number): Problem {
   const { text, reason } = output
   if (exitCode === noImageCode) return problems.toolNoImage({ program, image: 'as the result of this build' })
-  if (isDiskFull(text)) return engineProblems.diskFull({ reason })
+  if (isDiskFull(text)) return buildEngineProblems.diskFull({ reason })
   if (/\bstatus code: 137\b/.test(text))
-    return engineProblems.killed({
+    return buildEngineProblems.killed({
       command: 'pack build',
       code: 137,
       memory: Math.round(memoryBytes / 2 ** 20)

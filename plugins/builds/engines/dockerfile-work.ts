@@ -7,7 +7,7 @@ import { baseNames, stageNames } from './base-names.js'
 import { isFrontEndSetting, withoutSyntax } from './dockerfile-syntax.js'
 import { supplyBases } from './engine-bases.js'
 import { engineBuildProblem } from './engine-failure.js'
-import { engineProblems } from './engine-problems.js'
+import { buildEngineProblems } from './engine-problems.js'
 import { hasTooManyInstructions } from './instruction-bound.js'
 import type { BuildFrame, Place, ReadyBuild } from './ready-build.js'
 import { StepLog } from './step-log.js'
@@ -39,7 +39,7 @@ export async function readyDockerfile(
 ): Promise<ReadyBuild> {
   const { owner, name, text, frontEnd, secrets, sshKey, target, platform, noCache, limits } = build
   if (frontEnd === undefined && hasTooManyInstructions(text))
-    throw engineProblems.dockerfile({ dockerfile: name, reason: tooManyInstructions })
+    throw buildEngineProblems.dockerfile({ dockerfile: name, reason: tooManyInstructions })
   const file = frontEnd === undefined ? 'Dockerfile' : name
   const buildArgs = Object.fromEntries(
     Object.entries(build.buildArgs).filter(([name]) => !isFrontEndSetting(name))

@@ -1,7 +1,7 @@
 import { cutText, type Problem } from 'busbar/sdk'
 import { shownStages } from '../dockerfile/target.js'
 import { problems } from '../problems.js'
-import { engineProblems } from './engine-problems.js'
+import { buildEngineProblems } from './engine-problems.js'
 import type { BuildEnding } from './step-log.js'
 import { mostSteps } from './steps-network.js'
 
@@ -38,22 +38,23 @@ export function engineBuildProblem(
     text.findLast(isDiskFull) ??
     `the build engine ended with code ${build.exitCode}`
   const all = [reason, ...failed.map(step => step.reason)].join('\n')
-  if (isDiskFull(all)) return engineProblems.diskFull({ reason: shown(withoutPrefix(reason)) })
+  if (isDiskFull(all)) return buildEngineProblems.diskFull({ reason: shown(withoutPrefix(reason)) })
   const command = exitOf(failed.at(-1)?.reason ?? '') ?? exitOf(reason)
   if (command !== undefined) {
     const step = { command: shown(command.command), code: command.code }
     return command.code === outOfMemoryCode
-      ? engineProblems.killed({ ...step, memory: Math.round(build.memoryBytes / 2 ** 20) })
-      : engineProblems.command(step)
+      ? buildEngineProblems.killed({ ...step, memory: Math.round(build.memoryBytes / 2 ** 20) })
+      : buildEngineProblems.command(step)
   }
   const { dockerfile, frontEnd, refusals = new Map() } = build
-  if (/no available IPv4 addresses/.test(reason)) return engineProblems.steps({ dockerfile, most: mostSteps })
-  if (isTooManyLayers(reason)) return engineProblems.layers({ dockerfile })
+  if (/no available IPv4 addresses/.test(reason))
+    return buildEngineProblems.steps({ dockerfile, most: mostSteps })
+  if (isTooManyLayers(reason)) return buildEngineProblems.layers({ dockerfile })
   const noKey = /no SSH key "([^"]{0,200})" forwarded|unset ssh forward key (\S{1,200})/.exec(reason)
-  if (noKey !== null) return engineProblems.sshKey({ dockerfile, id: noKey[1] || noKey[2] || 'default' })
+  if (noKey !== null) return buildEngineProblems.sshKey({ dockerfile, id: noKey[1] || noKey[2] || 'default' })
   const told = { reason: shown(withoutPrefix(reason)) }
   if (frontEnd !== undefined && isNotFetched(reason) && isAbout(frontEnd, withoutPrefix(reason)))
-    return engineProblems.frontEndMissing({ image: frontEnd, ...told })
+    return buildEngineProblems.frontEndMissing({ image: frontEnd, ...told })
   const { target, stages = () => [] } = build
   // A stage of the same name may be meant by a COPY --from of the file.
   if (target !== undefined && /target stage \S{1,200} could not be found|no build stage/i.test(reason))
@@ -65,15 +66,15 @@ export function engineBuildProblem(
       reason
     )
   )
-    return engineProblems.dockerfile({ dockerfile, ...told })
+    return buildEngineProblems.dockerfile({ dockerfile, ...told })
   // The last words are all that Docker 20.10 says of the step.
   if (/failed to (?:calculate|compute) (?:checksum|cache key)|^"[^"]*" not found/i.test(reason))
-    return engineProblems.copy(told)
+    return buildEngineProblems.copy(told)
   if (isNotFetched(reason)) {
     for (const [image, refusal] of refusals) if (isAbout(image, withoutPrefix(reason))) return refusal
-    return isDenied(reason) ? engineProblems.baseDenied(told) : engineProblems.base(told)
+    return isDenied(reason) ? buildEngineProblems.baseDenied(told) : buildEngineProblems.base(told)
   }
-  return engineProblems.failed(told)
+  return buildEngineProblems.failed(told)
 }
 
 const isNotFetched = (reason: string): boolean =>

@@ -1,7 +1,7 @@
 import { problemTable } from 'busbar/sdk'
 
 /** What goes wrong with build engines, and in them. */
-export const engineProblems = problemTable({
+export const buildEngineProblems = problemTable({
   command: [
     422,
     'E_BUILD_COMMAND',

@@ -1,7 +1,7 @@
 import type { ContainerRuntime } from 'busbar/api/containers'
 import { type Clock, isProblem, type Problem, withTimeLimit } from 'busbar/sdk'
 import type { EngineProgram } from '../api.js'
-import { engineProblems } from './engine-problems.js'
+import { buildEngineProblems } from './engine-problems.js'
 
 interface ReadinessParts {
   readonly runtime: Pick<ContainerRuntime, 'exec' | 'inspect' | 'tail'>
@@ -20,7 +20,7 @@ export async function untilReady(
   signal: AbortSignal
 ): Promise<void> {
   const { argv, env } = program.ready
-  const reason = () => engineProblems.away({ reason: `it was not ready after ${readyMs / 1000} s` })
+  const reason = () => buildEngineProblems.away({ reason: `it was not ready after ${readyMs / 1000} s` })
   await withTimeLimit({ clock, signal, ms: readyMs, reason }, async limit => {
     for (;;) {
       let refusal: Problem | undefined
@@ -37,7 +37,7 @@ export async function untilReady(
       const state = await runtime.inspect(containerId)
       if (state === undefined || state.status === 'exited' || state.status === 'dead') {
         const output = await runtime.tail(containerId, 5).catch(() => [])
-        throw engineProblems.away({
+        throw buildEngineProblems.away({
           reason: [`it ended with code ${state?.exitCode ?? 'unknown'}`, ...output].join(' ').slice(0, 600)
         })
       }

@@ -7,7 +7,7 @@ import { type BuildpacksWork, readyBuildpacks } from './buildpacks-work.js'
 import { BadResult, ContainerFiles } from './container-files.js'
 import { type DockerfileWork, readyDockerfile } from './dockerfile-work.js'
 import { isDiskFull, isTooManyLayers } from './engine-failure.js'
-import { engineProblems } from './engine-problems.js'
+import { buildEngineProblems } from './engine-problems.js'
 import { workPath } from './engine-program.js'
 import { aside, runInEngine } from './engine-run.js'
 import type { EngineUsage } from './engine-usage.js'
@@ -110,7 +110,7 @@ async function explained(
   try {
     const state = await lastState(parts, containerId)
     // Whatever was under way in it ended with it.
-    if (state?.status !== 'running') return engineProblems.cut({ why: whyEnded(state) })
+    if (state?.status !== 'running') return buildEngineProblems.cut({ why: whyEnded(state) })
   } catch {
     // The engine of the platform is away, as the error says.
     if (!isBad) return error
@@ -118,8 +118,10 @@ async function explained(
   if (!isBad) return error
   const reason = error.message.slice(0, 400)
   if (isTooManyLayers(reason))
-    return engineProblems.layers({ dockerfile: 'name' in build ? build.name : 'the builder' })
-  return isDiskFull(reason) ? engineProblems.diskFull({ reason }) : engineProblems.result({ reason })
+    return buildEngineProblems.layers({ dockerfile: 'name' in build ? build.name : 'the builder' })
+  return isDiskFull(reason)
+    ? buildEngineProblems.diskFull({ reason })
+    : buildEngineProblems.result({ reason })
 }
 
 /** A container that is killed may be told as running for a while, when the programs in it have ended already. */

@@ -4,7 +4,7 @@ import type { BuildLimits, EngineCommand, EngineProgram } from '../api.js'
 import type { EngineKinds } from './engine-kinds.js'
 import { removeLeftovers } from './engine-leftovers.js'
 import { containerName, programOf, volumeName, volumePrefix } from './engine-names.js'
-import { engineProblems } from './engine-problems.js'
+import { buildEngineProblems } from './engine-problems.js'
 import { engineVolumePath, entrypoint } from './engine-program.js'
 import { readyMs, untilReady } from './engine-readiness.js'
 import type { EngineRecords } from './engine-store.js'
@@ -333,7 +333,7 @@ export class ProjectEngines {
     for (const { id } of await this.#containers(projectId)) await runtime.remove(id)
     await runtime.removeVolume(volumeName(projectId)).catch((error: unknown) => {
       if (isProblem(error) && error.code === 'E_VOLUME_NOT_EMPTIED')
-        throw engineProblems.notEmptied({ reason: error.message })
+        throw buildEngineProblems.notEmptied({ reason: error.message })
       throw error
     })
     await records.removed(projectId)
@@ -417,7 +417,7 @@ export class ProjectEngines {
       runtime.exec(containerId, argv, { env, signal, onLine: ({ text }) => lines.push(text) })
     )
     if (code !== 0)
-      throw engineProblems.away({
+      throw buildEngineProblems.away({
         reason: `it cannot be set up: ${lines.slice(0, 5).join(' ').slice(0, 400)}`
       })
   }
