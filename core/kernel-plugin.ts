@@ -1,4 +1,4 @@
-import { type AnyPlugin, allow, definePlugin, object, reply, type TSchema, Type } from 'busbar/sdk'
+import { type AnyPlugin, allow, definePlugin, named, object, reply, type TSchema, Type } from 'busbar/sdk'
 import type { Health } from './http/health.js'
 import { pluginRoutes } from './plugins/plugin-routes.js'
 import type { Reconciler } from './plugins/reconciler.js'
@@ -24,7 +24,9 @@ export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
       summary: 'Get Version',
       group,
       access: allow.public('clients ask before they have a credential'),
-      schema: { response: { 200: object({ version: Type.String(), updating: Type.Boolean() }) } },
+      schema: {
+        response: { 200: named('Version', object({ version: Type.String(), updating: Type.Boolean() })) }
+      },
       handler: (_request, { version }) => ({ version, updating: false })
     })
     route({
@@ -51,4 +53,7 @@ export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
   }
 })
 
-const healthReport = object({ healthy: Type.Boolean(), checks: Type.Record(Type.String(), Type.String()) })
+const healthReport = named(
+  'HealthReport',
+  object({ healthy: Type.Boolean(), checks: Type.Record(Type.String(), Type.String()) })
+)

@@ -1,4 +1,5 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { named } from './described-schema.js'
 
 export { Type, type Static, type TSchema }
 
@@ -44,7 +45,7 @@ export const object = <T extends TProperties>(properties: T): TObject<T> =>
 
 export const list = <T extends TSchema>(items: T) => Type.Array(items)
 export const maybe = Type.Optional
-export const statusResponse = object({ status: Type.String() })
+export const statusResponse = named('Status', object({ status: Type.String() }))
 
 /** The query of a list: strings, because a bad value falls back to the default instead of failing. */
 export const pagingQuery = { limit: Type.Optional(Type.String()), offset: Type.Optional(Type.String()) }

@@ -1,5 +1,6 @@
 import { type Access, projectRoleFor } from '../../sdk/access.js'
 import type { BodyKind, Method, RouteLimit, RouteSchema } from '../../sdk/route.js'
+import { namePrefix, SchemaComponents } from './schema-components.js'
 
 /** A declared route with what was left out of its declaration filled in, as far as it is described. */
 export interface DescribedRoute {
@@ -29,10 +30,11 @@ const descriptionVersion = '1.0.0'
 /** The OpenAPI 3.1.0 description of the routes that are being served, from the records the guard reads. */
 export function describeApi(routes: readonly DescribedRoute[]): Json {
   const paths: Record<string, Json> = {}
+  const components = new SchemaComponents()
   const sorted = [...routes].sort((a, b) => (a.url === b.url ? 0 : a.url < b.url ? -1 : 1))
   for (const route of sorted) {
     const path = route.url.replace(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeRoute(route) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeRoute(route, components) }
   }
   return {
     openapi: '3.1.0',
@@ -60,7 +62,7 @@ export function describeApi(routes: readonly DescribedRoute[]): Json {
             'A personal access token: `Authorization: Bearer busbar_pat_…`. Scopes: metrics < read < deploy < write.'
         }
       },
-      schemas: { Error: errorSchema }
+      schemas: { Error: errorSchema, ...components.schemas }
     }
   }
 }
@@ -81,7 +83,7 @@ const operationId = ({ method, url }: DescribedRoute): string =>
     .replace(/[:/.-]+/g, '_')
     .replace(/^_/, '')}`
 
-function describeRoute(route: DescribedRoute): Json {
+function describeRoute(route: DescribedRoute, components: SchemaComponents): Json {
   const { access, schema } = route
   return {
     operationId: operationId(route),
@@ -97,8 +99,8 @@ function describeRoute(route: DescribedRoute): Json {
           'x-rate-limit': { max: route.limit.max, windowSeconds: route.limit.windowSeconds }
         }),
     parameters: [...pathParameters(route), ...queryParameters(schema.query), ...headerParameters(route)],
-    ...requestBody(route),
-    responses: responses(route)
+    ...requestBody(route, components),
+    responses: responses(route, components)
   }
 }
 
@@ -179,28 +181,15 @@ const headerParameters = ({ idempotent }: DescribedRoute): Json[] =>
       ]
     : []
 
-function requestBody({ schema, body }: DescribedRoute): Json {
-  if (schema.body !== undefined)
-    return { requestBody: { content: { 'application/json': { schema: unrequired(schema.body) } } } }
+function requestBody(route: DescribedRoute, components: SchemaComponents): Json {
+  const { schema, body } = route
+  if (schema.body !== undefined) {
+    const described = components.describe(schema.body, 'body', namePrefix(route))
+    return { requestBody: { content: { 'application/json': { schema: described } } } }
+  }
   if (body === 'raw' || body === 'stream')
     return { requestBody: { content: { '*/*': { schema: { type: 'string', format: 'binary' } } } } }
   return {}
-}
-
-/**
- * The same schema with `required` moved to `x-required`, as the specification asks, and open: fields that it does not name are
- * ignored. By `additionalProperties: false`, which has the validator leave them out, a reader would take them for refused.
- */
-function unrequired(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(unrequired)
-  if (typeof schema !== 'object' || schema === null) return schema
-  return Object.fromEntries(
-    Object.entries(schema)
-      .filter(([key, value]) => key !== 'additionalProperties' || value !== false)
-      .map(([key, value]) =>
-        key === 'required' && Array.isArray(value) ? ['x-required', value] : [key, unrequired(value)]
-      )
-  )
 }
 
 const refusals: Readonly<Record<number, string>> = {
@@ -212,10 +201,11 @@ const refusals: Readonly<Record<number, string>> = {
   415: 'The body is no JSON.'
 }
 
-function responses({ schema, access, params, body, successStatus, produces }: DescribedRoute): Json {
+function responses(route: DescribedRoute, components: SchemaComponents): Json {
+  const { schema, access, params, body, successStatus, produces } = route
   const contentOf = (answer: unknown): Json | undefined =>
     answer !== null
-      ? { 'application/json': { schema: answer } }
+      ? { 'application/json': { schema: components.describe(answer, 'answer', namePrefix(route)) } }
       : produces === undefined
         ? undefined
         : { [produces]: { schema: { type: 'string' } } }

@@ -28,6 +28,7 @@ import type {
 } from './records.js'
 import { defaultTimeZone } from './recurrence.js'
 import { resourceFaults, resourceRecord, teardownJob } from './resource-kinds.js'
+import { schemaNameFaults } from './schema-components.js'
 import {
   migrationsFault,
   named,
@@ -190,6 +191,7 @@ export function record(definition: AnyPlugin, given: RecordContext): PluginRecor
     }
   }
 
+  if (faults.length === 0) faults.push(...schemaNameFaults(routes))
   if (faults.length > 0) throw new RecordError(faults.join('; '))
   return Object.freeze({ resources, routes, channels, sockets, jobs, singletons, schedules, events })
 }

@@ -7,6 +7,7 @@ import { withDeadline } from '../clock/waits.js'
 import { record } from '../declarations/recorder.js'
 import type { PluginRecords } from '../declarations/records.js'
 import { kindConflicts } from '../declarations/resource-kinds.js'
+import { schemaConflicts } from '../declarations/schema-components.js'
 import { type Additions, additionsOfModule } from '../frames/additions.js'
 import { noteCode } from '../frames/code-owners.js'
 import { callPlugin } from '../frames/fault.js'
@@ -55,7 +56,8 @@ export async function loadPlugin(
       records.routes,
       others.flatMap(other => other.routes)
     ),
-    ...kindConflicts(records.resources, resources)
+    ...kindConflicts(records.resources, resources),
+    ...schemaConflicts(records.routes, others)
   ]
   if (conflicts.length > 0) throw new LoadError(conflicts.join('; '))
   return { manifest, definition, records, ...(additions && { additions }) }

@@ -2,6 +2,7 @@ import {
   allow,
   list,
   maybe,
+  named,
   nullable,
   object,
   oneOf,
@@ -17,46 +18,57 @@ import type { Reconciler } from './reconciler.js'
 
 const pluginId = Type.String({ pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', maxLength: 40 })
 
-const pluginView = object({
-  id: Type.String(),
-  name: Type.String(),
-  description: Type.String(),
-  version: Type.String(),
-  built_in: Type.Boolean(),
-  essential: Type.Boolean(),
-  wanted: Type.Boolean(),
-  state: oneOf(pluginStates),
-  reason: nullable(Type.String()),
-  since: timestamp(),
-  requires: list(Type.String()),
-  optional: list(Type.String()),
-  implements: list(Type.String()),
-  dependents: list(Type.String()),
-  grants: list(Type.String()),
-  config: Type.Record(Type.String(), Type.Unknown()),
-  config_schema: nullable(Type.Record(Type.String(), Type.Unknown())),
-  routes: Type.Integer(),
-  channels: list(Type.String())
-})
+const pluginView = named(
+  'Plugin',
+  object({
+    id: Type.String(),
+    name: Type.String(),
+    description: Type.String(),
+    version: Type.String(),
+    built_in: Type.Boolean(),
+    essential: Type.Boolean(),
+    wanted: Type.Boolean(),
+    state: oneOf(pluginStates),
+    reason: nullable(Type.String()),
+    since: timestamp(),
+    requires: list(Type.String()),
+    optional: list(Type.String()),
+    implements: list(Type.String()),
+    dependents: list(Type.String()),
+    grants: list(Type.String()),
+    config: Type.Record(Type.String(), Type.Unknown()),
+    config_schema: nullable(Type.Record(Type.String(), Type.Unknown())),
+    routes: Type.Integer(),
+    channels: list(Type.String())
+  })
+)
 type PluginView = Static<typeof pluginView>
 
-const purgedView = object({
-  ...pluginView.properties,
-  /** What was removed, or would be. */
-  purge: object({
-    dry_run: Type.Boolean(),
-    schema: Type.String(),
-    tables: list(object({ name: Type.String(), rows: Type.Integer() })),
-    jobs: Type.Integer(),
-    settings: Type.Boolean(),
-    files: Type.Boolean(),
-    dump: nullable(Type.String())
+const purgedView = named(
+  'PurgedPlugin',
+  object({
+    ...pluginView.properties,
+    /** What was removed, or would be. */
+    purge: object({
+      dry_run: Type.Boolean(),
+      schema: Type.String(),
+      tables: list(object({ name: Type.String(), rows: Type.Integer() })),
+      jobs: Type.Integer(),
+      settings: Type.Boolean(),
+      files: Type.Boolean(),
+      dump: nullable(Type.String())
+    })
   })
-})
+)
 
-const enableBody = object({ cascade: maybe(Type.Boolean()) })
-const purgeBody = object({ dry_run: maybe(Type.Boolean()) })
-const disableBody = object({ cascade: maybe(Type.Boolean()), force: maybe(Type.Boolean()) })
+const enableBody = named('EnablePlugin', object({ cascade: maybe(Type.Boolean()) }))
+const purgeBody = named('PurgePlugin', object({ dry_run: maybe(Type.Boolean()) }))
+const disableBody = named(
+  'DisablePlugin',
+  object({ cascade: maybe(Type.Boolean()), force: maybe(Type.Boolean()) })
+)
+
+const settingsBody = named('PluginSettings', Type.Record(Type.String(), Type.Unknown()))
 
 const group = 'Plugins (Admin)'
 const admin = { role: 'admin', project: 'none' } as const
@@ -71,7 +83,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     summary: 'List Plugins',
     group,
     access: allow.token('read', admin),
-    schema: { response: { 200: object({ items: list(pluginView) }) } },
+    schema: { response: { 200: named('PluginList', object({ items: list(pluginView) })) } },
     handler: async (_request, { reconciler }) => {
       await reconciler.rescan()
       await reconciler.checkHealth()
@@ -160,7 +172,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     timeoutMs: enablingMs,
     schema: {
       params: { pluginId },
-      body: Type.Record(Type.String(), Type.Unknown()),
+      body: settingsBody,
       response: { 200: pluginView }
     },
     handler: async ({ params, body }, { reconciler }) =>

@@ -1,5 +1,6 @@
 import {
   maybe,
+  named,
   nullable,
   object,
   oneOf,
@@ -71,7 +72,7 @@ const row = object(fields)
 /** An application as it stands in the database, without what only answers have. */
 export type ApplicationRow = Static<typeof row>
 
-export const application = object({ ...fields, direct_url: nullable(string) })
+export const application = named('Application', object({ ...fields, direct_url: nullable(string) }))
 export type ApplicationAnswer = Static<typeof application>
 
 /** Not blank, no control characters. */
@@ -97,103 +98,130 @@ const startCommand = maybe(nullable(text({ max: 4000 })))
 /** `image`, or one of the builders that are there: GET /api/builders. */
 const buildType = Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })
 
-export const createBody = object({
-  name,
-  type: oneOf(['git', 'image']),
-  build_type: buildType,
-  slug: maybe(Type.String({ maxLength: 100 })),
-  source_repo: maybe(line),
-  branch: maybe(line),
-  git_token: maybe(line),
-  git_integration_id: maybe(Type.String({ maxLength: 36 })),
-  dockerfile_path: maybe(line),
-  root_directory: maybe(line),
-  ...buildChoices,
-  source_image: maybe(line),
-  ...registry,
-  container_port: maybe(nullable(port)),
-  start_command: startCommand,
-  cpu_limit: maybe(cores),
-  memory_limit: maybe(bytes),
-  health_check_path: maybe(line)
-})
+export const createBody = named(
+  'CreateApplication',
+  object({
+    name,
+    type: oneOf(['git', 'image']),
+    build_type: buildType,
+    slug: maybe(Type.String({ maxLength: 100 })),
+    source_repo: maybe(line),
+    branch: maybe(line),
+    git_token: maybe(line),
+    git_integration_id: maybe(Type.String({ maxLength: 36 })),
+    dockerfile_path: maybe(line),
+    root_directory: maybe(line),
+    ...buildChoices,
+    source_image: maybe(line),
+    ...registry,
+    container_port: maybe(nullable(port)),
+    start_command: startCommand,
+    cpu_limit: maybe(cores),
+    memory_limit: maybe(bytes),
+    health_check_path: maybe(line)
+  })
+)
 export type CreateBody = Static<typeof createBody>
 
 /** `cpu_limit`, `memory_limit` and `health_check_path` are taken and ignored: they have operations of their own. */
-export const updateBody = object({
-  name: maybe(name),
-  source_repo: maybe(line),
-  source_image: maybe(line),
-  ...registry,
-  branch: maybe(nullable(line)),
-  dockerfile_path: maybe(nullable(line)),
-  root_directory: maybe(nullable(line)),
-  ...buildChoices,
-  build_type_override: maybe(nullable(line)),
-  builder_image: maybe(nullable(line)),
-  custom_buildpacks: maybe(nullable(text({ max: 10_000 }))),
-  git_token: maybe(nullable(line)),
-  git_integration_id: maybe(nullable(Type.String({ maxLength: 36 }))),
-  container_port: maybe(nullable(port)),
-  start_command: startCommand,
-  cpu_limit: maybe(Type.Number()),
-  memory_limit: maybe(integer),
-  health_check_path: maybe(nullable(string))
-})
+export const updateBody = named(
+  'UpdateApplication',
+  object({
+    name: maybe(name),
+    source_repo: maybe(line),
+    source_image: maybe(line),
+    ...registry,
+    branch: maybe(nullable(line)),
+    dockerfile_path: maybe(nullable(line)),
+    root_directory: maybe(nullable(line)),
+    ...buildChoices,
+    build_type_override: maybe(nullable(line)),
+    builder_image: maybe(nullable(line)),
+    custom_buildpacks: maybe(nullable(text({ max: 10_000 }))),
+    git_token: maybe(nullable(line)),
+    git_integration_id: maybe(nullable(Type.String({ maxLength: 36 }))),
+    container_port: maybe(nullable(port)),
+    start_command: startCommand,
+    cpu_limit: maybe(Type.Number()),
+    memory_limit: maybe(integer),
+    health_check_path: maybe(nullable(string))
+  })
+)
 export type UpdateBody = Static<typeof updateBody>
 
-export const changeSourceBody = object({
-  type: oneOf(['git', 'image']),
-  build_type: maybe(buildType),
-  source_repo: maybe(line),
-  source_image: maybe(line),
-  ...registry,
-  start_command: startCommand,
-  branch: maybe(line),
-  dockerfile_path: maybe(line),
-  root_directory: maybe(line),
-  ...buildChoices,
-  git_integration_id: maybe(Type.String({ maxLength: 36 })),
-  git_token: maybe(line)
-})
+export const changeSourceBody = named(
+  'ChangeApplicationSource',
+  object({
+    type: oneOf(['git', 'image']),
+    build_type: maybe(buildType),
+    source_repo: maybe(line),
+    source_image: maybe(line),
+    ...registry,
+    start_command: startCommand,
+    branch: maybe(line),
+    dockerfile_path: maybe(line),
+    root_directory: maybe(line),
+    ...buildChoices,
+    git_integration_id: maybe(Type.String({ maxLength: 36 })),
+    git_token: maybe(line)
+  })
+)
 export type ChangeSourceBody = Static<typeof changeSourceBody>
 
 const seconds = maybe(nullable(Type.Integer({ maximum: 86_400 })))
-export const healthCheckBody = object({
-  type: oneOf(['none', 'http', 'command']),
-  path: maybe(nullable(Type.String({ maxLength: 1000 }))),
-  expect_status: maybe(nullable(integer)),
-  command: maybe(nullable(text({ max: 4000 }))),
-  interval_seconds: seconds,
-  retries: maybe(nullable(Type.Integer({ maximum: 1000 }))),
-  start_period_seconds: seconds,
-  timeout_seconds: seconds
-})
+export const healthCheckBody = named(
+  'SetHealthCheck',
+  object({
+    type: oneOf(['none', 'http', 'command']),
+    path: maybe(nullable(Type.String({ maxLength: 1000 }))),
+    expect_status: maybe(nullable(integer)),
+    command: maybe(nullable(text({ max: 4000 }))),
+    interval_seconds: seconds,
+    retries: maybe(nullable(Type.Integer({ maximum: 1000 }))),
+    start_period_seconds: seconds,
+    timeout_seconds: seconds
+  })
+)
 export type HealthCheckBody = Static<typeof healthCheckBody>
 
-export const resourcesBody = object({ cpu_limit: maybe(cores), memory_limit: maybe(bytes) })
+export const resourcesBody = named(
+  'SetResources',
+  object({ cpu_limit: maybe(cores), memory_limit: maybe(bytes) })
+)
 export type ResourcesBody = Static<typeof resourcesBody>
 
-export const runtimeBody = object({
-  container_caps: maybe(oneOf(['minimal', 'standard'])),
-  readonly_rootfs: maybe(Type.Boolean())
-})
+export const runtimeBody = named(
+  'UpdateRuntime',
+  object({
+    container_caps: maybe(oneOf(['minimal', 'standard'])),
+    readonly_rootfs: maybe(Type.Boolean())
+  })
+)
 export type RuntimeBody = Static<typeof runtimeBody>
-export const runtimeAnswer = object({ container_caps: string, readonly_rootfs: Type.Boolean() })
+export const runtimeAnswer = named(
+  'ApplicationRuntime',
+  object({ container_caps: string, readonly_rootfs: Type.Boolean() })
+)
 
-export const webhookBody = object({
-  webhook_secret: maybe(nullable(Type.String({ maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]*$' }))),
-  auto_deploy_branch: maybe(nullable(line))
-})
+export const webhookBody = named(
+  'UpdateWebhook',
+  object({
+    webhook_secret: maybe(nullable(Type.String({ maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]*$' }))),
+    auto_deploy_branch: maybe(nullable(line))
+  })
+)
 export type WebhookBody = Static<typeof webhookBody>
-export const webhookSecretAnswer = object({ webhook_secret: string })
+export const webhookSecretAnswer = named('WebhookSecret', object({ webhook_secret: string }))
 
-export const healthAnswer = object({
-  deployment_id: nullable(uuid()),
-  deploy_status: nullable(string),
-  status: string,
-  message: nullable(string),
-  checked_at: nullable(timestamp())
-})
+export const healthAnswer = named(
+  'ApplicationHealth',
+  object({
+    deployment_id: nullable(uuid()),
+    deploy_status: nullable(string),
+    status: string,
+    message: nullable(string),
+    checked_at: nullable(timestamp())
+  })
+)
 
 export const deletedAnswer = statusResponse

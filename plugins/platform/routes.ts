@@ -1,7 +1,10 @@
-import { allow, object, type RouteDeclarer, Type } from 'busbar/sdk'
+import { allow, named, object, type RouteDeclarer, Type } from 'busbar/sdk'
 import type { Platform } from './platform.js'
 
-const features = object({ buildkit_available: Type.Boolean(), instance_name: Type.String() })
+const features = named(
+  'Features',
+  object({ buildkit_available: Type.Boolean(), instance_name: Type.String() })
+)
 
 export function routes(route: RouteDeclarer<Platform>): void {
   route({

@@ -1,5 +1,6 @@
 import {
   maybe,
+  named,
   nullable,
   object,
   oneOf,
@@ -35,30 +36,39 @@ const fields = {
   updated_at: timestamp()
 }
 
-export const project = object(fields)
+export const project = named('Project', object(fields))
 export type ProjectRow = Static<typeof project>
 
 /** `last_deployed_at` is left out until something in the project has been deployed. */
-export const projectListItem = object({ ...fields, last_deployed_at: maybe(timestamp()) })
+export const projectListItem = named(
+  'ProjectListItem',
+  object({ ...fields, last_deployed_at: maybe(timestamp()) })
+)
 export type ProjectListRow = Static<typeof projectListItem>
 
-export const createBody = object({ name, slug })
-export const updateBody = object({ name: maybe(name) })
-export const sharingBody = object({ shared: Type.Boolean() })
-export const transferBody = object({ user_id: uuid() })
+export const createBody = named('CreateProject', object({ name, slug }))
+export const updateBody = named('UpdateProject', object({ name: maybe(name) }))
+export const sharingBody = named('ProjectSharing', object({ shared: Type.Boolean() }))
+export const transferBody = named('TransferProject', object({ user_id: uuid() }))
 
 const memberRoles = ['viewer', 'editor'] as const
 export type MemberRole = (typeof memberRoles)[number]
 
 /** A user with a role of their own in a project; the owner is since the project was made. */
-export const member = object({
-  user_id: uuid(),
-  email: Type.String(),
-  username: Type.String(),
-  role: oneOf(projectRoles),
-  created_at: timestamp()
-})
+export const member = named(
+  'ProjectMember',
+  object({
+    user_id: uuid(),
+    email: Type.String(),
+    username: Type.String(),
+    role: oneOf(projectRoles),
+    created_at: timestamp()
+  })
+)
 export type MemberRow = Static<typeof member>
-export const memberBody = object({ email: text({ max: 254 }), role: oneOf(memberRoles) })
+export const memberBody = named(
+  'SetProjectMember',
+  object({ email: text({ max: 254 }), role: oneOf(memberRoles) })
+)
 
 export const deletedAnswer = statusResponse

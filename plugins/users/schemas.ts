@@ -1,4 +1,16 @@
-import { maybe, nullable, object, oneOf, roles, type Static, Type, text, timestamp, uuid } from 'busbar/sdk'
+import {
+  maybe,
+  named,
+  nullable,
+  object,
+  oneOf,
+  roles,
+  type Static,
+  Type,
+  text,
+  timestamp,
+  uuid
+} from 'busbar/sdk'
 
 const role = oneOf(roles)
 const password = text({ max: 1024 })
@@ -12,20 +24,23 @@ const fields = {
   role,
   created_at: timestamp()
 }
-export const user = object({ ...fields, last_active_at: timestamp() })
-export const userAfterRoleChange = object(fields)
+export const user = named('User', object({ ...fields, last_active_at: timestamp() }))
+export const userAfterRoleChange = named('UserRole', object(fields))
 
 /** `role` is `member` unless given. */
-export const createBody = object({
-  email: text({ max: 254 }),
-  password,
-  role: maybe(role),
-  username: maybe(Type.String({ maxLength: 64, pattern: '^[^\\u0000-\\u001f\\u007f]*$' }))
-})
+export const createBody = named(
+  'CreateUser',
+  object({
+    email: text({ max: 254 }),
+    password,
+    role: maybe(role),
+    username: maybe(Type.String({ maxLength: 64, pattern: '^[^\\u0000-\\u001f\\u007f]*$' }))
+  })
+)
 export type NewUser = Static<typeof createBody>
 
 /** `role` is `member` unless given. */
-export const inviteBody = object({ email: text({ max: 254 }), role: maybe(role) })
+export const inviteBody = named('InviteUser', object({ email: text({ max: 254 }), role: maybe(role) }))
 const invitationFields = {
   id: uuid(),
   email: Type.String(),
@@ -35,15 +50,21 @@ const invitationFields = {
   accepted_at: nullable(timestamp()),
   created_at: timestamp()
 }
-export const invitation = object(invitationFields)
+export const invitation = named('Invitation', object(invitationFields))
 /** `link` is for the admin to pass on, where the platform cannot mail it. */
-export const createdInvitation = object({ ...invitationFields, link: maybe(Type.String()) })
+export const createdInvitation = named(
+  'CreatedInvitation',
+  object({ ...invitationFields, link: maybe(Type.String()) })
+)
 
-export const roleBody = object({ role })
+export const roleBody = named('ChangeUserRole', object({ role }))
 /** `current_password` is the acting admin's own. */
-export const passwordBody = object({ password, current_password: password })
-export const totpResetBody = object({
-  current_password: password,
-  code: maybe(text({ max: 64 })),
-  method: maybe(text({ max: 32 }))
-})
+export const passwordBody = named('ResetUserPassword', object({ password, current_password: password }))
+export const totpResetBody = named(
+  'ResetUserTotp',
+  object({
+    current_password: password,
+    code: maybe(text({ max: 64 })),
+    method: maybe(text({ max: 32 }))
+  })
+)

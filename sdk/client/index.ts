@@ -8,5 +8,5 @@
  */
 export { ApiError } from './api-error.js'
 export { BusbarClient, type ClientOptions, createClient } from './busbar-client.js'
-export type { Operations } from './operations.generated.js'
+export type { Operations, Schemas } from './operations.generated.js'
 export type { Answer, Body, Item, Options, Path } from './types.js'

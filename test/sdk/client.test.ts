@@ -39,6 +39,13 @@ test('a schema becomes the type of what it allows', t => {
     [{ type: 'object', patternProperties: { '.*': { type: 'number' } } }, 'Record<string, number>'],
     [{ anyOf: [{ type: 'string' }, { type: 'null' }] }, 'string | null'],
     [{ const: 5 }, '5'],
+    [{ $ref: '#/components/schemas/Note' }, "Schemas['Note']"],
+    [{ type: 'array', items: { $ref: '#/components/schemas/Note' } }, "Schemas['Note'][]"],
+    [{ anyOf: [{ $ref: '#/components/schemas/Note' }, { type: 'null' }] }, "Schemas['Note'] | null"],
+    [
+      { type: 'object', properties: { a: { type: 'string', description: 'Ends a comment: */' } } },
+      '{\n  /** Ends a comment: * / */\n  a?: string\n}'
+    ],
     [{}, 'unknown']
   ]
   for (const [schema, type] of types) t.equal(typeText(schema), type)

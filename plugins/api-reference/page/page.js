@@ -1,8 +1,10 @@
 import { element } from './dom.js'
 import { operationSection } from './operation.js'
+import { resolved } from './schema.js'
 
 /** The operations of an OpenAPI description, as the page shows them. */
-export function operationsOf({ paths }) {
+export function operationsOf({ paths, components }) {
+  const whole = schema => resolved(schema, components.schemas)
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => {
       const {
@@ -23,7 +25,7 @@ export function operationsOf({ paths }) {
         path,
         summary,
         description,
-        parameters,
+        parameters: parameters.map(parameter => ({ ...parameter, schema: whole(parameter.schema) })),
         scope,
         group: tags[0],
         plugin: operation['x-plugin'],
@@ -37,10 +39,10 @@ export function operationsOf({ paths }) {
           : responses['200']?.content?.['text/event-stream'] === undefined
             ? undefined
             : 'event stream',
-        body: bodyType === undefined ? undefined : { type: bodyType, schema: bodyContent.schema },
+        body: bodyType === undefined ? undefined : { type: bodyType, schema: whole(bodyContent.schema) },
         responses: Object.entries(responses).map(([status, { description: text, content = {} }]) => {
           const [type, value] = Object.entries(content)[0] ?? []
-          return { status, description: text, type, schema: value?.schema }
+          return { status, description: text, type, schema: whole(value?.schema) }
         })
       }
     })

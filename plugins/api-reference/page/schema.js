@@ -4,6 +4,25 @@ const zeroUuid = '3f0c9a52-7d5e-4b1e-8a64-1f0f3b1c9d11'
 
 export const requiredOf = schema => schema?.['x-required'] ?? schema?.required ?? []
 
+const componentPath = '#/components/schemas/'
+
+/** A schema with what it refers to in its place; words beside a reference are nearer than those of what it names. */
+export function resolved(schema, components, depth = 0) {
+  if (Array.isArray(schema)) return schema.map(one => resolved(one, components, depth))
+  if (typeof schema !== 'object' || schema === null || depth > 20) return schema
+  const { $ref: reference, ...rest } = schema
+  const target =
+    typeof reference === 'string' && reference.startsWith(componentPath)
+      ? components[reference.slice(componentPath.length)]
+      : undefined
+  return Object.fromEntries(
+    Object.entries({ ...target, ...rest }).map(([key, value]) => [
+      key,
+      key === 'examples' ? value : resolved(value, components, depth + 1)
+    ])
+  )
+}
+
 /** `string (uuid) or null`, `list of object`. */
 export function typeText(schema) {
   if (schema === undefined || schema === null || schema === true) return 'anything'
@@ -62,6 +81,7 @@ export function fieldsOf(schema, prefix = '', depth = 0) {
 /** A value the schema allows, as small as it can be and still tell something. */
 export function exampleOf(schema, name = '', onlyRequired = false, depth = 0) {
   if (schema === undefined || schema === null || schema === true || depth > 6) return null
+  if (schema.examples?.length > 0) return schema.examples[0]
   if (schema.default !== undefined) return schema.default
   if (schema.const !== undefined) return schema.const
   if (schema.enum !== undefined) return schema.enum[0]

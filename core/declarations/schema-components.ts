@@ -1,0 +1,147 @@
+import type { TSchema } from 'busbar/sdk'
+import { type SchemaName, schemaName } from '../../sdk/described-schema.js'
+import type { DescribedRoute } from './openapi.js'
+
+type Json = Record<string, unknown>
+/** Bodies mark no field as required, so the same schema reads otherwise in them. */
+export type SchemaUse = 'answer' | 'body'
+type Routes = readonly DescribedRoute[]
+
+const componentName = /^[A-Z][A-Za-z0-9]{0,99}$/
+/** What the description itself declares. */
+const taken: ReadonlySet<string> = new Set(['Error'])
+
+/** Their values are data or names, not schemas. */
+const dataKeywords: ReadonlySet<string> = new Set(['examples', 'default', 'const', 'enum'])
+const mapKeywords: ReadonlySet<string> = new Set(['properties', 'patternProperties'])
+
+/** What names of this route's schemas begin with: third-party plugins cannot take each other's, nor the platform's. */
+export const namePrefix = ({ plugin, url }: Pick<DescribedRoute, 'plugin' | 'url'>): string =>
+  /^\/api\/(ws\/)?x\//.test(url) ? `${plugin}.` : ''
+
+/** Schemas as a description shows them; those with names are collected, and referred to. */
+export class SchemaComponents {
+  readonly schemas: Json = {}
+
+  describe(schema: unknown, use: SchemaUse, prefix: string): unknown {
+    if (Array.isArray(schema)) return schema.map(one => this.describe(one, use, prefix))
+    if (typeof schema !== 'object' || schema === null) return schema
+    const name = schemaName(schema)
+    return name === undefined
+      ? this.#whole(schema, use, prefix)
+      : this.#reference(schema as TSchema, name, use, prefix)
+  }
+
+  #reference(schema: TSchema, { name, schema: original }: SchemaName, use: SchemaUse, prefix: string): Json {
+    const key = prefix + name
+    if (!Object.hasOwn(this.schemas, key)) {
+      this.schemas[key] = {}
+      this.schemas[key] = this.#whole(original, use, prefix)
+    }
+    const reference = { $ref: `#/components/schemas/${key}` }
+    const isNullable = takesNull(schema) && !takesNull(original)
+    return {
+      ...(isNullable ? { anyOf: [reference, { type: 'null' }] } : reference),
+      ...(schema.description === original.description ? {} : { description: schema.description })
+    }
+  }
+
+  /**
+   * The schema itself. Of a body `required` becomes `x-required`, as the specification asks, and it is open: fields that it
+   * does not name are ignored. By `additionalProperties: false`, which has the validator leave them out, a reader would
+   * take them for refused.
+   */
+  #whole(schema: object, use: SchemaUse, prefix: string): Json {
+    const entries = Object.entries(schema).flatMap(([key, value]): Array<[string, unknown]> => {
+      if (use === 'body' && key === 'additionalProperties' && value === false) return []
+      if (use === 'body' && key === 'required' && Array.isArray(value)) return [['x-required', value]]
+      if (dataKeywords.has(key)) return [[key, value]]
+      if (mapKeywords.has(key) && typeof value === 'object' && value !== null) {
+        const inner = Object.entries(value).map(([name, one]) => [name, this.describe(one, use, prefix)])
+        return [[key, Object.fromEntries(inner)]]
+      }
+      return [[key, this.describe(value, use, prefix)]]
+    })
+    return Object.fromEntries(entries)
+  }
+}
+
+const takesNull = ({ type }: TSchema): boolean => [type].flat().includes('null')
+
+interface Occurrence {
+  readonly schema: TSchema
+  readonly use: SchemaUse
+  readonly where: string
+  readonly prefix: string
+}
+
+// By the array of records, which does not change: each plugin is compared with all others.
+const found = new WeakMap<Routes, ReadonlyMap<string, readonly Occurrence[]>>()
+
+/** The named schemas of these routes by the keys of their components; those of one key that differ in object or use. */
+function occurrences(routes: Routes): ReadonlyMap<string, readonly Occurrence[]> {
+  const known = found.get(routes)
+  if (known !== undefined) return known
+  const all = new Map<string, Occurrence[]>()
+  const seen = { answer: new Set<object>(), body: new Set<object>() }
+  for (const route of routes) {
+    const prefix = namePrefix(route)
+    const visit = (value: unknown, use: SchemaUse): void => {
+      if (typeof value !== 'object' || value === null || seen[use].has(value)) return
+      seen[use].add(value)
+      const name = schemaName(value)
+      if (name !== undefined) {
+        const list = all.get(prefix + name.name) ?? []
+        if (!list.some(other => other.schema === name.schema && other.use === use))
+          list.push({ schema: name.schema, use, where: `${route.method} ${route.url}`, prefix })
+        all.set(prefix + name.name, list)
+      }
+      for (const inner of Object.values(value)) visit(inner, use)
+    }
+    const { query, body, response, params } = route.schema
+    visit([query, body], 'body')
+    visit([params, Object.values(response ?? {})], 'answer')
+  }
+  found.set(routes, all)
+  return all
+}
+
+const textOf = ({ schema, use, prefix }: Occurrence): string => {
+  const { description, ...rest } = schema
+  return JSON.stringify([description, new SchemaComponents().describe(rest, use, prefix)])
+}
+
+const clash = (key: string, one: Occurrence, other: Occurrence): string[] =>
+  (one.schema === other.schema && one.use === other.use) || textOf(one) === textOf(other)
+    ? []
+    : [
+        `the schema "${key}" of ${one.where} (${one.use}) is not the one of ${other.where} (${other.use}): name one of them otherwise`
+      ]
+
+/** What is wrong with the names of a plugin's own schemas. */
+export function schemaNameFaults(routes: Routes): string[] {
+  return [...occurrences(routes)].flatMap(([key, [first, ...others]]) => {
+    if (first === undefined) return []
+    const name = key.slice(first.prefix.length)
+    return [
+      ...(componentName.test(name)
+        ? []
+        : [`${first.where}: "${name}" is no name of a schema: a capital letter, then letters and digits`]),
+      ...(taken.has(key) ? [`${first.where}: the name "${name}" of a schema is the platform's own`] : []),
+      ...others.flatMap(other => clash(key, other, first))
+    ]
+  })
+}
+
+/** Names under which these routes and those of other plugins describe different schemas. */
+export function schemaConflicts(
+  routes: Routes,
+  others: ReadonlyArray<{ readonly routes: Routes }>
+): string[] {
+  return [...occurrences(routes)].flatMap(([key, [mine]]) =>
+    others.flatMap(other => {
+      const [theirs] = occurrences(other.routes).get(key) ?? []
+      return mine === undefined || theirs === undefined ? [] : clash(key, mine, theirs)
+    })
+  )
+}
