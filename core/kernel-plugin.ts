@@ -21,6 +21,7 @@ export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
     route({
       method: 'GET',
       url: '/api/version',
+      operationId: 'GetVersion',
       summary: 'Get Version',
       group,
       access: allow.public('clients ask before they have a credential'),
@@ -32,6 +33,7 @@ export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
     route({
       method: 'GET',
       url: '/api/openapi.json',
+      operationId: 'GetOpenAPI',
       summary: 'Get OpenAPI Description',
       group,
       access: allow.public('the description holds nothing but the shape of the API'),
@@ -41,6 +43,7 @@ export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
     route({
       method: 'GET',
       url: '/healthz',
+      operationId: 'Health',
       summary: 'Get Health',
       group,
       access: allow.public('load balancers and container engines ask without a credential'),

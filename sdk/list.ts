@@ -24,7 +24,10 @@ export const pagedList: PageLimits = Object.freeze({ fallback: 50, max: 200 })
  * answer says in `X-Total-Count` how many rows there are in all.
  */
 export interface ListSpec<U extends string, A extends Access, Q extends TProperties, I extends TSchema, Self>
-  extends Pick<RouteSpec<U, A, {}, Self>, 'url' | 'access' | 'summary' | 'group' | 'timeoutMs' | 'limit'> {
+  extends Pick<
+    RouteSpec<U, A, {}, Self>,
+    'url' | 'access' | 'operationId' | 'summary' | 'group' | 'timeoutMs' | 'limit'
+  > {
   /** The schema of one row. */
   readonly items: I
   /** Filters besides `limit` and `offset`. */

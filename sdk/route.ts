@@ -65,6 +65,12 @@ export interface RouteSpec<U extends string, A extends Access, S extends RouteSc
   readonly method: Method
   readonly url: U
   readonly access: A
+  /**
+   * The operation's name in the OpenAPI description, from which clients make the names of functions: `CreateProject`.
+   * Capitalised, `A-Z a-z 0-9`, the only one in the plugin, and never changed: of a third-party plugin the description puts the
+   * plugin's id before it. Without one, it is made of method and path.
+   */
+  readonly operationId?: string
   /** One line for the OpenAPI description and the docs. */
   readonly summary: string
   /** The heading under which the operation is listed: a resource group of the API. */

@@ -10,6 +10,7 @@ export interface DescribedRoute {
   /** In the order of the path. */
   readonly params: readonly string[]
   readonly access: Access
+  readonly operationId: string | undefined
   readonly summary: string
   readonly group: string
   readonly schema: RouteSchema
@@ -76,8 +77,11 @@ const errorSchema = {
   required: ['error', 'code']
 }
 
-/** `GET /api/projects/{projectId}/env` → `get_projects_projectId_env`: unique and stable. */
-const operationId = ({ method, url }: DescribedRoute): string =>
+/** Without a declared one, `GET /api/projects/{projectId}/env` is `get_projects_projectId_env`: unique and stable. */
+const operationIdOf = (route: DescribedRoute): string =>
+  route.operationId === undefined ? madeOf(route) : namePrefix(route) + route.operationId
+
+const madeOf = ({ method, url }: DescribedRoute): string =>
   `${method.toLowerCase()}_${url
     .replace(/^\/api\//, '')
     .replace(/[:/.-]+/g, '_')
@@ -86,7 +90,7 @@ const operationId = ({ method, url }: DescribedRoute): string =>
 function describeRoute(route: DescribedRoute, components: SchemaComponents): Json {
   const { access, schema } = route
   return {
-    operationId: operationId(route),
+    operationId: operationIdOf(route),
     summary: route.summary,
     description: accessText(access),
     tags: [route.group],

@@ -213,7 +213,10 @@ function routeFaults(
   if (typeof spec.summary !== 'string' || spec.summary === '') faults.push('it has no summary')
   if (earlier.some(other => other.method === spec.method && shapeOf(other.url) === shapeOf(spec.url)))
     faults.push('declared twice')
-  const { audit } = spec
+  const { audit, operationId } = spec
+  const sameId = earlier.find(other => operationId !== undefined && other.operationId === operationId)
+  if (sameId !== undefined)
+    faults.push(`its operationId "${operationId}" is the one of ${sameId.method} ${sameId.url}`)
   if (audit?.id !== undefined && 'param' in audit.id && !params.includes(audit.id.param))
     faults.push(`audit names "${audit.id.param}", which is not in the path`)
   const schemas = {
@@ -271,6 +274,7 @@ export function routeRecord(
     url: spec.url,
     params: Object.freeze(paramsOf(spec.url)),
     access: frozen(spec.access, 'access', spec),
+    operationId: spec.operationId,
     summary: spec.summary,
     group: spec.group ?? id,
     // Schemas are not frozen: fastify writes a symbol into them.

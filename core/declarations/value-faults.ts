@@ -54,6 +54,7 @@ export const scheduleTimeFaults = (spec: {
 
 /** The parts of a route that are no schema. */
 export function routeValueFaults(spec: {
+  operationId?: unknown
   group?: unknown
   produces?: unknown
   timeoutMs?: unknown
@@ -65,11 +66,27 @@ export function routeValueFaults(spec: {
   limitKey?: unknown
   access?: { readonly kind?: unknown }
 }): string[] {
-  const { group, produces, timeoutMs, bodyLimit, body, limit, audit, precondition, limitKey, access } = spec
+  const {
+    operationId,
+    group,
+    produces,
+    timeoutMs,
+    bodyLimit,
+    body,
+    limit,
+    audit,
+    precondition,
+    limitKey,
+    access
+  } = spec
   const { max, windowSeconds } = (limit ?? {}) as { max?: unknown; windowSeconds?: unknown }
   const bytes =
     typeof bodyLimit === 'object' && bodyLimit !== null ? (bodyLimit as { bytes?: unknown }).bytes : bodyLimit
   return faultsOf([
+    [
+      given(operationId, typeof operationId === 'string' && /^[A-Z][A-Za-z0-9]{0,99}$/.test(operationId)),
+      'operationId is a capital letter, then letters and digits'
+    ],
     [given(group, typeof group === 'string'), 'group is text'],
     [given(produces, typeof produces === 'string'), 'produces is text'],
     [given(timeoutMs, isPositive(timeoutMs)), 'timeoutMs is a number of milliseconds'],

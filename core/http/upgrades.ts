@@ -44,6 +44,7 @@ export const hubRecord: RouteRecord = Object.freeze({
       method: 'GET',
       url: '/api/ws',
       access: allow.token('read', { project: 'none' }),
+      operationId: 'HandleWebSocket',
       summary: 'Open the WebSocket',
       group: 'Platform',
       handler: () => undefined
@@ -57,6 +58,7 @@ export const hubRecord: RouteRecord = Object.freeze({
 export const socketRoute = (record: SocketRecord): RouteRecord => ({
   ...hubRecord,
   ...record,
+  operationId: undefined,
   handler: hubRecord.handler
 })
 

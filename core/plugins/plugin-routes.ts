@@ -80,6 +80,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
   route({
     method: 'GET',
     url: '/api/plugins',
+    operationId: 'ListPlugins',
     summary: 'List Plugins',
     group,
     access: allow.token('read', admin),
@@ -97,6 +98,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
   route({
     method: 'GET',
     url: '/api/plugins/:pluginId',
+    operationId: 'GetPlugin',
     summary: 'Get Plugin',
     group,
     access: allow.token('read', admin),
@@ -111,6 +113,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
   route({
     method: 'POST',
     url: '/api/plugins/:pluginId/enable',
+    operationId: 'EnablePlugin',
     summary: 'Enable Plugin',
     group,
     access: allow.session(admin),
@@ -123,6 +126,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
   route({
     method: 'POST',
     url: '/api/plugins/:pluginId/reload',
+    operationId: 'ReloadPlugin',
     summary: 'Reload Plugin',
     group,
     access: allow.session(admin),
@@ -134,6 +138,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
   route({
     method: 'POST',
     url: '/api/plugins/:pluginId/purge',
+    operationId: 'PurgePlugin',
     summary: 'Purge Plugin',
     group,
     access: allow.session(admin),
@@ -153,6 +158,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
   route({
     method: 'POST',
     url: '/api/plugins/:pluginId/disable',
+    operationId: 'DisablePlugin',
     summary: 'Disable Plugin',
     group,
     access: allow.session(admin),
@@ -165,6 +171,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
   route({
     method: 'PUT',
     url: '/api/plugins/:pluginId/config',
+    operationId: 'ConfigPlugin',
     summary: 'Configure Plugin',
     group,
     access: allow.session(admin),

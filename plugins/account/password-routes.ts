@@ -10,6 +10,7 @@ export function passwordRoutes(route: RouteDeclarer<Account>) {
     method: 'PUT',
     url: '/api/auth/password',
     group,
+    operationId: 'ChangeOwnPassword',
     summary: 'Change Own Password',
     access: allow.session({ project: 'none' }),
     schema: { body: passwordBody, response: { 200: statusResponse } },
@@ -28,6 +29,7 @@ export function passwordRoutes(route: RouteDeclarer<Account>) {
     method: 'POST',
     url: '/api/auth/forgot-password',
     group: 'Public',
+    operationId: 'ForgotPassword',
     summary: 'Forgot Password',
     limit: { max: 3, windowSeconds: 3600 },
     access: allow.public(
@@ -41,6 +43,7 @@ export function passwordRoutes(route: RouteDeclarer<Account>) {
     method: 'POST',
     url: '/api/auth/reset-password',
     group: 'Public',
+    operationId: 'ResetPassword',
     summary: 'Reset Password',
     limit: { max: 10, windowSeconds: 60 },
     access: allow.public('the token of the link in the body is the credential'),

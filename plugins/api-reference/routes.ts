@@ -18,12 +18,13 @@ const contentSecurityPolicy = [
 ].join('; ')
 
 export function routes(route: RouteDeclarer<ApiReference>): void {
-  const file = (url: `/api/docs${string}`, name: PageFile, summary: string): void => {
+  const file = (url: `/api/docs${string}`, name: PageFile, operationId: string, summary: string): void => {
     const type = pageFiles[name]
     route({
       method: 'GET',
       url,
       group,
+      operationId,
       summary,
       access,
       produces: type.replace(/;.*/, ''),
@@ -41,15 +42,26 @@ export function routes(route: RouteDeclarer<ApiReference>): void {
     method: 'GET',
     url: '/',
     group,
+    operationId: 'Home',
     summary: 'Home',
     access,
     schema: { response: { 302: null } },
     handler: () => redirect('/api/docs')
   })
-  file('/api/docs', 'index.html', 'API Reference')
-  file('/api/docs/style.css', 'style.css', 'Style of the API Reference')
-  file('/api/docs/page.js', 'page.js', 'Script of the API Reference')
-  file('/api/docs/operation.js', 'operation.js', 'How the API Reference shows an operation')
-  file('/api/docs/schema.js', 'schema.js', 'How the API Reference shows a schema')
-  file('/api/docs/dom.js', 'dom.js', 'How the API Reference makes elements')
+  file('/api/docs', 'index.html', 'GetAPIReference', 'API Reference')
+  file('/api/docs/style.css', 'style.css', 'GetAPIReferenceStyle', 'Style of the API Reference')
+  file('/api/docs/page.js', 'page.js', 'GetAPIReferencePageScript', 'Script of the API Reference')
+  file(
+    '/api/docs/operation.js',
+    'operation.js',
+    'GetAPIReferenceOperationScript',
+    'How the API Reference shows an operation'
+  )
+  file(
+    '/api/docs/schema.js',
+    'schema.js',
+    'GetAPIReferenceSchemaScript',
+    'How the API Reference shows a schema'
+  )
+  file('/api/docs/dom.js', 'dom.js', 'GetAPIReferenceElementScript', 'How the API Reference makes elements')
 }

@@ -6,18 +6,19 @@ import { application } from './schemas.js'
 
 const one = '/api/projects/:projectId/applications/:applicationId'
 const actions = [
-  ['start', 'Start App'],
-  ['stop', 'Stop App'],
-  ['restart', 'Restart App']
+  ['start', 'StartApplication', 'Start App'],
+  ['stop', 'StopApplication', 'Stop App'],
+  ['restart', 'RestartApplication', 'Restart App']
 ] as const
 
 /** The verbs that act on the container that exists. */
 export function actionRoutes(route: RouteDeclarer<Applications>) {
-  for (const [action, summary] of actions) {
+  for (const [action, operationId, summary] of actions) {
     route({
       method: 'POST',
       url: `${one}/${action}`,
       group: 'Application Actions',
+      operationId,
       summary,
       access: allow.token('deploy', { project: inApplication }),
       schema: { response: { 200: application } },

@@ -10,6 +10,7 @@ export function routes(route: RouteDeclarer<Platform>): void {
   route({
     method: 'GET',
     url: '/api/features',
+    operationId: 'GetFeatures',
     summary: 'Get Features',
     group: 'Public',
     access: allow.public('the sign-in page shows the name of the instance'),

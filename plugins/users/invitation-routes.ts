@@ -9,6 +9,7 @@ export function invitationRoutes(route: RouteDeclarer<Users>) {
     method: 'POST',
     url: '/api/users/invite',
     group,
+    operationId: 'InviteUser',
     summary: 'Invite User',
     limit: { max: 10, windowSeconds: 60 },
     access: allow.session({ role: 'admin', project: 'none' }),
@@ -19,6 +20,7 @@ export function invitationRoutes(route: RouteDeclarer<Users>) {
   route.list({
     url: '/api/users/invitations',
     group,
+    operationId: 'ListPendingInvitations',
     summary: 'Get Invitations',
     items: invitation,
     access: allow.token('read', { role: 'admin', project: 'none' }),
@@ -28,6 +30,7 @@ export function invitationRoutes(route: RouteDeclarer<Users>) {
     method: 'DELETE',
     url: '/api/users/invitations/:invitationId',
     group,
+    operationId: 'RevokeInvitation',
     summary: 'Revoke Invitation',
     access: allow.token('write', { role: 'admin', project: 'none' }),
     schema: { response: { 204: null } },

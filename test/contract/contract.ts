@@ -5,6 +5,8 @@ import type { Scope } from 'busbar/sdk'
 export interface ContractOperation {
   readonly method: string
   readonly path: string
+  /** The operation's name; extensions name theirs where they are declared. */
+  readonly id?: string
   readonly group: string
   readonly public?: boolean
   /** The narrowest scope; null: no token reaches it. */

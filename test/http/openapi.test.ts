@@ -3,6 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { allow, definePlugin, download, sse } from 'busbar/sdk'
 import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { operations } from '../contract/contract.js'
 import { probe, probeManifest } from '../kernel/probe.js'
 
 /** A plugin with what is no JSON: a socket, a stream, a file; and a route with a budget. */
@@ -106,6 +107,30 @@ test('sockets, streams and files are described as what they are', async t => {
     responses: { 200: { content: { 'text/csv': {} } } },
     'x-rate-limit': { max: 7, windowSeconds: 60 }
   })
+})
+
+test('operations are named as the contract names them, and each name is of one operation', async t => {
+  const { paths } = await description()
+  const names = Object.entries<any>(paths).flatMap(([path, methods]) =>
+    Object.entries<any>(methods).map(([method, { operationId }]) => ({
+      operation: `${method.toUpperCase()} ${path}`,
+      operationId: operationId as string
+    }))
+  )
+  for (const { operation, operationId } of names) {
+    const named = operations.get(operation)?.id
+    if (named !== undefined) t.equal(operationId, named, operation)
+  }
+  const ids = names.map(({ operationId }) => operationId)
+  t.same(
+    ids.filter((id, at) => ids.indexOf(id) !== at),
+    []
+  )
+  const unnamed = names.filter(
+    ({ operation, operationId }) =>
+      !/^[A-Z]/.test(operationId) && !/\/api\/(probe|teller|ws\/teller)\//.test(operation)
+  )
+  t.same(unnamed, [], 'every built-in operation declares its name')
 })
 
 test('every refusal an operation can answer is told, the rate limit in plain text', async t => {
