@@ -23,6 +23,7 @@ export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
       url: '/api/version',
       operationId: 'GetVersion',
       summary: 'Get Version',
+      description: 'Clients ask for it to see whether they still fit.',
       group,
       access: allow.public('clients ask before they have a credential'),
       schema: {
@@ -35,6 +36,8 @@ export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
       url: '/api/openapi.json',
       operationId: 'GetOpenAPI',
       summary: 'Get OpenAPI Description',
+      description:
+        'The description that you are reading: of what is served at the moment, so that operations of plugins that are off are not in it.',
       group,
       access: allow.public('the description holds nothing but the shape of the API'),
       handler: (_request, { openapi }) =>
@@ -45,6 +48,8 @@ export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
       url: '/healthz',
       operationId: 'Health',
       summary: 'Get Health',
+      description:
+        'For load balancers and container engines: 200 when everything that the platform needs answers, otherwise 503 with the same body.',
       group,
       access: allow.public('load balancers and container engines ask without a credential'),
       schema: { response: { 200: healthReport, 503: healthReport } },

@@ -46,18 +46,27 @@ export function concerning<P extends Problem>(problem: P, { id, email, username 
 export const concernedUser = (error: unknown): ConcernedUser | undefined =>
   isProblem(error) ? (error as { [concerned]?: ConcernedUser })[concerned] : undefined
 
+/** A kind of problem as it is declared: the message with its `{placeholders}`. */
+export interface ProblemKind {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+}
+
 type Named<M extends string> = M extends `${string}{${infer P}}${infer R}` ? P | Named<R> : never
 type Row = readonly [status: number, code: `E_${string}`, message: string]
-type Maker<R extends Row> =
-  Named<R[2]> extends never
+type Maker<R extends Row> = ProblemKind &
+  (Named<R[2]> extends never
     ? (details?: Record<string, unknown>) => Problem
-    : (values: Record<Named<R[2]>, string | number>, details?: Record<string, unknown>) => Problem
+    : (values: Record<Named<R[2]>, string | number>, details?: Record<string, unknown>) => Problem)
 
 /**
  * The errors of one area in one table: status, stable code, sentence with `{placeholders}`.
  *
  *     const problems = problemTable({ noBranch: [409, 'E_SOURCE_BRANCH', 'branch {branch} does not exist in {repo}'] })
  *     throw problems.noBranch({ branch, repo })
+ *
+ * A route names those that it throws: `problems: [problems.noBranch]`.
  */
 export function problemTable<const T extends Record<string, Row>>(
   table: T
@@ -72,7 +81,7 @@ export function problemTable<const T extends Record<string, Row>>(
             details
           )
       : (details = {}) => new Problem(status, code, template, details)
-    return [name, make]
+    return [name, Object.assign(make, { status, code, message: template })]
   })
   return Object.freeze(Object.fromEntries(makers))
 }

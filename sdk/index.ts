@@ -9,7 +9,14 @@ export * from './contributed-answer.js'
 export * from './credential.js'
 export { cutMark, cutText } from './cut-text.js'
 export { described, named, withExamples } from './described-schema.js'
-export { type ConcernedUser, concerning, isProblem, Problem, problemTable } from './errors.js'
+export {
+  type ConcernedUser,
+  concerning,
+  isProblem,
+  Problem,
+  type ProblemKind,
+  problemTable
+} from './errors.js'
 export * from './event.js'
 export * from './job.js'
 export * from './kernel.js'
@@ -18,7 +25,6 @@ export {
   type ListDeclarer,
   type ListRequest,
   type ListSpec,
-  type PageLimits,
   pagedList,
   type Rows
 } from './list.js'

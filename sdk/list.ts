@@ -1,19 +1,23 @@
 import type { Static, TObject, TProperties, TSchema } from '@sinclair/typebox'
 import type { Access } from './access.js'
+import { described } from './described-schema.js'
 import { reply } from './reply.js'
 import type { ParamsOf, RouteRequest, RouteSchema, RouteSpec } from './route.js'
-import { list as listOf, object, type Page, pagingQuery, readPage, wholeList } from './schema.js'
+import {
+  list as listOf,
+  object,
+  type Page,
+  type PageLimits,
+  pagingOf,
+  readPage,
+  Type,
+  wholeList
+} from './schema.js'
 
 /** One page of a list, and how many rows there are on all its pages. */
 export interface Rows<T> {
   readonly rows: readonly T[]
   readonly total: number
-}
-
-/** The limits of a page; `fallback` counts where the client names none, or one above `max`. */
-export interface PageLimits {
-  readonly fallback: number
-  readonly max: number
 }
 
 /** For a list that may grow without bound: 50 rows a page, 200 at most. */
@@ -26,7 +30,15 @@ export const pagedList: PageLimits = Object.freeze({ fallback: 50, max: 200 })
 export interface ListSpec<U extends string, A extends Access, Q extends TProperties, I extends TSchema, Self>
   extends Pick<
     RouteSpec<U, A, {}, Self>,
-    'url' | 'access' | 'operationId' | 'summary' | 'group' | 'timeoutMs' | 'limit'
+    | 'url'
+    | 'access'
+    | 'operationId'
+    | 'summary'
+    | 'description'
+    | 'group'
+    | 'timeoutMs'
+    | 'limit'
+    | 'problems'
   > {
   /** The schema of one row. */
   readonly items: I
@@ -52,6 +64,13 @@ export type ListDeclarer<Self> = <
   spec: ListSpec<U, A, Q, I, Self>
 ) => void
 
+const totalHeader = {
+  'X-Total-Count': described(
+    Type.Integer(),
+    'How many rows there are on all pages, with the filters of this request.'
+  )
+}
+
 /** The route that a list is. */
 export function listRoute<Self>(
   spec: ListSpec<string, Access, TProperties, TSchema, Self>
@@ -60,7 +79,8 @@ export function listRoute<Self>(
   return {
     ...rest,
     method: 'GET',
-    schema: { query: object({ ...query, ...pagingQuery }), response: { 200: listOf(items) } },
+    schema: { query: object({ ...query, ...pagingOf(limits) }), response: { 200: listOf(items) } },
+    responseHeaders: totalHeader,
     handler: async (request, self) => {
       const page = readPage(request.query as { limit?: string; offset?: string }, limits)
       const { rows, total } = await handler(Object.assign(request, { page }) as never, self)

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import type { Static, TSchema } from '@sinclair/typebox'
 import type { Access } from './access.js'
 import type { AnonymousCaller, ProjectId, Reach, SessionCaller, SignedInCaller } from './caller.js'
+import type { ProblemKind } from './errors.js'
 import type { ListDeclarer } from './list.js'
 import type { Reply } from './reply.js'
 
@@ -76,6 +77,19 @@ export interface RouteSpec<U extends string, A extends Access, S extends RouteSc
   /** The heading under which the operation is listed: a resource group of the API. */
   readonly group?: string
   readonly schema?: S
+  /**
+   * What the operation does beyond the summary: what it changes, replaces or sets off, in sentences. For the OpenAPI
+   * description, which adds by itself who may call it.
+   */
+  readonly description?: string
+  /**
+   * What its `limitKey`, `precondition` and handler refuse, with all that the services refuse that they use. For the OpenAPI
+   * description, which adds by itself what the platform refuses for every operation. `{ ...problems.busy, message: '…' }`
+   * says it in other words.
+   */
+  readonly problems?: readonly ProblemKind[]
+  /** Headers of a success that tell something, with what they tell: `{ 'X-Truncated': described(Type.Boolean(), '…') }`. */
+  readonly responseHeaders?: Readonly<Record<string, TSchema>>
   /** The content type of an answer that is no JSON: `text/csv`, `text/event-stream`. For the description. */
   readonly produces?: string
   readonly body?: BodyKind

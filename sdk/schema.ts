@@ -1,5 +1,5 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
-import { named } from './described-schema.js'
+import { described, named } from './described-schema.js'
 
 export { Type, type Static, type TSchema }
 
@@ -45,10 +45,43 @@ export const object = <T extends TProperties>(properties: T): TObject<T> =>
 
 export const list = <T extends TSchema>(items: T) => Type.Array(items)
 export const maybe = Type.Optional
-export const statusResponse = named('Status', object({ status: Type.String() }))
+export const statusResponse = named(
+  'Status',
+  object({ status: described(Type.String(), 'What has been done, in a word or two: `deleted`, `updated`.') })
+)
+
+/** The limits of a page; `fallback` counts where the client names none, or one above `max`. */
+export interface PageLimits {
+  readonly fallback: number
+  readonly max: number
+}
+
+const offset = described(
+  Type.String(),
+  'How many rows to leave out before the first; 0 unless given, and for what is no whole number.'
+)
+const pagingWith = (limit: string) => ({
+  limit: Type.Optional(described(Type.String(), limit)),
+  offset: Type.Optional(offset)
+})
 
 /** The query of a list: strings, because a bad value falls back to the default instead of failing. */
-export const pagingQuery = { limit: Type.Optional(Type.String()), offset: Type.Optional(Type.String()) }
+export const pagingQuery = pagingWith(
+  'How many rows at most, from 1 to 200; 50 unless given, and for what is no such number.'
+)
+const wholeQuery = pagingWith(
+  'How many rows at most; all of them unless given, and for what is no whole number.'
+)
+
+/** The query of a list with pages of this size. */
+export const pagingOf = ({ fallback, max }: PageLimits): typeof pagingQuery =>
+  max === wholeList.max
+    ? wholeQuery
+    : fallback === 50 && max === 200
+      ? pagingQuery
+      : pagingWith(
+          `How many rows at most, from 1 to ${max}; ${fallback} unless given, and for what is no such number.`
+        )
 
 export interface Page {
   readonly limit: number
@@ -56,12 +89,12 @@ export interface Page {
 }
 
 /** For `readPage` of a list without a page size of its own: everything, unless the client narrows it. */
-export const wholeList = Object.freeze({ fallback: 999_999_999, max: 999_999_999 })
+export const wholeList: PageLimits = Object.freeze({ fallback: 999_999_999, max: 999_999_999 })
 
 /** `limit` of 1 to `max` (default `fallback`) and `offset` of 0 or more; a bad value is the default. */
 export function readPage(
   query: { limit?: string; offset?: string },
-  limits: { fallback: number; max: number } = { fallback: 50, max: 200 }
+  limits: PageLimits = { fallback: 50, max: 200 }
 ): Page {
   const limit = wholeNumber(query.limit)
   const offset = wholeNumber(query.offset)

@@ -1,5 +1,7 @@
+import type { ProblemKind, TSchema } from 'busbar/sdk'
 import { type Access, projectRoleFor } from '../../sdk/access.js'
 import type { BodyKind, Method, RouteLimit, RouteSchema } from '../../sdk/route.js'
+import { describeResponses } from './responses.js'
 import { namePrefix, SchemaComponents } from './schema-components.js'
 
 /** A declared route with what was left out of its declaration filled in, as far as it is described. */
@@ -14,6 +16,9 @@ export interface DescribedRoute {
   readonly summary: string
   readonly group: string
   readonly schema: RouteSchema
+  readonly description: string | undefined
+  readonly problems: readonly ProblemKind[]
+  readonly responseHeaders: Readonly<Record<string, TSchema>>
   readonly produces: string | undefined
   readonly body: BodyKind
   readonly limit: RouteLimit | undefined
@@ -43,7 +48,7 @@ export function describeApi(routes: readonly DescribedRoute[]): Json {
       title,
       version: descriptionVersion,
       description:
-        'Every operation of this instance, as it is served now. No request field is marked required; the fields that are, are listed in `x-required`. Fields of a body that are not described are ignored.'
+        'Every operation of this instance, as it is served now. No request field is marked required; the fields that are, are listed in `x-required`. Fields of a body that are not described are ignored. What is no valid HTTP is answered 400, 408 or 431 on any path, and a path that no running plugin serves 404. Answers to callers with a credential carry `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (a time in seconds since 1970).'
     },
     servers: [{ url: '/' }],
     tags: [...new Set(sorted.map(({ group }) => group))].sort().map(name => ({ name })),
@@ -71,10 +76,19 @@ export function describeApi(routes: readonly DescribedRoute[]): Json {
 const errorSchema = {
   type: 'object',
   properties: {
-    error: { type: 'string', description: 'A sentence that says what is wrong and what to do.' },
-    code: { type: 'string', description: 'A stable code, such as E_NOT_FOUND.' }
+    error: {
+      type: 'string',
+      description: 'A sentence for a person that says what is wrong and what to do. Its words may change.'
+    },
+    code: {
+      type: 'string',
+      description:
+        'What a program tells errors apart by, such as `E_NOT_FOUND`: it stays as it is. Those of an operation are told with its statuses.'
+    }
   },
-  required: ['error', 'code']
+  required: ['error', 'code'],
+  description:
+    'Why a request was refused. Some errors have fields besides, such as `field` for the one that is wrong.'
 }
 
 /** Without a declared one, `GET /api/projects/{projectId}/env` is `get_projects_projectId_env`: unique and stable. */
@@ -92,7 +106,7 @@ function describeRoute(route: DescribedRoute, components: SchemaComponents): Jso
   return {
     operationId: operationIdOf(route),
     summary: route.summary,
-    description: accessText(access),
+    description: [route.description, accessText(access)].filter(text => text !== undefined).join('\n\n'),
     tags: [route.group],
     security: securityOf(access),
     ...(access.kind !== 'public' && access.role !== undefined ? { 'x-role': access.role } : {}),
@@ -104,7 +118,7 @@ function describeRoute(route: DescribedRoute, components: SchemaComponents): Jso
         }),
     parameters: [...pathParameters(route), ...queryParameters(schema.query), ...headerParameters(route)],
     ...requestBody(route, components),
-    responses: responses(route, components)
+    responses: describeResponses(route, components)
   }
 }
 
@@ -194,43 +208,4 @@ function requestBody(route: DescribedRoute, components: SchemaComponents): Json 
   if (body === 'raw' || body === 'stream')
     return { requestBody: { content: { '*/*': { schema: { type: 'string', format: 'binary' } } } } }
   return {}
-}
-
-const refusals: Readonly<Record<number, string>> = {
-  400: 'The request is malformed; the error names what is wrong with it.',
-  401: 'The credential is missing, invalid or expired.',
-  403: 'The credential may not do this.',
-  404: 'It does not exist, or the caller cannot see it.',
-  413: 'The body is too large.',
-  415: 'The body is no JSON.'
-}
-
-function responses(route: DescribedRoute, components: SchemaComponents): Json {
-  const { schema, access, params, body, successStatus, produces } = route
-  const contentOf = (answer: unknown): Json | undefined =>
-    answer !== null
-      ? { 'application/json': { schema: components.describe(answer, 'answer', namePrefix(route)) } }
-      : produces === undefined
-        ? undefined
-        : { [produces]: { schema: { type: 'string' } } }
-  const declared = Object.entries(schema.response ?? { [successStatus]: null }).map(([status, answer]) => [
-    status,
-    {
-      description: Number(status) < 400 ? 'Success' : (refusals[Number(status)] ?? 'Refused'),
-      content: contentOf(answer)
-    }
-  ])
-  const faults: number[] = []
-  if (params.length > 0 || body === 'json' || schema.query !== undefined) faults.push(400)
-  if (access.kind !== 'public') faults.push(401, 403, 404)
-  if (body !== 'none') faults.push(413, ...(body === 'json' ? [415] : []))
-  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
-  return {
-    ...Object.fromEntries(faults.map(status => [status, { description: refusals[status], content }])),
-    429: {
-      description: 'The rate limit is exceeded',
-      content: { 'text/plain': { schema: { type: 'string' } } }
-    },
-    ...Object.fromEntries(declared)
-  }
 }

@@ -282,6 +282,11 @@ export function routeRecord(
       spec.schema?.body === undefined
         ? { ...spec.schema }
         : { ...spec.schema, body: strictBody(spec.schema.body) },
+    description: spec.description,
+    problems: Object.freeze(
+      (spec.problems ?? []).map(({ status, code, message }) => Object.freeze({ status, code, message }))
+    ),
+    responseHeaders: Object.freeze({ ...spec.responseHeaders }),
     produces: spec.produces,
     body: spec.body ?? (spec.schema?.body === undefined ? 'none' : 'json'),
     bodyLimit: bodyLimitOf(spec),

@@ -12,6 +12,18 @@ const isCount = (value: unknown, most = Number.MAX_SAFE_INTEGER): boolean =>
 const faultsOf = (checks: ReadonlyArray<readonly [isWrong: boolean, fault: string]>): string[] =>
   checks.filter(([isWrong]) => isWrong).map(([, fault]) => fault)
 
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+function isProblemKind(value: unknown): boolean {
+  if (typeof value !== 'function' && !isObject(value)) return false
+  const { status, code, message } = value as { status?: unknown; code?: unknown; message?: unknown }
+  return (
+    isCount(status, 599) &&
+    (status as number) >= 400 &&
+    typeof code === 'string' &&
+    typeof message === 'string'
+  )
+}
+
 const given = (value: unknown, isRight: boolean): boolean => value !== undefined && !isRight
 
 export const named = (name: unknown): string[] =>
@@ -55,6 +67,9 @@ export const scheduleTimeFaults = (spec: {
 /** The parts of a route that are no schema. */
 export function routeValueFaults(spec: {
   operationId?: unknown
+  description?: unknown
+  problems?: unknown
+  responseHeaders?: unknown
   group?: unknown
   produces?: unknown
   timeoutMs?: unknown
@@ -68,6 +83,9 @@ export function routeValueFaults(spec: {
 }): string[] {
   const {
     operationId,
+    description,
+    problems,
+    responseHeaders,
     group,
     produces,
     timeoutMs,
@@ -86,6 +104,15 @@ export function routeValueFaults(spec: {
     [
       given(operationId, typeof operationId === 'string' && /^[A-Z][A-Za-z0-9]{0,99}$/.test(operationId)),
       'operationId is a capital letter, then letters and digits'
+    ],
+    [given(description, typeof description === 'string'), 'description is text'],
+    [
+      given(problems, Array.isArray(problems) && problems.every(isProblemKind)),
+      'problems is a list of { status: 400 to 599, code, message }, such as the members of a problemTable'
+    ],
+    [
+      given(responseHeaders, isObject(responseHeaders) && Object.values(responseHeaders).every(isObject)),
+      'responseHeaders has a schema for each header'
     ],
     [given(group, typeof group === 'string'), 'group is text'],
     [given(produces, typeof produces === 'string'), 'produces is text'],

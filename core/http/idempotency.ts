@@ -1,17 +1,10 @@
 import { createHash } from 'node:crypto'
 import { type Clock, type Database, isProblem, problemTable, reply } from 'busbar/sdk'
 import { isReply } from '../../sdk/reply.js'
+import { idempotencyKinds } from '../declarations/responses.js'
 import type { RequestContext } from './request-context.js'
 
-const problems = problemTable({
-  malformed: [400, 'E_IDEMPOTENCY_KEY', 'Idempotency-Key must be 1 to 255 printable characters'],
-  otherBody: [
-    409,
-    'E_IDEMPOTENCY_MISMATCH',
-    'this Idempotency-Key was used with another body; use a new key'
-  ],
-  underWay: [409, 'E_IDEMPOTENCY_IN_PROGRESS', 'a request with this Idempotency-Key is still being answered']
-})
+const problems = problemTable(idempotencyKinds)
 
 interface Remembered {
   readonly fingerprint: string

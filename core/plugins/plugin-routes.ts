@@ -13,7 +13,7 @@ import {
 } from 'busbar/sdk'
 import { shownSettings } from '../config/shown-settings.js'
 import { isEssential, manifestOf, type PluginEntry, pluginStates } from './plugin-entry.js'
-import { pluginProblems } from './problems.js'
+import { changesBusy, pluginProblems } from './problems.js'
 import type { Reconciler } from './reconciler.js'
 
 const pluginId = Type.String({ pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', maxLength: 40 })
@@ -82,6 +82,8 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     url: '/api/plugins',
     operationId: 'ListPlugins',
     summary: 'List Plugins',
+    description:
+      'All that are installed, sorted by id, whether they run or not. The folders are read anew for it, and the health of what runs is asked for.',
     group,
     access: allow.token('read', admin),
     schema: { response: { 200: named('PluginList', object({ items: list(pluginView) })) } },
@@ -100,6 +102,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     url: '/api/plugins/:pluginId',
     operationId: 'GetPlugin',
     summary: 'Get Plugin',
+    problems: [pluginProblems.unknown],
     group,
     access: allow.token('read', admin),
     schema: { params: { pluginId }, response: { 200: pluginView } },
@@ -115,6 +118,16 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     url: '/api/plugins/:pluginId/enable',
     operationId: 'EnablePlugin',
     summary: 'Enable Plugin',
+    description:
+      'Turns the plugin on while the platform serves. For a plugin that is not part of the platform this is the consent to all that it asks for in `grants`.',
+    problems: [
+      pluginProblems.unknown,
+      pluginProblems.dependencies,
+      pluginProblems.rival,
+      pluginProblems.unfit,
+      pluginProblems.failed,
+      changesBusy
+    ],
     group,
     access: allow.session(admin),
     audit: { action: 'enable_plugin', resource: 'plugin', id: { param: 'pluginId' } },
@@ -128,6 +141,18 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     url: '/api/plugins/:pluginId/reload',
     operationId: 'ReloadPlugin',
     summary: 'Reload Plugin',
+    description:
+      'Starts the version that is in the folder now beside the one that runs, and puts it in its place. When it does not start, the former one goes on.',
+    problems: [
+      pluginProblems.unknown,
+      pluginProblems.notRunning,
+      pluginProblems.dependencies,
+      pluginProblems.rival,
+      pluginProblems.unfit,
+      pluginProblems.reloadFailed,
+      pluginProblems.failed,
+      changesBusy
+    ],
     group,
     access: allow.session(admin),
     audit: { action: 'reload_plugin', resource: 'plugin', id: { param: 'pluginId' } },
@@ -140,6 +165,15 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     url: '/api/plugins/:pluginId/purge',
     operationId: 'PurgePlugin',
     summary: 'Purge Plugin',
+    description:
+      'Removes for ever what a plugin that is off has stored: its tables, jobs, schedules, settings and files. The rows are written to a file of the installation before.',
+    problems: [
+      pluginProblems.unknown,
+      pluginProblems.isOn,
+      pluginProblems.purgeBlocked,
+      pluginProblems.essential,
+      changesBusy
+    ],
     group,
     access: allow.session(admin),
     audit: { action: 'purge_plugin', resource: 'plugin', id: { param: 'pluginId' } },
@@ -160,6 +194,9 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     url: '/api/plugins/:pluginId/disable',
     operationId: 'DisablePlugin',
     summary: 'Disable Plugin',
+    description:
+      'Turns the plugin off while the platform serves. Its requests under way have ten seconds to end, and its data stays.',
+    problems: [pluginProblems.unknown, pluginProblems.essential, pluginProblems.needed, changesBusy],
     group,
     access: allow.session(admin),
     audit: { action: 'disable_plugin', resource: 'plugin', id: { param: 'pluginId' } },
@@ -173,6 +210,15 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     url: '/api/plugins/:pluginId/config',
     operationId: 'ConfigPlugin',
     summary: 'Configure Plugin',
+    description:
+      'Replaces all stored settings of the plugin, and starts it anew with them. They must fit its `config_schema`.',
+    problems: [
+      pluginProblems.config,
+      pluginProblems.unknown,
+      pluginProblems.failed,
+      pluginProblems.reloadFailed,
+      changesBusy
+    ],
     group,
     access: allow.session(admin),
     audit: { action: 'configure_plugin', resource: 'plugin', id: { param: 'pluginId' } },

@@ -1,4 +1,4 @@
-import { Problem, problemTable } from 'busbar/sdk'
+import { Problem, type ProblemKind, problemTable } from 'busbar/sdk'
 
 /** The answers of `/api/plugins` that are not a plugin. */
 export const pluginProblems = problemTable({
@@ -40,11 +40,18 @@ export const pluginProblems = problemTable({
   config: [400, 'E_PLUGIN_CONFIG', 'the settings of "{id}" are not valid: {reason}']
 })
 
+/** When the turn of a change does not come. */
+export const changesBusy: ProblemKind = Object.freeze({
+  status: 503,
+  code: 'E_PLUGINS_BUSY',
+  message: 'plugins are changed one at a time, and another change is not over; nothing has been changed'
+})
+
 /** `present`: the change that has its turn, as `the start of "shop"`. */
 export const changesAreBusy = (present: string): Problem =>
   new Problem(
-    503,
-    'E_PLUGINS_BUSY',
+    changesBusy.status,
+    changesBusy.code,
     `plugins are changed one at a time, and ${present} is not over; nothing has been changed: try again`,
     {},
     { 'retry-after': '5' }

@@ -1,3 +1,4 @@
+import { identityProblems } from 'busbar/api/identity'
 import { allow, type RouteDeclarer } from 'busbar/sdk'
 import type { Account } from './account.js'
 import { alertPreferences, alertPreferencesBody } from './schemas.js'
@@ -12,6 +13,7 @@ export function alertRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'GetAlertPreferences',
     summary: 'Get Alert Preferences',
+    description: 'What the user wants to be told of.',
     access: allow.token('read', { project: 'none' }),
     schema: { response: { 200: alertPreferences } },
     handler: async ({ caller }, { identity }) => await identity.alertPreferences(caller.user.id)
@@ -22,6 +24,8 @@ export function alertRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'UpdateAlertPreferences',
     summary: 'Update Alert Preferences',
+    description: 'What the body leaves out stays.',
+    problems: [identityProblems.quotaPercent],
     access: allow.token('write', { project: 'none' }),
     schema: { body: alertPreferencesBody, response: { 200: alertPreferences } },
     audit: { action: 'update_alert_preferences', resource: 'user' },

@@ -1,3 +1,4 @@
+import { identityProblems, newPasswordProblems } from 'busbar/api/identity'
 import { allow, type RouteDeclarer } from 'busbar/sdk'
 import type { Account } from './account.js'
 import { clientOf } from './account-service.js'
@@ -13,6 +14,12 @@ export function invitationRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'GetInvitation',
     summary: 'Get Invitation',
+    description: 'Whom the link of an invitation is for.',
+    problems: [
+      identityProblems.invitationNotFound,
+      identityProblems.invitationAccepted,
+      identityProblems.invitationExpired
+    ],
     limit: perMinute(30),
     access: allow.public('the token of the link is the credential'),
     schema: { query: invitationQuery, response: { 200: invitation } },
@@ -24,6 +31,14 @@ export function invitationRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'AcceptInvitation',
     summary: 'Accept Invitation',
+    description: 'Makes the invited user and signs them in.',
+    problems: [
+      identityProblems.invitationNotFound,
+      identityProblems.invitationAccepted,
+      identityProblems.invitationExpired,
+      identityProblems.emailTaken,
+      ...newPasswordProblems
+    ],
     limit: perMinute(10),
     access: allow.public('the token of the link in the body is the credential'),
     schema: { body: acceptBody, response: { 200: loginResult } },

@@ -1,3 +1,4 @@
+import { identityProblems, newPasswordProblems, proofProblems } from 'busbar/api/identity'
 import { allow, type RouteDeclarer, reply, statusResponse } from 'busbar/sdk'
 import type { Account } from './account.js'
 import { clientOf } from './account-service.js'
@@ -12,6 +13,8 @@ export function passwordRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'ChangeOwnPassword',
     summary: 'Change Own Password',
+    description: 'Ends the other sessions of the user and gives this one new cookies; tokens stay.',
+    problems: [...proofProblems, ...newPasswordProblems],
     access: allow.session({ project: 'none' }),
     schema: { body: passwordBody, response: { 200: statusResponse } },
     audit: { action: 'change_password', resource: 'user' },
@@ -31,6 +34,8 @@ export function passwordRoutes(route: RouteDeclarer<Account>) {
     group: 'Public',
     operationId: 'ForgotPassword',
     summary: 'Forgot Password',
+    description:
+      'Mails a link for a new password, when an account has the address; the answer is the same whether or not one has.',
     limit: { max: 3, windowSeconds: 3600 },
     access: allow.public(
       'who has forgotten the password has no credential; every address gets the same answer'
@@ -45,6 +50,14 @@ export function passwordRoutes(route: RouteDeclarer<Account>) {
     group: 'Public',
     operationId: 'ResetPassword',
     summary: 'Reset Password',
+    description:
+      'Sets a password with the token of the mailed link, which works once and for thirty minutes, and ends all sessions and tokens of the user.',
+    problems: [
+      identityProblems.resetInvalid,
+      identityProblems.resetUsed,
+      identityProblems.resetExpired,
+      ...newPasswordProblems
+    ],
     limit: { max: 10, windowSeconds: 60 },
     access: allow.public('the token of the link in the body is the credential'),
     schema: { body: resetBody, response: { 200: statusResponse } },

@@ -1,5 +1,7 @@
+import { identityProblems } from 'busbar/api/identity'
 import { allow, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import type { Account } from './account.js'
+import { problems } from './problems.js'
 import { profile, profileBody, sessions } from './schemas.js'
 
 const group = 'Profile'
@@ -11,6 +13,8 @@ export function profileRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'Me',
     summary: 'Get Profile',
+    description: 'Who the credential is of.',
+    problems: [problems.accountGone],
     access: allow.token('read', { project: 'none', whileEnrolling: true }),
     schema: { response: { 200: profile } },
     handler: async ({ caller }, { account }) => await account.profile(caller)
@@ -21,6 +25,8 @@ export function profileRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'UpdateProfile',
     summary: 'Update Profile',
+    description: 'What the body leaves out stays.',
+    problems: [identityProblems.userNotFound],
     access: allow.session({ project: 'none' }),
     schema: { body: profileBody, response: { 200: profile } },
     audit: { action: 'update_profile', resource: 'user', id: { result: 'id' } },
@@ -32,6 +38,7 @@ export function profileRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'ListOwnSessions',
     summary: 'List Own Sessions',
+    description: 'Where the user is signed in.',
     access: allow.session({ project: 'none' }),
     schema: { response: { 200: sessions } },
     handler: async ({ caller }, { account }) => await account.sessions(caller)
@@ -42,6 +49,9 @@ export function profileRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'EndOwnSession',
     summary: 'End Own Session',
+    description:
+      'Signs the user out there: what is open with that session ends. Of the session that asks, the cookies are taken away too.',
+    problems: [problems.sessionNotFound],
     access: allow.session({ project: 'none' }),
     schema: { response: { 200: statusResponse } },
     audit: { action: 'session_ended', resource: 'session', id: { param: 'sessionId' } },

@@ -1,6 +1,8 @@
+import { identityProblems, locked, newPasswordProblems } from 'busbar/api/identity'
 import { allow, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import type { Account } from './account.js'
 import { clientOf, signedIn } from './account-service.js'
+import { problems } from './problems.js'
 import {
   firstUser,
   loginAnswer,
@@ -22,6 +24,7 @@ export function signInRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'GetSetup',
     summary: 'Get Setup',
+    description: 'Whether the platform is new, and what its set-up asks for.',
     access: allow.public('says only whether the first user exists'),
     schema: { response: { 200: setupStatus } },
     handler: async (_, { identity }) => {
@@ -38,6 +41,15 @@ export function signInRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'Setup',
     summary: 'Setup',
+    description: 'Makes the first user, who is an admin, once. It does not sign in.',
+    problems: [
+      identityProblems.setupCode,
+      identityProblems.setupNotLocal,
+      identityProblems.setupCompleted,
+      identityProblems.emailInvalid,
+      identityProblems.emailTaken,
+      ...newPasswordProblems
+    ],
     limit: perMinute(10),
     access: allow.public(
       'makes the first user; refused as soon as there is one, and without the one-time code where the network reaches it'
@@ -58,6 +70,9 @@ export function signInRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'Login',
     summary: 'Login',
+    description:
+      'Answers a session, in the body for programs and in cookies for browsers; for a user with a second factor a challenge without cookies, which `POST /api/auth/login/verify` takes. Five wrong passwords for one account from one place lock that pair for fifteen minutes.',
+    problems: [identityProblems.wrongCredentials, locked, identityProblems.busy],
     limit: perMinute(5),
     access: allow.public('a sign-in has no credential but its body'),
     schema: { body: loginBody, response: { 200: loginAnswer } },
@@ -77,6 +92,15 @@ export function signInRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'LoginVerify',
     summary: 'Login Verify',
+    description: 'Answers the challenge of a sign-in with a code. A challenge has five attempts.',
+    problems: [
+      identityProblems.unknownMethod,
+      identityProblems.challengeExpired,
+      identityProblems.wrongCode,
+      identityProblems.codeReused,
+      identityProblems.totpDisabled,
+      locked
+    ],
     limit: perMinute(5),
     access: allow.public('the challenge in the body is the credential'),
     schema: { body: loginVerifyBody, response: { 200: loginResult } },
@@ -96,6 +120,12 @@ export function signInRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'Refresh',
     summary: 'Refresh',
+    description:
+      'Renews the session that the refresh cookie is of: secret and refresh secret are new, the former ones are void. A refresh secret that is shown twice ends the session. When it is refused the cookies are taken away.',
+    problems: [
+      problems.refreshRefused,
+      { status: 403, code: 'E_CSRF', message: 'the CSRF token is missing or wrong' }
+    ],
     limit: perMinute(30),
     access: allow.public('the refresh cookie is the credential; the CSRF token is checked with it'),
     schema: { response: { 200: loginResult, 401: refusal } },
@@ -107,6 +137,7 @@ export function signInRoutes(route: RouteDeclarer<Account>) {
     group: 'Profile',
     operationId: 'Logout',
     summary: 'Logout',
+    description: 'Ends this session and takes its cookies away.',
     access: allow.session({ project: 'none', whileEnrolling: true }),
     schema: { response: { 200: statusResponse } },
     audit: { action: 'logout', resource: 'user' },

@@ -1,3 +1,4 @@
+import { identityProblems, locked, proofProblems } from 'busbar/api/identity'
 import { allow, type RouteDeclarer, reply } from 'busbar/sdk'
 import type { Account } from './account.js'
 import { clientOf } from './account-service.js'
@@ -23,6 +24,7 @@ export function totpRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'GetTOTPStatus',
     summary: 'Get TOTP Status',
+    description: 'Whether the user signs in with a second factor.',
     access,
     schema: { response: { 200: totpStatus } },
     handler: async ({ caller }, { identity }) => await identity.totpStatus(caller.user.id)
@@ -33,6 +35,9 @@ export function totpRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'EnrollTOTP',
     summary: 'Enroll TOTP',
+    description:
+      'Makes a secret for an authenticator app. The factor counts once a code of it is verified; enrolling again before that replaces the secret.',
+    problems: [...proofProblems, identityProblems.totpEnabled],
     access,
     schema: { body: enrollBody, response: { 200: enrollment } },
     audit: { action: 'totp.enrollment_started', resource: 'user' },
@@ -45,6 +50,15 @@ export function totpRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'VerifyTOTPEnrollment',
     summary: 'Verify TOTP Enrollment',
+    description: 'Turns the second factor on. Other sessions of the user end, and this one gets new cookies.',
+    problems: [
+      identityProblems.wrongCode,
+      identityProblems.codeReused,
+      identityProblems.sessionEnded,
+      identityProblems.totpNotEnrolled,
+      identityProblems.totpEnabled,
+      locked
+    ],
     access,
     schema: { body: verifyEnrollmentBody, response: { 200: enrollmentVerified } },
     audit: { action: 'totp.enabled', resource: 'user' },
@@ -67,6 +81,9 @@ export function totpRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'DisableTOTP',
     summary: 'Disable TOTP',
+    description:
+      'Turns the second factor off; its secret and recovery codes are gone. Other sessions of the user end, and this one gets new cookies.',
+    problems: [...proofProblems, identityProblems.totpDisabled],
     access,
     schema: { body: ownProofBody, response: { 200: totpDisabled } },
     audit: { action: 'totp.disabled', resource: 'user' },
@@ -81,6 +98,8 @@ export function totpRoutes(route: RouteDeclarer<Account>) {
     group,
     operationId: 'RegenerateRecoveryCodes',
     summary: 'Regenerate Recovery Codes',
+    description: 'Makes ten new recovery codes; the former ones are void.',
+    problems: [...proofProblems, identityProblems.totpDisabled],
     access,
     schema: { body: ownProofBody, response: { 200: newRecoveryCodes } },
     audit: { action: 'totp.recovery_codes_regenerated', resource: 'user' },

@@ -3,6 +3,7 @@ import type { ApiReference } from './api-reference.js'
 import { type PageFile, pageFiles } from './page-files.js'
 
 const group = 'Public'
+const description = 'A part of the page that shows this description to people.'
 const access = allow.public('the page shows nothing but the public description of the API')
 
 /** Everything comes from this server, nothing is inline, and the page goes nowhere. */
@@ -26,6 +27,7 @@ export function routes(route: RouteDeclarer<ApiReference>): void {
       group,
       operationId,
       summary,
+      description,
       access,
       produces: type.replace(/;.*/, ''),
       handler: (_request, { texts }) =>

@@ -1,6 +1,7 @@
 import { allow, type RouteDeclarer } from 'busbar/sdk'
 import { inApplication } from './api.js'
 import type { Applications } from './applications.js'
+import { fieldProblems, problems } from './problems.js'
 import {
   application,
   healthAnswer,
@@ -24,6 +25,8 @@ export function configurationRoutes(route: RouteDeclarer<Applications>) {
     group,
     operationId: 'GetApplicationHealth',
     summary: 'Get Health',
+    description: 'How the health check of the latest deployment went, and how it goes now.',
+    problems: [problems.notFound],
     access: allow.token('read', { project: inApplication }),
     schema: { response: { 200: healthAnswer } },
     handler: async ({ project, params }, { applications }) =>
@@ -35,6 +38,9 @@ export function configurationRoutes(route: RouteDeclarer<Applications>) {
     group,
     operationId: 'SetHealthCheck',
     summary: 'Set Health Check',
+    description:
+      'Replaces the whole check: what the body leaves out, or what belongs to another type, is cleared. The next deploy or reload applies it.',
+    problems: [...fieldProblems, problems.notFound],
     access: allow.token('write', { project: inApplication }),
     schema: { body: healthCheckBody, response: { 200: application } },
     audit: { action: 'set_health_check', resource: 'application', id },
@@ -47,6 +53,8 @@ export function configurationRoutes(route: RouteDeclarer<Applications>) {
     group,
     operationId: 'SetResources',
     summary: 'Set Resources',
+    description: 'What the body leaves out stays. The next deploy or reload applies it.',
+    problems: [problems.notFound],
     access: allow.token('write', { project: inApplication }),
     schema: { body: resourcesBody, response: { 200: application } },
     audit: { action: 'set_resources', resource: 'application', id },
@@ -59,6 +67,8 @@ export function configurationRoutes(route: RouteDeclarer<Applications>) {
     group,
     operationId: 'UpdateApplicationRuntime',
     summary: 'Update Runtime',
+    description: 'What the body leaves out stays. The next deploy or reload applies it.',
+    problems: [problems.notFound],
     access: allow.token('write', { project: inApplication }),
     schema: { body: runtimeBody, response: { 200: runtimeAnswer } },
     audit: { action: 'update_application_runtime', resource: 'application', id },
@@ -71,6 +81,8 @@ export function configurationRoutes(route: RouteDeclarer<Applications>) {
     group: 'Application Deployments',
     operationId: 'UpdateApplicationWebhook',
     summary: 'Update Webhook',
+    description: 'What the body leaves out stays.',
+    problems: [problems.invalidBranch, problems.notFound],
     access: allow.token('write', { project: inApplication }),
     schema: { body: webhookBody, response: { 200: application } },
     audit: { action: 'update_application_webhook', resource: 'application', id },
@@ -83,6 +95,8 @@ export function configurationRoutes(route: RouteDeclarer<Applications>) {
     group: 'Application Deployments',
     operationId: 'RevealWebhookSecret',
     summary: 'Reveal Webhook Secret',
+    description: 'The secret in clear. Each call is written to the audit log.',
+    problems: [problems.notFound, problems.noWebhookSecret],
     access: allow.session({ project: inApplication }),
     schema: { response: { 200: webhookSecretAnswer } },
     audit: { action: 'reveal_webhook_secret', resource: 'application', id },

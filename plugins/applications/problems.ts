@@ -1,4 +1,4 @@
-import { problemTable } from 'busbar/sdk'
+import { type ProblemKind, problemTable } from 'busbar/sdk'
 
 export const problems = problemTable({
   notFound: [404, 'E_APPLICATION_NOT_FOUND', 'application {applicationId} does not exist in this project'],
@@ -31,6 +31,23 @@ export const problems = problemTable({
     'the application has no webhook secret; set one with PUT …/webhook'
   ]
 })
+
+/** As a gate of another plugin refuses, in its words. */
+export const refusedByGate: ProblemKind = Object.freeze({
+  status: problems.busy.status,
+  code: problems.busy.code,
+  message: 'another plugin refuses it now and says why, as deployments do while one is in progress'
+})
+
+/** What is wrong with fields that say where a source is, and how it is built. */
+export const fieldProblems: readonly ProblemKind[] = Object.freeze([
+  {
+    status: problems.invalid.status,
+    code: problems.invalid.code,
+    message: 'a field does not fit the application, or another field; the error names it'
+  },
+  problems.invalidBranch
+])
 
 /** A 400 about one field, which its details name too. */
 export const invalid = (field: string, reason: string) => problems.invalid({ field, reason }, { field })

@@ -3,6 +3,7 @@ import { actionRoutes } from './action-routes.js'
 import { inApplication } from './api.js'
 import type { Applications } from './applications.js'
 import { configurationRoutes } from './configuration-routes.js'
+import { fieldProblems, problems, refusedByGate } from './problems.js'
 import { application, changeSourceBody, createBody, deletedAnswer, updateBody } from './schemas.js'
 
 const group = 'Applications'
@@ -18,6 +19,7 @@ export function routes(route: RouteDeclarer<Applications>) {
     group,
     operationId: 'ListApplications',
     summary: 'Get Applications',
+    description: 'The applications of the project, the newest first, without previews.',
     items: application,
     access: allow.token('read', { project: inProject }),
     handler: async ({ project, page }, { applications }) => await applications.list(project, page)
@@ -28,6 +30,9 @@ export function routes(route: RouteDeclarer<Applications>) {
     group,
     operationId: 'CreateApplication',
     summary: 'Create Application',
+    description:
+      'Nothing runs yet: deploy it. Its variables, limits and health check have operations of their own.',
+    problems: [...fieldProblems, problems.projectGone],
     idempotent: true,
     access: allow.token('write', { project: inProject }),
     schema: { body: createBody, response: { 201: application } },
@@ -41,6 +46,7 @@ export function routes(route: RouteDeclarer<Applications>) {
     group,
     operationId: 'GetApplication',
     summary: 'Get Application',
+    problems: [problems.notFound],
     access: allow.token('read', { project: inApplication }),
     schema: { response: { 200: application } },
     handler: async ({ project, params }, { applications }) =>
@@ -52,6 +58,9 @@ export function routes(route: RouteDeclarer<Applications>) {
     group,
     operationId: 'UpdateApplication',
     summary: 'Update Application',
+    description:
+      'What the body leaves out stays; null, or empty, clears what may be empty. A running container stays as it is until the next deploy or reload, as `pending_change` says.',
+    problems: [...fieldProblems, problems.tokenNeeded, problems.credentialsNeeded, problems.notFound],
     access: allow.token('write', { project: inApplication }),
     schema: { body: updateBody, response: { 200: application } },
     audit: { action: 'update_application', resource: 'application', id },
@@ -64,6 +73,9 @@ export function routes(route: RouteDeclarer<Applications>) {
     group,
     operationId: 'DeleteApplication',
     summary: 'Delete Application',
+    description:
+      'The application is out of reach at once; its containers, images, volumes and records are removed afterwards. It cannot be undone.',
+    problems: [problems.notFound],
     access: allow.session({ project: ownersOnly }),
     schema: { response: { 200: deletedAnswer } },
     audit: { action: 'delete_application', resource: 'application', id },
@@ -75,6 +87,9 @@ export function routes(route: RouteDeclarer<Applications>) {
     group,
     operationId: 'ChangeApplicationSource',
     summary: 'Change Application Source',
+    description:
+      'Turns a git application into an image application, or back. Variables, limits, deploy hook and history stay; what belongs to the former source (address, branch, credentials, start command) goes.',
+    problems: [...fieldProblems, problems.sameType, problems.notFound, refusedByGate, problems.hasPreviews],
     access: allow.token('write', { project: inApplication }),
     schema: { body: changeSourceBody, response: { 200: application } },
     audit: { action: 'change_application_source', resource: 'application', id },

@@ -1,6 +1,7 @@
 import { allow, download, list, type RouteDeclarer, readPage, Type } from 'busbar/sdk'
 import { readFilter } from './audit-filter.js'
 import type { AuditLogs } from './audit-logs.js'
+import { problems } from './problems.js'
 import { filterQuery, listQuery, page } from './schemas.js'
 
 const group = 'Audit Logs (Admin)'
@@ -14,6 +15,8 @@ export function routes(route: RouteDeclarer<AuditLogs>): void {
     group,
     operationId: 'ListAuditLogs',
     summary: 'Get Logs',
+    description: 'Who did what to which resource, the newest first. All filters must match.',
+    problems: [problems.badUser, problems.badTime],
     access,
     schema: { query: listQuery, response: { 200: page } },
     handler: async ({ query }, { logs }) => await logs.list(readFilter(query), readPage(query))
@@ -24,6 +27,7 @@ export function routes(route: RouteDeclarer<AuditLogs>): void {
     group,
     operationId: 'ListAuditActions',
     summary: 'Get Actions',
+    description: 'The actions that occur in the log, sorted, for a choice of filters.',
     access,
     schema: { response: { 200: list(Type.String()) } },
     handler: async (_request, { logs }) => await logs.actions()
@@ -34,6 +38,9 @@ export function routes(route: RouteDeclarer<AuditLogs>): void {
     group,
     operationId: 'ExportAuditLogs',
     summary: 'Export Logs',
+    description:
+      'The log as CSV, the newest first: `time,action,actor,resource_type,resource,ip`, of at most 10 000 records. Cells that a spreadsheet would take for a formula begin with an apostrophe.',
+    problems: [problems.badUser, problems.badTime],
     access,
     schema: { query: filterQuery },
     produces: 'text/csv',

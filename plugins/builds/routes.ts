@@ -1,6 +1,8 @@
 import { inApplication } from 'busbar/api/applications'
+import { engineProblems } from 'busbar/api/containers'
 import { allow, list, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import type { Builds } from './builds.js'
+import { problems } from './problems.js'
 import { builderAnswer, cacheAnswer } from './schemas.js'
 import { deployKeyRoutes } from './ssh/deploy-key-routes.js'
 
@@ -14,6 +16,8 @@ export function routes(route: RouteDeclarer<Builds>) {
     group,
     operationId: 'GetBuildCache',
     summary: 'Get Build Cache',
+    description: 'What clearing the cache would free.',
+    problems: engineProblems,
     access: allow.token('read', { project: inApplication }),
     schema: { response: { 200: cacheAnswer } },
     limit: { max: 30, windowSeconds: 60 },
@@ -27,6 +31,12 @@ export function routes(route: RouteDeclarer<Builds>) {
     group,
     operationId: 'ClearBuildCache',
     summary: 'Clear Build Cache',
+    description: 'The next build uses nothing of earlier ones. What runs, and what a rollback needs, stays.',
+    problems: [
+      { ...problems.cacheBusy, message: 'a deployment of the application is in progress' },
+      problems.engineNotEmptied,
+      ...engineProblems
+    ],
     access: allow.token('write', { project: inApplication }),
     schema: { response: { 200: statusResponse } },
     timeoutMs: 120_000,
@@ -39,6 +49,8 @@ export function routes(route: RouteDeclarer<Builds>) {
     group,
     operationId: 'ListBuilders',
     summary: 'Get Builders',
+    description:
+      'The values that `build_type` may have for git applications, and which of them can be used here.',
     access: allow.token('read', { project: 'none' }),
     schema: { response: { 200: list(builderAnswer) } },
     handler: async (_request, { listBuilders }) => await listBuilders()

@@ -1,8 +1,18 @@
 import { inApplication } from 'busbar/api/applications'
-import { allow, list, type RouteDeclarer, readPage, type SignedInCaller, sse } from 'busbar/sdk'
+import { engineProblems } from 'busbar/api/containers'
+import {
+  allow,
+  list,
+  type ProblemKind,
+  type RouteDeclarer,
+  readPage,
+  type SignedInCaller,
+  sse
+} from 'busbar/sdk'
 import type { Trigger } from './api.js'
 import type { Deployments } from './deployments.js'
 import { deployHookRoutes } from './hooks/deploy-hook-routes.js'
+import { problems } from './problems.js'
 import { readFilter } from './records/deployment-filter.js'
 import { buildStep, deployment, globalDeployment, globalQuery, rollbackBody } from './schemas.js'
 
@@ -16,6 +26,14 @@ const ofDeployment = {
 } as const
 const applicationParam = { param: 'applicationId' } as const
 
+/** What is refused before a deployment is recorded. */
+const beginning = [problems.applicationMissing, problems.noSource, problems.active]
+const tooManyStreams: ProblemKind = {
+  status: 429,
+  code: 'E_EVENT_STREAMS',
+  message: 'the user has as many event streams open as one may have at once'
+}
+
 const triggerOf = (caller: SignedInCaller): Trigger => (caller.kind === 'token' ? 'api' : 'manual')
 
 export function routes(route: RouteDeclarer<Deployments>) {
@@ -25,6 +43,9 @@ export function routes(route: RouteDeclarer<Deployments>) {
     group: deployments,
     operationId: 'DeployApplication',
     summary: 'Deploy App',
+    description:
+      'Builds or pulls the source as it is now, starts it beside what runs, and switches the requests over once it is healthy. When it fails, what ran before goes on. One deployment at a time is active for an application.',
+    problems: beginning,
     idempotent: true,
     access: allow.token('deploy', { project: inApplication }),
     schema: { response: { 202: deployment } },
@@ -37,6 +58,8 @@ export function routes(route: RouteDeclarer<Deployments>) {
     group: deployments,
     operationId: 'ListDeployments',
     summary: 'Get Deployments',
+    description: 'The newest first. Of the newest 20 `build_logs` has the end of the log, at most 16 KiB.',
+    problems: [problems.applicationMissing],
     items: deployment,
     access: allow.token('read', { project: inApplication }),
     handler: async ({ project, params, page }, { service }) =>
@@ -48,6 +71,7 @@ export function routes(route: RouteDeclarer<Deployments>) {
     group: deployments,
     operationId: 'GetDeployment',
     summary: 'Get Deployment',
+    problems: [problems.deploymentMissing],
     access: allow.token('read', { project: ofDeployment }),
     schema: { response: { 200: deployment } },
     handler: async ({ project, params }, { service }) => await service.get(project, params.deploymentId)
@@ -58,6 +82,9 @@ export function routes(route: RouteDeclarer<Deployments>) {
     group: deployments,
     operationId: 'StreamBuildLogs',
     summary: 'Stream Build Logs',
+    description:
+      'The log as server-sent events: of a deployment that is being built the lines from now on, of one that has ended all of them. Each `data:` is a line as JSON (`ts`, `level`, `stream`, `msg`); an event `error` says why it failed, and `done` ends the stream.',
+    problems: [problems.deploymentMissing, tooManyStreams],
     produces: 'text/event-stream',
     access: allow.token('read', { project: ofDeployment }),
     handler: ({ project, params, signal }, { streamBuildLog }) =>
@@ -69,6 +96,7 @@ export function routes(route: RouteDeclarer<Deployments>) {
     group: deployments,
     operationId: 'ListBuildSteps',
     summary: 'Get Build Steps',
+    description: 'The steps of the build in their order. A builder that does not tell steps has none.',
     access: allow.token('read', { project: ofDeployment }),
     schema: { response: { 200: list(buildStep) } },
     handler: async ({ params }, { steps }) => await steps.list(params.deploymentId)
@@ -79,6 +107,9 @@ export function routes(route: RouteDeclarer<Deployments>) {
     group: deployments,
     operationId: 'CancelDeployment',
     summary: 'Cancel Deployment',
+    description:
+      'Asks the deployment to end, which it does soon after the answer, as `failed` with the error `cancelled`. What ran before goes on.',
+    problems: [problems.deploymentMissing, problems.notActive, problems.tooLate],
     access: allow.token('deploy', { project: ofDeployment }),
     schema: { response: { 202: deployment } },
     audit: { action: 'cancel_deployment', resource: 'application', id: applicationParam },
@@ -90,6 +121,16 @@ export function routes(route: RouteDeclarer<Deployments>) {
     group: deployments,
     operationId: 'RollbackDeployment',
     summary: 'Rollback Deployment',
+    description:
+      "Starts the image of an earlier deployment, with today's settings and variables. Nothing is built.",
+    problems: [
+      problems.rollbackForeign,
+      problems.rollbackUnsuccessful,
+      problems.rollbackNoImage,
+      problems.imageGone,
+      ...beginning,
+      ...engineProblems
+    ],
     access: allow.token('deploy', { project: inApplication }),
     schema: { body: rollbackBody, response: { 202: deployment } },
     audit: { action: 'rollback_application', resource: 'application', id: applicationParam },
@@ -102,6 +143,15 @@ export function routes(route: RouteDeclarer<Deployments>) {
     group: actions,
     operationId: 'ReloadApplication',
     summary: 'Reload App',
+    description:
+      "Makes the container anew from the image that was deployed last, with today's settings and variables. Nothing is built.",
+    problems: [
+      problems.nothingToReload,
+      problems.rollbackNoImage,
+      problems.imageGone,
+      ...beginning,
+      ...engineProblems
+    ],
     access: allow.token('deploy', { project: inApplication }),
     schema: { response: { 202: deployment } },
     audit: { action: 'reload_application', resource: 'application', id: applicationParam },
@@ -113,6 +163,9 @@ export function routes(route: RouteDeclarer<Deployments>) {
     group: actions,
     operationId: 'RebuildApplication',
     summary: 'Rebuild App',
+    description:
+      'Builds the commit of the last successful deployment again, and deploys it. Of git applications only.',
+    problems: [problems.imageSourceRebuild, problems.noCommit, ...beginning],
     access: allow.token('deploy', { project: inApplication }),
     schema: { response: { 202: deployment } },
     audit: { action: 'rebuild_application', resource: 'application', id: applicationParam },
@@ -124,6 +177,8 @@ export function routes(route: RouteDeclarer<Deployments>) {
     group: actions,
     operationId: 'BuildApplication',
     summary: 'Build App',
+    description: 'Builds an image of the source as it is now and deploys nothing.',
+    problems: beginning,
     idempotent: true,
     access: allow.token('deploy', { project: inApplication }),
     schema: { response: { 202: deployment } },
@@ -137,6 +192,9 @@ export function routes(route: RouteDeclarer<Deployments>) {
     group: 'Platform',
     operationId: 'GetGlobalDeployments',
     summary: 'Get All Deployments',
+    description:
+      'Deployments of all projects that the caller sees, the newest first. All filters must match.',
+    problems: [problems.badFilter, problems.unseen],
     access: allow.token('read', { project: 'filtered' }),
     schema: { query: globalQuery, response: { 200: list(globalDeployment) } },
     handler: async (request, { service }) =>

@@ -1,6 +1,7 @@
 import { inApplication } from 'busbar/api/applications'
 import { allow, type ProjectId, type RouteDeclarer } from 'busbar/sdk'
 import type { Environment } from './environment.js'
+import { problems } from './problems.js'
 import { mostBodyBytes, revealAnswer, updateBody, updatedAnswer, variable } from './schemas.js'
 import type { VariableOwner } from './variable-store.js'
 
@@ -17,6 +18,18 @@ const ofApplication = (request: {
   params: { applicationId: string }
 }): VariableOwner => ({ projectId: request.project, applicationId: request.params.applicationId })
 
+const setProblems = [
+  problems.badKey,
+  problems.duplicate,
+  problems.noValue,
+  problems.notStored,
+  problems.staysSecret,
+  problems.tooLong,
+  problems.nul,
+  problems.ownerGone
+]
+const revealProblems = [problems.notFound, problems.unreadable]
+
 export function routes(route: RouteDeclarer<Environment>) {
   projectRoutes(route)
   applicationRoutes(route)
@@ -29,6 +42,9 @@ function projectRoutes(route: RouteDeclarer<Environment>) {
     group,
     operationId: 'ListProjectEnvVars',
     summary: 'Get Variables',
+    description:
+      'The variables of the project, which all of its applications get. A token sees no values, a session those that are not secret.',
+    problems: [problems.ownerGone],
     items: variable,
     access: allow.token('read', { project: inProject }),
     handler: async (request, { variables }) =>
@@ -40,6 +56,9 @@ function projectRoutes(route: RouteDeclarer<Environment>) {
     group,
     operationId: 'UpdateProjectEnvVars',
     summary: 'Update Variables',
+    description:
+      'Replaces the whole set: a variable that the body does not name is deleted. Running containers keep what they were started with until they are deployed or reloaded.',
+    problems: setProblems,
     bodyLimit: mostBodyBytes,
     access: allow.token('write', { project: inProject }),
     schema: { body: updateBody, response: { 200: updatedAnswer } },
@@ -52,6 +71,8 @@ function projectRoutes(route: RouteDeclarer<Environment>) {
     group,
     operationId: 'RevealProjectEnvVar',
     summary: 'Reveal Project Env Var',
+    description: 'The value in clear, secret or not. Each call is written to the audit log.',
+    problems: revealProblems,
     access: allow.session({ project: inProject }),
     schema: { response: { 200: revealAnswer } },
     audit: { action: 'reveal_env_var', resource: 'project', id: { param: 'projectId' } },
@@ -67,6 +88,9 @@ function applicationRoutes(route: RouteDeclarer<Environment>) {
     group,
     operationId: 'ListEnvVars',
     summary: 'Get Variables',
+    description:
+      "The variables of the application itself, which take the place of the project's of the same name. A token sees no values, a session those that are not secret.",
+    problems: [problems.ownerGone],
     items: variable,
     access: allow.token('read', { project: inApplication }),
     handler: async (request, { variables }) =>
@@ -78,6 +102,9 @@ function applicationRoutes(route: RouteDeclarer<Environment>) {
     group,
     operationId: 'UpdateEnvVars',
     summary: 'Update Variables',
+    description:
+      'Replaces the whole set: a variable that the body does not name is deleted. The application is marked as changed (`pending_change`); its container keeps what it was started with until a deploy or reload.',
+    problems: setProblems,
     bodyLimit: mostBodyBytes,
     access: allow.token('write', { project: inApplication }),
     schema: { body: updateBody, response: { 200: updatedAnswer } },
@@ -91,6 +118,8 @@ function applicationRoutes(route: RouteDeclarer<Environment>) {
     group,
     operationId: 'RevealEnvVar',
     summary: 'Reveal Env Var',
+    description: 'The value in clear, secret or not. Each call is written to the audit log.',
+    problems: revealProblems,
     access: allow.session({ project: inApplication }),
     schema: { response: { 200: revealAnswer } },
     audit: { action: 'reveal_env_var', resource: 'application', id: { param: 'applicationId' } },

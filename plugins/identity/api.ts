@@ -12,6 +12,14 @@ import {
   type Tx
 } from 'busbar/sdk'
 
+/** What its services refuse, for routes that declare it. */
+export {
+  locked,
+  newPasswordProblems,
+  problems as identityProblems,
+  proofProblems
+} from './problems.js'
+
 /** Where a request came from: lock-out counts by known device or else by address, a session remembers address and user agent. */
 export interface Client {
   readonly ip: string

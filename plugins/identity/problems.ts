@@ -1,4 +1,4 @@
-import { Problem, problemTable } from 'busbar/sdk'
+import { Problem, type ProblemKind, problemTable } from 'busbar/sdk'
 
 export const problems = problemTable({
   setupCompleted: [409, 'E_AUTH_SETUP_COMPLETED', 'setup already completed'],
@@ -64,10 +64,36 @@ export const problems = problemTable({
 })
 
 /** Not a rate limit: the body is JSON and says when to come back. */
+export const locked: ProblemKind = Object.freeze({
+  status: 429,
+  code: 'E_AUTH_LOCKED',
+  message: 'too many failed attempts: try again in {seconds} seconds, which `retry_after` says too'
+})
+
+/** What a new password is refused with. */
+export const newPasswordProblems: readonly ProblemKind[] = Object.freeze([
+  problems.passwordShort,
+  problems.passwordLong,
+  problems.busy
+])
+
+/** What a user is refused with who is to prove, within a session, who they are. */
+export const proofProblems: readonly ProblemKind[] = Object.freeze([
+  problems.codeRequired,
+  problems.unknownMethod,
+  problems.wrongPassword,
+  problems.wrongCode,
+  problems.codeReused,
+  problems.sessionEnded,
+  locked,
+  problems.busy
+])
+
+/** The answer to who is locked out. */
 export const lockedOut = (seconds: number): Problem =>
   new Problem(
-    429,
-    'E_AUTH_LOCKED',
+    locked.status,
+    locked.code,
     `too many failed attempts: try again in ${seconds} seconds`,
     { retry_after: seconds },
     { 'retry-after': String(seconds) }

@@ -12,6 +12,7 @@ export function routes(route: RouteDeclarer<Platform>): void {
     url: '/api/features',
     operationId: 'GetFeatures',
     summary: 'Get Features',
+    description: 'What a client may want to know of the instance before anybody has signed in.',
     group: 'Public',
     access: allow.public('the sign-in page shows the name of the instance'),
     schema: { response: { 200: features } },

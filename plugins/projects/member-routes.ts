@@ -1,4 +1,5 @@
 import { allow, list, type RouteDeclarer, statusResponse } from 'busbar/sdk'
+import { problems } from './problems.js'
 import type { Projects } from './projects.js'
 import { member, memberBody } from './schemas.js'
 
@@ -12,6 +13,8 @@ export function memberRoutes(route: RouteDeclarer<Projects>) {
     group,
     operationId: 'ListProjectMembers',
     summary: 'Get Project Members',
+    description:
+      'Who has a role of their own in the project: the owner first, then by e-mail address. Whom it is shared with, as every user, is not listed.',
     access: allow.token('read', { project: { param: 'projectId' } }),
     schema: { response: { 200: list(member) } },
     handler: async ({ project }, { members }) => await members.list(project)
@@ -23,6 +26,8 @@ export function memberRoutes(route: RouteDeclarer<Projects>) {
     group,
     operationId: 'SetProjectMember',
     summary: 'Set Project Member',
+    description: 'Adds a member, or changes the role of one. A project has at most 200.',
+    problems: [problems.noSuchAddress, problems.ownsIt, problems.notFound, problems.tooMany],
     limit: { max: 30, windowSeconds: 3600 },
     access: allow.session({ project: { param: 'projectId', owner: true } }),
     schema: { body: memberBody, response: { 200: member } },
@@ -35,6 +40,9 @@ export function memberRoutes(route: RouteDeclarer<Projects>) {
     group,
     operationId: 'RemoveProjectMember',
     summary: 'Remove Project Member',
+    description:
+      'Removes a member, or has the caller leave the project. Nothing happens when they are no member. What they have open of the project ends at once.',
+    problems: [problems.ownsIt, problems.notFound],
     access: allow.session({ project: { param: 'projectId', owner: true, self: 'userId' } }),
     schema: { response: { 200: statusResponse } },
     audit: { action: 'remove_project_member', resource: 'user', id: { param: 'userId' } },

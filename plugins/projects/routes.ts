@@ -1,5 +1,6 @@
 import { allow, type RouteDeclarer } from 'busbar/sdk'
 import { memberRoutes } from './member-routes.js'
+import { problems } from './problems.js'
 import type { Projects } from './projects.js'
 import {
   createBody,
@@ -22,6 +23,8 @@ export function routes(route: RouteDeclarer<Projects>) {
     group,
     operationId: 'ListProjects',
     summary: 'Get Projects',
+    description:
+      'The projects that the caller sees: own ones, those that are shared or of which they are a member, and all for admins. The newest first.',
     items: projectListItem,
     access: allow.token('read', { project: 'filtered' }),
     handler: async ({ reach, page }, { projects }) => await projects.list(reach, page)
@@ -32,6 +35,8 @@ export function routes(route: RouteDeclarer<Projects>) {
     group,
     operationId: 'CreateProject',
     summary: 'Create Project',
+    description: 'The caller owns it. Nothing is deployed yet: create applications in it.',
+    problems: [problems.slugTaken, problems.ownerGone],
     idempotent: true,
     access: allow.token('write', { project: 'never-pinned' }),
     schema: { body: createBody, response: { 201: project } },
@@ -44,6 +49,7 @@ export function routes(route: RouteDeclarer<Projects>) {
     group,
     operationId: 'GetProject',
     summary: 'Get Project',
+    problems: [problems.notFound],
     access: allow.token('read', { project: projectRule }),
     schema: { response: { 200: project } },
     handler: async (request, { projects }) => await projects.get(request.project, request.reach)
@@ -54,6 +60,8 @@ export function routes(route: RouteDeclarer<Projects>) {
     group,
     operationId: 'UpdateProject',
     summary: 'Update Project',
+    description: 'Only the name can be changed; what the body leaves out stays.',
+    problems: [problems.notFound],
     access: allow.token('write', { project: projectRule }),
     schema: { body: updateBody, response: { 200: project } },
     audit: { action: 'update_project', resource: 'project', id: projectRule },
@@ -66,6 +74,9 @@ export function routes(route: RouteDeclarer<Projects>) {
     group,
     operationId: 'DeleteProject',
     summary: 'Delete Project',
+    description:
+      'The project is out of reach at once, with all that lies in it. Containers, images and data are removed afterwards, and until that is done its slug cannot be used again. It cannot be undone.',
+    problems: [problems.notFound],
     access: allow.session({ project: ownersOnly }),
     schema: { response: { 200: deletedAnswer } },
     audit: { action: 'delete_project', resource: 'project', id: projectRule },
@@ -77,6 +88,9 @@ export function routes(route: RouteDeclarer<Projects>) {
     group,
     operationId: 'UpdateProjectSharing',
     summary: 'Update Project Sharing',
+    description:
+      'Lets every user of the platform work in the project, or its members alone again. Who loses the project loses at once what they have open of it.',
+    problems: [problems.notFound],
     access: allow.session({ project: ownersOnly }),
     schema: { body: sharingBody, response: { 200: project } },
     audit: { action: 'update_project_sharing', resource: 'project', id: projectRule },
@@ -88,6 +102,9 @@ export function routes(route: RouteDeclarer<Projects>) {
     group,
     operationId: 'TransferProject',
     summary: 'Transfer Project',
+    description:
+      'Gives the project to another user. Who owned it keeps nothing of it, unless it is shared or they are made a member again.',
+    problems: [problems.noSuchUser, problems.notFound],
     access: allow.session({ role: 'admin', project: projectRule }),
     schema: { body: transferBody, response: { 200: project } },
     audit: { action: 'transfer_project', resource: 'project', id: projectRule },

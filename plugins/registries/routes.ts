@@ -1,4 +1,5 @@
 import { allow, type RouteDeclarer } from 'busbar/sdk'
+import { problems } from './problems.js'
 import type { Registries } from './registries.js'
 import { account, accountBody, deletedAnswer, trialAnswer } from './schemas.js'
 
@@ -22,6 +23,7 @@ function projectRoutes(route: RouteDeclarer<Registries>) {
     group,
     operationId: 'ListProjectRegistryAccounts',
     summary: 'Get Registry Accounts',
+    description: 'The accounts of the project, by registry. Passwords are in no answer.',
     items: account,
     access: allow.token('read', { project: inProject }),
     handler: async ({ project, page }, { accounts }) => await accounts.list(project, page)
@@ -32,6 +34,9 @@ function projectRoutes(route: RouteDeclarer<Registries>) {
     group,
     operationId: 'SetProjectRegistryAccount',
     summary: 'Set Registry Account',
+    description:
+      'Keeps an account of a registry, with which images are pulled that it does not hand out to everybody. It takes the place of one for the same registry, which keeps its id.',
+    problems: [problems.badRegistry, problems.projectGone, problems.tooMany],
     access: allow.token('write', { project: inProject }),
     schema: { body: accountBody, response: { 200: account } },
     audit: { action: 'set_registry_account', resource: 'project', id: inProject },
@@ -43,6 +48,8 @@ function projectRoutes(route: RouteDeclarer<Registries>) {
     group,
     operationId: 'DeleteProjectRegistryAccount',
     summary: 'Delete Registry Account',
+    description: 'Pulls that begin from now on do without it.',
+    problems: [problems.notFound],
     access: allow.token('write', { project: inProject }),
     schema: { response: { 200: deletedAnswer } },
     audit: { action: 'delete_registry_account', resource: 'project', id: inProject },
@@ -55,6 +62,9 @@ function projectRoutes(route: RouteDeclarer<Registries>) {
     group,
     operationId: 'TestProjectRegistryAccount',
     summary: 'Test Registry Account',
+    description:
+      'Asks the registry now whether it lets the account in. Whether the account may pull a certain image shows only when that is pulled.',
+    problems: [problems.notFound, problems.unreadable],
     access: allow.token('write', { project: inProject }),
     schema: { response: { 200: trialAnswer } },
     limit: trialLimit,
@@ -73,6 +83,8 @@ function installationRoutes(route: RouteDeclarer<Registries>) {
     group,
     operationId: 'ListRegistryAccounts',
     summary: 'Get Registry Accounts of the Installation',
+    description:
+      'The accounts of the installation, which are used for every project, by registry. Passwords are in no answer.',
     items: account,
     access: allow.token('read', admins),
     handler: async ({ page }, { accounts }) => await accounts.list(null, page)
@@ -83,6 +95,9 @@ function installationRoutes(route: RouteDeclarer<Registries>) {
     group,
     operationId: 'SetRegistryAccount',
     summary: 'Set Registry Account of the Installation',
+    description:
+      'Keeps an account of a registry, with which images are pulled that it does not hand out to everybody. It takes the place of one for the same registry, which keeps its id.',
+    problems: [problems.badRegistry, problems.tooMany],
     access: allow.token('write', admins),
     schema: { body: accountBody, response: { 200: account } },
     audit: { action: 'set_registry_account', resource: 'registry_account', id: { result: 'id' } },
@@ -94,6 +109,8 @@ function installationRoutes(route: RouteDeclarer<Registries>) {
     group,
     operationId: 'DeleteRegistryAccount',
     summary: 'Delete Registry Account of the Installation',
+    description: 'Pulls that begin from now on do without it.',
+    problems: [problems.notFound],
     access: allow.token('write', admins),
     schema: { response: { 200: deletedAnswer } },
     audit: { action: 'delete_registry_account', resource: 'registry_account', id },
@@ -105,6 +122,9 @@ function installationRoutes(route: RouteDeclarer<Registries>) {
     group,
     operationId: 'TestRegistryAccount',
     summary: 'Test Registry Account of the Installation',
+    description:
+      'Asks the registry now whether it lets the account in. Whether the account may pull a certain image shows only when that is pulled.',
+    problems: [problems.notFound, problems.unreadable],
     access: allow.token('write', admins),
     schema: { response: { 200: trialAnswer } },
     limit: trialLimit,

@@ -1,4 +1,6 @@
+import { identityProblems } from 'busbar/api/identity'
 import { allow, type RouteDeclarer, statusResponse } from 'busbar/sdk'
+import { problems } from './problems.js'
 import { createBody, createdToken, token, tokenReach } from './schemas.js'
 import type { Tokens } from './tokens.js'
 
@@ -12,6 +14,7 @@ export function routes(route: RouteDeclarer<Tokens>) {
     group,
     operationId: 'ListAPITokens',
     summary: 'List API Tokens',
+    description: 'The tokens of the caller, the newest first, without their values.',
     access,
     items: token,
     handler: async ({ caller, page }, { tokens }) => await tokens.list(caller, page)
@@ -22,6 +25,14 @@ export function routes(route: RouteDeclarer<Tokens>) {
     group,
     operationId: 'CreateAPIToken',
     summary: 'Create API Token',
+    description: 'The answer has the value of the token, this once: only a digest of it is kept.',
+    problems: [
+      problems.nameMissing,
+      problems.scopeInvalid,
+      problems.expiryInvalid,
+      problems.projectUnreachable,
+      identityProblems.sessionEnded
+    ],
     access,
     schema: { body: createBody, response: { 201: createdToken } },
     audit: { action: 'token_created', resource: 'token', id: { result: 'id' } },
@@ -34,6 +45,9 @@ export function routes(route: RouteDeclarer<Tokens>) {
     group,
     operationId: 'GetAPITokenReach',
     summary: 'Get API Token Reach',
+    description:
+      'What the token could do now, and when it last did: the projects that it reaches, and the operations that its scope and role allow.',
+    problems: [problems.notFound],
     access,
     schema: { response: { 200: tokenReach } },
     handler: async ({ caller, params }, { tokens }) => await tokens.reach(caller, params.tokenId)
@@ -44,6 +58,8 @@ export function routes(route: RouteDeclarer<Tokens>) {
     group,
     operationId: 'DeleteAPIToken',
     summary: 'Delete API Token',
+    description: 'Ends the token: no request is let in with it any more, and what is open with it ends.',
+    problems: [problems.notFound],
     access,
     schema: { response: { 200: statusResponse } },
     audit: { action: 'token_deleted', resource: 'token', id: { param: 'tokenId' } },

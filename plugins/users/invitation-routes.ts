@@ -1,3 +1,4 @@
+import { identityProblems } from 'busbar/api/identity'
 import { allow, type RouteDeclarer, reply } from 'busbar/sdk'
 import { createdInvitation, invitation, inviteBody } from './schemas.js'
 import type { Users } from './users.js'
@@ -11,6 +12,9 @@ export function invitationRoutes(route: RouteDeclarer<Users>) {
     group,
     operationId: 'InviteUser',
     summary: 'Invite User',
+    description:
+      'Sends a link that works once, for seven days. A new invitation to the same address takes the place of the former. Without mail, the answer has the link.',
+    problems: [identityProblems.emailInvalid, identityProblems.sessionEnded, identityProblems.emailTaken],
     limit: { max: 10, windowSeconds: 60 },
     access: allow.session({ role: 'admin', project: 'none' }),
     schema: { body: inviteBody, response: { 201: createdInvitation } },
@@ -22,6 +26,7 @@ export function invitationRoutes(route: RouteDeclarer<Users>) {
     group,
     operationId: 'ListPendingInvitations',
     summary: 'Get Invitations',
+    description: 'Those that can still be accepted, the newest first.',
     items: invitation,
     access: allow.token('read', { role: 'admin', project: 'none' }),
     handler: async ({ page }, { invitations }) => await invitations.list(page)
@@ -32,6 +37,8 @@ export function invitationRoutes(route: RouteDeclarer<Users>) {
     group,
     operationId: 'RevokeInvitation',
     summary: 'Revoke Invitation',
+    description: 'The link works no longer.',
+    problems: [identityProblems.invitationNotFound],
     access: allow.token('write', { role: 'admin', project: 'none' }),
     schema: { response: { 204: null } },
     audit: { action: 'invitation_revoked', resource: 'invitation', id: { param: 'invitationId' } },

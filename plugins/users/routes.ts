@@ -1,5 +1,7 @@
+import { identityProblems, newPasswordProblems, proofProblems } from 'busbar/api/identity'
 import { allow, type RouteDeclarer, type RouteRequest, statusResponse } from 'busbar/sdk'
 import { invitationRoutes } from './invitation-routes.js'
+import { problems } from './problems.js'
 import { createBody, passwordBody, roleBody, totpResetBody, user, userAfterRoleChange } from './schemas.js'
 import type { Users } from './users.js'
 
@@ -22,6 +24,7 @@ export function routes(route: RouteDeclarer<Users>) {
     group,
     operationId: 'ListUsers',
     summary: 'Get Users',
+    description: 'All users, who came first first.',
     items: user,
     access: allow.token('read', { role: 'admin', project: 'none' }),
     handler: async ({ page }, { users }) => await users.list(page)
@@ -32,6 +35,9 @@ export function routes(route: RouteDeclarer<Users>) {
     group,
     operationId: 'CreateUser',
     summary: 'Create User',
+    description:
+      'Makes a user with a password that the admin passes on. To have users choose their own, invite them.',
+    problems: [identityProblems.emailInvalid, identityProblems.emailTaken, ...newPasswordProblems],
     access: adminSession,
     limit: tenPerMinute,
     schema: { body: createBody, response: { 201: user } },
@@ -44,6 +50,14 @@ export function routes(route: RouteDeclarer<Users>) {
     group,
     operationId: 'DeleteUser',
     summary: 'Delete User',
+    description: 'Deletes the user with sessions and tokens. Whoever still owns projects cannot be deleted.',
+    problems: [
+      identityProblems.ownAccount,
+      identityProblems.lastAdminDeleted,
+      identityProblems.userNotFound,
+      identityProblems.userOwns,
+      { ...problems.inUse, message: 'a plugin still needs the user, in its own words' }
+    ],
     access: adminSession,
     schema: { response: { 200: statusResponse } },
     audit: { action: 'delete_user', resource: 'user', id },
@@ -55,6 +69,9 @@ export function routes(route: RouteDeclarer<Users>) {
     group,
     operationId: 'UpdateUserRole',
     summary: 'Update User Role',
+    description:
+      'Changes the role and ends the sessions of the user. Tokens act with the lower of the role at their issue and the one now.',
+    problems: [identityProblems.lastAdminDemoted, identityProblems.userNotFound],
     access: adminSession,
     schema: { body: roleBody, response: { 200: userAfterRoleChange } },
     audit: { action: 'update_user_role', resource: 'user', id },
@@ -66,6 +83,9 @@ export function routes(route: RouteDeclarer<Users>) {
     group,
     operationId: 'ResetUserPassword',
     summary: 'Reset User Password',
+    description:
+      'Sets a password, with the proof of the acting admin, and ends all sessions and tokens of the user.',
+    problems: [...proofProblems, ...newPasswordProblems, identityProblems.userNotFound],
     access: adminSession,
     limit: tenPerMinute,
     schema: { body: passwordBody, response: { 200: statusResponse } },
@@ -79,6 +99,9 @@ export function routes(route: RouteDeclarer<Users>) {
     group,
     operationId: 'AdminResetUserTOTP',
     summary: 'Admin Reset User TOTP',
+    description:
+      'Takes the second factor of a user away, with the proof of the acting admin, and ends all sessions of the user.',
+    problems: [...proofProblems, identityProblems.userNotFound, identityProblems.totpDisabled],
     access: adminSession,
     schema: { body: totpResetBody, response: { 200: statusResponse } },
     audit: { action: 'totp.admin_reset', resource: 'user', id },

@@ -1,6 +1,7 @@
 import type { Client, Identity } from 'busbar/api/identity'
-import { askRefusal, type Contributions, type Page, Problem, type SessionCaller } from 'busbar/sdk'
+import { askRefusal, type Contributions, type Page, type SessionCaller } from 'busbar/sdk'
 import type { UserRemovalCheck } from './api.js'
+import { problems } from './problems.js'
 import type { NewUser } from './schemas.js'
 
 const removalLimitMs = 20_000
@@ -36,8 +37,7 @@ export class UserService {
     )
     const reason = reasons.find(sentence => sentence !== null)
     // Not for oneself: that answer is the identity's.
-    if (reason !== undefined && reason !== null && userId !== caller.user.id)
-      throw new Problem(409, 'E_USER_IN_USE', reason)
+    if (reason !== undefined && reason !== null && userId !== caller.user.id) throw problems.inUse({ reason })
     await this.identity.deleteUser(userId, caller.user.id)
     return { status: 'deleted' }
   }

@@ -69,7 +69,8 @@ export async function accessMatrix(k: TestKernel, fixtures: MatrixFixtures): Pro
   }
 }
 
-const admittedStatus = 299
+/** What the matrix answers in the place of a handler. */
+export const admittedStatus = 299
 const admitting: RequestTarget = {
   inFlight: 0,
   dispatch({ raw, response }) {

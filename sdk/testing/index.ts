@@ -2,7 +2,7 @@
  * The test kit: the real platform in a test file, callers of every kind, sockets, a clock to move by
  * hand, and the access matrix that every route and channel enters by existing.
  */
-export { accessMatrix, type MatrixRow } from './access-matrix.js'
+export { accessMatrix, admittedStatus, type MatrixRow } from './access-matrix.js'
 export { createDatabase, type TestDatabase } from './cluster.js'
 export type { HappyCall, HappyCalls, HappyFixture, HappyFixtures } from './happy-calls.js'
 export { settingsFrom } from './settings-from.js'

@@ -23,6 +23,7 @@ import type { TestDatabase } from './cluster.js'
 import { createMigratedDatabase } from './migrated-database.js'
 import { TestClient } from './test-client.js'
 import { TestSocket } from './test-socket.js'
+import { watchAnswers } from './undeclared-answers.js'
 
 export interface TestKernelOptions {
   /** Folders of third-party plugins to install and turn on, as `new URL('..', import.meta.url)`. */
@@ -121,6 +122,8 @@ export interface TestKernel {
   routes(): readonly TestRoute[]
   /** Requests that a plugin has under way; -1 while it is off. */
   inFlight(plugin: string): number
+  /** What operations have answered that they do not declare: `POST /api/projects 418`, each once. */
+  undeclaredAnswers(): readonly string[]
   /** Begins the next round of all removals now, instead of after its delay. */
   runRemovalsNow(): Promise<void>
   /** Stops the platform and keeps the state. */
@@ -165,6 +168,7 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
   const url = `http://127.0.0.1:${port}`
   for (const folder of folders(options)) await kernel.reconciler.enable(basename(folder))
   const people = new People(kernel, url)
+  const undeclaredAnswers = watchAnswers(kernel)
   let stopped = false
   const stop = async (): Promise<void> => {
     if (stopped) return
@@ -211,6 +215,7 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
     routes: () =>
       kernel.edge.table.entries.map(({ record, instance }) => ({ record, isServed: instance !== undefined })),
     inFlight: plugin => kernel.reconciler.entries.get(plugin)?.run?.instance?.inFlight ?? -1,
+    undeclaredAnswers,
     runRemovalsNow: async () => {
       await kernel.removals.resume()
     },

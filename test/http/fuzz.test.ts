@@ -232,6 +232,7 @@ test('no value that its schema allows or forbids gets a 5xx, a word of the insid
   const calls = [...seen.values()].reduce((a, b) => a + b, 0)
   t.comment(`${calls} requests: ${JSON.stringify(Object.fromEntries([...seen].sort()))}`)
   t.same(complaints, [], 'nothing went wrong behind the answers')
+  t.same(k.undeclaredAnswers(), [], 'every status that was answered is declared')
   t.match(await k.as.anonymous().get('/healthz'), { status: 200, body: { healthy: true } })
   const after = await signIn()
   k.resetRateLimits()

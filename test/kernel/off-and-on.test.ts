@@ -118,4 +118,5 @@ test('every non-essential plugin can be turned off and on again, and nobody else
     })
   }
   t.same(await everythingWorks(k, order(k)), [], 'everything works in the end')
+  t.same(k.undeclaredAnswers(), [], 'every status that was answered is declared')
 })

@@ -148,7 +148,9 @@ function pluginFault(
       : 'plugins import the sdk as busbar/sdk, or busbar/sdk/http1'
   if (target.kind !== 'plugin') return "plugins import the sdk and each other's api.ts only"
   if (target.folder === zone.folder)
-    return zone.isApi && !target.isApi ? 'an api.ts imports the sdk and other api.ts only' : null
+    return zone.isApi && !target.isApi && edge.to !== `${zone.folder}problems.ts`
+      ? 'an api.ts imports the sdk, other api.ts and the problems.ts beside it only'
+      : null
   if (!target.isApi || !edge.specifier.startsWith('busbar/api/'))
     return `other plugins are reached through busbar/api/${target.id} only`
   const [contract] = plugins.get(target.folder)?.implements ?? []

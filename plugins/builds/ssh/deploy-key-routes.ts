@@ -1,7 +1,9 @@
 import { inApplication } from 'busbar/api/applications'
 import { allow, list, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import type { Builds } from '../builds.js'
+import { problems } from '../problems.js'
 import { deployKeyAnswer, hostKeyAnswer } from '../schemas.js'
+import { sshProblems } from './problems.js'
 
 const group = 'Application Resources'
 const one = '/api/projects/:projectId/applications/:applicationId'
@@ -15,6 +17,9 @@ export function deployKeyRoutes(route: RouteDeclarer<Builds>) {
     group,
     operationId: 'GetDeployKey',
     summary: 'Get Deploy Key',
+    description:
+      'The public part of the key by which the application reads its repository over SSH. The private part is in no answer.',
+    problems: [sshProblems.deployKeyMissing],
     access: allow.token('read', { project: inApplication }),
     schema: { response: { 200: deployKeyAnswer } },
     handler: async ({ params }, { deployKeys }) => await deployKeys.get(params)
@@ -25,6 +30,9 @@ export function deployKeyRoutes(route: RouteDeclarer<Builds>) {
     group,
     operationId: 'GenerateDeployKey',
     summary: 'Generate Deploy Key',
+    description:
+      'Makes a key in the place of the former, which works no longer: add the public part to the repository, to read is enough.',
+    problems: [problems.applicationGone],
     access: allow.token('write', { project: inApplication }),
     schema: { response: { 200: deployKeyAnswer } },
     audit: {
@@ -41,6 +49,8 @@ export function deployKeyRoutes(route: RouteDeclarer<Builds>) {
     group,
     operationId: 'DeleteDeployKey',
     summary: 'Delete Deploy Key',
+    description: 'Repositories are read without a key from now on, which over SSH does not work.',
+    problems: [problems.applicationGone, sshProblems.deployKeyMissing],
     access: allow.token('write', { project: inApplication }),
     schema: { response: { 200: statusResponse } },
     audit: { action: 'delete_deploy_key', resource: 'application', id },
@@ -52,6 +62,8 @@ export function deployKeyRoutes(route: RouteDeclarer<Builds>) {
     group,
     operationId: 'ListHostKeys',
     summary: 'Get Host Keys',
+    description:
+      'By which keys the application knows the hosts of its repositories. The key that a host shows first is kept, and another one refused later.',
     access: allow.token('read', { project: inApplication }),
     schema: { response: { 200: list(hostKeyAnswer) } },
     handler: async ({ params }, { deployKeys }) => await deployKeys.hostKeys(params)
@@ -62,6 +74,7 @@ export function deployKeyRoutes(route: RouteDeclarer<Builds>) {
     group,
     operationId: 'ForgetHostKeys',
     summary: 'Forget Host Keys',
+    description: 'The next clone takes the key that the host shows then.',
     access: allow.token('write', { project: inApplication }),
     schema: { response: { 200: statusResponse } },
     audit: { action: 'forget_host_keys', resource: 'application', id },

@@ -1,6 +1,7 @@
 import { inApplication } from 'busbar/api/applications'
 import { allow, type RouteDeclarer, reply } from 'busbar/sdk'
 import type { Deployments } from '../deployments.js'
+import { problems } from '../problems.js'
 import { deployHook, hookCalled, hookEnabled, hookParams } from '../schemas.js'
 
 const group = 'Application Deployments'
@@ -14,6 +15,9 @@ export function deployHookRoutes(route: RouteDeclarer<Deployments>) {
     group,
     operationId: 'GenerateDeployHook',
     summary: 'Generate Deploy Hook',
+    description:
+      'Makes a URL that deploys the application without a credential; a former one works no longer.',
+    problems: [problems.applicationMissing],
     access: allow.token('write', { project: inApplication }),
     schema: { response: { 200: deployHook } },
     audit: {
@@ -34,6 +38,7 @@ export function deployHookRoutes(route: RouteDeclarer<Deployments>) {
     group,
     operationId: 'GetDeployHook',
     summary: 'Get Deploy Hook',
+    description: 'Whether the application has a deploy hook.',
     access: allow.token('read', { project: inApplication }),
     schema: { response: { 200: hookEnabled } },
     handler: async ({ project, params }, { hooks }) => ({
@@ -46,6 +51,8 @@ export function deployHookRoutes(route: RouteDeclarer<Deployments>) {
     group,
     operationId: 'RevealDeployHook',
     summary: 'Reveal Deploy Hook',
+    description: 'The URL and its token in clear. Each call is written to the audit log.',
+    problems: [problems.noHook],
     access: allow.session({ project: inApplication }),
     schema: { response: { 200: deployHook } },
     audit: { action: 'reveal_deploy_hook', resource: 'application', id: applicationParam },
@@ -57,6 +64,7 @@ export function deployHookRoutes(route: RouteDeclarer<Deployments>) {
     group,
     operationId: 'DeleteDeployHook',
     summary: 'Delete Deploy Hook',
+    description: 'The URL works no longer; nothing happens when there is none.',
     access: allow.token('write', { project: inApplication }),
     schema: { response: { 200: hookEnabled } },
     audit: { action: 'delete_deploy_hook', resource: 'application', id: applicationParam },
@@ -71,6 +79,9 @@ export function deployHookRoutes(route: RouteDeclarer<Deployments>) {
     group: 'Public',
     operationId: 'DeployHook',
     summary: 'Deploy Hook',
+    description:
+      'Deploys the application whose hook the token is of. The body is ignored. While a deployment is active nothing is begun, and the answer says so.',
+    problems: [problems.hookMissing, problems.noSource],
     access: allow.public('the token in the path is the credential'),
     limit: { max: 30, windowSeconds: 60 },
     // Hosts of repositories call for everybody from the same addresses.

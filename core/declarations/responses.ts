@@ -1,0 +1,147 @@
+import type { ProblemKind, TSchema } from 'busbar/sdk'
+import type { DescribedRoute } from './openapi.js'
+import { namePrefix, type SchemaComponents } from './schema-components.js'
+
+type Json = Record<string, unknown>
+
+/** What a key refuses that has been used before. */
+export const idempotencyKinds = {
+  malformed: [400, 'E_IDEMPOTENCY_KEY', 'Idempotency-Key must be 1 to 255 printable characters'],
+  otherBody: [
+    409,
+    'E_IDEMPOTENCY_MISMATCH',
+    'this Idempotency-Key was used with another body; use a new key'
+  ],
+  underWay: [409, 'E_IDEMPOTENCY_IN_PROGRESS', 'a request with this Idempotency-Key is still being answered']
+} as const
+
+/** In what order a reader finds what the platform itself refuses, whatever the operation is. */
+const words: Readonly<Record<number, string>> = {
+  400: 'The request is malformed; the error names what is wrong with it.',
+  401: 'The credential is missing, invalid or expired.',
+  403: 'The credential may not do this.',
+  404: 'It does not exist, or the caller cannot see it.',
+  408: 'The body comes too slowly.',
+  413: 'The body is too large.',
+  415: 'The content type of the body is not the one that the operation takes, or is none.',
+  429: 'The rate limit is exceeded.',
+  500: 'Something failed on the side of the platform; its log has the details.',
+  503: 'Something that the operation needs does not answer at the moment, or it took too long; the same request may be sent again later.'
+}
+
+const successes: Readonly<Record<number, string>> = {
+  101: 'The connection is a WebSocket from here on.',
+  200: 'Done.',
+  201: 'Created.',
+  202: 'Accepted: the work goes on after this answer.',
+  204: 'Done; the answer has no body.'
+}
+
+/** What the kernel answers before a plugin is asked, or in its place. */
+function kernelStatuses({ access, method, idempotent }: DescribedRoute): number[] {
+  return [
+    400,
+    ...(access.kind === 'public' ? [] : [401, 403, 404]),
+    // Of a body that the operation does not take too.
+    ...(method === 'GET' ? [] : [408, 413, 415]),
+    ...(idempotent ? [409] : []),
+    429,
+    500,
+    503
+  ]
+}
+
+const kindsOf = ({ problems, idempotent }: DescribedRoute): readonly ProblemKind[] => [
+  ...problems,
+  ...(idempotent
+    ? Object.values(idempotencyKinds).map(([status, code, message]) => ({ status, code, message }))
+    : [])
+]
+
+/** All that an operation answers, by status. */
+export function describeResponses(route: DescribedRoute, components: SchemaComponents): Json {
+  const kinds = kindsOf(route)
+  const declared = answersOf(route)
+  return Object.fromEntries(
+    [...declaredStatuses(route)].map(status => [
+      status,
+      Object.hasOwn(declared, status)
+        ? declaredAnswer(route, status, declared[status] ?? null, components)
+        : refusal(route, status, kinds)
+    ])
+  )
+}
+
+const answersOf = ({ schema, successStatus }: DescribedRoute): Readonly<Record<number, TSchema | null>> =>
+  schema.response ?? { [successStatus]: null }
+
+/** Every status that an operation can answer by its declaration, in ascending order. */
+export function declaredStatuses(route: DescribedRoute): ReadonlySet<number> {
+  const statuses = [
+    ...kernelStatuses(route),
+    ...kindsOf(route).map(({ status }) => status),
+    ...Object.keys(answersOf(route)).map(Number)
+  ]
+  return new Set(statuses.sort((a, b) => a - b))
+}
+
+function declaredAnswer(
+  route: DescribedRoute,
+  status: number,
+  answer: unknown,
+  components: SchemaComponents
+): Json {
+  const { produces, responseHeaders } = route
+  const isSuccess = status < 400
+  const headers = Object.entries(isSuccess ? responseHeaders : {}).map(
+    ([name, { description, ...schema }]) => [name, { description, schema }]
+  )
+  return {
+    description: isSuccess
+      ? (successes[status] ?? 'Done.')
+      : textOf(
+          status,
+          kindsOf(route).filter(kind => kind.status === status)
+        ),
+    ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }),
+    content:
+      answer !== null
+        ? { 'application/json': { schema: components.describe(answer, 'answer', namePrefix(route)) } }
+        : produces === undefined
+          ? undefined
+          : { [produces]: { schema: { type: 'string' } } }
+  }
+}
+
+const refusalContent = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
+const rateLimited = {
+  headers: {
+    'Retry-After': { description: 'Seconds until a request is let in again.', schema: { type: 'integer' } }
+  },
+  content: { 'text/plain': { schema: { type: 'string' } } }
+}
+
+function refusal(route: DescribedRoute, status: number, kinds: readonly ProblemKind[]): Json {
+  const mine = kinds.filter(kind => kind.status === status)
+  const codes = [...new Set(mine.map(({ code }) => code))]
+  return {
+    description: textOf(status, mine),
+    ...(codes.length === 0 ? {} : { 'x-codes': codes }),
+    ...(status !== 429
+      ? { content: refusalContent }
+      : {
+          headers: rateLimited.headers,
+          content: {
+            ...rateLimited.content,
+            ...(mine.length > 0 || route.produces === 'text/event-stream' ? refusalContent : {})
+          }
+        })
+  }
+}
+
+/** What the platform means by the status, and what the operation does. */
+function textOf(status: number, kinds: readonly ProblemKind[]): string {
+  const general = words[status]
+  const listed = kinds.map(({ code, message }) => `- \`${code}\`: ${message}`)
+  return [...(general === undefined ? [] : [general]), ...listed].join('\n') || 'Refused.'
+}
