@@ -1,4 +1,14 @@
-import { type AnyPlugin, allow, definePlugin, named, object, reply, type TSchema, Type } from 'busbar/sdk'
+import {
+  type AnyPlugin,
+  allow,
+  definePlugin,
+  described,
+  named,
+  object,
+  reply,
+  type TSchema,
+  Type
+} from 'busbar/sdk'
 import type { Health } from './http/health.js'
 import { pluginRoutes } from './plugins/plugin-routes.js'
 import type { Reconciler } from './plugins/reconciler.js'
@@ -27,9 +37,9 @@ export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
       group,
       access: allow.public('clients ask before they have a credential'),
       schema: {
-        response: { 200: named('Version', object({ version: Type.String(), updating: Type.Boolean() })) }
+        response: { 200: version }
       },
-      handler: (_request, { version }) => ({ version, updating: false })
+      handler: (_request, self) => ({ version: self.version, updating: false })
     })
     route({
       method: 'GET',
@@ -61,7 +71,22 @@ export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
   }
 })
 
+const version = named(
+  'Version',
+  object({
+    version: described(Type.String(), 'The release that runs, a semantic version.'),
+    updating: described(Type.Boolean(), 'Whether the platform is being updated, and will soon start anew.')
+  }),
+  { description: 'Which release of the platform this is.' }
+)
 const healthReport = named(
   'HealthReport',
-  object({ healthy: Type.Boolean(), checks: Type.Record(Type.String(), Type.String()) })
+  object({
+    healthy: described(Type.Boolean(), 'Whether everything answers that the platform cannot serve without.'),
+    checks: described(
+      Type.Record(Type.String(), Type.String()),
+      'Each check by name, those of plugins too: `ok`, `ok (3 containers)`, or `unhealthy: …` with the reason. A plugin that is unhealthy does not make the platform so.'
+    )
+  }),
+  { description: 'How the platform is.' }
 )

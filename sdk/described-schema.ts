@@ -9,18 +9,28 @@ export interface SchemaName {
   readonly schema: TSchema
 }
 
+/** What the description of the API says of a named schema as a whole. */
+interface Words<T> {
+  readonly description?: string
+  /** Values as a client may send them; each must pass the schema. */
+  readonly examples?: readonly T[]
+}
+
 /**
  * The same schema under a name: the description of the API has it once, in `components.schemas`, and refers to it from
  * wherever it occurs. Capitalised, `A-Z a-z 0-9`; of a third-party plugin the description puts the plugin's id before it. One
  * name is for one schema: a plugin that uses it for two is refused, and so is one that uses a schema with required fields
  * in bodies and in answers, as bodies mark none.
  *
- *     const note = named('Note', object({ id: uuid(), title: text({ max: 100 }) }))
+ *     const createNote = named('CreateNote', object({ title: text({ max: 100 }) }), {
+ *       description: 'A note that is to be kept.',
+ *       examples: [{ title: 'Milk' }]
+ *     })
  */
-export const named = <T extends TSchema>(name: string, schema: T): T => ({
-  ...schema,
-  [nameKey]: Object.freeze({ name, schema })
-})
+export function named<T extends TSchema>(name: string, schema: T, words: Words<Static<T>> = {}): T {
+  const whole = { ...schema, ...words }
+  return { ...whole, [nameKey]: Object.freeze({ name, schema: whole }) }
+}
 
 /**
  * The same schema with what a client's author must know of it: what it is, its unit, what leaving it out means, what it
@@ -30,12 +40,6 @@ export const described = <T extends TSchema>(schema: T, description: string): T 
   ...schema,
   description
 })
-
-/** The same schema with values as a client may send them; each must pass it. Shown in the description of the API. */
-export const withExamples = <T extends TSchema>(
-  schema: T,
-  ...examples: readonly [Static<T>, ...Array<Static<T>>]
-): T => ({ ...schema, examples })
 
 const keysOf = (value: unknown): string => Object.keys(value ?? {}).join()
 

@@ -9,6 +9,9 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 /** True for the form that ids have in paths, queries and bodies; without it PostgreSQL would refuse the statement. */
 export const isUuid = (text: string): boolean => uuidPattern.test(text)
 
+/** True for the schema that `uuid` makes, whatever is said of it. */
+export const isUuidSchema = ({ pattern }: TSchema): boolean => pattern === uuidPattern.source
+
 /** A UUID in lowercase hyphenated form. */
 export const uuid = () => Type.String({ pattern: uuidPattern.source, format: 'uuid' })
 
@@ -47,7 +50,8 @@ export const list = <T extends TSchema>(items: T) => Type.Array(items)
 export const maybe = Type.Optional
 export const statusResponse = named(
   'Status',
-  object({ status: described(Type.String(), 'What has been done, in a word or two: `deleted`, `updated`.') })
+  object({ status: described(Type.String(), 'What has been done, in a word or two: `deleted`, `updated`.') }),
+  { description: 'That it has been done.' }
 )
 
 /** The limits of a page; `fallback` counts where the client names none, or one above `max`. */

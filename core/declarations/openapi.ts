@@ -1,6 +1,7 @@
 import type { ProblemKind, TSchema } from 'busbar/sdk'
 import { type Access, projectRoleFor } from '../../sdk/access.js'
 import type { BodyKind, Method, RouteLimit, RouteSchema } from '../../sdk/route.js'
+import { wordsOf } from './resource-kinds.js'
 import { describeResponses } from './responses.js'
 import { namePrefix, SchemaComponents } from './schema-components.js'
 
@@ -167,22 +168,32 @@ function memberText(access: Exclude<Access, { kind: 'public' }>): string {
   }
 }
 
-const pathParameters = ({ params, schema }: DescribedRoute): Json[] =>
-  params.map(name => ({
-    name,
-    in: 'path',
-    required: true,
-    schema:
+function pathParameters({ params, schema, access }: DescribedRoute): Json[] {
+  return params.map(name => {
+    const { description = idText(name, access), ...rest } =
       schema.params?.[name] ?? (name.endsWith('Id') ? { type: 'string', format: 'uuid' } : { type: 'string' })
-  }))
+    return { name, in: 'path', required: true, schema: rest, ...(description && { description }) }
+  })
+}
+
+/** What the access rule knows of an id in the path. */
+function idText(param: string, access: Access): string | undefined {
+  const rule = access.kind === 'public' ? 'none' : access.project
+  if (typeof rule === 'string') return undefined
+  const kind = 'of' in rule ? (rule.param === param ? rule.of : undefined) : rule.chain?.[param]
+  if (kind !== undefined)
+    return `The \`id\` of the ${wordsOf(kind)}. One that is not in what stands before it in the path is not found (404).`
+  return 'of' in rule || rule.param !== param ? undefined : 'The `id` of the project.'
+}
 
 function queryParameters(query: DescribedRoute['schema']['query']): Json[] {
   const properties = (query?.properties ?? {}) as Record<string, Json>
   const required = (query?.required ?? []) as string[]
-  return Object.entries(properties).map(([name, schema]) => ({
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
     name,
     in: 'query',
     schema,
+    ...(description === undefined ? {} : { description }),
     ...(required.includes(name) ? { 'x-required': true } : {})
   }))
 }
@@ -194,7 +205,8 @@ const headerParameters = ({ idempotent }: DescribedRoute): Json[] =>
           name: 'Idempotency-Key',
           in: 'header',
           schema: { type: 'string', maxLength: 255 },
-          description: 'The same key within 24 hours gets the first answer.'
+          description:
+            'A text of your own for this request, such as a UUID. When the same request is sent again with it within 24 hours, nothing is done twice: the first answer is sent again, with `Idempotent-Replayed: true`. With another body it is refused (409).'
         }
       ]
     : []
@@ -202,8 +214,11 @@ const headerParameters = ({ idempotent }: DescribedRoute): Json[] =>
 function requestBody(route: DescribedRoute, components: SchemaComponents): Json {
   const { schema, body } = route
   if (schema.body !== undefined) {
-    const described = components.describe(schema.body, 'body', namePrefix(route))
-    return { requestBody: { content: { 'application/json': { schema: described } } } }
+    const { description } = schema.body
+    const content = {
+      'application/json': { schema: components.describe(schema.body, 'body', namePrefix(route)) }
+    }
+    return { requestBody: { ...(description === undefined ? {} : { description }), content } }
   }
   if (body === 'raw' || body === 'stream')
     return { requestBody: { content: { '*/*': { schema: { type: 'string', format: 'binary' } } } } }

@@ -8,6 +8,7 @@ import {
   networkOf,
   type SignedInCaller
 } from 'busbar/sdk'
+import { isUuidSchema } from '../../sdk/schema.js'
 import { decideCaller, invalidCredential, unauthorized } from '../access/decision.js'
 import type { ProjectAccess } from '../access/project-access.js'
 import type { Authenticate, Authentication } from '../auth/authentication.js'
@@ -174,7 +175,8 @@ function paramFault(
   for (const name of record.params) {
     const value = params[name]
     const schema = record.schema.params?.[name]
-    if (schema === undefined) {
+    // The words of an id are in its schema; it is checked as one without.
+    if (schema === undefined || (name.endsWith('Id') && isUuidSchema(schema))) {
       if (name.endsWith('Id') && !(typeof value === 'string' && isUuid(value)))
         return `${name} must be a UUID in lowercase hyphenated form`
     } else {

@@ -1,74 +1,19 @@
-import {
-  allow,
-  list,
-  maybe,
-  named,
-  nullable,
-  object,
-  oneOf,
-  type RouteDeclarer,
-  type Static,
-  Type,
-  timestamp
-} from 'busbar/sdk'
+import { allow, type RouteDeclarer } from 'busbar/sdk'
 import { shownSettings } from '../config/shown-settings.js'
-import { isEssential, manifestOf, type PluginEntry, pluginStates } from './plugin-entry.js'
+import { isEssential, manifestOf, type PluginEntry } from './plugin-entry.js'
+import {
+  disableBody,
+  enableBody,
+  type PluginView,
+  params,
+  pluginList,
+  pluginView,
+  purgeBody,
+  purgedView,
+  settingsBody
+} from './plugin-schemas.js'
 import { changesBusy, pluginProblems } from './problems.js'
 import type { Reconciler } from './reconciler.js'
-
-const pluginId = Type.String({ pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*$', maxLength: 40 })
-
-const pluginView = named(
-  'Plugin',
-  object({
-    id: Type.String(),
-    name: Type.String(),
-    description: Type.String(),
-    version: Type.String(),
-    built_in: Type.Boolean(),
-    essential: Type.Boolean(),
-    wanted: Type.Boolean(),
-    state: oneOf(pluginStates),
-    reason: nullable(Type.String()),
-    since: timestamp(),
-    requires: list(Type.String()),
-    optional: list(Type.String()),
-    implements: list(Type.String()),
-    dependents: list(Type.String()),
-    grants: list(Type.String()),
-    config: Type.Record(Type.String(), Type.Unknown()),
-    config_schema: nullable(Type.Record(Type.String(), Type.Unknown())),
-    routes: Type.Integer(),
-    channels: list(Type.String())
-  })
-)
-type PluginView = Static<typeof pluginView>
-
-const purgedView = named(
-  'PurgedPlugin',
-  object({
-    ...pluginView.properties,
-    /** What was removed, or would be. */
-    purge: object({
-      dry_run: Type.Boolean(),
-      schema: Type.String(),
-      tables: list(object({ name: Type.String(), rows: Type.Integer() })),
-      jobs: Type.Integer(),
-      settings: Type.Boolean(),
-      files: Type.Boolean(),
-      dump: nullable(Type.String())
-    })
-  })
-)
-
-const enableBody = named('EnablePlugin', object({ cascade: maybe(Type.Boolean()) }))
-const purgeBody = named('PurgePlugin', object({ dry_run: maybe(Type.Boolean()) }))
-const disableBody = named(
-  'DisablePlugin',
-  object({ cascade: maybe(Type.Boolean()), force: maybe(Type.Boolean()) })
-)
-
-const settingsBody = named('PluginSettings', Type.Record(Type.String(), Type.Unknown()))
 
 const group = 'Plugins (Admin)'
 const admin = { role: 'admin', project: 'none' } as const
@@ -86,7 +31,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
       'All that are installed, sorted by id, whether they run or not. The folders are read anew for it, and the health of what runs is asked for.',
     group,
     access: allow.token('read', admin),
-    schema: { response: { 200: named('PluginList', object({ items: list(pluginView) })) } },
+    schema: { response: { 200: pluginList } },
     handler: async (_request, { reconciler }) => {
       await reconciler.rescan()
       await reconciler.checkHealth()
@@ -105,7 +50,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     problems: [pluginProblems.unknown],
     group,
     access: allow.token('read', admin),
-    schema: { params: { pluginId }, response: { 200: pluginView } },
+    schema: { params, response: { 200: pluginView } },
     handler: async ({ params: { pluginId: id } }, { reconciler }) => {
       await reconciler.checkHealth()
       const entry = reconciler.entries.get(id)
@@ -132,7 +77,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     access: allow.session(admin),
     audit: { action: 'enable_plugin', resource: 'plugin', id: { param: 'pluginId' } },
     timeoutMs: enablingMs,
-    schema: { params: { pluginId }, body: enableBody, response: { 200: pluginView } },
+    schema: { params, body: enableBody, response: { 200: pluginView } },
     handler: async ({ params, body }, { reconciler }) =>
       view(await reconciler.enable(params.pluginId, body), reconciler)
   })
@@ -157,7 +102,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     access: allow.session(admin),
     audit: { action: 'reload_plugin', resource: 'plugin', id: { param: 'pluginId' } },
     timeoutMs: enablingMs,
-    schema: { params: { pluginId }, response: { 200: pluginView } },
+    schema: { params, response: { 200: pluginView } },
     handler: async ({ params }, { reconciler }) => view(await reconciler.reload(params.pluginId), reconciler)
   })
   route({
@@ -178,7 +123,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     access: allow.session(admin),
     audit: { action: 'purge_plugin', resource: 'plugin', id: { param: 'pluginId' } },
     timeoutMs: purgingMs,
-    schema: { params: { pluginId }, body: purgeBody, response: { 200: purgedView } },
+    schema: { params, body: purgeBody, response: { 200: purgedView } },
     handler: async ({ params, body }, { reconciler }) => {
       const { entry = goneEntry(params.pluginId), report } = await reconciler.purge(params.pluginId, {
         dryRun: body.dry_run
@@ -201,7 +146,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     access: allow.session(admin),
     audit: { action: 'disable_plugin', resource: 'plugin', id: { param: 'pluginId' } },
     timeoutMs: enablingMs,
-    schema: { params: { pluginId }, body: disableBody, response: { 200: pluginView } },
+    schema: { params, body: disableBody, response: { 200: pluginView } },
     handler: async ({ params, body }, { reconciler }) =>
       view(await reconciler.disable(params.pluginId, body), reconciler)
   })
@@ -224,7 +169,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     audit: { action: 'configure_plugin', resource: 'plugin', id: { param: 'pluginId' } },
     timeoutMs: enablingMs,
     schema: {
-      params: { pluginId },
+      params,
       body: settingsBody,
       response: { 200: pluginView }
     },

@@ -5,10 +5,11 @@ import { pathToFileURL } from 'node:url'
 import type { AnyPlugin } from 'busbar/sdk'
 import { describeApi } from '../../core/declarations/openapi.js'
 import { record } from '../../core/declarations/recorder.js'
+import type { RouteRecord } from '../../core/declarations/records.js'
 import { kernelPlugin } from '../../core/kernel-plugin.js'
 
-/** The OpenAPI description of the kernel and all built-in plugins, from their declarations: nothing is started. */
-export async function describeBuiltIns(root: string): Promise<any> {
+/** The routes of the kernel and all built-in plugins, from their declarations: nothing is started. */
+export async function builtInRoutes(root: string): Promise<RouteRecord[]> {
   const folder = join(root, 'plugins')
   const ids = (await readdir(folder)).filter(id => existsSync(join(folder, id, 'plugin.json'))).sort()
   const plugins = await Promise.all(
@@ -19,5 +20,8 @@ export async function describeBuiltIns(root: string): Promise<any> {
       return record(definition, { id, builtIn: true }).routes
     })
   )
-  return describeApi([...record(kernelPlugin, { id: 'kernel', builtIn: true }).routes, ...plugins.flat()])
+  return [...record(kernelPlugin, { id: 'kernel', builtIn: true }).routes, ...plugins.flat()]
 }
+
+/** Their OpenAPI description. */
+export const describeBuiltIns = async (root: string): Promise<any> => describeApi(await builtInRoutes(root))

@@ -10,8 +10,7 @@ import {
   object,
   type TSchema,
   Type,
-  text,
-  withExamples
+  text
 } from 'busbar/sdk'
 import { test } from 'tap'
 import { describeApi } from '../../core/declarations/openapi.js'
@@ -73,13 +72,17 @@ test('a named schema stands once among the components, and is referred to wherev
 })
 
 test('a named body marks no field as required, and keeps its examples as they are', async t => {
-  const body = named('CreateNote', withExamples(object({ required: text({ max: 9 }) }), { required: 'x' }))
+  const body = named('CreateNote', object({ required: text({ max: 9 }) }), {
+    description: 'A note to keep.',
+    examples: [{ required: 'x' }]
+  })
   const api: any = describeApi(routesOf('notes', [{ body }]))
   t.same(api.paths['/api/notes/0'].post.requestBody.content['application/json'].schema, {
     $ref: '#/components/schemas/CreateNote'
   })
   t.match(api.components.schemas.CreateNote, {
     'x-required': ['required'],
+    description: 'A note to keep.',
     examples: [{ required: 'x' }],
     properties: { required: { type: 'string' } }
   })
