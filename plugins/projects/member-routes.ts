@@ -1,7 +1,7 @@
 import { allow, list, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import { problems } from './problems.js'
 import type { Projects } from './projects.js'
-import { member, memberBody } from './schemas.js'
+import { member, memberBody, memberParams } from './schemas.js'
 
 const group = 'Projects'
 const all = '/api/projects/:projectId/members'
@@ -44,7 +44,7 @@ export function memberRoutes(route: RouteDeclarer<Projects>) {
       'Removes a member, or has the caller leave the project. Nothing happens when they are no member. What they have open of the project ends at once.',
     problems: [problems.ownsIt, problems.notFound],
     access: allow.session({ project: { param: 'projectId', owner: true, self: 'userId' } }),
-    schema: { response: { 200: statusResponse } },
+    schema: { params: memberParams, response: { 200: statusResponse } },
     audit: { action: 'remove_project_member', resource: 'user', id: { param: 'userId' } },
     handler: async ({ project, params }, { members }) => await members.remove(project, params.userId)
   })
