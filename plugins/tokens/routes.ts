@@ -1,7 +1,7 @@
 import { identityProblems } from 'busbar/api/identity'
 import { allow, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import { problems } from './problems.js'
-import { createBody, createdToken, token, tokenReach } from './schemas.js'
+import { createBody, createdToken, token, tokenParams, tokenReach } from './schemas.js'
 import type { Tokens } from './tokens.js'
 
 const group = 'Personal Access Tokens'
@@ -49,7 +49,7 @@ export function routes(route: RouteDeclarer<Tokens>) {
       'What the token could do now, and when it last did: the projects that it reaches, and the operations that its scope and role allow.',
     problems: [problems.notFound],
     access,
-    schema: { response: { 200: tokenReach } },
+    schema: { params: tokenParams, response: { 200: tokenReach } },
     handler: async ({ caller, params }, { tokens }) => await tokens.reach(caller, params.tokenId)
   })
   route({
@@ -61,7 +61,7 @@ export function routes(route: RouteDeclarer<Tokens>) {
     description: 'Ends the token: no request is let in with it any more, and what is open with it ends.',
     problems: [problems.notFound],
     access,
-    schema: { response: { 200: statusResponse } },
+    schema: { params: tokenParams, response: { 200: statusResponse } },
     audit: { action: 'token_deleted', resource: 'token', id: { param: 'tokenId' } },
     handler: async ({ caller, params }, { tokens }) => await tokens.delete(caller, params.tokenId)
   })
