@@ -1,6 +1,6 @@
 import { identityProblems } from 'busbar/api/identity'
 import { allow, type RouteDeclarer, reply } from 'busbar/sdk'
-import { createdInvitation, invitation, inviteBody } from './schemas.js'
+import { createdInvitation, invitation, invitationParams, inviteBody } from './schemas.js'
 import type { Users } from './users.js'
 
 const group = 'Users (Admin)'
@@ -40,7 +40,7 @@ export function invitationRoutes(route: RouteDeclarer<Users>) {
     description: 'The link works no longer.',
     problems: [identityProblems.invitationNotFound],
     access: allow.token('write', { role: 'admin', project: 'none' }),
-    schema: { response: { 204: null } },
+    schema: { params: invitationParams, response: { 204: null } },
     audit: { action: 'invitation_revoked', resource: 'invitation', id: { param: 'invitationId' } },
     handler: async ({ params }, { invitations }) => {
       await invitations.revoke(params.invitationId)

@@ -2,7 +2,15 @@ import { identityProblems, newPasswordProblems, proofProblems } from 'busbar/api
 import { allow, type RouteDeclarer, type RouteRequest, statusResponse } from 'busbar/sdk'
 import { invitationRoutes } from './invitation-routes.js'
 import { problems } from './problems.js'
-import { createBody, passwordBody, roleBody, totpResetBody, user, userAfterRoleChange } from './schemas.js'
+import {
+  createBody,
+  passwordBody,
+  roleBody,
+  totpResetBody,
+  user,
+  userAfterRoleChange,
+  userParams
+} from './schemas.js'
 import type { Users } from './users.js'
 
 const group = 'Users (Admin)'
@@ -59,7 +67,7 @@ export function routes(route: RouteDeclarer<Users>) {
       { ...problems.inUse, message: 'a plugin still needs the user, in its own words' }
     ],
     access: adminSession,
-    schema: { response: { 200: statusResponse } },
+    schema: { params: userParams, response: { 200: statusResponse } },
     audit: { action: 'delete_user', resource: 'user', id },
     handler: async ({ caller, params }, { users }) => await users.delete(caller, params.userId)
   })
@@ -73,7 +81,7 @@ export function routes(route: RouteDeclarer<Users>) {
       'Changes the role and ends the sessions of the user. Tokens act with the lower of the role at their issue and the one now.',
     problems: [identityProblems.lastAdminDemoted, identityProblems.userNotFound],
     access: adminSession,
-    schema: { body: roleBody, response: { 200: userAfterRoleChange } },
+    schema: { params: userParams, body: roleBody, response: { 200: userAfterRoleChange } },
     audit: { action: 'update_user_role', resource: 'user', id },
     handler: async ({ params, body }, { users }) => await users.changeRole(params.userId, body.role)
   })
@@ -88,7 +96,7 @@ export function routes(route: RouteDeclarer<Users>) {
     problems: [...proofProblems, ...newPasswordProblems, identityProblems.userNotFound],
     access: adminSession,
     limit: tenPerMinute,
-    schema: { body: passwordBody, response: { 200: statusResponse } },
+    schema: { params: userParams, body: passwordBody, response: { 200: statusResponse } },
     audit: { action: 'reset_user_password', resource: 'user', id },
     handler: async (request, { users }) =>
       await users.resetPassword(request.caller, request.params.userId, request.body, clientOf(request))
@@ -103,7 +111,7 @@ export function routes(route: RouteDeclarer<Users>) {
       'Takes the second factor of a user away, with the proof of the acting admin, and ends all sessions of the user.',
     problems: [...proofProblems, identityProblems.userNotFound, identityProblems.totpDisabled],
     access: adminSession,
-    schema: { body: totpResetBody, response: { 200: statusResponse } },
+    schema: { params: userParams, body: totpResetBody, response: { 200: statusResponse } },
     audit: { action: 'totp.admin_reset', resource: 'user', id },
     handler: async (request, { users }) =>
       await users.resetTotp(request.caller, request.params.userId, request.body, clientOf(request))
