@@ -2,7 +2,7 @@ import { inApplication } from 'busbar/api/applications'
 import { allow, type ProjectId, type RouteDeclarer } from 'busbar/sdk'
 import type { Environment } from './environment.js'
 import { problems } from './problems.js'
-import { mostBodyBytes, revealAnswer, updateBody, updatedAnswer, variable } from './schemas.js'
+import { mostBodyBytes, revealAnswer, revealParams, updateBody, updatedAnswer, variable } from './schemas.js'
 import type { VariableOwner } from './variable-store.js'
 
 const project = '/api/projects/:projectId'
@@ -74,7 +74,7 @@ function projectRoutes(route: RouteDeclarer<Environment>) {
     description: 'The value in clear, secret or not. Each call is written to the audit log.',
     problems: revealProblems,
     access: allow.session({ project: inProject }),
-    schema: { response: { 200: revealAnswer } },
+    schema: { params: revealParams, response: { 200: revealAnswer } },
     audit: { action: 'reveal_env_var', resource: 'project', id: { param: 'projectId' } },
     handler: async (request, { variables }) =>
       await variables.reveal(ofProject(request), request.params.envVarId)
@@ -121,7 +121,7 @@ function applicationRoutes(route: RouteDeclarer<Environment>) {
     description: 'The value in clear, secret or not. Each call is written to the audit log.',
     problems: revealProblems,
     access: allow.session({ project: inApplication }),
-    schema: { response: { 200: revealAnswer } },
+    schema: { params: revealParams, response: { 200: revealAnswer } },
     audit: { action: 'reveal_env_var', resource: 'application', id: { param: 'applicationId' } },
     handler: async (request, { variables }) =>
       await variables.reveal(ofApplication(request), request.params.envVarId)
