@@ -1,8 +1,8 @@
-import { allow, download, list, type RouteDeclarer, readPage, Type } from 'busbar/sdk'
+import { allow, download, type RouteDeclarer, readPage } from 'busbar/sdk'
 import { readFilter } from './audit-filter.js'
 import type { AuditLogs } from './audit-logs.js'
 import { problems } from './problems.js'
-import { filterQuery, listQuery, page } from './schemas.js'
+import { actions, exportHeaders, filterQuery, listQuery, page } from './schemas.js'
 
 const group = 'Audit Logs (Admin)'
 /** The log tells of every project, so a token that is pinned to some cannot read any of it. */
@@ -29,7 +29,7 @@ export function routes(route: RouteDeclarer<AuditLogs>): void {
     summary: 'Get Actions',
     description: 'The actions that occur in the log, sorted, for a choice of filters.',
     access,
-    schema: { response: { 200: list(Type.String()) } },
+    schema: { response: { 200: actions } },
     handler: async (_request, { logs }) => await logs.actions()
   })
   route({
@@ -44,6 +44,7 @@ export function routes(route: RouteDeclarer<AuditLogs>): void {
     access,
     schema: { query: filterQuery },
     produces: 'text/csv',
+    responseHeaders: exportHeaders,
     handler: async ({ query }, { logs }) => {
       const { source, filename, isTruncated } = await logs.export(readFilter(query))
       return download(source, {

@@ -1,4 +1,5 @@
 import {
+  described,
   list,
   maybe,
   named,
@@ -14,35 +15,85 @@ import {
 const record = named(
   'AuditRecord',
   object({
-    id: uuid(),
-    user_id: nullable(uuid()),
-    user_email: nullable(Type.String()),
-    user_username: nullable(Type.String()),
-    /** The token the request came with; null for a session, and for a caller without a credential. */
-    token_id: nullable(uuid()),
-    token_name: Type.String(),
-    action: Type.String(),
-    resource_type: Type.String(),
-    resource_id: nullable(Type.String()),
-    /** Empty when the resource is gone, or its kind has no names. */
-    resource_name: Type.String(),
-    details: Type.Record(Type.String(), Type.Unknown()),
-    ip_address: nullable(Type.String()),
-    created_at: timestamp()
-  })
+    id: described(uuid(), 'What the record is called.'),
+    user_id: described(
+      nullable(uuid()),
+      'Who did it, or whom an attempt without a credential was about; null where the platform knows no such user.'
+    ),
+    user_email: described(
+      nullable(Type.String()),
+      'The address of that user at the time; of an attempt to sign in the one that was claimed. Null where there is none.'
+    ),
+    user_username: described(
+      nullable(Type.String()),
+      'The name of that user at the time; null where the platform knows no such user.'
+    ),
+    token_id: described(
+      nullable(uuid()),
+      'The token that the request came with; null for a session, and for a caller without a credential.'
+    ),
+    token_name: described(Type.String(), 'What that token was called at the time; empty without one.'),
+    action: described(
+      Type.String(),
+      'What was done, as a verb and what it was done to: `create_project`. `GET /api/audit-logs/actions` has those that occur.'
+    ),
+    resource_type: described(
+      Type.String(),
+      'The kind of what it was done to: `project`, `application`, `user`.'
+    ),
+    resource_id: described(
+      nullable(Type.String()),
+      'The id of what it was done to; null where nothing came of it, or there is no id.'
+    ),
+    resource_name: described(
+      Type.String(),
+      'What that is called now; empty when it is gone, or its kind has no names.'
+    ),
+    details: described(
+      Type.Record(Type.String(), Type.Unknown()),
+      '`outcome` is `success` or `failure`; of a failure there are `status`, `code` and `error` of the answer. Bodies of requests are never recorded.'
+    ),
+    ip_address: described(
+      nullable(Type.String()),
+      'Where the request came from; null where that is not known.'
+    ),
+    created_at: described(timestamp(), 'When it was done.')
+  }),
+  { description: 'Who did what to which resource, with the outcome.' }
 )
 export type AuditRecord = Static<typeof record>
 
-export const page = named('AuditRecordPage', object({ items: list(record), total: Type.Integer() }))
+export const page = named(
+  'AuditRecordPage',
+  object({
+    items: described(list(record), 'The records of this page, the newest first.'),
+    total: described(Type.Integer(), 'How many records match the filters, on all pages.')
+  }),
+  { description: 'A page of the audit log.' }
+)
 
 const filterFields = {
-  action: maybe(Type.String()),
-  from: maybe(Type.String()),
-  to: maybe(Type.String()),
-  user_id: maybe(Type.String()),
-  resource_type: maybe(Type.String()),
-  resource_id: maybe(Type.String())
+  action: described(maybe(Type.String()), 'Only this action, written exactly: `create_project`.'),
+  from: described(
+    maybe(Type.String()),
+    'Only what was done at this time or later, RFC 3339: `2026-01-31T12:00:00Z`.'
+  ),
+  to: described(maybe(Type.String()), 'Only what was done before this time, RFC 3339.'),
+  user_id: described(maybe(Type.String()), 'Only what this user did, by `id`.'),
+  resource_type: described(
+    maybe(Type.String()),
+    'Only what was done to this kind of resource, written exactly: `application`.'
+  ),
+  resource_id: described(maybe(Type.String()), 'Only what was done to the resource with this id.')
 }
 export const filterQuery = object(filterFields)
 export type FilterQuery = Static<typeof filterQuery>
 export const listQuery = object({ ...filterFields, ...pagingQuery })
+
+export const actions = described(list(Type.String()), 'The actions, sorted, each once.')
+export const exportHeaders = {
+  'X-Truncated': described(
+    Type.Literal('true'),
+    'Sent when there are more than the 10 000 records that an export holds at most; narrow the filters then.'
+  )
+}
