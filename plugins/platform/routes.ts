@@ -1,9 +1,19 @@
-import { allow, named, object, type RouteDeclarer, Type } from 'busbar/sdk'
+import { allow, described, named, object, type RouteDeclarer, Type } from 'busbar/sdk'
 import type { Platform } from './platform.js'
 
 const features = named(
   'Features',
-  object({ buildkit_available: Type.Boolean(), instance_name: Type.String() })
+  object({
+    buildkit_available: described(
+      Type.Boolean(),
+      'Whether there is a builder that works by BuildKit (`railpack`); whether it can be used on this machine, `GET /api/builders` says.'
+    ),
+    instance_name: described(
+      Type.String(),
+      'What the instance was called at its set-up; empty where it got no name.'
+    )
+  }),
+  { description: 'What may be known of an instance without a credential.' }
 )
 
 export function routes(route: RouteDeclarer<Platform>): void {
