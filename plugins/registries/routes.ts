@@ -1,7 +1,7 @@
 import { allow, type RouteDeclarer } from 'busbar/sdk'
 import { problems } from './problems.js'
 import type { Registries } from './registries.js'
-import { account, accountBody, deletedAnswer, trialAnswer } from './schemas.js'
+import { account, accountBody, accountParams, deletedAnswer, trialAnswer } from './schemas.js'
 
 const ofProject = '/api/projects/:projectId/registries'
 const inProject = { param: 'projectId' } as const
@@ -51,7 +51,7 @@ function projectRoutes(route: RouteDeclarer<Registries>) {
     description: 'Pulls that begin from now on do without it.',
     problems: [problems.notFound],
     access: allow.token('write', { project: inProject }),
-    schema: { response: { 200: deletedAnswer } },
+    schema: { params: accountParams, response: { 200: deletedAnswer } },
     audit: { action: 'delete_registry_account', resource: 'project', id: inProject },
     handler: async ({ project, params }, { accounts }) =>
       await accounts.remove(project, params.registryAccountId)
@@ -66,7 +66,7 @@ function projectRoutes(route: RouteDeclarer<Registries>) {
       'Asks the registry now whether it lets the account in. Whether the account may pull a certain image shows only when that is pulled.',
     problems: [problems.notFound, problems.unreadable],
     access: allow.token('write', { project: inProject }),
-    schema: { response: { 200: trialAnswer } },
+    schema: { params: accountParams, response: { 200: trialAnswer } },
     limit: trialLimit,
     timeoutMs: trialMs,
     audit: { action: 'test_registry_account', resource: 'project', id: inProject },
@@ -112,7 +112,7 @@ function installationRoutes(route: RouteDeclarer<Registries>) {
     description: 'Pulls that begin from now on do without it.',
     problems: [problems.notFound],
     access: allow.token('write', admins),
-    schema: { response: { 200: deletedAnswer } },
+    schema: { params: accountParams, response: { 200: deletedAnswer } },
     audit: { action: 'delete_registry_account', resource: 'registry_account', id },
     handler: async ({ params }, { accounts }) => await accounts.remove(null, params.registryAccountId)
   })
@@ -126,7 +126,7 @@ function installationRoutes(route: RouteDeclarer<Registries>) {
       'Asks the registry now whether it lets the account in. Whether the account may pull a certain image shows only when that is pulled.',
     problems: [problems.notFound, problems.unreadable],
     access: allow.token('write', admins),
-    schema: { response: { 200: trialAnswer } },
+    schema: { params: accountParams, response: { 200: trialAnswer } },
     limit: trialLimit,
     timeoutMs: trialMs,
     audit: { action: 'test_registry_account', resource: 'registry_account', id },
