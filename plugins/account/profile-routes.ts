@@ -2,7 +2,7 @@ import { identityProblems } from 'busbar/api/identity'
 import { allow, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import type { Account } from './account.js'
 import { problems } from './problems.js'
-import { profile, profileBody, sessions } from './schemas.js'
+import { profile, profileBody, sessionParams, sessions } from './schemas.js'
 
 const group = 'Profile'
 
@@ -53,7 +53,7 @@ export function profileRoutes(route: RouteDeclarer<Account>) {
       'Signs the user out there: what is open with that session ends. Of the session that asks, the cookies are taken away too.',
     problems: [problems.sessionNotFound],
     access: allow.session({ project: 'none' }),
-    schema: { response: { 200: statusResponse } },
+    schema: { params: sessionParams, response: { 200: statusResponse } },
     audit: { action: 'session_ended', resource: 'session', id: { param: 'sessionId' } },
     handler: async ({ caller, params }, { account }) => await account.endSession(caller, params.sessionId)
   })
