@@ -1,0 +1,137 @@
+/** What the description of the API says of every operation of the platform, so that a client can be written from it alone. */
+import { join } from 'node:path'
+import { test } from 'tap'
+import { describeApi } from '../../core/declarations/openapi.js'
+import { schemaConflicts } from '../../core/declarations/schema-components.js'
+import { validatorOf } from '../../core/schemas/schemas.js'
+import { builtInRoutes } from '../../scripts/client/describe.js'
+
+type Json = Readonly<Record<string, any>>
+
+const root = join(import.meta.dirname, '../..')
+const routes = await builtInRoutes(root)
+const api: any = describeApi(routes)
+
+/** Every operation, as `POST /api/projects`. */
+const operations = (): ReadonlyArray<readonly [name: string, operation: Json]> =>
+  Object.entries<Json>(api.paths).flatMap(([path, methods]) =>
+    Object.entries<Json>(methods).map(
+      ([method, operation]) => [`${method.toUpperCase()} ${path}`, operation] as const
+    )
+  )
+
+/** A sentence, or several: not a name again. */
+const tells = (text: unknown): boolean =>
+  typeof text === 'string' && text.length >= 10 && /[.)]$/.test(text) && text.includes(' ')
+
+/** The fields in a schema that nothing is said of. What it refers to is looked at by itself. */
+function silentFields(schema: Json | undefined, where: string): string[] {
+  if (typeof schema !== 'object' || schema === null) return []
+  const fields = Object.entries<Json>(schema.properties ?? {})
+  return [
+    ...fields.filter(([, field]) => !tells(field.description)).map(([name]) => `${where}.${name}`),
+    ...fields.flatMap(([name, field]) => silentFields(field, `${where}.${name}`)),
+    ...[schema.items, ...(schema.anyOf ?? []), ...(schema.allOf ?? [])].flatMap(inner =>
+      silentFields(inner, `${where}[]`)
+    )
+  ]
+}
+
+const contentsOf = (content: Json | undefined): Json[] =>
+  Object.values<Json>(content ?? {}).map(({ schema }) => schema)
+
+test('the built-in plugins and the kernel agree about the names of schemas', t => {
+  const byPlugin = [...new Set(routes.map(({ plugin }) => plugin))].map(id => ({
+    routes: routes.filter(({ plugin }) => plugin === id)
+  }))
+  for (const one of byPlugin)
+    t.same(
+      schemaConflicts(
+        one.routes,
+        byPlugin.filter(other => other !== one)
+      ),
+      []
+    )
+  t.end()
+})
+
+test('every field of every body and answer says what it is', t => {
+  const silent = operations().flatMap(([name, { requestBody, responses }]) => [
+    ...contentsOf(requestBody?.content).flatMap(schema => silentFields(schema, `${name} body`)),
+    ...Object.entries<Json>(responses).flatMap(([status, { content }]) =>
+      contentsOf(content).flatMap(schema => silentFields(schema, `${name} ${status}`))
+    )
+  ])
+  const inComponents = Object.entries<Json>(api.components.schemas).flatMap(([name, schema]) =>
+    silentFields(schema, name)
+  )
+  t.same([...silent, ...inComponents], [])
+  t.end()
+})
+
+test('every named schema says what it is', t => {
+  const silent = Object.entries<Json>(api.components.schemas).filter(
+    ([, { description }]) => !tells(description)
+  )
+  t.same(
+    silent.map(([name]) => name),
+    []
+  )
+  t.end()
+})
+
+test('every answer with fields has a name, and so has every body', t => {
+  const unnamed = operations().flatMap(([name, { requestBody, responses }]) =>
+    [
+      ...contentsOf(requestBody?.content),
+      ...Object.values<Json>(responses).flatMap(({ content }) => contentsOf(content))
+    ]
+      .map(schema => schema.items ?? schema)
+      .filter(schema => schema.properties !== undefined)
+      .map(() => name)
+  )
+  t.same(unnamed, [])
+  t.end()
+})
+
+test('every parameter and every header says what it is', t => {
+  const silent = operations().flatMap(([name, { parameters, responses }]) => [
+    ...(parameters as Json[])
+      .filter(({ description }) => !tells(description))
+      .map(parameter => `${name} ${parameter.in} ${parameter.name}`),
+    ...Object.values<Json>(responses).flatMap(({ headers }) =>
+      Object.entries<Json>(headers ?? {})
+        .filter(([, { description }]) => !tells(description))
+        .map(([header]) => `${name} ${header}`)
+    )
+  ])
+  t.same(silent, [])
+  t.end()
+})
+
+test('every body says what it is, and has examples that pass its validation', t => {
+  for (const { method, url, schema } of routes) {
+    if (schema.body === undefined) continue
+    const name = `${method} ${url}`
+    t.ok(tells(schema.body.description), `${name} says what its body is`)
+    const examples = (schema.body.examples ?? []) as unknown[]
+    t.ok(examples.length > 0, `${name} has an example`)
+    const valid = validatorOf(schema.body, 'body')
+    for (const example of examples) {
+      const sent = structuredClone(example)
+      t.ok(valid(sent), `${name}: ${JSON.stringify(valid.errors)}`)
+      t.same(sent, example, `${name} ignores no field of its example`)
+    }
+  }
+  t.end()
+})
+
+test('every operation says what it does, or its summary is enough', t => {
+  // A resource by its id: there is nothing to add.
+  const plain = /^Get \w+( \w+)?$/
+  const silent = routes
+    .filter(({ description, summary }) => !tells(description) && !plain.test(summary))
+    .map(({ method, url }) => `${method} ${url}`)
+  t.same(silent, [])
+  t.end()
+})
