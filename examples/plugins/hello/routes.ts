@@ -5,6 +5,7 @@ import { createBody, greeting } from './schemas.js'
 export function routes(route: RouteDeclarer<GreetingService>) {
   route.list({
     url: '/api/x/hello/greetings',
+    operationId: 'ListGreetings',
     summary: 'List greetings, newest first',
     access: allow.token('read', { project: 'none' }),
     items: greeting,
@@ -14,6 +15,7 @@ export function routes(route: RouteDeclarer<GreetingService>) {
   route({
     method: 'POST',
     url: '/api/x/hello/greetings',
+    operationId: 'CreateGreeting',
     summary: 'Greet a person',
     access: allow.token('write', { project: 'none' }),
     schema: { body: createBody, response: { 201: greeting } },
