@@ -25,6 +25,7 @@ export {
   type ListDeclarer,
   type ListRequest,
   type ListSpec,
+  type PageLimits,
   pagedList,
   type Rows
 } from './list.js'

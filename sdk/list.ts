@@ -3,21 +3,18 @@ import type { Access } from './access.js'
 import { described } from './described-schema.js'
 import { reply } from './reply.js'
 import type { ParamsOf, RouteRequest, RouteSchema, RouteSpec } from './route.js'
-import {
-  list as listOf,
-  object,
-  type Page,
-  type PageLimits,
-  pagingOf,
-  readPage,
-  Type,
-  wholeList
-} from './schema.js'
+import { list as listOf, object, type Page, pagingQuery, readPage, Type, wholeList } from './schema.js'
 
 /** One page of a list, and how many rows there are on all its pages. */
 export interface Rows<T> {
   readonly rows: readonly T[]
   readonly total: number
+}
+
+/** The limits of a page; `fallback` counts where the client names none, or one above `max`. */
+export interface PageLimits {
+  readonly fallback: number
+  readonly max: number
 }
 
 /** For a list that may grow without bound: 50 rows a page, 200 at most. */
@@ -64,6 +61,17 @@ export type ListDeclarer<Self> = <
   spec: ListSpec<U, A, Q, I, Self>
 ) => void
 
+/** The query of a list with pages of this size, as it is described. */
+const queryOf = ({ fallback, max }: PageLimits): typeof pagingQuery => ({
+  ...pagingQuery,
+  limit: described(
+    pagingQuery.limit,
+    max === wholeList.max
+      ? 'How many rows at most; all of them unless given, and for what is no whole number.'
+      : `How many rows at most, from 1 to ${max}; ${fallback} unless given, and for what is no such number.`
+  )
+})
+
 const totalHeader = {
   'X-Total-Count': described(
     Type.Integer(),
@@ -79,7 +87,7 @@ export function listRoute<Self>(
   return {
     ...rest,
     method: 'GET',
-    schema: { query: object({ ...query, ...pagingOf(limits) }), response: { 200: listOf(items) } },
+    schema: { query: object({ ...query, ...queryOf(limits) }), response: { 200: listOf(items) } },
     responseHeaders: totalHeader,
     handler: async (request, self) => {
       const page = readPage(request.query as { limit?: string; offset?: string }, limits)

@@ -54,38 +54,17 @@ export const statusResponse = named(
   { description: 'That it has been done.' }
 )
 
-/** The limits of a page; `fallback` counts where the client names none, or one above `max`. */
-export interface PageLimits {
-  readonly fallback: number
-  readonly max: number
-}
-
-const offset = described(
-  Type.String(),
-  'How many rows to leave out before the first; 0 unless given, and for what is no whole number.'
-)
-const pagingWith = (limit: string) => ({
-  limit: Type.Optional(described(Type.String(), limit)),
-  offset: Type.Optional(offset)
-})
-
 /** The query of a list: strings, because a bad value falls back to the default instead of failing. */
-export const pagingQuery = pagingWith(
-  'How many rows at most, from 1 to 200; 50 unless given, and for what is no such number.'
-)
-const wholeQuery = pagingWith(
-  'How many rows at most; all of them unless given, and for what is no whole number.'
-)
-
-/** The query of a list with pages of this size. */
-export const pagingOf = ({ fallback, max }: PageLimits): typeof pagingQuery =>
-  max === wholeList.max
-    ? wholeQuery
-    : fallback === 50 && max === 200
-      ? pagingQuery
-      : pagingWith(
-          `How many rows at most, from 1 to ${max}; ${fallback} unless given, and for what is no such number.`
-        )
+export const pagingQuery = {
+  limit: described(
+    Type.Optional(Type.String()),
+    'How many rows at most, from 1 to 200; 50 unless given, and for what is no such number.'
+  ),
+  offset: described(
+    Type.Optional(Type.String()),
+    'How many rows to leave out before the first; 0 unless given, and for what is no whole number.'
+  )
+}
 
 export interface Page {
   readonly limit: number
@@ -93,12 +72,12 @@ export interface Page {
 }
 
 /** For `readPage` of a list without a page size of its own: everything, unless the client narrows it. */
-export const wholeList: PageLimits = Object.freeze({ fallback: 999_999_999, max: 999_999_999 })
+export const wholeList = Object.freeze({ fallback: 999_999_999, max: 999_999_999 })
 
 /** `limit` of 1 to `max` (default `fallback`) and `offset` of 0 or more; a bad value is the default. */
 export function readPage(
   query: { limit?: string; offset?: string },
-  limits: PageLimits = { fallback: 50, max: 200 }
+  limits: { fallback: number; max: number } = { fallback: 50, max: 200 }
 ): Page {
   const limit = wholeNumber(query.limit)
   const offset = wholeNumber(query.offset)
