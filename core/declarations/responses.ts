@@ -15,7 +15,17 @@ export const idempotencyKinds = {
   underWay: [409, 'E_IDEMPOTENCY_IN_PROGRESS', 'a request with this Idempotency-Key is still being answered']
 } as const
 
-/** In what order a reader finds what the platform itself refuses, whatever the operation is. */
+/** What an event stream is refused with. */
+export const streamKinds = {
+  tooMany: [
+    429,
+    'E_EVENT_STREAMS',
+    'you have {max} event streams open, which is as many as a user may have at once: close one first'
+  ]
+} as const
+const eventStream = 'text/event-stream'
+
+/** What a status means, whatever the operation is. */
 const words: Readonly<Record<number, string>> = {
   400: 'The request is malformed; the error names what is wrong with it.',
   401: 'The credential is missing, invalid or expired.',
@@ -51,12 +61,13 @@ function kernelStatuses({ access, method, idempotent }: DescribedRoute): number[
   ]
 }
 
-const kindsOf = ({ problems, idempotent }: DescribedRoute): readonly ProblemKind[] => [
-  ...problems,
-  ...(idempotent
-    ? Object.values(idempotencyKinds).map(([status, code, message]) => ({ status, code, message }))
-    : [])
-]
+function kindsOf({ problems, idempotent, produces, access }: DescribedRoute): readonly ProblemKind[] {
+  const rows = [
+    ...(idempotent ? Object.values(idempotencyKinds) : []),
+    ...(produces === eventStream && access.kind !== 'public' ? Object.values(streamKinds) : [])
+  ]
+  return [...problems, ...rows.map(([status, code, message]) => ({ status, code, message }))]
+}
 
 /** All that an operation answers, by status. */
 export function describeResponses(route: DescribedRoute, components: SchemaComponents): Json {
@@ -67,7 +78,7 @@ export function describeResponses(route: DescribedRoute, components: SchemaCompo
       status,
       Object.hasOwn(declared, status)
         ? declaredAnswer(route, status, declared[status] ?? null, components)
-        : refusal(route, status, kinds)
+        : refusal(status, kinds)
     ])
   )
 }
@@ -121,7 +132,7 @@ const rateLimited = {
   content: { 'text/plain': { schema: { type: 'string' } } }
 }
 
-function refusal(route: DescribedRoute, status: number, kinds: readonly ProblemKind[]): Json {
+function refusal(status: number, kinds: readonly ProblemKind[]): Json {
   const mine = kinds.filter(kind => kind.status === status)
   const codes = [...new Set(mine.map(({ code }) => code))]
   return {
@@ -133,7 +144,7 @@ function refusal(route: DescribedRoute, status: number, kinds: readonly ProblemK
           headers: rateLimited.headers,
           content: {
             ...rateLimited.content,
-            ...(mine.length > 0 || route.produces === 'text/event-stream' ? refusalContent : {})
+            ...(mine.length > 0 ? refusalContent : {})
           }
         })
   }

@@ -1,12 +1,7 @@
 import { type Caller, problemTable } from 'busbar/sdk'
+import { streamKinds } from '../declarations/responses.js'
 
-const problems = problemTable({
-  tooMany: [
-    429,
-    'E_EVENT_STREAMS',
-    'you have {max} event streams open, which is as many as a user may have at once: close one first'
-  ]
-})
+const problems = problemTable(streamKinds)
 
 /**
  * How many event streams each user has open. An open one counts as one request, whatever it costs while it lives, so

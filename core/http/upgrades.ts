@@ -46,6 +46,8 @@ export const hubRecord: RouteRecord = Object.freeze({
       access: allow.token('read', { project: 'none' }),
       operationId: 'HandleWebSocket',
       summary: 'Open the WebSocket',
+      description:
+        'Live messages. Send `{"action": "subscribe", "channel": "…"}`, and `unsubscribe`, as JSON; messages come as `{"channel", "event", "data"}`. A channel that the caller may not see answers with the event `error`.',
       group: 'Platform',
       handler: () => undefined
     },
@@ -59,6 +61,7 @@ export const socketRoute = (record: SocketRecord): RouteRecord => ({
   ...hubRecord,
   ...record,
   operationId: undefined,
+  description: undefined,
   handler: hubRecord.handler
 })
 

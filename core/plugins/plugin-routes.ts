@@ -156,7 +156,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
     operationId: 'ConfigPlugin',
     summary: 'Configure Plugin',
     description:
-      'Replaces all stored settings of the plugin, and starts it anew with them. They must fit its `config_schema`.',
+      'Replaces all stored settings of the plugin, and starts it anew with them where it runs. They must fit its `config_schema`.',
     problems: [
       pluginProblems.config,
       pluginProblems.unknown,

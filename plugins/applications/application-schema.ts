@@ -111,11 +111,11 @@ const fields = {
   memory_limit: described(integer, 'How many bytes of memory the container may use; 0 for no limit.'),
   container_caps: described(
     oneOf(['minimal', 'standard']),
-    'Which capabilities of Linux its processes have: `minimal` none, `standard` those of Docker.'
+    'Which capabilities of Linux its processes have: `minimal` none, as at first, `standard` those of Docker.'
   ),
   readonly_rootfs: described(
     Type.Boolean(),
-    'Whether the files of the image cannot be changed; `/tmp` and `/run` can be written, in memory.'
+    'Whether the files of the image cannot be changed, as at first; `/tmp` and `/run` can be written then, in memory.'
   ),
   health_check_type: described(
     oneOf(['none', 'http', 'command']),

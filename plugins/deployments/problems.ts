@@ -5,7 +5,6 @@ export const problems = problemTable({
   unseen: [404, 'E_NOT_FOUND', 'not found'],
   deploymentMissing: [404, 'E_DEPLOYMENT_NOT_FOUND', 'deployment {deploymentId} does not exist'],
   active: [409, 'E_DEPLOYMENT_ACTIVE', 'a deployment is already in progress for this application'],
-  refused: [409, 'E_DEPLOYMENT_REFUSED', '{reason}'],
   noSource: [409, 'E_DEPLOYMENT_NO_SOURCE', 'application {name} has no source yet: set {field} first'],
   nothingToReload: [
     409,

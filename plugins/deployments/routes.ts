@@ -1,14 +1,6 @@
 import { inApplication } from 'busbar/api/applications'
 import { engineProblems } from 'busbar/api/containers'
-import {
-  allow,
-  list,
-  type ProblemKind,
-  type RouteDeclarer,
-  readPage,
-  type SignedInCaller,
-  sse
-} from 'busbar/sdk'
+import { allow, list, type RouteDeclarer, readPage, type SignedInCaller, sse } from 'busbar/sdk'
 import type { Trigger } from './api.js'
 import type { Deployments } from './deployments.js'
 import { deployHookRoutes } from './hooks/deploy-hook-routes.js'
@@ -28,11 +20,6 @@ const applicationParam = { param: 'applicationId' } as const
 
 /** What is refused before a deployment is recorded. */
 const beginning = [problems.applicationMissing, problems.noSource, problems.active]
-const tooManyStreams: ProblemKind = {
-  status: 429,
-  code: 'E_EVENT_STREAMS',
-  message: 'the user has as many event streams open as one may have at once'
-}
 
 const triggerOf = (caller: SignedInCaller): Trigger => (caller.kind === 'token' ? 'api' : 'manual')
 
@@ -84,7 +71,7 @@ export function routes(route: RouteDeclarer<Deployments>) {
     summary: 'Stream Build Logs',
     description:
       'The log as server-sent events: of a deployment that is being built the lines from now on, of one that has ended all of them. Each `data:` is a line as JSON (`ts`, `level`, `stream`, `msg`); an event `error` says why it failed, and `done` ends the stream.',
-    problems: [problems.deploymentMissing, tooManyStreams],
+    problems: [problems.deploymentMissing],
     produces: 'text/event-stream',
     access: allow.token('read', { project: ofDeployment }),
     handler: ({ project, params, signal }, { streamBuildLog }) =>

@@ -10,7 +10,7 @@ const features = named(
     ),
     instance_name: described(
       Type.String(),
-      'What the instance was called at its set-up; empty where it got no name.'
+      'What the instance was called at its set-up; `Busbar` where it got no name.'
     )
   }),
   { description: 'What may be known of an instance without a credential.' }

@@ -94,9 +94,9 @@ export interface Schemas {
     cpu_limit: number
     /** How many bytes of memory the container may use; 0 for no limit. */
     memory_limit: number
-    /** Which capabilities of Linux its processes have: `minimal` none, `standard` those of Docker. */
+    /** Which capabilities of Linux its processes have: `minimal` none, as at first, `standard` those of Docker. */
     container_caps: "minimal" | "standard"
-    /** Whether the files of the image cannot be changed; `/tmp` and `/run` can be written, in memory. */
+    /** Whether the files of the image cannot be changed, as at first; `/tmp` and `/run` can be written then, in memory. */
     readonly_rootfs: boolean
     /** How a new version is proven before it gets requests: by its port alone, by a request, or by a command in the container. */
     health_check_type: "none" | "http" | "command"
@@ -491,7 +491,7 @@ export interface Schemas {
   Features: {
     /** Whether there is a builder that works by BuildKit (`railpack`); whether it can be used on this machine, `GET /api/builders` says. */
     buildkit_available: boolean
-    /** What the instance was called at its set-up; empty where it got no name. */
+    /** What the instance was called at its set-up; `Busbar` where it got no name. */
     instance_name: string
   }
   /** The user whom set-up made, an admin. */
@@ -1669,7 +1669,7 @@ A token with the scope `read` or a wider one, or a session. The admin role is re
     body: undefined
     answer: Schemas['Plugin']
   }
-  /** Configure Plugin. Replaces all stored settings of the plugin, and starts it anew with them. They must fit its `config_schema`.
+  /** Configure Plugin. Replaces all stored settings of the plugin, and starts it anew with them where it runs. They must fit its `config_schema`.
 
 A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
   'PUT /api/plugins/{pluginId}/config': {

@@ -1,5 +1,8 @@
 /** What the description of the API says of every operation of the platform, so that a client can be written from it alone. */
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { ProblemKind } from 'busbar/sdk'
 import { test } from 'tap'
 import { describeApi } from '../../core/declarations/openapi.js'
 import { schemaConflicts } from '../../core/declarations/schema-components.js'
@@ -134,4 +137,30 @@ test('every operation says what it does, or its summary is enough', t => {
     .map(({ method, url }) => `${method} ${url}`)
   t.same(silent, [])
   t.end()
+})
+
+/** Tables of which an answer of another plugin, or none, is made. */
+const noAnswers: Readonly<Record<string, string>> = {
+  builds: 'mostly why a build failed, which its deployment says',
+  direct: 'why a deploy failed',
+  mail: 'why a job failed',
+  'runtime-docker': 'what the engine refuses, which the contract containers declares'
+}
+
+test('every problem that an operation can be refused with is declared by one', async t => {
+  const declared = new Set(routes.flatMap(({ problems }) => problems.map(({ code }) => code)))
+  const ids = readdirSync(join(root, 'plugins')).filter(
+    id => noAnswers[id] === undefined && existsSync(join(root, 'plugins', id, 'problems.ts'))
+  )
+  for (const id of ids) {
+    const { problems = {} } = (await import(
+      pathToFileURL(join(root, 'plugins', id, 'problems.ts')).href
+    )) as { problems?: Readonly<Record<string, ProblemKind>> }
+    const missing = Object.entries(problems).filter(([, { code }]) => !declared.has(code))
+    t.same(
+      missing.map(([name]) => name),
+      [],
+      id
+    )
+  }
 })
