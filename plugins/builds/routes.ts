@@ -2,6 +2,7 @@ import { inApplication } from 'busbar/api/applications'
 import { engineProblems } from 'busbar/api/containers'
 import { allow, list, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import type { Builds } from './builds.js'
+import { buildEngineProblems } from './engines/engine-problems.js'
 import { problems } from './problems.js'
 import { builderAnswer, cacheAnswer } from './schemas.js'
 import { deployKeyRoutes } from './ssh/deploy-key-routes.js'
@@ -34,7 +35,7 @@ export function routes(route: RouteDeclarer<Builds>) {
     description: 'The next build uses nothing of earlier ones. What runs, and what a rollback needs, stays.',
     problems: [
       { ...problems.cacheBusy, message: 'a deployment of the application is in progress' },
-      problems.engineNotEmptied,
+      buildEngineProblems.notEmptied,
       ...engineProblems
     ],
     access: allow.token('write', { project: inApplication }),
