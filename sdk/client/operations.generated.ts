@@ -467,8 +467,8 @@ export interface Schemas {
     drain_ms: number | null
     /** Whether the old version did not end within its 30 seconds and was killed; null until it has ended. */
     old_version_killed: boolean | null
-    /** What carried the build out; null where nothing was built. */
-    build_engine: "classic" | "buildkit" | "dockerd" | null
+    /** What carried the build out: `classic`, the Docker Engine of the platform, or the kind of a build engine (`buildkit`, `dockerd`, or one of another plugin); null where nothing was built. */
+    build_engine: string | null
   }
   /** How to turn it off. May be left out. */
   DisablePlugin: {
@@ -1282,6 +1282,13 @@ export interface Schemas {
 }
 
 export interface Operations {
+  /** Home. Public: the page shows nothing but the public description of the API. */
+  'GET /': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: unknown
+  }
   /** Get Alert Preferences. What the user wants to be told of.
 
 A token with the scope `read` or a wider one, or a session. */
