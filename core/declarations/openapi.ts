@@ -85,11 +85,27 @@ const errorSchema = {
       type: 'string',
       description:
         'What a program tells errors apart by, such as `E_NOT_FOUND`: it stays as it is. Those of an operation are told with its statuses.'
+    },
+    field: {
+      type: 'string',
+      description:
+        'The field that is wrong, with its place: `vars/0/key`. The first one where several are; empty for the whole body.'
+    },
+    faults: {
+      type: 'array',
+      description: 'All that a schema finds wrong, at most 20, one for each field.',
+      items: {
+        type: 'object',
+        properties: {
+          field: { type: 'string', description: 'As `field` above.' },
+          error: { type: 'string', description: 'A sentence that says what is wrong with it.' }
+        },
+        required: ['field', 'error']
+      }
     }
   },
   required: ['error', 'code'],
-  description:
-    'Why a request was refused. Some errors have fields besides, such as `field` for the one that is wrong.'
+  description: 'Why a request was refused. Some errors have fields besides, such as `remedy`.'
 }
 
 /** Without a declared one, `GET /api/projects/{projectId}/env` is `get_projects_projectId_env`: unique and stable. */

@@ -46,6 +46,7 @@ export function routes(route: RouteDeclarer<ApiReference>): void {
     group,
     operationId: 'Home',
     summary: 'Home',
+    description: 'Leads a browser that is given the bare address to the API reference.',
     access,
     schema: { response: { 302: null } },
     handler: () => redirect('/api/docs')

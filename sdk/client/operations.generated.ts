@@ -1282,7 +1282,9 @@ export interface Schemas {
 }
 
 export interface Operations {
-  /** Home. Public: the page shows nothing but the public description of the API. */
+  /** Home. Leads a browser that is given the bare address to the API reference.
+
+Public: the page shows nothing but the public description of the API. */
   'GET /': {
     params: {}
     query: {}
