@@ -49,7 +49,7 @@ export function describeApi(routes: readonly DescribedRoute[]): Json {
       title,
       version: descriptionVersion,
       description:
-        'Every operation of this instance, as it is served now. No request field is marked required; the fields that are, are listed in `x-required`. Fields of a body that are not described are ignored. The codes by which an operation tells errors of one status apart are listed in `x-codes`; there may be others. What is no valid HTTP is answered 400, 408 or 431 on any path, and a path that no running plugin serves 404. Answers to callers with a credential carry `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (a time in seconds since 1970).'
+        'Every operation of this instance, as it is served now. No request field is marked required; the fields that are, are listed in `x-required`. Fields of a body that are not described are ignored. The codes by which an operation tells errors of one status apart are listed in `x-codes`; there may be others. What is no valid HTTP is answered 400, 408 or 431 on any path, a path that no running plugin serves 404, and a method that a path does not have 405, with those that it has in `Allow`. Answers to callers with a credential carry `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (a time in seconds since 1970).'
     },
     servers: [{ url: '/' }],
     tags: [...new Set(sorted.map(({ group }) => group))].sort().map(name => ({ name })),

@@ -44,7 +44,8 @@ const successes: Readonly<Record<number, string>> = {
   200: 'Done.',
   201: 'Created.',
   202: 'Accepted: the work goes on after this answer.',
-  204: 'Done; the answer has no body.'
+  204: 'Done; the answer has no body.',
+  302: 'The address to go on to is in `Location`.'
 }
 
 /** What the kernel answers before a plugin is asked, or in its place. */
@@ -125,28 +126,32 @@ function declaredAnswer(
 }
 
 const refusalContent = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
-const rateLimited = {
-  headers: {
-    'Retry-After': { description: 'Seconds until a request is let in again.', schema: { type: 'integer' } }
+const plainContent = { 'text/plain': { schema: { type: 'string' } } }
+const refusalHeaders: Readonly<Record<number, Json>> = {
+  401: {
+    'WWW-Authenticate': {
+      description: 'How to sign in: `Bearer realm="busbar"`, whatever else there is.',
+      schema: { type: 'string' }
+    }
   },
-  content: { 'text/plain': { schema: { type: 'string' } } }
+  429: {
+    'Retry-After': {
+      description: 'Seconds until a request is let in again, where that is known.',
+      schema: { type: 'integer' }
+    }
+  }
 }
 
 function refusal(status: number, kinds: readonly ProblemKind[]): Json {
   const mine = kinds.filter(kind => kind.status === status)
   const codes = [...new Set(mine.map(({ code }) => code))]
+  const headers = refusalHeaders[status]
   return {
     description: textOf(status, mine),
     ...(codes.length === 0 ? {} : { 'x-codes': codes }),
-    ...(status !== 429
-      ? { content: refusalContent }
-      : {
-          headers: rateLimited.headers,
-          content: {
-            ...rateLimited.content,
-            ...(mine.length > 0 ? refusalContent : {})
-          }
-        })
+    ...(headers === undefined ? {} : { headers }),
+    // The limit of requests answers in plain text.
+    content: status === 429 ? { ...plainContent, ...(mine.length > 0 && refusalContent) } : refusalContent
   }
 }
 

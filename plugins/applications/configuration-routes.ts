@@ -1,7 +1,7 @@
 import { allow, type RouteDeclarer } from 'busbar/sdk'
 import { inApplication } from './api.js'
 import type { Applications } from './applications.js'
-import { fieldProblems, problems } from './problems.js'
+import { invalidField, problems } from './problems.js'
 import {
   application,
   healthAnswer,
@@ -40,7 +40,7 @@ export function configurationRoutes(route: RouteDeclarer<Applications>) {
     summary: 'Set Health Check',
     description:
       'Replaces the whole check: what the body leaves out, or what belongs to another type, is cleared. The next deploy or reload applies it.',
-    problems: [...fieldProblems, problems.notFound],
+    problems: [invalidField, problems.notFound],
     access: allow.token('write', { project: inApplication }),
     schema: { body: healthCheckBody, response: { 200: application } },
     audit: { action: 'set_health_check', resource: 'application', id },
@@ -54,7 +54,7 @@ export function configurationRoutes(route: RouteDeclarer<Applications>) {
     operationId: 'SetResources',
     summary: 'Set Resources',
     description: 'What the body leaves out stays. The next deploy or reload applies it.',
-    problems: [problems.notFound],
+    problems: [invalidField, problems.notFound],
     access: allow.token('write', { project: inApplication }),
     schema: { body: resourcesBody, response: { 200: application } },
     audit: { action: 'set_resources', resource: 'application', id },

@@ -39,15 +39,15 @@ export const refusedByGate: ProblemKind = Object.freeze({
   message: 'another plugin refuses it now and says why, as deployments do while one is in progress'
 })
 
+/** As a field is refused that has the right form. */
+export const invalidField: ProblemKind = Object.freeze({
+  status: problems.invalid.status,
+  code: problems.invalid.code,
+  message: 'a field does not fit the application, or another field; the error names it'
+})
+
 /** What is wrong with fields that say where a source is, and how it is built. */
-export const fieldProblems: readonly ProblemKind[] = Object.freeze([
-  {
-    status: problems.invalid.status,
-    code: problems.invalid.code,
-    message: 'a field does not fit the application, or another field; the error names it'
-  },
-  problems.invalidBranch
-])
+export const sourceProblems: readonly ProblemKind[] = Object.freeze([invalidField, problems.invalidBranch])
 
 /** A 400 about one field, which its details name too. */
 export const invalid = (field: string, reason: string) => problems.invalid({ field, reason }, { field })

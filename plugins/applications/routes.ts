@@ -3,7 +3,7 @@ import { actionRoutes } from './action-routes.js'
 import { inApplication } from './api.js'
 import type { Applications } from './applications.js'
 import { configurationRoutes } from './configuration-routes.js'
-import { fieldProblems, problems, refusedByGate } from './problems.js'
+import { problems, refusedByGate, sourceProblems } from './problems.js'
 import { application, changeSourceBody, createBody, deletedAnswer, updateBody } from './schemas.js'
 
 const group = 'Applications'
@@ -32,7 +32,7 @@ export function routes(route: RouteDeclarer<Applications>) {
     summary: 'Create Application',
     description:
       'Nothing runs yet: deploy it. Its variables, limits and health check have operations of their own.',
-    problems: [...fieldProblems, problems.projectGone],
+    problems: [...sourceProblems, problems.projectGone],
     idempotent: true,
     access: allow.token('write', { project: inProject }),
     schema: { body: createBody, response: { 201: application } },
@@ -60,7 +60,7 @@ export function routes(route: RouteDeclarer<Applications>) {
     summary: 'Update Application',
     description:
       'What the body leaves out stays; null, or empty, clears what may be empty. A running container stays as it is until the next deploy or reload, as `pending_change` says.',
-    problems: [...fieldProblems, problems.tokenNeeded, problems.credentialsNeeded, problems.notFound],
+    problems: [...sourceProblems, problems.tokenNeeded, problems.credentialsNeeded, problems.notFound],
     access: allow.token('write', { project: inApplication }),
     schema: { body: updateBody, response: { 200: application } },
     audit: { action: 'update_application', resource: 'application', id },
@@ -89,7 +89,7 @@ export function routes(route: RouteDeclarer<Applications>) {
     summary: 'Change Application Source',
     description:
       'Turns a git application into an image application, or back. Variables, limits, deploy hook and history stay; what belongs to the former source (address, branch, credentials, start command) goes.',
-    problems: [...fieldProblems, problems.sameType, problems.notFound, refusedByGate, problems.hasPreviews],
+    problems: [...sourceProblems, problems.sameType, problems.notFound, refusedByGate, problems.hasPreviews],
     access: allow.token('write', { project: inApplication }),
     schema: { body: changeSourceBody, response: { 200: application } },
     audit: { action: 'change_application_source', resource: 'application', id },

@@ -99,9 +99,12 @@ const containerPort = described(
 const limits = {
   cpu_limit: described(
     maybe(cores),
-    'How many CPU cores the container may use, 0 to 1024 and fractions; 0 for no limit.'
+    'How many CPU cores the container may use: fractions from 0.01 on, and no more than the machine has; 0 for no limit.'
   ),
-  memory_limit: described(maybe(bytes), 'How many bytes of memory the container may use; 0 for no limit.')
+  memory_limit: described(
+    maybe(bytes),
+    'How many bytes of memory the container may use, 6 MiB or more; 0 for no limit.'
+  )
 }
 const ignoredWords = (instead: string): string =>
   `Taken and ignored, for clients that send an application back as they read it: \`PUT …/${instead}\` sets it.`

@@ -25,7 +25,12 @@ export function generateOperations({
 
 /** The words of a description above what they are about. */
 function comment(text: string | undefined, depth: number): string {
-  return text === undefined ? '' : `${'  '.repeat(depth)}/** ${text.replaceAll('*/', '* /')} */\n`
+  if (text === undefined) return ''
+  const indent = '  '.repeat(depth)
+  const [first = '', ...more] = text.replaceAll('*/', '* /').split('\n')
+  return more.length === 0
+    ? `${indent}/** ${first} */\n`
+    : `${indent}/**\n${[first, ...more].map(line => `${indent} * ${line}`.trimEnd()).join('\n')}\n${indent} */\n`
 }
 
 const keyText = (name: string): string => (/^\w+$/.test(name) ? name : JSON.stringify(name))

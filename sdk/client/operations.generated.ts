@@ -299,9 +299,9 @@ export interface Schemas {
     container_port?: number | null
     /** What is started in the place of the image's own command: a line that is split into words as a shell does, and run without one, so that `$NAME`, `&&` or `|` take `sh -c '…'`. Null, or empty, for the image's own. */
     start_command?: string | null
-    /** How many CPU cores the container may use, 0 to 1024 and fractions; 0 for no limit. */
+    /** How many CPU cores the container may use: fractions from 0.01 on, and no more than the machine has; 0 for no limit. */
     cpu_limit?: number
-    /** How many bytes of memory the container may use; 0 for no limit. */
+    /** How many bytes of memory the container may use, 6 MiB or more; 0 for no limit. */
     memory_limit?: number
     /** The path that an `http` health check asks for, beginning with `/`. Without one, a new version is proven by its port alone. */
     health_check_path?: string
@@ -968,9 +968,9 @@ export interface Schemas {
   }
   /** What the container may use. What is left out stays. */
   SetResources: {
-    /** How many CPU cores the container may use, 0 to 1024 and fractions; 0 for no limit. */
+    /** How many CPU cores the container may use: fractions from 0.01 on, and no more than the machine has; 0 for no limit. */
     cpu_limit?: number
-    /** How many bytes of memory the container may use; 0 for no limit. */
+    /** How many bytes of memory the container may use, 6 MiB or more; 0 for no limit. */
     memory_limit?: number
   }
   /** The first user, an admin, and the name of the instance. */
@@ -1282,36 +1282,44 @@ export interface Schemas {
 }
 
 export interface Operations {
-  /** Home. Leads a browser that is given the bare address to the API reference.
-
-Public: the page shows nothing but the public description of the API. */
+  /**
+   * Home. Leads a browser that is given the bare address to the API reference.
+   *
+   * Public: the page shows nothing but the public description of the API.
+   */
   'GET /': {
     params: {}
     query: {}
     body: undefined
     answer: unknown
   }
-  /** Get Alert Preferences. What the user wants to be told of.
-
-A token with the scope `read` or a wider one, or a session. */
+  /**
+   * Get Alert Preferences. What the user wants to be told of.
+   *
+   * A token with the scope `read` or a wider one, or a session.
+   */
   'GET /api/account/alert-preferences': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['AlertPreferences']
   }
-  /** Update Alert Preferences. What the body leaves out stays.
-
-A token with the scope `write` or a wider one, or a session. */
+  /**
+   * Update Alert Preferences. What the body leaves out stays.
+   *
+   * A token with the scope `write` or a wider one, or a session.
+   */
   'PUT /api/account/alert-preferences': {
     params: {}
     query: {}
     body: Schemas['UpdateAlertPreferences']
     answer: Schemas['AlertPreferences']
   }
-  /** Get Logs. Who did what to which resource, the newest first. All filters must match.
-
-A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403). */
+  /**
+   * Get Logs. Who did what to which resource, the newest first. All filters must match.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
   'GET /api/audit-logs': {
     params: {}
     query: {
@@ -1335,18 +1343,22 @@ A token with the scope `read` or a wider one, or a session. The admin role is re
     body: undefined
     answer: Schemas['AuditRecordPage']
   }
-  /** Get Actions. The actions that occur in the log, sorted, for a choice of filters.
-
-A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403). */
+  /**
+   * Get Actions. The actions that occur in the log, sorted, for a choice of filters.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
   'GET /api/audit-logs/actions': {
     params: {}
     query: {}
     body: undefined
     answer: string[]
   }
-  /** Export Logs. The log as CSV, the newest first: `time,action,actor,resource_type,resource,ip`, of at most 10 000 records. Cells that a spreadsheet would take for a formula begin with an apostrophe.
-
-A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403). */
+  /**
+   * Export Logs. The log as CSV, the newest first: `time,action,actor,resource_type,resource,ip`, of at most 10 000 records. Cells that a spreadsheet would take for a formula begin with an apostrophe.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
   'GET /api/audit-logs/export': {
     params: {}
     query: {
@@ -1366,27 +1378,33 @@ A token with the scope `read` or a wider one, or a session. The admin role is re
     body: undefined
     answer: Response
   }
-  /** Accept Invitation. Makes the invited user and signs them in.
-
-Public: the token of the link in the body is the credential. */
+  /**
+   * Accept Invitation. Makes the invited user and signs them in.
+   *
+   * Public: the token of the link in the body is the credential.
+   */
   'POST /api/auth/accept-invitation': {
     params: {}
     query: {}
     body: Schemas['AcceptInvitation']
     answer: Schemas['SignedIn']
   }
-  /** Forgot Password. Mails a link for a new password, when an account has the address; the answer is the same whether or not one has.
-
-Public: who has forgotten the password has no credential; every address gets the same answer. */
+  /**
+   * Forgot Password. Mails a link for a new password, when an account has the address; the answer is the same whether or not one has.
+   *
+   * Public: who has forgotten the password has no credential; every address gets the same answer.
+   */
   'POST /api/auth/forgot-password': {
     params: {}
     query: {}
     body: Schemas['ForgotPassword']
     answer: Schemas['Status']
   }
-  /** Get Invitation. Whom the link of an invitation is for.
-
-Public: the token of the link is the credential. */
+  /**
+   * Get Invitation. Whom the link of an invitation is for.
+   *
+   * Public: the token of the link is the credential.
+   */
   'GET /api/auth/invitation': {
     params: {}
     query: {
@@ -1396,90 +1414,110 @@ Public: the token of the link is the credential. */
     body: undefined
     answer: Schemas['InvitationOffer']
   }
-  /** Login. Answers a session, in the body for programs and in cookies for browsers; for a user with a second factor a challenge without cookies, which `POST /api/auth/login/verify` takes. Five wrong passwords for one account from one place lock that pair for fifteen minutes.
-
-Public: a sign-in has no credential but its body. */
+  /**
+   * Login. Answers a session, in the body for programs and in cookies for browsers; for a user with a second factor a challenge without cookies, which `POST /api/auth/login/verify` takes. Five wrong passwords for one account from one place lock that pair for fifteen minutes.
+   *
+   * Public: a sign-in has no credential but its body.
+   */
   'POST /api/auth/login': {
     params: {}
     query: {}
     body: Schemas['LogIn']
     answer: Schemas['SignedIn'] | Schemas['LoginChallenge']
   }
-  /** Login Verify. Answers the challenge of a sign-in with a code. A challenge has five attempts.
-
-Public: the challenge in the body is the credential. */
+  /**
+   * Login Verify. Answers the challenge of a sign-in with a code. A challenge has five attempts.
+   *
+   * Public: the challenge in the body is the credential.
+   */
   'POST /api/auth/login/verify': {
     params: {}
     query: {}
     body: Schemas['VerifyLogin']
     answer: Schemas['SignedIn']
   }
-  /** Logout. Ends this session and takes its cookies away.
-
-A session is required; a personal access token gets 403 whatever its scope. */
+  /**
+   * Logout. Ends this session and takes its cookies away.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
   'POST /api/auth/logout': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['Status']
   }
-  /** Get Profile. Who the credential is of.
-
-A token with the scope `read` or a wider one, or a session. */
+  /**
+   * Get Profile. Who the credential is of.
+   *
+   * A token with the scope `read` or a wider one, or a session.
+   */
   'GET /api/auth/me': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['Profile']
   }
-  /** Change Own Password. Ends the other sessions of the user and gives this one new cookies; tokens stay.
-
-A session is required; a personal access token gets 403 whatever its scope. */
+  /**
+   * Change Own Password. Ends the other sessions of the user and gives this one new cookies; tokens stay.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
   'PUT /api/auth/password': {
     params: {}
     query: {}
     body: Schemas['ChangePassword']
     answer: Schemas['Status']
   }
-  /** Update Profile. What the body leaves out stays.
-
-A session is required; a personal access token gets 403 whatever its scope. */
+  /**
+   * Update Profile. What the body leaves out stays.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
   'PUT /api/auth/profile': {
     params: {}
     query: {}
     body: Schemas['UpdateProfile']
     answer: Schemas['Profile']
   }
-  /** Refresh. Renews the session that the refresh cookie is of: secret and refresh secret are new, the former ones are void. A refresh secret that is shown twice ends the session. When it is refused the cookies are taken away.
-
-Public: the refresh cookie is the credential; the CSRF token is checked with it. */
+  /**
+   * Refresh. Renews the session that the refresh cookie is of: secret and refresh secret are new, the former ones are void. A refresh secret that is shown twice ends the session. When it is refused the cookies are taken away.
+   *
+   * Public: the refresh cookie is the credential; the CSRF token is checked with it.
+   */
   'POST /api/auth/refresh': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['SignedIn']
   }
-  /** Reset Password. Sets a password with the token of the mailed link, which works once and for thirty minutes, and ends all sessions and tokens of the user.
-
-Public: the token of the link in the body is the credential. */
+  /**
+   * Reset Password. Sets a password with the token of the mailed link, which works once and for thirty minutes, and ends all sessions and tokens of the user.
+   *
+   * Public: the token of the link in the body is the credential.
+   */
   'POST /api/auth/reset-password': {
     params: {}
     query: {}
     body: Schemas['ResetPassword']
     answer: Schemas['Status']
   }
-  /** List Own Sessions. Where the user is signed in.
-
-A session is required; a personal access token gets 403 whatever its scope. */
+  /**
+   * List Own Sessions. Where the user is signed in.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
   'GET /api/auth/sessions': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['Session'][]
   }
-  /** End Own Session. Signs the user out there: what is open with that session ends. Of the session that asks, the cookies are taken away too.
-
-A session is required; a personal access token gets 403 whatever its scope. */
+  /**
+   * End Own Session. Signs the user out there: what is open with that session ends. Of the session that asks, the cookies are taken away too.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
   'DELETE /api/auth/sessions/{sessionId}': {
     params: {
       /** The `id` of one of your own sessions. */
@@ -1489,81 +1527,99 @@ A session is required; a personal access token gets 403 whatever its scope. */
     body: undefined
     answer: Schemas['Status']
   }
-  /** Get Setup. Whether the platform is new, and what its set-up asks for.
-
-Public: says only whether the first user exists. */
+  /**
+   * Get Setup. Whether the platform is new, and what its set-up asks for.
+   *
+   * Public: says only whether the first user exists.
+   */
   'GET /api/auth/setup': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['SetUpStatus']
   }
-  /** Setup. Makes the first user, who is an admin, once. It does not sign in.
-
-Public: makes the first user; refused as soon as there is one, and without the one-time code where the network reaches it. */
+  /**
+   * Setup. Makes the first user, who is an admin, once. It does not sign in.
+   *
+   * Public: makes the first user; refused as soon as there is one, and without the one-time code where the network reaches it.
+   */
   'POST /api/auth/setup': {
     params: {}
     query: {}
     body: Schemas['SetUp']
     answer: Schemas['FirstUser']
   }
-  /** Get TOTP Status. Whether the user signs in with a second factor.
-
-A session is required; a personal access token gets 403 whatever its scope. */
+  /**
+   * Get TOTP Status. Whether the user signs in with a second factor.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
   'GET /api/auth/totp': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['TotpStatus']
   }
-  /** Disable TOTP. Turns the second factor off; its secret and recovery codes are gone. Other sessions of the user end, and this one gets new cookies.
-
-A session is required; a personal access token gets 403 whatever its scope. */
+  /**
+   * Disable TOTP. Turns the second factor off; its secret and recovery codes are gone. Other sessions of the user end, and this one gets new cookies.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
   'POST /api/auth/totp/disable': {
     params: {}
     query: {}
     body: Schemas['ProveTotp']
     answer: Schemas['TotpDisabled']
   }
-  /** Enroll TOTP. Makes a secret for an authenticator app. The factor counts once a code of it is verified; enrolling again before that replaces the secret.
-
-A session is required; a personal access token gets 403 whatever its scope. */
+  /**
+   * Enroll TOTP. Makes a secret for an authenticator app. The factor counts once a code of it is verified; enrolling again before that replaces the secret.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
   'POST /api/auth/totp/enroll': {
     params: {}
     query: {}
     body: Schemas['EnrollTotp']
     answer: Schemas['TotpEnrollment']
   }
-  /** Verify TOTP Enrollment. Turns the second factor on. Other sessions of the user end, and this one gets new cookies.
-
-A session is required; a personal access token gets 403 whatever its scope. */
+  /**
+   * Verify TOTP Enrollment. Turns the second factor on. Other sessions of the user end, and this one gets new cookies.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
   'POST /api/auth/totp/enroll/verify': {
     params: {}
     query: {}
     body: Schemas['VerifyTotpEnrollment']
     answer: Schemas['TotpEnabled']
   }
-  /** Regenerate Recovery Codes. Makes ten new recovery codes; the former ones are void.
-
-A session is required; a personal access token gets 403 whatever its scope. */
+  /**
+   * Regenerate Recovery Codes. Makes ten new recovery codes; the former ones are void.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
   'POST /api/auth/totp/recovery-codes': {
     params: {}
     query: {}
     body: Schemas['ProveTotp']
     answer: Schemas['RecoveryCodes']
   }
-  /** Get Builders. The values that `build_type` may have for git applications, and which of them can be used here.
-
-A token with the scope `read` or a wider one, or a session. */
+  /**
+   * Get Builders. The values that `build_type` may have for git applications, and which of them can be used here.
+   *
+   * A token with the scope `read` or a wider one, or a session.
+   */
   'GET /api/builders': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['Builder'][]
   }
-  /** Get All Deployments. Deployments of all projects that the caller sees, the newest first. All filters must match.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403). */
+  /**
+   * Get All Deployments. Deployments of all projects that the caller sees, the newest first. All filters must match.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
   'GET /api/deployments': {
     params: {}
     query: {
@@ -1587,81 +1643,99 @@ A token with the scope `read` or a wider one, or a session. A token pinned to pr
     body: undefined
     answer: Schemas['GlobalDeployment'][]
   }
-  /** API Reference. A part of the page that shows this description to people.
-
-Public: the page shows nothing but the public description of the API. */
+  /**
+   * API Reference. A part of the page that shows this description to people.
+   *
+   * Public: the page shows nothing but the public description of the API.
+   */
   'GET /api/docs': {
     params: {}
     query: {}
     body: undefined
     answer: Response
   }
-  /** How the API Reference makes elements. A part of the page that shows this description to people.
-
-Public: the page shows nothing but the public description of the API. */
+  /**
+   * How the API Reference makes elements. A part of the page that shows this description to people.
+   *
+   * Public: the page shows nothing but the public description of the API.
+   */
   'GET /api/docs/dom.js': {
     params: {}
     query: {}
     body: undefined
     answer: Response
   }
-  /** How the API Reference shows an operation. A part of the page that shows this description to people.
-
-Public: the page shows nothing but the public description of the API. */
+  /**
+   * How the API Reference shows an operation. A part of the page that shows this description to people.
+   *
+   * Public: the page shows nothing but the public description of the API.
+   */
   'GET /api/docs/operation.js': {
     params: {}
     query: {}
     body: undefined
     answer: Response
   }
-  /** Script of the API Reference. A part of the page that shows this description to people.
-
-Public: the page shows nothing but the public description of the API. */
+  /**
+   * Script of the API Reference. A part of the page that shows this description to people.
+   *
+   * Public: the page shows nothing but the public description of the API.
+   */
   'GET /api/docs/page.js': {
     params: {}
     query: {}
     body: undefined
     answer: Response
   }
-  /** How the API Reference shows a schema. A part of the page that shows this description to people.
-
-Public: the page shows nothing but the public description of the API. */
+  /**
+   * How the API Reference shows a schema. A part of the page that shows this description to people.
+   *
+   * Public: the page shows nothing but the public description of the API.
+   */
   'GET /api/docs/schema.js': {
     params: {}
     query: {}
     body: undefined
     answer: Response
   }
-  /** Style of the API Reference. A part of the page that shows this description to people.
-
-Public: the page shows nothing but the public description of the API. */
+  /**
+   * Style of the API Reference. A part of the page that shows this description to people.
+   *
+   * Public: the page shows nothing but the public description of the API.
+   */
   'GET /api/docs/style.css': {
     params: {}
     query: {}
     body: undefined
     answer: Response
   }
-  /** Get Features. What a client may want to know of the instance before anybody has signed in.
-
-Public: the sign-in page shows the name of the instance. */
+  /**
+   * Get Features. What a client may want to know of the instance before anybody has signed in.
+   *
+   * Public: the sign-in page shows the name of the instance.
+   */
   'GET /api/features': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['Features']
   }
-  /** Get OpenAPI Description. The description that you are reading: of what is served at the moment, so that operations of plugins that are off are not in it.
-
-Public: the description holds nothing but the shape of the API. */
+  /**
+   * Get OpenAPI Description. The description that you are reading: of what is served at the moment, so that operations of plugins that are off are not in it.
+   *
+   * Public: the description holds nothing but the shape of the API.
+   */
   'GET /api/openapi.json': {
     params: {}
     query: {}
     body: undefined
     answer: unknown
   }
-  /** List Plugins. All that are installed, sorted by id, whether they run or not. The folders are read anew for it, and the health of what runs is asked for.
-
-A token with the scope `read` or a wider one, or a session. The admin role is required. */
+  /**
+   * List Plugins. All that are installed, sorted by id, whether they run or not. The folders are read anew for it, and the health of what runs is asked for.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
   'GET /api/plugins': {
     params: {}
     query: {}
@@ -1678,9 +1752,11 @@ A token with the scope `read` or a wider one, or a session. The admin role is re
     body: undefined
     answer: Schemas['Plugin']
   }
-  /** Configure Plugin. Replaces all stored settings of the plugin, and starts it anew with them where it runs. They must fit its `config_schema`.
-
-A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
+  /**
+   * Configure Plugin. Replaces all stored settings of the plugin, and starts it anew with them where it runs. They must fit its `config_schema`.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
   'PUT /api/plugins/{pluginId}/config': {
     params: {
       /** The `id` of the plugin: the name of its folder. */
@@ -1690,9 +1766,11 @@ A session is required; a personal access token gets 403 whatever its scope. The 
     body: Schemas['PluginSettings']
     answer: Schemas['Plugin']
   }
-  /** Disable Plugin. Turns the plugin off while the platform serves. Its requests under way have ten seconds to end, and its data stays.
-
-A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
+  /**
+   * Disable Plugin. Turns the plugin off while the platform serves. Its requests under way have ten seconds to end, and its data stays.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
   'POST /api/plugins/{pluginId}/disable': {
     params: {
       /** The `id` of the plugin: the name of its folder. */
@@ -1702,9 +1780,11 @@ A session is required; a personal access token gets 403 whatever its scope. The 
     body: Schemas['DisablePlugin']
     answer: Schemas['Plugin']
   }
-  /** Enable Plugin. Turns the plugin on while the platform serves. For a plugin that is not part of the platform this is the consent to all that it asks for in `grants`.
-
-A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
+  /**
+   * Enable Plugin. Turns the plugin on while the platform serves. For a plugin that is not part of the platform this is the consent to all that it asks for in `grants`.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
   'POST /api/plugins/{pluginId}/enable': {
     params: {
       /** The `id` of the plugin: the name of its folder. */
@@ -1714,9 +1794,11 @@ A session is required; a personal access token gets 403 whatever its scope. The 
     body: Schemas['EnablePlugin']
     answer: Schemas['Plugin']
   }
-  /** Purge Plugin. Removes for ever what a plugin that is off has stored: its tables, jobs, schedules, settings and files. The rows are written to a file of the installation before.
-
-A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
+  /**
+   * Purge Plugin. Removes for ever what a plugin that is off has stored: its tables, jobs, schedules, settings and files. The rows are written to a file of the installation before.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
   'POST /api/plugins/{pluginId}/purge': {
     params: {
       /** The `id` of the plugin: the name of its folder. */
@@ -1726,9 +1808,11 @@ A session is required; a personal access token gets 403 whatever its scope. The 
     body: Schemas['PurgePlugin']
     answer: Schemas['PurgedPlugin']
   }
-  /** Reload Plugin. Starts the version that is in the folder now beside the one that runs, and puts it in its place. When it does not start, the former one goes on.
-
-A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
+  /**
+   * Reload Plugin. Starts the version that is in the folder now beside the one that runs, and puts it in its place. When it does not start, the former one goes on.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
   'POST /api/plugins/{pluginId}/reload': {
     params: {
       /** The `id` of the plugin: the name of its folder. */
@@ -1738,9 +1822,11 @@ A session is required; a personal access token gets 403 whatever its scope. The 
     body: undefined
     answer: Schemas['Plugin']
   }
-  /** Get Projects. The projects that the caller sees: own ones, those that are shared or of which they are a member, and all for admins. The newest first.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403). */
+  /**
+   * Get Projects. The projects that the caller sees: own ones, those that are shared or of which they are a member, and all for admins. The newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
   'GET /api/projects': {
     params: {}
     query: {
@@ -1752,9 +1838,11 @@ A token with the scope `read` or a wider one, or a session. A token pinned to pr
     body: undefined
     answer: Schemas['ProjectListItem'][]
   }
-  /** Create Project. The caller owns it. Nothing is deployed yet: create applications in it.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to projects is refused (403). */
+  /**
+   * Create Project. The caller owns it. Nothing is deployed yet: create applications in it.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to projects is refused (403).
+   */
   'POST /api/projects': {
     params: {}
     query: {}
@@ -1771,9 +1859,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to p
     body: undefined
     answer: Schemas['Project']
   }
-  /** Update Project. Only the name can be changed; what the body leaves out stays.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Update Project. Only the name can be changed; what the body leaves out stays.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'PUT /api/projects/{projectId}': {
     params: {
       /** The `id` of the project. */
@@ -1783,9 +1873,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: Schemas['UpdateProject']
     answer: Schemas['Project']
   }
-  /** Delete Project. The project is out of reach at once, with all that lies in it. Containers, images and data are removed afterwards, and until that is done its slug cannot be used again. It cannot be undone.
-
-A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this. */
+  /**
+   * Delete Project. The project is out of reach at once, with all that lies in it. Containers, images and data are removed afterwards, and until that is done its slug cannot be used again. It cannot be undone.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
+   */
   'DELETE /api/projects/{projectId}': {
     params: {
       /** The `id` of the project. */
@@ -1795,9 +1887,11 @@ A session is required; a personal access token gets 403 whatever its scope. Only
     body: undefined
     answer: Schemas['Status']
   }
-  /** Get Applications. The applications of the project, the newest first, without previews.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /**
+   * Get Applications. The applications of the project, the newest first, without previews.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
   'GET /api/projects/{projectId}/applications': {
     params: {
       /** The `id` of the project. */
@@ -1812,9 +1906,11 @@ A token with the scope `read` or a wider one, or a session. A token pinned to ot
     body: undefined
     answer: Schemas['Application'][]
   }
-  /** Create Application. Nothing runs yet: deploy it. Its variables, limits and health check have operations of their own.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Create Application. Nothing runs yet: deploy it. Its variables, limits and health check have operations of their own.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'POST /api/projects/{projectId}/applications': {
     params: {
       /** The `id` of the project. */
@@ -1836,9 +1932,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: undefined
     answer: Schemas['Application']
   }
-  /** Update Application. What the body leaves out stays; null, or empty, clears what may be empty. A running container stays as it is until the next deploy or reload, as `pending_change` says.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Update Application. What the body leaves out stays; null, or empty, clears what may be empty. A running container stays as it is until the next deploy or reload, as `pending_change` says.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'PUT /api/projects/{projectId}/applications/{applicationId}': {
     params: {
       /** The `id` of the project. */
@@ -1850,9 +1948,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: Schemas['UpdateApplication']
     answer: Schemas['Application']
   }
-  /** Delete Application. The application is out of reach at once; its containers, images, volumes and records are removed afterwards. It cannot be undone.
-
-A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this. */
+  /**
+   * Delete Application. The application is out of reach at once; its containers, images, volumes and records are removed afterwards. It cannot be undone.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
+   */
   'DELETE /api/projects/{projectId}/applications/{applicationId}': {
     params: {
       /** The `id` of the project. */
@@ -1864,9 +1964,11 @@ A session is required; a personal access token gets 403 whatever its scope. Only
     body: undefined
     answer: Schemas['Status']
   }
-  /** Build App. Builds an image of the source as it is now and deploys nothing.
-
-A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Build App. Builds an image of the source as it is now and deploys nothing.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'POST /api/projects/{projectId}/applications/{applicationId}/build': {
     params: {
       /** The `id` of the project. */
@@ -1878,9 +1980,11 @@ A token with the scope `deploy` or a wider one, or a session. A token pinned to 
     body: undefined
     answer: Schemas['Deployment']
   }
-  /** Get Build Cache. What clearing the cache would free.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /**
+   * Get Build Cache. What clearing the cache would free.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
   'GET /api/projects/{projectId}/applications/{applicationId}/cache': {
     params: {
       /** The `id` of the project. */
@@ -1892,9 +1996,11 @@ A token with the scope `read` or a wider one, or a session. A token pinned to ot
     body: undefined
     answer: Schemas['BuildCache']
   }
-  /** Clear Build Cache. The next build uses nothing of earlier ones. What runs, and what a rollback needs, stays.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Clear Build Cache. The next build uses nothing of earlier ones. What runs, and what a rollback needs, stays.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'DELETE /api/projects/{projectId}/applications/{applicationId}/cache': {
     params: {
       /** The `id` of the project. */
@@ -1906,9 +2012,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: undefined
     answer: Schemas['Status']
   }
-  /** Change Application Source. Turns a git application into an image application, or back. Variables, limits, deploy hook and history stay; what belongs to the former source (address, branch, credentials, start command) goes.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Change Application Source. Turns a git application into an image application, or back. Variables, limits, deploy hook and history stay; what belongs to the former source (address, branch, credentials, start command) goes.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'POST /api/projects/{projectId}/applications/{applicationId}/change-source': {
     params: {
       /** The `id` of the project. */
@@ -1920,9 +2028,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: Schemas['ChangeApplicationSource']
     answer: Schemas['Application']
   }
-  /** Deploy App. Builds or pulls the source as it is now, starts it beside what runs, and switches the requests over once it is healthy. When it fails, what ran before goes on. One deployment at a time is active for an application.
-
-A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Deploy App. Builds or pulls the source as it is now, starts it beside what runs, and switches the requests over once it is healthy. When it fails, what ran before goes on. One deployment at a time is active for an application.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'POST /api/projects/{projectId}/applications/{applicationId}/deploy': {
     params: {
       /** The `id` of the project. */
@@ -1934,9 +2044,11 @@ A token with the scope `deploy` or a wider one, or a session. A token pinned to 
     body: undefined
     answer: Schemas['Deployment']
   }
-  /** Generate Deploy Hook. Makes a URL that deploys the application without a credential; a former one works no longer.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Generate Deploy Hook. Makes a URL that deploys the application without a credential; a former one works no longer.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'POST /api/projects/{projectId}/applications/{applicationId}/deploy-hook': {
     params: {
       /** The `id` of the project. */
@@ -1948,9 +2060,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: undefined
     answer: Schemas['DeployHook']
   }
-  /** Get Deploy Hook. Whether the application has a deploy hook.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /**
+   * Get Deploy Hook. Whether the application has a deploy hook.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
   'GET /api/projects/{projectId}/applications/{applicationId}/deploy-hook': {
     params: {
       /** The `id` of the project. */
@@ -1962,9 +2076,11 @@ A token with the scope `read` or a wider one, or a session. A token pinned to ot
     body: undefined
     answer: Schemas['DeployHookStatus']
   }
-  /** Delete Deploy Hook. The URL works no longer; nothing happens when there is none.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Delete Deploy Hook. The URL works no longer; nothing happens when there is none.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'DELETE /api/projects/{projectId}/applications/{applicationId}/deploy-hook': {
     params: {
       /** The `id` of the project. */
@@ -1976,9 +2092,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: undefined
     answer: Schemas['DeployHookStatus']
   }
-  /** Reveal Deploy Hook. The URL and its token in clear. Each call is written to the audit log.
-
-A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403). */
+  /**
+   * Reveal Deploy Hook. The URL and its token in clear. Each call is written to the audit log.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
+   */
   'GET /api/projects/{projectId}/applications/{applicationId}/deploy-hook/reveal': {
     params: {
       /** The `id` of the project. */
@@ -1990,9 +2108,11 @@ A session is required; a personal access token gets 403 whatever its scope. View
     body: undefined
     answer: Schemas['DeployHook']
   }
-  /** Get Deploy Key. The public part of the key by which the application reads its repository over SSH. The private part is in no answer.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /**
+   * Get Deploy Key. The public part of the key by which the application reads its repository over SSH. The private part is in no answer.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
   'GET /api/projects/{projectId}/applications/{applicationId}/deploy-key': {
     params: {
       /** The `id` of the project. */
@@ -2004,9 +2124,11 @@ A token with the scope `read` or a wider one, or a session. A token pinned to ot
     body: undefined
     answer: Schemas['DeployKey']
   }
-  /** Generate Deploy Key. Makes a key in the place of the former, which works no longer: add the public part to the repository, to read is enough.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Generate Deploy Key. Makes a key in the place of the former, which works no longer: add the public part to the repository, to read is enough.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'POST /api/projects/{projectId}/applications/{applicationId}/deploy-key': {
     params: {
       /** The `id` of the project. */
@@ -2018,9 +2140,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: undefined
     answer: Schemas['DeployKey']
   }
-  /** Delete Deploy Key. Repositories are read without a key from now on, which over SSH does not work.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Delete Deploy Key. Repositories are read without a key from now on, which over SSH does not work.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'DELETE /api/projects/{projectId}/applications/{applicationId}/deploy-key': {
     params: {
       /** The `id` of the project. */
@@ -2032,9 +2156,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: undefined
     answer: Schemas['Status']
   }
-  /** Get Deployments. The newest first. Of the newest 20 `build_logs` has the end of the log, at most 16 KiB.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /**
+   * Get Deployments. The newest first. Of the newest 20 `build_logs` has the end of the log, at most 16 KiB.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
   'GET /api/projects/{projectId}/applications/{applicationId}/deployments': {
     params: {
       /** The `id` of the project. */
@@ -2065,9 +2191,11 @@ A token with the scope `read` or a wider one, or a session. A token pinned to ot
     body: undefined
     answer: Schemas['Deployment']
   }
-  /** Stream Build Logs. The log as server-sent events: of a deployment that is being built the lines from now on, of one that has ended all of them. Each `data:` is a line as JSON (`ts`, `level`, `stream`, `msg`); an event `error` says why it failed, and `done` ends the stream.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /**
+   * Stream Build Logs. The log as server-sent events: of a deployment that is being built the lines from now on, of one that has ended all of them. Each `data:` is a line as JSON (`ts`, `level`, `stream`, `msg`); an event `error` says why it failed, and `done` ends the stream.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
   'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/build-logs': {
     params: {
       /** The `id` of the project. */
@@ -2081,9 +2209,11 @@ A token with the scope `read` or a wider one, or a session. A token pinned to ot
     body: undefined
     answer: Response
   }
-  /** Get Build Steps. The steps of the build in their order. A builder that does not tell steps has none.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /**
+   * Get Build Steps. The steps of the build in their order. A builder that does not tell steps has none.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
   'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/build-steps': {
     params: {
       /** The `id` of the project. */
@@ -2097,9 +2227,11 @@ A token with the scope `read` or a wider one, or a session. A token pinned to ot
     body: undefined
     answer: Schemas['BuildStep'][]
   }
-  /** Cancel Deployment. Asks the deployment to end, which it does soon after the answer, as `failed` with the error `cancelled`. What ran before goes on.
-
-A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Cancel Deployment. Asks the deployment to end, which it does soon after the answer, as `failed` with the error `cancelled`. What ran before goes on.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'POST /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/cancel': {
     params: {
       /** The `id` of the project. */
@@ -2113,9 +2245,11 @@ A token with the scope `deploy` or a wider one, or a session. A token pinned to 
     body: undefined
     answer: Schemas['Deployment']
   }
-  /** Get Variables. The variables of the application itself, which take the place of the project's of the same name. A token sees no values, a session those that are not secret.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /**
+   * Get Variables. The variables of the application itself, which take the place of the project's of the same name. A token sees no values, a session those that are not secret.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
   'GET /api/projects/{projectId}/applications/{applicationId}/env': {
     params: {
       /** The `id` of the project. */
@@ -2132,9 +2266,11 @@ A token with the scope `read` or a wider one, or a session. A token pinned to ot
     body: undefined
     answer: Schemas['Variable'][]
   }
-  /** Update Variables. Replaces the whole set: a variable that the body does not name is deleted. The application is marked as changed (`pending_change`); its container keeps what it was started with until a deploy or reload.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Update Variables. Replaces the whole set: a variable that the body does not name is deleted. The application is marked as changed (`pending_change`); its container keeps what it was started with until a deploy or reload.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'PUT /api/projects/{projectId}/applications/{applicationId}/env': {
     params: {
       /** The `id` of the project. */
@@ -2146,9 +2282,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: Schemas['ReplaceVariables']
     answer: Schemas['Status']
   }
-  /** Reveal Env Var. The value in clear, secret or not. Each call is written to the audit log.
-
-A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403). */
+  /**
+   * Reveal Env Var. The value in clear, secret or not. Each call is written to the audit log.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
+   */
   'GET /api/projects/{projectId}/applications/{applicationId}/env/{envVarId}/reveal': {
     params: {
       /** The `id` of the project. */
@@ -2162,9 +2300,11 @@ A session is required; a personal access token gets 403 whatever its scope. View
     body: undefined
     answer: Schemas['RevealedVariable']
   }
-  /** Get Health. How the health check of the latest deployment went, and how it goes now.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /**
+   * Get Health. How the health check of the latest deployment went, and how it goes now.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
   'GET /api/projects/{projectId}/applications/{applicationId}/health': {
     params: {
       /** The `id` of the project. */
@@ -2176,9 +2316,11 @@ A token with the scope `read` or a wider one, or a session. A token pinned to ot
     body: undefined
     answer: Schemas['ApplicationHealth']
   }
-  /** Set Health Check. Replaces the whole check: what the body leaves out, or what belongs to another type, is cleared. The next deploy or reload applies it.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Set Health Check. Replaces the whole check: what the body leaves out, or what belongs to another type, is cleared. The next deploy or reload applies it.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'PUT /api/projects/{projectId}/applications/{applicationId}/health-check': {
     params: {
       /** The `id` of the project. */
@@ -2190,9 +2332,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: Schemas['SetHealthCheck']
     answer: Schemas['Application']
   }
-  /** Get Host Keys. By which keys the application knows the hosts of its repositories. The key that a host shows first is kept, and another one refused later.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /**
+   * Get Host Keys. By which keys the application knows the hosts of its repositories. The key that a host shows first is kept, and another one refused later.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
   'GET /api/projects/{projectId}/applications/{applicationId}/host-keys': {
     params: {
       /** The `id` of the project. */
@@ -2204,9 +2348,11 @@ A token with the scope `read` or a wider one, or a session. A token pinned to ot
     body: undefined
     answer: Schemas['HostKey'][]
   }
-  /** Forget Host Keys. The next clone takes the key that the host shows then.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Forget Host Keys. The next clone takes the key that the host shows then.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'DELETE /api/projects/{projectId}/applications/{applicationId}/host-keys': {
     params: {
       /** The `id` of the project. */
@@ -2218,9 +2364,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: undefined
     answer: Schemas['Status']
   }
-  /** Rebuild App. Builds the commit of the last successful deployment again, and deploys it. Of git applications only.
-
-A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Rebuild App. Builds the commit of the last successful deployment again, and deploys it. Of git applications only.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'POST /api/projects/{projectId}/applications/{applicationId}/rebuild': {
     params: {
       /** The `id` of the project. */
@@ -2232,9 +2380,11 @@ A token with the scope `deploy` or a wider one, or a session. A token pinned to 
     body: undefined
     answer: Schemas['Deployment']
   }
-  /** Reload App. Makes the container anew from the image that was deployed last, with today's settings and variables. Nothing is built.
-
-A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Reload App. Makes the container anew from the image that was deployed last, with today's settings and variables. Nothing is built.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'POST /api/projects/{projectId}/applications/{applicationId}/reload': {
     params: {
       /** The `id` of the project. */
@@ -2246,9 +2396,11 @@ A token with the scope `deploy` or a wider one, or a session. A token pinned to 
     body: undefined
     answer: Schemas['Deployment']
   }
-  /** Set Resources. What the body leaves out stays. The next deploy or reload applies it.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Set Resources. What the body leaves out stays. The next deploy or reload applies it.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'PUT /api/projects/{projectId}/applications/{applicationId}/resources': {
     params: {
       /** The `id` of the project. */
@@ -2260,9 +2412,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: Schemas['SetResources']
     answer: Schemas['Application']
   }
-  /** Restart App. Stops the container and starts it again, as it was made: changed settings take a reload.
-
-A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Restart App. Stops the container and starts it again, as it was made: changed settings take a reload.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'POST /api/projects/{projectId}/applications/{applicationId}/restart': {
     params: {
       /** The `id` of the project. */
@@ -2274,9 +2428,11 @@ A token with the scope `deploy` or a wider one, or a session. A token pinned to 
     body: undefined
     answer: Schemas['Application']
   }
-  /** Rollback Deployment. Starts the image of an earlier deployment, with today's settings and variables. Nothing is built.
-
-A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Rollback Deployment. Starts the image of an earlier deployment, with today's settings and variables. Nothing is built.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'POST /api/projects/{projectId}/applications/{applicationId}/rollback': {
     params: {
       /** The `id` of the project. */
@@ -2288,9 +2444,11 @@ A token with the scope `deploy` or a wider one, or a session. A token pinned to 
     body: Schemas['RollBack']
     answer: Schemas['Deployment']
   }
-  /** Update Runtime. What the body leaves out stays. The next deploy or reload applies it.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Update Runtime. What the body leaves out stays. The next deploy or reload applies it.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'PUT /api/projects/{projectId}/applications/{applicationId}/runtime': {
     params: {
       /** The `id` of the project. */
@@ -2302,9 +2460,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: Schemas['UpdateRuntime']
     answer: Schemas['ApplicationRuntime']
   }
-  /** Start App. Starts the container that exists, as it was made: changed settings take a reload. Nothing happens when it runs.
-
-A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Start App. Starts the container that exists, as it was made: changed settings take a reload. Nothing happens when it runs.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'POST /api/projects/{projectId}/applications/{applicationId}/start': {
     params: {
       /** The `id` of the project. */
@@ -2316,9 +2476,11 @@ A token with the scope `deploy` or a wider one, or a session. A token pinned to 
     body: undefined
     answer: Schemas['Application']
   }
-  /** Stop App. Stops the container. It has 30 seconds to end by itself, and does not come back before it is started.
-
-A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Stop App. Stops the container. It has 30 seconds to end by itself, and does not come back before it is started.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'POST /api/projects/{projectId}/applications/{applicationId}/stop': {
     params: {
       /** The `id` of the project. */
@@ -2330,9 +2492,11 @@ A token with the scope `deploy` or a wider one, or a session. A token pinned to 
     body: undefined
     answer: Schemas['Application']
   }
-  /** Update Webhook. What the body leaves out stays.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Update Webhook. What the body leaves out stays.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'PUT /api/projects/{projectId}/applications/{applicationId}/webhook': {
     params: {
       /** The `id` of the project. */
@@ -2344,9 +2508,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: Schemas['UpdateWebhook']
     answer: Schemas['Application']
   }
-  /** Reveal Webhook Secret. The secret in clear. Each call is written to the audit log.
-
-A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403). */
+  /**
+   * Reveal Webhook Secret. The secret in clear. Each call is written to the audit log.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
+   */
   'GET /api/projects/{projectId}/applications/{applicationId}/webhook/reveal': {
     params: {
       /** The `id` of the project. */
@@ -2358,9 +2524,11 @@ A session is required; a personal access token gets 403 whatever its scope. View
     body: undefined
     answer: Schemas['WebhookSecret']
   }
-  /** Get Variables. The variables of the project, which all of its applications get. A token sees no values, a session those that are not secret.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /**
+   * Get Variables. The variables of the project, which all of its applications get. A token sees no values, a session those that are not secret.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
   'GET /api/projects/{projectId}/env': {
     params: {
       /** The `id` of the project. */
@@ -2375,9 +2543,11 @@ A token with the scope `read` or a wider one, or a session. A token pinned to ot
     body: undefined
     answer: Schemas['Variable'][]
   }
-  /** Update Variables. Replaces the whole set: a variable that the body does not name is deleted. Running containers keep what they were started with until they are deployed or reloaded.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Update Variables. Replaces the whole set: a variable that the body does not name is deleted. Running containers keep what they were started with until they are deployed or reloaded.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'PUT /api/projects/{projectId}/env': {
     params: {
       /** The `id` of the project. */
@@ -2387,9 +2557,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: Schemas['ReplaceVariables']
     answer: Schemas['Status']
   }
-  /** Reveal Project Env Var. The value in clear, secret or not. Each call is written to the audit log.
-
-A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403). */
+  /**
+   * Reveal Project Env Var. The value in clear, secret or not. Each call is written to the audit log.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
+   */
   'GET /api/projects/{projectId}/env/{envVarId}/reveal': {
     params: {
       /** The `id` of the project. */
@@ -2401,9 +2573,11 @@ A session is required; a personal access token gets 403 whatever its scope. View
     body: undefined
     answer: Schemas['RevealedVariable']
   }
-  /** Get Project Members. Who has a role of their own in the project: the owner first, then by e-mail address. Whom it is shared with, as every user, is not listed.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /**
+   * Get Project Members. Who has a role of their own in the project: the owner first, then by e-mail address. Whom it is shared with, as every user, is not listed.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
   'GET /api/projects/{projectId}/members': {
     params: {
       /** The `id` of the project. */
@@ -2413,9 +2587,11 @@ A token with the scope `read` or a wider one, or a session. A token pinned to ot
     body: undefined
     answer: Schemas['ProjectMember'][]
   }
-  /** Set Project Member. Adds a member, or changes the role of one. A project has at most 200.
-
-A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this. */
+  /**
+   * Set Project Member. Adds a member, or changes the role of one. A project has at most 200.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
+   */
   'PUT /api/projects/{projectId}/members': {
     params: {
       /** The `id` of the project. */
@@ -2425,9 +2601,11 @@ A session is required; a personal access token gets 403 whatever its scope. Only
     body: Schemas['SetProjectMember']
     answer: Schemas['ProjectMember']
   }
-  /** Remove Project Member. Removes a member, or has the caller leave the project. Nothing happens when they are no member. What they have open of the project ends at once.
-
-A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project, admins, and the user `userId` may do this. */
+  /**
+   * Remove Project Member. Removes a member, or has the caller leave the project. Nothing happens when they are no member. What they have open of the project ends at once.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project, admins, and the user `userId` may do this.
+   */
   'DELETE /api/projects/{projectId}/members/{userId}': {
     params: {
       /** The `id` of the project. */
@@ -2439,9 +2617,11 @@ A session is required; a personal access token gets 403 whatever its scope. Only
     body: undefined
     answer: Schemas['Status']
   }
-  /** Get Registry Accounts. The accounts of the project, by registry. Passwords are in no answer.
-
-A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  /**
+   * Get Registry Accounts. The accounts of the project, by registry. Passwords are in no answer.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
   'GET /api/projects/{projectId}/registries': {
     params: {
       /** The `id` of the project. */
@@ -2456,9 +2636,11 @@ A token with the scope `read` or a wider one, or a session. A token pinned to ot
     body: undefined
     answer: Schemas['RegistryAccount'][]
   }
-  /** Set Registry Account. Keeps an account of a registry, with which images are pulled that it does not hand out to everybody. It takes the place of one for the same registry, which keeps its id.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Set Registry Account. Keeps an account of a registry, with which images are pulled that it does not hand out to everybody. It takes the place of one for the same registry, which keeps its id.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'PUT /api/projects/{projectId}/registries': {
     params: {
       /** The `id` of the project. */
@@ -2468,9 +2650,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: Schemas['SetRegistryAccount']
     answer: Schemas['RegistryAccount']
   }
-  /** Delete Registry Account. Pulls that begin from now on do without it.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Delete Registry Account. Pulls that begin from now on do without it.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'DELETE /api/projects/{projectId}/registries/{registryAccountId}': {
     params: {
       /** The `id` of the project. */
@@ -2482,9 +2666,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: undefined
     answer: Schemas['Status']
   }
-  /** Test Registry Account. Asks the registry now whether it lets the account in. Whether the account may pull a certain image shows only when that is pulled.
-
-A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403). */
+  /**
+   * Test Registry Account. Asks the registry now whether it lets the account in. Whether the account may pull a certain image shows only when that is pulled.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
   'POST /api/projects/{projectId}/registries/{registryAccountId}/test': {
     params: {
       /** The `id` of the project. */
@@ -2496,9 +2682,11 @@ A token with the scope `write` or a wider one, or a session. A token pinned to o
     body: undefined
     answer: Schemas['RegistryAccountTrial']
   }
-  /** Update Project Sharing. Lets every user of the platform work in the project, or its members alone again. Who loses the project loses at once what they have open of it.
-
-A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this. */
+  /**
+   * Update Project Sharing. Lets every user of the platform work in the project, or its members alone again. Who loses the project loses at once what they have open of it.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
+   */
   'PUT /api/projects/{projectId}/sharing': {
     params: {
       /** The `id` of the project. */
@@ -2508,9 +2696,11 @@ A session is required; a personal access token gets 403 whatever its scope. Only
     body: Schemas['ProjectSharing']
     answer: Schemas['Project']
   }
-  /** Transfer Project. Gives the project to another user. Who owned it keeps nothing of it, unless it is shared or they are made a member again.
-
-A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
+  /**
+   * Transfer Project. Gives the project to another user. Who owned it keeps nothing of it, unless it is shared or they are made a member again.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
   'PUT /api/projects/{projectId}/transfer': {
     params: {
       /** The `id` of the project. */
@@ -2520,9 +2710,11 @@ A session is required; a personal access token gets 403 whatever its scope. The 
     body: Schemas['TransferProject']
     answer: Schemas['Project']
   }
-  /** Get Registry Accounts of the Installation. The accounts of the installation, which are used for every project, by registry. Passwords are in no answer.
-
-A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403). */
+  /**
+   * Get Registry Accounts of the Installation. The accounts of the installation, which are used for every project, by registry. Passwords are in no answer.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
   'GET /api/registries': {
     params: {}
     query: {
@@ -2534,18 +2726,22 @@ A token with the scope `read` or a wider one, or a session. The admin role is re
     body: undefined
     answer: Schemas['RegistryAccount'][]
   }
-  /** Set Registry Account of the Installation. Keeps an account of a registry, with which images are pulled that it does not hand out to everybody. It takes the place of one for the same registry, which keeps its id.
-
-A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403). */
+  /**
+   * Set Registry Account of the Installation. Keeps an account of a registry, with which images are pulled that it does not hand out to everybody. It takes the place of one for the same registry, which keeps its id.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
   'PUT /api/registries': {
     params: {}
     query: {}
     body: Schemas['SetRegistryAccount']
     answer: Schemas['RegistryAccount']
   }
-  /** Delete Registry Account of the Installation. Pulls that begin from now on do without it.
-
-A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403). */
+  /**
+   * Delete Registry Account of the Installation. Pulls that begin from now on do without it.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
   'DELETE /api/registries/{registryAccountId}': {
     params: {
       /** The `id` of the account, as this list of accounts has it. */
@@ -2555,9 +2751,11 @@ A token with the scope `write` or a wider one, or a session. The admin role is r
     body: undefined
     answer: Schemas['Status']
   }
-  /** Test Registry Account of the Installation. Asks the registry now whether it lets the account in. Whether the account may pull a certain image shows only when that is pulled.
-
-A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403). */
+  /**
+   * Test Registry Account of the Installation. Asks the registry now whether it lets the account in. Whether the account may pull a certain image shows only when that is pulled.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
   'POST /api/registries/{registryAccountId}/test': {
     params: {
       /** The `id` of the account, as this list of accounts has it. */
@@ -2567,9 +2765,11 @@ A token with the scope `write` or a wider one, or a session. The admin role is r
     body: undefined
     answer: Schemas['RegistryAccountTrial']
   }
-  /** List API Tokens. The tokens of the caller, the newest first, without their values.
-
-A session is required; a personal access token gets 403 whatever its scope. */
+  /**
+   * List API Tokens. The tokens of the caller, the newest first, without their values.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
   'GET /api/tokens': {
     params: {}
     query: {
@@ -2581,18 +2781,22 @@ A session is required; a personal access token gets 403 whatever its scope. */
     body: undefined
     answer: Schemas['Token'][]
   }
-  /** Create API Token. The answer has the value of the token, this once: only a digest of it is kept.
-
-A session is required; a personal access token gets 403 whatever its scope. */
+  /**
+   * Create API Token. The answer has the value of the token, this once: only a digest of it is kept.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
   'POST /api/tokens': {
     params: {}
     query: {}
     body: Schemas['CreateToken']
     answer: Schemas['CreatedToken']
   }
-  /** Delete API Token. Ends the token: no request is let in with it any more, and what is open with it ends.
-
-A session is required; a personal access token gets 403 whatever its scope. */
+  /**
+   * Delete API Token. Ends the token: no request is let in with it any more, and what is open with it ends.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
   'DELETE /api/tokens/{tokenId}': {
     params: {
       /** The `id` of one of your own tokens. */
@@ -2602,9 +2806,11 @@ A session is required; a personal access token gets 403 whatever its scope. */
     body: undefined
     answer: Schemas['Status']
   }
-  /** Get API Token Reach. What the token could do now, and when it last did: the projects that it reaches, and the operations that its scope and role allow.
-
-A session is required; a personal access token gets 403 whatever its scope. */
+  /**
+   * Get API Token Reach. What the token could do now, and when it last did: the projects that it reaches, and the operations that its scope and role allow.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
   'GET /api/tokens/{tokenId}/reach': {
     params: {
       /** The `id` of one of your own tokens. */
@@ -2614,9 +2820,11 @@ A session is required; a personal access token gets 403 whatever its scope. */
     body: undefined
     answer: Schemas['TokenReach']
   }
-  /** Get Users. All users, who came first first.
-
-A token with the scope `read` or a wider one, or a session. The admin role is required. */
+  /**
+   * Get Users. All users, who came first first.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
   'GET /api/users': {
     params: {}
     query: {
@@ -2628,18 +2836,22 @@ A token with the scope `read` or a wider one, or a session. The admin role is re
     body: undefined
     answer: Schemas['User'][]
   }
-  /** Create User. Makes a user with a password that the admin passes on. To have users choose their own, invite them.
-
-A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
+  /**
+   * Create User. Makes a user with a password that the admin passes on. To have users choose their own, invite them.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
   'POST /api/users': {
     params: {}
     query: {}
     body: Schemas['CreateUser']
     answer: Schemas['User']
   }
-  /** Delete User. Deletes the user with sessions and tokens. Whoever still owns projects cannot be deleted.
-
-A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
+  /**
+   * Delete User. Deletes the user with sessions and tokens. Whoever still owns projects cannot be deleted.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
   'DELETE /api/users/{userId}': {
     params: {
       /** The `id` of the user. */
@@ -2649,9 +2861,11 @@ A session is required; a personal access token gets 403 whatever its scope. The 
     body: undefined
     answer: Schemas['Status']
   }
-  /** Reset User Password. Sets a password, with the proof of the acting admin, and ends all sessions and tokens of the user.
-
-A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
+  /**
+   * Reset User Password. Sets a password, with the proof of the acting admin, and ends all sessions and tokens of the user.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
   'PUT /api/users/{userId}/password': {
     params: {
       /** The `id` of the user. */
@@ -2661,9 +2875,11 @@ A session is required; a personal access token gets 403 whatever its scope. The 
     body: Schemas['ResetUserPassword']
     answer: Schemas['Status']
   }
-  /** Update User Role. Changes the role and ends the sessions of the user. Tokens act with the lower of the role at their issue and the one now.
-
-A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
+  /**
+   * Update User Role. Changes the role and ends the sessions of the user. Tokens act with the lower of the role at their issue and the one now.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
   'PUT /api/users/{userId}/role': {
     params: {
       /** The `id` of the user. */
@@ -2673,9 +2889,11 @@ A session is required; a personal access token gets 403 whatever its scope. The 
     body: Schemas['ChangeUserRole']
     answer: Schemas['UserRole']
   }
-  /** Admin Reset User TOTP. Takes the second factor of a user away, with the proof of the acting admin, and ends all sessions of the user.
-
-A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
+  /**
+   * Admin Reset User TOTP. Takes the second factor of a user away, with the proof of the acting admin, and ends all sessions of the user.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
   'POST /api/users/{userId}/totp/reset': {
     params: {
       /** The `id` of the user. */
@@ -2685,9 +2903,11 @@ A session is required; a personal access token gets 403 whatever its scope. The 
     body: Schemas['ResetUserTotp']
     answer: Schemas['Status']
   }
-  /** Get Invitations. Those that can still be accepted, the newest first.
-
-A token with the scope `read` or a wider one, or a session. The admin role is required. */
+  /**
+   * Get Invitations. Those that can still be accepted, the newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
   'GET /api/users/invitations': {
     params: {}
     query: {
@@ -2699,9 +2919,11 @@ A token with the scope `read` or a wider one, or a session. The admin role is re
     body: undefined
     answer: Schemas['Invitation'][]
   }
-  /** Revoke Invitation. The link works no longer.
-
-A token with the scope `write` or a wider one, or a session. The admin role is required. */
+  /**
+   * Revoke Invitation. The link works no longer.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required.
+   */
   'DELETE /api/users/invitations/{invitationId}': {
     params: {
       /** The `id` of the invitation. */
@@ -2711,27 +2933,33 @@ A token with the scope `write` or a wider one, or a session. The admin role is r
     body: undefined
     answer: unknown
   }
-  /** Invite User. Sends a link that works once, for seven days. A new invitation to the same address takes the place of the former. Without mail, the answer has the link.
-
-A session is required; a personal access token gets 403 whatever its scope. The admin role is required. */
+  /**
+   * Invite User. Sends a link that works once, for seven days. A new invitation to the same address takes the place of the former. Without mail, the answer has the link.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
   'POST /api/users/invite': {
     params: {}
     query: {}
     body: Schemas['InviteUser']
     answer: Schemas['CreatedInvitation']
   }
-  /** Get Version. Clients ask for it to see whether they still fit.
-
-Public: clients ask before they have a credential. */
+  /**
+   * Get Version. Clients ask for it to see whether they still fit.
+   *
+   * Public: clients ask before they have a credential.
+   */
   'GET /api/version': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['Version']
   }
-  /** Deploy Hook. Deploys the application whose hook the token is of. The body is ignored. While a deployment is active nothing is begun, and the answer says so.
-
-Public: the token in the path is the credential. */
+  /**
+   * Deploy Hook. Deploys the application whose hook the token is of. The body is ignored. While a deployment is active nothing is begun, and the answer says so.
+   *
+   * Public: the token in the path is the credential.
+   */
   'POST /api/webhooks/deploy/{token}': {
     params: {
       /** The token of the deploy hook. */
@@ -2741,9 +2969,11 @@ Public: the token in the path is the credential. */
     body: undefined
     answer: Schemas['DeployHookCall']
   }
-  /** Get Health. For load balancers and container engines: 200 when everything that the platform needs answers, otherwise 503 with the same body.
-
-Public: load balancers and container engines ask without a credential. */
+  /**
+   * Get Health. For load balancers and container engines: 200 when everything that the platform needs answers, otherwise 503 with the same body.
+   *
+   * Public: load balancers and container engines ask without a credential.
+   */
   'GET /healthz': {
     params: {}
     query: {}
