@@ -4,7 +4,7 @@ import type { DescribedRoute } from './openapi.js'
 
 type Json = Record<string, unknown>
 /** Bodies mark no field as required, so the same schema reads otherwise in them. */
-export type SchemaUse = 'answer' | 'body'
+type SchemaUse = 'answer' | 'body'
 type Routes = readonly DescribedRoute[]
 
 const componentName = /^[A-Z][A-Za-z0-9]{0,99}$/

@@ -8,7 +8,7 @@ interface SchemaFault {
 }
 
 /** One thing that is wrong, and where: `vars/0/key`, empty for the whole. */
-export interface FieldFault {
+interface FieldFault {
   readonly field: string
   readonly error: string
 }
