@@ -147,8 +147,8 @@ ${port}`
       await until(async () => (await execIn(builder?.Id ?? '', 'sleep 4321')) === '0', 'the step has ended')
     })
 
-    // An older one takes minutes to put such variables in.
-    if (kind.isNew)
+    // An older one, as that of Docker 26, takes minutes to put such variables in.
+    if (kind.docker >= 28)
       await t.test('an image that is refused leaves its engine free', async t => {
         const doubled = (name: string, of: string): string => `ARG ${name}=${of.repeat(16)}`
         const application = await lab.application('endless-labels', {
