@@ -1,10 +1,17 @@
 /**
- * Families of test files that ask the same of one more kind, builder or moment, each with an engine of its own. `npm test`
- * runs the files that matter most and a few of the others; a file that is named always runs.
+ * Families of test files that ask about the same of one more kind, moment or machine, most with an engine of their own. `npm
+ * test` runs the files that matter most and a few of the others; a file that is named always runs.
  */
 import { rotatingSample } from './rotating-sample.mjs'
 
 const families = [
+  {
+    // A sample within one file.
+    title: 'Dockerfiles as people write them',
+    files: /^plugins\/builds\/test\/ordinary-builds\.test\.ts$/,
+    always: ['plugins/builds/test/ordinary-builds.test.ts'],
+    others: 0
+  },
   {
     title: 'what build engines do, and their faults',
     files: /^plugins\/builds\/test\/build-engine-/,
@@ -21,20 +28,44 @@ const families = [
     others: 2
   },
   {
+    title: 'kill -9 of the platform or its database during a deploy',
+    files:
+      /^plugins\/deployments\/test\/(?:crash|crash-(?:after-switch|before-switch|pull)|database-crash)\.test\.ts$/,
+    always: ['plugins/deployments/test/crash.test.ts'],
+    others: 2
+  },
+  {
+    title: 'many deploys at once, and deploys of what ends slowly',
+    files:
+      /^plugins\/deployments\/test\/(?:many-(?:applications|deploys)|deploys-(?:in-a-row|under-load)|owner-turns|build-queue|sigterm-ignored(?:-deploys)?)\.test\.ts$/,
+    always: ['plugins/deployments/test/deploys-under-load.test.ts'],
+    others: 3
+  },
+  {
+    title: 'what the platform sets up on the machine of an engine, and takes away',
+    files:
+      /^plugins\/runtime-docker\/test\/(?:host-(?:limits|rules)|network-(?:routes|subnets)|build-hosts|file-use|left-volumes|emptying|load|runs-containers)\.test\.ts$/,
+    always: ['plugins/runtime-docker/test/host-rules.test.ts'],
+    others: 4
+  },
+  {
     title: 'who fills a disk',
     files:
       /^plugins\/(?:builds\/test\/(?:engine-room|engine-holder|hidden-files)|deployments\/test\/(?:disk-(?:full|images|owners|watch)|short-disk|nameless-files|(?:application|build)-(?:disk|files)))\.test\.ts$/,
     always: ['plugins/deployments/test/disk-owners.test.ts', 'plugins/deployments/test/disk-watch.test.ts'],
-    others: 4
+    others: 3
   }
 ]
 
-/** @param {readonly string[]} files */
+/** Those of which a run of everything takes turns. */
+export const ofFamilies = files =>
+  files.filter(file => families.some(({ files: pattern }) => pattern.test(file)))
+
 export function withoutThoseOfOtherCommits(files) {
   const left = new Set()
   for (const { title, files: pattern, always, others } of families) {
     const family = files.filter(file => pattern.test(file))
-    if (family.length === 0) continue
+    if (family.length < 2) continue
     const chosen = rotatingSample(title, family, {
       always: always.filter(one => family.includes(one)),
       others

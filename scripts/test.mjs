@@ -1,13 +1,13 @@
 /**
  * `npm test`: every test file, by tap, or those below the folders that are named as arguments. Files of a folder share processes
- * (`test-groups.mjs`); files that are named do not. Of some families a run of everything takes a sample (`rotating-files.mjs`).
- * Options go to tap.
+ * (`test-groups.mjs`); files that are named do not. Of some families a run of everything takes a sample (`rotating-files.mjs`);
+ * `--rotating` runs these families alone. Other options go to tap.
  */
 import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { withoutThoseOfOtherCommits } from './rotating-files.mjs'
+import { ofFamilies, withoutThoseOfOtherCommits } from './rotating-files.mjs'
 import { groupsFolder, groupsOf } from './test-groups.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -42,7 +42,7 @@ function programs(folders) {
   rmSync(join(root, groupsFolder), { recursive: true, force: true })
   mkdirSync(join(root, groupsFolder), { recursive: true })
   const below = folders.map(folder => join(normalize(folder), '/'))
-  const all = testFiles()
+  const all = isRotating ? ofFamilies(testFiles()) : testFiles()
   const files =
     below.length === 0
       ? withoutThoseOfOtherCommits(all)
@@ -54,7 +54,8 @@ const isFolder = argument =>
   !argument.startsWith('-') &&
   statSync(join(root, argument), { throwIfNoEntry: false })?.isDirectory() === true
 
-const asked = process.argv.slice(2)
+const asked = process.argv.slice(2).filter(argument => argument !== '--rotating')
+const isRotating = process.argv.includes('--rotating')
 const folders = asked.filter(isFolder)
 const others = asked.filter(argument => !isFolder(argument))
 const isAll = folders.length === 0 && others.every(argument => argument.startsWith('-'))
