@@ -65,8 +65,11 @@ test('a plugin whose connection has the lock of migrations is ended, whatever it
   )
   await until(
     async () =>
-      (await postgres.query("select from pg_locks where locktype = 'advisory' and classid = 1651864418"))
-        .length > 0,
+      (
+        await postgres.query(
+          `select from pg_locks where locktype = 'advisory' and classid = 1651864418 and database = (select oid from pg_database where datname = current_database())`
+        )
+      ).length > 0,
     'the lock is held'
   )
   await migrate(postgres, [], { version: '1.0.0', log })

@@ -138,7 +138,7 @@ for (const [what, hold] of [
     const isHeld = async () =>
       (
         await postgres.query(
-          "select from pg_locks where relation = 'shop.thing'::regclass and mode in ('ShareLock', 'ShareRowExclusiveLock') and granted"
+          `select from pg_locks where relation = 'shop.thing'::regclass and mode in ('ShareLock', 'ShareRowExclusiveLock') and granted and database = (select oid from pg_database where datname = current_database())`
         )
       ).length > 0
     await until(isHeld, 'the table is locked')

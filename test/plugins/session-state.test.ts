@@ -28,7 +28,9 @@ test('a function of a plugin that sets things for its session keeps nobody from 
   t.match(await change('reports', 'enable'), { status: 200 })
   t.match(await admin.get('/api/x/reports/report'), { status: 200 }, 'and itself begins anew')
   t.same(
-    await k.query("select count(*) as held from pg_locks where locktype = 'advisory' and classid = 4242"),
+    await k.query(
+      `select count(*) as held from pg_locks where locktype = 'advisory' and classid = 4242 and database = (select oid from pg_database where datname = current_database())`
+    ),
     [{ held: 1 }]
   )
 })

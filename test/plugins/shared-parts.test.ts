@@ -30,7 +30,7 @@ test('what a third-party plugin does to a connection is not in force for whoever
     for (const [row] of found) t.match(row, { ro: 'off', path: '"$user", public', temp: 0, fresh: true }, sql)
   }
   const [locks] = await k.query(
-    "select count(*)::int as count from pg_locks where locktype = 'advisory' and objid = 1 and classid = 0"
+    `select count(*)::int as count from pg_locks where locktype = 'advisory' and objid = 1 and classid = 0 and database = (select oid from pg_database where datname = current_database())`
   )
   t.match(locks, { count: 0 })
   t.match(await admin.post('/api/x/sly/sql', { sql: 'begin' }), { status: 500 })

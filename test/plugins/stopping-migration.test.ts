@@ -27,7 +27,7 @@ test('a platform that stops ends a migration that waits, which is rolled back an
   await client.query('begin; lock table locked.thing')
   const untilWaiting = async (): Promise<unknown> =>
     await until(async () => {
-      const text = "select from pg_locks where not granted and relation = 'locked.thing'::regclass"
+      const text = `select from pg_locks where not granted and relation = 'locked.thing'::regclass and database = (select oid from pg_database where datname = current_database())`
       return (await client.query(text)).rowCount === 1
     }, 'the migration waits for the lock')
   const untold = (): void => {
