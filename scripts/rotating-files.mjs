@@ -19,41 +19,41 @@ const families = [
       'plugins/builds/test/build-engine-docker.test.ts',
       'plugins/builds/test/build-engine-docker-26.test.ts'
     ],
-    others: 5
+    others: 4
   },
   {
     title: 'kill -9 of an engine during a deploy',
     files: /^plugins\/deployments\/test\/engine-crash-/,
     always: ['plugins/deployments/test/engine-crash-steps.test.ts'],
-    others: 2
+    others: 1
   },
   {
     title: 'kill -9 of the platform or its database during a deploy',
     files:
       /^plugins\/deployments\/test\/(?:crash|crash-(?:after-switch|before-switch|pull)|database-crash)\.test\.ts$/,
     always: ['plugins/deployments/test/crash.test.ts'],
-    others: 2
+    others: 1
   },
   {
     title: 'many deploys at once, and deploys of what ends slowly',
     files:
       /^plugins\/deployments\/test\/(?:many-(?:applications|deploys)|deploys-(?:in-a-row|under-load)|owner-turns|build-queue|sigterm-ignored(?:-deploys)?)\.test\.ts$/,
     always: ['plugins/deployments/test/deploys-under-load.test.ts'],
-    others: 3
+    others: 2
   },
   {
     title: 'what the platform sets up on the machine of an engine, and takes away',
     files:
       /^plugins\/runtime-docker\/test\/(?:host-(?:limits|rules)|network-(?:routes|subnets)|build-hosts|file-use|left-volumes|emptying|load|runs-containers)\.test\.ts$/,
     always: ['plugins/runtime-docker/test/host-rules.test.ts'],
-    others: 4
+    others: 3
   },
   {
     title: 'who fills a disk',
     files:
       /^plugins\/(?:builds\/test\/(?:engine-room|engine-holder|hidden-files)|deployments\/test\/(?:disk-(?:full|images|owners|watch)|short-disk|nameless-files|(?:application|build)-(?:disk|files)))\.test\.ts$/,
     always: ['plugins/deployments/test/disk-owners.test.ts', 'plugins/deployments/test/disk-watch.test.ts'],
-    others: 3
+    others: 2
   }
 ]
 
