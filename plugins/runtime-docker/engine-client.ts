@@ -5,6 +5,7 @@ import type { Problem } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import { connectionOptions, findEngine } from './engine-address.js'
 import { type EngineError, engineProblem, isUnreachable, readEngineError } from './engine-failure.js'
+import { loadDockerode } from './load-dockerode.js'
 import type { EngineSettings } from './settings.js'
 import { readWholeAnswers } from './whole-answers.js'
 
@@ -93,8 +94,7 @@ export class EngineClient {
 async function connect(settings: EngineSettings, silenceMs: number): Promise<Connection> {
   const address = findEngine(settings)
   const options = connectionOptions(address)
-  // dockerode takes 12 MB of memory, so it is loaded on first use.
-  const { default: Engine } = await import('dockerode')
+  const Engine = loadDockerode()
   // A kept-alive connection that a restarted engine has closed would fail the next call for no reason.
   const agent = Object.assign(
     options.protocol === 'https' ? new HttpsAgent({ keepAlive: false }) : new HttpAgent({ keepAlive: false }),

@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, Socket } from 'node:net'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import knex from 'knex'
 import pg from 'pg'
 import { pino, symbols } from 'pino'
@@ -137,4 +139,21 @@ test('Node: the parser of a connection has the functions that are taken from it 
     taken.filter(name => !names.includes(name)),
     []
   )
+})
+
+test('dockerode: lib/session.js is what loads gRPC, and nothing but builds of version 2 asks for it', async t => {
+  const program = `
+    import { createRequire } from 'node:module'
+    import { loadDockerode } from './plugins/runtime-docker/load-dockerode.ts'
+    new (loadDockerode())()
+    const loaded = Object.keys(createRequire(import.meta.url).cache)
+    console.log(loaded.filter(path => path.includes('dockerode')).length > 5, loaded.filter(path => path.includes('grpc')).length)`
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--import=tsx', '--conditions=busbar-source', '--input-type=module', '--eval', program],
+    { cwd: root }
+  )
+  t.equal(stdout.trim(), 'true 0')
+  const source = readFileSync(join(root, 'node_modules/dockerode/lib/docker.js'), 'utf8')
+  t.equal(source.split('withSession').length - 1, 2, 'it is loaded, and used by buildImage alone')
 })

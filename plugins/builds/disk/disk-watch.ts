@@ -33,8 +33,10 @@ interface DiskWatchParts {
   readonly room: Pick<RoomMaker, 'make' | 'isDue' | 'isMaking'>
 }
 
-/** What was measured longer ago does not say who fills the disk now. */
+/** Near the floor, what was measured longer ago does not say who fills the disk now. */
 const measureEveryMs = 1000
+/** Elsewhere a build is only held to its own limit, and to measure it takes the engine's time from it. */
+const measureFarEveryMs = 2000
 /** To measure a build makes the engine look at each of its files: that may take this share of the time, while there is room. */
 const measuringShare = 0.1
 /** So long after it has ended, the engine may still be giving back what a cancelled one has taken. */
@@ -266,7 +268,9 @@ export class DiskWatch {
       log.debug({ err: error }, 'what builds have written could not be measured')
     } finally {
       const now = performance.now()
-      this.#measureAfter = now + Math.max(measureEveryMs, (now - begunAt) / measuringShare)
+      const isNear = this.#nextLookMs(this.#lastDisks) < longestLookMs
+      const everyMs = isNear ? measureEveryMs : measureFarEveryMs
+      this.#measureAfter = now + Math.max(everyMs, (now - begunAt) / measuringShare)
       this.#measuring = undefined
     }
   }

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,12 +9,11 @@ import { sample } from './deploy-lab.js'
 
 let repository: Promise<string> | undefined
 
-/** One repository for all rounds; its server does not keep the process alive. */
+/** One repository for all rounds; its server does not keep the process alive, and goes with it. */
 async function sampleRepository(): Promise<string> {
-  const git = await startGitServer({
-    root: await mkdtemp(join(tmpdir(), 'busbar-happy-git-')),
-    isBackground: true
-  })
+  const root = await mkdtemp(join(tmpdir(), 'busbar-happy-git-'))
+  process.once('exit', () => rmSync(root, { recursive: true, force: true }))
+  const git = await startGitServer({ root, isBackground: true })
   return (await git.createRepository('happy', sample('one'))).url
 }
 
