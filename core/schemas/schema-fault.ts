@@ -1,3 +1,5 @@
+import { cutText } from 'busbar/sdk'
+
 /** A fault as JSON schema validators report it. */
 interface SchemaFault {
   readonly keyword: string
@@ -15,6 +17,8 @@ interface FieldFault {
 
 /** So many are told of: who sends more of them sends the same one again and again. */
 const mostFaults = 20
+/** Characters of a field and of what is said of it: its name may be the sender's. */
+const longestField = 300
 /** Of them in the sentence. */
 const mostInSentence = 3
 
@@ -32,7 +36,10 @@ export function explainFaults(
     if (!faults.has(field)) faults.set(field, explainOne(error, part))
     if (faults.size === mostFaults) break
   }
-  const told = [...faults].map(([field, error]) => ({ field, error }))
+  const told = [...faults].map(([field, error]) => ({
+    field: cutText(field, longestField),
+    error: cutText(error, 2 * longestField)
+  }))
   const sentences = told.slice(0, mostInSentence).map(({ error }) => error)
   const more = told.length - sentences.length
   return {

@@ -43,8 +43,8 @@ export function validatorOf(schema: object, use: SchemaUse): ValidateFunction {
   return fresh
 }
 
-/** Of those that find all faults instead of the first: what they cost grows with the faults. */
-const thorough = compiler(false, true)
+/** Of those that find all faults instead of the first, made when a body is first refused: what they cost grows with the faults. */
+let thorough: Ajv | undefined
 const compiledThorough = new WeakMap<object, ValidateFunction>()
 /** Values in a body of which all faults are looked for. */
 const mostValues = 2000
@@ -58,6 +58,7 @@ export function faultsOfBody(
   if (!hasAtMost(body, mostValues)) return first
   let validate = compiledThorough.get(schema)
   if (validate === undefined) {
+    thorough ??= compiler(false, true)
     validate = thorough.compile(schema)
     compiledThorough.set(schema, validate)
   }

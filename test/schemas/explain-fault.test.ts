@@ -48,3 +48,13 @@ test('all faults are told, one for each field, and the sentence has the first th
     20
   )
 })
+
+test('a field whose name the sender has chosen is cut', async t => {
+  const long = 'x'.repeat(1_000_000)
+  const { message, faults } = explainFaults(
+    [{ keyword: 'type', params: { type: 'string' }, instancePath: `/${long}` }],
+    'body'
+  )
+  t.ok(message.length < 1000)
+  t.ok(JSON.stringify(faults).length < 2000)
+})
