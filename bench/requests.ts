@@ -15,7 +15,7 @@ import { openPlatform, type Platform } from './rig/platform.js'
 import { median, medianRatio } from './statistics.js'
 
 const connections = 32
-const rounds = 7
+const rounds = 15
 /** More than a second of the server's CPU: /proc counts in hundredths of one. */
 const amount = 32 * 350
 const warmUp = 32 * 150

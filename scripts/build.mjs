@@ -34,6 +34,8 @@ const sourceFolders = [...runFolders, 'scripts', 'lab', 'bench']
 const isCode = name => name.endsWith('.ts') && !name.endsWith('.d.ts')
 const isLeftOut = name =>
   name.endsWith('.test.ts') || name.endsWith('.d.ts') || name.endsWith('.md') || name.endsWith('.mjs')
+/** Built with all they import in one file. */
+const bundled = new Set(['sdk/typebox.ts'])
 /** Tests of a plugin, by their path: they run from source. */
 const isTestFolder = path => /^plugins\/[^/]+\/test$/.test(path)
 
@@ -110,22 +112,31 @@ function isFresh(output, mtime) {
 async function transpile(sources) {
   // loaded here, because a build with nothing to do must not wait for it
   const esbuild = await import('esbuild')
-  try {
-    const result = await esbuild.build({
+  const run = async (part, options) =>
+    await esbuild.build({
       ...esbuildOptions,
+      ...options,
       absWorkingDir: root,
-      entryPoints: sources.map(source => ({
+      entryPoints: part.map(source => ({
         in: source.path,
         out: source.path.slice(0, -extname(source.path).length)
       })),
       outdir: out,
       write: false
     })
+  try {
+    const results = await Promise.all([
+      run(sources.filter(({ path }) => !bundled.has(path))),
+      run(
+        sources.filter(({ path }) => bundled.has(path)),
+        { bundle: true }
+      )
+    ])
     const mtimes = new Map(sources.map(source => [join(out, outputOf(source)), source.mtime]))
     // the map first: an output that is there is complete
-    const files = [...result.outputFiles].sort(
-      (a, b) => Number(b.path.endsWith('.map')) - Number(a.path.endsWith('.map'))
-    )
+    const files = results
+      .flatMap(({ outputFiles }) => outputFiles)
+      .sort((a, b) => Number(b.path.endsWith('.map')) - Number(a.path.endsWith('.map')))
     for (const file of files)
       replaceFile(file.path, file.contents, mtimes.get(file.path.replace(/\.map$/, '')))
   } finally {
@@ -216,12 +227,14 @@ function isPartOfLivingBuild(name) {
   }
 }
 
-/** Changes when this script or esbuild does: then everything is stale. */
+/** Changes when this script, esbuild or what is bundled does: then everything is stale. */
 function currentStamp() {
-  const esbuild = JSON.parse(readFileSync(join(root, 'node_modules/esbuild/package.json'), 'utf8'))
+  const versionOf = name =>
+    JSON.parse(readFileSync(join(root, 'node_modules', name, 'package.json'), 'utf8')).version
   return createHash('sha256')
     .update(readFileSync(fileURLToPath(import.meta.url)))
-    .update(esbuild.version)
+    .update(versionOf('esbuild'))
+    .update(versionOf('@sinclair/typebox'))
     .digest('hex')
 }
 

@@ -1,5 +1,6 @@
-import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import type { Static, TObject, TProperties, TSchema } from '@sinclair/typebox'
 import { described, named } from './described-schema.js'
+import { Type } from './typebox.js'
 
 export { Type, type Static, type TSchema }
 

@@ -1,4 +1,5 @@
-import { type Static, type TSchema, type TUnsafe, Type } from '@sinclair/typebox'
+import type { Static, TSchema, TUnsafe } from '@sinclair/typebox'
+import { Type } from './typebox.js'
 
 /** Where a schema says which variable gives the value. */
 export const variableKeyword = 'x-environment'

@@ -1,4 +1,3 @@
-import { createTransport } from 'nodemailer'
 import type { RenderedEmail } from './render-email.js'
 import type { MailSettings, TlsMode } from './settings.js'
 
@@ -36,6 +35,8 @@ export const sendBySmtp: Smtp = async (
   { host, port, tlsMode, login, from },
   { id, to, subject, text, html }
 ) => {
+  // On first use: it is a megabyte of source, and many installations send no mail.
+  const { createTransport } = await import('nodemailer')
   const transport = createTransport({
     host,
     port,

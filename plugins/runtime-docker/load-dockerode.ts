@@ -3,16 +3,21 @@ import type Docker from 'dockerode'
 
 const require = createRequire(import.meta.url)
 
-function noSession(): never {
-  throw new Error('builds by the BuildKit of the engine itself are asked for by nothing here')
+/** Modules of dockerode and below it, by what they would load and what alone asks for them, neither of which happens here. */
+const leftOut = {
+  'dockerode/lib/session.js': 'builds by the BuildKit of the engine itself (gRPC)',
+  'docker-modem/lib/ssh.js': 'engines by SSH'
 }
 
-/**
- * Loads dockerode, on first use as it takes memory, and without the gRPC that it would need to answer an engine that builds with
- * its own BuildKit (`version: '2'` of `buildImage`): that is a third of its memory and of its time.
- */
+/** Loads dockerode, on first use as it takes memory, and without its gRPC and its SSH client, which are most of it. */
 export function loadDockerode(): typeof Docker {
-  const session = require.resolve('dockerode/lib/session.js')
-  require.cache[session] ??= Object.assign(new Module(session), { loaded: true, exports: noSession })
+  const below = createRequire(require.resolve('dockerode'))
+  for (const [name, purpose] of Object.entries(leftOut)) {
+    const path = below.resolve(name)
+    const refuse = (): never => {
+      throw new Error(`${purpose}: nothing here asks for that`)
+    }
+    require.cache[path] ??= Object.assign(new Module(path), { loaded: true, exports: refuse })
+  }
   return require('dockerode') as typeof Docker
 }

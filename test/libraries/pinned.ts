@@ -3,7 +3,7 @@
  * each is pinned exactly, and a test in this folder fails with the name of what has gone.
  */
 export const pinned: Readonly<Record<string, string>> = {
-  dockerode: 'plugins/runtime-docker/load-dockerode.ts: the module by which it loads gRPC',
+  dockerode: 'plugins/runtime-docker/load-dockerode.ts: the modules by which it loads gRPC and ssh2',
   'graphile-worker':
     'core/jobs/worker-connections.ts, lane.ts: the names of its statements, and when it reads its tasks',
   knex: 'core/database/statements.ts: how its client runs what it has compiled',

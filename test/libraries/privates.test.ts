@@ -141,13 +141,13 @@ test('Node: the parser of a connection has the functions that are taken from it 
   )
 })
 
-test('dockerode: lib/session.js is what loads gRPC, and nothing but builds of version 2 asks for it', async t => {
+test('dockerode: its session module is what loads gRPC, its modem one what loads ssh2, and nothing else asks for them', async t => {
   const program = `
     import { createRequire } from 'node:module'
     import { loadDockerode } from './plugins/runtime-docker/load-dockerode.ts'
     new (loadDockerode())()
     const loaded = Object.keys(createRequire(import.meta.url).cache)
-    console.log(loaded.filter(path => path.includes('dockerode')).length > 5, loaded.filter(path => path.includes('grpc')).length)`
+    console.log(loaded.filter(path => path.includes('dockerode')).length > 5, loaded.filter(path => /grpc|ssh2/.test(path)).length)`
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--import=tsx', '--conditions=busbar-source', '--input-type=module', '--eval', program],
@@ -156,4 +156,6 @@ test('dockerode: lib/session.js is what loads gRPC, and nothing but builds of ve
   t.equal(stdout.trim(), 'true 0')
   const source = readFileSync(join(root, 'node_modules/dockerode/lib/docker.js'), 'utf8')
   t.equal(source.split('withSession').length - 1, 2, 'it is loaded, and used by buildImage alone')
+  const modem = readFileSync(join(root, 'node_modules/docker-modem/lib/modem.js'), 'utf8')
+  t.equal(modem.split(/\bssh\(/).length - 1, 1, 'it is used for engines by SSH alone')
 })

@@ -1,8 +1,8 @@
 import type { Clock, Secrets, Tx } from 'busbar/sdk'
 import { type SecondFactorMethod, secondFactorMethods } from '../api.js'
 import { problems } from '../problems.js'
+import { loadTotp } from './load-totp.js'
 import { digestOfRecoveryCode } from './recovery-code.js'
-import { checkTotp } from './totp.js'
 import type { TotpRow, TwoFactorStore } from './two-factor-store.js'
 
 type CodeVerdict = 'right' | 'reused' | 'wrong'
@@ -53,6 +53,7 @@ export class SecondFactor {
   }
 
   async #check(row: TotpRow, code: string, enabledAt: Date, tx: Tx): Promise<CodeVerdict> {
+    const { checkTotp } = await loadTotp()
     const verdict = checkTotp(
       this.secrets.open(row.secret, placeOf(row.user_id)),
       code,

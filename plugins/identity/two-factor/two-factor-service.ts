@@ -6,9 +6,9 @@ import { problems } from '../problems.js'
 import type { KnownDevices } from '../sessions/known-devices.js'
 import type { SessionIssuer } from '../sessions/session-issuer.js'
 import type { UserStore } from '../users/user-store.js'
+import { loadTotp } from './load-totp.js'
 import { digestOfRecoveryCode, newRecoveryCodes } from './recovery-code.js'
 import type { SecondFactor } from './second-factor.js'
-import { newTotpSecret, totpImage, totpUri } from './totp.js'
 import type { TwoFactorStore } from './two-factor-store.js'
 
 interface TwoFactorServiceParts {
@@ -43,6 +43,7 @@ export class TwoFactorService implements TwoFactor {
   ): ReturnType<TwoFactor['enrollTotp']> {
     const { db, store, users, secondFactor, reauthentication } = this.parts
     const user = await reauthentication.confirm(caller, { password }, client, 'never')
+    const { newTotpSecret, totpImage, totpUri } = await loadTotp()
     const secret = newTotpSecret()
     await db.transaction(async tx => {
       await users.lock(user.id, tx)
