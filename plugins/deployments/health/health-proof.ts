@@ -6,7 +6,7 @@ import { DeployFailure } from '../rollout/deploy-failure.js'
 import { askHttp } from './http-check.js'
 
 /** Grows slowly: a pause that doubles would be as long as what it waits for. So it is a tenth of that. */
-const firstPollMs = 10
+const firstPollMs = 5
 const pauseGrowth = 1.1
 const longestPollMs = 2000
 const portMs = 10_000

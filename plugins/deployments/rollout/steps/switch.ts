@@ -11,8 +11,8 @@ import type { RolloutStep } from '../step-sequence.js'
 type SwitchTools = Pick<RolloutTools, 'runtime' | 'cleanup' | 'traffic' | 'store'>
 
 /**
- * Makes the new container the one that serves. Names first, the traffic routers last: until that moment no request of
- * theirs has gone anywhere else.
+ * Makes the new container the one that serves: by its name, for what is in the network of the project, and by the traffic
+ * routers, for everybody else, both at once.
  */
 export function switchTraffic(
   tools: SwitchTools
@@ -36,7 +36,7 @@ export function switchTraffic(
           )
       })
       const routers = traffic.routers()
-      // From the first renaming on, a process that takes this up has to know that the switch has begun.
+      // From then on, a process that takes this up has to know that the switch has begun.
       const [, containers, target, warnings] = await settleAll([
         noted,
         cleanup.containersByRole(applicationId),
@@ -47,25 +47,31 @@ export function switchTraffic(
       for (const warning of warnings) buildLog.line({ level: 'warning', msg: `${warning}.` })
       old = containers.find(({ role }) => role === 'serving')?.container
 
-      // Whichever container has the name gets its candidate name.
-      const holder = containers.find(
-        ({ container }) => container.name === slug && container.id !== containerId
-      )?.container
-      if (holder !== undefined)
-        await runtime.rename(holder.id, candidateName(slug, holder.owner.deploymentId ?? holder.id))
-      await runtime.rename(containerId, slug)
-      const drains: Drain[] = []
-      for (const router of routers) {
-        if (target === undefined) break
-        begun.push(router)
-        const drain = await traffic.switchTo(router, applicationId, target)
-        if (drain !== undefined) drains.push(drain)
-        else
-          buildLog.line({
-            level: 'warning',
-            msg: `The plugin "${router.plugin}" was turned off meanwhile: it does not lead requests to the new version.`
-          })
+      const rename = async (): Promise<void> => {
+        // Whichever container has the name gets its candidate name.
+        const holder = containers.find(
+          ({ container }) => container.name === slug && container.id !== containerId
+        )?.container
+        if (holder !== undefined)
+          await runtime.rename(holder.id, candidateName(slug, holder.owner.deploymentId ?? holder.id))
+        await runtime.rename(containerId, slug)
       }
+      const lead = async (): Promise<Drain[]> => {
+        const drains: Drain[] = []
+        for (const router of routers) {
+          if (target === undefined) break
+          begun.push(router)
+          const drain = await traffic.switchTo(router, applicationId, target)
+          if (drain !== undefined) drains.push(drain)
+          else
+            buildLog.line({
+              level: 'warning',
+              msg: `The plugin "${router.plugin}" was turned off meanwhile: it does not lead requests to the new version.`
+            })
+        }
+        return drains
+      }
+      const [drains] = await settleAll([lead(), rename()])
       return { old, routers, drain: together(drains) }
     }
   }
