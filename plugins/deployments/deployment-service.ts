@@ -10,6 +10,7 @@ import type { GlobalFilter } from './records/deployment-filter.js'
 import type { DeploymentLogStore } from './records/deployment-log-store.js'
 import type { DeploymentRecords } from './records/deployment-records.js'
 import type { DeploymentKind, DeploymentRow, DeploymentStore } from './records/deployment-store.js'
+import { listedLogs, logEndBytes } from './records/log-end.js'
 import { cancelTopic } from './rollout/cancel-watch.js'
 import { uncancellable } from './rollout/rollout.js'
 import type { Deployment, GlobalDeployment } from './schemas.js'
@@ -93,11 +94,14 @@ export class DeploymentService {
   }
 
   async list(projectId: string, applicationId: string, page: Page): Promise<Rows<Deployment>> {
-    const { store } = this.#parts
+    const { store, logs } = this.#parts
     const found = await store.list(projectId, applicationId, page)
     if (found.rows.length === 0 && (await store.projectOfApplication(applicationId)) === undefined)
       throw problems.applicationMissing({ applicationId })
-    return found
+    const shown = found.rows.slice(0, Math.max(0, listedLogs - page.offset)).map(({ id }) => id)
+    if (shown.length === 0) return found
+    const ends = await logs.ends(shown, logEndBytes)
+    return { ...found, rows: found.rows.map(row => ({ ...row, build_logs: ends.get(row.id) ?? null })) }
   }
 
   /** Explicit ids are checked as the guard checks one from the path. */

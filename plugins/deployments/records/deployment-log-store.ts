@@ -1,6 +1,7 @@
 import type { Database } from 'busbar/sdk'
 import type { DeploymentStatus } from '../api.js'
 import { isThere } from './deployment-store.js'
+import { wholeLinesAtEnd } from './log-end.js'
 
 /** A piece of a build log: whole lines of newline-delimited JSON. */
 export interface LogChunk {
@@ -69,6 +70,23 @@ export class DeploymentLogStore {
       'select * from $schema.deployment_log where deployment_id = ? and seq >= ? order by seq limit ?',
       [deploymentId, fromSeq, limit ?? null]
     )
+  }
+
+  /** The last whole lines of each log that has any, `maxBytes` of each at most. */
+  async ends(deploymentIds: readonly string[], maxBytes: number): Promise<ReadonlyMap<string, string>> {
+    // The text of pieces before the end is not even read: it lies apart from its row.
+    const rows = await this.#db.sql<{ id: string; text: string }>(
+      `
+      select deployment_id as id, right(string_agg(text, '' order by seq), :characters) as text
+      from (
+        select deployment_id, seq, text, sum(bytes) over (partition by deployment_id order by seq desc) - bytes as behind
+        from $schema.deployment_log where deployment_id = any(:deploymentIds)
+      ) as piece
+      where behind < :maxBytes group by deployment_id`,
+      // One more, by which a text that was cut has more bytes than it may.
+      { deploymentIds, maxBytes, characters: maxBytes + 1 }
+    )
+    return new Map(rows.map(({ id, text }) => [id, wholeLinesAtEnd(text, maxBytes)]))
   }
 
   async cut(deploymentId: string): Promise<LogCut> {

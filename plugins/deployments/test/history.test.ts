@@ -17,17 +17,22 @@ test('the history of deployments, and going back in it', async t => {
   await web.push(sample('three', 'exit'), 'a broken change')
   const broken = await web.deployed()
 
-  await t.test('the list is newest first, without logs, with its count', async t => {
+  await t.test('the list is newest first, with the end of each log, with its count', async t => {
     const answer = await admin.get(`${web.path}/deployments`)
     t.equal(answer.headers['x-total-count'], '3')
     t.same(
-      answer.body.map((row: any) => [row.id, row.status, row.build_logs]),
+      answer.body.map((row: any) => [row.id, row.status]),
       [
-        [broken.id, 'failed', null],
-        [two.id, 'success', null],
-        [one.id, 'success', null]
+        [broken.id, 'failed'],
+        [two.id, 'success'],
+        [one.id, 'success']
       ]
     )
+    for (const { id, build_logs: end } of answer.body) {
+      const { build_logs: log } = (await admin.get(`${web.path}/deployments/${id}`)).body
+      t.ok(log.includes('\n'))
+      t.equal(end, log)
+    }
     const page = await admin.get(`${web.path}/deployments?limit=1&offset=1`)
     t.same(
       page.body.map((row: any) => row.id),

@@ -36,6 +36,32 @@ test('what runs and the newest ten successes keep record and image, however many
   for (let n = 0; n < 12; n++) successes.push(await record('success', 500_000 - n))
   for (let n = 0; n < 205; n++) await record('failed', 100_000 - n)
 
+  // Pieces of whole lines, as they are written: 40 lines of 1000 bytes.
+  const lineOf = (n: number) => `{"msg":"${String(n).padStart(4, '0')}${'ä'.repeat(492)}"}\n`
+  const logged = await lab.k.query(
+    `insert into deployments.deployment_log (deployment_id, seq, is_tail, lines, bytes, text)
+    select d.id, piece.seq, false, 10, octet_length(piece.text), piece.text
+    from deployments.deployment d, unnest($2::text[]) with ordinality as piece(text, seq)
+    where d.application_id = $1 and d.id <> $3 returning deployment_id`,
+    [
+      web.id,
+      [0, 10, 20, 30].map(from => Array.from({ length: 10 }, (_, n) => lineOf(from + n)).join('')),
+      serving.id
+    ]
+  )
+  t.ok(logged.length > 800)
+  const listed = (await admin.get(`${web.path}/deployments?limit=25`)).body
+  const end = Array.from({ length: 16 }, (_, n) => lineOf(24 + n)).join('')
+  t.same(
+    listed.map((row: any) => row.build_logs),
+    [...Array(20).fill(end), ...Array(5).fill(null)],
+    'whole lines at the end of the newest 20, 16 KiB at most'
+  )
+  t.same(
+    (await admin.get(`${web.path}/deployments?limit=3&offset=18`)).body.map((row: any) => row.build_logs),
+    [end, end, null]
+  )
+
   await web.push(sample('bad', 'ok', 'FROM node:20\nRUN exit 1\n'))
   t.match(await web.deployed(), { status: 'failed' })
   const tags = async () =>
