@@ -41,8 +41,10 @@ export type Caller = AnonymousCaller | SignedInCaller
  * `userId` is null for an admin (every project); otherwise own and shared projects only, and those the user is
  * a member of.
  * `pins` narrows further; null when pins play no part.
+ * `callerId` is whose reach it is, an admin's too; null for an anonymous caller, who reaches nothing.
  */
 export interface Reach {
+  readonly callerId: string | null
   readonly userId: string | null
   readonly pins: readonly string[] | null
 }

@@ -184,6 +184,7 @@ export class ProjectAccess implements ProjectFactsCache {
 /** What a caller may see in lists. */
 export function reachOf(caller: SignedInCaller): Reach {
   return {
+    callerId: caller.user.id,
     userId: caller.user.role === 'admin' ? null : caller.user.id,
     pins: caller.kind === 'token' ? caller.pins : null
   }

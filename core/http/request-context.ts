@@ -8,7 +8,7 @@ import { inFrame } from '../frames/frames.js'
 import { discardResult } from './discard-result.js'
 
 const anonymous: Caller = Object.freeze({ kind: 'anonymous' })
-const nowhere: Reach = Object.freeze({ userId: null, pins: Object.freeze([]) })
+const nowhere: Reach = Object.freeze({ callerId: null, userId: null, pins: Object.freeze([]) })
 
 export interface Client {
   readonly ip: string

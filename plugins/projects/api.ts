@@ -1,7 +1,7 @@
 import {
   event,
   extensionPoint,
-  type ProjectRole,
+  projectRoles,
   publishedTable,
   type Reach,
   type ResourceTeardown,
@@ -27,6 +27,10 @@ export const projectTable = publishedTable('projects.project', {
   }
 })
 
+/** What a caller may do in a project: the role in it, or `admin`, who may do there what its owner may. */
+export const ownProjectRoles = [...projectRoles, 'admin'] as const
+export type OwnProjectRole = (typeof ownProjectRoles)[number]
+
 /** What other plugins may know of a project. */
 export interface ProjectSummary {
   readonly id: string
@@ -43,7 +47,7 @@ export interface ProjectDirectory {
    */
   find(projectId: string, tx?: Tx): Promise<ProjectSummary | undefined>
   /** All projects within a caller's reach, newest first, with what they may do there. */
-  reachable(reach: Reach): Promise<ReadonlyArray<ProjectSummary & { readonly my_role: ProjectRole }>>
+  reachable(reach: Reach): Promise<ReadonlyArray<ProjectSummary & { readonly my_role: OwnProjectRole }>>
   /** A deploy in the project has succeeded: `last_deployed_at` of the list. An older time changes nothing. */
   recordActivity(projectId: string, at: Date, tx: Tx): Promise<void>
 }

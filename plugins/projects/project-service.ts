@@ -30,9 +30,6 @@ interface ProjectServiceParts {
   readonly facts: ProjectFactsCache
 }
 
-/** As a reach says it: the caller may do everything. */
-const ownerOrAdmin = null
-
 /** The rules about projects. Who may do what has been decided by the kernel before. */
 export class ProjectService {
   constructor(private readonly parts: ProjectServiceParts) {}
@@ -42,8 +39,8 @@ export class ProjectService {
     return { rows: rows.map(withoutUnset), total }
   }
 
-  async get(projectId: ProjectId, { userId }: Reach): Promise<ProjectRow> {
-    return (await this.parts.store.get(projectId, userId)) ?? missing(projectId)
+  async get(projectId: ProjectId, reach: Reach): Promise<ProjectRow> {
+    return (await this.parts.store.get(projectId, reach)) ?? missing(projectId)
   }
 
   async create(userId: string, { name, slug }: { name: string; slug: string }): Promise<ProjectRow> {
@@ -61,23 +58,24 @@ export class ProjectService {
   async rename(projectId: ProjectId, { name }: { name?: string }, reach: Reach): Promise<ProjectRow> {
     return name === undefined
       ? await this.get(projectId, reach)
-      : await this.parts.db.transaction(async tx => await this.#update(projectId, { name }, reach.userId, tx))
+      : await this.parts.db.transaction(async tx => await this.#update(projectId, { name }, reach, tx))
   }
 
-  async share(projectId: ProjectId, { shared }: { shared: boolean }): Promise<ProjectRow> {
-    return await this.#write(
-      projectId,
-      async tx => await this.#update(projectId, { shared }, ownerOrAdmin, tx)
-    )
+  async share(projectId: ProjectId, { shared }: { shared: boolean }, reach: Reach): Promise<ProjectRow> {
+    return await this.#write(projectId, async tx => await this.#update(projectId, { shared }, reach, tx))
   }
 
   /** The former owner keeps no access; a membership of the new owner is removed. */
-  async transfer(projectId: ProjectId, { user_id: userId }: { user_id: string }): Promise<ProjectRow> {
+  async transfer(
+    projectId: ProjectId,
+    { user_id: userId }: { user_id: string },
+    reach: Reach
+  ): Promise<ProjectRow> {
     const { identity, members } = this.parts
     if ((await identity.findUser(userId)) === undefined) throw problems.noSuchUser({ userId })
     // Deleted since the look-up: the foreign key refuses the row.
     return await this.#write(projectId, async tx => {
-      const row = await this.#update(projectId, { user_id: userId }, ownerOrAdmin, tx)
+      const row = await this.#update(projectId, { user_id: userId }, reach, tx)
       await members.remove(projectId, userId, tx)
       return row
     }).catch(whenUserIsGone(() => problems.noSuchUser({ userId })))
@@ -105,14 +103,9 @@ export class ProjectService {
     await facts.invalidate(projectId, tx)
   }
 
-  async #update(
-    projectId: ProjectId,
-    changes: ProjectChanges,
-    caller: Reach['userId'],
-    tx: Tx
-  ): Promise<ProjectRow> {
+  async #update(projectId: ProjectId, changes: ProjectChanges, asker: Reach, tx: Tx): Promise<ProjectRow> {
     const { store, clock } = this.parts
-    return (await store.update(projectId, changes, { now: clock.now(), caller }, tx)) ?? missing(projectId)
+    return (await store.update(projectId, changes, { now: clock.now(), asker }, tx)) ?? missing(projectId)
   }
 
   /** A write of what the guard goes by: the kernel forgets what it remembers of the project, once it has committed. */

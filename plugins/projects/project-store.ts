@@ -12,10 +12,13 @@ import type { ProjectSummary } from './api.js'
 import type { ProjectListRow, ProjectRow } from './schemas.js'
 
 const columns = 'id, name, slug, user_id, server_id, shared, created_at, updated_at'
-/** Of the caller, who is null when it is an admin. */
-const roleOf = (caller: string, schema = '$schema'): string => `
-  case when ${caller} is null or user_id = ${caller} then 'owner' when shared then 'editor'
-  else (select role from ${schema}.member where project_id = project.id and user_id = ${caller}) end as my_role`
+/** Of a caller. `user` is the same, and null for an admin. */
+const roleOf = (caller: string, user: string, schema = '$schema'): string => `
+  case when user_id = ${caller} then 'owner' when ${user} is null then 'admin' when shared then 'editor'
+  else (select role from ${schema}.member where project_id = project.id and user_id = ${user}) end as my_role`
+
+/** Whose role in a project is told. */
+type Asker = Pick<Reach, 'callerId' | 'userId'>
 
 interface NewProject {
   readonly id: string
@@ -37,10 +40,10 @@ export class ProjectStore {
 
   constructor(private readonly db: Database) {
     const project = `${db.schema}.project`
-    const seen = `${columns}, ${roleOf('$2::uuid', db.schema)}`
-    this.#get = db.statement<ProjectRow, [string, Reach['userId']]>(
+    const seen = (caller: string, user: string) => `${columns}, ${roleOf(caller, user, db.schema)}`
+    this.#get = db.statement<ProjectRow, [string, Asker['callerId'], Asker['userId']]>(
       'project-get',
-      `select ${seen} from ${project} where id = $1 and deleting_at is null`
+      `select ${seen('$2::uuid', '$3::uuid')} from ${project} where id = $1 and deleting_at is null`
     )
     this.#facts = db.statement<ProjectFacts, [string]>(
       'project-facts',
@@ -55,9 +58,12 @@ export class ProjectStore {
     // `whereReachable` as one text, so that it is compiled and planned once.
     const reachable = `from ${project} where deleting_at is null
       and ($1::uuid[] is null or id = any($1)) and ($2::uuid is null or user_id = $2 or shared or id in (select project_id from ${db.schema}.member where user_id = $2))`
-    this.#list = db.statement<ProjectListRow, [Reach['pins'], Reach['userId'], number, number]>(
+    this.#list = db.statement<
+      ProjectListRow,
+      [Reach['pins'], Asker['userId'], number, number, Asker['callerId']]
+    >(
       'project-list',
-      `select ${seen}, last_deployed_at ${reachable} order by created_at desc, id desc limit $3 offset $4`
+      `select ${seen('$5::uuid', '$2::uuid')}, last_deployed_at ${reachable} order by created_at desc, id desc limit $3 offset $4`
     )
     this.#count = db.statement<{ total: number }, [Reach['pins'], Reach['userId']]>(
       'project-count',
@@ -65,8 +71,8 @@ export class ProjectStore {
     )
   }
 
-  async get(projectId: ProjectId, userId: Reach['userId']): Promise<ProjectRow | undefined> {
-    return (await this.#get([projectId, userId]))[0]
+  async get(projectId: ProjectId, { callerId, userId }: Asker): Promise<ProjectRow | undefined> {
+    return (await this.#get([projectId, callerId, userId]))[0]
   }
 
   async facts(projectId: string): Promise<ProjectFacts | undefined> {
@@ -79,7 +85,7 @@ export class ProjectStore {
 
   /** Newest first, with the count of all that the caller may see. */
   async list(reach: Reach, page: Page): Promise<Rows<ProjectListRow>> {
-    const rows = await this.#list([reach.pins, reach.userId, page.limit, page.offset])
+    const rows = await this.#list([reach.pins, reach.userId, page.limit, page.offset, reach.callerId])
     return await countedRows(page, rows, () => this.#count([reach.pins, reach.userId]))
   }
 
@@ -111,7 +117,7 @@ export class ProjectStore {
   async update(
     projectId: ProjectId,
     changes: ProjectChanges,
-    { now, caller }: { readonly now: Date; readonly caller: Reach['userId'] },
+    { now, asker }: { readonly now: Date; readonly asker: Asker },
     tx: Tx
   ): Promise<ProjectRow | undefined> {
     const { name = null, shared = null, user_id: userId = null } = changes
@@ -119,8 +125,8 @@ export class ProjectStore {
       `
       update $schema.project set name = coalesce(:name, name), shared = coalesce(:shared, shared),
         user_id = coalesce(:userId, user_id), updated_at = :now
-      where id = :projectId and deleting_at is null returning ${columns}, ${roleOf('cast(:caller as uuid)')}`,
-      { projectId, name, shared, userId, now, caller },
+      where id = :projectId and deleting_at is null returning ${columns}, ${roleOf('cast(:caller as uuid)', 'cast(:user as uuid)')}`,
+      { projectId, name, shared, userId, now, caller: asker.callerId, user: asker.userId },
       tx
     )
     return row

@@ -94,7 +94,8 @@ export function routes(route: RouteDeclarer<Projects>) {
     access: allow.session({ project: ownersOnly }),
     schema: { body: sharingBody, response: { 200: project } },
     audit: { action: 'update_project_sharing', resource: 'project', id: projectRule },
-    handler: async (request, { projects }) => await projects.share(request.project, request.body)
+    handler: async (request, { projects }) =>
+      await projects.share(request.project, request.body, request.reach)
   })
   route({
     method: 'PUT',
@@ -108,7 +109,8 @@ export function routes(route: RouteDeclarer<Projects>) {
     access: allow.session({ role: 'admin', project: projectRule }),
     schema: { body: transferBody, response: { 200: project } },
     audit: { action: 'transfer_project', resource: 'project', id: projectRule },
-    handler: async (request, { projects }) => await projects.transfer(request.project, request.body)
+    handler: async (request, { projects }) =>
+      await projects.transfer(request.project, request.body, request.reach)
   })
   memberRoutes(route)
 }

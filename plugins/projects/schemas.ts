@@ -13,6 +13,7 @@ import {
   timestamp,
   uuid
 } from 'busbar/sdk'
+import { ownProjectRoles } from './api.js'
 
 /** Something to read: not blank, no control characters. */
 const name = described(
@@ -30,7 +31,6 @@ const slug = described(
   'What the names of containers, networks and hosts of the project begin with: `a-z`, `0-9` and inner hyphens, 40 characters at most. The only one of the platform, and never changed.'
 )
 
-/** `my_role` is what the caller may do here: admins all that the owner may. */
 const fields = {
   id: described(uuid(), 'What the project is called in paths and other bodies. Never changes.'),
   name: described(Type.String(), 'What people call the project.'),
@@ -42,8 +42,8 @@ const fields = {
   server_id: described(nullable(uuid()), 'Always null: the platform runs on one machine.'),
   shared: described(Type.Boolean(), 'Whether every user of the platform may work in it, as an editor.'),
   my_role: described(
-    oneOf(projectRoles),
-    'What the caller may do in it: a `viewer` reads, an `editor` works in it, an `owner` also deletes and shares it. Admins are owners everywhere.'
+    oneOf(ownProjectRoles),
+    'What the caller may do in it: a `viewer` reads, an `editor` works in it, the `owner` also deletes and shares it. An `admin` who does not own it may do all that the owner may, and transfer it.'
   ),
   created_at: described(timestamp(), 'When it was made.'),
   updated_at: described(

@@ -1,3 +1,4 @@
+import { ownProjectRoles } from 'busbar/api/projects'
 import {
   described,
   list,
@@ -6,7 +7,6 @@ import {
   nullable,
   object,
   oneOf,
-  projectRoles,
   roles,
   type Static,
   scopes,
@@ -56,7 +56,10 @@ const reachedProject = object({
   id: described(uuid(), 'The `id` of the project.'),
   name: described(Type.String(), 'What people call it.'),
   slug: described(Type.String(), 'The slug of the project.'),
-  role: described(oneOf(projectRoles), 'What the owner of the token may do there, the scope aside.'),
+  role: described(
+    oneOf(ownProjectRoles),
+    'What the owner of the token may do there, the scope aside; `admin`: all that the owner of the project may.'
+  ),
   last_used_at: described(
     nullable(timestamp()),
     'When the token was last used for it, to about five minutes; null before the first time.'

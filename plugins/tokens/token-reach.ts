@@ -1,11 +1,11 @@
 import type { TokenUse } from 'busbar/api/identity'
-import type { ProjectSummary } from 'busbar/api/projects'
-import { type Operation, type ProjectRole, projectRoleFor, projectRoles } from 'busbar/sdk'
+import { type OwnProjectRole, ownProjectRoles, type ProjectSummary } from 'busbar/api/projects'
+import { type Operation, projectRoleFor } from 'busbar/sdk'
 import type { concerns } from './schemas.js'
 
 interface Reached {
   readonly projects: ReadonlyArray<
-    Pick<ProjectSummary, 'id' | 'name' | 'slug'> & { readonly my_role: ProjectRole }
+    Pick<ProjectSummary, 'id' | 'name' | 'slug'> & { readonly my_role: OwnProjectRole }
   >
   readonly operations: readonly Operation[]
   readonly uses: readonly TokenUse[]
@@ -45,7 +45,8 @@ export function reachOfToken({ projects, operations, uses }: Reached) {
   }
 }
 
-const rankOf = (role: ProjectRole): number => projectRoles.indexOf(role)
+/** An admin may do what an owner may, and more. */
+const rankOf = (role: OwnProjectRole): number => ownProjectRoles.indexOf(role)
 
 function concernOf(access: Operation['access']): (typeof concerns)[number] {
   if (access.kind === 'public' || access.project === 'none' || access.project === 'never-pinned')

@@ -44,7 +44,7 @@ export class TokenService {
     const token = await identity.inspectToken(caller.user.id, tokenId)
     if (token === undefined) throw problems.notFound()
     const { pins, user } = token.caller
-    const reach = { userId: user.role === 'admin' ? null : user.id, pins }
+    const reach = { callerId: user.id, userId: user.role === 'admin' ? null : user.id, pins }
     const { row } = token
     return {
       ...toWire(row),

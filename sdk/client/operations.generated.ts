@@ -689,8 +689,8 @@ export interface Schemas {
     server_id: string | null
     /** Whether every user of the platform may work in it, as an editor. */
     shared: boolean
-    /** What the caller may do in it: a `viewer` reads, an `editor` works in it, an `owner` also deletes and shares it. Admins are owners everywhere. */
-    my_role: "viewer" | "editor" | "owner"
+    /** What the caller may do in it: a `viewer` reads, an `editor` works in it, the `owner` also deletes and shares it. An `admin` who does not own it may do all that the owner may, and transfer it. */
+    my_role: "viewer" | "editor" | "owner" | "admin"
     /** When it was made. */
     created_at: string
     /** When the project itself was changed last; what lies in it does not count. */
@@ -710,8 +710,8 @@ export interface Schemas {
     server_id: string | null
     /** Whether every user of the platform may work in it, as an editor. */
     shared: boolean
-    /** What the caller may do in it: a `viewer` reads, an `editor` works in it, an `owner` also deletes and shares it. Admins are owners everywhere. */
-    my_role: "viewer" | "editor" | "owner"
+    /** What the caller may do in it: a `viewer` reads, an `editor` works in it, the `owner` also deletes and shares it. An `admin` who does not own it may do all that the owner may, and transfer it. */
+    my_role: "viewer" | "editor" | "owner" | "admin"
     /** When it was made. */
     created_at: string
     /** When the project itself was changed last; what lies in it does not count. */
@@ -839,8 +839,8 @@ export interface Schemas {
     name: string
     /** The slug of the project. */
     slug: string
-    /** What the owner of the token may do there, the scope aside. */
-    role: "viewer" | "editor" | "owner"
+    /** What the owner of the token may do there, the scope aside; `admin`: all that the owner of the project may. */
+    role: "viewer" | "editor" | "owner" | "admin"
     /** When the token was last used for it, to about five minutes; null before the first time. */
     last_used_at: string | null
   }

@@ -232,9 +232,9 @@ test('who removes themselves needs no more than to see the project', async t => 
 })
 
 test('an admin sees all in lists, and a token what it is pinned to', t => {
-  t.same(reachOf(session('u')), { userId: 'u', pins: null })
-  t.same(reachOf(session('u', 'admin')), { userId: null, pins: null })
-  t.same(reachOf(token(['p'])), { userId: 'owner', pins: ['p'] })
-  t.same(reachOf(token(null)), { userId: 'owner', pins: null })
+  t.same(reachOf(session('u')), { callerId: 'u', userId: 'u', pins: null })
+  t.same(reachOf(session('u', 'admin')), { callerId: 'u', userId: null, pins: null })
+  t.same(reachOf(token(['p'])), { callerId: 'owner', userId: 'owner', pins: ['p'] })
+  t.same(reachOf(token(null)), { callerId: 'owner', userId: 'owner', pins: null })
   t.end()
 })

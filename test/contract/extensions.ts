@@ -221,7 +221,9 @@ const buildChoices = {
   build_platform: 'what kind of machine the image is made for'
 }
 
-const myRole = { my_role: 'what the caller may do in the project: viewer, editor or owner' }
+const myRole = {
+  my_role: 'what the caller may do in the project: viewer, editor, owner, or admin of one of others'
+}
 
 /** Fields that the contract does not name: by its schema, or by the operation where it has none; each with the reason why it exists. */
 export const fields: Readonly<Record<string, Readonly<Record<string, string>>>> = {

@@ -215,7 +215,7 @@ test('a viewer reads, an editor works, and each is told which they are', async t
 
   await t.test('my_role says so wherever a project is answered', async t => {
     for (const [client, role] of [
-      [admin, 'owner'],
+      [admin, 'admin'],
       [ann, 'owner'],
       [ed, 'editor'],
       [vic, 'viewer']
@@ -332,7 +332,7 @@ test('members come and go with users, owners and projects', async t => {
   await t.test('the new owner is no member any more, and the old one keeps nothing', async t => {
     t.match(await admin.put(`${path}/transfer`, { user_id: ed.userId }), {
       status: 200,
-      body: { user_id: ed.userId, my_role: 'owner' }
+      body: { user_id: ed.userId, my_role: 'admin' }
     })
     t.same(await rolesIn(ed, path), { ed: 'owner', vic: 'viewer' })
     t.match(await ann.get(path), hidden)
