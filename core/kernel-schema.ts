@@ -80,5 +80,14 @@ export const kernelMigrations: readonly Migration[] = [
     name: '004-remember-cascades',
     phase: 'expand',
     sql: 'alter table $schema.plugin add column off_with text'
+  },
+  {
+    name: '005-seal-remembered-answers',
+    phase: 'expand',
+    // What was remembered in the clear goes: it would have been kept for a day.
+    sql: `
+    delete from $schema.idempotency_key;
+    alter table $schema.idempotency_key drop column answer, add column answer text;
+  `
   }
 ]

@@ -229,7 +229,7 @@ export async function startKernel({
 
     // What plugs in.
     const audit = new AuditTrail(database, clock, log)
-    const idempotency = new Idempotency(database, clock)
+    const idempotency = new Idempotency(database, clock, secretsFor(keyring, redactor, 'kernel'))
     const removals = new ResourceRemovals({
       postgres,
       kinds,

@@ -112,7 +112,10 @@ export interface RouteSpec<U extends string, A extends Access, S extends RouteSc
     request: Omit<RouteRequest<U, A, S>, 'body' | 'query'>,
     self: Self
   ) => string | undefined | Promise<string | undefined>
-  /** Honour `Idempotency-Key`: the same caller, route and key within 24 h get the first answer. */
+  /**
+   * Honour `Idempotency-Key`: the same caller, path and key within 24 h get the first answer, which is kept sealed. For each POST
+   * that makes or starts something; elsewhere the header is refused (400), so that nobody relies on it.
+   */
   readonly idempotent?: boolean
   /**
    * Asked before the body is read, for what its content cannot change (the set-up of a platform that has been set up):

@@ -4,6 +4,12 @@ import { namePrefix, type SchemaComponents } from './schema-components.js'
 
 type Json = Record<string, unknown>
 
+/** What every operation refuses that does not take the header. */
+export const unwantedKey = [
+  400,
+  'E_IDEMPOTENCY_KEY',
+  '{method} {url} takes no Idempotency-Key, and would run again: leave the header out'
+] as const
 /** What a key refuses that has been used before. */
 export const idempotencyKinds = {
   malformed: [400, 'E_IDEMPOTENCY_KEY', 'Idempotency-Key must be 1 to 255 printable characters'],

@@ -257,7 +257,7 @@ function addRoute(scope: FastifyInstance, record: RouteRecord, options: Instance
       const context = contextOf(request)
       context.query = request.query
       context.body = record.body === 'none' ? undefined : request.body
-      if (!record.idempotent || request.headers['idempotency-key'] === undefined)
+      if (!options.idempotency.concerns(context))
         return mapAwaitable(outcome(context, options), result => send(result, context, reply, options))
       return options.idempotency.run(
         context,

@@ -74,6 +74,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
       changesBusy
     ],
     group,
+    idempotent: true,
     access: allow.session(admin),
     audit: { action: 'enable_plugin', resource: 'plugin', id: { param: 'pluginId' } },
     timeoutMs: enablingMs,
@@ -99,6 +100,7 @@ export function pluginRoutes(route: RouteDeclarer<{ reconciler: Reconciler }>): 
       changesBusy
     ],
     group,
+    idempotent: true,
     access: allow.session(admin),
     audit: { action: 'reload_plugin', resource: 'plugin', id: { param: 'pluginId' } },
     timeoutMs: enablingMs,

@@ -45,6 +45,7 @@ export function actionRoutes(route: RouteDeclarer<Applications>) {
         problems.noContainer,
         ...containerProblems
       ],
+      idempotent: action !== 'stop',
       access: allow.token('deploy', { project: inApplication }),
       schema: { response: { 200: application } },
       timeoutMs: (stopGraceSeconds + 30) * 1000,

@@ -118,6 +118,7 @@ export function routes(route: RouteDeclarer<Deployments>) {
       ...beginning,
       ...engineProblems
     ],
+    idempotent: true,
     access: allow.token('deploy', { project: inApplication }),
     schema: { body: rollbackBody, response: { 202: deployment } },
     audit: { action: 'rollback_application', resource: 'application', id: applicationParam },
@@ -139,6 +140,7 @@ export function routes(route: RouteDeclarer<Deployments>) {
       ...beginning,
       ...engineProblems
     ],
+    idempotent: true,
     access: allow.token('deploy', { project: inApplication }),
     schema: { response: { 202: deployment } },
     audit: { action: 'reload_application', resource: 'application', id: applicationParam },
@@ -153,6 +155,7 @@ export function routes(route: RouteDeclarer<Deployments>) {
     description:
       'Builds the commit of the last successful deployment again, and deploys it. Of git applications only.',
     problems: [problems.imageSourceRebuild, problems.noCommit, ...beginning],
+    idempotent: true,
     access: allow.token('deploy', { project: inApplication }),
     schema: { response: { 202: deployment } },
     audit: { action: 'rebuild_application', resource: 'application', id: applicationParam },

@@ -33,6 +33,7 @@ export function routes(route: RouteDeclarer<Tokens>) {
       problems.projectUnreachable,
       identityProblems.sessionEnded
     ],
+    idempotent: true,
     access,
     schema: { body: createBody, response: { 201: createdToken } },
     audit: { action: 'token_created', resource: 'token', id: { result: 'id' } },

@@ -16,6 +16,7 @@ export function invitationRoutes(route: RouteDeclarer<Users>) {
       'Sends a link that works once, for seven days. A new invitation to the same address takes the place of the former. Without mail, the answer has the link.',
     problems: [identityProblems.emailInvalid, identityProblems.sessionEnded, identityProblems.emailTaken],
     limit: { max: 10, windowSeconds: 60 },
+    idempotent: true,
     access: allow.session({ role: 'admin', project: 'none' }),
     schema: { body: inviteBody, response: { 201: createdInvitation } },
     audit: { action: 'invitation_sent', resource: 'invitation', id: { result: 'id' } },

@@ -46,6 +46,7 @@ export function routes(route: RouteDeclarer<Users>) {
     description:
       'Makes a user with a password that the admin passes on. To have users choose their own, invite them.',
     problems: [identityProblems.emailInvalid, identityProblems.emailTaken, ...newPasswordProblems],
+    idempotent: true,
     access: adminSession,
     limit: tenPerMinute,
     schema: { body: createBody, response: { 201: user } },

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allow, definePlugin, maybe, object, Problem, reply, Type } from 'busbar/sdk'
@@ -189,4 +190,64 @@ test('a key has up to 255 printable characters', async t => {
   t.equal((await post('x'.repeat(255))).status, 200)
   for (const key of ['x'.repeat(256), 'a\u00e9', ' '])
     t.match(await post(key), { status: 400, body: { code: 'E_IDEMPOTENCY_KEY' } }, key)
+})
+
+test('an operation that takes no key refuses it by its name, and does nothing', async t => {
+  let runs = 0
+  const plain = definePlugin({
+    id: 'plain',
+    routes(route) {
+      for (const method of ['GET', 'POST', 'DELETE'] as const)
+        route({
+          method,
+          url: '/api/plain/:thing',
+          summary: `${method} It`,
+          access: allow.public('a test'),
+          handler: () => ({ runs: ++runs })
+        })
+    }
+  })
+  const k = await createTestKernel({ inline: [{ manifest: { id: 'plain' }, definition: plain }] })
+  t.teardown(() => k.close())
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    const answer = await fetch(`${k.url}/api/plain/one`, { method, headers: { 'idempotency-key': 'k' } })
+    t.equal(answer.status, 400)
+    t.match(await answer.json(), {
+      error: `${method} /api/plain/:thing takes no Idempotency-Key, and would run again: leave the header out`,
+      code: 'E_IDEMPOTENCY_KEY'
+    })
+  }
+  t.equal(runs, 0)
+})
+
+test('what is remembered of a request has neither its secrets nor those of its answer in the clear', async t => {
+  const key = 'pass-it-on'
+  const gate = definePlugin({
+    id: 'gate',
+    routes(route) {
+      route({
+        method: 'POST',
+        url: '/api/gate/:hook',
+        summary: 'Open',
+        access: allow.public('a test'),
+        idempotent: true,
+        schema: { body: object({ password: Type.String() }) },
+        handler: () => ({ token: 'told-once' })
+      })
+    }
+  })
+  const k = await createTestKernel({ inline: [{ manifest: { id: 'gate' }, definition: gate }] })
+  t.teardown(() => k.close())
+  const open = async (password: string) =>
+    await k.as
+      .anonymous()
+      .post('/api/gate/hook-secret', { password }, { headers: { 'idempotency-key': key } })
+  t.match(await open('hunter2'), { status: 200, body: { token: 'told-once' } })
+  t.match(await open('hunter2'), { body: { token: 'told-once' }, headers: { 'idempotent-replayed': 'true' } })
+  t.match(await open('hunter3'), { status: 409 })
+  const [row] = await k.query('select * from kernel.idempotency_key')
+  t.match(row, { key })
+  t.notMatch(JSON.stringify(row), /told-once|hunter2|hook-secret/)
+  const plain = createHash('sha256').update(JSON.stringify({ password: 'hunter2' }))
+  t.notOk(JSON.stringify(row).includes(plain.digest('hex')), 'nor what a guess could be compared with')
 })

@@ -33,6 +33,7 @@ export function deployKeyRoutes(route: RouteDeclarer<Builds>) {
     description:
       'Makes a key in the place of the former, which works no longer: add the public part to the repository, to read is enough.',
     problems: [problems.applicationGone],
+    idempotent: true,
     access: allow.token('write', { project: inApplication }),
     schema: { response: { 200: deployKeyAnswer } },
     audit: {

@@ -18,6 +18,7 @@ export function deployHookRoutes(route: RouteDeclarer<Deployments>) {
     description:
       'Makes a URL that deploys the application without a credential; a former one works no longer.',
     problems: [problems.applicationMissing],
+    idempotent: true,
     access: allow.token('write', { project: inApplication }),
     schema: { response: { 200: deployHook } },
     audit: {
@@ -82,6 +83,7 @@ export function deployHookRoutes(route: RouteDeclarer<Deployments>) {
     description:
       'Deploys the application whose hook the token is of. The body is ignored. While a deployment is active nothing is begun, and the answer says so.',
     problems: [problems.hookMissing, problems.noSource],
+    idempotent: true,
     access: allow.public('the token in the path is the credential'),
     limit: { max: 30, windowSeconds: 60 },
     // Hosts of repositories call for everybody from the same addresses.
