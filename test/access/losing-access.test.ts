@@ -67,7 +67,11 @@ test('whoever loses a project hears nothing more of it, in any process, and othe
   await ann.put(`${path}/members`, { email: (await k.user('vic')).email, role: 'viewer' })
   const deleted = [await hold(k, vic, project, channel), await hold(two, there(vic), project, channel)]
   t.equal((await (await k.as.session()).delete(`/api/users/${vic.userId}`)).status, 200)
-  for (const held of deleted) await isLost(t, held, channel)
+  for (const held of deleted) {
+    t.equal(await held.channel.closed(limitMs), 1008, 'the connection itself')
+    t.equal(await held.socket.closed(limitMs), 1008, 'the socket of a plugin')
+    await t.resolves(held.streamEnded, 'the stream')
+  }
 })
 
 test('a subscription that sleeps while its plugin is off does not wake up for whoever has lost the project', async t => {
