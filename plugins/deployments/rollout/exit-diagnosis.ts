@@ -1,4 +1,5 @@
 import { DeployFailure } from './deploy-failure.js'
+import { listRights, rightsMissed } from './needed-rights.js'
 
 /** What is known of a container whose process has ended. */
 interface ContainerExit {
@@ -50,14 +51,11 @@ function remedyFor({ exitCode }: ContainerExit, output: string, settings: ExitSe
   if ((exitCode === 126 || exitCode === 127) && /\[FATAL tini \(\d+\)\] exec /.test(output))
     return remedyForCommand(exitCode, settings)
   if (settings.readonlyRootfs && /read-only file system|EROFS/i.test(output)) {
-    return 'it writes outside /tmp and /run: give it a volume there, or set readonly_rootfs to false'
+    return 'it writes outside /tmp and /run: give it a volume there, or set readonly_rootfs to false with PUT …/runtime'
   }
-  if (
-    settings.containerCaps === 'minimal' &&
-    /operation not permitted|permission denied|EPERM|EACCES|setgid|setuid|chown/i.test(output)
-  ) {
-    return 'it needs rights it does not have: make it run as an ordinary user on a port above 1023, or set container_caps to standard'
-  }
+  const missed = settings.containerCaps === 'minimal' ? rightsMissed(output) : undefined
+  if (missed !== undefined)
+    return `it was refused ${missed.length === 0 ? 'a right' : `the ${missed.length === 1 ? 'capability' : 'capabilities'} ${listRights(missed)}`}, as container_caps is minimal: set it to standard with PUT …/runtime, or make the image run as an ordinary user who owns its files`
   if (/EADDRINUSE|address already in use/i.test(output)) return 'two of its own processes want the same port'
   if (exitCode === 0) return 'its command ended by itself: the command of an application must keep running'
   if (exitCode === 126 || exitCode === 127) return remedyForCommand(exitCode, settings)

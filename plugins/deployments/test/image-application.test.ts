@@ -48,6 +48,44 @@ test('an image application is deployed from its image, pinned, and cannot be reb
   await engine.getImage(image).remove({ force: true })
 })
 
+test('an image that needs rights its caps lack says which, before it starts and after it has failed', async t => {
+  if (!(await requireEngine(t))) return
+  const lab = await openLab()
+  t.teardown(() => lab.close())
+  const admin = await lab.k.as.session()
+  const tag = `test-${randomUUID().slice(0, 8)}`
+  await engine.getImage('busybox:lab').tag({ repo: 'redis', tag })
+  t.teardown(async () => await engine.getImage(`redis:${tag}`).remove())
+  const { body } = await admin.post(`/api/projects/${lab.projectId}/applications`, {
+    name: 'img',
+    type: 'image',
+    build_type: 'image',
+    source_image: `redis:${tag}`,
+    container_port: 8080,
+    start_command: 'sh -c "touch /tmp/x && chown 99 /tmp/x && exec httpd -f -p 8080"'
+  })
+  const path = `/api/projects/${lab.projectId}/applications/${body.id}`
+  const deployed = async () => {
+    const { id } = (await admin.post(`${path}/deploy`)).body
+    await until(
+      async () => (await admin.get(`${path}/deployments/${id}`)).body.finished_at !== null,
+      'it has ended'
+    )
+    return (await admin.get(`${path}/deployments/${id}`)).body
+  }
+  const warning = /needs the capabilities CHOWN, DAC_OVERRIDE, SETUID and SETGID\. container_caps is minimal/
+  const failed = await deployed()
+  t.match(failed, {
+    status: 'failed',
+    remedy: /it was refused the capability CHOWN, as container_caps is minimal: set it to standard/
+  })
+  t.match(failed.build_logs, warning)
+  t.equal((await admin.put(`${path}/runtime`, { container_caps: 'standard' })).status, 200)
+  const standard = await deployed()
+  t.match(standard, { status: 'success', error_message: null })
+  t.notMatch(standard.build_logs, warning)
+})
+
 /** An image as somebody else would have made it: it names its port by EXPOSE. */
 async function buildImage(text: string): Promise<string> {
   const tag = `busbar-test-image:${randomUUID().slice(0, 8)}`

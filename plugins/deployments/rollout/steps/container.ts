@@ -1,9 +1,11 @@
+import type { DeployableApplication } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/containers'
 import { askContribution, settleAll } from 'busbar/sdk'
 import { hookLimitMs } from '../../api.js'
 import { candidateName } from '../container-name.js'
 import { volumesOf } from '../contributed-volumes.js'
 import { watchExit } from '../exit-watch.js'
+import { listRights, rightsOfImage } from '../needed-rights.js'
 import type { Created, RolloutTools, Started, WithImage, WithNetwork } from '../rollout.js'
 import { startWith } from '../start-words.js'
 import type { RolloutStep } from '../step-sequence.js'
@@ -40,7 +42,7 @@ export function create({
   return {
     name: 'create',
     isEarly: true,
-    async run({ deployment, application, variables, image: prepared, network, signal, undos }) {
+    async run({ deployment, application, variables, image: prepared, network, signal, buildLog, undos }) {
       const { id: deploymentId } = deployment
       undos.push({ step: 'create', run: async () => await removeContainers(deploymentId, runtime) })
       const { image, name } = prepared
@@ -53,6 +55,8 @@ export function create({
           return volumesOf(await askContribution(() => value.partsFor(application), ask), what)
         })
       )
+      const warning = missingRights(application)
+      if (warning !== undefined) buildLog.line({ level: 'warning', msg: warning })
       const check = application.healthCheck
       const words =
         application.startCommand !== null && startWith(application.startCommand, await entrypointOf(prepared))
@@ -78,6 +82,14 @@ export function create({
       }
     }
   }
+}
+
+/** Said before it starts: what such an image says itself is seldom plain. */
+function missingRights({ source, containerCaps }: DeployableApplication): string | undefined {
+  const needed = source.type === 'image' && containerCaps === 'minimal' ? rightsOfImage(source.image) : []
+  return needed.length === 0
+    ? undefined
+    : `The image starts as root and goes on as another user, for which it needs the capabilities ${listRights(needed)}. container_caps is minimal, which gives none: should it fail, set container_caps to standard with PUT …/runtime.`
 }
 
 export async function removeContainers(deploymentId: string, runtime: ContainerRuntime): Promise<void> {
