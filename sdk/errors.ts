@@ -46,24 +46,32 @@ export function concerning<P extends Problem>(problem: P, { id, email, username 
 export const concernedUser = (error: unknown): ConcernedUser | undefined =>
   isProblem(error) ? (error as { [concerned]?: ConcernedUser })[concerned] : undefined
 
-/** A kind of problem as it is declared: the message with its `{placeholders}`. */
+/** A kind of problem as it is declared: the message, remedy included, with its `{placeholders}`. */
 export interface ProblemKind {
   readonly status: number
   readonly code: string
   readonly message: string
 }
 
+/** What is wrong and what helps, as one sentence. */
+export const withRemedy = (reason: string, remedy: string): string =>
+  `${reason}${reason.includes(': ') ? ';' : ':'} ${remedy}`
+
 type Named<M extends string> = M extends `${string}{${infer P}}${infer R}` ? P | Named<R> : never
-type Row = readonly [status: number, code: `E_${string}`, message: string]
+type Row = readonly [status: number, code: `E_${string}`, reason: string, remedy?: string]
+type Placeholders<R extends Row> = Named<R[2]> | (R[3] extends string ? Named<R[3]> : never)
 type Maker<R extends Row> = ProblemKind &
-  (Named<R[2]> extends never
+  (Placeholders<R> extends never
     ? (details?: Record<string, unknown>) => Problem
-    : (values: Record<Named<R[2]>, string | number>, details?: Record<string, unknown>) => Problem)
+    : (values: Record<Placeholders<R>, string | number>, details?: Record<string, unknown>) => Problem)
 
 /**
- * The errors of one area in one table: status, stable code, sentence with `{placeholders}`.
+ * The errors of one area in one table: status, stable code, what is wrong, and what the caller can do about it where that is not
+ * plain, both with `{placeholders}`. The remedy is part of the message, and a field `remedy` of the answer.
  *
- *     const problems = problemTable({ noBranch: [409, 'E_SOURCE_BRANCH', 'branch {branch} does not exist in {repo}'] })
+ *     const problems = problemTable({
+ *       noBranch: [409, 'E_SOURCE_BRANCH', 'branch {branch} does not exist in {repo}', 'push it, or set another branch']
+ *     })
  *     throw problems.noBranch({ branch, repo })
  *
  * A route names those that it throws: `problems: [problems.noBranch]`.
@@ -71,17 +79,22 @@ type Maker<R extends Row> = ProblemKind &
 export function problemTable<const T extends Record<string, Row>>(
   table: T
 ): { readonly [K in keyof T]: Maker<T[K]> } {
-  const makers = Object.entries(table).map(([name, [status, code, template]]) => {
-    const make = template.includes('{')
-      ? (values: Record<string, string | number>, details = {}) =>
-          new Problem(
-            status,
-            code,
-            template.replace(/\{(\w+)\}/g, (_, key: string) => String(values[key])),
-            details
-          )
-      : (details = {}) => new Problem(status, code, template, details)
-    return [name, Object.assign(make, { status, code, message: template })]
+  const makers = Object.entries(table).map(([name, [status, code, reason, remedy]]) => {
+    const message = remedy === undefined ? reason : withRemedy(reason, remedy)
+    const problemOf = (
+      values: Record<string, string | number>,
+      details: Record<string, unknown>
+    ): Problem => {
+      const fill = (template: string): string =>
+        template.replace(/\{(\w+)\}/g, (_, key: string) => String(values[key]))
+      if (remedy === undefined) return new Problem(status, code, fill(reason), details)
+      const [cause, help] = [fill(reason), fill(remedy)]
+      return new Problem(status, code, withRemedy(cause, help), { ...details, remedy: help })
+    }
+    const make = message.includes('{')
+      ? (values: Record<string, string | number>, details = {}) => problemOf(values, details)
+      : (details = {}) => problemOf({}, details)
+    return [name, Object.assign(make, { status, code, message })]
   })
   return Object.freeze(Object.fromEntries(makers))
 }

@@ -15,7 +15,8 @@ export {
   isProblem,
   Problem,
   type ProblemKind,
-  problemTable
+  problemTable,
+  withRemedy
 } from './errors.js'
 export * from './event.js'
 export * from './job.js'

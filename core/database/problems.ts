@@ -4,14 +4,16 @@ export const problems = problemTable({
   unreachable: [
     503,
     'E_DATABASE_UNREACHABLE',
-    "PostgreSQL does not answer: see that the server DATABASE_URL names is running, or, without DATABASE_URL, what the platform's log says of its own; then try again"
+    'PostgreSQL does not answer',
+    "see that the server DATABASE_URL names is running, or, without DATABASE_URL, what the platform's log says of its own; then try again"
   ],
   busy: [503, 'E_DATABASE_BUSY', 'no database connection became free within {seconds} seconds: {what}'],
   locked: [503, 'E_DATABASE_LOCKED', '{what}'],
   noLockRoom: [
     503,
     'E_DATABASE_LOCK_ROOM',
-    "PostgreSQL has no room for more locks: try again; if this stays, the platform's log says who has most of them: end that, or raise the server's max_locks_per_transaction"
+    'PostgreSQL has no room for more locks',
+    "try again; if this stays, the platform's log says who has most of them: end that, or raise the server's max_locks_per_transaction"
   ]
 })
 

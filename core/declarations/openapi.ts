@@ -86,6 +86,11 @@ const errorSchema = {
       description:
         'What a program tells errors apart by, such as `E_NOT_FOUND`: it stays as it is. Those of an operation are told with its statuses.'
     },
+    remedy: {
+      type: 'string',
+      description:
+        'What the caller can do about it, where that is not plain. `error` says it too, at its end.'
+    },
     field: {
       type: 'string',
       description:
@@ -105,7 +110,7 @@ const errorSchema = {
     }
   },
   required: ['error', 'code'],
-  description: 'Why a request was refused. Some errors have fields besides, such as `remedy`.'
+  description: 'Why a request was refused. Some errors have fields besides.'
 }
 
 /** Without a declared one, `GET /api/projects/{projectId}/env` is `get_projects_projectId_env`: unique and stable. */

@@ -6,7 +6,8 @@ export const problems = problemTable({
   notExecutable: [
     503,
     'E_EXEC_DENIED',
-    '{program} may not be executed by the user the platform runs as; check its permissions'
+    '{program} may not be executed by the user the platform runs as',
+    'check its permissions'
   ],
   badArgument: [400, 'E_EXEC_ARGUMENT', 'an argument of {program} contains a zero byte'],
   failed: [500, 'E_EXEC_START', '{program} did not start: {reason}']

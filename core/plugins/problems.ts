@@ -11,31 +11,35 @@ export const pluginProblems = problemTable({
   needed: [
     409,
     'E_PLUGIN_NEEDED',
-    'the plugin "{id}" is needed by {dependents}; send "cascade": true to turn those off too, or "force": true to let them wait for it'
+    'the plugin "{id}" is needed by {dependents}',
+    'send "cascade": true to turn those off too, or "force": true to let them wait for it'
   ],
   dependencies: [409, 'E_PLUGIN_BLOCKED', 'the plugin "{id}" cannot run: {reason}'],
   rival: [
     409,
     'E_PLUGIN_RIVAL',
-    '"{id}" and "{provider}" both implement "{contract}", and one plugin may at a time: turn "{provider}" off first, with "force": true where others need it; they come back with "{id}"'
+    '"{id}" and "{provider}" both implement "{contract}", and one plugin may at a time',
+    'turn "{provider}" off first, with "force": true where others need it; they come back with "{id}"'
   ],
   unfit: [
     409,
     'E_PLUGIN_UNFIT',
-    'turning on "{id}" would stop {users}: install a version that fits, or turn those off first'
+    'turning on "{id}" would stop {users}',
+    'install a version that fits, or turn those off first'
   ],
   failed: [409, 'E_PLUGIN_FAILED', 'the plugin "{id}" did not start: {reason}'],
-  notRunning: [409, 'E_PLUGIN_OFF', 'the plugin "{id}" is off; enable it instead'],
+  notRunning: [409, 'E_PLUGIN_OFF', 'the plugin "{id}" is off', 'enable it instead'],
   reloadFailed: [
     409,
     'E_PLUGIN_RELOAD',
     'the new version of "{id}" did not start, the old one keeps running: {reason}'
   ],
-  isOn: [409, 'E_PLUGIN_ON', 'the plugin "{id}" is on, and uses what would be removed: turn it off first'],
+  isOn: [409, 'E_PLUGIN_ON', 'the plugin "{id}" is on, and uses what would be removed', 'turn it off first'],
   purgeBlocked: [
     409,
     'E_PLUGIN_PURGE',
-    'what "{id}" has stored cannot be removed, because others depend on it: {detail}; purge the plugins that own those first'
+    'what "{id}" has stored cannot be removed, because others depend on it: {detail}',
+    'purge the plugins that own those first'
   ],
   config: [400, 'E_PLUGIN_CONFIG', 'the settings of "{id}" are not valid: {reason}']
 })

@@ -4,7 +4,8 @@ export const problems = problemTable({
   unknownKey: [
     500,
     'E_SECRETS_UNKNOWN_KEY',
-    'the secret in {place} was sealed with key {key}, which this installation does not have: add {key} to ENCRYPTION_KEYS, or restore the keys.json it came from'
+    'the secret in {place} was sealed with key {key}, which this installation does not have',
+    'add {key} to ENCRYPTION_KEYS, or restore the keys.json it came from'
   ],
   cannotOpen: [
     500,
@@ -26,7 +27,8 @@ export const problems = problemTable({
   duplicateKey: [
     500,
     'E_SECRETS_KEY_DUPLICATE',
-    '{source} gives key {key} a second value; give the new key a new id'
+    '{source} gives key {key} a second value',
+    'give the new key a new id'
   ],
   unknownCurrent: [
     500,
@@ -36,6 +38,7 @@ export const problems = problemTable({
   badFile: [
     500,
     'E_SECRETS_KEY_FILE',
-    '{path} is not a key file; restore it from a backup: without it nothing that was sealed opens again'
+    '{path} is not a key file',
+    'restore it from a backup: without it nothing that was sealed opens again'
   ]
 })

@@ -19,16 +19,18 @@ export const problems = problemTable({
   hasPreviews: [
     409,
     'E_APPLICATION_HAS_PREVIEWS',
-    'the application has preview environments; delete them before its source is changed'
+    'the application has preview environments',
+    'delete them before its source is changed'
   ],
   busy: [409, 'E_APPLICATION_BUSY', '{reason}'],
-  noContainer: [409, 'E_APPLICATION_NO_CONTAINER', 'application {slug} has no container; deploy it first'],
-  containersOff: [503, 'E_PLUGIN_OFF', '"containers" is off: turn on a plugin that implements it'],
-  imagesOff: [503, 'E_PLUGIN_OFF', '"images" is off: turn on a plugin that implements it'],
+  noContainer: [409, 'E_APPLICATION_NO_CONTAINER', 'application {slug} has no container', 'deploy it first'],
+  containersOff: [503, 'E_PLUGIN_OFF', '"containers" is off', 'turn on a plugin that implements it'],
+  imagesOff: [503, 'E_PLUGIN_OFF', '"images" is off', 'turn on a plugin that implements it'],
   noWebhookSecret: [
     404,
     'E_APPLICATION_NO_WEBHOOK_SECRET',
-    'the application has no webhook secret; set one with PUT …/webhook'
+    'the application has no webhook secret',
+    'set one with PUT …/webhook'
   ]
 })
 

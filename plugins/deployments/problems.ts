@@ -5,21 +5,24 @@ export const problems = problemTable({
   unseen: [404, 'E_NOT_FOUND', 'not found'],
   deploymentMissing: [404, 'E_DEPLOYMENT_NOT_FOUND', 'deployment {deploymentId} does not exist'],
   active: [409, 'E_DEPLOYMENT_ACTIVE', 'a deployment is already in progress for this application'],
-  noSource: [409, 'E_DEPLOYMENT_NO_SOURCE', 'application {name} has no source yet: set {field} first'],
+  noSource: [409, 'E_DEPLOYMENT_NO_SOURCE', 'application {name} has no source yet', 'set {field} first'],
   nothingToReload: [
     409,
     'E_DEPLOYMENT_NOTHING_TO_RELOAD',
-    'application {name} has no successful deployment whose image could be started again: deploy it first'
+    'application {name} has no successful deployment whose image could be started again',
+    'deploy it first'
   ],
   imageSourceRebuild: [
     400,
     'E_DEPLOYMENT_REBUILD_IMAGE',
-    'application {name} runs an image and is not built from a commit: deploy it to pull the image again'
+    'application {name} runs an image and is not built from a commit',
+    'deploy it to pull the image again'
   ],
   noCommit: [
     409,
     'E_DEPLOYMENT_NO_COMMIT',
-    'application {name} has no successful deployment with a commit that could be built again: deploy it first'
+    'application {name} has no successful deployment with a commit that could be built again',
+    'deploy it first'
   ],
   rollbackForeign: [
     400,
@@ -39,7 +42,8 @@ export const problems = problemTable({
   imageGone: [
     409,
     'E_DEPLOYMENT_IMAGE_GONE',
-    'image {image} of deployment {deploymentId} is no longer on this machine: deploy again instead'
+    'image {image} of deployment {deploymentId} is no longer on this machine',
+    'deploy again instead'
   ],
   notActive: [
     409,
@@ -54,5 +58,10 @@ export const problems = problemTable({
   badFilter: [400, 'E_DEPLOYMENT_FILTER', '{field} must be an RFC 3339 time, such as 2026-01-31T12:00:00Z'],
   badId: [400, 'E_DEPLOYMENT_FILTER', '{field} must be a lowercase hyphenated UUID'],
   hookMissing: [404, 'E_DEPLOY_HOOK_NOT_FOUND', 'not found'],
-  noHook: [404, 'E_DEPLOY_HOOK_NONE', 'the application has no deploy hook; make one with POST …/deploy-hook']
+  noHook: [
+    404,
+    'E_DEPLOY_HOOK_NONE',
+    'the application has no deploy hook',
+    'make one with POST …/deploy-hook'
+  ]
 })

@@ -6,19 +6,22 @@ export const problems = problemTable({
   badKey: [
     400,
     'E_VARIABLE_KEY',
-    'vars: {key} is not a name for a variable; use letters, digits and _, not starting with a digit'
+    'vars: {key} is not a name for a variable',
+    'use letters, digits and _, not starting with a digit'
   ],
   duplicate: [400, 'E_VARIABLE_DUPLICATE', 'vars: {key} is there more than once'],
   noValue: [400, 'E_VARIABLE_NO_VALUE', 'vars: {key} needs a value, or unchanged to keep the stored one'],
   notStored: [
     400,
     'E_VARIABLE_NOT_STORED',
-    'vars: {key} is sent as unchanged, but no value of it is stored; send the value'
+    'vars: {key} is sent as unchanged, but no value of it is stored',
+    'send the value'
   ],
   staysSecret: [
     400,
     'E_VARIABLE_STAYS_SECRET',
-    'vars: {key} is secret; send its value again to make it readable'
+    'vars: {key} is secret',
+    'send its value again to make it readable'
   ],
   tooLong: [
     400,
@@ -33,6 +36,7 @@ export const problems = problemTable({
   unreadable: [
     500,
     'E_VARIABLE_UNREADABLE',
-    'the stored value of {key} cannot be decrypted; set it again, or restore the key it was encrypted with'
+    'the stored value of {key} cannot be decrypted',
+    'set it again, or restore the key it was encrypted with'
   ]
 })

@@ -5,17 +5,19 @@ export const problems = problemTable({
   setupCode: [
     403,
     'E_SETUP_CODE',
-    'set-up takes a one-time code, as this platform is open to the network: send as "code" what its log printed when it last started, or what SETUP_CODE says'
+    'set-up takes a one-time code, as this platform is open to the network',
+    'send as "code" what its log printed when it last started, or what SETUP_CODE says'
   ],
   setupNotLocal: [
     403,
     'E_SETUP_HOST',
-    "set-up is open to this machine alone: ask for it on http://localhost (or 127.0.0.1) at the platform's own port, or start the platform with SETUP_CODE"
+    'set-up is open to this machine alone',
+    "ask for it on http://localhost (or 127.0.0.1) at the platform's own port, or start the platform with SETUP_CODE"
   ],
   wrongCredentials: [401, 'E_AUTH_CREDENTIALS', 'invalid email or password'],
   wrongPassword: [401, 'E_AUTH_PASSWORD', 'current password is incorrect'],
-  sessionEnded: [401, 'E_AUTH_SESSION_ENDED', 'this session has ended: sign in again'],
-  busy: [503, 'E_AUTH_BUSY', 'too many sign-ins at the same time: try again in a few seconds'],
+  sessionEnded: [401, 'E_AUTH_SESSION_ENDED', 'this session has ended', 'sign in again'],
+  busy: [503, 'E_AUTH_BUSY', 'too many sign-ins at the same time', 'try again in a few seconds'],
 
   emailInvalid: [400, 'E_USER_EMAIL', 'email is not a valid address'],
   emailTaken: [409, 'E_USER_EMAIL_TAKEN', 'a user with the email {email} already exists'],
@@ -26,12 +28,14 @@ export const problems = problemTable({
   lastAdminDemoted: [
     400,
     'E_USER_LAST_ADMIN',
-    'the last admin cannot be demoted: make another user an admin first'
+    'the last admin cannot be demoted',
+    'make another user an admin first'
   ],
   lastAdminDeleted: [
     400,
     'E_USER_LAST_ADMIN',
-    'the last admin cannot be deleted: make another user an admin first'
+    'the last admin cannot be deleted',
+    'make another user an admin first'
   ],
   userOwns: [409, 'E_USER_OWNS_PROJECTS', 'this user still owns projects: transfer or delete them first'],
 
@@ -43,23 +47,25 @@ export const problems = problemTable({
   invitationAccepted: [
     410,
     'E_INVITATION_ACCEPTED',
-    'this invitation has already been accepted: sign in instead'
+    'this invitation has already been accepted',
+    'sign in instead'
   ],
-  invitationExpired: [410, 'E_INVITATION_EXPIRED', 'this invitation has expired: ask for a new one'],
+  invitationExpired: [410, 'E_INVITATION_EXPIRED', 'this invitation has expired', 'ask for a new one'],
 
   quotaPercent: [400, 'E_ALERT_PERCENT', 'quota_threshold_percent must be between 1 and 100'],
 
   totpEnabled: [409, 'E_TOTP_ENABLED', 'two-factor authentication is already enabled'],
   totpDisabled: [409, 'E_TOTP_DISABLED', 'two-factor authentication is not enabled'],
-  totpNotEnrolled: [409, 'E_TOTP_NOT_ENROLLED', 'no two-factor enrollment is pending: enroll first'],
+  totpNotEnrolled: [409, 'E_TOTP_NOT_ENROLLED', 'no two-factor enrollment is pending', 'enroll first'],
   wrongCode: [401, 'E_TOTP_CODE', 'invalid verification code'],
-  codeReused: [401, 'E_TOTP_CODE_REUSED', 'that code has already been used: wait for the next one'],
+  codeReused: [401, 'E_TOTP_CODE_REUSED', 'that code has already been used', 'wait for the next one'],
   codeRequired: [400, 'E_TOTP_CODE_REQUIRED', 'code is required: your account has two-factor authentication'],
-  unknownMethod: [400, 'E_TOTP_METHOD', 'unsupported verification method: use totp or recovery_code'],
+  unknownMethod: [400, 'E_TOTP_METHOD', 'unsupported verification method', 'use totp or recovery_code'],
   challengeExpired: [
     401,
     'E_AUTH_CHALLENGE',
-    'this verification challenge has expired or was used: sign in again'
+    'this verification challenge has expired or was used',
+    'sign in again'
   ]
 })
 

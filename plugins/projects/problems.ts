@@ -5,7 +5,8 @@ export const problems = problemTable({
   slugTaken: [
     409,
     'E_PROJECT_SLUG_TAKEN',
-    'the slug {slug} is in use by another project, or by one whose clean-up is not done yet; choose another'
+    'the slug {slug} is in use by another project, or by one whose clean-up is not done yet',
+    'choose another'
   ],
   noSuchUser: [400, 'E_PROJECT_NO_SUCH_USER', 'user_id: there is no user {userId}'],
   noSuchAddress: [
@@ -21,7 +22,8 @@ export const problems = problemTable({
   tooMany: [
     409,
     'E_PROJECT_MEMBERS_FULL',
-    'a project has at most {most} members: remove one first, or share it with everybody'
+    'a project has at most {most} members',
+    'remove one first, or share it with everybody'
   ],
   ownerGone: [401, 'E_ACCOUNT_GONE', 'this account no longer exists']
 })

@@ -5,17 +5,20 @@ export const sshProblems = problemTable({
   deployKeyMissing: [
     404,
     'E_DEPLOY_KEY_MISSING',
-    'the application has no deploy key; make one with POST …/deploy-key'
+    'the application has no deploy key',
+    'make one with POST …/deploy-key'
   ],
   noDeployKey: [
     409,
     'E_SOURCE_NO_KEY',
-    'the repository {repo} is read over SSH, and the application has no deploy key: make one (POST …/deploy-key) and add its public key as a deploy key of the repository'
+    'the repository {repo} is read over SSH, and the application has no deploy key',
+    'make one (POST …/deploy-key) and add its public key as a deploy key of the repository'
   ],
   keyRefused: [
     409,
     'E_SOURCE_KEY_REFUSED',
-    'the host of {repo} refused the deploy key of the application; add this public key as a deploy key of the repository (to read is enough), and check the user in the address: {key}'
+    'the host of {repo} refused the deploy key of the application',
+    'add this public key as a deploy key of the repository (to read is enough), and check the user in the address: {key}'
   ],
   hostKeyChanged: [
     409,
@@ -25,16 +28,19 @@ export const sshProblems = problemTable({
   sshRepositoryMissing: [
     409,
     'E_SOURCE_NOT_FOUND',
-    'the repository {repo} was not found: check the address, and that this public key is a deploy key of that repository and of no other: {key}'
+    'the repository {repo} was not found',
+    'check the address, and that this public key is a deploy key of that repository and of no other: {key}'
   ],
   sshNoUser: [
     503,
     'E_SOURCE_SSH_USER',
-    'ssh does not run for the uid of the platform ({reason}): give that uid a user on this machine; in containers, build the image of the platform with BUSBAR_UID (docker compose up -d --build)'
+    'ssh does not run for the uid of the platform ({reason})',
+    'give that uid a user on this machine; in containers, build the image of the platform with BUSBAR_UID (docker compose up -d --build)'
   ],
   sshMissing: [
     503,
     'E_SOURCE_SSH_MISSING',
-    'the repository is read over SSH, and there is no ssh program on this machine ({reason}): install it (Debian: openssh-client), or give the https address of the repository'
+    'the repository is read over SSH, and there is no ssh program on this machine ({reason})',
+    'install it (Debian: openssh-client), or give the https address of the repository'
   ]
 })

@@ -1,4 +1,4 @@
-import { isProblem } from 'busbar/sdk'
+import { isProblem, withRemedy } from 'busbar/sdk'
 
 /** Why a deployment cannot succeed: what happened, what helps, and what was seen. */
 export class DeployFailure extends Error {
@@ -10,7 +10,7 @@ export class DeployFailure extends Error {
     /** Output, a response, a state: what proves the reason. */
     readonly evidence: string | null = null
   ) {
-    super(remedy === null ? reason : `${reason}: ${remedy}`)
+    super(remedy === null ? reason : withRemedy(reason, remedy))
     this.name = 'DeployFailure'
   }
 }
@@ -25,10 +25,16 @@ export class Cancelled extends DeployFailure {
 /** True for failures with a message for the user; anything else is a fault of the platform. */
 export const isExpected = (error: unknown): boolean => error instanceof DeployFailure || isProblem(error)
 
-/** The failure behind whatever was thrown. A problem of another plugin says its remedy itself. */
+/** The failure behind whatever was thrown. */
 export function failureOf(error: unknown): DeployFailure {
   if (error instanceof DeployFailure) return error
-  if (isProblem(error)) return new DeployFailure(error.message)
+  if (isProblem(error)) {
+    const { message } = error
+    const { remedy } = error.details
+    return typeof remedy === 'string' && message.endsWith(` ${remedy}`)
+      ? new DeployFailure(message.slice(0, -remedy.length - 2), remedy)
+      : new DeployFailure(message)
+  }
   return new DeployFailure(
     `an internal error: ${error instanceof Error ? error.message : String(error)}`,
     'the log of the platform has the details'
