@@ -16,8 +16,8 @@ import type { Reconciler } from './plugins/reconciler.js'
 export interface KernelSelf {
   readonly version: string
   readonly reconciler: Reconciler
-  /** The description of the routes now served, as JSON text. */
-  readonly openapi: () => string
+  /** The description of the routes now served, as JSON text, and which it is. */
+  readonly openapi: () => { readonly text: string; readonly version: string }
   readonly health: Health
 }
 
@@ -50,8 +50,9 @@ export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
         'The description that you are reading: of what is served at the moment, so that operations of plugins that are off are not in it.',
       group,
       access: allow.public('the description holds nothing but the shape of the API'),
+      version: (_request, { openapi }) => openapi().version,
       handler: (_request, { openapi }) =>
-        reply(200, openapi(), { headers: { 'content-type': 'application/json; charset=utf-8' } })
+        reply(200, openapi().text, { headers: { 'content-type': 'application/json; charset=utf-8' } })
     })
     route({
       method: 'GET',

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -47,6 +48,7 @@ import { Edge } from './http/edge.js'
 import { Guard } from './http/guard.js'
 import { Health } from './http/health.js'
 import { Idempotency } from './http/idempotency.js'
+import { KeptAnswers } from './http/kept-answers.js'
 import { PluginInstance } from './http/plugin-instance.js'
 import { RouteTable, type TableEntry } from './http/route-table.js'
 import { SocketTable } from './http/socket-table.js'
@@ -116,6 +118,7 @@ const healthEveryMs = 30_000
 const expiredEveryMs = 10_000
 const sweepEveryMs = 3_600_000
 const subscribeLimitMs = 10_000
+const keptAnswerBytes = 16 * 2 ** 20
 
 /**
  * Assembles and starts the platform. Read this to see the system: what there is, what it is made from,
@@ -243,13 +246,14 @@ export async function startKernel({
       log
     })
     const streams = new StreamCap(settings.maxEventStreamsPerUser)
-    const http = { audit, idempotency, secureCookies: settings.secureCookies, streams, guard }
+    const kept = new KeptAnswers(keptAnswerBytes)
+    const http = { audit, idempotency, secureCookies: settings.secureCookies, streams, guard, kept }
     const kernelRecords = record(kernelPlugin, { id: 'kernel', builtIn: true })
     let kernelEntries: TableEntry[] = kernelRecords.routes.map(route => ({
       record: route,
       instance: undefined
     }))
-    let description: string | undefined
+    let description: { readonly text: string; readonly version: string } | undefined
     const choices = new ChoiceSignal(listener, log)
     const purge = new Purge({ postgres, directory: settings.directory, clock, log })
     await purge.removePartialDumps()
@@ -319,7 +323,7 @@ export async function startKernel({
     const self: KernelSelf = {
       version: release,
       reconciler,
-      openapi: () => (description ??= JSON.stringify(describeApi(served()))),
+      openapi: () => (description ??= { text: JSON.stringify(describeApi(served())), version: randomUUID() }),
       health
     }
     const kernelInstance = await PluginInstance.create({

@@ -28,6 +28,7 @@ export {
   type ListSpec,
   type PageLimits,
   pagedList,
+  pageOf,
   type Rows
 } from './list.js'
 export * from './migration.js'
@@ -71,4 +72,5 @@ export * from './table.js'
 export * from './time-limit.js'
 export * from './turns.js'
 export * from './tx.js'
+export * from './version.js'
 export * from './waits.js'

@@ -43,6 +43,11 @@ export interface ListSpec<U extends string, A extends Access, Q extends TPropert
   readonly query?: Q
   /** Everything at once unless given. */
   readonly page?: PageLimits
+  /** As that of `RouteSpec`; of all rows, as the total changes with them too. */
+  readonly version?: (
+    request: ListRequest<U, A, Q>,
+    self: Self
+  ) => string | undefined | Promise<string | undefined>
   readonly handler: (request: ListRequest<U, A, Q>, self: Self) => Rows<Static<I>> | Promise<Rows<Static<I>>>
 }
 
@@ -83,15 +88,19 @@ const totalHeader = {
 export function listRoute<Self>(
   spec: ListSpec<string, Access, TProperties, TSchema, Self>
 ): RouteSpec<string, Access, RouteSchema, Self> {
-  const { items, query = {}, page: limits = wholeList, handler, ...rest } = spec
+  const { items, query = {}, page: limits = wholeList, version, handler, ...rest } = spec
+  const withPage = (request: RouteRequest): never =>
+    Object.assign(request, {
+      page: readPage(request.query as { limit?: string; offset?: string }, limits)
+    }) as never
   return {
     ...rest,
     method: 'GET',
     schema: { query: object({ ...query, ...queryOf(limits) }), response: { 200: listOf(items) } },
     responseHeaders: totalHeader,
+    ...(version === undefined ? {} : { version: (request, self) => version(withPage(request), self) }),
     handler: async (request, self) => {
-      const page = readPage(request.query as { limit?: string; offset?: string }, limits)
-      const { rows, total } = await handler(Object.assign(request, { page }) as never, self)
+      const { rows, total } = await handler(withPage(request), self)
       return reply(200, rows, { headers: { 'X-Total-Count': String(total) } })
     }
   }
@@ -110,3 +119,9 @@ export async function countedRows<T>(
   const [counted] = await count()
   return { rows, total: counted?.total ?? 0 }
 }
+
+/** The rows of a page of a list that is at hand as a whole. */
+export const pageOf = <T>({ limit, offset }: Page, all: readonly T[]): Rows<T> => ({
+  rows: all.slice(offset, offset + limit),
+  total: all.length
+})

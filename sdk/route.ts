@@ -125,8 +125,17 @@ export interface RouteSpec<U extends string, A extends Access, S extends RouteSc
     request: Omit<RouteRequest<U, A, S>, 'body' | 'query'>,
     self: Self
   ) => void | Promise<void>
+  /**
+   * What the answer of a `GET` is made of as it is now, as a text, found by a look that costs a fraction of the answer: `versionOfRows`
+   * makes it of rows. It must be another text as soon as the answer to this caller is another one, whoever changed it: with what is
+   * joined, what other plugins say, and what the process remembers. While it stays, who has the answer is told so (304) and others get
+   * the one that the kernel has kept, and the handler is not called. Undefined where it is not known.
+   */
+  readonly version?: (request: RouteRequest<U, A, S>, self: Self) => Version | Promise<Version>
   readonly handler: (request: RouteRequest<U, A, S>, self: Self) => Answer<S> | Promise<Answer<S>>
 }
+
+type Version = string | undefined
 
 type SchemaOf<S, K extends PropertyKey, Otherwise> = S extends { readonly [X in K]: infer T extends TSchema }
   ? Static<T>

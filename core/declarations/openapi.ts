@@ -26,6 +26,8 @@ export interface DescribedRoute {
   readonly idempotent: boolean
   /** The status of an answer that is a plain value. */
   readonly successStatus: number
+  /** Its successes have an `ETag`, and 304 is the answer to who has the one that would be sent. */
+  readonly conditional: boolean
 }
 
 type Json = Record<string, unknown>
@@ -49,7 +51,7 @@ export function describeApi(routes: readonly DescribedRoute[]): Json {
       title,
       version: descriptionVersion,
       description:
-        'Every operation of this instance, as it is served now. No request field is marked required; the fields that are, are listed in `x-required`. Fields of a body that are not described are ignored. The codes by which an operation tells errors of one status apart are listed in `x-codes`; there may be others. What is no valid HTTP is answered 400, 408 or 431 on any path, a path that no running plugin serves 404, and a method that a path does not have 405, with those that it has in `Allow`. Answers to callers with a credential carry `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (a time in seconds since 1970).'
+        'Every operation of this instance, as it is served now. No request field is marked required; the fields that are, are listed in `x-required`. Fields of a body that are not described are ignored. The codes by which an operation tells errors of one status apart are listed in `x-codes`; there may be others. What is no valid HTTP is answered 400, 408 or 431 on any path, a path that no running plugin serves 404, and a method that a path does not have 405, with those that it has in `Allow`. Answers to callers with a credential carry `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (a time in seconds since 1970). Answers are sent in the content coding that `Accept-Encoding` asks for, `br` or `gzip`, but for those that are short, that stream, or that show a secret.'
     },
     servers: [{ url: '/' }],
     tags: [...new Set(sorted.map(({ group }) => group))].sort().map(name => ({ name })),
@@ -219,8 +221,18 @@ function queryParameters(query: DescribedRoute['schema']['query']): Json[] {
   }))
 }
 
-const headerParameters = ({ idempotent }: DescribedRoute): Json[] =>
-  idempotent
+const headerParameters = ({ idempotent, conditional }: DescribedRoute): Json[] => [
+  ...(conditional
+    ? [
+        {
+          name: 'If-None-Match',
+          in: 'header',
+          schema: { type: 'string' },
+          description: 'The `ETag` of an answer that you have: 304 says that it is still right.'
+        }
+      ]
+    : []),
+  ...(idempotent
     ? [
         {
           name: 'Idempotency-Key',
@@ -230,7 +242,8 @@ const headerParameters = ({ idempotent }: DescribedRoute): Json[] =>
             'A text of your own for this request, such as a UUID. When the same request is sent again with it within 24 hours, nothing is done twice: the first answer is sent again, with `Idempotent-Replayed: true`. With another body it is refused (409).'
         }
       ]
-    : []
+    : [])
+]
 
 function requestBody(route: DescribedRoute, components: SchemaComponents): Json {
   const { schema, body } = route

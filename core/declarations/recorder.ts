@@ -295,11 +295,26 @@ export function routeRecord(
     limit: frozen(spec.limit, 'limit', spec),
     idempotent: spec.idempotent ?? false,
     successStatus: success ?? 200,
+    conditional: isConditional(spec),
     precondition: spec.precondition as RouteRecord['precondition'],
     limitKey: spec.limitKey as RouteRecord['limitKey'],
+    version: spec.version as RouteRecord['version'],
     handler: spec.handler as RouteRecord['handler']
   })
 }
+
+/** A `GET` that answers a text as it is, and no secret: what shows one is audited. */
+const isConditional = ({
+  method,
+  audit,
+  produces,
+  version,
+  schema
+}: RouteSpec<string, Access, RouteSchema, object>): boolean =>
+  method === 'GET' &&
+  audit === undefined &&
+  (produces === undefined || version !== undefined) &&
+  (schema?.response === undefined || schema.response[200] != null)
 
 const bodyLimitOf = ({
   bodyLimit,

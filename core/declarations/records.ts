@@ -31,6 +31,9 @@ export interface RouteRecord extends DescribedRoute {
         self: object
       ) => string | undefined | Promise<string | undefined>)
     | undefined
+  readonly version:
+    | ((request: RouteRequest, self: object) => string | undefined | Promise<string | undefined>)
+    | undefined
   readonly handler: (request: RouteRequest, self: object) => unknown
 }
 

@@ -51,7 +51,8 @@ const successes: Readonly<Record<number, string>> = {
   201: 'Created.',
   202: 'Accepted: the work goes on after this answer.',
   204: 'Done; the answer has no body.',
-  302: 'The address to go on to is in `Location`.'
+  302: 'The address to go on to is in `Location`.',
+  304: 'Nothing has changed: the answer is the one with the tag that `If-None-Match` has. It has no body.'
 }
 
 /** What the kernel answers before a plugin is asked, or in its place. */
@@ -90,8 +91,22 @@ export function describeResponses(route: DescribedRoute, components: SchemaCompo
   )
 }
 
-const answersOf = ({ schema, successStatus }: DescribedRoute): Readonly<Record<number, TSchema | null>> =>
-  schema.response ?? { [successStatus]: null }
+const answersOf = ({
+  schema,
+  successStatus,
+  conditional
+}: DescribedRoute): Readonly<Record<number, TSchema | null>> => {
+  const declared = schema.response ?? { [successStatus]: null }
+  return conditional ? { ...declared, 304: null } : declared
+}
+
+/** Of an answer that a client may keep and ask for again. */
+const tagHeader = {
+  ETag: {
+    description: 'The tag of this answer, for `If-None-Match`: a weak one, the same in every content coding.',
+    schema: { type: 'string' }
+  }
+}
 
 /** Every status that an operation can answer by its declaration, in ascending order. */
 export function declaredStatuses(route: DescribedRoute): ReadonlySet<number> {
@@ -109,11 +124,15 @@ function declaredAnswer(
   answer: unknown,
   components: SchemaComponents
 ): Json {
-  const { produces, responseHeaders } = route
+  const { produces, responseHeaders, conditional } = route
   const isSuccess = status < 400
-  const headers = Object.entries(isSuccess ? responseHeaders : {}).map(
+  const told = Object.entries(isSuccess && status !== 304 ? responseHeaders : {}).map(
     ([name, { description, ...schema }]) => [name, { description, schema }]
   )
+  const headers = {
+    ...Object.fromEntries(told),
+    ...(conditional && (status === 200 || status === 304) ? tagHeader : {})
+  }
   return {
     description: isSuccess
       ? (successes[status] ?? 'Done.')
@@ -121,11 +140,11 @@ function declaredAnswer(
           status,
           kindsOf(route).filter(kind => kind.status === status)
         ),
-    ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }),
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
     content:
       answer !== null
         ? { 'application/json': { schema: components.describe(answer, 'answer', namePrefix(route)) } }
-        : produces === undefined
+        : produces === undefined || status === 304
           ? undefined
           : { [produces]: { schema: { type: 'string' } } }
   }

@@ -79,6 +79,8 @@ export function routeValueFaults(spec: {
   audit?: unknown
   precondition?: unknown
   limitKey?: unknown
+  version?: unknown
+  method?: unknown
   access?: { readonly kind?: unknown }
 }): string[] {
   const {
@@ -95,6 +97,8 @@ export function routeValueFaults(spec: {
     audit,
     precondition,
     limitKey,
+    version,
+    method,
     access
   } = spec
   const { max, windowSeconds } = (limit ?? {}) as { max?: unknown; windowSeconds?: unknown }
@@ -130,6 +134,10 @@ export function routeValueFaults(spec: {
     [
       given(limitKey, typeof limitKey === 'function' && limit !== undefined && access?.kind === 'public'),
       'limitKey is a function, of a public route with a limit'
+    ],
+    [
+      given(version, typeof version === 'function' && method === 'GET' && audit === undefined),
+      'version is a function, of a GET without audit'
     ],
     [given(audit, isAudit(audit)), 'audit is { action, resource }, with an id of { param } or { result }']
   ])

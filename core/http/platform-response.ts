@@ -25,6 +25,13 @@ export class PlatformResponse<
     }
   }
 
+  /** Adds to what waits of a header that is a list. */
+  extend(name: string, value: string): void {
+    const at = this.#names.indexOf(name)
+    if (at < 0) this.wait(name, value)
+    else this.#values[at] = `${this.#values[at] ?? ''}, ${value}`
+  }
+
   override writeHead(
     status: number,
     first?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
@@ -61,4 +68,10 @@ export class PlatformResponse<
 export function setDefaultHeader(response: ServerResponse, name: string, value: string): void {
   if (response instanceof PlatformResponse) response.wait(name, value)
   else response.setHeader(name, value)
+}
+
+/** Says that the answer goes by a header of the request too, its name as it is to be read. */
+export function addVary(response: ServerResponse, header: string): void {
+  if (response instanceof PlatformResponse) response.extend('vary', header)
+  else response.appendHeader('vary', header)
 }

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { isReadable } from 'node:stream'
-import { type Audit, type BodyKind, type Log, Problem, type Reply } from 'busbar/sdk'
+import { type Audit, type BodyKind, type Log, Problem, type Reply, type ReplyOptions } from 'busbar/sdk'
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -22,8 +23,10 @@ import { discardResult } from './discard-result.js'
 import type { Guard } from './guard.js'
 import type { Idempotency } from './idempotency.js'
 import { InFlight } from './in-flight.js'
+import type { KeptAnswers } from './kept-answers.js'
 import type { PlatformRequest } from './platform-request.js'
 import { toProblem } from './problems.js'
+import { type AnswerVersion, answerVersion, sendKnown, sendText } from './representation.js'
 import type { RequestContext } from './request-context.js'
 import type { RequestTarget } from './route-table.js'
 import type { StreamCap } from './stream-cap.js'
@@ -37,6 +40,7 @@ export interface InstanceParts {
   readonly secureCookies: boolean
   readonly streams: StreamCap
   readonly guard: Pick<Guard, 'admitByKey'>
+  readonly kept: KeptAnswers
 }
 
 interface InstanceOptions extends InstanceParts {
@@ -98,12 +102,13 @@ export class PluginInstance implements RequestTarget {
     })
     fastify.setSerializerCompiler(answerWriter)
     const kinds: readonly BodyKind[] = ['json', 'none', 'raw', 'stream']
+    const run = randomUUID()
     for (const kind of kinds) {
       const routes = options.routes.filter(route => route.body === kind)
       if (routes.length === 0) continue
       await fastify.register(async scope => {
         await scope.register(bodyParser, { kind })
-        for (const route of routes) addRoute(scope, route, options)
+        for (const route of routes) addRoute(scope, route, options, run)
       })
     }
     await fastify.ready()
@@ -230,7 +235,8 @@ const bodyParser = fastifyPlugin(
   { name: 'busbar-body' }
 )
 
-function addRoute(scope: FastifyInstance, record: RouteRecord, options: InstanceOptions): void {
+/** `run` is of this instance alone: another one may have other code, settings and memories. */
+function addRoute(scope: FastifyInstance, record: RouteRecord, options: InstanceOptions, run: string): void {
   // A body whose fields are all optional may be left out; without one, required fields are named in the error.
   const preValidation = (request: FastifyRequest, _reply: FastifyReply, done: () => void): void => {
     if (request.body === undefined) request.body = {}
@@ -257,6 +263,7 @@ function addRoute(scope: FastifyInstance, record: RouteRecord, options: Instance
       const context = contextOf(request)
       context.query = request.query
       context.body = record.body === 'none' ? undefined : request.body
+      if (record.version !== undefined) return sendVersioned(run, context, reply, options)
       if (!options.idempotency.concerns(context))
         return mapAwaitable(outcome(context, options), result => send(result, context, reply, options))
       return options.idempotency.run(
@@ -350,28 +357,71 @@ function call(context: RequestContext, { self }: InstanceOptions): unknown {
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 
+/** What is known of the answer is asked first: the answer itself may not have to be made. */
+async function sendVersioned(
+  run: string,
+  context: RequestContext,
+  reply: FastifyReply,
+  options: InstanceOptions
+): Promise<unknown> {
+  const { plugin, version } = context.record
+  const found = await context.orExpired(
+    callPlugin(plugin, async () => await version?.(context as never, options.self))
+  )
+  const known = found === undefined ? undefined : answerVersion(run, context, found)
+  if (known !== undefined) {
+    const sending = sendKnown(known, context, reply, options.kept)
+    if (sending !== null) return await sending
+  }
+  return await send(await outcome(context, options), context, reply, options, known)
+}
+
 function send(
   result: unknown,
   context: RequestContext,
   reply: FastifyReply,
-  options: InstanceOptions
+  options: InstanceOptions,
+  version?: AnswerVersion
 ): unknown {
   if (context.response.destroyed) discardResult(result)
   if (isReply(result))
-    return sendReply(result, context, reply, options).catch((error: unknown) => {
+    return sendReply(result, context, reply, options, version).catch((error: unknown) => {
       discardResult(result)
       throw error
     })
   void reply.code(context.record.successStatus)
-  return answerValue(result, reply, context.record)
+  return sendValue(result, undefined, context, reply, options, version)
+}
+
+function sendValue(
+  value: unknown,
+  given: ReplyOptions | undefined,
+  context: RequestContext,
+  reply: FastifyReply,
+  { kept }: InstanceOptions,
+  version: AnswerVersion | undefined
+): unknown {
+  const { record } = context
+  return answerValue(
+    value,
+    reply,
+    record,
+    record.conditional && reply.statusCode === 200 && given?.cookies === undefined
+      ? text => sendText({ text, headers: given?.headers, version }, context, reply, kept)
+      : text => {
+          void reply.send(text)
+        }
+  )
 }
 
 async function sendReply(
   result: Reply,
   context: RequestContext,
   reply: FastifyReply,
-  { secureCookies, streams, log }: InstanceOptions
+  options: InstanceOptions,
+  version: AnswerVersion | undefined
 ): Promise<unknown> {
+  const { secureCookies, streams, log } = options
   switch (result.kind) {
     case 'value': {
       const { headers = {}, cookies = [] } = result.options
@@ -381,7 +431,7 @@ async function sendReply(
       // Without a declaration, no value is no body.
       return result.value === null && context.record.schema.response?.[result.status] === undefined
         ? await reply.send()
-        : await answerValue(result.value, reply, context.record)
+        : await sendValue(result.value, result.options, context, reply, options, version)
     }
     case 'redirect':
       return await reply.code(302).header('location', result.url).send()

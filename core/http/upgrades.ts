@@ -53,7 +53,8 @@ export const hubRecord: RouteRecord = Object.freeze({
     },
     { id: 'kernel' }
   ),
-  successStatus: 101
+  successStatus: 101,
+  conditional: false
 })
 
 /** A plugin's socket, for the guard and the description. */

@@ -30,6 +30,8 @@ export function routes(route: RouteDeclarer<ApiReference>): void {
       description,
       access,
       produces: type.replace(/;.*/, ''),
+      // They stay as they are while the plugin runs.
+      version: () => name,
       handler: (_request, { texts }) =>
         reply(200, texts.get(name), {
           headers: {

@@ -72,6 +72,34 @@ test('every field of every body and answer says what it is', t => {
   t.end()
 })
 
+test('every operation that answers a list takes a page of it, and tells how many rows there are', t => {
+  const lists = operations().filter(([name, { responses }]) => {
+    const schema = responses[200]?.content?.['application/json']?.schema ?? {}
+    const of = schema.$ref === undefined ? schema : api.components.schemas[schema.$ref.split('/').at(-1)]
+    return name.startsWith('GET ') && of.type === 'array'
+  })
+  t.ok(lists.length > 10)
+  for (const [name, { parameters, responses }] of lists) {
+    const query = parameters.filter((one: Json) => one.in === 'query').map((one: Json) => one.name)
+    t.ok(query.includes('limit') && query.includes('offset'), `${name}: limit and offset`)
+    t.ok('X-Total-Count' in (responses[200].headers ?? {}), `${name}: X-Total-Count`)
+  }
+  t.end()
+})
+
+test('what answers JSON can be asked for again by its tag, unless it shows a secret', t => {
+  for (const [name, { responses }] of operations()) {
+    const record = routes.find(({ method, url }) => `${method} ${url.replace(/:(\w+)/g, '{$1}')}` === name)
+    const isJson = responses[200]?.content?.['application/json'] !== undefined
+    const reveals = name.endsWith('/reveal') || name.includes('/api/auth/totp/')
+    if (!name.startsWith('GET ') || !isJson) continue
+    t.equal('304' in responses, !reveals, name)
+    t.equal('ETag' in (responses[200].headers ?? {}), !reveals, name)
+    t.equal(record?.conditional, !reveals)
+  }
+  t.end()
+})
+
 test('every named schema says what it is', t => {
   const silent = Object.entries<Json>(api.components.schemas).filter(
     ([, { description }]) => !tells(description)
