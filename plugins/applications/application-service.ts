@@ -90,6 +90,12 @@ export class ApplicationService {
     return { rows: rows.map(row => this.#answer(row)), total }
   }
 
+  /** Of the list: its rows, and the addresses that only this process knows. */
+  async listVersion(projectId: ProjectId): Promise<string> {
+    const { rows, ids } = await this.parts.store.listVersion(projectId)
+    return [rows, ...(ids?.split(' ') ?? []).map(this.#directUrl)].join(' ')
+  }
+
   async get(projectId: ProjectId, id: string): Promise<ApplicationAnswer> {
     return this.#answer((await this.parts.store.get(projectId, id)) ?? missing(id))
   }

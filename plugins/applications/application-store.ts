@@ -1,4 +1,12 @@
-import { countedRows, type Database, type Page, type ProjectId, type Rows, type Tx } from 'busbar/sdk'
+import {
+  countedRows,
+  type Database,
+  type Page,
+  type ProjectId,
+  type Rows,
+  type Tx,
+  versionOfRows
+} from 'busbar/sdk'
 import type { ApplicationRow } from './schemas.js'
 
 /** As api.ts promises: what a deploy adds to `pending_change` is empty until there has been one. */
@@ -30,6 +38,13 @@ export type ApplicationChanges = Partial<
 export type NewApplication = ApplicationChanges &
   Pick<ApplicationRow, 'id' | 'project_id' | 'slug' | 'created_at' | 'updated_at'>
 
+/** Another one for other rows. */
+interface ListVersion {
+  readonly rows: string
+  /** Of the applications, with spaces between them; null for none. */
+  readonly ids: string | null
+}
+
 const alive = 'where project_id = $1 and id = $2 and deleting_at is null'
 
 export class ApplicationStore {
@@ -37,6 +52,7 @@ export class ApplicationStore {
   readonly #record
   readonly #list
   readonly #count
+  readonly #version
 
   constructor(private readonly db: Database) {
     this.#get = db.statement<ApplicationRow, [string, string]>(
@@ -56,6 +72,10 @@ export class ApplicationStore {
     this.#count = db.statement<{ total: number }, [string]>(
       'application-count',
       `select count(*) as total ${listed}`
+    )
+    this.#version = db.statement<ListVersion, [string]>(
+      'application-list-version',
+      `select ${versionOfRows('application')} as rows, string_agg(id::text, ' ') as ids ${listed}`
     )
   }
 
@@ -90,6 +110,11 @@ export class ApplicationStore {
   async list(projectId: ProjectId, page: Page): Promise<Rows<ApplicationRow>> {
     const rows = await this.#list([projectId, page.limit, page.offset])
     return await countedRows(page, rows, () => this.#count([projectId]))
+  }
+
+  /** Of all that `list` may show of a project. */
+  async listVersion(projectId: ProjectId): Promise<ListVersion> {
+    return (await this.#version([projectId]))[0] ?? { rows: '', ids: null }
   }
 
   async insert(application: NewApplication, tx: Tx): Promise<void> {

@@ -22,6 +22,7 @@ export function routes(route: RouteDeclarer<Applications>) {
     description: 'The applications of the project, the newest first, without previews.',
     items: application,
     access: allow.token('read', { project: inProject }),
+    version: async ({ project }, { applications }) => await applications.listVersion(project),
     handler: async ({ project, page }, { applications }) => await applications.list(project, page)
   })
   route({

@@ -104,12 +104,16 @@ export class DeploymentService {
     return { ...found, rows: found.rows.map(row => ({ ...row, build_logs: ends.get(row.id) ?? null })) }
   }
 
+  async listVersion(projectId: string, applicationId: string): Promise<string | undefined> {
+    return await this.#parts.store.listVersion(projectId, applicationId)
+  }
+
   /** Explicit ids are checked as the guard checks one from the path. */
   async listAll(
     filter: GlobalFilter,
     page: Page,
     caller: { readonly reach: Reach; readonly requireProject: (projectId: string) => Promise<unknown> }
-  ): Promise<GlobalDeployment[]> {
+  ): Promise<Rows<GlobalDeployment>> {
     const { store } = this.#parts
     if (filter.projectId !== undefined) await caller.requireProject(filter.projectId)
     if (filter.applicationId !== undefined) {

@@ -1,6 +1,6 @@
 import { inApplication } from 'busbar/api/applications'
 import { engineProblems } from 'busbar/api/containers'
-import { allow, list, type RouteDeclarer, readPage, type SignedInCaller, sse } from 'busbar/sdk'
+import { allow, pagedList, pageOf, type RouteDeclarer, type SignedInCaller, sse } from 'busbar/sdk'
 import type { Trigger } from './api.js'
 import type { Deployments } from './deployments.js'
 import { deployHookRoutes } from './hooks/deploy-hook-routes.js'
@@ -49,6 +49,8 @@ export function routes(route: RouteDeclarer<Deployments>) {
     problems: [problems.applicationMissing],
     items: deployment,
     access: allow.token('read', { project: inApplication }),
+    version: async ({ project, params }, { service }) =>
+      await service.listVersion(project, params.applicationId),
     handler: async ({ project, params, page }, { service }) =>
       await service.list(project, params.applicationId, page)
   })
@@ -77,16 +79,15 @@ export function routes(route: RouteDeclarer<Deployments>) {
     handler: ({ project, params, signal }, { streamBuildLog }) =>
       sse(streamBuildLog(project, params.deploymentId, signal))
   })
-  route({
-    method: 'GET',
+  route.list({
     url: `${one}/build-steps`,
     group: deployments,
     operationId: 'ListBuildSteps',
     summary: 'Get Build Steps',
     description: 'The steps of the build in their order. A builder that does not tell steps has none.',
     access: allow.token('read', { project: ofDeployment }),
-    schema: { response: { 200: list(buildStep) } },
-    handler: async ({ params }, { steps }) => await steps.list(params.deploymentId)
+    items: buildStep,
+    handler: async ({ params, page }, { steps }) => pageOf(page, await steps.list(params.deploymentId))
   })
   route({
     method: 'POST',
@@ -176,8 +177,7 @@ export function routes(route: RouteDeclarer<Deployments>) {
     handler: async ({ params, caller, idempotencyKey }, { service }) =>
       await service.build(params.applicationId, triggerOf(caller), idempotencyKey)
   })
-  route({
-    method: 'GET',
+  route.list({
     url: '/api/deployments',
     group: 'Platform',
     operationId: 'GetGlobalDeployments',
@@ -186,9 +186,11 @@ export function routes(route: RouteDeclarer<Deployments>) {
       'Deployments of all projects that the caller sees, the newest first. All filters must match.',
     problems: [problems.badFilter, problems.unseen],
     access: allow.token('read', { project: 'filtered' }),
-    schema: { query: globalQuery, response: { 200: list(globalDeployment) } },
+    query: globalQuery,
+    page: pagedList,
+    items: globalDeployment,
     handler: async (request, { service }) =>
-      await service.listAll(readFilter(request.query), readPage(request.query), request)
+      await service.listAll(readFilter(request.query), request.page, request)
   })
   deployHookRoutes(route)
 }

@@ -5,7 +5,6 @@ import {
   nullable,
   object,
   oneOf,
-  pagingQuery,
   type Static,
   Type,
   timestamp,
@@ -162,8 +161,8 @@ export const globalDeployment = named(
 )
 export type GlobalDeployment = Static<typeof globalDeployment>
 
-export const globalQuery = object({
-  ...pagingQuery,
+/** Filters of all deployments. */
+export const globalQuery = {
   application_id: described(
     maybe(string),
     'Only those of the application with this `id`, which you must be able to see.'
@@ -185,8 +184,8 @@ export const globalQuery = object({
     'Only those that were asked for at this time or later, RFC 3339: `2026-01-31T12:00:00Z`.'
   ),
   to: described(maybe(string), 'Only those that were asked for before this time, RFC 3339.')
-})
-export type GlobalQuery = Static<typeof globalQuery>
+}
+export type GlobalQuery = Readonly<Partial<Record<keyof typeof globalQuery, string>>>
 
 export const rollbackBody = named(
   'RollBack',

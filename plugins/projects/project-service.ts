@@ -39,6 +39,10 @@ export class ProjectService {
     return { rows: rows.map(withoutUnset), total }
   }
 
+  async listVersion(reach: Reach): Promise<string | undefined> {
+    return await this.parts.store.listVersion(reach)
+  }
+
   async get(projectId: ProjectId, reach: Reach): Promise<ProjectRow> {
     return (await this.parts.store.get(projectId, reach)) ?? missing(projectId)
   }

@@ -6,7 +6,8 @@ import {
   type ProjectId,
   type Reach,
   type Rows,
-  type Tx
+  type Tx,
+  versionOfRows
 } from 'busbar/sdk'
 import type { ProjectSummary } from './api.js'
 import type { ProjectListRow, ProjectRow } from './schemas.js'
@@ -37,6 +38,7 @@ export class ProjectStore {
   readonly #findAndHold
   readonly #list
   readonly #count
+  readonly #version
 
   constructor(private readonly db: Database) {
     const project = `${db.schema}.project`
@@ -69,6 +71,12 @@ export class ProjectStore {
       'project-count',
       `select count(*) as total ${reachable}`
     )
+    // With the caller's role, which is in another table.
+    this.#version = db.statement<{ version: string }, [Reach['pins'], Asker['userId'], Asker['callerId']]>(
+      'project-list-version',
+      `select ${versionOfRows('project', 'my_role')} as version from (
+        select ctid, xmin, ${roleOf('$3::uuid', '$2::uuid', db.schema)} ${reachable}) project`
+    )
   }
 
   async get(projectId: ProjectId, { callerId, userId }: Asker): Promise<ProjectRow | undefined> {
@@ -87,6 +95,11 @@ export class ProjectStore {
   async list(reach: Reach, page: Page): Promise<Rows<ProjectListRow>> {
     const rows = await this.#list([reach.pins, reach.userId, page.limit, page.offset, reach.callerId])
     return await countedRows(page, rows, () => this.#count([reach.pins, reach.userId]))
+  }
+
+  /** Of all that `list` may show to who reaches so far. */
+  async listVersion({ pins, userId, callerId }: Reach): Promise<string | undefined> {
+    return (await this.#version([pins, userId, callerId]))[0]?.version
   }
 
   /** How many projects a user owns, those that are being deleted apart. */

@@ -27,6 +27,7 @@ export function routes(route: RouteDeclarer<Projects>) {
       'The projects that the caller sees: own ones, those that are shared or of which they are a member, and all for admins. The newest first.',
     items: projectListItem,
     access: allow.token('read', { project: 'filtered' }),
+    version: async ({ reach }, { projects }) => await projects.listVersion(reach),
     handler: async ({ reach, page }, { projects }) => await projects.list(reach, page)
   })
   route({

@@ -7,8 +7,10 @@ import {
   type Reach,
   type Rows,
   type TableRow,
-  type Tx
+  type Tx,
+  versionOfRows
 } from 'busbar/sdk'
+import type { Knex } from 'knex'
 import type { DeploymentStatus, Trigger } from '../api.js'
 import type { HttpCheck } from '../health/http-check.js'
 import type { Deployment, GlobalDeployment } from '../schemas.js'
@@ -108,6 +110,7 @@ export class DeploymentStore {
   readonly #get
   readonly #owner
   readonly #activeOf
+  readonly #listVersion
 
   constructor(db: Database) {
     this.#db = db
@@ -122,6 +125,13 @@ export class DeploymentStore {
     this.#activeOf = db.statement<{ id: string }, [string]>(
       'deployment-active',
       `select id from $schema.deployment where application_id = $1 and status in ${active}`
+    )
+    this.#listVersion = db.statement<{ version: string }, [string, string]>(
+      'deployment-list-version',
+      // A log only grows at its end, or goes as a whole.
+      `select ${versionOfRows('deployment', 'log_end.ctid', 'log_end.xmin')} as version from $schema.deployment as deployment
+      left join lateral (select ctid, xmin from $schema.deployment_log where deployment_id = deployment.id order by seq desc limit 1) log_end on true
+      where project_id = $1 and application_id = $2 and ${isThere} having count(*) > 0`
     )
   }
 
@@ -213,14 +223,14 @@ export class DeploymentStore {
     )
   }
 
+  /** Of all that `list` may show of an application; undefined while that is nothing. */
+  async listVersion(projectId: string, applicationId: string): Promise<string | undefined> {
+    return (await this.#listVersion([projectId, applicationId]))[0]?.version
+  }
+
   /** Across applications, as far as the caller reaches; newest first. */
-  async listAll(reach: Reach, filter: GlobalFilter, page: Page): Promise<GlobalDeployment[]> {
-    const query = this.#db
-      .table<GlobalDeployment>('deployment')
-      // Raw, as knex would look for joined tables in this plugin's schema.
-      .joinRaw(`join ${applicationTable.name} as application on application.id = deployment.application_id`)
-      .joinRaw(`join ${projectTable.name} as project on project.id = deployment.project_id`)
-      .whereNull('application.deleting_at')
+  async listAll(reach: Reach, filter: GlobalFilter, page: Page): Promise<Rows<GlobalDeployment>> {
+    const rows: GlobalDeployment[] = await this.#all(reach, filter)
       .select(
         'deployment.id',
         'deployment.application_id',
@@ -244,6 +254,21 @@ export class DeploymentStore {
       ])
       .limit(page.limit)
       .offset(page.offset)
+    return await countedRows(
+      page,
+      rows.map(row => ({ ...row, build_logs: null })),
+      async () => await this.#all(reach, filter).count<Array<{ total: number }>>('* as total')
+    )
+  }
+
+  /** All that the caller reaches and the filter lets through. */
+  #all(reach: Reach, filter: GlobalFilter): Knex.QueryBuilder<GlobalDeployment, GlobalDeployment[]> {
+    const query = this.#db
+      .table<GlobalDeployment>('deployment')
+      // Raw, as knex would look for joined tables in this plugin's schema.
+      .joinRaw(`join ${applicationTable.name} as application on application.id = deployment.application_id`)
+      .joinRaw(`join ${projectTable.name} as project on project.id = deployment.project_id`)
+      .whereNull('application.deleting_at')
     whereReachable(query, reach, 'project')
     if (filter.projectId !== undefined) query.where('deployment.project_id', filter.projectId)
     if (filter.applicationId !== undefined) query.where('deployment.application_id', filter.applicationId)
@@ -259,8 +284,7 @@ export class DeploymentStore {
           .orWhereILike('application.name', pattern)
       )
     }
-    const rows: GlobalDeployment[] = await query
-    return rows.map(row => ({ ...row, build_logs: null }))
+    return query
   }
 
   /** Moves it from one of `from` to `to`; the state it was in, or undefined when it was in none of them. */

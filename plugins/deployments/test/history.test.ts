@@ -41,6 +41,33 @@ test('the history of deployments, and going back in it', async t => {
     t.equal(page.headers['x-total-count'], '3')
   })
 
+  await t.test('a list is unchanged until a deployment is, or the end of its log', async t => {
+    const list = `${web.path}/deployments`
+    let had = await admin.get(list)
+    const again = async () =>
+      await admin.get(list, { headers: { 'if-none-match': String(had.headers.etag) } })
+    t.equal((await again()).status, 304)
+    await lab.k.query(
+      `insert into deployments.deployment_log (deployment_id, seq, is_tail, lines, bytes, text)
+      select deployment_id, max(seq) + 1, false, 1, 3, 'new' from deployments.deployment_log where deployment_id = $1 group by 1`,
+      [two.id]
+    )
+    const longer = await again()
+    t.equal(longer.status, 200)
+    t.not(longer.body[1].build_logs, had.body[1].build_logs)
+    had = longer
+    t.equal((await again()).status, 304)
+    await lab.k.query("update deployments.deployment set error_message = 'worse' where id = $1", [broken.id])
+    t.match(await again(), { status: 200, body: [{ error_message: 'worse' }] })
+    await lab.k.query('update deployments.deployment set error_message = $2 where id = $1', [
+      broken.id,
+      broken.error_message
+    ])
+    await lab.k.query("delete from deployments.deployment_log where deployment_id = $1 and text = 'new'", [
+      two.id
+    ])
+  })
+
   await t.test('the global list is filtered by what the query names', async t => {
     const ids = async (query: string): Promise<string[]> =>
       (await admin.get(`/api/deployments?${query}`)).body.map((row: any) => row.id)
@@ -57,6 +84,13 @@ test('the history of deployments, and going back in it', async t => {
       commit_message: 'a broken change'
     })
     t.notOk('health_status' in row)
+    const second = await admin.get('/api/deployments?limit=1&offset=1')
+    t.equal(second.headers['x-total-count'], '3')
+    t.same(
+      second.body.map(({ id }: any) => id),
+      [two.id]
+    )
+    t.equal((await admin.get('/api/deployments?status=success&limit=1')).headers['x-total-count'], '2')
     t.same(await ids('status=success'), [two.id, one.id])
     t.same(await ids('status=nonsense'), [])
     t.same(await ids('search=SECOND'), [two.id])
