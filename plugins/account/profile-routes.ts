@@ -1,8 +1,8 @@
 import { identityProblems } from 'busbar/api/identity'
-import { allow, type RouteDeclarer, statusResponse } from 'busbar/sdk'
+import { allow, pageOf, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import type { Account } from './account.js'
 import { problems } from './problems.js'
-import { profile, profileBody, sessionParams, sessions } from './schemas.js'
+import { profile, profileBody, session, sessionParams } from './schemas.js'
 
 const group = 'Profile'
 
@@ -32,16 +32,15 @@ export function profileRoutes(route: RouteDeclarer<Account>) {
     audit: { action: 'update_profile', resource: 'user', id: { result: 'id' } },
     handler: async ({ caller, body }, { account }) => await account.updateProfile(caller, body)
   })
-  route({
-    method: 'GET',
+  route.list({
     url: '/api/auth/sessions',
     group,
     operationId: 'ListOwnSessions',
     summary: 'List Own Sessions',
     description: 'Where the user is signed in.',
     access: allow.session({ project: 'none' }),
-    schema: { response: { 200: sessions } },
-    handler: async ({ caller }, { account }) => await account.sessions(caller)
+    items: session,
+    handler: async ({ caller, page }, { account }) => pageOf(page, await account.sessions(caller))
   })
   route({
     method: 'DELETE',

@@ -264,7 +264,7 @@ export const passwordBody = named(
   }
 )
 
-const session = named(
+export const session = named(
   'Session',
   object({
     id: described(uuid(), 'What the session is called in paths. It is no secret.'),
@@ -281,7 +281,6 @@ const session = named(
   }),
   { description: 'A place where the user is signed in.' }
 )
-export const sessions = described(list(session), 'The sessions of the user that can still be used.')
 export const sessionParams = { sessionId: described(uuid(), 'The `id` of one of your own sessions.') }
 
 export const totpStatus = named(

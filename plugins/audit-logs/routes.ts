@@ -1,8 +1,8 @@
-import { allow, download, type RouteDeclarer, readPage } from 'busbar/sdk'
+import { allow, download, pageOf, type RouteDeclarer, readPage } from 'busbar/sdk'
 import { readFilter } from './audit-filter.js'
 import type { AuditLogs } from './audit-logs.js'
 import { problems } from './problems.js'
-import { actions, exportHeaders, filterQuery, listQuery, page } from './schemas.js'
+import { action, exportHeaders, filterQuery, listQuery, page } from './schemas.js'
 
 const group = 'Audit Logs (Admin)'
 /** The log tells of every project, so a token that is pinned to some cannot read any of it. */
@@ -21,16 +21,15 @@ export function routes(route: RouteDeclarer<AuditLogs>): void {
     schema: { query: listQuery, response: { 200: page } },
     handler: async ({ query }, { logs }) => await logs.list(readFilter(query), readPage(query))
   })
-  route({
-    method: 'GET',
+  route.list({
     url: '/api/audit-logs/actions',
     group,
     operationId: 'ListAuditActions',
     summary: 'Get Actions',
     description: 'The actions that occur in the log, sorted, for a choice of filters.',
     access,
-    schema: { response: { 200: actions } },
-    handler: async (_request, { logs }) => await logs.actions()
+    items: action,
+    handler: async ({ page }, { logs }) => pageOf(page, await logs.actions())
   })
   route({
     method: 'GET',

@@ -90,7 +90,7 @@ export const filterQuery = object(filterFields)
 export type FilterQuery = Static<typeof filterQuery>
 export const listQuery = object({ ...filterFields, ...pagingQuery })
 
-export const actions = described(list(Type.String()), 'The actions, sorted, each once.')
+export const action = described(Type.String(), 'An action that occurs, as `action` of a record.')
 export const exportHeaders = {
   'X-Truncated': described(
     Type.Literal('true'),

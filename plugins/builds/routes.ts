@@ -1,6 +1,6 @@
 import { inApplication } from 'busbar/api/applications'
 import { engineProblems } from 'busbar/api/containers'
-import { allow, list, type RouteDeclarer, statusResponse } from 'busbar/sdk'
+import { allow, pageOf, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import type { Builds } from './builds.js'
 import { buildEngineProblems } from './engines/engine-problems.js'
 import { problems } from './problems.js'
@@ -44,8 +44,7 @@ export function routes(route: RouteDeclarer<Builds>) {
     audit: { action: 'clear_build_cache', resource: 'application', id: { param: 'applicationId' } },
     handler: async ({ params }, { caches }) => await caches.clear(params)
   })
-  route({
-    method: 'GET',
+  route.list({
     url: '/api/builders',
     group,
     operationId: 'ListBuilders',
@@ -53,8 +52,8 @@ export function routes(route: RouteDeclarer<Builds>) {
     description:
       'The values that `build_type` may have for git applications, and which of them can be used here.',
     access: allow.token('read', { project: 'none' }),
-    schema: { response: { 200: list(builderAnswer) } },
-    handler: async (_request, { listBuilders }) => await listBuilders()
+    items: builderAnswer,
+    handler: async ({ page }, { listBuilders }) => pageOf(page, await listBuilders())
   })
   deployKeyRoutes(route)
 }

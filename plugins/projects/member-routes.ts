@@ -1,4 +1,4 @@
-import { allow, list, type RouteDeclarer, statusResponse } from 'busbar/sdk'
+import { allow, pageOf, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import { problems } from './problems.js'
 import type { Projects } from './projects.js'
 import { member, memberBody, memberParams } from './schemas.js'
@@ -7,8 +7,7 @@ const group = 'Projects'
 const all = '/api/projects/:projectId/members'
 
 export function memberRoutes(route: RouteDeclarer<Projects>) {
-  route({
-    method: 'GET',
+  route.list({
     url: all,
     group,
     operationId: 'ListProjectMembers',
@@ -16,8 +15,8 @@ export function memberRoutes(route: RouteDeclarer<Projects>) {
     description:
       'Who has a role of their own in the project: the owner first, then by e-mail address. Whom it is shared with, as every user, is not listed.',
     access: allow.token('read', { project: { param: 'projectId' } }),
-    schema: { response: { 200: list(member) } },
-    handler: async ({ project }, { members }) => await members.list(project)
+    items: member,
+    handler: async ({ project, page }, { members }) => pageOf(page, await members.list(project))
   })
   route({
     // Who owns a project must learn whether an address has an account; who tries addresses must not get far.

@@ -1350,7 +1350,12 @@ export interface Operations {
    */
   'GET /api/audit-logs/actions': {
     params: {}
-    query: {}
+    query: {
+      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
     body: undefined
     answer: string[]
   }
@@ -1509,7 +1514,12 @@ export interface Operations {
    */
   'GET /api/auth/sessions': {
     params: {}
-    query: {}
+    query: {
+      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
     body: undefined
     answer: Schemas['Session'][]
   }
@@ -1611,7 +1621,12 @@ export interface Operations {
    */
   'GET /api/builders': {
     params: {}
-    query: {}
+    query: {
+      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
     body: undefined
     answer: Schemas['Builder'][]
   }
@@ -1623,10 +1638,6 @@ export interface Operations {
   'GET /api/deployments': {
     params: {}
     query: {
-      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
-      limit?: string
-      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
-      offset?: string
       /** Only those of the application with this `id`, which you must be able to see. */
       application_id?: string
       /** Only those of the project with this `id`, which you must be able to see. */
@@ -1639,6 +1650,10 @@ export interface Operations {
       from?: string
       /** Only those that were asked for before this time, RFC 3339. */
       to?: string
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
     }
     body: undefined
     answer: Schemas['GlobalDeployment'][]
@@ -2223,7 +2238,12 @@ export interface Operations {
       /** The `id` of the deployment. One that is not in what stands before it in the path is not found (404). */
       deploymentId: string
     }
-    query: {}
+    query: {
+      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
     body: undefined
     answer: Schemas['BuildStep'][]
   }
@@ -2344,7 +2364,12 @@ export interface Operations {
       /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
       applicationId: string
     }
-    query: {}
+    query: {
+      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
     body: undefined
     answer: Schemas['HostKey'][]
   }
@@ -2583,7 +2608,12 @@ export interface Operations {
       /** The `id` of the project. */
       projectId: string
     }
-    query: {}
+    query: {
+      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
     body: undefined
     answer: Schemas['ProjectMember'][]
   }

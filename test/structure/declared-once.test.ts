@@ -22,15 +22,8 @@ const declaredOnce: ReadonlyArray<{
   {
     what: 'the query of a list, and its reading',
     pattern: /\bpagingQuery\b|\breadPage\b(?=[^;]*from 'busbar\/sdk')/,
-    // Two operations of the older system answer otherwise: an object with the total in it, and no total at all.
-    homes: [
-      'sdk/schema.ts',
-      'sdk/list.ts',
-      'plugins/audit-logs/routes.ts',
-      'plugins/audit-logs/schemas.ts',
-      'plugins/deployments/routes.ts',
-      'plugins/deployments/schemas.ts'
-    ],
+    // One operation of the older system answers otherwise: an object with the total in it.
+    homes: ['sdk/schema.ts', 'sdk/list.ts', 'plugins/audit-logs/routes.ts', 'plugins/audit-logs/schemas.ts'],
     instead: 'route.list'
   },
   {

@@ -1,5 +1,5 @@
 import { inApplication } from 'busbar/api/applications'
-import { allow, list, type RouteDeclarer, statusResponse } from 'busbar/sdk'
+import { allow, pageOf, type RouteDeclarer, statusResponse } from 'busbar/sdk'
 import type { Builds } from '../builds.js'
 import { problems } from '../problems.js'
 import { deployKeyAnswer, hostKeyAnswer } from '../schemas.js'
@@ -57,8 +57,7 @@ export function deployKeyRoutes(route: RouteDeclarer<Builds>) {
     audit: { action: 'delete_deploy_key', resource: 'application', id },
     handler: async ({ params }, { deployKeys }) => await deployKeys.delete(params)
   })
-  route({
-    method: 'GET',
+  route.list({
     url: `${one}/host-keys`,
     group,
     operationId: 'ListHostKeys',
@@ -66,8 +65,8 @@ export function deployKeyRoutes(route: RouteDeclarer<Builds>) {
     description:
       'By which keys the application knows the hosts of its repositories. The key that a host shows first is kept, and another one refused later.',
     access: allow.token('read', { project: inApplication }),
-    schema: { response: { 200: list(hostKeyAnswer) } },
-    handler: async ({ params }, { deployKeys }) => await deployKeys.hostKeys(params)
+    items: hostKeyAnswer,
+    handler: async ({ params, page }, { deployKeys }) => pageOf(page, await deployKeys.hostKeys(params))
   })
   route({
     method: 'DELETE',
