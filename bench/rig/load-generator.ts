@@ -9,6 +9,8 @@ export interface LoadOptions {
   readonly amount: number
   /** One credential after the other, shared out among the connections; none when it is empty. */
   readonly tokens: readonly string[]
+  /** Of every request, besides. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export interface LoadResult {
@@ -22,7 +24,7 @@ export interface LoadResult {
 let running: autocannon.Instance | undefined
 
 /** Sends requests over kept-alive connections, each as soon as the one before it is answered. */
-async function load({ url, connections, amount, tokens }: LoadOptions): Promise<LoadResult> {
+async function load({ url, connections, amount, tokens, headers = {} }: LoadOptions): Promise<LoadResult> {
   const latencies = new Float64Array(amount)
   let requests = 0
   let failed = 0
@@ -31,15 +33,15 @@ async function load({ url, connections, amount, tokens }: LoadOptions): Promise<
     const first = connected++
     const own = tokens.filter((_, index) => index % connections === first)
     if (own.length > 0)
-      client.setRequests(own.map(token => ({ headers: { authorization: `Bearer ${token}` } })))
+      client.setRequests(own.map(token => ({ headers: { ...headers, authorization: `Bearer ${token}` } })))
     client.on('response', (status, _bytes, ms) => {
       latencies[requests++] = ms
-      if (status !== 200) failed++
+      if (status !== 200 && status !== 304) failed++
     })
   }
   const result = await new Promise<autocannon.Result>((resolve, reject) => {
     running = autocannon(
-      { url, connections, amount, sampleInt: 20, setupClient },
+      { url, connections, amount, headers, sampleInt: 20, setupClient },
       (error: Error | null, done) => {
         if (error === null) resolve(done)
         else reject(error)
