@@ -1,9 +1,11 @@
 import type { ProblemKind, TSchema } from 'busbar/sdk'
 import { type Access, projectRoleFor } from '../../sdk/access.js'
 import type { BodyKind, Method, RouteLimit, RouteSchema } from '../../sdk/route.js'
+import { describeGroups } from './groups.js'
 import { wordsOf } from './resource-kinds.js'
 import { describeResponses } from './responses.js'
 import { namePrefix, SchemaComponents } from './schema-components.js'
+import { SharedParts } from './shared-parts.js'
 
 /** A declared route with what was left out of its declaration filled in, as far as it is described. */
 export interface DescribedRoute {
@@ -41,20 +43,24 @@ export function describeApi(routes: readonly DescribedRoute[]): Json {
   const paths: Record<string, Json> = {}
   const components = new SchemaComponents()
   const sorted = [...routes].sort((a, b) => (a.url === b.url ? 0 : a.url < b.url ? -1 : 1))
-  for (const route of sorted) {
+  const operations = sorted.map(route => ({ route, operation: describeRoute(route, components) }))
+  const shared = new SharedParts(operations.map(({ operation }) => operation))
+  for (const { route, operation } of operations) {
     const path = route.url.replace(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeRoute(route, components) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: shared.refer(operation) }
   }
   return {
     openapi: '3.1.0',
     info: {
       title,
       version: descriptionVersion,
+      license: { name: 'MIT', identifier: 'MIT' },
+      contact: { name: 'The administrators of this instance' },
       description:
-        'Every operation of this instance, as it is served now. No request field is marked required; the fields that are, are listed in `x-required`. Fields of a body that are not described are ignored. The codes by which an operation tells errors of one status apart are listed in `x-codes`; there may be others. What is no valid HTTP is answered 400, 408 or 431 on any path, a path that no running plugin serves 404, and a method that a path does not have 405, with those that it has in `Allow`. Answers to callers with a credential carry `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (a time in seconds since 1970). Answers are sent in the content coding that `Accept-Encoding` asks for, `br` or `gzip`, but for those that are short, that stream, or that show a secret.'
+        'Every operation of this instance, as it is served now. No request field is marked required; the fields that are, are listed in `x-required`. Fields of a body that are not described are ignored. The codes by which an operation tells errors of one status apart are listed by status in its `x-codes`; there may be others. What is no valid HTTP is answered 400, 408 or 431 on any path, a path that no running plugin serves 404, and a method that a path does not have 405, with those that it has in `Allow`. Answers to callers with a credential carry `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (a time in seconds since 1970). Answers are sent in the content coding that `Accept-Encoding` asks for, `br` or `gzip`, but for those that are short, that stream, or that show a secret.'
     },
     servers: [{ url: '/' }],
-    tags: [...new Set(sorted.map(({ group }) => group))].sort().map(name => ({ name })),
+    tags: describeGroups(sorted),
     paths,
     components: {
       securitySchemes: {
@@ -71,7 +77,9 @@ export function describeApi(routes: readonly DescribedRoute[]): Json {
             'A personal access token: `Authorization: Bearer busbar_pat_…`. Scopes: metrics < read < deploy < write.'
         }
       },
-      schemas: { Error: errorSchema, ...components.schemas }
+      schemas: { Error: errorSchema, ...components.schemas },
+      parameters: shared.parameters,
+      responses: shared.responses
     }
   }
 }
@@ -125,7 +133,7 @@ const madeOf = ({ method, url }: DescribedRoute): string =>
     .replace(/[:/.-]+/g, '_')
     .replace(/^_/, '')}`
 
-function describeRoute(route: DescribedRoute, components: SchemaComponents): Json {
+function describeRoute(route: DescribedRoute, components: SchemaComponents) {
   const { access, schema } = route
   return {
     operationId: operationIdOf(route),

@@ -78,7 +78,7 @@ function kindsOf({ problems, idempotent, produces, access }: DescribedRoute): re
 }
 
 /** All that an operation answers, by status. */
-export function describeResponses(route: DescribedRoute, components: SchemaComponents): Json {
+export function describeResponses(route: DescribedRoute, components: SchemaComponents): Record<string, Json> {
   const kinds = kindsOf(route)
   const declared = answersOf(route)
   return Object.fromEntries(
@@ -179,6 +179,10 @@ function refusal(status: number, kinds: readonly ProblemKind[]): Json {
     content: status === 429 ? { ...plainContent, ...(mine.length > 0 && refusalContent) } : refusalContent
   }
 }
+
+/** What is said of a status where nothing is known of the operation. */
+export const refusalWords = (status: number): string =>
+  words[status] ?? (status === 409 ? 'What is there already does not allow it.' : 'Refused.')
 
 /** What the platform means by the status, and what the operation does. */
 function textOf(status: number, kinds: readonly ProblemKind[]): string {

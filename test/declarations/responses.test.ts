@@ -22,16 +22,29 @@ const plugin = (more: object): AnyPlugin =>
       } as never)
     }
   })
-const operation = (more: object): any =>
-  (describeApi(record(plugin(more), { id: 'notes', builtIn: true }).routes) as any).paths['/api/notes'].post
+const apiOf = (more: object): any => describeApi(record(plugin(more), { id: 'notes', builtIn: true }).routes)
+/** With what it refers to in the place of each reference. */
+function operation(more: object): any {
+  const { paths, components } = apiOf(more)
+  const { responses, ...rest } = paths['/api/notes'].post
+  return {
+    ...rest,
+    responses: Object.fromEntries(
+      Object.entries<any>(responses).map(([status, { $ref: reference, ...response }]) => [
+        status,
+        { ...(reference && components.responses[reference.replace(/^.*\//, '')]), ...response }
+      ])
+    )
+  }
+}
 
 test('what an operation refuses is told by status, code and sentence', t => {
-  const { responses } = operation({
+  const { responses, 'x-codes': codes } = operation({
     problems: [problems.full, { ...problems.busy, message: 'somebody else writes' }]
   })
+  t.same(codes, { 409: ['E_NOTES_FULL', 'E_NOTES_BUSY'] })
   t.match(responses['409'], {
     description: '- `E_NOTES_FULL`: there are {most} notes already\n- `E_NOTES_BUSY`: somebody else writes',
-    'x-codes': ['E_NOTES_FULL', 'E_NOTES_BUSY'],
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
   })
   t.same(
@@ -39,6 +52,18 @@ test('what an operation refuses is told by status, code and sentence', t => {
     ['200', '400', '401', '403', '404', '408', '409', '413', '415', '429', '500', '503'],
     'and what the platform refuses for it'
   )
+  t.end()
+})
+
+test('a refusal is told once for all operations, and what is said besides stays with each', t => {
+  const { paths, components } = apiOf({ problems: [problems.full] })
+  const { responses } = paths['/api/notes'].post
+  t.same(responses['403'], { $ref: '#/components/responses/Forbidden' })
+  t.same(responses['409'], {
+    $ref: '#/components/responses/Conflict',
+    description: '- `E_NOTES_FULL`: there are {most} notes already'
+  })
+  t.match(components.responses.Forbidden, { description: 'The credential may not do this.' })
   t.end()
 })
 
@@ -65,9 +90,9 @@ test('headers of a success are told with it', t => {
 })
 
 test('an operation with Idempotency-Key tells what a key refuses', t => {
-  t.match(operation({ idempotent: true }).responses, {
-    400: { 'x-codes': ['E_IDEMPOTENCY_KEY'] },
-    409: { 'x-codes': ['E_IDEMPOTENCY_MISMATCH', 'E_IDEMPOTENCY_IN_PROGRESS'] }
+  t.same(operation({ idempotent: true })['x-codes'], {
+    400: ['E_IDEMPOTENCY_KEY'],
+    409: ['E_IDEMPOTENCY_MISMATCH', 'E_IDEMPOTENCY_IN_PROGRESS']
   })
   t.end()
 })

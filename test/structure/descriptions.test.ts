@@ -15,11 +15,27 @@ const root = join(import.meta.dirname, '../..')
 const routes = await builtInRoutes(root)
 const api: any = describeApi(routes)
 
+/** A part of the description, be it written out or a reference with words of its own. */
+function part({ $ref: reference, ...rest }: Json): Json {
+  const [kind = '', name = ''] = (reference ?? '').replace('#/components/', '').split('/')
+  return { ...api.components[kind]?.[name], ...rest }
+}
+
 /** Every operation, as `POST /api/projects`. */
 const operations = (): ReadonlyArray<readonly [name: string, operation: Json]> =>
   Object.entries<Json>(api.paths).flatMap(([path, methods]) =>
     Object.entries<Json>(methods).map(
-      ([method, operation]) => [`${method.toUpperCase()} ${path}`, operation] as const
+      ([method, operation]) =>
+        [
+          `${method.toUpperCase()} ${path}`,
+          {
+            ...operation,
+            parameters: operation.parameters.map(part),
+            responses: Object.fromEntries(
+              Object.entries<Json>(operation.responses).map(([status, response]) => [status, part(response)])
+            )
+          }
+        ] as const
     )
   )
 

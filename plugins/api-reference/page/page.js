@@ -5,6 +5,10 @@ import { resolved } from './schema.js'
 /** The operations of an OpenAPI description, as the page shows them. */
 export function operationsOf({ paths, components }) {
   const whole = schema => resolved(schema, components.schemas)
+  const part = ({ $ref: reference, ...rest }, parts = {}) => ({
+    ...(reference === undefined ? {} : parts[reference.slice(reference.lastIndexOf('/') + 1)]),
+    ...rest
+  })
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => {
       const {
@@ -13,10 +17,14 @@ export function operationsOf({ paths, components }) {
         description,
         tags,
         security,
-        parameters = [],
+        parameters: listed = [],
         requestBody,
-        responses
+        responses: answers
       } = operation
+      const parameters = listed.map(parameter => part(parameter, components.parameters))
+      const responses = Object.fromEntries(
+        Object.entries(answers).map(([status, answer]) => [status, part(answer, components.responses)])
+      )
       const scope = security.find(way => way.token !== undefined)?.token[0]
       const [bodyType, bodyContent] = Object.entries(requestBody?.content ?? {})[0] ?? []
       return {
