@@ -1,6 +1,7 @@
 import { refusalWords } from './responses.js'
 
-type Json = Readonly<Record<string, any>>
+type Json = Readonly<Record<string, unknown>>
+type Content = Readonly<Record<string, { readonly schema: Json } | undefined>>
 
 interface Operation {
   readonly parameters: readonly Json[]
@@ -61,11 +62,13 @@ export class SharedParts {
 
   #parameter(parameter: Json): Json {
     if (this.#isAlone(parameter)) return parameter
-    return { $ref: `#/components/parameters/${this.#keep(this.parameters, parameter.name, parameter)}` }
+    return {
+      $ref: `#/components/parameters/${this.#keep(this.parameters, String(parameter.name), parameter)}`
+    }
   }
 
   #success(status: string, response: Json): Json {
-    const schema = response.content?.['application/json']?.schema
+    const schema = contentOf(response)['application/json']?.schema
     const name = nameOf(schema)
     const ending = successNames[status]
     if (name === undefined || ending === undefined || this.#isAlone(response)) return response
@@ -99,15 +102,17 @@ export class SharedParts {
   }
 }
 
+const contentOf = ({ content = {} }: Json): Content => content as Content
+
 /** `Project` for the schema of that name, `ProjectList` for a list of it. */
 function nameOf(schema: Json | undefined): string | undefined {
-  const reference = schema?.$ref ?? schema?.items?.$ref
+  const { $ref: reference } = (schema?.items ?? schema ?? {}) as Json
   if (typeof reference !== 'string') return undefined
-  return `${reference.slice(reference.lastIndexOf('/') + 1)}${schema?.$ref === undefined ? 'List' : ''}`
+  return `${reference.slice(reference.lastIndexOf('/') + 1)}${schema?.items === undefined ? '' : 'List'}`
 }
 
 /** Whether it has the fields of an error, or is the text of the rate limit: some operations answer otherwise. */
-const isError = ({ content = {} }: Json): boolean =>
-  Object.values<Json>(content).every(
-    ({ schema }) => schema.$ref === '#/components/schemas/Error' || schema.type === 'string'
+const isError = (response: Json): boolean =>
+  Object.values(contentOf(response)).every(
+    media => media?.schema.$ref === '#/components/schemas/Error' || media?.schema.type === 'string'
   )
