@@ -1,0 +1,158 @@
+/** Every example in the description of the API is sent as it stands there, to a platform that has what it is about. */
+import { identity } from 'busbar/api/identity'
+import { createTestKernel, type TestAnswer, TestClient, type TestKernel } from 'busbar/sdk/testing'
+import { test } from 'tap'
+
+type Json = Readonly<Record<string, any>>
+
+/** A value that an operation shows, in its body or as a parameter. */
+interface Example {
+  readonly method: string
+  readonly path: string
+  readonly body?: unknown
+  readonly values?: Readonly<Record<string, string>>
+}
+
+/** The one that the examples of sign-ins show. */
+const password = 'a sentence that is long'
+
+let k: TestKernel
+let api: Json
+let people = 0
+
+/** A part of the description, be it written out or a reference. */
+function part({ $ref: reference, ...rest }: Json): Json {
+  const [kind = '', name = ''] = (reference ?? '').replace('#/components/', '').split('/')
+  return { ...api.components[kind]?.[name], ...rest }
+}
+
+const shownBy = ({ example, examples }: Json): unknown[] =>
+  Array.isArray(examples)
+    ? examples
+    : [
+        ...(example === undefined ? [] : [example]),
+        ...Object.values<Json>(examples ?? {}).map(({ value }) => value)
+      ]
+
+const examples = (): Example[] =>
+  Object.entries<Json>(api.paths).flatMap(([path, operations]) =>
+    Object.entries<Json>(operations).flatMap(([method, { requestBody, parameters }]) => {
+      const media = requestBody?.content?.['application/json']
+      const bodies = media === undefined ? [] : [...shownBy(media), ...shownBy(part(media.schema))]
+      const values = (parameters as Json[]).map(part).flatMap(parameter =>
+        [...shownBy(parameter), ...shownBy(part(parameter.schema))].map(value => ({
+          [`${parameter.in} ${parameter.name}`]: String(value)
+        }))
+      )
+      return [
+        ...bodies.map(body => ({ method, path, body })),
+        ...values.map(one => ({ method, path, values: one }))
+      ]
+    })
+  )
+
+/** An admin for one request: examples change passwords, end sessions and set up second factors. */
+async function newAdmin(): Promise<TestClient> {
+  const accounts = k.service(identity)
+  const email = `admin-${people++}@example.com`
+  const { id } = await accounts.createUser({ email, password, role: 'admin' })
+  const outcome = await accounts.login({ email, password }, { ip: `10.1.0.${people}`, userAgent: 'examples' })
+  if (outcome.kind !== 'signedIn') throw new Error('nobody is signed in')
+  const { cookies } = outcome.grant
+  return new TestClient(
+    k.url,
+    {
+      cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; '),
+      'x-csrf-token': cookies.find(({ name }) => name === 'csrf_token')?.value ?? ''
+    },
+    id
+  )
+}
+
+/** Whom the examples speak of: some make her, some need her, some must be the first to name her. */
+const needsAda = /\/(members|login)$/
+
+/** What the paths need, made anew for one request: the one before may have changed it. */
+async function fixture(client: TestClient, path: string): Promise<Readonly<Record<string, string>>> {
+  const idOf = ({ status, body }: TestAnswer): string => {
+    if (status !== 201) throw new Error(`${status} ${JSON.stringify(body)}`)
+    return body.id
+  }
+  // The example of settings is one of the audit log.
+  const ada = { email: 'ada@example.com', password, role: 'member' } as const
+  const found = await k.query<{ id: string }>('select id from identity."user" where email = $1', [ada.email])
+  for (const { id } of found) if (!needsAda.test(path)) await client.delete(`/api/users/${id}`)
+  if (found.length === 0 && needsAda.test(path)) await k.service(identity).createUser(ada)
+  const ids: Record<string, string> = { pluginId: path.endsWith('/config') ? 'audit-logs' : 'api-reference' }
+  if (path.includes('{userId}')) ids.userId = (await k.user('somebody')).id
+  if (!path.includes('{projectId}')) return ids
+  const projectId = idOf(await client.post('/api/projects', { name: 'P', slug: `p-${people}` }))
+  const variables = { vars: [{ key: 'API_KEY', value: 'kept', is_secret: true }] }
+  await client.put(`/api/projects/${projectId}/env`, variables)
+  if (!path.includes('{applicationId}')) return { ...ids, projectId }
+  const source = {
+    name: 'A',
+    type: 'git',
+    build_type: 'dockerfile',
+    source_repo: 'https://git.example.com/a/b.git',
+    branch: 'main'
+  }
+  const applicationId = idOf(await client.post(`/api/projects/${projectId}/applications`, source))
+  await client.put(`/api/projects/${projectId}/applications/${applicationId}/env`, variables)
+  return { ...ids, projectId, applicationId }
+}
+
+async function send({ method, path, body, values = {} }: Example): Promise<TestAnswer> {
+  const client = await newAdmin()
+  const ids = await fixture(client, path)
+  const idOf = (name: string): string => {
+    const value = values[`path ${name}`] ?? ids[name]
+    if (value === undefined) throw new Error(`${path}: the fixture has no ${name}`)
+    return encodeURIComponent(value)
+  }
+  const query = Object.entries(values).flatMap(([name, value]) =>
+    name.startsWith('query ') ? [[name.slice('query '.length), value] as [string, string]] : []
+  )
+  return await client.send(
+    method.toUpperCase(),
+    `${path.replace(/\{(\w+)\}/g, (_, name: string) => idOf(name))}?${new URLSearchParams(query)}`,
+    body === undefined ? {} : { body }
+  )
+}
+
+/** Examples that name what cannot be there, by what they are refused with: a secret, or the id of somebody else's record. */
+const refused: Readonly<Record<string, string>> = {
+  'POST /api/auth/accept-invitation': 'E_INVITATION_NOT_FOUND',
+  'POST /api/auth/login/verify': 'E_AUTH_CHALLENGE',
+  'POST /api/auth/reset-password': 'E_PASSWORD_RESET',
+  'POST /api/auth/setup': 'E_AUTH_SETUP_COMPLETED',
+  'POST /api/auth/totp/disable': 'E_TOTP_DISABLED',
+  'POST /api/auth/totp/enroll/verify': 'E_TOTP_NOT_ENROLLED',
+  'POST /api/auth/totp/recovery-codes': 'E_TOTP_DISABLED',
+  'POST /api/plugins/{pluginId}/purge': 'E_PLUGIN_ON',
+  'POST /api/projects/{projectId}/applications/{applicationId}/rollback': 'E_ROLLBACK_FOREIGN',
+  'PUT /api/projects/{projectId}/transfer': 'E_PROJECT_NO_SUCH_USER',
+  'PUT /api/users/{userId}/password': 'E_AUTH_PASSWORD',
+  'POST /api/users/{userId}/totp/reset': 'E_AUTH_PASSWORD'
+}
+
+test('every example is accepted by the operation that shows it', async t => {
+  k = await createTestKernel()
+  await k.as.session('admin')
+  api = (await k.as.anonymous().get('/api/openapi.json')).body
+  const shown = examples()
+  t.ok(shown.length >= 40, 'the examples are found')
+  for (const example of shown) {
+    k.resetRateLimits()
+    const { status, body } = await send(example)
+    const name = `${example.method.toUpperCase()} ${example.path}`
+    const told = `${name} answers ${status} ${JSON.stringify(body)} to ${JSON.stringify(example.body ?? example.values)}`
+    const code = refused[name]
+    if (code === undefined) t.ok(status >= 200 && status < 300, told)
+    else t.ok(body.code === code && body.field === undefined, told)
+  }
+})
+
+test('the platform stops', async () => {
+  await k.close()
+})
