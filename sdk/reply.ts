@@ -45,6 +45,8 @@ export type Reply<T = unknown> = ValueReply<T> | StreamReply | DownloadReply | R
 
 /** One Server-Sent Event: `data` is written as it is when a string, as JSON otherwise. */
 export interface SseFrame {
+  /** What a reader sends back as `Last-Event-ID` when it comes again; one line of text. */
+  readonly id?: string
   readonly event?: string
   readonly data: unknown
 }

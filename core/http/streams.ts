@@ -91,13 +91,14 @@ export function checkHeartbeat({ heartbeatMs }: StreamReply): void {
   throw new RangeError(`heartbeatMs is ${String(heartbeatMs)}: it takes 1 to ${longestTimerMs}, or null`)
 }
 
-export function frameText({ event, data }: SseFrame): string {
+export function frameText({ id, event, data }: SseFrame): string {
   const text = typeof data === 'string' ? data : JSON.stringify(data)
   const lines = text
     .split(/\r\n|\r|\n/)
     .map(line => `data: ${line}\n`)
     .join('')
-  return `${event === undefined ? '' : `event: ${event}\n`}${lines}\n`
+  const head = `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}`
+  return `${head}${lines}\n`
 }
 
 /** The head of a download. Throws at what cannot be written, while that can still be answered. */

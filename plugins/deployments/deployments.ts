@@ -30,6 +30,7 @@ import { BuildQueueStore } from './queue/build-queue-store.js'
 import { FollowUpStore } from './queue/follow-up-store.js'
 import { OwnerTurnStore } from './queue/owner-turn-store.js'
 import { OwnerTurns } from './queue/owner-turns.js'
+import type { BuildLogPlace } from './records/build-log-place.js'
 import { BuildLogPoll } from './records/build-log-poll.js'
 import { streamBuildLog } from './records/build-log-stream.js'
 import { BuildStepStore } from './records/build-step-store.js'
@@ -82,6 +83,7 @@ export interface Deployments {
   readonly streamBuildLog: (
     projectId: string,
     deploymentId: string,
+    after: BuildLogPlace | undefined,
     signal: AbortSignal
   ) => AsyncIterable<SseFrame>
 }
@@ -136,8 +138,8 @@ export function startDeployments({
       limits: { bytes: config.container_disk_mib * 2 ** 20, inodes: config.container_files }
     }),
     teardown: new DeploymentTeardown(shared),
-    streamBuildLog: (projectId, deploymentId, signal) =>
-      streamBuildLog({ projectId, deploymentId }, streamParts, signal)
+    streamBuildLog: (projectId, deploymentId, after, signal) =>
+      streamBuildLog({ projectId, deploymentId, after }, streamParts, signal)
   }
 }
 

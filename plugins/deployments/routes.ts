@@ -5,6 +5,7 @@ import type { Trigger } from './api.js'
 import type { Deployments } from './deployments.js'
 import { deployHookRoutes } from './hooks/deploy-hook-routes.js'
 import { problems } from './problems.js'
+import { readEventId } from './records/build-log-place.js'
 import { readFilter } from './records/deployment-filter.js'
 import { buildStep, deployment, globalDeployment, globalQuery, rollbackBody } from './schemas.js'
 
@@ -72,12 +73,12 @@ export function routes(route: RouteDeclarer<Deployments>) {
     operationId: 'StreamBuildLogs',
     summary: 'Stream Build Logs',
     description:
-      'The log as server-sent events: of a deployment that is being built the lines from now on, of one that has ended all of them. Each `data:` is a line as JSON (`ts`, `level`, `stream`, `msg`); an event `error` says why it failed, and `done` ends the stream.',
+      'The log as server-sent events: of a deployment that is being built the lines from now on, of one that has ended all of them. Each `data:` is a line as JSON (`ts`, `level`, `stream`, `msg`); an event `error` says why it failed, and `done` ends the stream. A reader who comes again with the `id` of the last line it has as `Last-Event-ID` gets what stands behind that; `0` is the beginning.',
     problems: [problems.deploymentMissing],
     produces: 'text/event-stream',
     access: allow.token('read', { project: ofDeployment }),
-    handler: ({ project, params, signal }, { streamBuildLog }) =>
-      sse(streamBuildLog(project, params.deploymentId, signal))
+    handler: ({ project, params, headers, signal }, { streamBuildLog }) =>
+      sse(streamBuildLog(project, params.deploymentId, readEventId(headers['last-event-id']), signal))
   })
   route.list({
     url: `${one}/build-steps`,

@@ -2207,7 +2207,7 @@ export interface Operations {
     answer: Schemas['Deployment']
   }
   /**
-   * Stream Build Logs. The log as server-sent events: of a deployment that is being built the lines from now on, of one that has ended all of them. Each `data:` is a line as JSON (`ts`, `level`, `stream`, `msg`); an event `error` says why it failed, and `done` ends the stream.
+   * Stream Build Logs. The log as server-sent events: of a deployment that is being built the lines from now on, of one that has ended all of them. Each `data:` is a line as JSON (`ts`, `level`, `stream`, `msg`); an event `error` says why it failed, and `done` ends the stream. A reader who comes again with the `id` of the last line it has as `Last-Event-ID` gets what stands behind that; `0` is the beginning.
    *
    * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
    */

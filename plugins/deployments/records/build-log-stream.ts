@@ -1,5 +1,6 @@
 import type { SseFrame } from 'busbar/sdk'
 import { buildLogPieces } from './build-log.js'
+import { type BuildLogPlace, eventIdOf } from './build-log-place.js'
 import type { BuildLogPoll } from './build-log-poll.js'
 import type { DeploymentLogStore } from './deployment-log-store.js'
 import { isActive } from './deployment-state.js'
@@ -15,20 +16,29 @@ interface StreamParts {
 /** A log may be replayed to many readers who take their time: each holds this many of its pieces, not all of it. */
 const replayedAtOnce = 16
 
+interface Streamed {
+  readonly projectId: string
+  readonly deploymentId: string
+  /** Where a reader who comes again has been. */
+  readonly after?: BuildLogPlace | undefined
+}
+
 /**
- * The build log as Server-Sent Events. A deployment that has ended is replayed; of one under way come
- * the lines from now on (the record has those before).
+ * The build log as Server-Sent Events. A deployment that has ended is replayed; of one under way come the lines from now
+ * on (the record has those before). A reader who says where it has been gets what stands behind that, in either case.
  */
 export async function* streamBuildLog(
-  { projectId, deploymentId }: { readonly projectId: string; readonly deploymentId: string },
+  { projectId, deploymentId, after }: Streamed,
   { store, logs, poll }: StreamParts,
   signal: AbortSignal
 ): AsyncGenerator<SseFrame> {
-  let nextSeq = await logs.nextSeq(deploymentId)
+  let nextSeq = after?.seq ?? (await logs.nextSeq(deploymentId))
   const first = await store.get(projectId, deploymentId)
   if (first === undefined) return
   if (!isActive(first.status)) {
-    for await (const piece of buildLogPieces(logs, deploymentId, replayedAtOnce)) yield* linesOf(piece)
+    const from = { fromSeq: after?.seq ?? 0, pageLength: replayedAtOnce }
+    for await (const { seq, text } of buildLogPieces(logs, deploymentId, from))
+      yield* linesOf(text, seq, after)
     if (first.error_message !== null) yield { event: 'error', data: first.error_message }
     yield { event: 'done', data: `build ${first.status}` }
     return
@@ -40,7 +50,7 @@ export async function* streamBuildLog(
     if (isOver || now.next_seq > nextSeq) {
       for (const chunk of await poll.read(deploymentId, nextSeq)) {
         nextSeq = chunk.seq + 1
-        yield* linesOf(chunk.text)
+        yield* linesOf(chunk.text, chunk.seq, after)
       }
     }
     if (isOver) {
@@ -51,11 +61,16 @@ export async function* streamBuildLog(
   }
 }
 
-function* linesOf(text: string): Generator<SseFrame> {
+/** The lines of a piece, without those that the reader has. */
+function* linesOf(text: string, seq: number | undefined, after?: BuildLogPlace): Generator<SseFrame> {
+  const known = seq !== undefined && seq === after?.seq ? after.lines : 0
+  let lines = 0
   let start = 0
-  for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
-    if (end > start) yield { data: text.slice(start, end) }
+  while (start < text.length) {
+    const found = text.indexOf('\n', start)
+    const end = found < 0 ? text.length : found
+    if (end > start && ++lines > known)
+      yield { ...(seq === undefined ? {} : { id: eventIdOf({ seq, lines }) }), data: text.slice(start, end) }
     start = end + 1
   }
-  if (start < text.length) yield { data: text.slice(start) }
 }

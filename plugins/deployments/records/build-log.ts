@@ -195,22 +195,28 @@ function shortened(text: string): string {
   return `${text.slice(0, longestLine)} … (${isCut ? 'more than ' : ''}${more} more characters)`
 }
 
+/** Whole lines; a line that says what was left out has no place among them. */
+export interface BuildLogPiece {
+  readonly seq?: number
+  readonly text: string
+}
+
 /** A log as it is kept, in pieces of whole lines, with a line where something was left out: read so many at a time. */
 export async function* buildLogPieces(
   store: DeploymentLogStore,
   deploymentId: string,
-  pageLength?: number
-): AsyncGenerator<string> {
+  { fromSeq = 0, pageLength }: { readonly fromSeq?: number; readonly pageLength?: number } = {}
+): AsyncGenerator<BuildLogPiece> {
   let isTail = false
-  for (let from = 0; ; ) {
+  for (let from = fromSeq; ; ) {
     const page = await store.read(deploymentId, from, pageLength)
     for (const chunk of page) {
       if (chunk.is_tail && !isTail) {
         isTail = true
         const cut = await store.cut(deploymentId)
-        if (cut.lines > 0) yield cutNote(cut, chunk.text)
+        if (cut.lines > 0) yield { text: cutNote(cut, chunk.text) }
       }
-      yield chunk.text
+      yield chunk
       from = chunk.seq + 1
     }
     if (pageLength === undefined || page.length < pageLength) return
@@ -220,7 +226,7 @@ export async function* buildLogPieces(
 /** The whole log; null when there is none. */
 export async function readBuildLog(store: DeploymentLogStore, deploymentId: string): Promise<string | null> {
   const pieces: string[] = []
-  for await (const piece of buildLogPieces(store, deploymentId)) pieces.push(piece)
+  for await (const piece of buildLogPieces(store, deploymentId)) pieces.push(piece.text)
   return pieces.length === 0 ? null : pieces.join('')
 }
 

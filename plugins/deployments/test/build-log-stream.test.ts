@@ -1,6 +1,7 @@
 import type { SseFrame } from 'busbar/sdk'
 import { testClock, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { type BuildLogPlace, readEventId } from '../records/build-log-place.js'
 import { BuildLogPoll } from '../records/build-log-poll.js'
 import { streamBuildLog } from '../records/build-log-stream.js'
 import type { DeploymentLogStore, LogProgress, WrittenChunk } from '../records/deployment-log-store.js'
@@ -59,7 +60,8 @@ function setUp(ids: readonly string[]) {
     },
     write: (id: string, msg: string): void => {
       const { chunks } = stateOf(id)
-      chunks.push({ seq: chunks.length, is_tail: false, lines: 1, bytes: 1, text: `{"msg":"${msg}"}\n` })
+      const text = msg.split(' ').map(word => `{"msg":"${word}"}\n`)
+      chunks.push({ seq: chunks.length, is_tail: false, lines: text.length, bytes: 1, text: text.join('') })
     },
     end: (id: string, error: string | null): void => {
       Object.assign(stateOf(id), { status: error === null ? 'success' : 'failed', error_message: error })
@@ -72,11 +74,11 @@ function setUp(ids: readonly string[]) {
     },
     largestPage: () => largestPage,
     /** What a new stream has given so far. */
-    open(id: string): SseFrame[] & { isOver?: boolean } {
+    open(id: string, after?: BuildLogPlace): SseFrame[] & { isOver?: boolean } {
       const frames: SseFrame[] & { isOver?: boolean } = []
       void (async () => {
         const source = streamBuildLog(
-          { projectId: 'p', deploymentId: id },
+          { projectId: 'p', deploymentId: id, after },
           { ...parts, poll },
           aborted.signal
         )
@@ -118,12 +120,12 @@ test('each stream gives the lines from its beginning on, in order, and the last 
   end('a', 'it broke')
   await tick()
   const rest = [
-    { data: '{"msg":"two"}' },
-    { data: '{"msg":"three"}' },
+    { id: '2.1', data: '{"msg":"two"}' },
+    { id: '3.1', data: '{"msg":"three"}' },
     { event: 'error', data: 'it broke' },
     { event: 'done', data: 'build log stream ended' }
   ]
-  t.same([...first], [{ data: '{"msg":"one"}' }, ...rest])
+  t.same([...first], [{ id: '1.1', data: '{"msg":"one"}' }, ...rest])
   t.same([...second], rest)
   t.ok(first.isOver && second.isOver)
   t.equal(await tick(), 0)
@@ -147,9 +149,39 @@ test('what has ended is replayed in order and a few pieces at a time, however lo
   t.same(
     [...frames],
     [
-      ...Array.from({ length: 100 }, (_, n) => ({ data: `{"msg":"${n}"}` })),
+      ...Array.from({ length: 100 }, (_, n) => ({ id: `${n}.1`, data: `{"msg":"${n}"}` })),
       { event: 'done', data: 'build success' }
     ]
   )
   t.ok(largestPage() <= 16, `${largestPage()} pieces`)
+})
+
+test('who comes again with the id of the last line gets what stands behind it, while it is built and afterwards', async t => {
+  const { open, tick, write, end } = setUp(['a'])
+  write('a', 'one two three')
+  write('a', 'four')
+  const behind = [
+    { id: '0.3', data: '{"msg":"three"}' },
+    { id: '1.1', data: '{"msg":"four"}' }
+  ]
+  const live = open('a', readEventId('0.2'))
+  await until(async () => (await tick()) >= 0 && live.length === 2, 'the lines that were written meanwhile')
+  t.same([...live], behind)
+  write('a', 'five')
+  end('a', null)
+  await until(async () => (await tick()) >= 0 && live.isOver === true, 'it is over')
+  const last = { id: '2.1', data: '{"msg":"five"}' }
+  t.same([...live], [...behind, last, { event: 'done', data: 'build log stream ended' }])
+  const late = open('a', readEventId('1.1'))
+  await until(() => late.isOver === true, 'it is over')
+  t.same([...late], [last, { event: 'done', data: 'build success' }])
+  const whole = open('a', readEventId('0'))
+  await until(() => whole.isOver === true, 'it is over')
+  t.equal(whole.length, 6)
+})
+
+test('what is no id of a line is as if it were not there', t => {
+  for (const text of [undefined, '', 'x', '-1', '1.', '1.2.3', '9999999999', ['1']])
+    t.equal(readEventId(text), undefined, String(text))
+  t.end()
 })
