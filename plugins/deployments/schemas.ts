@@ -32,6 +32,8 @@ const commitFields = {
   commit_message: described(nullable(string), 'The first line of its message; null where there is none.'),
   commit_author: described(nullable(string), 'Who wrote it; null where that is not known.')
 }
+const statuses = ['pending', 'building', 'deploying', 'success', 'failed'] as const
+const triggers = ['push', 'manual', 'api', 'rollback', 'reload', 'rebuild', 'template', 'hook'] as const
 const status =
   'How far it is: `pending` waits, `building` makes or pulls the image, `deploying` starts and proves the new version; `success` and `failed` are the end.'
 const triggeredBy =
@@ -44,11 +46,8 @@ export const deployment = named(
   'Deployment',
   object({
     ...commonFields,
-    status: described(oneOf(['pending', 'building', 'deploying', 'success', 'failed']), status),
-    triggered_by: described(
-      oneOf(['push', 'manual', 'api', 'rollback', 'reload', 'rebuild', 'template', 'hook']),
-      triggeredBy
-    ),
+    status: described(oneOf(statuses), status),
+    triggered_by: described(oneOf(triggers), triggeredBy),
     image_tag: imageTag,
     ...commitFields,
     build_logs: described(
@@ -148,8 +147,8 @@ export const globalDeployment = named(
     application_slug: described(string, 'The slug of the application.'),
     project_id: described(uuid(), 'The project that it lies in.'),
     project_name: described(string, 'What people call the project.'),
-    status: described(string, status),
-    triggered_by: described(string, triggeredBy),
+    status: described(oneOf(statuses), status),
+    triggered_by: described(oneOf(triggers), triggeredBy),
     image_tag: imageTag,
     ...commitFields,
     build_logs: described(nullable(string), 'Always null here: the deployment itself has its log.'),
@@ -221,7 +220,7 @@ export const hookCalled = named(
   'DeployHookCall',
   object({
     status: described(
-      string,
+      oneOf(['queued', 'in_progress']),
       '`queued`: a deployment was begun. `in_progress`: one is active, and nothing was begun.'
     )
   }),

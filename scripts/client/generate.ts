@@ -24,11 +24,23 @@ export function generateOperations({
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, schema]) => `${comment(schema.description, 1)}  ${keyText(name)}: ${typeText(schema, 1)}\n`)
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) =>
-      operationText(method, path, withParts(operation, components))
-    )
+    Object.entries(methods).map(([method, operation]) => ({
+      key: `${method.toUpperCase()} ${path}`,
+      operation: withParts(operation, components)
+    }))
   )
-  return `${header}export interface Schemas {\n${schemas.join('')}}\n\nexport interface Operations {\n${operations.join('')}}\n`
+  const named = operations.map(({ key, operation: { operationId, summary, description } }) => ({
+    words: comment(`${summary}. ${description}`, 1),
+    entry: `  ${operationId}: '${key}'`
+  }))
+  return [
+    header,
+    `export interface Schemas {\n${schemas.join('')}}\n\n`,
+    `export interface Operations {\n${operations.map(({ key, operation }) => operationText(key, operation)).join('')}}\n\n`,
+    '/** The operations by their names, which say what each does. */\n',
+    `export interface NamedOperations {\n${named.map(({ words, entry }) => `${words}${entry}\n`).join('')}}\n\n`,
+    `export const operationKeys: NamedOperations = {\n${named.map(({ entry }) => entry).join(',\n')}\n}\n`
+  ].join('')
 }
 
 /** The operation with its parameters and answers in the place of the references to them. */
@@ -59,11 +71,7 @@ function comment(text: string | undefined, depth: number): string {
 
 const keyText = (name: string): string => (/^\w+$/.test(name) ? name : JSON.stringify(name))
 
-function operationText(
-  method: string,
-  path: string,
-  { summary, description, parameters = [], requestBody, responses }: any
-): string {
+function operationText(key: string, { parameters = [], requestBody, responses }: any): string {
   const inPath = parameters.filter((parameter: any) => parameter.in === 'path')
   const inQuery = parameters.filter((parameter: any) => parameter.in === 'query')
   const properties = [
@@ -78,7 +86,7 @@ function operationText(
     `body: ${bodyText(requestBody)}`,
     `answer: ${answerText(responses)}`
   ]
-  return `${comment(`${summary}. ${description}`, 1)}  '${method.toUpperCase()} ${path}': {\n${properties.map(property => `    ${property}\n`).join('')}  }\n`
+  return `  '${key}': {\n${properties.map(property => `    ${property}\n`).join('')}  }\n`
 }
 
 /** Of a parameter the words stand beside its schema. */

@@ -1,6 +1,20 @@
+/** What is wrong with one field of a body. */
+export interface FieldFault {
+  /** The field with its place: `vars/0/key`. */
+  readonly field: string
+  /** A sentence that says what is wrong with it. */
+  readonly error: string
+}
+
 /** An answer that is no success, in the platform's own words. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
+  /** The field that is wrong, with its place: `vars/0/key`; the first one where several are. */
+  readonly field: string | undefined
+  /** All that is wrong with a body, one for each field; empty where it is not about fields. */
+  readonly faults: readonly FieldFault[]
+  /** What helps, in a sentence, where the platform knows it. */
+  readonly remedy: string | undefined
 
   constructor(
     /** `POST /api/projects` */
@@ -17,24 +31,38 @@ export class ApiError extends Error {
     /** Names this request in the platform's log. */
     readonly requestId: string | undefined
   ) {
-    super(`${operation} answered ${status} ${code}: ${error}`)
+    const remedy = textIn(details.remedy)
+    super(`${operation} answered ${status} ${code}: ${error}${remedy === undefined ? '' : ` (${remedy})`}`)
+    this.field = textIn(details.field)
+    this.faults = Array.isArray(details.faults) ? (details.faults as FieldFault[]) : []
+    this.remedy = remedy
   }
 
   static async from(operation: string, response: Response): Promise<ApiError> {
     const text = await response.text()
     const { error, code, ...details } = objectIn(text)
-    const retryAfter = response.headers.get('retry-after')
     return new ApiError(
       operation,
       response.status,
-      typeof code === 'string' ? code : response.status === 429 ? 'E_RATE_LIMITED' : 'E_UNKNOWN',
-      typeof error === 'string' ? error : text.trim(),
+      textIn(code) ?? (response.status === 429 ? 'E_RATE_LIMITED' : 'E_UNKNOWN'),
+      textIn(error) ?? text.trim(),
       details,
-      retryAfter === null ? undefined : Number(retryAfter),
+      retryAfterOf(response),
       response.headers.get('x-request-id') ?? undefined
     )
   }
 }
+
+/** The seconds of `Retry-After`, which may be a date too. */
+export function retryAfterOf({ headers }: Response): number | undefined {
+  const text = headers.get('retry-after')
+  if (text === null) return undefined
+  if (/^\d+$/.test(text)) return Number(text)
+  const date = Date.parse(text)
+  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - Date.now()) / 1000))
+}
+
+const textIn = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 function objectIn(text: string): Record<string, unknown> {
   try {

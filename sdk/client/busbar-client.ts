@@ -1,6 +1,13 @@
+import { addressOf } from './address.js'
 import { ApiError } from './api-error.js'
+import { Applications } from './applications.js'
+import { Deployments } from './deployments.js'
+import { networkErrorOf } from './network-error.js'
+import { operationKeys } from './operations.generated.js'
+import { Projects } from './projects.js'
+import { retryDelayMs, sleep } from './retry.js'
 import { Session } from './session.js'
-import type { Item, Method, Of, Path, Rest } from './types.js'
+import type { Item, Method, Of, OperationCalls, Path, Rest } from './types.js'
 
 export interface ClientOptions {
   /** Where the platform is, without `/api`: `http://127.0.0.1:8080`. In a browser `''` is the page's own. */
@@ -9,6 +16,11 @@ export interface ClientOptions {
   readonly token?: string
   /** The milliseconds a request may take, unless it brings a signal of its own; 30 000 unless set. */
   readonly timeoutMs?: number
+  /**
+   * How many milliseconds a call may wait in all to be sent again, when the platform refuses it for now and says when to come
+   * again: 429 (it was not carried out), and 503 of what may be repeated. 65 000 unless set; 0 for never.
+   */
+  readonly maxRetryWaitMs?: number
   readonly fetch?: typeof fetch
 }
 
@@ -43,6 +55,8 @@ type Fetch = <M extends Method, P extends Path<M>>(
 
 /** What one question of `each` asks for. */
 const pageSize = 100
+/** A 401 of these is about what they are given, not about the session. */
+const signsIn = /^\/api\/auth\/(login|refresh|logout|reset-password|accept-invitation)/
 
 export const createClient = (options: ClientOptions): BusbarClient => new BusbarClient(options)
 
@@ -62,6 +76,21 @@ export class BusbarClient {
   readonly put = this.#caller('PUT')
   readonly patch = this.#caller('PATCH')
   readonly delete = this.#caller('DELETE')
+
+  /** The operations by their names, each with what it does: `busbar.operations.CreateProject({ body })`. */
+  readonly operations = Object.fromEntries(
+    Object.entries(operationKeys).map(([name, key]) => {
+      const [method, path] = key.split(' ') as [Method, string]
+      return [name, async (sent?: Sent) => await this.#data(method, path, sent)]
+    })
+  ) as unknown as OperationCalls
+
+  /** Projects, by themselves and by what they hold. */
+  readonly projects = new Projects(this)
+  /** Applications: make, deploy and delete them. */
+  readonly applications = new Applications(this)
+  /** Deployments: follow their logs, and wait for their ends. */
+  readonly deployments = new Deployments(this)
 
   /** Every item of a list that takes `limit` and `offset`, a page at a time, as they are asked for. */
   readonly each = this.#each.bind(this) as unknown as Each
@@ -133,7 +162,36 @@ export class BusbarClient {
     return response
   }
 
-  async #send(
+  /** Sends it, and again where that is safe: with the session renewed, or when the platform says that it has time. */
+  async #send(method: Method, path: string, sent: Sent): Promise<Response> {
+    const { token, maxRetryWaitMs = 65_000 } = this.options
+    const hasIdempotencyKey = sent.idempotencyKey !== undefined
+    let mayRenew = token === undefined && !signsIn.test(path)
+    for (let retries = 0, waitedMs = 0; ; ) {
+      const { renewals } = this.session
+      const response = await this.#attempt(method, path, sent)
+      if (mayRenew && (await isSessionOver(response))) {
+        mayRenew = false
+        if (!(await this.session.renewed(renewals, async () => await this.#renew()))) return response
+        await response.body?.cancel()
+        continue
+      }
+      const delayMs = retryDelayMs(response, { method, hasIdempotencyKey, retries, waitedMs }, maxRetryWaitMs)
+      if (delayMs === undefined) return response
+      await response.body?.cancel()
+      await sleep(delayMs, sent.signal)
+      retries++
+      waitedMs += delayMs
+    }
+  }
+
+  async #renew(): Promise<boolean> {
+    const response = await this.#send('POST', '/api/auth/refresh', {})
+    await response.body?.cancel()
+    return response.ok
+  }
+
+  async #attempt(
     method: Method,
     path: string,
     { params = {}, query = {}, body, signal, headers, idempotencyKey }: Sent
@@ -141,7 +199,8 @@ export class BusbarClient {
     const { token, timeoutMs = 30_000, fetch: send = fetch } = this.options
     const isChange = method !== 'GET'
     const isText = typeof body === 'string' || body instanceof Uint8Array
-    const response = await send(this.url + addressOf(path, params, query), {
+    const address = this.url + addressOf(path, params, query)
+    const request = {
       method,
       headers: {
         ...(token === undefined ? this.session.headers(isChange) : { authorization: `Bearer ${token}` }),
@@ -151,24 +210,22 @@ export class BusbarClient {
       },
       body: body === undefined ? undefined : isText ? (body as string) : JSON.stringify(body),
       signal: signal ?? AbortSignal.timeout(timeoutMs),
-      redirect: 'manual'
-    })
-    if (token === undefined) this.session.keep(response)
-    return response
+      redirect: 'manual' as const
+    }
+    try {
+      const response = await send(address, request)
+      if (token === undefined) this.session.keep(response)
+      return response
+    } catch (error) {
+      // Who ends a request knows why.
+      if (signal?.aborted === true) throw error
+      throw networkErrorOf(method, this.url, path, error)
+    }
   }
 }
 
-function addressOf(path: string, params: object, query: object): string {
-  const values = params as Record<string, string | undefined>
-  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = values[name]
-    if (value === undefined) throw new TypeError(`${path} needs params.${name}`)
-    return encodeURIComponent(value)
-  })
-  const asked = new URLSearchParams(
-    Object.entries(query).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, String(value)] as [string, string]]
-    )
-  )
-  return asked.size === 0 ? filled : `${filled}?${asked.toString()}`
+/** Whether the answer says that nobody is signed in, be it that the secret of the session has run out. */
+async function isSessionOver(response: Response): Promise<boolean> {
+  if (response.status !== 401) return false
+  return (await ApiError.from('', response.clone())).code === 'E_UNAUTHORIZED'
 }

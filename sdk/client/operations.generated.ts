@@ -387,7 +387,7 @@ export interface Schemas {
   /** What came of the call of a deploy hook. */
   DeployHookCall: {
     /** `queued`: a deployment was begun. `in_progress`: one is active, and nothing was begun. */
-    status: string
+    status: "queued" | "in_progress"
   }
   /** Whether an application has a deploy hook. */
   DeployHookStatus: {
@@ -525,9 +525,9 @@ export interface Schemas {
     /** What people call the project. */
     project_name: string
     /** How far it is: `pending` waits, `building` makes or pulls the image, `deploying` starts and proves the new version; `success` and `failed` are the end. */
-    status: string
+    status: "pending" | "building" | "deploying" | "success" | "failed"
     /** What asked for it: `manual` a session, `api` a token, `push` a push, `hook` a deploy hook; `rollback`, `reload`, `rebuild` and `template` are what they are called. */
-    triggered_by: string
+    triggered_by: "push" | "manual" | "api" | "rollback" | "reload" | "rebuild" | "template" | "hook"
     /** The image that it made or used, as the engine calls it; null until there is one. */
     image_tag: string | null
     /** The full name of the commit that was built; null until it is known, and for images. */
@@ -1282,44 +1282,24 @@ export interface Schemas {
 }
 
 export interface Operations {
-  /**
-   * Home. Leads a browser that is given the bare address to the API reference.
-   *
-   * Public: the page shows nothing but the public description of the API.
-   */
   'GET /': {
     params: {}
     query: {}
     body: undefined
     answer: unknown
   }
-  /**
-   * Get Alert Preferences. What the user wants to be told of.
-   *
-   * A token with the scope `read` or a wider one, or a session.
-   */
   'GET /api/account/alert-preferences': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['AlertPreferences']
   }
-  /**
-   * Update Alert Preferences. What the body leaves out stays.
-   *
-   * A token with the scope `write` or a wider one, or a session.
-   */
   'PUT /api/account/alert-preferences': {
     params: {}
     query: {}
     body: Schemas['UpdateAlertPreferences']
     answer: Schemas['AlertPreferences']
   }
-  /**
-   * Get Logs. Who did what to which resource, the newest first. All filters must match.
-   *
-   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
-   */
   'GET /api/audit-logs': {
     params: {}
     query: {
@@ -1343,11 +1323,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['AuditRecordPage']
   }
-  /**
-   * Get Actions. The actions that occur in the log, sorted, for a choice of filters.
-   *
-   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
-   */
   'GET /api/audit-logs/actions': {
     params: {}
     query: {
@@ -1359,11 +1334,6 @@ export interface Operations {
     body: undefined
     answer: string[]
   }
-  /**
-   * Export Logs. The log as CSV, the newest first: `time,action,actor,resource_type,resource,ip`, of at most 10 000 records. Cells that a spreadsheet would take for a formula begin with an apostrophe.
-   *
-   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
-   */
   'GET /api/audit-logs/export': {
     params: {}
     query: {
@@ -1383,33 +1353,18 @@ export interface Operations {
     body: undefined
     answer: Response
   }
-  /**
-   * Accept Invitation. Makes the invited user and signs them in.
-   *
-   * Public: the token of the link in the body is the credential.
-   */
   'POST /api/auth/accept-invitation': {
     params: {}
     query: {}
     body: Schemas['AcceptInvitation']
     answer: Schemas['SignedIn']
   }
-  /**
-   * Forgot Password. Mails a link for a new password, when an account has the address; the answer is the same whether or not one has.
-   *
-   * Public: who has forgotten the password has no credential; every address gets the same answer.
-   */
   'POST /api/auth/forgot-password': {
     params: {}
     query: {}
     body: Schemas['ForgotPassword']
     answer: Schemas['Status']
   }
-  /**
-   * Get Invitation. Whom the link of an invitation is for.
-   *
-   * Public: the token of the link is the credential.
-   */
   'GET /api/auth/invitation': {
     params: {}
     query: {
@@ -1419,99 +1374,54 @@ export interface Operations {
     body: undefined
     answer: Schemas['InvitationOffer']
   }
-  /**
-   * Login. Answers a session, in the body for programs and in cookies for browsers; for a user with a second factor a challenge without cookies, which `POST /api/auth/login/verify` takes. Five wrong passwords for one account from one place lock that pair for fifteen minutes.
-   *
-   * Public: a sign-in has no credential but its body.
-   */
   'POST /api/auth/login': {
     params: {}
     query: {}
     body: Schemas['LogIn']
     answer: Schemas['SignedIn'] | Schemas['LoginChallenge']
   }
-  /**
-   * Login Verify. Answers the challenge of a sign-in with a code. A challenge has five attempts.
-   *
-   * Public: the challenge in the body is the credential.
-   */
   'POST /api/auth/login/verify': {
     params: {}
     query: {}
     body: Schemas['VerifyLogin']
     answer: Schemas['SignedIn']
   }
-  /**
-   * Logout. Ends this session and takes its cookies away.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope.
-   */
   'POST /api/auth/logout': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['Status']
   }
-  /**
-   * Get Profile. Who the credential is of.
-   *
-   * A token with the scope `read` or a wider one, or a session.
-   */
   'GET /api/auth/me': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['Profile']
   }
-  /**
-   * Change Own Password. Ends the other sessions of the user and gives this one new cookies; tokens stay.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope.
-   */
   'PUT /api/auth/password': {
     params: {}
     query: {}
     body: Schemas['ChangePassword']
     answer: Schemas['Status']
   }
-  /**
-   * Update Profile. What the body leaves out stays.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope.
-   */
   'PUT /api/auth/profile': {
     params: {}
     query: {}
     body: Schemas['UpdateProfile']
     answer: Schemas['Profile']
   }
-  /**
-   * Refresh. Renews the session that the refresh cookie is of: secret and refresh secret are new, the former ones are void. A refresh secret that is shown twice ends the session. When it is refused the cookies are taken away.
-   *
-   * Public: the refresh cookie is the credential; the CSRF token is checked with it.
-   */
   'POST /api/auth/refresh': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['SignedIn']
   }
-  /**
-   * Reset Password. Sets a password with the token of the mailed link, which works once and for thirty minutes, and ends all sessions and tokens of the user.
-   *
-   * Public: the token of the link in the body is the credential.
-   */
   'POST /api/auth/reset-password': {
     params: {}
     query: {}
     body: Schemas['ResetPassword']
     answer: Schemas['Status']
   }
-  /**
-   * List Own Sessions. Where the user is signed in.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope.
-   */
   'GET /api/auth/sessions': {
     params: {}
     query: {
@@ -1523,11 +1433,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Session'][]
   }
-  /**
-   * End Own Session. Signs the user out there: what is open with that session ends. Of the session that asks, the cookies are taken away too.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope.
-   */
   'DELETE /api/auth/sessions/{sessionId}': {
     params: {
       /** The `id` of one of your own sessions. */
@@ -1537,88 +1442,48 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
-  /**
-   * Get Setup. Whether the platform is new, and what its set-up asks for.
-   *
-   * Public: says only whether the first user exists.
-   */
   'GET /api/auth/setup': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['SetUpStatus']
   }
-  /**
-   * Setup. Makes the first user, who is an admin, once. It does not sign in.
-   *
-   * Public: makes the first user; refused as soon as there is one, and without the one-time code where the network reaches it.
-   */
   'POST /api/auth/setup': {
     params: {}
     query: {}
     body: Schemas['SetUp']
     answer: Schemas['FirstUser']
   }
-  /**
-   * Get TOTP Status. Whether the user signs in with a second factor.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope.
-   */
   'GET /api/auth/totp': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['TotpStatus']
   }
-  /**
-   * Disable TOTP. Turns the second factor off; its secret and recovery codes are gone. Other sessions of the user end, and this one gets new cookies.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope.
-   */
   'POST /api/auth/totp/disable': {
     params: {}
     query: {}
     body: Schemas['ProveTotp']
     answer: Schemas['TotpDisabled']
   }
-  /**
-   * Enroll TOTP. Makes a secret for an authenticator app. The factor counts once a code of it is verified; enrolling again before that replaces the secret.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope.
-   */
   'POST /api/auth/totp/enroll': {
     params: {}
     query: {}
     body: Schemas['EnrollTotp']
     answer: Schemas['TotpEnrollment']
   }
-  /**
-   * Verify TOTP Enrollment. Turns the second factor on. Other sessions of the user end, and this one gets new cookies.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope.
-   */
   'POST /api/auth/totp/enroll/verify': {
     params: {}
     query: {}
     body: Schemas['VerifyTotpEnrollment']
     answer: Schemas['TotpEnabled']
   }
-  /**
-   * Regenerate Recovery Codes. Makes ten new recovery codes; the former ones are void.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope.
-   */
   'POST /api/auth/totp/recovery-codes': {
     params: {}
     query: {}
     body: Schemas['ProveTotp']
     answer: Schemas['RecoveryCodes']
   }
-  /**
-   * Get Builders. The values that `build_type` may have for git applications, and which of them can be used here.
-   *
-   * A token with the scope `read` or a wider one, or a session.
-   */
   'GET /api/builders': {
     params: {}
     query: {
@@ -1630,11 +1495,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Builder'][]
   }
-  /**
-   * Get All Deployments. Deployments of all projects that the caller sees, the newest first. All filters must match.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
-   */
   'GET /api/deployments': {
     params: {}
     query: {
@@ -1658,106 +1518,60 @@ export interface Operations {
     body: undefined
     answer: Schemas['GlobalDeployment'][]
   }
-  /**
-   * API Reference. A part of the page that shows this description to people.
-   *
-   * Public: the page shows nothing but the public description of the API.
-   */
   'GET /api/docs': {
     params: {}
     query: {}
     body: undefined
     answer: Response
   }
-  /**
-   * How the API Reference makes elements. A part of the page that shows this description to people.
-   *
-   * Public: the page shows nothing but the public description of the API.
-   */
   'GET /api/docs/dom.js': {
     params: {}
     query: {}
     body: undefined
     answer: Response
   }
-  /**
-   * How the API Reference shows an operation. A part of the page that shows this description to people.
-   *
-   * Public: the page shows nothing but the public description of the API.
-   */
   'GET /api/docs/operation.js': {
     params: {}
     query: {}
     body: undefined
     answer: Response
   }
-  /**
-   * Script of the API Reference. A part of the page that shows this description to people.
-   *
-   * Public: the page shows nothing but the public description of the API.
-   */
   'GET /api/docs/page.js': {
     params: {}
     query: {}
     body: undefined
     answer: Response
   }
-  /**
-   * How the API Reference shows a schema. A part of the page that shows this description to people.
-   *
-   * Public: the page shows nothing but the public description of the API.
-   */
   'GET /api/docs/schema.js': {
     params: {}
     query: {}
     body: undefined
     answer: Response
   }
-  /**
-   * Style of the API Reference. A part of the page that shows this description to people.
-   *
-   * Public: the page shows nothing but the public description of the API.
-   */
   'GET /api/docs/style.css': {
     params: {}
     query: {}
     body: undefined
     answer: Response
   }
-  /**
-   * Get Features. What a client may want to know of the instance before anybody has signed in.
-   *
-   * Public: the sign-in page shows the name of the instance.
-   */
   'GET /api/features': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['Features']
   }
-  /**
-   * Get OpenAPI Description. The description that you are reading: of what is served at the moment, so that operations of plugins that are off are not in it.
-   *
-   * Public: the description holds nothing but the shape of the API.
-   */
   'GET /api/openapi.json': {
     params: {}
     query: {}
     body: undefined
     answer: unknown
   }
-  /**
-   * List Plugins. All that are installed, sorted by id, whether they run or not. The folders are read anew for it, and the health of what runs is asked for.
-   *
-   * A token with the scope `read` or a wider one, or a session. The admin role is required.
-   */
   'GET /api/plugins': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['PluginList']
   }
-  /** Get Plugin. A token with the scope `read` or a wider one, or a session. The admin role is required. */
   'GET /api/plugins/{pluginId}': {
     params: {
       /** The `id` of the plugin: the name of its folder. */
@@ -1767,11 +1581,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Plugin']
   }
-  /**
-   * Configure Plugin. Replaces all stored settings of the plugin, and starts it anew with them where it runs. They must fit its `config_schema`.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
-   */
   'PUT /api/plugins/{pluginId}/config': {
     params: {
       /** The `id` of the plugin: the name of its folder. */
@@ -1781,11 +1590,6 @@ export interface Operations {
     body: Schemas['PluginSettings']
     answer: Schemas['Plugin']
   }
-  /**
-   * Disable Plugin. Turns the plugin off while the platform serves. Its requests under way have ten seconds to end, and its data stays.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
-   */
   'POST /api/plugins/{pluginId}/disable': {
     params: {
       /** The `id` of the plugin: the name of its folder. */
@@ -1795,11 +1599,6 @@ export interface Operations {
     body: Schemas['DisablePlugin']
     answer: Schemas['Plugin']
   }
-  /**
-   * Enable Plugin. Turns the plugin on while the platform serves. For a plugin that is not part of the platform this is the consent to all that it asks for in `grants`.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
-   */
   'POST /api/plugins/{pluginId}/enable': {
     params: {
       /** The `id` of the plugin: the name of its folder. */
@@ -1809,11 +1608,6 @@ export interface Operations {
     body: Schemas['EnablePlugin']
     answer: Schemas['Plugin']
   }
-  /**
-   * Purge Plugin. Removes for ever what a plugin that is off has stored: its tables, jobs, schedules, settings and files. The rows are written to a file of the installation before.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
-   */
   'POST /api/plugins/{pluginId}/purge': {
     params: {
       /** The `id` of the plugin: the name of its folder. */
@@ -1823,11 +1617,6 @@ export interface Operations {
     body: Schemas['PurgePlugin']
     answer: Schemas['PurgedPlugin']
   }
-  /**
-   * Reload Plugin. Starts the version that is in the folder now beside the one that runs, and puts it in its place. When it does not start, the former one goes on.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
-   */
   'POST /api/plugins/{pluginId}/reload': {
     params: {
       /** The `id` of the plugin: the name of its folder. */
@@ -1837,11 +1626,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Plugin']
   }
-  /**
-   * Get Projects. The projects that the caller sees: own ones, those that are shared or of which they are a member, and all for admins. The newest first.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
-   */
   'GET /api/projects': {
     params: {}
     query: {
@@ -1853,18 +1637,12 @@ export interface Operations {
     body: undefined
     answer: Schemas['ProjectListItem'][]
   }
-  /**
-   * Create Project. The caller owns it. Nothing is deployed yet: create applications in it.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to projects is refused (403).
-   */
   'POST /api/projects': {
     params: {}
     query: {}
     body: Schemas['CreateProject']
     answer: Schemas['Project']
   }
-  /** Get Project. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
   'GET /api/projects/{projectId}': {
     params: {
       /** The `id` of the project. */
@@ -1874,11 +1652,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Project']
   }
-  /**
-   * Update Project. Only the name can be changed; what the body leaves out stays.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'PUT /api/projects/{projectId}': {
     params: {
       /** The `id` of the project. */
@@ -1888,11 +1661,6 @@ export interface Operations {
     body: Schemas['UpdateProject']
     answer: Schemas['Project']
   }
-  /**
-   * Delete Project. The project is out of reach at once, with all that lies in it. Containers, images and data are removed afterwards, and until that is done its slug cannot be used again. It cannot be undone.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
-   */
   'DELETE /api/projects/{projectId}': {
     params: {
       /** The `id` of the project. */
@@ -1902,11 +1670,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
-  /**
-   * Get Applications. The applications of the project, the newest first, without previews.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
-   */
   'GET /api/projects/{projectId}/applications': {
     params: {
       /** The `id` of the project. */
@@ -1921,11 +1684,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Application'][]
   }
-  /**
-   * Create Application. Nothing runs yet: deploy it. Its variables, limits and health check have operations of their own.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'POST /api/projects/{projectId}/applications': {
     params: {
       /** The `id` of the project. */
@@ -1935,7 +1693,6 @@ export interface Operations {
     body: Schemas['CreateApplication']
     answer: Schemas['Application']
   }
-  /** Get Application. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
   'GET /api/projects/{projectId}/applications/{applicationId}': {
     params: {
       /** The `id` of the project. */
@@ -1947,11 +1704,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Application']
   }
-  /**
-   * Update Application. What the body leaves out stays; null, or empty, clears what may be empty. A running container stays as it is until the next deploy or reload, as `pending_change` says.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'PUT /api/projects/{projectId}/applications/{applicationId}': {
     params: {
       /** The `id` of the project. */
@@ -1963,11 +1715,6 @@ export interface Operations {
     body: Schemas['UpdateApplication']
     answer: Schemas['Application']
   }
-  /**
-   * Delete Application. The application is out of reach at once; its containers, images, volumes and records are removed afterwards. It cannot be undone.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
-   */
   'DELETE /api/projects/{projectId}/applications/{applicationId}': {
     params: {
       /** The `id` of the project. */
@@ -1979,11 +1726,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
-  /**
-   * Build App. Builds an image of the source as it is now and deploys nothing.
-   *
-   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'POST /api/projects/{projectId}/applications/{applicationId}/build': {
     params: {
       /** The `id` of the project. */
@@ -1995,11 +1737,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Deployment']
   }
-  /**
-   * Get Build Cache. What clearing the cache would free.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
-   */
   'GET /api/projects/{projectId}/applications/{applicationId}/cache': {
     params: {
       /** The `id` of the project. */
@@ -2011,11 +1748,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['BuildCache']
   }
-  /**
-   * Clear Build Cache. The next build uses nothing of earlier ones. What runs, and what a rollback needs, stays.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'DELETE /api/projects/{projectId}/applications/{applicationId}/cache': {
     params: {
       /** The `id` of the project. */
@@ -2027,11 +1759,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
-  /**
-   * Change Application Source. Turns a git application into an image application, or back. Variables, limits, deploy hook and history stay; what belongs to the former source (address, branch, credentials, start command) goes.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'POST /api/projects/{projectId}/applications/{applicationId}/change-source': {
     params: {
       /** The `id` of the project. */
@@ -2043,11 +1770,6 @@ export interface Operations {
     body: Schemas['ChangeApplicationSource']
     answer: Schemas['Application']
   }
-  /**
-   * Deploy App. Builds or pulls the source as it is now, starts it beside what runs, and switches the requests over once it is healthy. When it fails, what ran before goes on. One deployment at a time is active for an application.
-   *
-   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'POST /api/projects/{projectId}/applications/{applicationId}/deploy': {
     params: {
       /** The `id` of the project. */
@@ -2059,11 +1781,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Deployment']
   }
-  /**
-   * Generate Deploy Hook. Makes a URL that deploys the application without a credential; a former one works no longer.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'POST /api/projects/{projectId}/applications/{applicationId}/deploy-hook': {
     params: {
       /** The `id` of the project. */
@@ -2075,11 +1792,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['DeployHook']
   }
-  /**
-   * Get Deploy Hook. Whether the application has a deploy hook.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
-   */
   'GET /api/projects/{projectId}/applications/{applicationId}/deploy-hook': {
     params: {
       /** The `id` of the project. */
@@ -2091,11 +1803,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['DeployHookStatus']
   }
-  /**
-   * Delete Deploy Hook. The URL works no longer; nothing happens when there is none.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'DELETE /api/projects/{projectId}/applications/{applicationId}/deploy-hook': {
     params: {
       /** The `id` of the project. */
@@ -2107,11 +1814,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['DeployHookStatus']
   }
-  /**
-   * Reveal Deploy Hook. The URL and its token in clear. Each call is written to the audit log.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
-   */
   'GET /api/projects/{projectId}/applications/{applicationId}/deploy-hook/reveal': {
     params: {
       /** The `id` of the project. */
@@ -2123,11 +1825,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['DeployHook']
   }
-  /**
-   * Get Deploy Key. The public part of the key by which the application reads its repository over SSH. The private part is in no answer.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
-   */
   'GET /api/projects/{projectId}/applications/{applicationId}/deploy-key': {
     params: {
       /** The `id` of the project. */
@@ -2139,11 +1836,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['DeployKey']
   }
-  /**
-   * Generate Deploy Key. Makes a key in the place of the former, which works no longer: add the public part to the repository, to read is enough.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'POST /api/projects/{projectId}/applications/{applicationId}/deploy-key': {
     params: {
       /** The `id` of the project. */
@@ -2155,11 +1847,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['DeployKey']
   }
-  /**
-   * Delete Deploy Key. Repositories are read without a key from now on, which over SSH does not work.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'DELETE /api/projects/{projectId}/applications/{applicationId}/deploy-key': {
     params: {
       /** The `id` of the project. */
@@ -2171,11 +1858,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
-  /**
-   * Get Deployments. The newest first. Of the newest 20 `build_logs` has the end of the log, at most 16 KiB.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
-   */
   'GET /api/projects/{projectId}/applications/{applicationId}/deployments': {
     params: {
       /** The `id` of the project. */
@@ -2192,7 +1874,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Deployment'][]
   }
-  /** Get Deployment. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
   'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}': {
     params: {
       /** The `id` of the project. */
@@ -2206,11 +1887,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Deployment']
   }
-  /**
-   * Stream Build Logs. The log as server-sent events: of a deployment that is being built the lines from now on, of one that has ended all of them. Each `data:` is a line as JSON (`ts`, `level`, `stream`, `msg`); an event `error` says why it failed, and `done` ends the stream. A reader who comes again with the `id` of the last line it has as `Last-Event-ID` gets what stands behind that; `0` is the beginning.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
-   */
   'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/build-logs': {
     params: {
       /** The `id` of the project. */
@@ -2224,11 +1900,6 @@ export interface Operations {
     body: undefined
     answer: Response
   }
-  /**
-   * Get Build Steps. The steps of the build in their order. A builder that does not tell steps has none.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
-   */
   'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/build-steps': {
     params: {
       /** The `id` of the project. */
@@ -2247,11 +1918,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['BuildStep'][]
   }
-  /**
-   * Cancel Deployment. Asks the deployment to end, which it does soon after the answer, as `failed` with the error `cancelled`. What ran before goes on.
-   *
-   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'POST /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/cancel': {
     params: {
       /** The `id` of the project. */
@@ -2265,11 +1931,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Deployment']
   }
-  /**
-   * Get Variables. The variables of the application itself, which take the place of the project's of the same name. A token sees no values, a session those that are not secret.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
-   */
   'GET /api/projects/{projectId}/applications/{applicationId}/env': {
     params: {
       /** The `id` of the project. */
@@ -2286,11 +1947,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Variable'][]
   }
-  /**
-   * Update Variables. Replaces the whole set: a variable that the body does not name is deleted. The application is marked as changed (`pending_change`); its container keeps what it was started with until a deploy or reload.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'PUT /api/projects/{projectId}/applications/{applicationId}/env': {
     params: {
       /** The `id` of the project. */
@@ -2302,11 +1958,6 @@ export interface Operations {
     body: Schemas['ReplaceVariables']
     answer: Schemas['Status']
   }
-  /**
-   * Reveal Env Var. The value in clear, secret or not. Each call is written to the audit log.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
-   */
   'GET /api/projects/{projectId}/applications/{applicationId}/env/{envVarId}/reveal': {
     params: {
       /** The `id` of the project. */
@@ -2320,11 +1971,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['RevealedVariable']
   }
-  /**
-   * Get Health. How the health check of the latest deployment went, and how it goes now.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
-   */
   'GET /api/projects/{projectId}/applications/{applicationId}/health': {
     params: {
       /** The `id` of the project. */
@@ -2336,11 +1982,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['ApplicationHealth']
   }
-  /**
-   * Set Health Check. Replaces the whole check: what the body leaves out, or what belongs to another type, is cleared. The next deploy or reload applies it.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'PUT /api/projects/{projectId}/applications/{applicationId}/health-check': {
     params: {
       /** The `id` of the project. */
@@ -2352,11 +1993,6 @@ export interface Operations {
     body: Schemas['SetHealthCheck']
     answer: Schemas['Application']
   }
-  /**
-   * Get Host Keys. By which keys the application knows the hosts of its repositories. The key that a host shows first is kept, and another one refused later.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
-   */
   'GET /api/projects/{projectId}/applications/{applicationId}/host-keys': {
     params: {
       /** The `id` of the project. */
@@ -2373,11 +2009,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['HostKey'][]
   }
-  /**
-   * Forget Host Keys. The next clone takes the key that the host shows then.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'DELETE /api/projects/{projectId}/applications/{applicationId}/host-keys': {
     params: {
       /** The `id` of the project. */
@@ -2389,11 +2020,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
-  /**
-   * Rebuild App. Builds the commit of the last successful deployment again, and deploys it. Of git applications only.
-   *
-   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'POST /api/projects/{projectId}/applications/{applicationId}/rebuild': {
     params: {
       /** The `id` of the project. */
@@ -2405,11 +2031,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Deployment']
   }
-  /**
-   * Reload App. Makes the container anew from the image that was deployed last, with today's settings and variables. Nothing is built.
-   *
-   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'POST /api/projects/{projectId}/applications/{applicationId}/reload': {
     params: {
       /** The `id` of the project. */
@@ -2421,11 +2042,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Deployment']
   }
-  /**
-   * Set Resources. What the body leaves out stays. The next deploy or reload applies it.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'PUT /api/projects/{projectId}/applications/{applicationId}/resources': {
     params: {
       /** The `id` of the project. */
@@ -2437,11 +2053,6 @@ export interface Operations {
     body: Schemas['SetResources']
     answer: Schemas['Application']
   }
-  /**
-   * Restart App. Stops the container and starts it again, as it was made: changed settings take a reload.
-   *
-   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'POST /api/projects/{projectId}/applications/{applicationId}/restart': {
     params: {
       /** The `id` of the project. */
@@ -2453,11 +2064,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Application']
   }
-  /**
-   * Rollback Deployment. Starts the image of an earlier deployment, with today's settings and variables. Nothing is built.
-   *
-   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'POST /api/projects/{projectId}/applications/{applicationId}/rollback': {
     params: {
       /** The `id` of the project. */
@@ -2469,11 +2075,6 @@ export interface Operations {
     body: Schemas['RollBack']
     answer: Schemas['Deployment']
   }
-  /**
-   * Update Runtime. What the body leaves out stays. The next deploy or reload applies it.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'PUT /api/projects/{projectId}/applications/{applicationId}/runtime': {
     params: {
       /** The `id` of the project. */
@@ -2485,11 +2086,6 @@ export interface Operations {
     body: Schemas['UpdateRuntime']
     answer: Schemas['ApplicationRuntime']
   }
-  /**
-   * Start App. Starts the container that exists, as it was made: changed settings take a reload. Nothing happens when it runs.
-   *
-   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'POST /api/projects/{projectId}/applications/{applicationId}/start': {
     params: {
       /** The `id` of the project. */
@@ -2501,11 +2097,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Application']
   }
-  /**
-   * Stop App. Stops the container. It has 30 seconds to end by itself, and does not come back before it is started.
-   *
-   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'POST /api/projects/{projectId}/applications/{applicationId}/stop': {
     params: {
       /** The `id` of the project. */
@@ -2517,11 +2108,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Application']
   }
-  /**
-   * Update Webhook. What the body leaves out stays.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'PUT /api/projects/{projectId}/applications/{applicationId}/webhook': {
     params: {
       /** The `id` of the project. */
@@ -2533,11 +2119,6 @@ export interface Operations {
     body: Schemas['UpdateWebhook']
     answer: Schemas['Application']
   }
-  /**
-   * Reveal Webhook Secret. The secret in clear. Each call is written to the audit log.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
-   */
   'GET /api/projects/{projectId}/applications/{applicationId}/webhook/reveal': {
     params: {
       /** The `id` of the project. */
@@ -2549,11 +2130,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['WebhookSecret']
   }
-  /**
-   * Get Variables. The variables of the project, which all of its applications get. A token sees no values, a session those that are not secret.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
-   */
   'GET /api/projects/{projectId}/env': {
     params: {
       /** The `id` of the project. */
@@ -2568,11 +2144,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Variable'][]
   }
-  /**
-   * Update Variables. Replaces the whole set: a variable that the body does not name is deleted. Running containers keep what they were started with until they are deployed or reloaded.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'PUT /api/projects/{projectId}/env': {
     params: {
       /** The `id` of the project. */
@@ -2582,11 +2153,6 @@ export interface Operations {
     body: Schemas['ReplaceVariables']
     answer: Schemas['Status']
   }
-  /**
-   * Reveal Project Env Var. The value in clear, secret or not. Each call is written to the audit log.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
-   */
   'GET /api/projects/{projectId}/env/{envVarId}/reveal': {
     params: {
       /** The `id` of the project. */
@@ -2598,11 +2164,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['RevealedVariable']
   }
-  /**
-   * Get Project Members. Who has a role of their own in the project: the owner first, then by e-mail address. Whom it is shared with, as every user, is not listed.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
-   */
   'GET /api/projects/{projectId}/members': {
     params: {
       /** The `id` of the project. */
@@ -2617,11 +2178,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['ProjectMember'][]
   }
-  /**
-   * Set Project Member. Adds a member, or changes the role of one. A project has at most 200.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
-   */
   'PUT /api/projects/{projectId}/members': {
     params: {
       /** The `id` of the project. */
@@ -2631,11 +2187,6 @@ export interface Operations {
     body: Schemas['SetProjectMember']
     answer: Schemas['ProjectMember']
   }
-  /**
-   * Remove Project Member. Removes a member, or has the caller leave the project. Nothing happens when they are no member. What they have open of the project ends at once.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project, admins, and the user `userId` may do this.
-   */
   'DELETE /api/projects/{projectId}/members/{userId}': {
     params: {
       /** The `id` of the project. */
@@ -2647,11 +2198,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
-  /**
-   * Get Registry Accounts. The accounts of the project, by registry. Passwords are in no answer.
-   *
-   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
-   */
   'GET /api/projects/{projectId}/registries': {
     params: {
       /** The `id` of the project. */
@@ -2666,11 +2212,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['RegistryAccount'][]
   }
-  /**
-   * Set Registry Account. Keeps an account of a registry, with which images are pulled that it does not hand out to everybody. It takes the place of one for the same registry, which keeps its id.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'PUT /api/projects/{projectId}/registries': {
     params: {
       /** The `id` of the project. */
@@ -2680,11 +2221,6 @@ export interface Operations {
     body: Schemas['SetRegistryAccount']
     answer: Schemas['RegistryAccount']
   }
-  /**
-   * Delete Registry Account. Pulls that begin from now on do without it.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'DELETE /api/projects/{projectId}/registries/{registryAccountId}': {
     params: {
       /** The `id` of the project. */
@@ -2696,11 +2232,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
-  /**
-   * Test Registry Account. Asks the registry now whether it lets the account in. Whether the account may pull a certain image shows only when that is pulled.
-   *
-   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
-   */
   'POST /api/projects/{projectId}/registries/{registryAccountId}/test': {
     params: {
       /** The `id` of the project. */
@@ -2712,11 +2243,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['RegistryAccountTrial']
   }
-  /**
-   * Update Project Sharing. Lets every user of the platform work in the project, or its members alone again. Who loses the project loses at once what they have open of it.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
-   */
   'PUT /api/projects/{projectId}/sharing': {
     params: {
       /** The `id` of the project. */
@@ -2726,11 +2252,6 @@ export interface Operations {
     body: Schemas['ProjectSharing']
     answer: Schemas['Project']
   }
-  /**
-   * Transfer Project. Gives the project to another user. Who owned it keeps nothing of it, unless it is shared or they are made a member again.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
-   */
   'PUT /api/projects/{projectId}/transfer': {
     params: {
       /** The `id` of the project. */
@@ -2740,11 +2261,6 @@ export interface Operations {
     body: Schemas['TransferProject']
     answer: Schemas['Project']
   }
-  /**
-   * Get Registry Accounts of the Installation. The accounts of the installation, which are used for every project, by registry. Passwords are in no answer.
-   *
-   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
-   */
   'GET /api/registries': {
     params: {}
     query: {
@@ -2756,22 +2272,12 @@ export interface Operations {
     body: undefined
     answer: Schemas['RegistryAccount'][]
   }
-  /**
-   * Set Registry Account of the Installation. Keeps an account of a registry, with which images are pulled that it does not hand out to everybody. It takes the place of one for the same registry, which keeps its id.
-   *
-   * A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
-   */
   'PUT /api/registries': {
     params: {}
     query: {}
     body: Schemas['SetRegistryAccount']
     answer: Schemas['RegistryAccount']
   }
-  /**
-   * Delete Registry Account of the Installation. Pulls that begin from now on do without it.
-   *
-   * A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
-   */
   'DELETE /api/registries/{registryAccountId}': {
     params: {
       /** The `id` of the account, as this list of accounts has it. */
@@ -2781,11 +2287,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
-  /**
-   * Test Registry Account of the Installation. Asks the registry now whether it lets the account in. Whether the account may pull a certain image shows only when that is pulled.
-   *
-   * A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
-   */
   'POST /api/registries/{registryAccountId}/test': {
     params: {
       /** The `id` of the account, as this list of accounts has it. */
@@ -2795,11 +2296,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['RegistryAccountTrial']
   }
-  /**
-   * List API Tokens. The tokens of the caller, the newest first, without their values.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope.
-   */
   'GET /api/tokens': {
     params: {}
     query: {
@@ -2811,22 +2307,12 @@ export interface Operations {
     body: undefined
     answer: Schemas['Token'][]
   }
-  /**
-   * Create API Token. The answer has the value of the token, this once: only a digest of it is kept.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope.
-   */
   'POST /api/tokens': {
     params: {}
     query: {}
     body: Schemas['CreateToken']
     answer: Schemas['CreatedToken']
   }
-  /**
-   * Delete API Token. Ends the token: no request is let in with it any more, and what is open with it ends.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope.
-   */
   'DELETE /api/tokens/{tokenId}': {
     params: {
       /** The `id` of one of your own tokens. */
@@ -2836,11 +2322,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
-  /**
-   * Get API Token Reach. What the token could do now, and when it last did: the projects that it reaches, and the operations that its scope and role allow.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope.
-   */
   'GET /api/tokens/{tokenId}/reach': {
     params: {
       /** The `id` of one of your own tokens. */
@@ -2850,11 +2331,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['TokenReach']
   }
-  /**
-   * Get Users. All users, who came first first.
-   *
-   * A token with the scope `read` or a wider one, or a session. The admin role is required.
-   */
   'GET /api/users': {
     params: {}
     query: {
@@ -2866,22 +2342,12 @@ export interface Operations {
     body: undefined
     answer: Schemas['User'][]
   }
-  /**
-   * Create User. Makes a user with a password that the admin passes on. To have users choose their own, invite them.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
-   */
   'POST /api/users': {
     params: {}
     query: {}
     body: Schemas['CreateUser']
     answer: Schemas['User']
   }
-  /**
-   * Delete User. Deletes the user with sessions and tokens. Whoever still owns projects cannot be deleted.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
-   */
   'DELETE /api/users/{userId}': {
     params: {
       /** The `id` of the user. */
@@ -2891,11 +2357,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
-  /**
-   * Reset User Password. Sets a password, with the proof of the acting admin, and ends all sessions and tokens of the user.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
-   */
   'PUT /api/users/{userId}/password': {
     params: {
       /** The `id` of the user. */
@@ -2905,11 +2366,6 @@ export interface Operations {
     body: Schemas['ResetUserPassword']
     answer: Schemas['Status']
   }
-  /**
-   * Update User Role. Changes the role and ends the sessions of the user. Tokens act with the lower of the role at their issue and the one now.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
-   */
   'PUT /api/users/{userId}/role': {
     params: {
       /** The `id` of the user. */
@@ -2919,11 +2375,6 @@ export interface Operations {
     body: Schemas['ChangeUserRole']
     answer: Schemas['UserRole']
   }
-  /**
-   * Admin Reset User TOTP. Takes the second factor of a user away, with the proof of the acting admin, and ends all sessions of the user.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
-   */
   'POST /api/users/{userId}/totp/reset': {
     params: {
       /** The `id` of the user. */
@@ -2933,11 +2384,6 @@ export interface Operations {
     body: Schemas['ResetUserTotp']
     answer: Schemas['Status']
   }
-  /**
-   * Get Invitations. Those that can still be accepted, the newest first.
-   *
-   * A token with the scope `read` or a wider one, or a session. The admin role is required.
-   */
   'GET /api/users/invitations': {
     params: {}
     query: {
@@ -2949,11 +2395,6 @@ export interface Operations {
     body: undefined
     answer: Schemas['Invitation'][]
   }
-  /**
-   * Revoke Invitation. The link works no longer.
-   *
-   * A token with the scope `write` or a wider one, or a session. The admin role is required.
-   */
   'DELETE /api/users/invitations/{invitationId}': {
     params: {
       /** The `id` of the invitation. */
@@ -2963,33 +2404,18 @@ export interface Operations {
     body: undefined
     answer: unknown
   }
-  /**
-   * Invite User. Sends a link that works once, for seven days. A new invitation to the same address takes the place of the former. Without mail, the answer has the link.
-   *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
-   */
   'POST /api/users/invite': {
     params: {}
     query: {}
     body: Schemas['InviteUser']
     answer: Schemas['CreatedInvitation']
   }
-  /**
-   * Get Version. Clients ask for it to see whether they still fit.
-   *
-   * Public: clients ask before they have a credential.
-   */
   'GET /api/version': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['Version']
   }
-  /**
-   * Deploy Hook. Deploys the application whose hook the token is of. The body is ignored. While a deployment is active nothing is begun, and the answer says so.
-   *
-   * Public: the token in the path is the credential.
-   */
   'POST /api/webhooks/deploy/{token}': {
     params: {
       /** The token of the deploy hook. */
@@ -2999,15 +2425,834 @@ export interface Operations {
     body: undefined
     answer: Schemas['DeployHookCall']
   }
-  /**
-   * Get Health. For load balancers and container engines: 200 when everything that the platform needs answers, otherwise 503 with the same body.
-   *
-   * Public: load balancers and container engines ask without a credential.
-   */
   'GET /healthz': {
     params: {}
     query: {}
     body: undefined
     answer: Schemas['HealthReport']
   }
+}
+
+/** The operations by their names, which say what each does. */
+export interface NamedOperations {
+  /**
+   * Home. Leads a browser that is given the bare address to the API reference.
+   *
+   * Public: the page shows nothing but the public description of the API.
+   */
+  Home: 'GET /'
+  /**
+   * Get Alert Preferences. What the user wants to be told of.
+   *
+   * A token with the scope `read` or a wider one, or a session.
+   */
+  GetAlertPreferences: 'GET /api/account/alert-preferences'
+  /**
+   * Update Alert Preferences. What the body leaves out stays.
+   *
+   * A token with the scope `write` or a wider one, or a session.
+   */
+  UpdateAlertPreferences: 'PUT /api/account/alert-preferences'
+  /**
+   * Get Logs. Who did what to which resource, the newest first. All filters must match.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
+  ListAuditLogs: 'GET /api/audit-logs'
+  /**
+   * Get Actions. The actions that occur in the log, sorted, for a choice of filters.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
+  ListAuditActions: 'GET /api/audit-logs/actions'
+  /**
+   * Export Logs. The log as CSV, the newest first: `time,action,actor,resource_type,resource,ip`, of at most 10 000 records. Cells that a spreadsheet would take for a formula begin with an apostrophe.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
+  ExportAuditLogs: 'GET /api/audit-logs/export'
+  /**
+   * Accept Invitation. Makes the invited user and signs them in.
+   *
+   * Public: the token of the link in the body is the credential.
+   */
+  AcceptInvitation: 'POST /api/auth/accept-invitation'
+  /**
+   * Forgot Password. Mails a link for a new password, when an account has the address; the answer is the same whether or not one has.
+   *
+   * Public: who has forgotten the password has no credential; every address gets the same answer.
+   */
+  ForgotPassword: 'POST /api/auth/forgot-password'
+  /**
+   * Get Invitation. Whom the link of an invitation is for.
+   *
+   * Public: the token of the link is the credential.
+   */
+  GetInvitation: 'GET /api/auth/invitation'
+  /**
+   * Login. Answers a session, in the body for programs and in cookies for browsers; for a user with a second factor a challenge without cookies, which `POST /api/auth/login/verify` takes. Five wrong passwords for one account from one place lock that pair for fifteen minutes.
+   *
+   * Public: a sign-in has no credential but its body.
+   */
+  Login: 'POST /api/auth/login'
+  /**
+   * Login Verify. Answers the challenge of a sign-in with a code. A challenge has five attempts.
+   *
+   * Public: the challenge in the body is the credential.
+   */
+  LoginVerify: 'POST /api/auth/login/verify'
+  /**
+   * Logout. Ends this session and takes its cookies away.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
+  Logout: 'POST /api/auth/logout'
+  /**
+   * Get Profile. Who the credential is of.
+   *
+   * A token with the scope `read` or a wider one, or a session.
+   */
+  Me: 'GET /api/auth/me'
+  /**
+   * Change Own Password. Ends the other sessions of the user and gives this one new cookies; tokens stay.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
+  ChangeOwnPassword: 'PUT /api/auth/password'
+  /**
+   * Update Profile. What the body leaves out stays.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
+  UpdateProfile: 'PUT /api/auth/profile'
+  /**
+   * Refresh. Renews the session that the refresh cookie is of: secret and refresh secret are new, the former ones are void. A refresh secret that is shown twice ends the session. When it is refused the cookies are taken away.
+   *
+   * Public: the refresh cookie is the credential; the CSRF token is checked with it.
+   */
+  Refresh: 'POST /api/auth/refresh'
+  /**
+   * Reset Password. Sets a password with the token of the mailed link, which works once and for thirty minutes, and ends all sessions and tokens of the user.
+   *
+   * Public: the token of the link in the body is the credential.
+   */
+  ResetPassword: 'POST /api/auth/reset-password'
+  /**
+   * List Own Sessions. Where the user is signed in.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
+  ListOwnSessions: 'GET /api/auth/sessions'
+  /**
+   * End Own Session. Signs the user out there: what is open with that session ends. Of the session that asks, the cookies are taken away too.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
+  EndOwnSession: 'DELETE /api/auth/sessions/{sessionId}'
+  /**
+   * Get Setup. Whether the platform is new, and what its set-up asks for.
+   *
+   * Public: says only whether the first user exists.
+   */
+  GetSetup: 'GET /api/auth/setup'
+  /**
+   * Setup. Makes the first user, who is an admin, once. It does not sign in.
+   *
+   * Public: makes the first user; refused as soon as there is one, and without the one-time code where the network reaches it.
+   */
+  Setup: 'POST /api/auth/setup'
+  /**
+   * Get TOTP Status. Whether the user signs in with a second factor.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
+  GetTOTPStatus: 'GET /api/auth/totp'
+  /**
+   * Disable TOTP. Turns the second factor off; its secret and recovery codes are gone. Other sessions of the user end, and this one gets new cookies.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
+  DisableTOTP: 'POST /api/auth/totp/disable'
+  /**
+   * Enroll TOTP. Makes a secret for an authenticator app. The factor counts once a code of it is verified; enrolling again before that replaces the secret.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
+  EnrollTOTP: 'POST /api/auth/totp/enroll'
+  /**
+   * Verify TOTP Enrollment. Turns the second factor on. Other sessions of the user end, and this one gets new cookies.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
+  VerifyTOTPEnrollment: 'POST /api/auth/totp/enroll/verify'
+  /**
+   * Regenerate Recovery Codes. Makes ten new recovery codes; the former ones are void.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
+  RegenerateRecoveryCodes: 'POST /api/auth/totp/recovery-codes'
+  /**
+   * Get Builders. The values that `build_type` may have for git applications, and which of them can be used here.
+   *
+   * A token with the scope `read` or a wider one, or a session.
+   */
+  ListBuilders: 'GET /api/builders'
+  /**
+   * Get All Deployments. Deployments of all projects that the caller sees, the newest first. All filters must match.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
+  GetGlobalDeployments: 'GET /api/deployments'
+  /**
+   * API Reference. A part of the page that shows this description to people.
+   *
+   * Public: the page shows nothing but the public description of the API.
+   */
+  GetAPIReference: 'GET /api/docs'
+  /**
+   * How the API Reference makes elements. A part of the page that shows this description to people.
+   *
+   * Public: the page shows nothing but the public description of the API.
+   */
+  GetAPIReferenceElementScript: 'GET /api/docs/dom.js'
+  /**
+   * How the API Reference shows an operation. A part of the page that shows this description to people.
+   *
+   * Public: the page shows nothing but the public description of the API.
+   */
+  GetAPIReferenceOperationScript: 'GET /api/docs/operation.js'
+  /**
+   * Script of the API Reference. A part of the page that shows this description to people.
+   *
+   * Public: the page shows nothing but the public description of the API.
+   */
+  GetAPIReferencePageScript: 'GET /api/docs/page.js'
+  /**
+   * How the API Reference shows a schema. A part of the page that shows this description to people.
+   *
+   * Public: the page shows nothing but the public description of the API.
+   */
+  GetAPIReferenceSchemaScript: 'GET /api/docs/schema.js'
+  /**
+   * Style of the API Reference. A part of the page that shows this description to people.
+   *
+   * Public: the page shows nothing but the public description of the API.
+   */
+  GetAPIReferenceStyle: 'GET /api/docs/style.css'
+  /**
+   * Get Features. What a client may want to know of the instance before anybody has signed in.
+   *
+   * Public: the sign-in page shows the name of the instance.
+   */
+  GetFeatures: 'GET /api/features'
+  /**
+   * Get OpenAPI Description. The description that you are reading: of what is served at the moment, so that operations of plugins that are off are not in it.
+   *
+   * Public: the description holds nothing but the shape of the API.
+   */
+  GetOpenAPI: 'GET /api/openapi.json'
+  /**
+   * List Plugins. All that are installed, sorted by id, whether they run or not. The folders are read anew for it, and the health of what runs is asked for.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
+  ListPlugins: 'GET /api/plugins'
+  /** Get Plugin. A token with the scope `read` or a wider one, or a session. The admin role is required. */
+  GetPlugin: 'GET /api/plugins/{pluginId}'
+  /**
+   * Configure Plugin. Replaces all stored settings of the plugin, and starts it anew with them where it runs. They must fit its `config_schema`.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
+  ConfigPlugin: 'PUT /api/plugins/{pluginId}/config'
+  /**
+   * Disable Plugin. Turns the plugin off while the platform serves. Its requests under way have ten seconds to end, and its data stays.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
+  DisablePlugin: 'POST /api/plugins/{pluginId}/disable'
+  /**
+   * Enable Plugin. Turns the plugin on while the platform serves. For a plugin that is not part of the platform this is the consent to all that it asks for in `grants`.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
+  EnablePlugin: 'POST /api/plugins/{pluginId}/enable'
+  /**
+   * Purge Plugin. Removes for ever what a plugin that is off has stored: its tables, jobs, schedules, settings and files. The rows are written to a file of the installation before.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
+  PurgePlugin: 'POST /api/plugins/{pluginId}/purge'
+  /**
+   * Reload Plugin. Starts the version that is in the folder now beside the one that runs, and puts it in its place. When it does not start, the former one goes on.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
+  ReloadPlugin: 'POST /api/plugins/{pluginId}/reload'
+  /**
+   * Get Projects. The projects that the caller sees: own ones, those that are shared or of which they are a member, and all for admins. The newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
+  ListProjects: 'GET /api/projects'
+  /**
+   * Create Project. The caller owns it. Nothing is deployed yet: create applications in it.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to projects is refused (403).
+   */
+  CreateProject: 'POST /api/projects'
+  /** Get Project. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  GetProject: 'GET /api/projects/{projectId}'
+  /**
+   * Update Project. Only the name can be changed; what the body leaves out stays.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateProject: 'PUT /api/projects/{projectId}'
+  /**
+   * Delete Project. The project is out of reach at once, with all that lies in it. Containers, images and data are removed afterwards, and until that is done its slug cannot be used again. It cannot be undone.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
+   */
+  DeleteProject: 'DELETE /api/projects/{projectId}'
+  /**
+   * Get Applications. The applications of the project, the newest first, without previews.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListApplications: 'GET /api/projects/{projectId}/applications'
+  /**
+   * Create Application. Nothing runs yet: deploy it. Its variables, limits and health check have operations of their own.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CreateApplication: 'POST /api/projects/{projectId}/applications'
+  /** Get Application. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  GetApplication: 'GET /api/projects/{projectId}/applications/{applicationId}'
+  /**
+   * Update Application. What the body leaves out stays; null, or empty, clears what may be empty. A running container stays as it is until the next deploy or reload, as `pending_change` says.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateApplication: 'PUT /api/projects/{projectId}/applications/{applicationId}'
+  /**
+   * Delete Application. The application is out of reach at once; its containers, images, volumes and records are removed afterwards. It cannot be undone.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
+   */
+  DeleteApplication: 'DELETE /api/projects/{projectId}/applications/{applicationId}'
+  /**
+   * Build App. Builds an image of the source as it is now and deploys nothing.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  BuildApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/build'
+  /**
+   * Get Build Cache. What clearing the cache would free.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  GetBuildCache: 'GET /api/projects/{projectId}/applications/{applicationId}/cache'
+  /**
+   * Clear Build Cache. The next build uses nothing of earlier ones. What runs, and what a rollback needs, stays.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  ClearBuildCache: 'DELETE /api/projects/{projectId}/applications/{applicationId}/cache'
+  /**
+   * Change Application Source. Turns a git application into an image application, or back. Variables, limits, deploy hook and history stay; what belongs to the former source (address, branch, credentials, start command) goes.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  ChangeApplicationSource: 'POST /api/projects/{projectId}/applications/{applicationId}/change-source'
+  /**
+   * Deploy App. Builds or pulls the source as it is now, starts it beside what runs, and switches the requests over once it is healthy. When it fails, what ran before goes on. One deployment at a time is active for an application.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DeployApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/deploy'
+  /**
+   * Generate Deploy Hook. Makes a URL that deploys the application without a credential; a former one works no longer.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  GenerateDeployHook: 'POST /api/projects/{projectId}/applications/{applicationId}/deploy-hook'
+  /**
+   * Get Deploy Hook. Whether the application has a deploy hook.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  GetDeployHook: 'GET /api/projects/{projectId}/applications/{applicationId}/deploy-hook'
+  /**
+   * Delete Deploy Hook. The URL works no longer; nothing happens when there is none.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DeleteDeployHook: 'DELETE /api/projects/{projectId}/applications/{applicationId}/deploy-hook'
+  /**
+   * Reveal Deploy Hook. The URL and its token in clear. Each call is written to the audit log.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
+   */
+  RevealDeployHook: 'GET /api/projects/{projectId}/applications/{applicationId}/deploy-hook/reveal'
+  /**
+   * Get Deploy Key. The public part of the key by which the application reads its repository over SSH. The private part is in no answer.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  GetDeployKey: 'GET /api/projects/{projectId}/applications/{applicationId}/deploy-key'
+  /**
+   * Generate Deploy Key. Makes a key in the place of the former, which works no longer: add the public part to the repository, to read is enough.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  GenerateDeployKey: 'POST /api/projects/{projectId}/applications/{applicationId}/deploy-key'
+  /**
+   * Delete Deploy Key. Repositories are read without a key from now on, which over SSH does not work.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DeleteDeployKey: 'DELETE /api/projects/{projectId}/applications/{applicationId}/deploy-key'
+  /**
+   * Get Deployments. The newest first. Of the newest 20 `build_logs` has the end of the log, at most 16 KiB.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListDeployments: 'GET /api/projects/{projectId}/applications/{applicationId}/deployments'
+  /** Get Deployment. A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403). */
+  GetDeployment: 'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}'
+  /**
+   * Stream Build Logs. The log as server-sent events: of a deployment that is being built the lines from now on, of one that has ended all of them. Each `data:` is a line as JSON (`ts`, `level`, `stream`, `msg`); an event `error` says why it failed, and `done` ends the stream. A reader who comes again with the `id` of the last line it has as `Last-Event-ID` gets what stands behind that; `0` is the beginning.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  StreamBuildLogs: 'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/build-logs'
+  /**
+   * Get Build Steps. The steps of the build in their order. A builder that does not tell steps has none.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListBuildSteps: 'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/build-steps'
+  /**
+   * Cancel Deployment. Asks the deployment to end, which it does soon after the answer, as `failed` with the error `cancelled`. What ran before goes on.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  CancelDeployment: 'POST /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/cancel'
+  /**
+   * Get Variables. The variables of the application itself, which take the place of the project's of the same name. A token sees no values, a session those that are not secret.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListEnvVars: 'GET /api/projects/{projectId}/applications/{applicationId}/env'
+  /**
+   * Update Variables. Replaces the whole set: a variable that the body does not name is deleted. The application is marked as changed (`pending_change`); its container keeps what it was started with until a deploy or reload.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateEnvVars: 'PUT /api/projects/{projectId}/applications/{applicationId}/env'
+  /**
+   * Reveal Env Var. The value in clear, secret or not. Each call is written to the audit log.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
+   */
+  RevealEnvVar: 'GET /api/projects/{projectId}/applications/{applicationId}/env/{envVarId}/reveal'
+  /**
+   * Get Health. How the health check of the latest deployment went, and how it goes now.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  GetApplicationHealth: 'GET /api/projects/{projectId}/applications/{applicationId}/health'
+  /**
+   * Set Health Check. Replaces the whole check: what the body leaves out, or what belongs to another type, is cleared. The next deploy or reload applies it.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  SetHealthCheck: 'PUT /api/projects/{projectId}/applications/{applicationId}/health-check'
+  /**
+   * Get Host Keys. By which keys the application knows the hosts of its repositories. The key that a host shows first is kept, and another one refused later.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListHostKeys: 'GET /api/projects/{projectId}/applications/{applicationId}/host-keys'
+  /**
+   * Forget Host Keys. The next clone takes the key that the host shows then.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  ForgetHostKeys: 'DELETE /api/projects/{projectId}/applications/{applicationId}/host-keys'
+  /**
+   * Rebuild App. Builds the commit of the last successful deployment again, and deploys it. Of git applications only.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  RebuildApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/rebuild'
+  /**
+   * Reload App. Makes the container anew from the image that was deployed last, with today's settings and variables. Nothing is built.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  ReloadApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/reload'
+  /**
+   * Set Resources. What the body leaves out stays. The next deploy or reload applies it.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  SetResources: 'PUT /api/projects/{projectId}/applications/{applicationId}/resources'
+  /**
+   * Restart App. Stops the container and starts it again, as it was made: changed settings take a reload.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  RestartApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/restart'
+  /**
+   * Rollback Deployment. Starts the image of an earlier deployment, with today's settings and variables. Nothing is built.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  RollbackDeployment: 'POST /api/projects/{projectId}/applications/{applicationId}/rollback'
+  /**
+   * Update Runtime. What the body leaves out stays. The next deploy or reload applies it.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateApplicationRuntime: 'PUT /api/projects/{projectId}/applications/{applicationId}/runtime'
+  /**
+   * Start App. Starts the container that exists, as it was made: changed settings take a reload. Nothing happens when it runs.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  StartApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/start'
+  /**
+   * Stop App. Stops the container. It has 30 seconds to end by itself, and does not come back before it is started.
+   *
+   * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  StopApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/stop'
+  /**
+   * Update Webhook. What the body leaves out stays.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateApplicationWebhook: 'PUT /api/projects/{projectId}/applications/{applicationId}/webhook'
+  /**
+   * Reveal Webhook Secret. The secret in clear. Each call is written to the audit log.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
+   */
+  RevealWebhookSecret: 'GET /api/projects/{projectId}/applications/{applicationId}/webhook/reveal'
+  /**
+   * Get Variables. The variables of the project, which all of its applications get. A token sees no values, a session those that are not secret.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListProjectEnvVars: 'GET /api/projects/{projectId}/env'
+  /**
+   * Update Variables. Replaces the whole set: a variable that the body does not name is deleted. Running containers keep what they were started with until they are deployed or reloaded.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  UpdateProjectEnvVars: 'PUT /api/projects/{projectId}/env'
+  /**
+   * Reveal Project Env Var. The value in clear, secret or not. Each call is written to the audit log.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
+   */
+  RevealProjectEnvVar: 'GET /api/projects/{projectId}/env/{envVarId}/reveal'
+  /**
+   * Get Project Members. Who has a role of their own in the project: the owner first, then by e-mail address. Whom it is shared with, as every user, is not listed.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListProjectMembers: 'GET /api/projects/{projectId}/members'
+  /**
+   * Set Project Member. Adds a member, or changes the role of one. A project has at most 200.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
+   */
+  SetProjectMember: 'PUT /api/projects/{projectId}/members'
+  /**
+   * Remove Project Member. Removes a member, or has the caller leave the project. Nothing happens when they are no member. What they have open of the project ends at once.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project, admins, and the user `userId` may do this.
+   */
+  RemoveProjectMember: 'DELETE /api/projects/{projectId}/members/{userId}'
+  /**
+   * Get Registry Accounts. The accounts of the project, by registry. Passwords are in no answer.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  ListProjectRegistryAccounts: 'GET /api/projects/{projectId}/registries'
+  /**
+   * Set Registry Account. Keeps an account of a registry, with which images are pulled that it does not hand out to everybody. It takes the place of one for the same registry, which keeps its id.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  SetProjectRegistryAccount: 'PUT /api/projects/{projectId}/registries'
+  /**
+   * Delete Registry Account. Pulls that begin from now on do without it.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  DeleteProjectRegistryAccount: 'DELETE /api/projects/{projectId}/registries/{registryAccountId}'
+  /**
+   * Test Registry Account. Asks the registry now whether it lets the account in. Whether the account may pull a certain image shows only when that is pulled.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
+   */
+  TestProjectRegistryAccount: 'POST /api/projects/{projectId}/registries/{registryAccountId}/test'
+  /**
+   * Update Project Sharing. Lets every user of the platform work in the project, or its members alone again. Who loses the project loses at once what they have open of it.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
+   */
+  UpdateProjectSharing: 'PUT /api/projects/{projectId}/sharing'
+  /**
+   * Transfer Project. Gives the project to another user. Who owned it keeps nothing of it, unless it is shared or they are made a member again.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
+  TransferProject: 'PUT /api/projects/{projectId}/transfer'
+  /**
+   * Get Registry Accounts of the Installation. The accounts of the installation, which are used for every project, by registry. Passwords are in no answer.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
+  ListRegistryAccounts: 'GET /api/registries'
+  /**
+   * Set Registry Account of the Installation. Keeps an account of a registry, with which images are pulled that it does not hand out to everybody. It takes the place of one for the same registry, which keeps its id.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
+  SetRegistryAccount: 'PUT /api/registries'
+  /**
+   * Delete Registry Account of the Installation. Pulls that begin from now on do without it.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
+  DeleteRegistryAccount: 'DELETE /api/registries/{registryAccountId}'
+  /**
+   * Test Registry Account of the Installation. Asks the registry now whether it lets the account in. Whether the account may pull a certain image shows only when that is pulled.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
+   */
+  TestRegistryAccount: 'POST /api/registries/{registryAccountId}/test'
+  /**
+   * List API Tokens. The tokens of the caller, the newest first, without their values.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
+  ListAPITokens: 'GET /api/tokens'
+  /**
+   * Create API Token. The answer has the value of the token, this once: only a digest of it is kept.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
+  CreateAPIToken: 'POST /api/tokens'
+  /**
+   * Delete API Token. Ends the token: no request is let in with it any more, and what is open with it ends.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
+  DeleteAPIToken: 'DELETE /api/tokens/{tokenId}'
+  /**
+   * Get API Token Reach. What the token could do now, and when it last did: the projects that it reaches, and the operations that its scope and role allow.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope.
+   */
+  GetAPITokenReach: 'GET /api/tokens/{tokenId}/reach'
+  /**
+   * Get Users. All users, who came first first.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
+  ListUsers: 'GET /api/users'
+  /**
+   * Create User. Makes a user with a password that the admin passes on. To have users choose their own, invite them.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
+  CreateUser: 'POST /api/users'
+  /**
+   * Delete User. Deletes the user with sessions and tokens. Whoever still owns projects cannot be deleted.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
+  DeleteUser: 'DELETE /api/users/{userId}'
+  /**
+   * Reset User Password. Sets a password, with the proof of the acting admin, and ends all sessions and tokens of the user.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
+  ResetUserPassword: 'PUT /api/users/{userId}/password'
+  /**
+   * Update User Role. Changes the role and ends the sessions of the user. Tokens act with the lower of the role at their issue and the one now.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
+  UpdateUserRole: 'PUT /api/users/{userId}/role'
+  /**
+   * Admin Reset User TOTP. Takes the second factor of a user away, with the proof of the acting admin, and ends all sessions of the user.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
+  AdminResetUserTOTP: 'POST /api/users/{userId}/totp/reset'
+  /**
+   * Get Invitations. Those that can still be accepted, the newest first.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
+  ListPendingInvitations: 'GET /api/users/invitations'
+  /**
+   * Revoke Invitation. The link works no longer.
+   *
+   * A token with the scope `write` or a wider one, or a session. The admin role is required.
+   */
+  RevokeInvitation: 'DELETE /api/users/invitations/{invitationId}'
+  /**
+   * Invite User. Sends a link that works once, for seven days. A new invitation to the same address takes the place of the former. Without mail, the answer has the link.
+   *
+   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   */
+  InviteUser: 'POST /api/users/invite'
+  /**
+   * Get Version. Clients ask for it to see whether they still fit.
+   *
+   * Public: clients ask before they have a credential.
+   */
+  GetVersion: 'GET /api/version'
+  /**
+   * Deploy Hook. Deploys the application whose hook the token is of. The body is ignored. While a deployment is active nothing is begun, and the answer says so.
+   *
+   * Public: the token in the path is the credential.
+   */
+  DeployHook: 'POST /api/webhooks/deploy/{token}'
+  /**
+   * Get Health. For load balancers and container engines: 200 when everything that the platform needs answers, otherwise 503 with the same body.
+   *
+   * Public: load balancers and container engines ask without a credential.
+   */
+  Health: 'GET /healthz'
+}
+
+export const operationKeys: NamedOperations = {
+  Home: 'GET /',
+  GetAlertPreferences: 'GET /api/account/alert-preferences',
+  UpdateAlertPreferences: 'PUT /api/account/alert-preferences',
+  ListAuditLogs: 'GET /api/audit-logs',
+  ListAuditActions: 'GET /api/audit-logs/actions',
+  ExportAuditLogs: 'GET /api/audit-logs/export',
+  AcceptInvitation: 'POST /api/auth/accept-invitation',
+  ForgotPassword: 'POST /api/auth/forgot-password',
+  GetInvitation: 'GET /api/auth/invitation',
+  Login: 'POST /api/auth/login',
+  LoginVerify: 'POST /api/auth/login/verify',
+  Logout: 'POST /api/auth/logout',
+  Me: 'GET /api/auth/me',
+  ChangeOwnPassword: 'PUT /api/auth/password',
+  UpdateProfile: 'PUT /api/auth/profile',
+  Refresh: 'POST /api/auth/refresh',
+  ResetPassword: 'POST /api/auth/reset-password',
+  ListOwnSessions: 'GET /api/auth/sessions',
+  EndOwnSession: 'DELETE /api/auth/sessions/{sessionId}',
+  GetSetup: 'GET /api/auth/setup',
+  Setup: 'POST /api/auth/setup',
+  GetTOTPStatus: 'GET /api/auth/totp',
+  DisableTOTP: 'POST /api/auth/totp/disable',
+  EnrollTOTP: 'POST /api/auth/totp/enroll',
+  VerifyTOTPEnrollment: 'POST /api/auth/totp/enroll/verify',
+  RegenerateRecoveryCodes: 'POST /api/auth/totp/recovery-codes',
+  ListBuilders: 'GET /api/builders',
+  GetGlobalDeployments: 'GET /api/deployments',
+  GetAPIReference: 'GET /api/docs',
+  GetAPIReferenceElementScript: 'GET /api/docs/dom.js',
+  GetAPIReferenceOperationScript: 'GET /api/docs/operation.js',
+  GetAPIReferencePageScript: 'GET /api/docs/page.js',
+  GetAPIReferenceSchemaScript: 'GET /api/docs/schema.js',
+  GetAPIReferenceStyle: 'GET /api/docs/style.css',
+  GetFeatures: 'GET /api/features',
+  GetOpenAPI: 'GET /api/openapi.json',
+  ListPlugins: 'GET /api/plugins',
+  GetPlugin: 'GET /api/plugins/{pluginId}',
+  ConfigPlugin: 'PUT /api/plugins/{pluginId}/config',
+  DisablePlugin: 'POST /api/plugins/{pluginId}/disable',
+  EnablePlugin: 'POST /api/plugins/{pluginId}/enable',
+  PurgePlugin: 'POST /api/plugins/{pluginId}/purge',
+  ReloadPlugin: 'POST /api/plugins/{pluginId}/reload',
+  ListProjects: 'GET /api/projects',
+  CreateProject: 'POST /api/projects',
+  GetProject: 'GET /api/projects/{projectId}',
+  UpdateProject: 'PUT /api/projects/{projectId}',
+  DeleteProject: 'DELETE /api/projects/{projectId}',
+  ListApplications: 'GET /api/projects/{projectId}/applications',
+  CreateApplication: 'POST /api/projects/{projectId}/applications',
+  GetApplication: 'GET /api/projects/{projectId}/applications/{applicationId}',
+  UpdateApplication: 'PUT /api/projects/{projectId}/applications/{applicationId}',
+  DeleteApplication: 'DELETE /api/projects/{projectId}/applications/{applicationId}',
+  BuildApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/build',
+  GetBuildCache: 'GET /api/projects/{projectId}/applications/{applicationId}/cache',
+  ClearBuildCache: 'DELETE /api/projects/{projectId}/applications/{applicationId}/cache',
+  ChangeApplicationSource: 'POST /api/projects/{projectId}/applications/{applicationId}/change-source',
+  DeployApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/deploy',
+  GenerateDeployHook: 'POST /api/projects/{projectId}/applications/{applicationId}/deploy-hook',
+  GetDeployHook: 'GET /api/projects/{projectId}/applications/{applicationId}/deploy-hook',
+  DeleteDeployHook: 'DELETE /api/projects/{projectId}/applications/{applicationId}/deploy-hook',
+  RevealDeployHook: 'GET /api/projects/{projectId}/applications/{applicationId}/deploy-hook/reveal',
+  GetDeployKey: 'GET /api/projects/{projectId}/applications/{applicationId}/deploy-key',
+  GenerateDeployKey: 'POST /api/projects/{projectId}/applications/{applicationId}/deploy-key',
+  DeleteDeployKey: 'DELETE /api/projects/{projectId}/applications/{applicationId}/deploy-key',
+  ListDeployments: 'GET /api/projects/{projectId}/applications/{applicationId}/deployments',
+  GetDeployment: 'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}',
+  StreamBuildLogs: 'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/build-logs',
+  ListBuildSteps: 'GET /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/build-steps',
+  CancelDeployment: 'POST /api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/cancel',
+  ListEnvVars: 'GET /api/projects/{projectId}/applications/{applicationId}/env',
+  UpdateEnvVars: 'PUT /api/projects/{projectId}/applications/{applicationId}/env',
+  RevealEnvVar: 'GET /api/projects/{projectId}/applications/{applicationId}/env/{envVarId}/reveal',
+  GetApplicationHealth: 'GET /api/projects/{projectId}/applications/{applicationId}/health',
+  SetHealthCheck: 'PUT /api/projects/{projectId}/applications/{applicationId}/health-check',
+  ListHostKeys: 'GET /api/projects/{projectId}/applications/{applicationId}/host-keys',
+  ForgetHostKeys: 'DELETE /api/projects/{projectId}/applications/{applicationId}/host-keys',
+  RebuildApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/rebuild',
+  ReloadApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/reload',
+  SetResources: 'PUT /api/projects/{projectId}/applications/{applicationId}/resources',
+  RestartApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/restart',
+  RollbackDeployment: 'POST /api/projects/{projectId}/applications/{applicationId}/rollback',
+  UpdateApplicationRuntime: 'PUT /api/projects/{projectId}/applications/{applicationId}/runtime',
+  StartApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/start',
+  StopApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/stop',
+  UpdateApplicationWebhook: 'PUT /api/projects/{projectId}/applications/{applicationId}/webhook',
+  RevealWebhookSecret: 'GET /api/projects/{projectId}/applications/{applicationId}/webhook/reveal',
+  ListProjectEnvVars: 'GET /api/projects/{projectId}/env',
+  UpdateProjectEnvVars: 'PUT /api/projects/{projectId}/env',
+  RevealProjectEnvVar: 'GET /api/projects/{projectId}/env/{envVarId}/reveal',
+  ListProjectMembers: 'GET /api/projects/{projectId}/members',
+  SetProjectMember: 'PUT /api/projects/{projectId}/members',
+  RemoveProjectMember: 'DELETE /api/projects/{projectId}/members/{userId}',
+  ListProjectRegistryAccounts: 'GET /api/projects/{projectId}/registries',
+  SetProjectRegistryAccount: 'PUT /api/projects/{projectId}/registries',
+  DeleteProjectRegistryAccount: 'DELETE /api/projects/{projectId}/registries/{registryAccountId}',
+  TestProjectRegistryAccount: 'POST /api/projects/{projectId}/registries/{registryAccountId}/test',
+  UpdateProjectSharing: 'PUT /api/projects/{projectId}/sharing',
+  TransferProject: 'PUT /api/projects/{projectId}/transfer',
+  ListRegistryAccounts: 'GET /api/registries',
+  SetRegistryAccount: 'PUT /api/registries',
+  DeleteRegistryAccount: 'DELETE /api/registries/{registryAccountId}',
+  TestRegistryAccount: 'POST /api/registries/{registryAccountId}/test',
+  ListAPITokens: 'GET /api/tokens',
+  CreateAPIToken: 'POST /api/tokens',
+  DeleteAPIToken: 'DELETE /api/tokens/{tokenId}',
+  GetAPITokenReach: 'GET /api/tokens/{tokenId}/reach',
+  ListUsers: 'GET /api/users',
+  CreateUser: 'POST /api/users',
+  DeleteUser: 'DELETE /api/users/{userId}',
+  ResetUserPassword: 'PUT /api/users/{userId}/password',
+  UpdateUserRole: 'PUT /api/users/{userId}/role',
+  AdminResetUserTOTP: 'POST /api/users/{userId}/totp/reset',
+  ListPendingInvitations: 'GET /api/users/invitations',
+  RevokeInvitation: 'DELETE /api/users/invitations/{invitationId}',
+  InviteUser: 'POST /api/users/invite',
+  GetVersion: 'GET /api/version',
+  DeployHook: 'POST /api/webhooks/deploy/{token}',
+  Health: 'GET /healthz'
 }

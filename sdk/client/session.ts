@@ -4,6 +4,13 @@
  */
 export class Session {
   readonly #cookies = new Map<string, string>()
+  #renewals = 0
+  #renewing: Promise<boolean> | undefined
+
+  /** How often it has been renewed: a request that was sent before the latest time is to be sent again. */
+  get renewals(): number {
+    return this.#renewals
+  }
 
   keep(response: Response): void {
     for (const line of response.headers.getSetCookie()) {
@@ -23,6 +30,24 @@ export class Session {
       ...(cookie === '' ? {} : { cookie }),
       ...(isChange && csrf !== undefined ? { 'x-csrf-token': csrf } : {})
     }
+  }
+
+  /**
+   * Renews the session that a request of so many renewals was refused with, unless another request has done so meanwhile.
+   * However many requests are refused at once, it is asked for once: a refresh secret that is shown twice ends the session.
+   */
+  async renewed(renewalsAtSending: number, ask: () => Promise<boolean>): Promise<boolean> {
+    if (this.#renewals > renewalsAtSending) return true
+    if (!this.#cookies.has('refresh_token') && browserCookie('csrf_token') === undefined) return false
+    this.#renewing ??= ask()
+      .then(isRenewed => {
+        if (isRenewed) this.#renewals++
+        return isRenewed
+      })
+      .finally(() => {
+        this.#renewing = undefined
+      })
+    return await this.#renewing
   }
 }
 

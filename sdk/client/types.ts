@@ -1,4 +1,4 @@
-import type { Operations } from './operations.generated.js'
+import type { NamedOperations, Operations } from './operations.generated.js'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 type Operation = keyof Operations
@@ -25,6 +25,9 @@ type Field<Name extends string, T> = T extends undefined
     ? { readonly [K in Name]?: T }
     : { readonly [K in Name]: T }
 
+/** What stands in an address is text in the end: numbers and booleans are written out. */
+type InAddress<T> = { [K in keyof T]: string extends T[K] ? T[K] | number | boolean : T[K] }
+
 interface Settings {
   /** Ends the request: `AbortSignal.timeout(5_000)`. */
   readonly signal?: AbortSignal
@@ -35,7 +38,10 @@ interface Settings {
 
 /** For each operation by itself: of all together the fields would be crossed, which are too many types. */
 export type Options<T extends { params: unknown; query: unknown; body: unknown }> = T extends unknown
-  ? Settings & Field<'params', T['params']> & Field<'query', T['query']> & Field<'body', T['body']>
+  ? Settings &
+      Field<'params', InAddress<T['params']>> &
+      Field<'query', InAddress<T['query']>> &
+      Field<'body', T['body']>
   : never
 
 /** The arguments after the path: none are needed when nothing is required. */
@@ -45,3 +51,10 @@ export type Rest<T extends { params: unknown; query: unknown; body: unknown }> =
 /** What a list holds, be it the answer itself or its `items`. */
 export type Item<T> =
   T extends ReadonlyArray<infer I> ? I : T extends { items: ReadonlyArray<infer I> } ? I : never
+
+/** The operations by their names: `busbar.operations.CreateProject({ body })`. */
+export type OperationCalls = {
+  readonly [N in keyof NamedOperations]: (
+    ...rest: Rest<Operations[NamedOperations[N]]>
+  ) => Promise<Operations[NamedOperations[N]]['answer']>
+}
