@@ -65,7 +65,10 @@ export class Applications {
     return await this.#client.get(path, { params: paramsOf(application) })
   }
 
-  /** Stops and deletes it with all that is kept of it. That goes on after this has resolved. */
+  /**
+   * Stops and deletes it with all that is kept of it, which goes on after this has resolved. It takes a session (`signIn`):
+   * tokens may not.
+   */
   async delete(application: ApplicationRef): Promise<void> {
     await this.#client.delete(path, { params: paramsOf(application) })
   }

@@ -25,7 +25,7 @@ export class Projects {
     return undefined
   }
 
-  /** Deletes it with all that lies in it. That goes on after this has resolved. */
+  /** Deletes it with all that lies in it, which goes on after this has resolved. It takes a session (`signIn`): tokens may not. */
   async delete(project: Ref): Promise<void> {
     await this.#client.delete('/api/projects/{projectId}', { params: { projectId: idOf(project) } })
   }
