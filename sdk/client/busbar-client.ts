@@ -224,8 +224,11 @@ export class BusbarClient {
   }
 }
 
-/** Whether the answer says that nobody is signed in, be it that the secret of the session has run out. */
+/** The secret of a session that has run out is not valid any more; a browser does not send it at all. */
+const sessionOver: readonly string[] = ['E_TOKEN_INVALID', 'E_UNAUTHORIZED']
+
+/** A 401 of anything else, as a wrong password, is the answer of the operation. */
 async function isSessionOver(response: Response): Promise<boolean> {
   if (response.status !== 401) return false
-  return (await ApiError.from('', response.clone())).code === 'E_UNAUTHORIZED'
+  return sessionOver.includes((await ApiError.from('', response.clone())).code)
 }
