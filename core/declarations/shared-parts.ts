@@ -23,6 +23,7 @@ const statusNames: Readonly<Record<string, string>> = {
   503: 'ServiceUnavailable'
 }
 const successNames: Readonly<Record<string, string>> = { 200: '', 201: 'Created', 202: 'Accepted' }
+const notModified = '304'
 
 /**
  * Parameters and answers that several operations have, told once. What is said besides of a refusal stays with its
@@ -68,6 +69,8 @@ export class SharedParts {
   }
 
   #success(status: string, response: Json): Json {
+    if (status === notModified && !this.#isAlone(response))
+      return { $ref: `#/components/responses/${this.#keep(this.responses, 'NotModified', response)}` }
     const schema = contentOf(response)['application/json']?.schema
     const name = nameOf(schema)
     const ending = successNames[status]
