@@ -196,7 +196,7 @@ function shortened(text: string): string {
 }
 
 /** Whole lines; a line that says what was left out has no place among them. */
-export interface BuildLogPiece {
+interface BuildLogPiece {
   readonly seq?: number
   readonly text: string
 }

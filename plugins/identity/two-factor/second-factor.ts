@@ -1,7 +1,6 @@
 import type { Clock, Secrets, Tx } from 'busbar/sdk'
 import { type SecondFactorMethod, secondFactorMethods } from '../api.js'
 import { problems } from '../problems.js'
-import { loadTotp } from './load-totp.js'
 import { digestOfRecoveryCode } from './recovery-code.js'
 import type { TotpRow, TwoFactorStore } from './two-factor-store.js'
 
@@ -53,7 +52,7 @@ export class SecondFactor {
   }
 
   async #check(row: TotpRow, code: string, enabledAt: Date, tx: Tx): Promise<CodeVerdict> {
-    const { checkTotp } = await loadTotp()
+    const { checkTotp } = await import('./totp.js')
     const verdict = checkTotp(
       this.secrets.open(row.secret, placeOf(row.user_id)),
       code,

@@ -1,3 +1,4 @@
+/** Loaded on first use: otplib and what draws QR codes take 10 MB, and most sign in without. */
 import { generateSecret, generateURI, verifySync } from 'otplib'
 import { toDataURL } from 'qrcode'
 

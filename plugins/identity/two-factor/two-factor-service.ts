@@ -6,7 +6,6 @@ import { problems } from '../problems.js'
 import type { KnownDevices } from '../sessions/known-devices.js'
 import type { SessionIssuer } from '../sessions/session-issuer.js'
 import type { UserStore } from '../users/user-store.js'
-import { loadTotp } from './load-totp.js'
 import { digestOfRecoveryCode, newRecoveryCodes } from './recovery-code.js'
 import type { SecondFactor } from './second-factor.js'
 import type { TwoFactorStore } from './two-factor-store.js'
@@ -43,7 +42,7 @@ export class TwoFactorService implements TwoFactor {
   ): ReturnType<TwoFactor['enrollTotp']> {
     const { db, store, users, secondFactor, reauthentication } = this.parts
     const user = await reauthentication.confirm(caller, { password }, client, 'never')
-    const { newTotpSecret, totpImage, totpUri } = await loadTotp()
+    const { newTotpSecret, totpImage, totpUri } = await import('./totp.js')
     const secret = newTotpSecret()
     await db.transaction(async tx => {
       await users.lock(user.id, tx)
