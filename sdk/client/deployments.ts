@@ -2,6 +2,7 @@ import { ApiError } from './api-error.js'
 import { followLog, type LogLine } from './build-log.js'
 import type { BusbarClient } from './busbar-client.js'
 import { type DeploymentPlace, deploymentPath, paramsOf } from './deployment-place.js'
+import { Limit } from './limit.js'
 import { sleep } from './retry.js'
 import type { Answer } from './types.js'
 
@@ -107,20 +108,19 @@ export class Deployments {
     deployment: DeploymentRef,
     { signal, timeoutMs = waitMs, onLog }: Waiting = {}
   ): Promise<Deployment> {
-    const limit = AbortSignal.timeout(timeoutMs)
+    const limit = new Limit(timeoutMs, signal)
     let status: Status | undefined
     try {
-      const events = this.follow(deployment, {
-        signal: signal === undefined ? limit : AbortSignal.any([signal, limit])
-      })
-      for await (const event of events) {
+      for await (const event of this.follow(deployment, { signal: limit.signal })) {
         if (event.type === 'log') onLog?.(event)
         else if (event.deployment !== undefined) return event.deployment
         else status = event.status
       }
     } catch (error) {
-      if (!limit.aborted || signal?.aborted === true) throw error
+      if (!limit.isOver || signal?.aborted === true) throw error
       throw timeout(deployment, status, timeoutMs, error)
+    } finally {
+      limit.end()
     }
     throw timeout(deployment, status, timeoutMs, undefined)
   }
@@ -155,13 +155,15 @@ export class Deployments {
 
   /** Undefined while it cannot be asked for: the log is what is waited for. */
   async #statusOf(place: DeploymentPlace, signal: AbortSignal | undefined): Promise<Status | undefined> {
+    const limit = new Limit(statusWithinMs, signal)
     try {
-      const limit = AbortSignal.timeout(statusWithinMs)
-      return (await this.#find(place, signal === undefined ? limit : AbortSignal.any([signal, limit]))).status
+      return (await this.#find(place, limit.signal)).status
     } catch (error) {
       signal?.throwIfAborted()
       if (error instanceof ApiError && error.status < 429) throw error
       return undefined
+    } finally {
+      limit.end()
     }
   }
 }
@@ -169,8 +171,9 @@ export class Deployments {
 const isOver = (status: Status): boolean => status === 'success' || status === 'failed'
 
 function change(status: Status, deployment?: Deployment): StatusChange {
-  const reasons = [deployment?.error_message, deployment?.remedy].filter(text => typeof text === 'string')
-  return { type: 'status', status, text: [status, ...reasons].join(': '), deployment }
+  // With the remedy at its end.
+  const reason = deployment?.error_message
+  return { type: 'status', status, text: reason == null ? status : `${status}: ${reason}`, deployment }
 }
 
 function timeout(ref: DeploymentRef, status: Status | undefined, timeoutMs: number, cause: unknown): Error {
