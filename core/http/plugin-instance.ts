@@ -263,9 +263,10 @@ function addRoute(scope: FastifyInstance, record: RouteRecord, options: Instance
       const context = contextOf(request)
       context.query = request.query
       context.body = record.body === 'none' ? undefined : request.body
-      if (record.version !== undefined) return sendVersioned(run, context, reply, options)
       if (!options.idempotency.concerns(context))
-        return mapAwaitable(outcome(context, options), result => send(result, context, reply, options))
+        return record.version !== undefined
+          ? sendVersioned(run, context, reply, options)
+          : mapAwaitable(outcome(context, options), result => send(result, context, reply, options))
       return options.idempotency.run(
         context,
         async () => await outcome(context, options),
