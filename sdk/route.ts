@@ -78,6 +78,11 @@ export interface RouteSpec<U extends string, A extends Access, S extends RouteSc
   readonly group?: string
   readonly schema?: S
   /**
+   * False for what is no operation but a file of a page, or leads to one: a public `GET` without JSON. The OpenAPI description, and
+   * the clients that are made of it, leave it out.
+   */
+  readonly documented?: boolean
+  /**
    * What the operation does beyond the summary: what it changes, replaces or sets off, in sentences. For the OpenAPI
    * description, which adds by itself who may call it.
    */

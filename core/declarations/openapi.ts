@@ -18,6 +18,8 @@ export interface DescribedRoute {
   readonly operationId: string | undefined
   readonly summary: string
   readonly group: string
+  /** False for files of pages, which the description leaves out. */
+  readonly documented: boolean
   readonly schema: RouteSchema
   readonly description: string | undefined
   readonly problems: readonly ProblemKind[]
@@ -42,7 +44,9 @@ const descriptionVersion = '1.0.0'
 export function describeApi(routes: readonly DescribedRoute[]): Json {
   const paths: Record<string, Json> = {}
   const components = new SchemaComponents()
-  const sorted = [...routes].sort((a, b) => (a.url === b.url ? 0 : a.url < b.url ? -1 : 1))
+  const sorted = routes
+    .filter(({ documented }) => documented)
+    .sort((a, b) => (a.url === b.url ? 0 : a.url < b.url ? -1 : 1))
   const operations = sorted.map(route => ({ route, operation: describeRoute(route, components) }))
   const shared = new SharedParts(operations.map(({ operation }) => operation))
   for (const { route, operation } of operations) {

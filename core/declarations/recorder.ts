@@ -277,6 +277,7 @@ export function routeRecord(
     operationId: spec.operationId,
     summary: spec.summary,
     group: spec.group ?? id,
+    documented: spec.documented ?? true,
     // Schemas are not frozen: fastify writes a symbol into them.
     schema:
       spec.schema?.body === undefined

@@ -81,6 +81,8 @@ export function routeValueFaults(spec: {
   limitKey?: unknown
   version?: unknown
   method?: unknown
+  documented?: unknown
+  schema?: { readonly response?: object }
   access?: { readonly kind?: unknown }
 }): string[] {
   const {
@@ -99,11 +101,17 @@ export function routeValueFaults(spec: {
     limitKey,
     version,
     method,
+    documented,
+    schema,
     access
   } = spec
   const { max, windowSeconds } = (limit ?? {}) as { max?: unknown; windowSeconds?: unknown }
   const bytes =
     typeof bodyLimit === 'object' && bodyLimit !== null ? (bodyLimit as { bytes?: unknown }).bytes : bodyLimit
+  const isPage =
+    access?.kind === 'public' &&
+    method === 'GET' &&
+    Object.values(schema?.response ?? {}).every(answer => answer === null)
   return faultsOf([
     [
       given(operationId, typeof operationId === 'string' && /^[A-Z][A-Za-z0-9]{0,99}$/.test(operationId)),
@@ -139,6 +147,8 @@ export function routeValueFaults(spec: {
       given(version, typeof version === 'function' && method === 'GET' && audit === undefined),
       'version is a function, of a GET without audit'
     ],
+    [given(documented, typeof documented === 'boolean'), 'documented is true or false'],
+    [documented === false && !isPage, 'only a public GET without JSON may be left out of the description'],
     [given(audit, isAudit(audit)), 'audit is { action, resource }, with an id of { param } or { result }']
   ])
 }

@@ -1282,12 +1282,6 @@ export interface Schemas {
 }
 
 export interface Operations {
-  'GET /': {
-    params: {}
-    query: {}
-    body: undefined
-    answer: unknown
-  }
   'GET /api/account/alert-preferences': {
     params: {}
     query: {}
@@ -1517,42 +1511,6 @@ export interface Operations {
     }
     body: undefined
     answer: Schemas['GlobalDeployment'][]
-  }
-  'GET /api/docs': {
-    params: {}
-    query: {}
-    body: undefined
-    answer: Response
-  }
-  'GET /api/docs/dom.js': {
-    params: {}
-    query: {}
-    body: undefined
-    answer: Response
-  }
-  'GET /api/docs/operation.js': {
-    params: {}
-    query: {}
-    body: undefined
-    answer: Response
-  }
-  'GET /api/docs/page.js': {
-    params: {}
-    query: {}
-    body: undefined
-    answer: Response
-  }
-  'GET /api/docs/schema.js': {
-    params: {}
-    query: {}
-    body: undefined
-    answer: Response
-  }
-  'GET /api/docs/style.css': {
-    params: {}
-    query: {}
-    body: undefined
-    answer: Response
   }
   'GET /api/features': {
     params: {}
@@ -2436,12 +2394,6 @@ export interface Operations {
 /** The operations by their names, which say what each does. */
 export interface NamedOperations {
   /**
-   * Home. Leads a browser that is given the bare address to the API reference.
-   *
-   * Public: the page shows nothing but the public description of the API.
-   */
-  Home: 'GET /'
-  /**
    * Get Alert Preferences. What the user wants to be told of.
    *
    * A token with the scope `read` or a wider one, or a session.
@@ -2603,42 +2555,6 @@ export interface NamedOperations {
    * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
    */
   GetGlobalDeployments: 'GET /api/deployments'
-  /**
-   * API Reference. A part of the page that shows this description to people.
-   *
-   * Public: the page shows nothing but the public description of the API.
-   */
-  GetAPIReference: 'GET /api/docs'
-  /**
-   * How the API Reference makes elements. A part of the page that shows this description to people.
-   *
-   * Public: the page shows nothing but the public description of the API.
-   */
-  GetAPIReferenceElementScript: 'GET /api/docs/dom.js'
-  /**
-   * How the API Reference shows an operation. A part of the page that shows this description to people.
-   *
-   * Public: the page shows nothing but the public description of the API.
-   */
-  GetAPIReferenceOperationScript: 'GET /api/docs/operation.js'
-  /**
-   * Script of the API Reference. A part of the page that shows this description to people.
-   *
-   * Public: the page shows nothing but the public description of the API.
-   */
-  GetAPIReferencePageScript: 'GET /api/docs/page.js'
-  /**
-   * How the API Reference shows a schema. A part of the page that shows this description to people.
-   *
-   * Public: the page shows nothing but the public description of the API.
-   */
-  GetAPIReferenceSchemaScript: 'GET /api/docs/schema.js'
-  /**
-   * Style of the API Reference. A part of the page that shows this description to people.
-   *
-   * Public: the page shows nothing but the public description of the API.
-   */
-  GetAPIReferenceStyle: 'GET /api/docs/style.css'
   /**
    * Get Features. What a client may want to know of the instance before anybody has signed in.
    *
@@ -3136,7 +3052,6 @@ export interface NamedOperations {
 }
 
 export const operationKeys: NamedOperations = {
-  Home: 'GET /',
   GetAlertPreferences: 'GET /api/account/alert-preferences',
   UpdateAlertPreferences: 'PUT /api/account/alert-preferences',
   ListAuditLogs: 'GET /api/audit-logs',
@@ -3164,12 +3079,6 @@ export const operationKeys: NamedOperations = {
   RegenerateRecoveryCodes: 'POST /api/auth/totp/recovery-codes',
   ListBuilders: 'GET /api/builders',
   GetGlobalDeployments: 'GET /api/deployments',
-  GetAPIReference: 'GET /api/docs',
-  GetAPIReferenceElementScript: 'GET /api/docs/dom.js',
-  GetAPIReferenceOperationScript: 'GET /api/docs/operation.js',
-  GetAPIReferencePageScript: 'GET /api/docs/page.js',
-  GetAPIReferenceSchemaScript: 'GET /api/docs/schema.js',
-  GetAPIReferenceStyle: 'GET /api/docs/style.css',
   GetFeatures: 'GET /api/features',
   GetOpenAPI: 'GET /api/openapi.json',
   ListPlugins: 'GET /api/plugins',

@@ -58,55 +58,6 @@ export const extensions: Readonly<Record<string, Extension>> = {
     admin: false,
     reason: 'users see where they are signed in'
   },
-  'GET /': {
-    public: true,
-    scope: null,
-    session: false,
-    admin: false,
-    reason: 'who opens the address of a platform in a browser finds something'
-  },
-  'GET /api/docs': {
-    public: true,
-    scope: null,
-    session: false,
-    admin: false,
-    reason: 'people read what programs read in /api/openapi.json'
-  },
-  'GET /api/docs/style.css': {
-    public: true,
-    scope: null,
-    session: false,
-    admin: false,
-    reason: 'a file of that page'
-  },
-  'GET /api/docs/page.js': {
-    public: true,
-    scope: null,
-    session: false,
-    admin: false,
-    reason: 'a file of that page'
-  },
-  'GET /api/docs/operation.js': {
-    public: true,
-    scope: null,
-    session: false,
-    admin: false,
-    reason: 'a file of that page'
-  },
-  'GET /api/docs/schema.js': {
-    public: true,
-    scope: null,
-    session: false,
-    admin: false,
-    reason: 'a file of that page'
-  },
-  'GET /api/docs/dom.js': {
-    public: true,
-    scope: null,
-    session: false,
-    admin: false,
-    reason: 'a file of that page'
-  },
   'DELETE /api/auth/sessions/{sessionId}': {
     scope: null,
     session: true,

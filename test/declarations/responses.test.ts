@@ -112,3 +112,16 @@ test('what is no problem, no text and no header is refused', t => {
   t.match(fault({ responseHeaders: { a: 1 } }), /responseHeaders has a schema/)
   t.end()
 })
+
+test('a file of a page is no operation; nothing else can be left out of the description', t => {
+  const page = { method: 'GET', access: allow.public('a page'), produces: 'text/html', documented: false }
+  t.same(apiOf(page).paths, {})
+  for (const more of [
+    { method: 'POST' },
+    { access: allow.token('read', { project: 'none' }) },
+    { schema: { response: { 200: Type.Object({}) } } }
+  ])
+    t.throws(() => apiOf({ ...page, ...more }), /only a public GET without JSON may be left out/)
+  t.throws(() => apiOf({ documented: 'no' }), /documented is true or false/)
+  t.end()
+})
