@@ -9,6 +9,7 @@ import {
   type TSchema,
   Type
 } from 'busbar/sdk'
+import type { KeptDescription } from './declarations/kept-description.js'
 import type { Health } from './http/health.js'
 import { pluginRoutes } from './plugins/plugin-routes.js'
 import type { Reconciler } from './plugins/reconciler.js'
@@ -17,7 +18,9 @@ export interface KernelSelf {
   readonly version: string
   readonly reconciler: Reconciler
   /** The description of the routes now served, as JSON text, and which it is. */
-  readonly openapi: () => { readonly text: string; readonly version: string }
+  readonly openapi: () => KeptDescription
+  /** That of the channels. */
+  readonly asyncapi: () => KeptDescription
   readonly health: Health
 }
 
@@ -51,8 +54,19 @@ export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
       group,
       access: allow.public('the description holds nothing but the shape of the API'),
       version: (_request, { openapi }) => openapi().version,
-      handler: (_request, { openapi }) =>
-        reply(200, openapi().text, { headers: { 'content-type': 'application/json; charset=utf-8' } })
+      handler: (_request, { openapi }) => descriptionReply(openapi())
+    })
+    route({
+      method: 'GET',
+      url: '/api/asyncapi.json',
+      operationId: 'GetAsyncAPI',
+      summary: 'Get AsyncAPI Description',
+      description:
+        'The AsyncAPI 3.0 description of what can be heard live at `/api/ws`: channels, and the schemas of their messages. Those of plugins that are off are not in it.',
+      group,
+      access: allow.public('the description holds nothing but the shape of the API'),
+      version: (_request, { asyncapi }) => asyncapi().version,
+      handler: (_request, { asyncapi }) => descriptionReply(asyncapi())
     })
     route({
       method: 'GET',
@@ -71,6 +85,9 @@ export const kernelPlugin: AnyPlugin = definePlugin<{}, TSchema, KernelSelf>({
     })
   }
 })
+
+const descriptionReply = ({ text }: KeptDescription) =>
+  reply(200, text, { headers: { 'content-type': 'application/json; charset=utf-8' } })
 
 const version = named(
   'Version',

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -33,6 +32,8 @@ import { type MigrationPlan, migrate } from './database/migrations.js'
 import { pluginDatabase } from './database/plugin-database.js'
 import { openPostgres, type PluginKind, type Postgres } from './database/postgres.js'
 import { disableReachingCode } from './database/reaching-code.js'
+import { describeChannels } from './declarations/asyncapi.js'
+import { keptDescription } from './declarations/kept-description.js'
 import { describeApi } from './declarations/openapi.js'
 import { record } from './declarations/recorder.js'
 import { watchEventLoop } from './event-loop/event-loop-watch.js'
@@ -253,7 +254,6 @@ export async function startKernel({
       record: route,
       instance: undefined
     }))
-    let description: { readonly text: string; readonly version: string } | undefined
     const choices = new ChoiceSignal(listener, log)
     const purge = new Purge({ postgres, directory: settings.directory, clock, log })
     await purge.removePartialDumps()
@@ -294,7 +294,6 @@ export async function startKernel({
         projects.forgetAll()
         // A new identity may answer otherwise; it forgets at its start, while the old one still answers.
         cache.drop({ kind: 'all' })
-        description = undefined
       },
       announce: async reloaded => {
         await choices.announce(reloaded)
@@ -323,7 +322,11 @@ export async function startKernel({
     const self: KernelSelf = {
       version: release,
       reconciler,
-      openapi: () => (description ??= { text: JSON.stringify(describeApi(served())), version: randomUUID() }),
+      openapi: keptDescription(
+        () => edge.table,
+        () => describeApi(served())
+      ),
+      asyncapi: keptDescription(() => hub.channels, describeChannels),
       health
     }
     const kernelInstance = await PluginInstance.create({

@@ -1,3 +1,4 @@
+import type { TSchema } from '@sinclair/typebox'
 import type { Access } from './access.js'
 import type { SignedInCaller } from './caller.js'
 
@@ -11,11 +12,17 @@ export type ChannelParam<N extends string> = N extends `${string}{${infer P}}` ?
 export interface ChannelSpec<N extends string, Self> {
   readonly name: N
   readonly access: Access<NoInfer<ChannelParam<N>>>
-  /** The events the channel may carry. */
-  readonly events: readonly string[]
+  /**
+   * The events that the channel may carry, each with the schema of its `data`: `{ log: logLine, done: Type.Null() }`. They are
+   * described at `/api/asyncapi.json`. What is published is sent as it is; the test kit holds it to the schema.
+   */
+  readonly events: Readonly<Record<string, TSchema>>
   /** The event after which every subscriber is unsubscribed. */
   readonly endsWith?: string
+  /** One line for the description of the channels and the docs. */
   readonly summary: string
+  /** What a subscriber should know beyond it: when messages come, and what one that has missed some reads. In sentences. */
+  readonly description?: string
   /**
    * Runs while the channel has at least one subscriber in this process, for sources that only work
    * while there are subscribers. `publish` reaches this channel's subscribers; `signal` aborts after the last.

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { allow } from 'busbar/sdk'
+import { allow, Type } from 'busbar/sdk'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { Hub } from '../../core/bus/hub.js'
 import { frameOf } from '../../core/bus/ws-internals.js'
@@ -54,7 +54,8 @@ hub.addChannels('bench', [
     prefix: 'bench',
     param: null,
     access: allow.token('read', { project: 'none' }),
-    events: ['message']
+    summary: 'Messages',
+    events: { message: Type.Any() }
   }
 ])
 const server = createServer()

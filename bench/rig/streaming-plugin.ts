@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { allow, definePlugin, kernel, sse } from 'busbar/sdk'
+import { allow, definePlugin, kernel, sse, Type } from 'busbar/sdk'
 
 export const tickMs = 100
 
@@ -29,7 +29,7 @@ export const streamingPlugin = definePlugin({
     channel({
       name: 'bench',
       summary: 'Ticks',
-      events: ['tick'],
+      events: { tick: Type.Any() },
       access: allow.token('read', { project: 'none' })
     })
   }

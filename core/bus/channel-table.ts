@@ -11,8 +11,8 @@ const problems = problemTable({
 
 /** What a plugin has declared about a channel, its source bound to the running plugin. */
 export interface ChannelRecord
-  extends Pick<Declared, 'plugin' | 'name' | 'prefix' | 'param' | 'access' | 'events'>,
-    Partial<Pick<Declared, 'endsWith'>> {
+  extends Pick<Declared, 'plugin' | 'name' | 'prefix' | 'param' | 'access' | 'events' | 'summary'>,
+    Partial<Pick<Declared, 'endsWith' | 'description'>> {
   readonly source?: ((context: ChannelContext) => void | Promise<void>) | undefined
 }
 
@@ -22,6 +22,7 @@ const idLength = 36
 export class ChannelTable {
   readonly #fixed = new Map<string, ChannelRecord>()
   readonly #withId = new Map<string, ChannelRecord>()
+  #records: readonly ChannelRecord[] = []
 
   /** Takes the place of all that `plugin` had declared before; all or, on a conflict, nothing. */
   replace(plugin: string, records: readonly ChannelRecord[]): void {
@@ -32,10 +33,17 @@ export class ChannelTable {
       }
     }
     this.remove(plugin)
+    this.#records = [...this.#records, ...records]
     for (const record of records) this.#mapOf(record).set(record.prefix, record)
   }
 
+  /** All of them, as a list that never changes: the next change makes another. */
+  get records(): readonly ChannelRecord[] {
+    return this.#records
+  }
+
   remove(plugin: string): void {
+    this.#records = this.#records.filter(record => record.plugin !== plugin)
     for (const map of [this.#fixed, this.#withId]) {
       for (const [key, record] of map) if (record.plugin === plugin) map.delete(key)
     }

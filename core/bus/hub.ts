@@ -62,6 +62,11 @@ export class Hub {
     return this.#connections.size
   }
 
+  /** What can be heard, as a list that never changes: the next change makes another. */
+  get channels(): readonly ChannelRecord[] {
+    return this.#channels.records
+  }
+
   /** Takes the place of what the plugin had declared; suspended subscriptions go on. */
   addChannels(pluginId: string, records: readonly ChannelRecord[]): void {
     this.#channels.replace(pluginId, records)

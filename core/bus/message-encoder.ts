@@ -13,7 +13,7 @@ export class MessageEncoder {
   /** Undefined for what the channel may not carry, which is logged: a publisher has no use for an error. */
   encode(channel: string, event: string, data: unknown): string | undefined {
     const record = this.channels.find(channel)?.record
-    if (record?.events.includes(event) !== true) {
+    if (record === undefined || !Object.hasOwn(record.events, event)) {
       this.log.error(
         { channel, event },
         record === undefined

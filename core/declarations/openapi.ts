@@ -1,8 +1,8 @@
 import type { ProblemKind, TSchema } from 'busbar/sdk'
-import { type Access, projectRoleFor } from '../../sdk/access.js'
+import type { Access } from '../../sdk/access.js'
 import type { BodyKind, Method, RouteLimit, RouteSchema } from '../../sdk/route.js'
+import { accessText, idText, securityOf } from './access-text.js'
 import { describeGroups } from './groups.js'
-import { wordsOf } from './resource-kinds.js'
 import { describeResponses } from './responses.js'
 import { namePrefix, SchemaComponents } from './schema-components.js'
 import { SharedParts } from './shared-parts.js'
@@ -158,67 +158,12 @@ function describeRoute(route: DescribedRoute, components: SchemaComponents) {
   }
 }
 
-function securityOf(access: Access): Json[] {
-  switch (access.kind) {
-    case 'public':
-      return []
-    case 'session':
-      return [{ session: [] }]
-    case 'token':
-      return [{ token: [access.scope] }, { session: [] }]
-  }
-}
-
-/** What the structure of OpenAPI cannot say: role, scope, pins. */
-function accessText(access: Access): string {
-  if (access.kind === 'public') return `Public: ${access.reason}.`
-  const who =
-    access.kind === 'session'
-      ? 'A session is required; a personal access token gets 403 whatever its scope.'
-      : `A token with the scope \`${access.scope}\` or a wider one, or a session.`
-  const role = access.role === undefined ? '' : ' The admin role is required.'
-  return `${who}${role}${access.kind === 'token' ? pinText(access.project) : ''}${memberText(access)}`
-}
-
-function pinText(rule: Exclude<Access, { kind: 'public' }>['project']): string {
-  if (rule === 'none') return ''
-  if (rule === 'never-pinned') return ' A token pinned to projects is refused (403).'
-  if (rule === 'filtered')
-    return ' A token pinned to projects sees those only; an explicit project outside its pins is refused (403).'
-  return ' A token pinned to other projects is refused (403).'
-}
-
-function memberText(access: Exclude<Access, { kind: 'public' }>): string {
-  const { project, role } = access
-  if (typeof project === 'string' || role === 'admin') return ''
-  switch (projectRoleFor(access)) {
-    case 'viewer':
-      return ''
-    case 'editor':
-      return ' Viewers of the project are refused (403).'
-    case 'owner':
-      return 'self' in project && project.self !== undefined
-        ? ` Only the owner of the project, admins, and the user \`${project.self}\` may do this.`
-        : ' Only the owner of the project and admins may do this.'
-  }
-}
-
 function pathParameters({ params, schema, access }: DescribedRoute): Json[] {
   return params.map(name => {
     const { description = idText(name, access), ...rest } =
       schema.params?.[name] ?? (name.endsWith('Id') ? { type: 'string', format: 'uuid' } : { type: 'string' })
     return { name, in: 'path', required: true, schema: rest, ...(description && { description }) }
   })
-}
-
-/** What the access rule knows of an id in the path. */
-function idText(param: string, access: Access): string | undefined {
-  const rule = access.kind === 'public' ? 'none' : access.project
-  if (typeof rule === 'string') return undefined
-  const kind = 'of' in rule ? (rule.param === param ? rule.of : undefined) : rule.chain?.[param]
-  if (kind !== undefined)
-    return `The \`id\` of the ${wordsOf(kind)}. One that is not in what stands before it in the path is not found (404).`
-  return 'of' in rule || rule.param !== param ? undefined : 'The `id` of the project.'
 }
 
 function queryParameters(query: DescribedRoute['schema']['query']): Json[] {

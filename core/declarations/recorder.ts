@@ -191,7 +191,7 @@ export function record(definition: AnyPlugin, given: RecordContext): PluginRecor
     }
   }
 
-  if (faults.length === 0) faults.push(...schemaNameFaults(routes))
+  if (faults.length === 0) faults.push(...schemaNameFaults({ routes, channels }))
   if (faults.length > 0) throw new RecordError(faults.join('; '))
   return Object.freeze({ resources, routes, channels, sockets, jobs, singletons, schedules, events })
 }
@@ -325,6 +325,7 @@ const bodyLimitOf = ({
   (access.kind === 'public' ? publicBodyLimit : mebibyte)
 
 const channelName = /^[a-z][a-z0-9-]*(:[a-z0-9-]+)*(:\{\w+\})?$/
+const eventName = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
 
 function channelFaults(
   spec: ChannelSpec<string, object>,
@@ -341,11 +342,35 @@ function channelFaults(
   if (!builtIn && !spec.name.startsWith(`x:${id}:`))
     faults.push(`a third-party plugin's channels begin with x:${id}:`)
   if (builtIn && spec.name.startsWith('x:')) faults.push('x: is for third-party plugins')
-  if (!Array.isArray(spec.events) || spec.events.length === 0) faults.push('it names no events')
-  if (spec.endsWith !== undefined && !spec.events.includes(spec.endsWith))
-    faults.push(`endsWith "${spec.endsWith}" is not among its events`)
+  faults.push(...channelEventFaults(spec))
   if (earlier.some(other => other.name === spec.name)) faults.push('declared twice')
   return faults
+}
+
+/** Its events, and the words that are said of them: whatever their types claim. */
+function channelEventFaults({
+  events,
+  endsWith,
+  summary,
+  description
+}: ChannelSpec<string, object>): string[] {
+  if (typeof summary !== 'string' || summary === '') return ['it has no summary']
+  if (description !== undefined && typeof description !== 'string') return ['description is text']
+  if (
+    typeof events !== 'object' ||
+    events === null ||
+    Array.isArray(events) ||
+    Object.keys(events).length === 0
+  )
+    return ["events has the schema of each event's data: { greeted: greeting }"]
+  const wrong = Object.entries(events).flatMap(([event, schema]) => {
+    if (!eventName.test(event)) return [`"${event}" is no name of an event: lower-case words joined by "-"`]
+    const fault = checkSchema(schema)
+    return fault === null ? [] : [`the schema of its event "${event}" is not valid: ${fault}`]
+  })
+  return endsWith === undefined || Object.hasOwn(events, endsWith)
+    ? wrong
+    : [...wrong, `endsWith "${endsWith}" is not among its events`]
 }
 
 function channelRecord(spec: ChannelSpec<string, object>, { id }: RecordContext): ChannelRecord {
@@ -356,9 +381,10 @@ function channelRecord(spec: ChannelSpec<string, object>, { id }: RecordContext)
     prefix: spec.name.replace(/\{\w+\}$/, ''),
     param,
     access: frozen(spec.access, 'access', spec),
-    events: Object.freeze([...spec.events]),
+    events: Object.freeze({ ...spec.events }),
     endsWith: spec.endsWith,
     summary: spec.summary,
+    description: spec.description,
     source: spec.source
   })
 }

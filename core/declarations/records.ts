@@ -10,6 +10,7 @@ import type {
   RouteRequest,
   ScheduleContext,
   SocketRequest,
+  TSchema,
   Tx
 } from 'busbar/sdk'
 import type { DescribedRoute } from './openapi.js'
@@ -45,9 +46,10 @@ export interface ChannelRecord {
   readonly prefix: string
   readonly param: string | null
   readonly access: Access
-  readonly events: readonly string[]
+  readonly events: Readonly<Record<string, TSchema>>
   readonly endsWith: string | undefined
   readonly summary: string
+  readonly description: string | undefined
   readonly source: ((context: ChannelContext, self: object) => void | Promise<void>) | undefined
 }
 

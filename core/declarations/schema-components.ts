@@ -1,11 +1,16 @@
 import type { TSchema } from 'busbar/sdk'
 import { type SchemaName, schemaName } from '../../sdk/described-schema.js'
+import type { DescribedChannel } from './asyncapi.js'
 import type { DescribedRoute } from './openapi.js'
 
 type Json = Record<string, unknown>
 /** Bodies mark no field as required, so the same schema reads otherwise in them. */
 type SchemaUse = 'answer' | 'body'
-type Routes = readonly DescribedRoute[]
+/** Of a plugin, what has schemas that are described. */
+interface Described {
+  readonly routes: readonly DescribedRoute[]
+  readonly channels?: readonly DescribedChannel[]
+}
 
 const componentName = /^[A-Z][A-Za-z0-9]{0,99}$/
 /** What the description itself declares. */
@@ -18,6 +23,10 @@ const mapKeywords: ReadonlySet<string> = new Set(['properties', 'patternProperti
 /** What names of this route's schemas begin with: third-party plugins cannot take each other's, nor the platform's. */
 export const namePrefix = ({ plugin, url }: Pick<DescribedRoute, 'plugin' | 'url'>): string =>
   /^\/api\/(ws\/)?x\//.test(url) ? `${plugin}.` : ''
+
+/** And those of a channel. */
+export const channelNamePrefix = ({ plugin, name }: Pick<DescribedChannel, 'plugin' | 'name'>): string =>
+  name.startsWith('x:') ? `${plugin}.` : ''
 
 /** Schemas as a description shows them; those with names are collected, and referred to. */
 export class SchemaComponents {
@@ -75,34 +84,36 @@ interface Occurrence {
   readonly prefix: string
 }
 
-// By the array of records, which does not change: each plugin is compared with all others.
-const found = new WeakMap<Routes, ReadonlyMap<string, readonly Occurrence[]>>()
+// By the records, which do not change: each plugin is compared with all others.
+const found = new WeakMap<Described, ReadonlyMap<string, readonly Occurrence[]>>()
 
-/** The named schemas of these routes by the keys of their components; those of one key that differ in object or use. */
-function occurrences(routes: Routes): ReadonlyMap<string, readonly Occurrence[]> {
-  const known = found.get(routes)
+/** The named schemas of a plugin by the keys of their components; those of one key that differ in object or use. */
+function occurrences(described: Described): ReadonlyMap<string, readonly Occurrence[]> {
+  const known = found.get(described)
   if (known !== undefined) return known
   const all = new Map<string, Occurrence[]>()
   const seen = { answer: new Set<object>(), body: new Set<object>() }
-  for (const route of routes) {
-    const prefix = namePrefix(route)
-    const visit = (value: unknown, use: SchemaUse): void => {
-      if (typeof value !== 'object' || value === null || seen[use].has(value)) return
-      seen[use].add(value)
-      const name = schemaName(value)
-      if (name !== undefined) {
-        const list = all.get(prefix + name.name) ?? []
-        if (!list.some(other => other.schema === name.schema && other.use === use))
-          list.push({ schema: name.schema, use, where: `${route.method} ${route.url}`, prefix })
-        all.set(prefix + name.name, list)
-      }
-      for (const inner of Object.values(value)) visit(inner, use)
+  const collect = (value: unknown, use: SchemaUse, where: string, prefix: string): void => {
+    if (typeof value !== 'object' || value === null || seen[use].has(value)) return
+    seen[use].add(value)
+    const name = schemaName(value)
+    if (name !== undefined) {
+      const list = all.get(prefix + name.name) ?? []
+      if (!list.some(other => other.schema === name.schema && other.use === use))
+        list.push({ schema: name.schema, use, where, prefix })
+      all.set(prefix + name.name, list)
     }
-    const { query, body, response, params } = route.schema
-    visit([query, body], 'body')
-    visit([params, Object.values(response ?? {})], 'answer')
+    for (const inner of Object.values(value)) collect(inner, use, where, prefix)
   }
-  found.set(routes, all)
+  for (const route of described.routes) {
+    const { query, body, response, params } = route.schema
+    const where = `${route.method} ${route.url}`
+    collect([query, body], 'body', where, namePrefix(route))
+    collect([params, Object.values(response ?? {})], 'answer', where, namePrefix(route))
+  }
+  for (const channel of described.channels ?? [])
+    collect(Object.values(channel.events), 'answer', `channel ${channel.name}`, channelNamePrefix(channel))
+  found.set(described, all)
   return all
 }
 
@@ -119,8 +130,8 @@ const clash = (key: string, one: Occurrence, other: Occurrence): string[] =>
       ]
 
 /** What is wrong with the names of a plugin's own schemas. */
-export function schemaNameFaults(routes: Routes): string[] {
-  return [...occurrences(routes)].flatMap(([key, [first, ...others]]) => {
+export function schemaNameFaults(described: Described): string[] {
+  return [...occurrences(described)].flatMap(([key, [first, ...others]]) => {
     if (first === undefined) return []
     const name = key.slice(first.prefix.length)
     return [
@@ -133,14 +144,11 @@ export function schemaNameFaults(routes: Routes): string[] {
   })
 }
 
-/** Names under which these routes and those of other plugins describe different schemas. */
-export function schemaConflicts(
-  routes: Routes,
-  others: ReadonlyArray<{ readonly routes: Routes }>
-): string[] {
-  return [...occurrences(routes)].flatMap(([key, [mine]]) =>
+/** Names under which a plugin and others describe different schemas. */
+export function schemaConflicts(described: Described, others: readonly Described[]): string[] {
+  return [...occurrences(described)].flatMap(([key, [mine]]) =>
     others.flatMap(other => {
-      const [theirs] = occurrences(other.routes).get(key) ?? []
+      const [theirs] = occurrences(other).get(key) ?? []
       return mine === undefined || theirs === undefined ? [] : clash(key, mine, theirs)
     })
   )

@@ -57,7 +57,7 @@ export async function loadPlugin(
       others.flatMap(other => other.routes)
     ),
     ...kindConflicts(records.resources, resources),
-    ...schemaConflicts(records.routes, others)
+    ...schemaConflicts(records, others)
   ]
   if (conflicts.length > 0) throw new LoadError(conflicts.join('; '))
   return { manifest, definition, records, ...(additions && { additions }) }

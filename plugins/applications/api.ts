@@ -4,7 +4,9 @@ import { event, extensionPoint, publishedTable, type ResourceTeardown, service, 
 /** The project rule of routes below `/api/projects/:projectId/applications/:applicationId`: that application, in that project. */
 export const inApplication = { param: 'projectId', chain: { applicationId: 'application' } } as const
 
-export type ApplicationStatus = 'inactive' | 'running' | 'stopped' | 'error' | 'unhealthy'
+/** What the container of an application does. */
+export const applicationStatuses = ['inactive', 'running', 'stopped', 'error', 'unhealthy'] as const
+export type ApplicationStatus = (typeof applicationStatuses)[number]
 export type ContainerCaps = 'minimal' | 'standard'
 
 export type ApplicationSource =

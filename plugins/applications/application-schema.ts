@@ -1,8 +1,13 @@
 import { described, named, nullable, object, oneOf, type Static, Type, timestamp, uuid } from 'busbar/sdk'
+import { applicationStatuses } from './api.js'
 
 const string = Type.String()
 const integer = Type.Integer()
 const seconds = nullable(integer)
+export const applicationStatus = described(
+  oneOf(applicationStatuses),
+  'What its container does: `inactive` was never deployed, `stopped` ended or was stopped, `error` ended with a failure, `unhealthy` runs and fails its health check.'
+)
 const fields = {
   id: described(uuid(), 'What the application is called in paths and other bodies. Never changes.'),
   project_id: described(uuid(), 'The project that it lies in.'),
@@ -19,10 +24,7 @@ const fields = {
     oneOf(['git', 'image']),
     'Whether it is built from a repository or runs an image that exists.'
   ),
-  status: described(
-    oneOf(['inactive', 'running', 'stopped', 'error', 'unhealthy']),
-    'What its container does: `inactive` was never deployed, `stopped` ended or was stopped, `error` ended with a failure, `unhealthy` runs and fails its health check.'
-  ),
+  status: applicationStatus,
   build_type: described(
     string,
     'What turns the repository into an image, one of `GET /api/builders`; `image` for an application that runs an image.'

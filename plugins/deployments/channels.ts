@@ -1,18 +1,23 @@
-import { allow, type ChannelDeclarer } from 'busbar/sdk'
+import { allow, type ChannelDeclarer, described, Type } from 'busbar/sdk'
 import type { Deployments } from './deployments.js'
+import { buildLogEntry, buildStep } from './schemas.js'
+
+const done = described(Type.Null(), 'The build has ended; the deployment says how.')
 
 export function channels(channel: ChannelDeclarer<Deployments>) {
   channel({
     name: 'build-logs:{deploymentId}',
     access: allow.token('read', { project: { of: 'deployment', param: 'deploymentId' } }),
-    events: ['log', 'done'],
+    events: { log: buildLogEntry, done },
     endsWith: 'done',
-    summary: 'The lines of a build as they are written; done when it has ended'
+    summary: 'The lines of a build as they are written; done when it has ended',
+    description:
+      'A line is in the record before it is told: who subscribes and then reads the deployment misses nothing. Of a flood only the newest lines are told; the record has the others.'
   })
   channel({
     name: 'build-steps:{deploymentId}',
     access: allow.token('read', { project: { of: 'deployment', param: 'deploymentId' } }),
-    events: ['step', 'done'],
+    events: { step: buildStep, done },
     endsWith: 'done',
     summary: 'The steps of a build as they begin and end; done when it has ended'
   })

@@ -137,6 +137,22 @@ export const buildStep = named(
   }),
   { description: 'A step of a build.' }
 )
+/** A line of a build's log, as it is kept and told. */
+export const buildLogEntry = named(
+  'BuildLogEntry',
+  object({
+    ts: described(timestamp(), 'When it was written.'),
+    level: described(oneOf(['debug', 'info', 'warning', 'error']), 'How grave it is.'),
+    stream: maybe(
+      described(
+        oneOf(['stdout', 'stderr']),
+        'Where the program wrote it; left out of the lines of the platform itself.'
+      )
+    ),
+    msg: described(string, 'The line, without its end. Secrets are left out, and what is too long is cut.')
+  }),
+  { description: 'A line of the log of a build.' }
+)
 export type BuildStepRow = Static<typeof buildStep>
 
 export const globalDeployment = named(

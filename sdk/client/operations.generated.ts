@@ -1294,6 +1294,12 @@ export interface Operations {
     body: Schemas['UpdateAlertPreferences']
     answer: Schemas['AlertPreferences']
   }
+  'GET /api/asyncapi.json': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: unknown
+  }
   'GET /api/audit-logs': {
     params: {}
     query: {
@@ -2406,6 +2412,12 @@ export interface NamedOperations {
    */
   UpdateAlertPreferences: 'PUT /api/account/alert-preferences'
   /**
+   * Get AsyncAPI Description. The AsyncAPI 3.0 description of what can be heard live at `/api/ws`: channels, and the schemas of their messages. Those of plugins that are off are not in it.
+   *
+   * Public: the description holds nothing but the shape of the API.
+   */
+  GetAsyncAPI: 'GET /api/asyncapi.json'
+  /**
    * Get Logs. Who did what to which resource, the newest first. All filters must match.
    *
    * A token with the scope `read` or a wider one, or a session. The admin role is required. A token pinned to projects is refused (403).
@@ -2456,7 +2468,7 @@ export interface NamedOperations {
   /**
    * Logout. Ends this session and takes its cookies away.
    *
-   * A session is required; a personal access token gets 403 whatever its scope.
+   * A session is required; a personal access token is refused (403) whatever its scope.
    */
   Logout: 'POST /api/auth/logout'
   /**
@@ -2468,13 +2480,13 @@ export interface NamedOperations {
   /**
    * Change Own Password. Ends the other sessions of the user and gives this one new cookies; tokens stay.
    *
-   * A session is required; a personal access token gets 403 whatever its scope.
+   * A session is required; a personal access token is refused (403) whatever its scope.
    */
   ChangeOwnPassword: 'PUT /api/auth/password'
   /**
    * Update Profile. What the body leaves out stays.
    *
-   * A session is required; a personal access token gets 403 whatever its scope.
+   * A session is required; a personal access token is refused (403) whatever its scope.
    */
   UpdateProfile: 'PUT /api/auth/profile'
   /**
@@ -2492,13 +2504,13 @@ export interface NamedOperations {
   /**
    * List Own Sessions. Where the user is signed in.
    *
-   * A session is required; a personal access token gets 403 whatever its scope.
+   * A session is required; a personal access token is refused (403) whatever its scope.
    */
   ListOwnSessions: 'GET /api/auth/sessions'
   /**
    * End Own Session. Signs the user out there: what is open with that session ends. Of the session that asks, the cookies are taken away too.
    *
-   * A session is required; a personal access token gets 403 whatever its scope.
+   * A session is required; a personal access token is refused (403) whatever its scope.
    */
   EndOwnSession: 'DELETE /api/auth/sessions/{sessionId}'
   /**
@@ -2516,31 +2528,31 @@ export interface NamedOperations {
   /**
    * Get TOTP Status. Whether the user signs in with a second factor.
    *
-   * A session is required; a personal access token gets 403 whatever its scope.
+   * A session is required; a personal access token is refused (403) whatever its scope.
    */
   GetTOTPStatus: 'GET /api/auth/totp'
   /**
    * Disable TOTP. Turns the second factor off; its secret and recovery codes are gone. Other sessions of the user end, and this one gets new cookies.
    *
-   * A session is required; a personal access token gets 403 whatever its scope.
+   * A session is required; a personal access token is refused (403) whatever its scope.
    */
   DisableTOTP: 'POST /api/auth/totp/disable'
   /**
    * Enroll TOTP. Makes a secret for an authenticator app. The factor counts once a code of it is verified; enrolling again before that replaces the secret.
    *
-   * A session is required; a personal access token gets 403 whatever its scope.
+   * A session is required; a personal access token is refused (403) whatever its scope.
    */
   EnrollTOTP: 'POST /api/auth/totp/enroll'
   /**
    * Verify TOTP Enrollment. Turns the second factor on. Other sessions of the user end, and this one gets new cookies.
    *
-   * A session is required; a personal access token gets 403 whatever its scope.
+   * A session is required; a personal access token is refused (403) whatever its scope.
    */
   VerifyTOTPEnrollment: 'POST /api/auth/totp/enroll/verify'
   /**
    * Regenerate Recovery Codes. Makes ten new recovery codes; the former ones are void.
    *
-   * A session is required; a personal access token gets 403 whatever its scope.
+   * A session is required; a personal access token is refused (403) whatever its scope.
    */
   RegenerateRecoveryCodes: 'POST /api/auth/totp/recovery-codes'
   /**
@@ -2578,31 +2590,31 @@ export interface NamedOperations {
   /**
    * Configure Plugin. Replaces all stored settings of the plugin, and starts it anew with them where it runs. They must fit its `config_schema`.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   * A session is required; a personal access token is refused (403) whatever its scope. The admin role is required.
    */
   ConfigPlugin: 'PUT /api/plugins/{pluginId}/config'
   /**
    * Disable Plugin. Turns the plugin off while the platform serves. Its requests under way have ten seconds to end, and its data stays.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   * A session is required; a personal access token is refused (403) whatever its scope. The admin role is required.
    */
   DisablePlugin: 'POST /api/plugins/{pluginId}/disable'
   /**
    * Enable Plugin. Turns the plugin on while the platform serves. For a plugin that is not part of the platform this is the consent to all that it asks for in `grants`.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   * A session is required; a personal access token is refused (403) whatever its scope. The admin role is required.
    */
   EnablePlugin: 'POST /api/plugins/{pluginId}/enable'
   /**
    * Purge Plugin. Removes for ever what a plugin that is off has stored: its tables, jobs, schedules, settings and files. The rows are written to a file of the installation before.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   * A session is required; a personal access token is refused (403) whatever its scope. The admin role is required.
    */
   PurgePlugin: 'POST /api/plugins/{pluginId}/purge'
   /**
    * Reload Plugin. Starts the version that is in the folder now beside the one that runs, and puts it in its place. When it does not start, the former one goes on.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   * A session is required; a personal access token is refused (403) whatever its scope. The admin role is required.
    */
   ReloadPlugin: 'POST /api/plugins/{pluginId}/reload'
   /**
@@ -2628,7 +2640,7 @@ export interface NamedOperations {
   /**
    * Delete Project. The project is out of reach at once, with all that lies in it. Containers, images and data are removed afterwards, and until that is done its slug cannot be used again. It cannot be undone.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
+   * A session is required; a personal access token is refused (403) whatever its scope. Only the owner of the project and admins may do this.
    */
   DeleteProject: 'DELETE /api/projects/{projectId}'
   /**
@@ -2654,7 +2666,7 @@ export interface NamedOperations {
   /**
    * Delete Application. The application is out of reach at once; its containers, images, volumes and records are removed afterwards. It cannot be undone.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
+   * A session is required; a personal access token is refused (403) whatever its scope. Only the owner of the project and admins may do this.
    */
   DeleteApplication: 'DELETE /api/projects/{projectId}/applications/{applicationId}'
   /**
@@ -2708,7 +2720,7 @@ export interface NamedOperations {
   /**
    * Reveal Deploy Hook. The URL and its token in clear. Each call is written to the audit log.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
    */
   RevealDeployHook: 'GET /api/projects/{projectId}/applications/{applicationId}/deploy-hook/reveal'
   /**
@@ -2770,7 +2782,7 @@ export interface NamedOperations {
   /**
    * Reveal Env Var. The value in clear, secret or not. Each call is written to the audit log.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
    */
   RevealEnvVar: 'GET /api/projects/{projectId}/applications/{applicationId}/env/{envVarId}/reveal'
   /**
@@ -2854,7 +2866,7 @@ export interface NamedOperations {
   /**
    * Reveal Webhook Secret. The secret in clear. Each call is written to the audit log.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
    */
   RevealWebhookSecret: 'GET /api/projects/{projectId}/applications/{applicationId}/webhook/reveal'
   /**
@@ -2872,7 +2884,7 @@ export interface NamedOperations {
   /**
    * Reveal Project Env Var. The value in clear, secret or not. Each call is written to the audit log.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. Viewers of the project are refused (403).
+   * A session is required; a personal access token is refused (403) whatever its scope. Viewers of the project are refused (403).
    */
   RevealProjectEnvVar: 'GET /api/projects/{projectId}/env/{envVarId}/reveal'
   /**
@@ -2884,13 +2896,13 @@ export interface NamedOperations {
   /**
    * Set Project Member. Adds a member, or changes the role of one. A project has at most 200.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
+   * A session is required; a personal access token is refused (403) whatever its scope. Only the owner of the project and admins may do this.
    */
   SetProjectMember: 'PUT /api/projects/{projectId}/members'
   /**
    * Remove Project Member. Removes a member, or has the caller leave the project. Nothing happens when they are no member. What they have open of the project ends at once.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project, admins, and the user `userId` may do this.
+   * A session is required; a personal access token is refused (403) whatever its scope. Only the owner of the project, admins, and the user `userId` may do this.
    */
   RemoveProjectMember: 'DELETE /api/projects/{projectId}/members/{userId}'
   /**
@@ -2920,13 +2932,13 @@ export interface NamedOperations {
   /**
    * Update Project Sharing. Lets every user of the platform work in the project, or its members alone again. Who loses the project loses at once what they have open of it.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. Only the owner of the project and admins may do this.
+   * A session is required; a personal access token is refused (403) whatever its scope. Only the owner of the project and admins may do this.
    */
   UpdateProjectSharing: 'PUT /api/projects/{projectId}/sharing'
   /**
    * Transfer Project. Gives the project to another user. Who owned it keeps nothing of it, unless it is shared or they are made a member again.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   * A session is required; a personal access token is refused (403) whatever its scope. The admin role is required.
    */
   TransferProject: 'PUT /api/projects/{projectId}/transfer'
   /**
@@ -2956,25 +2968,25 @@ export interface NamedOperations {
   /**
    * List API Tokens. The tokens of the caller, the newest first, without their values.
    *
-   * A session is required; a personal access token gets 403 whatever its scope.
+   * A session is required; a personal access token is refused (403) whatever its scope.
    */
   ListAPITokens: 'GET /api/tokens'
   /**
    * Create API Token. The answer has the value of the token, this once: only a digest of it is kept.
    *
-   * A session is required; a personal access token gets 403 whatever its scope.
+   * A session is required; a personal access token is refused (403) whatever its scope.
    */
   CreateAPIToken: 'POST /api/tokens'
   /**
    * Delete API Token. Ends the token: no request is let in with it any more, and what is open with it ends.
    *
-   * A session is required; a personal access token gets 403 whatever its scope.
+   * A session is required; a personal access token is refused (403) whatever its scope.
    */
   DeleteAPIToken: 'DELETE /api/tokens/{tokenId}'
   /**
    * Get API Token Reach. What the token could do now, and when it last did: the projects that it reaches, and the operations that its scope and role allow.
    *
-   * A session is required; a personal access token gets 403 whatever its scope.
+   * A session is required; a personal access token is refused (403) whatever its scope.
    */
   GetAPITokenReach: 'GET /api/tokens/{tokenId}/reach'
   /**
@@ -2986,31 +2998,31 @@ export interface NamedOperations {
   /**
    * Create User. Makes a user with a password that the admin passes on. To have users choose their own, invite them.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   * A session is required; a personal access token is refused (403) whatever its scope. The admin role is required.
    */
   CreateUser: 'POST /api/users'
   /**
    * Delete User. Deletes the user with sessions and tokens. Whoever still owns projects cannot be deleted.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   * A session is required; a personal access token is refused (403) whatever its scope. The admin role is required.
    */
   DeleteUser: 'DELETE /api/users/{userId}'
   /**
    * Reset User Password. Sets a password, with the proof of the acting admin, and ends all sessions and tokens of the user.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   * A session is required; a personal access token is refused (403) whatever its scope. The admin role is required.
    */
   ResetUserPassword: 'PUT /api/users/{userId}/password'
   /**
    * Update User Role. Changes the role and ends the sessions of the user. Tokens act with the lower of the role at their issue and the one now.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   * A session is required; a personal access token is refused (403) whatever its scope. The admin role is required.
    */
   UpdateUserRole: 'PUT /api/users/{userId}/role'
   /**
    * Admin Reset User TOTP. Takes the second factor of a user away, with the proof of the acting admin, and ends all sessions of the user.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   * A session is required; a personal access token is refused (403) whatever its scope. The admin role is required.
    */
   AdminResetUserTOTP: 'POST /api/users/{userId}/totp/reset'
   /**
@@ -3028,7 +3040,7 @@ export interface NamedOperations {
   /**
    * Invite User. Sends a link that works once, for seven days. A new invitation to the same address takes the place of the former. Without mail, the answer has the link.
    *
-   * A session is required; a personal access token gets 403 whatever its scope. The admin role is required.
+   * A session is required; a personal access token is refused (403) whatever its scope. The admin role is required.
    */
   InviteUser: 'POST /api/users/invite'
   /**
@@ -3054,6 +3066,7 @@ export interface NamedOperations {
 export const operationKeys: NamedOperations = {
   GetAlertPreferences: 'GET /api/account/alert-preferences',
   UpdateAlertPreferences: 'PUT /api/account/alert-preferences',
+  GetAsyncAPI: 'GET /api/asyncapi.json',
   ListAuditLogs: 'GET /api/audit-logs',
   ListAuditActions: 'GET /api/audit-logs/actions',
   ExportAuditLogs: 'GET /api/audit-logs/export',

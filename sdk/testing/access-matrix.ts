@@ -168,7 +168,7 @@ async function channelRows(
       await socket.next(frame => frame.channel === marker)
       const said = rows.length
       const speaking = setInterval(() => {
-        k.kernel.hub.publish(channel, events[0] ?? '', said)
+        k.publish(channel, Object.keys(events)[0] ?? '', said)
       }, 20)
       const heard = await socket.next(
         frame => frame.channel === channel && (frame.event === 'error' || frame.data === said)

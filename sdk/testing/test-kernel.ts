@@ -24,6 +24,7 @@ import { createMigratedDatabase } from './migrated-database.js'
 import { TestClient } from './test-client.js'
 import { TestSocket } from './test-socket.js'
 import { watchAnswers } from './undeclared-answers.js'
+import { watchMessages } from './undeclared-messages.js'
 
 export interface TestKernelOptions {
   /** Folders of third-party plugins to install and turn on, as `new URL('..', import.meta.url)`. */
@@ -108,7 +109,7 @@ export interface TestKernel {
   runningPlugins(): readonly string[]
   /** Asks every running plugin how it is, as the platform does every 30 s. */
   checkHealth(): Promise<void>
-  /** Publishes as the plugin that declares the channel does. */
+  /** Publishes on the channel whatever it is given, as if its plugin did. */
   publish(channel: string, event: string, data: unknown): void
   /** True while the channel has a subscriber, by its full name. */
   hasSubscribers(channel: string): boolean
@@ -124,6 +125,8 @@ export interface TestKernel {
   inFlight(plugin: string): number
   /** What operations have answered that they do not declare: `POST /api/projects 418`, each once. */
   undeclaredAnswers(): readonly string[]
+  /** What plugins have published that is not as their channels declare it: `log on build-logs:{deploymentId}: …`, each once. */
+  undeclaredMessages(): readonly string[]
   /** Begins the next round of all removals now, instead of after its delay. */
   runRemovalsNow(): Promise<void>
   /** Stops the platform and keeps the state. */
@@ -169,6 +172,7 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
   for (const folder of folders(options)) await kernel.reconciler.enable(basename(folder))
   const people = new People(kernel, url)
   const undeclaredAnswers = watchAnswers(kernel)
+  const messages = watchMessages(kernel)
   let stopped = false
   const stop = async (): Promise<void> => {
     if (stopped) return
@@ -207,7 +211,7 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
     runningPlugins: () =>
       kernel.reconciler.catalog.inOrder.filter(({ run }) => run !== undefined).map(({ id }) => id),
     checkHealth: async () => await kernel.reconciler.checkHealth(),
-    publish: (channel, event, data) => kernel.hub.publish(channel, event, data),
+    publish: messages.publish,
     hasSubscribers: channel => kernel.hub.hasSubscribers(channel),
     enqueue: async (plugin, job, payload) => await kernel.jobs.for(plugin).enqueue(job, payload),
     holdJobs: async plugin => await kernel.jobs.remove(plugin),
@@ -216,6 +220,7 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
       kernel.edge.table.entries.map(({ record, instance }) => ({ record, isServed: instance !== undefined })),
     inFlight: plugin => kernel.reconciler.entries.get(plugin)?.run?.instance?.inFlight ?? -1,
     undeclaredAnswers,
+    undeclaredMessages: messages.undeclared,
     runRemovalsNow: async () => {
       await kernel.removals.resume()
     },
@@ -225,6 +230,8 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
       for (const remove of closers) await remove(state)
       await state.database.drop()
       await rm(state.directory, { recursive: true, force: true })
+      const undeclared = messages.undeclared()
+      if (undeclared.length > 0) throw new Error(`published, but not as declared: ${undeclared.join('; ')}`)
     }
   }
 }

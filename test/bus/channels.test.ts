@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { type ChannelContext, isProblem } from 'busbar/sdk'
+import { type ChannelContext, isProblem, Type } from 'busbar/sdk'
 import { until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { channel, knownId, startHub } from './hub-kit.js'
@@ -143,15 +143,15 @@ test('a plugin that is reloaded while access is being decided is asked again', a
   const kit = await startHub({
     authorize: record =>
       new Promise(resolve => {
-        asked.push(record.events.join())
+        asked.push(Object.keys(record.events).join())
         answer = resolve
       })
   })
   t.teardown(() => kit.close())
-  kit.hub.addChannels('demo', [channel('platform', { events: ['old'] })])
+  kit.hub.addChannels('demo', [channel('platform', { events: { old: Type.Any() } })])
   const client = await kit.connect()
   await client.subscribe('platform')
-  kit.hub.addChannels('demo', [channel('platform', { events: ['new'] })])
+  kit.hub.addChannels('demo', [channel('platform', { events: { new: Type.Any() } })])
   answer(true)
   await until(() => asked.length === 2, 'the new channel is asked')
   t.same(asked, ['old', 'new'])

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { allow, bounded, type SignedInCaller } from 'busbar/sdk'
+import { allow, bounded, type SignedInCaller, Type } from 'busbar/sdk'
 import { type TestClock, testClock, until } from 'busbar/sdk/testing'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { ChannelRecord } from '../../core/bus/channel-table.js'
@@ -20,7 +20,8 @@ export function channel(name: string, more: Partial<ChannelRecord> = {}): Channe
     prefix: name.replace(/\{\w+\}$/, ''),
     param: /\{(\w+)\}$/.exec(name)?.[1] ?? null,
     access: allow.token('read', { project: 'none' }),
-    events: ['log', 'done'],
+    summary: 'A test',
+    events: { log: Type.Any(), done: Type.Any() },
     ...more
   }
 }

@@ -1,4 +1,4 @@
-import type { Log, Tx } from 'busbar/sdk'
+import { type Log, type Tx, Type } from 'busbar/sdk'
 import { test } from 'tap'
 import { type ChannelRecord, ChannelTable } from '../../core/bus/channel-table.js'
 import { longestClientFrame, readClientFrame, serverFrameText } from '../../core/bus/client-frame.js'
@@ -27,7 +27,8 @@ const channel = (fields: Partial<ChannelRecord> = {}): ChannelRecord => ({
   prefix: 'app:',
   param: 'id',
   access: { kind: 'public', reason: 'a test' } as unknown as ChannelRecord['access'],
-  events: ['changed'],
+  summary: 'A test',
+  events: { changed: Type.Any() },
   ...fields
 })
 
@@ -284,7 +285,7 @@ test('a channel is found by its whole name, or by what stands before an id', t =
     message: /plugin other cannot declare channel app:\{id\}: plugin apps has it/
   })
   t.equal(channels.find(`app:${id}`)?.record, one, 'a conflict changes nothing')
-  const anew = channel({ events: ['gone'] })
+  const anew = channel({ events: { gone: Type.Any() } })
   channels.replace('apps', [anew])
   t.equal(channels.find('app:all'), undefined, 'the declarations before do not count')
   t.equal(channels.find(`app:${id}`)?.record, anew)

@@ -151,7 +151,7 @@ test('who has not answered a ping for ten seconds is disconnected, unless we do 
 })
 
 const record = (fields: Partial<ChannelRecord> = {}): ChannelRecord =>
-  ({ plugin: 'apps', name: 'apps', prefix: 'apps', param: null, events: [], ...fields }) as ChannelRecord
+  ({ plugin: 'apps', name: 'apps', prefix: 'apps', param: null, events: {}, ...fields }) as ChannelRecord
 const caller = { kind: 'session' } as SignedInCaller
 
 test('access is asked for again when facts or declarations have changed meanwhile, and only then', async t => {

@@ -1,4 +1,4 @@
-import { allow, type ChannelContext, type Log, type SignedInCaller, Turns } from 'busbar/sdk'
+import { allow, type ChannelContext, type Log, type SignedInCaller, Turns, Type } from 'busbar/sdk'
 import { test } from 'tap'
 import { type Authority, ChannelAccess, type Verdict } from '../../core/bus/channel-access.js'
 import { type ChannelRecord, ChannelTable } from '../../core/bus/channel-table.js'
@@ -21,7 +21,8 @@ const record = (more: Partial<ChannelRecord> = {}): ChannelRecord => ({
   prefix: 'logs:',
   param: 'id',
   access,
-  events: ['log', 'done'],
+  summary: 'A test',
+  events: { log: Type.Any(), done: Type.Any() },
   endsWith: 'done',
   ...more
 })

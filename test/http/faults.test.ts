@@ -109,7 +109,7 @@ const faulty = {
       channel({
         name: 'faulty',
         summary: 's',
-        events: ['x'],
+        events: { x: Type.Any() },
         access: allow.token('read', { project: 'none' }),
         source: () => {
           throw thrown

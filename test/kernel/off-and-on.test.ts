@@ -50,7 +50,7 @@ async function silentChannels(
     for (const { prefix, param, name, events, endsWith } of run?.records.channels ?? []) {
       const channel = prefix + (param === null ? '' : (ids[param] ?? ''))
       socket.subscribe(channel)
-      const event = events.find(one => one !== endsWith) ?? ''
+      const event = Object.keys(events).find(one => one !== endsWith) ?? ''
       const marker = `nowhere:${name}`
       socket.subscribe(marker)
       await socket.next(frame => frame.channel === marker)

@@ -188,7 +188,7 @@ export const probe = definePlugin({
     channel({
       name: 'probe',
       summary: 'Probe',
-      events: ['ping', 'over'],
+      events: { ping: Type.Any(), over: Type.Any() },
       endsWith: 'over',
       access: allow.token('read', { project: 'none' })
     })

@@ -18,7 +18,7 @@ interface Version {
 }
 
 const codeOf = ({ access = "allow.public('a test')", version = '1.0.0', uses }: Version): string => `
-import { allow, definePlugin, kernel } from 'busbar/sdk'
+import { allow, definePlugin, kernel, Type } from 'busbar/sdk'
 export default definePlugin({
   id: 'versions',
   ${uses === undefined ? '' : `needs: { used: kernel.${uses} },`}
@@ -32,7 +32,7 @@ export default definePlugin({
   routes (route) {
     route({ method: 'GET', url: '/api/x/versions/own', summary: 's', access: ${access}, handler: () => ({ version: '${version}' }) })
   },
-  channels (channel) { channel({ name: 'x:versions:news', summary: 's', events: ['x'], access: allow.token('read', { project: 'none' }) }) },
+  channels (channel) { channel({ name: 'x:versions:news', summary: 's', events: { x: {} }, access: allow.token('read', { project: 'none' }) }) },
   health: () => globalThis.failing ? { status: 'degraded', reason: 'not well' } : { status: 'ok' }
 })`
 
@@ -263,7 +263,7 @@ test('what cannot be plugged in leaves the version of before plugged in, with it
         channel({
           name: 'greedy',
           summary: 's',
-          events: ['x'],
+          events: { x: Type.Any() },
           access: isNext
             ? allow.token('read', { role: 'admin', project: 'none' })
             : allow.token('read', { project: 'none' })

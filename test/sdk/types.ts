@@ -175,13 +175,13 @@ export default definePlugin({
     channel({
       name: 'x:inspect:{applicationId}',
       summary: 's',
-      events: ['a'],
+      events: { a: Type.Null() },
       access: allow.token('read', { project: { of: 'application', param: 'applicationId' } })
     })
     channel({
       name: 'x:inspect:{applicationId}',
       summary: 's',
-      events: ['a'],
+      events: { a: Type.Null() },
       // @ts-expect-error the channel has no such parameter
       access: allow.token('read', { project: { of: 'application', param: 'appId' } })
     })

@@ -66,7 +66,7 @@ test('the built-in plugins and the kernel agree about the names of schemas', t =
   for (const one of byPlugin)
     t.same(
       schemaConflicts(
-        one.routes,
+        one,
         byPlugin.filter(other => other !== one)
       ),
       []

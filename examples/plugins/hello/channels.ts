@@ -1,5 +1,6 @@
 import { allow, type ChannelDeclarer } from 'busbar/sdk'
 import type { GreetingService } from './greeting-service.js'
+import { greeting } from './schemas.js'
 
 /** The one name that the declaration and the publisher share. */
 export const greetingsChannel = 'x:hello:greetings'
@@ -9,6 +10,6 @@ export function channels(channel: ChannelDeclarer<GreetingService>) {
     name: greetingsChannel,
     summary: 'Every greeting, when it is made',
     access: allow.token('read', { project: 'none' }),
-    events: ['greeted']
+    events: { greeted: greeting }
   })
 }
