@@ -41,6 +41,17 @@ export const described = <T extends TSchema>(schema: T, description: string): T 
   description
 })
 
+/**
+ * The same schema with the values that the plugin takes, where it refuses others itself, with a sentence of its own, or finds
+ * nothing by them: the description lists them as an `enum`, the validator does not look.
+ */
+export const withValues = <T extends TSchema>(schema: T, values: readonly unknown[]): T => ({
+  ...schema,
+  [valuesKeyword]: values
+})
+/** The keyword of a schema that holds them. */
+export const valuesKeyword = 'x-values'
+
 const keysOf = (value: unknown): string => Object.keys(value ?? {}).join()
 
 /** The name of a schema. What was picked from a named one, or made of its fields optional, has none. */

@@ -8,7 +8,7 @@ export * from './channel.js'
 export * from './contributed-answer.js'
 export * from './credential.js'
 export { cutMark, cutText } from './cut-text.js'
-export { described, named } from './described-schema.js'
+export { described, named, withValues } from './described-schema.js'
 export {
   type ConcernedUser,
   concerning,

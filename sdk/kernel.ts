@@ -4,6 +4,7 @@ import type { Access, ProjectRole } from './access.js'
 import type { ProjectId, SignedInCaller } from './caller.js'
 import type { CredentialSource, Credentials } from './credential.js'
 import type { DomainEvent } from './event.js'
+import type { Method } from './route.js'
 import type { Schedules } from './schedule.js'
 import { extensionPoint, type Service, service } from './service.js'
 import type { Tx } from './tx.js'
@@ -181,7 +182,7 @@ export interface AuditLog {
 
 /** An operation as its plugin declared it: `GET`, `/api/projects/:projectId`. */
 export interface Operation {
-  readonly method: string
+  readonly method: Method
   readonly url: string
   readonly summary: string
   readonly group: string

@@ -58,11 +58,11 @@ export const statusResponse = named(
 /** The query of a list: strings, because a bad value falls back to the default instead of failing. */
 export const pagingQuery = {
   limit: described(
-    Type.Optional(Type.String()),
+    Type.Optional(Type.String({ examples: ['20'] })),
     'How many rows at most, from 1 to 200; 50 unless given, and for what is no such number.'
   ),
   offset: described(
-    Type.Optional(Type.String()),
+    Type.Optional(Type.String({ examples: ['40'] })),
     'How many rows to leave out before the first; 0 unless given, and for what is no whole number.'
   )
 }

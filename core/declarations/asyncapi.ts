@@ -179,10 +179,7 @@ function describeMessages(channel: DescribedChannel, components: SchemaComponent
         schema.description ?? `The event \`${event}\`.`,
         {
           type: 'string',
-          description: `\`${channel.name}\`, with the id.`.replace(
-            channel.param === null ? ', with the id' : '',
-            ''
-          )
+          description: `The channel${channel.param === null ? '' : ', with the id'}: \`${channel.name}\`.`
         },
         components.describe(schema, 'answer', prefix)
       )

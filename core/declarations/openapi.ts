@@ -152,7 +152,11 @@ function describeRoute(route: DescribedRoute, components: SchemaComponents) {
       : {
           'x-rate-limit': { max: route.limit.max, windowSeconds: route.limit.windowSeconds }
         }),
-    parameters: [...pathParameters(route), ...queryParameters(schema.query), ...headerParameters(route)],
+    parameters: [
+      ...pathParameters(route),
+      ...queryParameters(schema.query, components),
+      ...headerParameters(route)
+    ],
     ...requestBody(route, components),
     responses: describeResponses(route, components)
   }
@@ -166,13 +170,13 @@ function pathParameters({ params, schema, access }: DescribedRoute): Json[] {
   })
 }
 
-function queryParameters(query: DescribedRoute['schema']['query']): Json[] {
+function queryParameters(query: DescribedRoute['schema']['query'], components: SchemaComponents): Json[] {
   const properties = (query?.properties ?? {}) as Record<string, Json>
   const required = (query?.required ?? []) as string[]
   return Object.entries(properties).map(([name, { description, ...schema }]) => ({
     name,
     in: 'query',
-    schema,
+    schema: components.describe(schema, 'body', ''),
     ...(description === undefined ? {} : { description }),
     ...(required.includes(name) ? { 'x-required': true } : {})
   }))
@@ -184,7 +188,7 @@ const headerParameters = ({ idempotent, conditional }: DescribedRoute): Json[] =
         {
           name: 'If-None-Match',
           in: 'header',
-          schema: { type: 'string' },
+          schema: { type: 'string', examples: ['W/"3q2-7wEBAQ"'] },
           description: 'The `ETag` of an answer that you have: 304 says that it is still right.'
         }
       ]
@@ -194,7 +198,7 @@ const headerParameters = ({ idempotent, conditional }: DescribedRoute): Json[] =
         {
           name: 'Idempotency-Key',
           in: 'header',
-          schema: { type: 'string', maxLength: 255 },
+          schema: { type: 'string', maxLength: 255, examples: ['deploy-2026-01-31-4f1c'] },
           description:
             'A text of your own for this request, such as a UUID. When the same request is sent again with it within 24 hours, nothing is done twice: the first answer is sent again, with `Idempotent-Replayed: true`. With another body it is refused (409).'
         }

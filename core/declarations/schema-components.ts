@@ -1,5 +1,5 @@
 import type { TSchema } from 'busbar/sdk'
-import { type SchemaName, schemaName } from '../../sdk/described-schema.js'
+import { type SchemaName, schemaName, valuesKeyword } from '../../sdk/described-schema.js'
 import type { DescribedChannel } from './asyncapi.js'
 import type { DescribedRoute } from './openapi.js'
 
@@ -64,6 +64,7 @@ export class SchemaComponents {
     const entries = Object.entries(schema).flatMap(([key, value]): Array<[string, unknown]> => {
       if (use === 'body' && key === 'additionalProperties' && value === false) return []
       if (use === 'body' && key === 'required' && Array.isArray(value)) return [['x-required', value]]
+      if (key === valuesKeyword) return [['enum', value]]
       if (dataKeywords.has(key)) return [[key, value]]
       if (mapKeywords.has(key) && typeof value === 'object' && value !== null) {
         const inner = Object.entries(value).map(([name, one]) => [name, this.describe(one, use, prefix)])

@@ -1,6 +1,7 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import formats from 'ajv-formats'
 import type { TSchema } from 'busbar/sdk'
+import { valuesKeyword } from '../../sdk/described-schema.js'
 import { variableKeyword } from '../../sdk/settings.js'
 
 // ajv-formats is CommonJS: its function is the module itself at run time, `default` by its types.
@@ -27,6 +28,7 @@ function compiler(coerceTypes: boolean, allErrors = false): Ajv {
   return addFormats(new Ajv({ ...options, coerceTypes, allErrors })).addVocabulary([
     'x-required',
     'x-unit',
+    valuesKeyword,
     variableKeyword
   ])
 }

@@ -160,7 +160,7 @@ export const applicationLifecycle = extensionPoint<ApplicationLifecycle>('applic
 /** The health check of the latest deployment, as `GET …/health` answers it; null before the first. */
 export interface DeployHealth {
   readonly deployment_id: string
-  readonly deploy_status: string
+  readonly deploy_status: 'pending' | 'building' | 'deploying' | 'success' | 'failed'
   readonly status: 'pending' | 'passing' | 'failing' | 'skipped'
   readonly message: string | null
   readonly checked_at: Date | string | null

@@ -314,7 +314,10 @@ export const runtimeBody = named(
 export type RuntimeBody = Static<typeof runtimeBody>
 export const runtimeAnswer = named(
   'ApplicationRuntime',
-  object({ container_caps: described(string, caps), readonly_rootfs: described(Type.Boolean(), readonly) }),
+  object({
+    container_caps: described(oneOf(['minimal', 'standard']), caps),
+    readonly_rootfs: described(Type.Boolean(), readonly)
+  }),
   { description: 'How the container of an application is closed off.' }
 )
 
@@ -347,11 +350,11 @@ export const healthAnswer = named(
   object({
     deployment_id: described(nullable(uuid()), 'The latest deployment; null before the first one.'),
     deploy_status: described(
-      nullable(string),
+      nullable(oneOf(['pending', 'building', 'deploying', 'success', 'failed'])),
       'How far that is: `pending`, `building`, `deploying`, `success` or `failed`; null before the first one.'
     ),
     status: described(
-      string,
+      oneOf(['passing', 'failing', 'skipped', 'pending']),
       'What its health check says: `passing`, `failing`, `skipped` where nothing is checked, `pending` where it has not begun.'
     ),
     message: described(nullable(string), 'Why, in a sentence; null when there is nothing to say.'),

@@ -72,19 +72,23 @@ export const page = named(
   { description: 'A page of the audit log.' }
 )
 
+const textLike = (example: string) => maybe(Type.String({ examples: [example] }))
 const filterFields = {
-  action: described(maybe(Type.String()), 'Only this action, written exactly: `create_project`.'),
-  from: described(
-    maybe(Type.String()),
-    'Only what was done at this time or later, RFC 3339: `2026-01-31T12:00:00Z`.'
+  action: described(
+    textLike('create_project'),
+    'Only this action, written exactly, as `GET /api/audit-logs/actions` has it.'
   ),
-  to: described(maybe(Type.String()), 'Only what was done before this time, RFC 3339.'),
-  user_id: described(maybe(Type.String()), 'Only what this user did, by `id`.'),
+  from: described(textLike('2026-01-31T12:00:00Z'), 'Only what was done at this time or later, RFC 3339.'),
+  to: described(textLike('2026-02-01T00:00:00Z'), 'Only what was done before this time, RFC 3339.'),
+  user_id: described(textLike('3f0c9a52-7d5e-4b1e-8a64-1f0f3b1c9d11'), 'Only what this user did, by `id`.'),
   resource_type: described(
-    maybe(Type.String()),
-    'Only what was done to this kind of resource, written exactly: `application`.'
+    textLike('application'),
+    'Only what was done to this kind of resource, written exactly.'
   ),
-  resource_id: described(maybe(Type.String()), 'Only what was done to the resource with this id.')
+  resource_id: described(
+    textLike('9b2d4c1e-5a6f-4e07-b3d8-2c7e9f10a4b5'),
+    'Only what was done to the resource with this id.'
+  )
 }
 export const filterQuery = object(filterFields)
 export type FilterQuery = Static<typeof filterQuery>

@@ -8,7 +8,8 @@ import {
   type Static,
   Type,
   timestamp,
-  uuid
+  uuid,
+  withValues
 } from 'busbar/sdk'
 
 const string = Type.String()
@@ -32,6 +33,9 @@ const commitFields = {
   commit_message: described(nullable(string), 'The first line of its message; null where there is none.'),
   commit_author: described(nullable(string), 'Who wrote it; null where that is not known.')
 }
+const healthStatuses = ['passing', 'failing', 'skipped'] as const
+/** Those at which a deployment is shown. */
+const rolloutSteps = ['prepare-image', 'prove-healthy', 'switch'] as const
 const statuses = ['pending', 'building', 'deploying', 'success', 'failed'] as const
 const triggers = ['push', 'manual', 'api', 'rollback', 'reload', 'rebuild', 'template', 'hook'] as const
 const status =
@@ -65,7 +69,7 @@ export const deployment = named(
       'The `Idempotency-Key` of the request that asked for it; null without one.'
     ),
     health_status: described(
-      nullable(string),
+      nullable(oneOf(healthStatuses)),
       'What the health check said: `passing`, `failing`, or `skipped` where nothing is checked; null before the first time.'
     ),
     health_message: described(nullable(string), 'Why, in a sentence; null when there is nothing to say.'),
@@ -75,7 +79,7 @@ export const deployment = named(
       'What it does: `deploy` builds or pulls and deploys, `build` only builds, `reload` deploys the latest image again, `rebuild` builds the latest commit again, `rollback` deploys an earlier image.'
     ),
     step: described(
-      nullable(string),
+      nullable(oneOf(rolloutSteps)),
       'The step of the rollout at which it is, or at which it failed: `prepare-image`, `prove-healthy`, `switch`; null before the first.'
     ),
     waiting_for: described(
@@ -176,29 +180,33 @@ export const globalDeployment = named(
 )
 export type GlobalDeployment = Static<typeof globalDeployment>
 
+const textLike = (example: string) => maybe(Type.String({ examples: [example] }))
 /** Filters of all deployments. */
 export const globalQuery = {
   application_id: described(
-    maybe(string),
+    textLike('3f0c9a52-7d5e-4b1e-8a64-1f0f3b1c9d11'),
     'Only those of the application with this `id`, which you must be able to see.'
   ),
   project_id: described(
-    maybe(string),
+    textLike('9b2d4c1e-5a6f-4e07-b3d8-2c7e9f10a4b5'),
     'Only those of the project with this `id`, which you must be able to see.'
   ),
   status: described(
-    maybe(string),
+    maybe(withValues(string, statuses)),
     'Only those with this `status`; of one that does not exist there are none.'
   ),
   search: described(
-    maybe(string),
+    textLike('checkout'),
     'Only those with this text, in whatever case, in the name or message of the commit or the name of the application.'
   ),
   from: described(
-    maybe(string),
-    'Only those that were asked for at this time or later, RFC 3339: `2026-01-31T12:00:00Z`.'
+    textLike('2026-01-31T12:00:00Z'),
+    'Only those that were asked for at this time or later, RFC 3339.'
   ),
-  to: described(maybe(string), 'Only those that were asked for before this time, RFC 3339.')
+  to: described(
+    textLike('2026-02-01T00:00:00Z'),
+    'Only those that were asked for before this time, RFC 3339.'
+  )
 }
 export type GlobalQuery = Readonly<Partial<Record<keyof typeof globalQuery, string>>>
 

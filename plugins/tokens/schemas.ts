@@ -13,8 +13,10 @@ import {
   Type,
   text,
   timestamp,
-  uuid
+  uuid,
+  withValues
 } from 'busbar/sdk'
+import { expiryChoices } from './token-rules.js'
 
 const fields = {
   id: described(uuid(), 'What the token is called in paths. It is no secret.'),
@@ -66,7 +68,7 @@ const reachedProject = object({
   )
 })
 const reachedOperation = object({
-  method: described(Type.String(), 'The HTTP method.'),
+  method: described(oneOf(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']), 'The HTTP method.'),
   path: described(Type.String(), 'The path, with `{parameters}`.'),
   summary: described(Type.String(), 'What the operation is called.'),
   group: described(Type.String(), 'The heading under which the operation is listed.'),
@@ -126,11 +128,11 @@ export const createBody = named(
       'What to call it; blanks around it are left out, and it must not be empty.'
     ),
     scopes: described(
-      maybe(Type.Array(Type.String(), { maxItems: 16 })),
+      maybe(Type.Array(withValues(Type.String(), scopes), { maxItems: 16 })),
       'At least one of `metrics`, `read`, `deploy`, `write`; of several the widest is kept, as it has the others. Any other value is refused.'
     ),
     expires_in_days: described(
-      maybe(nullable(Type.Integer())),
+      maybe(withValues(nullable(Type.Integer()), [...expiryChoices, null])),
       'How many days it is to work: 1, 7, 14, 30, 60 or 90. Left out or null, it does not expire.'
     ),
     project_ids: described(

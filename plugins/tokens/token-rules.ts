@@ -1,7 +1,7 @@
 import { type Scope, scopes } from 'busbar/sdk'
 import { problems } from './problems.js'
 
-const expiryChoices: readonly number[] = [1, 7, 14, 30, 60, 90]
+export const expiryChoices: readonly number[] = [1, 7, 14, 30, 60, 90]
 
 /** A token has one scope: of several the widest, which includes the others. */
 export function readScope(given: readonly string[] | undefined): Scope {

@@ -136,9 +136,9 @@ export interface Schemas {
     /** The latest deployment; null before the first one. */
     deployment_id: string | null
     /** How far that is: `pending`, `building`, `deploying`, `success` or `failed`; null before the first one. */
-    deploy_status: string | null
+    deploy_status: "pending" | "building" | "deploying" | "success" | "failed" | null
     /** What its health check says: `passing`, `failing`, `skipped` where nothing is checked, `pending` where it has not begun. */
-    status: string
+    status: "passing" | "failing" | "skipped" | "pending"
     /** Why, in a sentence; null when there is nothing to say. */
     message: string | null
     /** When it was last checked; null before the first time. */
@@ -147,7 +147,7 @@ export interface Schemas {
   /** How the container of an application is closed off. */
   ApplicationRuntime: {
     /** Which capabilities of Linux the processes of the container have: `minimal` none, which suits most images, `standard` those of Docker. */
-    container_caps: string
+    container_caps: "minimal" | "standard"
     /** Whether the files of the image cannot be changed; `/tmp` and `/run` can be written then, in memory. */
     readonly_rootfs: boolean
   }
@@ -318,9 +318,9 @@ export interface Schemas {
     /** What to call it; blanks around it are left out, and it must not be empty. */
     name: string
     /** At least one of `metrics`, `read`, `deploy`, `write`; of several the widest is kept, as it has the others. Any other value is refused. */
-    scopes?: string[]
+    scopes?: Array<"metrics" | "read" | "deploy" | "write">
     /** How many days it is to work: 1, 7, 14, 30, 60 or 90. Left out or null, it does not expire. */
-    expires_in_days?: number | null
+    expires_in_days?: 1 | 7 | 14 | 30 | 60 | 90 | null
     /** The projects that it is to be limited to, each one that you reach. Left out, null or empty, it reaches whatever its owner does. */
     project_ids?: string[] | null
   }
@@ -438,7 +438,7 @@ export interface Schemas {
     /** The `Idempotency-Key` of the request that asked for it; null without one. */
     idempotency_key: string | null
     /** What the health check said: `passing`, `failing`, or `skipped` where nothing is checked; null before the first time. */
-    health_status: string | null
+    health_status: "passing" | "failing" | "skipped" | null
     /** Why, in a sentence; null when there is nothing to say. */
     health_message: string | null
     /** When it was last checked; null before the first time. */
@@ -446,7 +446,7 @@ export interface Schemas {
     /** What it does: `deploy` builds or pulls and deploys, `build` only builds, `reload` deploys the latest image again, `rebuild` builds the latest commit again, `rollback` deploys an earlier image. */
     kind: "deploy" | "build" | "reload" | "rebuild" | "rollback"
     /** The step of the rollout at which it is, or at which it failed: `prepare-image`, `prove-healthy`, `switch`; null before the first. */
-    step: string | null
+    step: "prepare-image" | "prove-healthy" | "switch" | null
     /** What a `pending` one waits for, in a sentence, such as memory for its build; null when it does not wait. */
     waiting_for: string | null
     /** What helps against the failure, in a sentence; null where that is not known. */
@@ -819,7 +819,7 @@ export interface Schemas {
   /** An operation that a token may use. */
   ReachedOperation: {
     /** The HTTP method. */
-    method: string
+    method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
     /** The path, with `{parameters}`. */
     path: string
     /** What the operation is called. */
@@ -1303,15 +1303,15 @@ export interface Operations {
   'GET /api/audit-logs': {
     params: {}
     query: {
-      /** Only this action, written exactly: `create_project`. */
+      /** Only this action, written exactly, as `GET /api/audit-logs/actions` has it. */
       action?: string
-      /** Only what was done at this time or later, RFC 3339: `2026-01-31T12:00:00Z`. */
+      /** Only what was done at this time or later, RFC 3339. */
       from?: string
       /** Only what was done before this time, RFC 3339. */
       to?: string
       /** Only what this user did, by `id`. */
       user_id?: string
-      /** Only what was done to this kind of resource, written exactly: `application`. */
+      /** Only what was done to this kind of resource, written exactly. */
       resource_type?: string
       /** Only what was done to the resource with this id. */
       resource_id?: string
@@ -1337,15 +1337,15 @@ export interface Operations {
   'GET /api/audit-logs/export': {
     params: {}
     query: {
-      /** Only this action, written exactly: `create_project`. */
+      /** Only this action, written exactly, as `GET /api/audit-logs/actions` has it. */
       action?: string
-      /** Only what was done at this time or later, RFC 3339: `2026-01-31T12:00:00Z`. */
+      /** Only what was done at this time or later, RFC 3339. */
       from?: string
       /** Only what was done before this time, RFC 3339. */
       to?: string
       /** Only what this user did, by `id`. */
       user_id?: string
-      /** Only what was done to this kind of resource, written exactly: `application`. */
+      /** Only what was done to this kind of resource, written exactly. */
       resource_type?: string
       /** Only what was done to the resource with this id. */
       resource_id?: string
@@ -1503,10 +1503,10 @@ export interface Operations {
       /** Only those of the project with this `id`, which you must be able to see. */
       project_id?: string
       /** Only those with this `status`; of one that does not exist there are none. */
-      status?: string
+      status?: "pending" | "building" | "deploying" | "success" | "failed"
       /** Only those with this text, in whatever case, in the name or message of the commit or the name of the application. */
       search?: string
-      /** Only those that were asked for at this time or later, RFC 3339: `2026-01-31T12:00:00Z`. */
+      /** Only those that were asked for at this time or later, RFC 3339. */
       from?: string
       /** Only those that were asked for before this time, RFC 3339. */
       to?: string

@@ -7,7 +7,7 @@ import { test } from 'tap'
 import { describeApi } from '../../core/declarations/openapi.js'
 import { schemaConflicts } from '../../core/declarations/schema-components.js'
 import { validatorOf } from '../../core/schemas/schemas.js'
-import { builtInRoutes } from '../../scripts/client/describe.js'
+import { builtInRoutes, describeBuiltInChannels } from '../../scripts/client/describe.js'
 
 type Json = Readonly<Record<string, any>>
 
@@ -156,6 +156,37 @@ test('every parameter and every header says what it is', t => {
   t.end()
 })
 
+test('every text that a client writes into a query or a header has an example, where its values are not listed', t => {
+  const silent = operations().flatMap(([name, { parameters }]) =>
+    (parameters as Json[])
+      .filter(
+        ({ in: place, schema }) => place !== 'path' && schema.type === 'string' && schema.enum === undefined
+      )
+      .filter(({ schema }) => schema.pattern === undefined && schema.examples === undefined)
+      .map(parameter => `${name} ${parameter.name}`)
+  )
+  t.same(silent, [])
+  t.end()
+})
+
+test('every channel says what it tells and when it ends, and every field of its messages what it is', async t => {
+  const { channels, components } = await describeBuiltInChannels(root)
+  t.ok(Object.keys(channels).length > 3)
+  for (const { title, summary, description } of Object.values<Json>(channels))
+    t.ok(tells(summary) && tells(description), title)
+  for (const [name, { payload, summary }] of Object.entries<Json>(components.messages)) {
+    t.ok(tells(summary), name)
+    t.same(
+      silentFields(payload, name).filter(field => field !== `${name}.data`),
+      []
+    )
+  }
+  for (const [name, schema] of Object.entries<Json>(components.schemas)) {
+    t.ok(tells(schema.description), name)
+    t.same(silentFields(schema, name), [])
+  }
+})
+
 test('every body says what it is, and has examples that pass its validation', t => {
   for (const { method, url, schema } of routes) {
     if (schema.body === undefined) continue
@@ -177,7 +208,9 @@ test('every operation says what it does, or its summary is enough', t => {
   // A resource by its id: there is nothing to add.
   const plain = /^Get \w+( \w+)?$/
   const silent = routes
-    .filter(({ description, summary }) => !tells(description) && !plain.test(summary))
+    .filter(
+      ({ documented, description, summary }) => documented && !tells(description) && !plain.test(summary)
+    )
     .map(({ method, url }) => `${method} ${url}`)
   t.same(silent, [])
   t.end()

@@ -27,7 +27,7 @@ function watch(t: Test, ports: ReadonlyArray<readonly [id: string, owner: string
   const ended = new AbortController()
   const told: string[] = []
   const changes: Array<readonly [string, object]> = []
-  const state = new Map(ports.map(([id]) => [id, 'passing']))
+  const state = new Map<string, 'passing' | 'failing'>(ports.map(([id]) => [id, 'passing']))
   const healthWatch = new HealthWatch({
     clock,
     log: silentLog,
@@ -44,7 +44,7 @@ function watch(t: Test, ports: ReadonlyArray<readonly [id: string, owner: string
         })),
       change: async (id, change) => {
         changes.push([id, change])
-        if (change.health_status !== undefined) state.set(id, String(change.health_status))
+        if (change.health_status !== undefined) state.set(id, change.health_status as 'passing' | 'failing')
       }
     },
     registry: {

@@ -1,11 +1,11 @@
-import { allow, type Operation, type TokenCaller } from 'busbar/sdk'
+import { allow, type Method, type Operation, type TokenCaller } from 'busbar/sdk'
 import { testClock } from 'busbar/sdk/testing'
 import { pino } from 'pino'
 import { test } from 'tap'
 import type { TokenUse } from '../api.js'
 import { TokenUses } from '../tokens/token-uses.js'
 
-const operation = (method: string, url: string): Operation => ({
+const operation = (method: Method, url: string): Operation => ({
   method,
   url,
   summary: '',
