@@ -1,5 +1,5 @@
 /**
- * `npm run lint:api`: judges the description of the API by the recommended rules of Redocly and Spectral, and looks how
+ * `npm run lint:api`: judges the descriptions of the API and of its channels by the recommended rules of Redocly and Spectral, and looks how
  * many lines of types openapi-typescript makes of it. Nothing is started; the tools have a folder and a lock of their own.
  */
 import { spawn } from 'node:child_process'
@@ -8,7 +8,7 @@ import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describeBuiltIns } from './client/describe.js'
+import { describeBuiltInChannels, describeBuiltIns } from './client/describe.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const tools = join(root, 'scripts/lint-api')
@@ -25,12 +25,16 @@ let hasFailed = false
 try {
   const description: Description = await describeBuiltIns(root)
   await writeFile(join(work, 'openapi.json'), JSON.stringify(description, null, 2))
+  await writeFile(join(work, 'asyncapi.json'), JSON.stringify(await describeBuiltInChannels(root), null, 2))
   // By another name than the one that openapi-typescript looks for: it would take rules for its own.
   await copyFile(join(tools, 'redocly.yaml'), join(work, 'rules.yaml'))
   await copyFile(join(tools, '.redocly.lint-ignore.yaml'), join(work, '.redocly.lint-ignore.yaml'))
-  await copyFile(join(tools, 'spectral.yaml'), join(work, 'spectral.yaml'))
+  for (const rules of ['spectral.yaml', 'spectral-channels.yaml'])
+    await copyFile(join(tools, rules), join(work, rules))
   await tool('redocly', ['lint', 'openapi.json', '--config', 'rules.yaml', '--max-problems', '1000'])
   await tool('spectral', ['lint', 'openapi.json', '--ruleset', 'spectral.yaml', '--fail-severity', 'hint'])
+  const channels = ['asyncapi.json', '--ruleset', 'spectral-channels.yaml', '--fail-severity', 'hint']
+  await tool('spectral', ['lint', ...channels])
   if (await tool('openapi-typescript', ['openapi.json', '--output', 'types.ts']))
     judgeTypes(await readFile(join(work, 'types.ts'), 'utf8'), description)
 } finally {

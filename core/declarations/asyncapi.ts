@@ -21,6 +21,10 @@ const title = 'Busbar channels'
 const descriptionVersion = '1.0.0'
 /** Messages of every connection, whatever its channels. */
 const requests = ['subscribe', 'unsubscribe'] as const
+const requestWords = {
+  subscribe: { summary: 'Subscribe.', description: 'Asks to hear a channel.' },
+  unsubscribe: { summary: 'Unsubscribe.', description: 'Asks to hear it no longer.' }
+} as const
 const connection = 'connection'
 
 /** The AsyncAPI 3.0.0 description of the channels that can be heard at `/api/ws`, from the records that the hub reads. */
@@ -35,6 +39,7 @@ export function describeChannels(channels: readonly DescribedChannel[]): Json {
       version: descriptionVersion,
       license: { name: 'MIT', url: 'https://spdx.org/licenses/MIT.html' },
       contact: { name: 'The administrators of this instance' },
+      tags: [{ name: 'Live', description: 'What is told as it happens.' }],
       description:
         'What this instance tells live, as it is served now. All channels go over one WebSocket, `/api/ws`: their addresses are the names that its messages carry. Subscribe to what you want to hear; nothing is told twice, and what was said before is not told again: the operations of `/api/openapi.json` have it. A subscription lasts while its plugin is turned off and on again.'
     },
@@ -78,7 +83,7 @@ export function describeChannels(channels: readonly DescribedChannel[]): Json {
           {
             action: 'receive',
             channel: channelReference(connection),
-            summary: name === 'subscribe' ? 'Hear a channel.' : 'Hear it no longer.',
+            ...requestWords[name],
             messages: [messageOfChannel(connection, name)]
           }
         ])
@@ -86,7 +91,8 @@ export function describeChannels(channels: readonly DescribedChannel[]): Json {
       refuse: {
         action: 'send',
         channel: channelReference(connection),
-        summary: 'A channel that may not be heard, or not any more.',
+        summary: 'Refuse a channel.',
+        description: 'It may not be heard, or not any more.',
         messages: [messageOfChannel(connection, 'error')]
       },
       ...Object.fromEntries(
@@ -95,7 +101,8 @@ export function describeChannels(channels: readonly DescribedChannel[]): Json {
           {
             action: 'send',
             channel: channelReference(idOf(channel)),
-            summary: sentence(channel.summary),
+            summary: `Tell on ${channel.name}.`,
+            description: sentence(channel.summary),
             messages: Object.keys(channel.events).map(event => messageOfChannel(idOf(channel), event))
           }
         ])
@@ -202,7 +209,7 @@ const message = (event: string, summary: string, channel: Json, data: unknown): 
 const requestMessage = (action: (typeof requests)[number]): Json => ({
   name: action,
   title: action,
-  summary: action === 'subscribe' ? 'Asks to hear a channel.' : 'Asks to hear it no longer.',
+  summary: requestWords[action].description,
   payload: {
     type: 'object',
     properties: {
