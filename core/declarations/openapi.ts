@@ -188,7 +188,7 @@ const headerParameters = ({ idempotent, conditional }: DescribedRoute): Json[] =
         {
           name: 'If-None-Match',
           in: 'header',
-          schema: { type: 'string', examples: ['W/"3q2-7wEBAQ"'] },
+          schema: { type: 'string' },
           description: 'The `ETag` of an answer that you have: 304 says that it is still right.'
         }
       ]
@@ -198,7 +198,7 @@ const headerParameters = ({ idempotent, conditional }: DescribedRoute): Json[] =
         {
           name: 'Idempotency-Key',
           in: 'header',
-          schema: { type: 'string', maxLength: 255, examples: ['deploy-2026-01-31-4f1c'] },
+          schema: { type: 'string', maxLength: 255 },
           description:
             'A text of your own for this request, such as a UUID. When the same request is sent again with it within 24 hours, nothing is done twice: the first answer is sent again, with `Idempotent-Replayed: true`. With another body it is refused (409).'
         }

@@ -4,6 +4,13 @@ type Extension = Omit<ContractOperation, 'method' | 'path' | 'group'> & { readon
 
 /** Operations that the contract does not name, and what they should demand, each with the reason why it exists. */
 export const extensions: Readonly<Record<string, Extension>> = {
+  'GET /api/asyncapi.json': {
+    public: true,
+    scope: null,
+    session: false,
+    admin: false,
+    reason: 'what is told live is described as operations are'
+  },
   'GET /api/builders': {
     scope: 'read',
     session: true,

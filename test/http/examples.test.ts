@@ -1,7 +1,8 @@
 /** Every example in the description of the API is sent as it stands there, to a platform that has what it is about. */
 import { identity } from 'busbar/api/identity'
-import { createTestKernel, type TestAnswer, TestClient, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, type TestAnswer, type TestClient, type TestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { newAdmins } from './new-admin.js'
 
 type Json = Readonly<Record<string, any>>
 
@@ -18,7 +19,7 @@ const password = 'a sentence that is long'
 
 let k: TestKernel
 let api: Json
-let people = 0
+let made = 0
 
 /** A part of the description, be it written out or a reference. */
 function part({ $ref: reference, ...rest }: Json): Json {
@@ -51,23 +52,8 @@ const examples = (): Example[] =>
     })
   )
 
-/** An admin for one request: examples change passwords, end sessions and set up second factors. */
-async function newAdmin(): Promise<TestClient> {
-  const accounts = k.service(identity)
-  const email = `admin-${people++}@example.com`
-  const { id } = await accounts.createUser({ email, password, role: 'admin' })
-  const outcome = await accounts.login({ email, password }, { ip: `10.1.0.${people}`, userAgent: 'examples' })
-  if (outcome.kind !== 'signedIn') throw new Error('nobody is signed in')
-  const { cookies } = outcome.grant
-  return new TestClient(
-    k.url,
-    {
-      cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; '),
-      'x-csrf-token': cookies.find(({ name }) => name === 'csrf_token')?.value ?? ''
-    },
-    id
-  )
-}
+/** For one request each: examples change passwords, end sessions and set up second factors. */
+const newAdmin = newAdmins(() => k, password)
 
 /** Whom the examples speak of: some make her, some need her, some must be the first to name her. */
 const needsAda = /\/(members|login)$/
@@ -86,7 +72,7 @@ async function fixture(client: TestClient, path: string): Promise<Readonly<Recor
   const ids: Record<string, string> = { pluginId: path.endsWith('/config') ? 'audit-logs' : 'api-reference' }
   if (path.includes('{userId}')) ids.userId = (await k.user('somebody')).id
   if (!path.includes('{projectId}')) return ids
-  const projectId = idOf(await client.post('/api/projects', { name: 'P', slug: `p-${people}` }))
+  const projectId = idOf(await client.post('/api/projects', { name: 'P', slug: `p-${made++}` }))
   const variables = { vars: [{ key: 'API_KEY', value: 'kept', is_secret: true }] }
   await client.put(`/api/projects/${projectId}/env`, variables)
   if (!path.includes('{applicationId}')) return { ...ids, projectId }
@@ -99,7 +85,9 @@ async function fixture(client: TestClient, path: string): Promise<Readonly<Recor
   }
   const applicationId = idOf(await client.post(`/api/projects/${projectId}/applications`, source))
   await client.put(`/api/projects/${projectId}/applications/${applicationId}/env`, variables)
-  return { ...ids, projectId, applicationId }
+  if (!path.includes('{deploymentId}')) return { ...ids, projectId, applicationId }
+  const deploying = await client.post(`/api/projects/${projectId}/applications/${applicationId}/deploy`)
+  return { ...ids, projectId, applicationId, deploymentId: deploying.body.id }
 }
 
 async function send({ method, path, body, values = {} }: Example): Promise<TestAnswer> {

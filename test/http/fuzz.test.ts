@@ -2,11 +2,10 @@
  * Every operation, asked with values made from its own schemas and with what they forbid.
  * FUZZ_SECONDS (45) is how long; FUZZ_SEED repeats a run that found something.
  */
-import { identity } from 'busbar/api/identity'
 import {
   createTestKernel,
   type TestAnswer,
-  TestClient,
+  type TestClient,
   type TestKernel,
   TestSocket
 } from 'busbar/sdk/testing'
@@ -14,6 +13,7 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import type { RouteRecord } from '../../core/declarations/records.js'
 import { around, contentTypes, spoiled, urlText } from './fuzz-values.js'
+import { newAdmins } from './new-admin.js'
 
 const seconds = Number(process.env.FUZZ_SECONDS ?? 45)
 const seed = Number(process.env.FUZZ_SEED ?? 20_260_101)
@@ -23,29 +23,8 @@ let k: TestKernel
 let fixture: Record<string, string>
 const seen = new Map<string, number>()
 const complaints: string[] = []
-let people = 0
-
-/** Somebody of their own for operations on accounts: abused passwords lock them, as they should, and sessions end. */
-async function signIn(): Promise<TestClient> {
-  const accounts = k.service(identity)
-  const email = `fuzz-${people++}@example.com`
-  const password = 'correct horse battery'
-  const { id } = await accounts.createUser({ email, password, role: 'admin' })
-  const outcome = await accounts.login(
-    { email, password },
-    { ip: `10.1.${people >> 8}.${people % 256}`, userAgent: 'fuzz' }
-  )
-  if (outcome.kind !== 'signedIn') throw new Error('nobody is signed in')
-  const { cookies } = outcome.grant
-  return new TestClient(
-    k.url,
-    {
-      cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; '),
-      'x-csrf-token': cookies.find(({ name }) => name === 'csrf_token')?.value ?? ''
-    },
-    id
-  )
-}
+/** For operations on accounts, of which some end sessions. */
+const signIn = newAdmins(() => k)
 
 interface Call {
   readonly path: string
