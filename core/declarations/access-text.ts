@@ -48,12 +48,14 @@ function memberText(access: Exclude<Access, { kind: 'public' }>, refusal: string
   }
 }
 
-/** What the access rule knows of an id in the path. */
-export function idText(param: string, access: Access): string | undefined {
+/** What the access rule knows of an id in the path, and in the name of a channel. */
+export function idText(param: string, access: Access, isInPath = true): string | undefined {
   const rule = access.kind === 'public' ? 'none' : access.project
   if (typeof rule === 'string') return undefined
   const kind = 'of' in rule ? (rule.param === param ? rule.of : undefined) : rule.chain?.[param]
-  if (kind !== undefined)
-    return `The \`id\` of the ${wordsOf(kind)}. One that is not in what stands before it in the path is not found (404).`
+  if (kind !== undefined) {
+    const elsewhere = ' One that is not in what stands before it in the path is not found (404).'
+    return `The \`id\` of the ${wordsOf(kind)}.${isInPath ? elsewhere : ''}`
+  }
   return 'of' in rule || rule.param !== param ? undefined : 'The `id` of the project.'
 }

@@ -166,7 +166,7 @@ function describeChannel(channel: DescribedChannel): Json {
     description: [description, end, accessText(access, '')].filter(text => text !== undefined).join('\n\n'),
     ...(param === null
       ? {}
-      : { parameters: { [param]: { description: idText(param, access) ?? 'An id.' } } }),
+      : { parameters: { [param]: { description: idText(param, access, false) ?? 'An id.' } } }),
     messages: Object.fromEntries(
       Object.keys(events).map(event => [event, messageReference(idOf(channel), event)])
     ),

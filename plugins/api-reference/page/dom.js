@@ -20,6 +20,20 @@ export function prose(text) {
     .map(part => (part.startsWith('`') ? element('code', {}, part.slice(1, -1)) : part))
 }
 
+/** Paragraphs and lists (`- `), in which `words between backticks` are code. */
+export function markdown(text) {
+  const nodes = []
+  for (const paragraph of text.split(/\n\n+/)) {
+    const lines = paragraph.split('\n').filter(line => line !== '')
+    const items = lines.filter(line => line.startsWith('- '))
+    const words = lines.filter(line => !line.startsWith('- '))
+    if (words.length > 0) nodes.push(element('p', {}, ...prose(words.join(' '))))
+    if (items.length > 0)
+      nodes.push(element('ul', {}, ...items.map(item => element('li', {}, ...prose(item.slice(2))))))
+  }
+  return nodes
+}
+
 /** A block of code with a button that copies it. */
 export function codeBlock(text) {
   const button = element('button.copy', { type: 'button' }, 'Copy')

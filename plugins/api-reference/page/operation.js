@@ -1,8 +1,11 @@
-import { codeBlock, element, prose } from './dom.js'
-import { exampleOf, fieldsOf, limitsText, typeText } from './schema.js'
+import { codeBlock, element, markdown, prose } from './dom.js'
+import { fieldList, typeNode } from './fields.js'
+import { languages } from './samples.js'
+import { childrenOf, exampleOf } from './schema.js'
+import { tryIt } from './try-it.js'
 
 /** The section of one operation; its details are made when it is opened first. */
-export function operationSection(operation) {
+export function operationSection(operation, caller) {
   const { id, method, path, summary } = operation
   const section = element(
     'details.operation',
@@ -21,7 +24,7 @@ export function operationSection(operation) {
     )
   )
   section.addEventListener('toggle', () => {
-    if (section.open && section.children.length === 1) section.append(detailsOf(operation))
+    if (section.open && section.children.length === 1) section.append(detailsOf(operation, caller))
   })
   return section
 }
@@ -45,12 +48,15 @@ export function chipsOf({ scope, isPublic, isSessionOnly, isAdmin, pins, limit, 
   ]
 }
 
-function detailsOf(operation) {
-  const { parameters, body, responses, description, plugin, id } = operation
+function detailsOf(operation, caller) {
+  const { parameters, body, responses, description, plugin, id, type } = operation
+  const samples = sampleBlock(operation)
+  const form = type === 'websocket' ? undefined : tryIt(operation, caller, samples.show)
+  if (form !== undefined) samples.show(form.given)
   return element(
     'div.details',
     {},
-    element('p', {}, ...prose(description)),
+    ...markdown(description),
     element(
       'p.origin',
       {},
@@ -59,116 +65,126 @@ function detailsOf(operation) {
       ' · ',
       element('a', { href: `#${id}` }, 'link to this')
     ),
-    parameters.length === 0 ? null : element('h4', {}, 'Parameters'),
-    parameters.length === 0
-      ? null
-      : table(
-          ['Name', 'In', 'Type', ''],
-          parameters.map(parameter => [
-            nameCell(parameter.name, parameter.required === true || parameter['x-required'] === true),
-            parameter.in,
-            typeText(parameter.schema),
-            [limitsText(parameter.schema ?? {}), parameter.description ?? '']
-              .filter(text => text !== '')
-              .join('; ')
-          ])
-        ),
-    ...bodyPart(body),
-    element('h4', {}, 'Example'),
-    codeBlock(curlOf(operation)),
-    element('h4', {}, 'Answers'),
-    ...responses.map(answerPart)
-  )
-}
-
-function bodyPart(body) {
-  if (body === undefined) return []
-  const fields = fieldsOf(body.schema)
-  return [
-    element('h4', {}, 'Body', element('small', {}, ` ${body.type}`)),
-    fields.length === 0 ? element('p', {}, typeText(body.schema)) : fieldTable(fields)
-  ]
-}
-
-const fieldTable = fields =>
-  table(
-    ['Field', 'Type', ''],
-    fields.map(({ name, schema, isRequired }) => [
-      nameCell(name, isRequired),
-      typeText(schema),
-      [limitsText(schema), schema.description ?? ''].filter(text => text !== '').join('; ')
-    ])
-  )
-
-const nameCell = (name, isRequired) =>
-  element(
-    'span',
-    {},
-    element('code', {}, name),
-    isRequired ? element('span.required', { title: 'required' }, ' required') : null
-  )
-
-function table(head, rows) {
-  return element(
-    'div.scroll',
-    {},
     element(
-      'table',
+      'div.columns',
       {},
-      element('thead', {}, element('tr', {}, ...head.map(text => element('th', {}, text)))),
       element(
-        'tbody',
+        'div',
         {},
-        ...rows.map(cells => element('tr', {}, ...cells.map(cell => element('td', {}, cell))))
+        parameters.length === 0 ? null : element('h4', {}, 'Parameters'),
+        parameters.length === 0
+          ? null
+          : fieldList(
+              parameters.map(
+                ({ name, in: where, schema, description: text, required, 'x-required': wanted }) => ({
+                  name,
+                  where,
+                  schema: { ...schema, description: text },
+                  isRequired: required === true || wanted === true
+                })
+              )
+            ),
+        ...bodyPart(body),
+        element('h4', {}, 'Answers'),
+        ...responses.map(answerPart)
+      ),
+      element(
+        'div',
+        {},
+        element('h4', {}, 'Sample'),
+        samples.node,
+        form === undefined ? null : element('h4', {}, 'Try it'),
+        form === undefined
+          ? element('p.hint', {}, 'A WebSocket: the channels below can be heard from this page.')
+          : form.node
       )
     )
   )
 }
 
-function answerPart({ status, description, type, schema }) {
-  const isGood = Number(status) < 400
-  const head = [
-    element(`span.status.${isGood ? 'good' : 'bad'}`, {}, status),
-    element('span', {}, description),
-    type === undefined || !isGood ? null : element('small', {}, type)
+function bodyPart(body) {
+  if (body === undefined) return []
+  const fields = childrenOf(body.schema)
+  return [
+    element('h4', {}, 'Body', element('small', {}, ` ${body.type} `), typeNode(body.schema)),
+    body.schema?.description === undefined ? null : element('p', {}, ...prose(body.schema.description)),
+    fields.length === 0 ? null : fieldList(fields)
   ]
-  const fields = isGood ? fieldsOf(schema) : []
-  if (fields.length === 0) return element('div.answer', {}, ...head)
-  return element(
-    'details.answer',
-    {},
-    element('summary', {}, ...head),
-    fieldTable(fields),
-    codeBlock(JSON.stringify(exampleOf(schema), null, 2))
-  )
 }
 
-const quoted = text => `'${text.replaceAll("'", `'\\''`)}'`
+/** The language is the reader's, for the whole page. */
+let language = 'curl'
+const blocks = new Set()
 
-/** A command that makes the request; what the reader has to fill in are shell variables. */
-export function curlOf({ method, path, isPublic, isSessionOnly, parameters, body, responses }) {
-  const url = path.replace(
-    /\{(\w+)\}/g,
-    (_, name) => `$${name.replace(/[A-Z]/g, letter => `_${letter}`).toUpperCase()}`
+function sampleBlock(operation) {
+  let given
+  const place = element('div')
+  const tabs = element(
+    'div.tabs',
+    { role: 'group', 'aria-label': 'Language of the sample' },
+    ...Object.entries(languages).map(([key, { name }]) => {
+      const button = element('button', { type: 'button', 'data-language': key }, name)
+      button.addEventListener('click', () => {
+        language = key
+        for (const render of blocks) render()
+      })
+      return button
+    })
   )
-  const query = parameters
-    .filter(parameter => parameter.in === 'query' && parameter['x-required'] === true)
-    .map(({ name, schema }) => `${name}=${encodeURIComponent(String(exampleOf(schema, name)))}`)
-  const isStream = responses.some(({ type }) => type === 'text/event-stream')
-  const verb = method === 'get' ? [] : [`-X ${method.toUpperCase()}`]
-  const lines = [
-    `curl ${[...(isStream ? ['-N'] : []), ...verb, ''].join(' ')}"$BUSBAR_URL${url}${query.length > 0 ? `?${query.join('&')}` : ''}"`
-  ]
-  if (isSessionOnly) {
-    lines.push(`-b "token=$SESSION; csrf_token=$CSRF"`)
-    if (method !== 'get') lines.push('-H "X-CSRF-Token: $CSRF"')
-  } else if (!isPublic) {
-    lines.push('-H "Authorization: Bearer $BUSBAR_TOKEN"')
+  const render = () => {
+    place.replaceChildren(codeBlock(languages[language].write(operation, given)))
+    for (const button of tabs.children)
+      button.setAttribute('aria-pressed', String(button.dataset.language === language))
   }
-  if (body?.type === 'application/json')
-    lines.push(
-      "-H 'Content-Type: application/json'",
-      `-d ${quoted(JSON.stringify(exampleOf(body.schema, '', true)))}`
+  blocks.add(render)
+  render()
+  return {
+    node: element('div.sample', {}, tabs, place),
+    show: now => {
+      given = now
+      render()
+    }
+  }
+}
+
+function answerPart({ status, description, type, schema, headers, codes }) {
+  const isGood = Number(status) < 400
+  const [first = '', ...rest] = description.split('\n')
+  const head = [
+    element(`span.status.${isGood ? 'good' : 'bad'}`, {}, status),
+    element('span', {}, ...prose(first)),
+    type === undefined || !isGood ? null : element('small', {}, type)
+  ]
+  const told = Object.entries(headers).map(([name, { description: text, schema: shape, $ref: _ }]) => ({
+    name,
+    where: 'header',
+    schema: { ...shape, description: text }
+  }))
+  const fields = isGood ? childrenOf(schema) : []
+  const sample = sampleAnswer(isGood, schema, codes, rest)
+  if (fields.length === 0 && told.length === 0 && rest.length === 0 && sample === undefined)
+    return element('div.answer', {}, ...head)
+  const details = element('details.answer', {}, element('summary', {}, ...head))
+  details.addEventListener('toggle', () => {
+    if (!details.open || details.children.length > 1) return
+    details.append(
+      ...[
+        ...(rest.length === 0 ? [] : markdown(rest.join('\n'))),
+        told.length === 0 ? null : fieldList(told),
+        isGood && schema !== undefined ? element('p.origin', {}, 'A body of type ', typeNode(schema)) : null,
+        fields.length === 0 ? null : fieldList(fields),
+        sample === undefined ? null : codeBlock(JSON.stringify(sample, null, 2))
+      ].filter(node => node !== null)
     )
-  return lines.join(' \\\n  ')
+  })
+  return details
+}
+
+/** What such an answer looks like; undefined where it has no JSON. */
+export function sampleAnswer(isGood, schema, codes, lines) {
+  if (isGood) return childrenOf(schema).length === 0 ? undefined : exampleOf(schema)
+  const [code] = codes
+  if (code === undefined) return undefined
+  const sentence = lines.find(line => line.startsWith(`- \`${code}\`: `))?.slice(code.length + 6)
+  return { error: sentence ?? 'what is wrong, and what to do', code }
 }

@@ -1,67 +1,43 @@
+import { callerControl } from './caller.js'
+import { channelSection } from './channels.js'
+import { channelsOf, operationsOf, schemasOf } from './description.js'
 import { element } from './dom.js'
 import { operationSection } from './operation.js'
-import { resolved } from './schema.js'
+import { schemaSection } from './schemas.js'
 
-/** The operations of an OpenAPI description, as the page shows them. */
-export function operationsOf({ paths, components }) {
-  const whole = schema => resolved(schema, components.schemas)
-  const part = ({ $ref: reference, ...rest }, parts = {}) => ({
-    ...(reference === undefined ? {} : parts[reference.slice(reference.lastIndexOf('/') + 1)]),
-    ...rest
-  })
-  return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => {
-      const {
-        operationId: id,
-        summary,
-        description,
-        tags,
-        security,
-        parameters: listed = [],
-        requestBody,
-        responses: answers
-      } = operation
-      const parameters = listed.map(parameter => part(parameter, components.parameters))
-      const responses = Object.fromEntries(
-        Object.entries(answers).map(([status, answer]) => [status, part(answer, components.responses)])
-      )
-      const scope = security.find(way => way.token !== undefined)?.token[0]
-      const [bodyType, bodyContent] = Object.entries(requestBody?.content ?? {})[0] ?? []
-      return {
-        id,
-        method,
-        path,
-        summary,
-        description,
-        parameters: parameters.map(parameter => ({ ...parameter, schema: whole(parameter.schema) })),
-        scope,
-        group: tags[0],
-        plugin: operation['x-plugin'],
-        isPublic: security.length === 0,
-        isSessionOnly: security.length > 0 && scope === undefined,
-        isAdmin: operation['x-role'] === 'admin',
-        pins: pinsOf(description),
-        limit: operation['x-rate-limit'],
-        type: path.startsWith('/api/ws')
-          ? 'websocket'
-          : responses['200']?.content?.['text/event-stream'] === undefined
-            ? undefined
-            : 'event stream',
-        body: bodyType === undefined ? undefined : { type: bodyType, schema: whole(bodyContent.schema) },
-        responses: Object.entries(responses).map(([status, { description: text, content = {} }]) => {
-          const [type, value] = Object.entries(content)[0] ?? []
-          return { status, description: text, type, schema: whole(value?.schema) }
-        })
-      }
-    })
-  )
-}
-
-/** What becomes of a token that is pinned to projects. */
-function pinsOf(description) {
-  if (description.includes('A token pinned to projects is refused')) return 'never pinned'
-  if (description.includes('sees those only')) return 'pins filter'
-  return description.includes('pinned to other projects is refused') ? 'pins apply' : undefined
+/** Everything that can be found: `{ id, group, text, label, section }`, the groups in their order. */
+function entriesOf(operations, channels, schemas, caller) {
+  const sorted = [...operations].sort((a, b) => (a.group === b.group ? 0 : a.group < b.group ? -1 : 1))
+  return [
+    ...sorted.map(operation => ({
+      id: operation.id,
+      group: operation.group,
+      text: searchText(operation),
+      label: [
+        element(
+          `span.method.${operation.method}`,
+          {},
+          operation.method === 'delete' ? 'DEL' : operation.method.toUpperCase()
+        ),
+        element('span', {}, operation.summary)
+      ],
+      section: operationSection(operation, caller)
+    })),
+    ...channels.map(channel => ({
+      id: channel.id,
+      group: 'Channels',
+      text: `channel ${channel.address} ${channel.summary} ${channel.plugin} ${channel.events.map(({ name }) => name).join(' ')}`.toLowerCase(),
+      label: [element('span', {}, channel.address)],
+      section: channelSection(channel, caller)
+    })),
+    ...schemas.map(schema => ({
+      id: schema.id,
+      group: 'Schemas',
+      text: `schema ${schema.name} ${schema.description}`.toLowerCase(),
+      label: [element('span', {}, schema.name)],
+      section: schemaSection(schema)
+    }))
+  ]
 }
 
 const searchText = ({
@@ -93,45 +69,32 @@ const searchText = ({
     .join(' ')
     .toLowerCase()
 
-function show(operations) {
+/** Puts the entries on the page, by group. */
+function show(entries) {
   const contents = document.getElementById('contents')
   const main = document.getElementById('operations')
   const groups = new Map()
-  for (const operation of operations)
-    groups.set(operation.group, [...(groups.get(operation.group) ?? []), operation])
-  const shown = [...groups]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, members]) => {
-      const entries = members.map(operation => ({
-        text: searchText(operation),
-        section: operationSection(operation),
-        link: element(
-          'li',
-          {},
-          element(
-            'a',
-            { href: `#${operation.id}` },
-            element(
-              `span.method.${operation.method}`,
-              {},
-              operation.method === 'delete' ? 'DEL' : operation.method.toUpperCase()
-            ),
-            element('span', {}, operation.summary)
-          )
-        )
-      }))
-      const section = element('section', {}, element('h2', {}, name), ...entries.map(entry => entry.section))
-      const list = element(
-        'details.group',
-        {},
-        element('summary', {}, name, element('small', {}, String(members.length))),
-        element('ul', {}, ...entries.map(entry => entry.link))
-      )
-      main.append(section)
-      contents.append(list)
-      return { section, list, entries }
-    })
-  return shown
+  for (const entry of entries) groups.set(entry.group, [...(groups.get(entry.group) ?? []), entry])
+  return [...groups].map(([name, members]) => {
+    const links = members.map(({ id, label }) =>
+      element('li', {}, element('a', { href: `#${encodeURI(id)}` }, ...label))
+    )
+    const section = element(
+      'section',
+      { id: `group/${name}` },
+      element('h2', {}, name),
+      ...members.map(entry => entry.section)
+    )
+    const list = element(
+      'details.group',
+      {},
+      element('summary', {}, name, element('small', {}, String(members.length))),
+      element('ul', {}, ...links)
+    )
+    main.append(section)
+    contents.append(list)
+    return { section, list, entries: members.map((entry, index) => ({ ...entry, link: links[index] })) }
+  })
 }
 
 /** Every word must occur; what does not match is hidden. */
@@ -151,22 +114,40 @@ function filter(shown, words) {
   return count
 }
 
+/** Opens what the address names, be it a group or an entry. */
 function openLinked() {
   const linked = document.getElementById(decodeURIComponent(location.hash.slice(1)))
-  if (linked?.classList.contains('operation')) {
-    linked.hidden = false
-    linked.open = true
-    linked.scrollIntoView()
-  }
+  if (linked === null) return
+  linked.hidden = false
+  if (linked.parentElement?.hidden === true) linked.parentElement.hidden = false
+  if (linked.classList.contains('operation')) linked.open = true
+  linked.scrollIntoView()
+}
+
+/** The address is a link to what was opened last. */
+function followOpened(entries) {
+  for (const { id, section } of entries)
+    section.addEventListener('toggle', () => {
+      if (section.open) history.replaceState(null, '', `#${encodeURI(id)}`)
+    })
+}
+
+async function read(path) {
+  const answer = await fetch(path)
+  if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`)
+  return await answer.json()
 }
 
 async function start() {
   const state = document.getElementById('state')
   const search = document.getElementById('search')
-  const answer = await fetch('/api/openapi.json')
-  if (!answer.ok) throw new Error(`/api/openapi.json answered ${answer.status}: ${await answer.text()}`)
-  const operations = operationsOf(await answer.json())
-  const shown = show(operations)
+  const caller = callerControl()
+  document.querySelector('header').append(caller.node)
+  const [api, live] = await Promise.all([read('/api/openapi.json'), read('/api/asyncapi.json')])
+  const operations = operationsOf(api)
+  const channels = channelsOf(live)
+  const entries = entriesOf(operations, channels, schemasOf(api), caller)
+  const shown = show(entries)
   const say = () => {
     const words = search.value
       .toLowerCase()
@@ -176,17 +157,23 @@ async function start() {
     document.getElementById('basics').hidden = words.length > 0
     state.textContent =
       words.length === 0
-        ? `${count} operations, as this instance serves them now.`
+        ? `${operations.length} operations and ${channels.length} channels, as this instance serves them now.`
         : count === 0
-          ? 'No operation matches.'
-          : `${count} of ${operations.length} operations match.`
+          ? 'Nothing matches.'
+          : `${count} of ${entries.length} match.`
   }
   say()
   openLinked()
+  followOpened(entries)
   search.addEventListener('input', say)
   addEventListener('hashchange', openLinked)
+  listenForKeys(search, say)
+}
+
+function listenForKeys(search, say) {
+  const isTyping = () => ['INPUT', 'TEXTAREA', 'SELECT'].includes(document.activeElement?.tagName)
   addEventListener('keydown', event => {
-    if (event.key === '/' && document.activeElement !== search) {
+    if (event.key === '/' && !isTyping()) {
       event.preventDefault()
       search.focus()
     }
@@ -196,11 +183,19 @@ async function start() {
       search.blur()
     }
   })
-}
-
-if (typeof document !== 'undefined') {
-  start().catch(error => {
-    document.getElementById('state').textContent =
-      `The description could not be read: ${error.message}. Reload to try again.`
+  const menu = document.getElementById('menu')
+  const contents = document.getElementById('contents')
+  const fold = isOpen => {
+    contents.classList.toggle('open', isOpen)
+    menu.setAttribute('aria-expanded', String(isOpen))
+  }
+  menu.addEventListener('click', () => fold(!contents.classList.contains('open')))
+  contents.addEventListener('click', event => {
+    if (event.target.closest('a') !== null) fold(false)
   })
 }
+
+start().catch(error => {
+  document.getElementById('state').textContent =
+    `The description could not be read: ${error.message}. Reload to try again.`
+})

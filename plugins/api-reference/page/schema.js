@@ -6,15 +6,19 @@ export const requiredOf = schema => schema?.['x-required'] ?? schema?.required ?
 
 const componentPath = '#/components/schemas/'
 
-/** A schema with what it refers to in its place; words beside a reference are nearer than those of what it names. */
+/**
+ * A schema with what it refers to in its place, and the name of that as `x-name`; words beside a reference are nearer than those of
+ * what it names.
+ */
 export function resolved(schema, components, depth = 0) {
   if (Array.isArray(schema)) return schema.map(one => resolved(one, components, depth))
   if (typeof schema !== 'object' || schema === null || depth > 20) return schema
   const { $ref: reference, ...rest } = schema
-  const target =
+  const name =
     typeof reference === 'string' && reference.startsWith(componentPath)
-      ? components[reference.slice(componentPath.length)]
+      ? reference.slice(componentPath.length)
       : undefined
+  const target = name === undefined ? undefined : { ...components[name], 'x-name': name }
   return Object.fromEntries(
     Object.entries({ ...target, ...rest }).map(([key, value]) => [
       key,
@@ -59,23 +63,26 @@ export function limitsText(schema) {
   return limits.join(', ')
 }
 
-/** The fields of an object and of what lies in it, as `{ name: 'vars[].key', schema, isRequired }`. */
-export function fieldsOf(schema, prefix = '', depth = 0) {
+/** The fields of an object, or of the objects in a list, one level of them. */
+export function childrenOf(schema, depth = 0) {
   if (schema === undefined || schema === null || depth > 6) return []
   const options = schema.anyOf ?? schema.oneOf
-  if (options !== undefined)
-    return [
-      ...new Map(
-        options.flatMap(option => fieldsOf(option, prefix, depth + 1)).map(field => [field.name, field])
-      ).values()
-    ]
-  if (schema.items !== undefined && !Array.isArray(schema.items))
-    return fieldsOf(schema.items, `${prefix}[]`, depth + 1)
+  if (options !== undefined) return options.flatMap(option => childrenOf(option, depth + 1))
+  if (schema.items !== undefined && !Array.isArray(schema.items)) return childrenOf(schema.items, depth + 1)
   const required = new Set(requiredOf(schema))
-  return Object.entries(schema.properties ?? {}).flatMap(([key, value]) => {
-    const name = prefix === '' ? key : `${prefix}.${key}`
-    return [{ name, schema: value, isRequired: required.has(key) }, ...fieldsOf(value, name, depth + 1)]
-  })
+  return Object.entries(schema.properties ?? {}).map(([name, value]) => ({
+    name,
+    schema: value,
+    isRequired: required.has(name)
+  }))
+}
+
+/** The name of the schema, or of what is in the list that it is. */
+export function nameOf(schema) {
+  if (schema === undefined || schema === null) return undefined
+  if (schema['x-name'] !== undefined) return schema['x-name']
+  const options = schema.anyOf ?? schema.oneOf
+  return nameOf(options?.find(option => nameOf(option) !== undefined) ?? schema.items)
 }
 
 /** A value the schema allows, as small as it can be and still tell something. */

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { validatorOf } from '../../../core/schemas/schemas.js'
@@ -6,9 +7,10 @@ import { pageFiles } from '../page-files.js'
 /** Written for the browser, in JavaScript. */
 const script = async (name: string): Promise<any> =>
   await import(new URL(`../page/${name}`, import.meta.url).href)
-const { operationsOf } = await script('page.js')
-const { chipsOf, curlOf } = await script('operation.js')
-const { exampleOf, fieldsOf } = await script('schema.js')
+const { operationsOf } = await script('description.js')
+const { chipsOf } = await script('operation.js')
+const { curlOf } = await script('samples.js')
+const { exampleOf, childrenOf } = await script('schema.js')
 
 let k: TestKernel
 let operations: any[]
@@ -66,6 +68,19 @@ test('every file the page names is served with its type', async t => {
   t.ok(named.length >= 2 && imported.length >= 3)
 })
 
+test('what strangers wrote is shown as text: no script of the page makes elements of it, or runs it', async t => {
+  for (const name of Object.keys(pageFiles).filter(file => file.endsWith('.js'))) {
+    const text = await readFile(new URL(`../page/${name}`, import.meta.url), 'utf8')
+    t.notMatch(
+      text,
+      /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|srcdoc|\.style\b|setAttribute\('on/,
+      name
+    )
+    for (const [, href = ''] of text.matchAll(/href: (.*?) \}/g))
+      t.match(href, /^`#/, `${name} links to itself`)
+  }
+})
+
 test('it shows every operation of the description with who may call it', async t => {
   const { body: api } = await k.as.anonymous().get('/api/openapi.json')
   operations = operationsOf(api)
@@ -101,12 +116,12 @@ test('it shows every operation of the description with who may call it', async t
 test('a command shows the credential that the operation asks for', async t => {
   t.equal(
     curlOf(operation('get', '/api/projects')),
-    'curl "$BUSBAR_URL/api/projects" \\\n  -H "Authorization: Bearer $BUSBAR_TOKEN"'
+    'curl --fail-with-body "$BUSBAR_URL/api/projects" \\\n  -H "Authorization: Bearer $BUSBAR_TOKEN"'
   )
-  t.equal(curlOf(operation('get', '/api/version')), 'curl "$BUSBAR_URL/api/version"')
+  t.equal(curlOf(operation('get', '/api/version')), 'curl --fail-with-body "$BUSBAR_URL/api/version"')
   t.match(
     curlOf(operation('delete', '/api/projects/{projectId}')),
-    /^curl -X DELETE "\$BUSBAR_URL\/api\/projects\/\$PROJECT_ID" \\\n {2}-b "token=\$SESSION; csrf_token=\$CSRF" \\\n {2}-H "X-CSRF-Token: \$CSRF"$/
+    /^curl --fail-with-body -X DELETE "\$BUSBAR_URL\/api\/projects\/\$PROJECT_ID" \\\n {2}-b "token=\$SESSION; csrf_token=\$CSRF" \\\n {2}-H "X-CSRF-Token: \$CSRF"$/
   )
   t.match(curlOf(operation('post', '/api/projects')), /-d '\{"name":"Shop","slug":"shop"\}'$/)
   t.match(
@@ -116,14 +131,14 @@ test('a command shows the credential that the operation asks for', async t => {
         '/api/projects/{projectId}/applications/{applicationId}/deployments/{deploymentId}/build-logs'
       )
     ),
-    /^curl -N /
+    /^curl --fail-with-body -N /
   )
 })
 
 test('the example of a body is one that the operation takes', async t => {
   for (const { method, path, body } of operations) {
     if (body?.type !== 'application/json') continue
-    const names: string[] = fieldsOf(body.schema).map(({ name }: { name: string }) => name)
+    const names: string[] = childrenOf(body.schema).map(({ name }: { name: string }) => name)
     t.ok(
       names.length > 0 || Object.keys(body.schema.properties ?? {}).length === 0,
       `${method} ${path as string} has fields`
