@@ -107,7 +107,7 @@ export class SourceToImage implements ImagePreparation {
     return await workspaces.with(request.deploymentId, async folder => {
       const tree = join(folder, 'source')
       const [home, scratch] = [join(folder, 'home'), join(folder, 'scratch')]
-      for (const made of [home, scratch]) await mkdir(made)
+      await Promise.all([home, scratch].map(async made => await mkdir(made)))
       const { repo, branch, token, rootDirectory, dockerfilePath, target, platform } = request.source
       const [commit, nameToken] = await settleAll([
         git.clone(

@@ -25,6 +25,12 @@ interface Promised {
   readonly admitted_memory: number | null
 }
 
+interface Entered {
+  readonly admitted_at: Date | null
+  readonly admitted_memory: number
+  readonly admitted_cpus: number
+}
+
 const waits = "status = 'pending' and queued_at is not null and admitted_at is null"
 const builds = "status in ('pending', 'building') and admitted_at is not null"
 
@@ -39,14 +45,17 @@ export class BuildQueueStore {
     await waitForTurn(this.db, 'deployments.build-queue', tx)
   }
 
-  /** False when it has ended, as a cancelled one has. */
-  async enter(id: string, now: Date, tx: Tx): Promise<boolean> {
-    const rows = await this.db.sql(
-      "update $schema.deployment set queued_at = coalesce(queued_at, :now) where id = :id and status = 'pending' and cancel_requested_at is null returning id",
+  /** The limits of one that was admitted; null while it was not, and undefined when it has ended, as a cancelled one has. */
+  async enter(id: string, now: Date, tx: Tx): Promise<BuildLimits | null | undefined> {
+    const [row] = await this.db.sql<Entered>(
+      `update $schema.deployment set queued_at = coalesce(queued_at, :now)
+       where id = :id and status = 'pending' and cancel_requested_at is null
+       returning admitted_at, admitted_memory, admitted_cpus`,
       { id, now },
       tx
     )
-    return rows.length === 1
+    if (row === undefined || row.admitted_at === null) return row === undefined ? undefined : null
+    return { memoryBytes: Number(row.admitted_memory), cpus: row.admitted_cpus }
   }
 
   async hasWaiting(): Promise<boolean> {
@@ -123,17 +132,5 @@ export class BuildQueueStore {
   /** The cause that the log has told. */
   async noteReported(id: string, cause: string): Promise<void> {
     await this.db.sql('update $schema.deployment set waiting_cause = ? where id = ?', [cause, id])
-  }
-
-  /** The limits of one that was admitted. */
-  async granted(id: string, tx: Tx): Promise<BuildLimits | undefined> {
-    const [row] = await this.db.sql<{ admitted_memory: number; admitted_cpus: number }>(
-      'select admitted_memory, admitted_cpus from $schema.deployment where id = ? and admitted_at is not null',
-      [id],
-      tx
-    )
-    return row === undefined
-      ? undefined
-      : { memoryBytes: Number(row.admitted_memory), cpus: row.admitted_cpus }
   }
 }

@@ -70,10 +70,10 @@ export class BuildQueue {
     const { db, queue, clock } = this.#parts
     return await db.transaction(async tx => {
       await queue.lock(tx)
-      if (!(await queue.enter(id, clock.now(), tx))) throw new Cancelled()
+      const limits = await queue.enter(id, clock.now(), tx)
+      if (limits === undefined) throw new Cancelled()
       // Admitted by a look of before, or by a process that has died since.
-      const limits = await queue.granted(id, tx)
-      if (limits !== undefined) return { kind: 'admit', limits, note: null }
+      if (limits !== null) return { kind: 'admit', limits, note: null }
       const verdict = (await this.#decideAll(tx, id)).get(id)
       if (verdict === undefined) throw new Error(`the admission has no verdict on ${id}`)
       return verdict

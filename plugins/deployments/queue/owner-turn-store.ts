@@ -26,27 +26,28 @@ export class OwnerTurnStore {
     await waitForTurn(this.db, 'deployments.turns', tx)
   }
 
-  /** False while it has none. */
-  async hasTurn(id: string, tx: Tx): Promise<boolean> {
-    const rows = await this.db.sql(`select from $schema.deployment d where d.id = ? and ${hasTurn}`, [id], tx)
-    return rows.length === 1
-  }
-
-  /** How many others of the same owner's projects come first: under way, or asked for earlier and waiting. */
-  async countBefore(id: string, tx: Tx): Promise<number> {
-    const [row] = await this.db.sql<{ total: number }>(
+  /**
+   * Whether it has its turn, and how many others of the same owner's projects come first: under way, or asked for earlier and
+   * waiting. Undefined when it is gone.
+   */
+  async standing(
+    id: string,
+    tx: Tx
+  ): Promise<{ readonly has_turn: boolean; readonly before: number } | undefined> {
+    const [row] = await this.db.sql<{ has_turn: boolean; before: number }>(
       `
       with mine as (
-        select o.id, o.started_at, own.user_id
-        from $schema.deployment o join ${projectTable.name} own on own.id = o.project_id where o.id = :id)
-      select cast(count(*) as int) as total
-      from mine join ${projectTable.name} p on p.user_id = mine.user_id join $schema.deployment d on d.project_id = p.id
-      where d.id <> mine.id
-        and ((${isUnderWay}) or (${waits} and (d.started_at, d.id) < (mine.started_at, mine.id)))`,
+        select d.id, d.started_at, own.user_id, ${hasTurn} as has_turn
+        from $schema.deployment d join ${projectTable.name} own on own.id = d.project_id where d.id = :id)
+      select has_turn, (
+        select cast(count(*) as int) from ${projectTable.name} p join $schema.deployment d on d.project_id = p.id
+        where p.user_id = mine.user_id and d.id <> mine.id
+          and ((${isUnderWay}) or (${waits} and (d.started_at, d.id) < (mine.started_at, mine.id)))) as before
+      from mine`,
       { id },
       tx
     )
-    return row?.total ?? 0
+    return row
   }
 
   async give(id: string, now: Date, tx: Tx): Promise<void> {

@@ -31,8 +31,9 @@ export class OwnerTurns {
     const { db, turns, clock } = this.#parts
     return await db.transaction(async tx => {
       await turns.lock(tx)
-      if (await turns.hasTurn(deploymentId, tx)) return true
-      if ((await turns.countBefore(deploymentId, tx)) >= maxPerOwner) {
+      const standing = await turns.standing(deploymentId, tx)
+      if (standing?.has_turn === true) return true
+      if ((standing?.before ?? 0) >= maxPerOwner) {
         await turns.note(deploymentId, reasonOfOwner, tx)
         return false
       }

@@ -39,15 +39,11 @@ test('builds that wait hold no turn of their owner, and none begins beyond them'
   }
   const turns = new OwnerTurnStore(database)
   const builds = new BuildQueueStore(database)
-  const state = async (id: string) =>
-    await database.transaction(async tx => ({
-      has: await turns.hasTurn(id, tx),
-      before: await turns.countBefore(id, tx)
-    }))
+  const state = async (id: string) => await database.transaction(async tx => await turns.standing(id, tx))
 
   const waiting = await add('pending', { waits: true })
   for (let count = 0; count < 5; count++) await add('pending', { begun: true, queued: true, waits: true })
-  t.same(await state(waiting), { has: false, before: 0 }, 'builds that wait are not under way')
+  t.same(await state(waiting), { has_turn: false, before: 0 }, 'builds that wait are not under way')
   t.same(
     (await turns.due(6)).map(({ id }) => id),
     [waiting]
@@ -56,7 +52,7 @@ test('builds that wait hold no turn of their owner, and none begins beyond them'
   const older = await add('pending', { queued: true, waits: true })
   t.same(
     await state(older),
-    { has: true, before: 1 },
+    { has_turn: true, before: 1 },
     'one that an earlier release has put into the queue of builds'
   )
   t.same(
@@ -72,7 +68,7 @@ test('builds that wait hold no turn of their owner, and none begins beyond them'
   await add('building', { begun: true, queued: true, admitted: true })
   await add('deploying', { begun: true })
   await add('deploying', { begun: true })
-  t.same(await state(waiting), { has: false, before: 4 })
+  t.same(await state(waiting), { has_turn: false, before: 4 })
   t.same(await rooms(), [true, true, false, false, false, false], 'as many as the owner may have under way')
   await add('deploying', { begun: true })
   await add('deploying', { begun: true })
@@ -82,10 +78,10 @@ test('builds that wait hold no turn of their owner, and none begins beyond them'
   const later = await add('pending', {})
   t.same(
     await state(later),
-    { has: false, before: 7 },
+    { has_turn: false, before: 7 },
     'one that waits and was asked for earlier comes before it'
   )
-  t.same(await state(waiting), { has: false, before: 6 })
+  t.same(await state(waiting), { has_turn: false, before: 6 })
 })
 
 test('a deployment waits for its turn longer than statements wait for other locks, and has their limit again', async t => {

@@ -44,8 +44,7 @@ function queueOf({
     queue: {
       lock: async () => {},
       hasWaiting: async () => waiting.length > 0,
-      enter: async () => isEntered,
-      granted: async () => granted,
+      enter: async () => (isEntered ? (granted ?? null) : undefined),
       waiting: async () =>
         waiting.map(one => ({
           application_id: `application of ${one.id}`,
@@ -179,8 +178,7 @@ test('a deployment gets its turn while its owner has fewer than the most before 
       records: {} as never,
       turns: {
         lock: async () => {},
-        hasTurn: async () => hasTurn,
-        countBefore: async () => before,
+        standing: async () => ({ has_turn: hasTurn, before }),
         note: async (_: string, reason: string) => void done.push(reason),
         give: async () => void done.push('given')
       } as never
