@@ -7,7 +7,7 @@ import { Repository } from './rig/repository.js'
 import { type VisitorReport, Visitors } from './rig/visitors.js'
 import { median, medianRatio } from './statistics.js'
 
-const rounds = 7
+const rounds = 13
 const switches = 5
 const visitorsEach = 4
 /** The first build with some dependencies, and the one after it. */

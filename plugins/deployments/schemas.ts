@@ -11,6 +11,7 @@ import {
   uuid,
   withValues
 } from 'busbar/sdk'
+import { rolloutSteps } from './api.js'
 
 const string = Type.String()
 const integer = Type.Integer()
@@ -34,8 +35,6 @@ const commitFields = {
   commit_author: described(nullable(string), 'Who wrote it; null where that is not known.')
 }
 const healthStatuses = ['passing', 'failing', 'skipped'] as const
-/** Those at which a deployment is shown. */
-const rolloutSteps = ['prepare-image', 'prove-healthy', 'switch'] as const
 const statuses = ['pending', 'building', 'deploying', 'success', 'failed'] as const
 const triggers = ['push', 'manual', 'api', 'rollback', 'reload', 'rebuild', 'template', 'hook'] as const
 const status =
@@ -80,7 +79,7 @@ export const deployment = named(
     ),
     step: described(
       nullable(oneOf(rolloutSteps)),
-      'The step of the rollout at which it is, or at which it failed: `prepare-image`, `prove-healthy`, `switch`; null before the first.'
+      'The step of the rollout at which it is, or at which it failed; null before the first. One that succeeded stays at `record`.'
     ),
     waiting_for: described(
       nullable(string),

@@ -445,8 +445,8 @@ export interface Schemas {
     health_checked_at: string | null
     /** What it does: `deploy` builds or pulls and deploys, `build` only builds, `reload` deploys the latest image again, `rebuild` builds the latest commit again, `rollback` deploys an earlier image. */
     kind: "deploy" | "build" | "reload" | "rebuild" | "rollback"
-    /** The step of the rollout at which it is, or at which it failed: `prepare-image`, `prove-healthy`, `switch`; null before the first. */
-    step: "prepare-image" | "prove-healthy" | "switch" | null
+    /** The step of the rollout at which it is, or at which it failed; null before the first. One that succeeded stays at `record`. */
+    step: "load" | "prepare-image" | "network" | "create" | "start" | "prove-healthy" | "switch" | "record" | "drain" | "clean-up" | null
     /** What a `pending` one waits for, in a sentence, such as memory for its build; null when it does not wait. */
     waiting_for: string | null
     /** What helps against the failure, in a sentence; null where that is not known. */

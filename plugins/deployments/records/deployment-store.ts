@@ -295,18 +295,23 @@ export class DeploymentStore {
     changes: DeploymentChanges,
     tx: Tx
   ): Promise<{ row: DeploymentRow; was: DeploymentStatus } | undefined> {
-    const [before] = await this.#db.sql<{ status: DeploymentStatus }>(
+    const was = from.length === 1 ? from[0] : await this.#lockedStatus(id, tx)
+    if (was === undefined || !from.includes(was)) return undefined
+    const [row] = await this.#db
+      .table<DeploymentRow>('deployment', tx)
+      .where({ id, status: was })
+      .update({ ...changes, status: to })
+      .returning('*')
+    return row === undefined ? undefined : { row, was }
+  }
+
+  async #lockedStatus(id: string, tx: Tx): Promise<DeploymentStatus | undefined> {
+    const [row] = await this.#db.sql<{ status: DeploymentStatus }>(
       'select status from $schema.deployment where id = ? for no key update',
       [id],
       tx
     )
-    if (before === undefined || !from.includes(before.status)) return undefined
-    const [row] = await this.#db
-      .table<DeploymentRow>('deployment', tx)
-      .where({ id })
-      .update({ ...changes, status: to })
-      .returning('*')
-    return row === undefined ? undefined : { row, was: before.status }
+    return row?.status
   }
 
   async change(id: string, changes: DeploymentChanges, tx?: Tx): Promise<void> {
