@@ -369,7 +369,8 @@ async function sendVersioned(
   const found = await context.orExpired(
     callPlugin(plugin, async () => await version?.(context as never, options.self))
   )
-  const known = found === undefined ? undefined : answerVersion(run, context, found)
+  // A plugin in JavaScript may answer anything: nothing but a text says which answer it is.
+  const known = typeof found === 'string' ? answerVersion(run, context, found) : undefined
   if (known !== undefined) {
     const sending = sendKnown(known, context, reply, options.kept)
     if (sending !== null) return await sending

@@ -187,10 +187,22 @@ test('an answer whose version stays is kept and sent again without its handler',
   t.match(await ann.get(path), { status: 200, headers: { etag: /./ } })
   t.equal(state.calls, 5, 'nothing is known of it')
 
+  for (const none of [null, 0, {}]) {
+    state.version = none as never
+    await ann.get(path)
+    await ann.get(path)
+  }
+  t.equal(state.calls, 11, 'nor by what is no text')
+
   state.version = '1'
   await k.reload('library')
   t.equal((await ann.get(path, asks(first))).status, 200, 'another run may answer otherwise')
-  t.equal(state.calls, 6)
+  t.equal(state.calls, 12)
+  await t.rejects(
+    ann.get(path, { headers: { 'accept-encoding': 'br' } }),
+    { name: 'SyntaxError' },
+    'not read here'
+  )
 })
 
 test('who may not see an answer is refused, whatever tag they have', async t => {
