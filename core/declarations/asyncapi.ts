@@ -25,7 +25,8 @@ const requestWords = {
   subscribe: { summary: 'Subscribe.', description: 'Asks to hear a channel.' },
   unsubscribe: { summary: 'Unsubscribe.', description: 'Asks to hear it no longer.' }
 } as const
-const connection = 'connection'
+/** Names of channels have no capitals. */
+const connection = 'Connection'
 
 /** The AsyncAPI 3.0.0 description of the channels that can be heard at `/api/ws`, from the records that the hub reads. */
 export function describeChannels(channels: readonly DescribedChannel[]): Json {
@@ -143,8 +144,8 @@ export function describeChannels(channels: readonly DescribedChannel[]): Json {
   }
 }
 
-/** `build-logs.deploymentId`: its words, and its parameter, which no word can be taken for. */
-const idOf = ({ name }: DescribedChannel): string => name.replaceAll(/[{}]/g, '').replaceAll(':', '.')
+/** `build-logs_deploymentId`, `metrics.host`: neither of the two marks is in a word. */
+const idOf = ({ name }: DescribedChannel): string => name.replace(/:\{(\w+)\}$/, '_$1').replaceAll(':', '.')
 
 const channelReference = (id: string): Json => ({ $ref: `#/channels/${id}` })
 const messageOfChannel = (id: string, event: string): Json => ({ $ref: `#/channels/${id}/messages/${event}` })

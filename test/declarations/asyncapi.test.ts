@@ -27,12 +27,12 @@ test('a channel is described with its address, its parameter, who may hear it, a
   const api: any = describeChannels(
     channelsOf(plugin('notes', { endsWith: 'done', description: 'One at a time.' }))
   )
-  const channel = api.channels['notes.deploymentId']
+  const channel = api.channels.notes_deploymentId
   t.match(channel, {
     address: 'notes:{deploymentId}',
     summary: 'Notes as they are written.',
     parameters: { deploymentId: { description: /`id` of the deployment/ } },
-    messages: { note: { $ref: '#/components/messages/notes.deploymentId.note' } },
+    messages: { note: { $ref: '#/components/messages/notes_deploymentId.note' } },
     'x-plugin': 'notes',
     'x-scope': 'deploy'
   })
@@ -41,7 +41,7 @@ test('a channel is described with its address, its parameter, who may hear it, a
     /^One at a time\.\n\nAfter `done` nothing comes.*\n\nA token with the scope `deploy`/s
   )
   t.notMatch(channel.description, /403/, 'a channel has no statuses')
-  t.match(api.components.messages['notes.deploymentId.note'], {
+  t.match(api.components.messages['notes_deploymentId.note'], {
     name: 'note',
     summary: 'A note was written.',
     payload: {
@@ -53,12 +53,12 @@ test('a channel is described with its address, its parameter, who may hear it, a
     }
   })
   t.match(api.components.schemas.Note, { properties: { text: { description: 'What it says.' } } })
-  t.match(api.operations['send.notes.deploymentId'], {
+  t.match(api.operations['send.notes_deploymentId'], {
     action: 'send',
-    channel: { $ref: '#/channels/notes.deploymentId' },
+    channel: { $ref: '#/channels/notes_deploymentId' },
     messages: [
-      { $ref: '#/channels/notes.deploymentId/messages/note' },
-      { $ref: '#/channels/notes.deploymentId/messages/done' }
+      { $ref: '#/channels/notes_deploymentId/messages/note' },
+      { $ref: '#/channels/notes_deploymentId/messages/done' }
     ]
   })
   t.end()
@@ -71,11 +71,20 @@ test('every reference leads somewhere, and channels that differ by an id alone a
         'notes',
         {},
         { name: 'notes', access: allow.token('read', { project: 'none' }) },
-        { name: 'notes:all', access: allow.token('read', { project: 'none', role: 'admin' }) }
+        { name: 'notes:all', access: allow.token('read', { project: 'none', role: 'admin' }) },
+        { name: 'notes:deployment', access: allow.token('read', { project: 'none' }) },
+        { name: 'connection', access: allow.token('read', { project: 'none' }) }
       )
     )
   )
-  t.same(Object.keys(api.channels).sort(), ['connection', 'notes', 'notes.all', 'notes.deploymentId'])
+  t.same(Object.keys(api.channels).sort(), [
+    'Connection',
+    'connection',
+    'notes',
+    'notes.all',
+    'notes.deployment',
+    'notes_deploymentId'
+  ])
   t.equal(api.channels['notes.all']['x-role'], 'admin')
   const references = [...JSON.stringify(api).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(match => match[1] ?? '')
   t.ok(references.length > 20)

@@ -70,7 +70,7 @@ test('the page in a browser', async t => {
       )
       await page.click('[id="GetVersion"] > summary')
       await page.until(`location.hash === '#GetVersion'`)
-      t.match(await text(await open('channel/build-logs.deploymentId')), /BuildLogEntry/)
+      t.match(await text(await open('channel/build-logs_deploymentId')), /BuildLogEntry/)
       await page.click('[id="GetProject"] .answer > summary')
       await page.until(`document.querySelector('[id="GetProject"] .answer a[href="#schema/Project"]')`)
     }
