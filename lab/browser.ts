@@ -94,7 +94,8 @@ async function launch(directory: string): Promise<ChildProcess> {
       `--user-data-dir=${directory}`,
       'about:blank'
     ],
-    { stdio: ['ignore', 'ignore', 'pipe'] }
+    // What it leaves beside its profile goes with it.
+    { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, TMPDIR: directory } }
   )
   await once(child, 'spawn')
   return child
