@@ -116,7 +116,7 @@ async function measure(databaseUrl: string, directory: string): Promise<Row[]> {
       starts.kernel,
       starts.bareKernel
     ),
-    ...both('process started → listening; the same', starts.process, starts.bareProcess, ratioAtMost(1.3)),
+    ...both('process started → listening; the same', starts.process, starts.bareProcess, ratioAtMost(2)),
     {
       measure: `resident memory after ${idleMs / 1000} s, every plugin on`,
       ours: mebibytes(memory.residentMib),
