@@ -6,14 +6,15 @@ import { allow, definePlugin, type Scope, service } from 'busbar/sdk'
 import { createTestKernel, type TestClient, type TestKernel } from 'busbar/sdk/testing'
 import tap, { type Test, test } from 'tap'
 
-// Both wait for limits that run out: beside each other.
-tap.jobs = 2
+// All wait for limits that run out: beside each other.
+tap.jobs = 3
 
 const forever = async (): Promise<never> => await new Promise<never>(() => {})
 const open = allow.public('a test')
 const answers = service<{ ask(): Promise<string> }>('silent.answers')
 
 let isSound = true
+let stopsAtOnce = false
 
 /** Each hangs in another place; every other place of it is sound. */
 const hanging = {
@@ -26,7 +27,10 @@ const hanging = {
     definition: definePlugin({
       id: 'hanging-stop',
       start: ({ onStop }) => {
-        for (let n = 0; n < 30; n++) onStop(forever)
+        for (let n = 0; n < 30; n++)
+          onStop(async () => {
+            if (!stopsAtOnce) await forever()
+          })
         return {}
       }
     })
@@ -148,11 +152,17 @@ test('a plugin that hangs', { buffered: true }, async t => {
   const k = await createTestKernel({
     inline: [hanging.stop, hanging.health, hanging.handler, hanging.caller]
   })
-  t.teardown(() => k.close())
+  t.teardown(async () => {
+    stopsAtOnce = true
+    await k.close()
+  })
   const admin = await k.as.session()
+  t.jobs = 5
+  const beside = { buffered: true }
 
-  await t.test(
+  void t.test(
     'in a handler, or in a service that a handler waits for, is answered for with 503',
+    beside,
     async t => {
       for (const path of ['/api/silent', '/api/patient']) {
         t.match(await unnoticed(t, k, async () => await k.as.anonymous().get(path)), {
@@ -163,18 +173,18 @@ test('a plugin that hangs', { buffered: true }, async t => {
     }
   )
 
-  await t.test('in what is asked before the body is answered for with 503 too', async t => {
+  void t.test('in what is asked before the body is answered for with 503 too', beside, async t => {
     const anonymous = k.as.anonymous()
     for (const answer of [anonymous.get('/api/silent/key'), anonymous.post('/api/silent/before', {})])
       t.match(await answer, { status: 503, body: { code: 'E_TIMEOUT', error: /longer than 0\.3 s/ } })
   })
 
-  await t.test('where a socket is accepted is answered for with 503', async t => {
+  void t.test('where a socket is accepted is answered for with 503', beside, async t => {
     const client = await k.as.token('read')
     t.match(await openingOf(client), { status: 503, body: { code: 'E_TIMEOUT', error: /10 s/ } })
   })
 
-  await t.test('in its health check is degraded, and says why', async t => {
+  void t.test('in its health check is degraded, and says why', beside, async t => {
     await unnoticed(t, k, async () => {
       await k.checkHealth()
     })
@@ -184,7 +194,7 @@ test('a plugin that hangs', { buffered: true }, async t => {
     })
   })
 
-  await t.test('while it stops is left behind, and can be turned on again', async t => {
+  void t.test('while it stops is left behind, and can be turned on again', beside, async t => {
     const begun = performance.now()
     t.match(await unnoticed(t, k, async () => await admin.post('/api/plugins/hanging-stop/disable')), {
       status: 200,
@@ -193,8 +203,15 @@ test('a plugin that hangs', { buffered: true }, async t => {
     t.ok(performance.now() - begun < 20_000, 'however many of its functions hang')
     t.match(await admin.post('/api/plugins/hanging-stop/enable'), { status: 200, body: { state: 'running' } })
   })
+})
 
-  await t.test('with requests under way is turned off all the same', async t => {
+test(
+  'a plugin that hangs with requests under way is turned off all the same',
+  { buffered: true },
+  async t => {
+    const k = await createTestKernel({ inline: [hanging.handler, hanging.caller] })
+    t.teardown(() => k.close())
+    const admin = await k.as.session()
     const waiting = k.as.anonymous().get('/api/patient')
     const before = k.as.anonymous().post('/api/silent/long-before', {})
     t.match(await admin.post('/api/plugins/silent/disable', { cascade: true }), {
@@ -204,8 +221,8 @@ test('a plugin that hangs', { buffered: true }, async t => {
     t.match(await waiting, { status: 503 })
     t.match(await before, { status: 503, body: { code: 'E_PLUGIN_STOPPING' } })
     t.match(await admin.post('/api/plugins/silent/enable'), { status: 200 })
-  })
-})
+  }
+)
 
 test(
   'a plugin whose start hangs keeps nobody from serving, and is tried again later',
