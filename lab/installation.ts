@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { TestState } from 'busbar/sdk/testing'
 import { settingsFrom } from 'busbar/sdk/testing'
+import type Docker from 'dockerode'
 import { EngineClient } from '../plugins/runtime-docker/engine-client.js'
 import { liftLimits } from '../plugins/runtime-docker/host/host-limits.js'
 import { installationTag } from '../plugins/runtime-docker/host/installation-tag.js'
@@ -23,9 +24,9 @@ export async function removeInstallation({ directory }: Pick<TestState, 'directo
   if (instanceId !== '') await removeInstallationFromEngine(instanceId)
 }
 
-/** The same, when its id is known. */
-export async function removeInstallationFromEngine(instanceId: string): Promise<void> {
-  await removeFromEngine(instanceId)
+/** The same, when its id is known; of the engine that it was on. Rules of a network of that engine's own go with it. */
+export async function removeInstallationFromEngine(instanceId: string, docker?: Docker): Promise<void> {
+  await removeFromEngine(instanceId, docker)
   for (const group of await controlGroups(`busbar${installationTag(instanceId)}`)) await removeGroup(group)
   if (await mayHaveRules(instanceId))
     await liftLimits(new EngineClient(settingsFrom(settings, process.env)), instanceId)

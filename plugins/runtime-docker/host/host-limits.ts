@@ -121,7 +121,7 @@ export class HostLimits {
       const wanted = JSON.stringify(policy)
       const before = await filter.save()
       if (before === undefined || this.#set.get(filter.family) === wanted + ownRules(before, tag)) return
-      await restored(filter, saved => reachRules(saved, policy))
+      await restored(filter, saved => reachRules(saved, policy), before)
       await restored(filter, saved => guardRules(saved, policy)).catch((error: unknown) => {
         unguarded = textOf(error)
       })
@@ -204,13 +204,14 @@ async function withPacketFilters(
   })
 }
 
-/** `decide`: from what is there to what `iptables-restore` is to read; undefined changes nothing. */
+/** `decide`: from what is there to what `iptables-restore` is to read; undefined changes nothing. `seen`: what was there just now. */
 async function restored(
   filter: PacketFilter,
-  decide: (saved: SavedTables) => string | undefined
+  decide: (saved: SavedTables) => string | undefined,
+  seen?: SavedTables
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    const saved = await filter.save()
+    const saved = attempt === 1 && seen !== undefined ? seen : await filter.save()
     const rules = saved === undefined ? undefined : decide(saved)
     if (rules === undefined) return
     try {

@@ -26,12 +26,14 @@ export class PacketFilter {
   /** Undefined where the machine does not know this kind of address. */
   async save(): Promise<SavedTables | undefined> {
     const { save } = programs[this.family]
-    const filter = await this.tools.run([save, '-t', 'filter'])
+    const [filter, raw] = await Promise.all([
+      this.tools.run([save, '-t', 'filter']),
+      this.tools.run([save, '-t', 'raw'])
+    ])
     if (filter.code !== 0) {
       if (this.family === 'ipv6' && !(await this.#hasIpv6())) return undefined
       throw new Error(failureOf(save, filter))
     }
-    const raw = await this.tools.run([save, '-t', 'raw'])
     return { filter: filter.output, raw: raw.code === 0 ? raw.output : '' }
   }
 

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { until } from 'busbar/sdk/testing'
-import { engineTest, startLab } from './lab.js'
+import { engineTest, sharedLab, startLab } from './lab.js'
 
+const newProject = sharedLab()
 const project = (id: string) => ({ id, slug: `t${id.slice(0, 8)}` })
 
 engineTest('the engine says its version, how many containers it has, and what its machine is', async t => {
-  const { runtime } = startLab(t)
+  const { runtime } = newProject()
   const info = await runtime.info()
   t.match(info.version, /^\d+\./)
   t.match(info.apiVersion, /^1\./)
@@ -20,7 +21,7 @@ engineTest('the engine says its version, how many containers it has, and what it
 })
 
 engineTest('a container lives from create to remove, and every step may be repeated', async t => {
-  const { runtime, docker, projectId, spec } = startLab(t)
+  const { runtime, docker, projectId, spec } = newProject()
   const network = await runtime.ensureNetwork(project(projectId))
   const id = await runtime.create(spec('life', network))
   t.match(await runtime.inspect(id), { id, status: 'created', health: null, owner: { projectId } })
@@ -47,7 +48,7 @@ engineTest('a container lives from create to remove, and every step may be repea
 engineTest(
   'a container gets no capability, no new privileges, a read-only root with scratch space, and hard limits',
   async t => {
-    const { runtime, projectId, spec, docker, instanceId } = startLab(t)
+    const { runtime, projectId, spec, docker, instanceId } = newProject()
     const network = await runtime.ensureNetwork(project(projectId))
     const memoryLimit = 64 * 2 ** 20
     const id = await runtime.create(
@@ -112,7 +113,7 @@ engineTest(
 engineTest(
   'no container writes into the files that the engine mounts into it from its own disk, and names resolve',
   async t => {
-    const { runtime, docker, projectId, spec } = startLab(t)
+    const { runtime, docker, projectId, spec } = newProject()
     const network = await runtime.ensureNetwork(project(projectId))
     const plain = await docker.createContainer({ Image: 'busybox:lab' })
     t.teardown(async () => await plain.remove())
@@ -145,7 +146,7 @@ engineTest(
 )
 
 engineTest('variables of more than a mebibyte reach the container, and are in no address', async t => {
-  const { runtime, docker, projectId, spec } = startLab(t)
+  const { runtime, docker, projectId, spec } = newProject()
   const network = await runtime.ensureNetwork(project(projectId))
   const env = Object.fromEntries(
     Array.from({ length: 20 }, (_, n) => [`V${n}`, `${n}`.repeat(60_000).slice(0, 60_000)])
@@ -160,7 +161,7 @@ engineTest('variables of more than a mebibyte reach the container, and are in no
 })
 
 engineTest('a minimal container can serve port 80 and write to its volume as any user', async t => {
-  const { runtime, projectId, spec } = startLab(t)
+  const { runtime, projectId, spec } = newProject()
   const network = await runtime.ensureNetwork(project(projectId))
   const id = await runtime.create(
     spec('web', network, {
@@ -183,7 +184,7 @@ engineTest('a minimal container can serve port 80 and write to its volume as any
 })
 
 engineTest('dial refuses a container that does not run and one that does not exist', async t => {
-  const { runtime, projectId, spec } = startLab(t)
+  const { runtime, projectId, spec } = newProject()
   const id = await runtime.create(spec('idle', await runtime.ensureNetwork(project(projectId))))
   await t.rejects(runtime.dial(id, 80), {
     status: 409,
@@ -194,7 +195,7 @@ engineTest('dial refuses a container that does not run and one that does not exi
 })
 
 engineTest('renaming moves the name, is idempotent, and names the container that is in the way', async t => {
-  const { runtime, projectId, spec } = startLab(t)
+  const { runtime, projectId, spec } = newProject()
   const network = await runtime.ensureNetwork(project(projectId))
   const first = await runtime.create(spec('first', network))
   const second = await runtime.create(spec('second', network))
@@ -208,7 +209,7 @@ engineTest('renaming moves the name, is idempotent, and names the container that
 })
 
 engineTest('a stop is kept in the engine before it happens, and a start takes it back', async t => {
-  const { runtime, docker, projectId, spec } = startLab(t)
+  const { runtime, docker, projectId, spec } = newProject()
   const id = await runtime.create(spec('meant', await runtime.ensureNetwork(project(projectId))))
   const policy = async (): Promise<string | undefined> =>
     (await docker.getContainer(id).inspect()).HostConfig.RestartPolicy?.Name
@@ -221,7 +222,7 @@ engineTest('a stop is kept in the engine before it happens, and a start takes it
 })
 
 engineTest('two removals and a stop of the same container at once all succeed', async t => {
-  const { runtime, projectId, spec } = startLab(t)
+  const { runtime, projectId, spec } = newProject()
   const id = await runtime.create(spec('race', await runtime.ensureNetwork(project(projectId))))
   await runtime.start(id)
   await Promise.all([runtime.remove(id), runtime.remove(id), runtime.stop(id, 1), runtime.remove(id)])
@@ -229,7 +230,7 @@ engineTest('two removals and a stop of the same container at once all succeed', 
 })
 
 engineTest('a taken name, a missing image and a refused start are told apart', async t => {
-  const { runtime, docker, projectId, spec } = startLab(t)
+  const { runtime, docker, projectId, spec } = newProject()
   const network = await runtime.ensureNetwork(project(projectId))
   const id = await runtime.create(spec('twice', network))
   await t.rejects(runtime.create(spec('twice', network)), { status: 409, code: 'E_CONTAINER_NAME_TAKEN' })
@@ -252,7 +253,7 @@ engineTest('a taken name, a missing image and a refused start are told apart', a
 engineTest(
   'a command that does not exist shows in the output, and its restart loop can be removed',
   async t => {
-    const { runtime, projectId, spec } = startLab(t)
+    const { runtime, projectId, spec } = newProject()
     const network = await runtime.ensureNetwork(project(projectId))
     const id = await runtime.create(spec('broken', network, { command: ['/no/such/program'] }))
     await runtime.start(id)
@@ -270,7 +271,7 @@ engineTest(
 engineTest(
   'list finds containers by every id of their owner, and an image cannot claim another owner',
   async t => {
-    const { runtime, projectId, spec, docker } = startLab(t)
+    const { runtime, projectId, spec, docker } = newProject()
     const network = await runtime.ensureNetwork(project(projectId))
     const [applicationId, databaseId] = [randomUUID(), randomUUID()]
     const deploymentId = randomUUID()
@@ -316,7 +317,7 @@ engineTest('a platform sees and touches nothing of another one on the same engin
 })
 
 engineTest('the health command is run, and its last output is told', async t => {
-  const { runtime, projectId, spec } = startLab(t)
+  const { runtime, projectId, spec } = newProject()
   const network = await runtime.ensureNetwork(project(projectId))
   const id = await runtime.create(
     spec('health', network, {
@@ -339,7 +340,7 @@ engineTest('the health command is run, and its last output is told', async t => 
 })
 
 engineTest('tail answers the last lines of both streams in their order, and bounds what is wild', async t => {
-  const { runtime, projectId, spec } = startLab(t)
+  const { runtime, projectId, spec } = newProject()
   const id = await runtime.create(
     spec('tail', await runtime.ensureNetwork(project(projectId)), {
       command: [

@@ -47,6 +47,8 @@ export async function startMachine(
   t.teardown(async () => {
     await engine.close()
   })
+  // Of refusals in a row the machine says one a second, and who is not told knocks again after one.
+  await engine.onMachine('sh', '-c', 'echo 0 > /proc/sys/net/ipv4/icmp_ratelimit')
   const server = engine.serveOnMachine('node', '-e', listener(hostPorts))
   t.teardown(() => server.kill('SIGKILL'))
   await untilListening(linesOf(server, 'the server on the machine'), hostPorts.length)

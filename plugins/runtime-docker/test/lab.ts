@@ -3,14 +3,14 @@ import type { ContainerSpec } from 'busbar/api/containers'
 import { settingsFrom } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import pino from 'pino'
-import { type Test, test } from 'tap'
+import tap, { type Test, test } from 'tap'
 import { systemClock } from '../../../core/clock/clock.js'
 import { createExec } from '../../../core/exec/exec.js'
 import { createRedactor } from '../../../core/log/redactor.js'
 import { keyringOf } from '../../../core/secrets/keyring.js'
 import { secretsFor } from '../../../core/secrets/secrets.js'
 import { requireEngine } from '../../../lab/engine.js'
-import { removeFromEngine } from '../../../lab/engine-cleanup.js'
+import { removeInstallationFromEngine } from '../../../lab/installation.js'
 import { DockerRuntime } from '../docker-runtime.js'
 import { localTools } from '../host/local-tools.js'
 import { settings } from '../settings.js'
@@ -54,9 +54,21 @@ interface LabOptions {
   readonly isLocal?: boolean
 }
 
+/**
+ * One installation for the tests of a file, each of which gets a project of its own. What an installation keeps on the
+ * machine is put up and taken away by six containers, one after another: that is most of what a small test takes.
+ */
+export function sharedLab(options?: LabOptions): () => Lab {
+  let first: Lab | undefined
+  return () => {
+    first ??= startLab(tap, options)
+    return first.otherProject()
+  }
+}
+
 /** A runtime of an instance of its own on the real engine; everything it made is removed after the test. */
 export function startLab(
-  t: Test,
+  t: Pick<Test, 'teardown'>,
   { environment = {}, docker = new Docker(), instanceId = randomUUID(), isLocal = false }: LabOptions = {}
 ): Lab {
   const runtime = new DockerRuntime({
@@ -69,9 +81,7 @@ export function startLab(
   })
   t.teardown(async () => {
     await runtime.disk.close()
-    await removeFromEngine(instanceId, docker)
-    // Without a network it takes its rules back.
-    await runtime.limitHost().catch(() => undefined)
+    await removeInstallationFromEngine(instanceId, docker)
   })
   const ofProject = (projectId: string): Lab => ({
     runtime,
@@ -79,7 +89,7 @@ export function startLab(
     instanceId,
     projectId,
     spec: (name, network, changes = {}) => ({
-      name: `${name}-${instanceId.slice(0, 8)}`,
+      name: `${name}-${projectId.slice(0, 8)}`,
       image: 'busybox:lab',
       owner: { projectId },
       network,

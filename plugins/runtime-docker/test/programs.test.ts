@@ -3,11 +3,13 @@ import { until } from 'busbar/sdk/testing'
 import type { ContainerStats } from 'dockerode'
 import { test } from 'tap'
 import { readStats } from '../container-stats.js'
-import { engineTest, type Lab, startLab } from './lab.js'
+import { engineTest, type Lab, sharedLab } from './lab.js'
+
+const newProject = sharedLab()
 
 /** A container that runs `script`, in a shell. */
 async function started(lab: Lab, name: string, script: string): Promise<string> {
-  const network = await lab.runtime.ensureNetwork({ id: lab.projectId, slug: lab.instanceId.slice(0, 8) })
+  const network = await lab.runtime.ensureNetwork({ id: lab.projectId, slug: lab.projectId.slice(0, 8) })
   const id = await lab.runtime.create(
     lab.spec(name, network, { command: ['sh', '-c', script], env: { GIVEN: 'by the spec' } })
   )
@@ -30,7 +32,7 @@ async function outputOf(lab: Lab, id: string, command: readonly string[], more: 
 }
 
 engineTest('a program in a container says its lines by stream, and its exit code', async t => {
-  const lab = startLab(t)
+  const lab = newProject()
   const id = await started(lab, 'exec', stays)
   const { exitCode, lines } = await outputOf(lab, id, [
     'sh',
@@ -49,7 +51,7 @@ engineTest('a program in a container says its lines by stream, and its exit code
 })
 
 engineTest('a program gets the variables, the user and the directory that it is given', async t => {
-  const lab = startLab(t)
+  const lab = newProject()
   const id = await started(lab, 'exec-options', stays)
   const { lines } = await outputOf(lab, id, ['sh', '-c', 'echo "$GIVEN, $OWN, $(id -u):$(id -g), $PWD"'], {
     env: { OWN: 'with = and "quotes"' },
@@ -62,7 +64,7 @@ engineTest('a program gets the variables, the user and the directory that it is 
 engineTest(
   'a program that is not there is exit code 126 or 127 with the reason; no shell reads the list',
   async t => {
-    const lab = startLab(t)
+    const lab = newProject()
     const id = await started(lab, 'exec-missing', stays)
     const { exitCode, lines } = await outputOf(lab, id, ['nothing-like-this; true'])
     t.ok([126, 127].includes(exitCode), String(exitCode))
@@ -71,7 +73,7 @@ engineTest(
 )
 
 engineTest('waiting for a program ends with its signal, and with its container', async t => {
-  const lab = startLab(t)
+  const lab = newProject()
   const id = await started(lab, 'exec-abort', stays)
   const ending = new AbortController()
   const begun: string[] = []
@@ -105,7 +107,7 @@ async function all(lines: AsyncIterable<LogLine>): Promise<LogLine[]> {
 }
 
 engineTest('the output of a container is read whole, by its end and from a time on', async t => {
-  const lab = startLab(t)
+  const lab = newProject()
   const begunAt = new Date()
   const id = await started(
     lab,
@@ -132,7 +134,7 @@ engineTest('the output of a container is read whole, by its end and from a time 
 })
 
 engineTest('output is followed until the container ends, or until its reader stops', async t => {
-  const lab = startLab(t)
+  const lab = newProject()
   const id = await started(
     lab,
     'follow',
@@ -160,7 +162,7 @@ engineTest('output is followed until the container ends, or until its reader sto
 engineTest(
   'what a container uses grows with what it does, and is not told of one that does not run',
   async t => {
-    const lab = startLab(t)
+    const lab = newProject()
     const id = await started(lab, 'stats', 'trap "exit 0" TERM; while true; do :; done')
     const first = await lab.runtime.stats(id)
     t.match(first, { memoryBytes: Number, memoryLimitBytes: Number, processes: Number })
