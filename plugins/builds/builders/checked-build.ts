@@ -80,11 +80,9 @@ export async function buildChecked(
     try {
       return await parts.imageService.build(context, options, progress)
     } catch (error) {
-      if (attempt > 1 || !isAboutLostImage(error)) throw error
-      progress.log({
-        level: 'info',
-        msg: 'An image with which this build began was removed meanwhile; building again'
-      })
+      const lost = losses.find(({ isMeant, attempts }) => isMeant(error) && attempt < attempts)
+      if (lost === undefined) throw error
+      progress.log({ level: 'info', msg: `${lost.msg}; building again` })
     }
   }
 }
@@ -163,10 +161,28 @@ function imageOf(images: ReadonlyMap<string, ImageInfo>, use: ImageUse): ImageIn
   return image
 }
 
-/** What is generated names nothing that is not on the engine, so it asks a registry only for what has gone since. */
-const isAboutLostImage = (error: unknown): boolean =>
-  isProblem(error) &&
-  (/^E_(?:REGISTRY|IMAGE)_/.test(error.code) || /no such image: sha256:/i.test(error.message))
+/** What a build fails by that somebody has removed an image, and how often it is begun all the same. */
+const losses: ReadonlyArray<{
+  readonly isMeant: (error: unknown) => boolean
+  readonly attempts: number
+  readonly msg: string
+}> = [
+  {
+    // What is generated names nothing that is not on the engine, so it asks a registry only for what has gone since.
+    isMeant: error =>
+      isProblem(error) &&
+      (/^E_(?:REGISTRY|IMAGE)_/.test(error.code) || /no such image: sha256:/i.test(error.message)),
+    attempts: 2,
+    msg: 'An image with which this build began was removed meanwhile'
+  },
+  {
+    // The classic builder lists the images that continue the same one and then reads each; from nothing go all bases on,
+    // and the empty images of host tools, which come and go. The steps so far are in the cache.
+    isMeant: error => isProblem(error) && /unable to find image "sha256:/.test(error.message),
+    attempts: 5,
+    msg: 'An image in which the engine looked for a cached step was removed by somebody meanwhile'
+  }
+]
 
 /** Faults of a Dockerfile in the words of a problem. */
 function explained(error: unknown, dockerfile: string): unknown {

@@ -4,6 +4,7 @@ import { imageService } from 'busbar/api/images'
 import { definePlugin, kernel } from 'busbar/sdk'
 import { settingsFrom, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { removeInstallationFromEngine } from '../../../lab/installation.js'
 import { requireSecondEngine, startSecondEngine } from '../../../lab/second-engine.js'
 import { DockerRuntime } from '../../runtime-docker/docker-runtime.js'
 import { settings } from '../../runtime-docker/settings.js'
@@ -33,6 +34,10 @@ test('applications run on whatever plugin implements containers and images', asy
   if (!(await requireSecondEngine(t))) return
   const engine = await startSecondEngine({ images: ['node:20'] })
   t.teardown(async () => await engine.close())
+  const instanceId = randomUUID()
+  t.teardown(async () => {
+    await removeInstallationFromEngine(instanceId, engine.docker)
+  })
   const lab = await openLab({
     docker: engine.docker,
     // Nothing is there: what works from here on works by the other plugin.
@@ -44,7 +49,7 @@ test('applications run on whatever plugin implements containers and images', asy
           implements: { containers: '^0.1.0', images: '^0.1.0' },
           grants: ['clock', 'secrets']
         },
-        definition: secondRuntime(engine.environment, randomUUID())
+        definition: secondRuntime(engine.environment, instanceId)
       }
     ]
   })
