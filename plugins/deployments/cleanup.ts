@@ -2,7 +2,7 @@ import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { BuildCachePruner, PreparedImages } from 'busbar/api/builds'
 import type { ContainerRuntime, ContainerState } from 'busbar/api/containers'
 import type { ImageService } from 'busbar/api/images'
-import { type Bus, type Clock, type Jobs, type Log, type Secrets, settleAll } from 'busbar/sdk'
+import type { Bus, Clock, Jobs, Log, Secrets } from 'busbar/sdk'
 import type { DeploymentStatus } from './api.js'
 import { openBuildLog } from './records/build-log.js'
 import type { DeploymentLogStore } from './records/deployment-log-store.js'
@@ -78,20 +78,16 @@ export class Cleanup {
   }
 
   /**
-   * The containers of one application with their roles. Deploys go on meanwhile, so the
-   * order counts: what serves is read last, and what came later is not in the list.
+   * The containers of one application with their roles. Deploys go on meanwhile, so the order counts: what serves is
+   * read last, for a version that has become a success since would not serve yet; what came later is not in the list.
    */
   async containersByRole(
     applicationId: string
   ): Promise<ReadonlyArray<{ container: ContainerState; role: ContainerRole }>> {
     const { runtime, store, registry } = this.#parts
-    const [listed, application] = await settleAll([
-      runtime.list({ applicationId }),
-      registry.deployable(applicationId)
-    ])
-    const containers = listed.filter(({ status }) => status !== 'removing')
+    const containers = (await runtime.list({ applicationId })).filter(({ status }) => status !== 'removing')
     const states = await store.statesOf(containers.flatMap(({ owner }) => owner.deploymentId ?? []))
-    const servingId = application?.containerDeploymentId ?? null
+    const servingId = (await registry.deployable(applicationId))?.containerDeploymentId ?? null
     return containers.map(container => {
       const id = container.owner.deploymentId
       return { container, role: roleOf(id, id === undefined ? undefined : states.get(id), servingId) }

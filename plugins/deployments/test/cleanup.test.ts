@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { isTagOf, roleOf } from '../cleanup.js'
+import { Cleanup, isTagOf, roleOf } from '../cleanup.js'
 
 test('label and record decide the role of a container', async t => {
   t.equal(roleOf('a', 'success', 'a'), 'serving')
@@ -17,4 +17,39 @@ test('each image of the build of a deployment is known by its tag', async t => {
   t.equal(isTagOf(`busbar-build-application-files:${id}`, id), true, 'the files that its ADD has fetched')
   t.equal(isTagOf('web-0123456789abcdef0123:12345679', id), false)
   t.equal(isTagOf('busbar-build-application-files:12345678-9abc-4def-8012-3456789abcdf', id), false)
+})
+
+test('a version that begins to serve while the containers are looked at is not taken for one that has served', async t => {
+  let isRecorded = false
+  /** The deploy is recorded between the first look at the record and the next one. */
+  const lookedAt = <T>(seen: T): T => {
+    isRecorded = true
+    return seen
+  }
+  const container = (deploymentId: string) => ({
+    id: deploymentId,
+    status: 'running',
+    owner: { deploymentId }
+  })
+  const cleanup = new Cleanup({
+    runtime: { list: async () => [container('old'), container('new')] },
+    store: {
+      statesOf: async () =>
+        lookedAt(
+          new Map([
+            ['old', 'success'],
+            ['new', isRecorded ? 'success' : 'deploying']
+          ])
+        )
+    },
+    registry: { deployable: async () => lookedAt({ containerDeploymentId: isRecorded ? 'new' : 'old' }) }
+  } as unknown as ConstructorParameters<typeof Cleanup>[0])
+  const found = await cleanup.containersByRole('application')
+  t.match(
+    found.map(({ container: { id }, role }) => [id, role]),
+    [
+      ['old', 'retired'],
+      ['new', 'in-progress']
+    ]
+  )
 })
