@@ -366,7 +366,7 @@ export class RolloutEngine {
    * a build is not repeated unasked.
    */
   async #resume(deployment: DeploymentRow, signal: AbortSignal): Promise<void> {
-    const { registry, runtime, cleanup } = this.#parts
+    const { registry, runtime } = this.#parts
     const { id, application_id: applicationId, step, container_port: port, started_at: loadedAt } = deployment
     const application = await registry.deployable(applicationId)
     const hasSwitched = uncancellable.some(name => name === step)
@@ -385,8 +385,6 @@ export class RolloutEngine {
         async (rollout, boundaries) => await this.#steps.resume.run({ ...rollout, ...proven }, boundaries)
       )
     }
-    const containers = await cleanup.containersByRole(applicationId)
-    const old = containers.find(({ role }) => role === 'serving')?.container
     const rollout = this.#open(deployment, signal)
     rollout.undos.push({ step: 'create', run: async () => await removeContainers(id, runtime) })
     if (application !== undefined && hasSwitched) {
@@ -401,7 +399,6 @@ export class RolloutEngine {
               slug,
               deploymentId: id,
               containerId,
-              old,
               routers: this.#parts.traffic.routers()
             },
             this.#parts,

@@ -24,30 +24,27 @@ export function switchTraffic(
     async run(rollout, noted) {
       const { deployment, containerId, buildLog, undos } = rollout
       const { id: applicationId, slug } = rollout.application
-      let old: ContainerState | undefined
       const begun: FoundRouter[] = []
       undos.push({
         step: 'switch',
         run: async signal =>
           await switchTrafficBack(
-            { applicationId, slug, deploymentId: deployment.id, containerId, old, routers: begun },
+            { applicationId, slug, deploymentId: deployment.id, containerId, routers: begun },
             tools,
             signal
           )
       })
       const routers = traffic.routers()
       // From then on, a process that takes this up has to know that the switch has begun.
-      const [, containers, target, warnings] = await settleAll([
+      const ready = settleAll([
         noted,
-        cleanup.containersByRole(applicationId),
         // Without routers the switch is the renaming, and the address is not needed.
         routers.length === 0 ? undefined : newTarget(rollout, tools),
         traffic.prepare(routers, applicationId)
       ])
-      for (const warning of warnings) buildLog.line({ level: 'warning', msg: `${warning}.` })
-      old = containers.find(({ role }) => role === 'serving')?.container
-
-      const rename = async (): Promise<void> => {
+      // Requests go to the new version as soon as its address is known: who has the name, they need not wait for.
+      const rename = async (): Promise<ContainerState | undefined> => {
+        const [containers] = await settleAll([cleanup.containersByRole(applicationId), ready])
         // Whichever container has the name gets its candidate name.
         const holder = containers.find(
           ({ container }) => container.name === slug && container.id !== containerId
@@ -55,8 +52,11 @@ export function switchTraffic(
         if (holder !== undefined)
           await runtime.rename(holder.id, candidateName(slug, holder.owner.deploymentId ?? holder.id))
         await runtime.rename(containerId, slug)
+        return containers.find(({ role }) => role === 'serving')?.container
       }
       const lead = async (): Promise<Drain[]> => {
+        const [, target, warnings] = await ready
+        for (const warning of warnings) buildLog.line({ level: 'warning', msg: `${warning}.` })
         const drains: Drain[] = []
         for (const router of routers) {
           if (target === undefined) break
@@ -71,7 +71,7 @@ export function switchTraffic(
         }
         return drains
       }
-      const [drains] = await settleAll([lead(), rename()])
+      const [drains, old] = await settleAll([lead(), rename()])
       return { old, routers, drain: together(drains) }
     }
   }
@@ -91,18 +91,21 @@ interface SwitchBack {
   readonly deploymentId: string
   /** Undefined when it is gone already. */
   readonly containerId: string | undefined
-  readonly old: ContainerState | undefined
   /** Those by which requests may go to the new container. */
   readonly routers: readonly FoundRouter[]
 }
 
 /** The old container gets its requests and its name back; requests under way finish on the new one. */
 export async function switchTrafficBack(
-  { applicationId, slug, deploymentId, containerId, old, routers }: SwitchBack,
-  tools: Pick<SwitchTools, 'traffic' | 'runtime' | 'store'>,
+  { applicationId, slug, deploymentId, containerId, routers }: SwitchBack,
+  tools: SwitchTools,
   signal: AbortSignal
 ): Promise<void> {
-  const { traffic, runtime } = tools
+  const { traffic, runtime, cleanup } = tools
+  // As the record has it, which is written after the switch.
+  const old = (await cleanup.containersByRole(applicationId)).find(
+    ({ role }) => role === 'serving'
+  )?.container
   const target = routers.length === 0 ? null : await targetOf(old, tools)
   const { drain, fault } = await traffic.revert(routers, applicationId, target)
   const drained = drain(drainMs)
