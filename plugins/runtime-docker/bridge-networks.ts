@@ -2,7 +2,7 @@ import { Serial } from 'busbar/sdk'
 import type Docker from 'dockerode'
 import type { EngineClient } from './engine-client.js'
 import { isStatus, readEngineError } from './engine-failure.js'
-import { newBridgeName } from './host/installation-tag.js'
+import { bridgeNameOption, bridgeOf, newBridgeName } from './host/installation-tag.js'
 import type { MachineLimits } from './host/machine-limits.js'
 import type { RoutedRange } from './host-ranges.js'
 import type { Identity } from './identity.js'
@@ -62,7 +62,10 @@ export class BridgeNetworks {
   async ensure(spec: BridgeSpec): Promise<string> {
     const [existing] = await this.find(spec)
     if (existing !== undefined) {
-      await this.parts.limits.ensure(spec.projectId, { forBuilds: spec.purpose === 'builds' })
+      await this.parts.limits.ensure(spec.projectId, {
+        forBuilds: spec.purpose === 'builds',
+        bridge: bridgeOf(existing)
+      })
       return existing.Name
     }
     return await this.#creations.run(async () => await this.#create(spec))
@@ -180,7 +183,7 @@ export class BridgeNetworks {
           Driver: 'bridge',
           IPAM: { Driver: 'default', Config: [{ Subnet: subnet }] },
           Options: {
-            'com.docker.network.bridge.name': newBridgeName(instanceId, { forBuilds: purpose === 'builds' }),
+            [bridgeNameOption]: newBridgeName(instanceId, { forBuilds: purpose === 'builds' }),
             ...(purpose === 'builds' && { 'com.docker.network.bridge.enable_icc': 'false' })
           },
           Labels: {

@@ -60,8 +60,9 @@ export class BridgeKeeper {
     return this.#state
   }
 
-  /** Resolves when those that exist are limited, or it is known that they cannot be. */
-  async ensure(): Promise<void> {
+  /** Resolves when `bridge`, or without it each that exists, is limited, or it is known that it cannot be. */
+  async ensure(bridge?: string): Promise<void> {
+    if (bridge !== undefined && this.#known.has(bridge)) return
     const bridges = await this.dependencies.buildBridges()
     if (bridges.some(bridge => !this.#known.has(bridge))) await this.#apply(bridges)
   }

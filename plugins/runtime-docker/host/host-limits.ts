@@ -4,11 +4,9 @@ import { instanceLabel, purposeLabel } from '../labels.js'
 import type { BuildHosts } from './build-hosts.js'
 import type { HostPorts } from './host-ports.js'
 import { withHostTools } from './host-tools.js'
-import { bridgePrefix, buildBridgePrefix, installationTag, unnamedBridge } from './installation-tag.js'
+import { bridgeOf, bridgePrefix, buildBridgePrefix, installationTag } from './installation-tag.js'
 import { type Family, families, PacketFilter, type SavedTables } from './packet-filter.js'
 import { guardRules, ownRules, type PacketPolicy, reachRules, withoutRules } from './packet-rules.js'
-
-const bridgeNameOption = 'com.docker.network.bridge.name'
 
 /** dockerd writes too: what was read may be old when it is written. */
 const maxAttempts = 3
@@ -155,9 +153,9 @@ export class HostLimits {
       'list networks',
       async docker => await docker.listNetworks({ filters: { label: [`${instanceLabel}=${instanceId}`] } })
     )
-    return networks.map(({ Id, Options, Labels }) => ({
-      name: (Options as Record<string, string> | null)?.[bridgeNameOption] ?? unnamedBridge(Id),
-      isForBuilds: Labels?.[purposeLabel] === 'builds'
+    return networks.map(network => ({
+      name: bridgeOf(network),
+      isForBuilds: network.Labels?.[purposeLabel] === 'builds'
     }))
   }
 

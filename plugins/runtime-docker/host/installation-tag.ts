@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type Docker from 'dockerode'
 
 const tagLength = 5
 /** Of a network interface. */
@@ -23,5 +24,11 @@ export const buildBridgePrefix = (instanceId: string): string => `${bridgePrefix
 export const newBridgeName = (instanceId: string, { forBuilds = false } = {}): string =>
   (bridgePrefix(instanceId) + (forBuilds ? 'x' : '') + randomBytes(4).toString('hex')).slice(0, longestName)
 
-/** The bridge that the engine makes for a network which names none. */
-export const unnamedBridge = (networkId: string): string => `br-${networkId.slice(0, 12)}`
+export const bridgeNameOption = 'com.docker.network.bridge.name'
+
+/** The bridge of a network; one that names none gets it from the engine. */
+export const bridgeOf = ({
+  Id: id,
+  Options: options
+}: Pick<Docker.NetworkInspectInfo, 'Id' | 'Options'>): string =>
+  (options as Record<string, string> | null)?.[bridgeNameOption] ?? `br-${id.slice(0, 12)}`

@@ -21,12 +21,15 @@ export class MachineLimits {
     })
   }
 
-  /** Before a container of a project starts, which has a network. */
-  async ensure(projectId: string, { forBuilds = false } = {}): Promise<void> {
+  /** Before a container of a project starts, which has a network. `bridge`: its bridge, where that is known. */
+  async ensure(
+    projectId: string,
+    { forBuilds = false, bridge }: { readonly forBuilds?: boolean; readonly bridge?: string } = {}
+  ): Promise<void> {
     await this.#turns.run(async () => {
       await this.packets.ensure()
       await this.groups.ensure(projectId)
-      if (forBuilds) await this.bridges.ensure()
+      if (forBuilds) await this.bridges.ensure(bridge)
     })
   }
 
