@@ -67,7 +67,8 @@ export class JobRunner {
           void this.#unlock()
         }
       })
-    this.#lanes = { short: lane('short'), long: lane('long') }
+    // In this order they are told of new jobs, and look for them one after the other: people watch the long ones.
+    this.#lanes = { long: lane('long'), short: lane('short') }
   }
 
   /** Says which jobs a plugin has before it takes them: it may enqueue while it starts. */

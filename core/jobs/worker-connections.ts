@@ -20,8 +20,8 @@ interface WorkerConnectionsOptions {
 /** A worker that gets an error while it ends prints it to the console; of an empty answer it makes nothing. */
 const nothing: QueryResult = { rows: [], rowCount: 0, command: '', oid: 0, fields: [] }
 /**
- * A fetch locks each queue that it looks through and passes over those that another one has locked, so of two at
- * a time one may see nothing to do and sleep until the next poll. Those of a process take turns.
+ * A fetch locks each queue that it looks through, those of jobs of other lanes too, and passes over those that another one
+ * has locked, so of two at a time one may see nothing to do and sleep until the next poll. Those of a process take turns.
  */
 const fetches = new WeakMap<Pool, Promise<void>>()
 const firstRetryMs = 50
