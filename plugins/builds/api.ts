@@ -20,7 +20,7 @@ export interface BuildContext {
    * What carries out the commands: `classic`, the engine of the platform itself, or the kind of a build engine. Called once the
    * builder has chosen, before the first command.
    */
-  onEngine?(engine: string): Promise<void>
+  onEngine?(engine: string): void
 }
 
 export interface Commit {
@@ -238,7 +238,7 @@ export interface PreparedImage {
 }
 
 export interface PreparationContext extends BuildContext {
-  onCommit(commit: Commit): Promise<void>
+  onCommit(commit: Commit): void
   /**
    * Of the log's writer: what must not show in it is added here before the first line. Lines come as they are, and
    * are cleaned by this where they are kept: of a loud build most are dropped.

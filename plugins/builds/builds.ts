@@ -114,10 +114,12 @@ export interface Builds {
 export async function startBuilds({
   use,
   config,
-  log
+  log,
+  onStop
 }: StartContext<typeof needs, Settings>): Promise<Builds> {
   const { exec, clock, instance, runtime, imageService } = use
   const workspaces = new Workspaces(instance, log)
+  onStop(async () => await workspaces.settled())
   await workspaces.removeLeftovers(clock.now())
   const hostPolicy = config.git_private_hosts ?? usualHostPolicy(instance.loopbackOnly)
   const hosts = {
@@ -303,7 +305,14 @@ export async function startBuilds({
     buildTypes: () => use.builders.keys(),
     engineKinds: ownKinds(config),
     listBuilders: async () => await listBuilders(use.builders, log),
-    preparation: new AdmittedPreparation({ preparation, admission, diskWatch, cachePruner, claims })
+    preparation: new AdmittedPreparation({
+      preparation,
+      admission,
+      diskWatch,
+      cachePruner,
+      claims,
+      workspaces
+    })
   }
 }
 

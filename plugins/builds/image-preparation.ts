@@ -44,10 +44,7 @@ interface PreparationDependencies extends ResolverParts {
 
 /** Beside what is asked for: the disk watch gets the size of the checkout. */
 type WatchedContext = PreparationContext & Pick<GitContext, 'onCheckoutSize'>
-type GitRequest = ImageRequest & {
-  readonly source: Extract<ImageRequest['source'], { type: 'git' }>
-  readonly deployKey: DeployKey | undefined
-}
+type GitRequest = ImageRequest & { readonly source: Extract<ImageRequest['source'], { type: 'git' }> }
 
 /** See `ImagePreparation`. */
 export class SourceToImage implements ImagePreparation {
@@ -71,18 +68,17 @@ export class SourceToImage implements ImagePreparation {
       const { image, registry: auth } = source
       return await this.#pull({ image, projectId, applicationId, deploymentId, auth }, context)
     }
-    const deployKey = await this.dependencies.deployKeys.find(applicationId)
-    if (deployKey !== undefined) secrets.redact(secretLines(deployKey.privateKey))
     return await this.#build(
-      { ...request, source, deployKey },
+      { ...request, source },
       {
+        secrets,
         signal,
         log: line => context.log(line),
         clean: text => secrets.clean(text),
         onCheckoutSize: bytes => context.onCheckoutSize?.(bytes),
         onStep: step => context.onStep?.(step),
-        onEngine: async engine => await context.onEngine?.(engine),
-        onCommit: async commit => await context.onCommit(commit)
+        onEngine: engine => context.onEngine?.(engine),
+        onCommit: commit => context.onCommit(commit)
       }
     )
   }
@@ -98,16 +94,19 @@ export class SourceToImage implements ImagePreparation {
 
   async #build(
     request: GitRequest,
-    context: Pick<PreparationContext, 'onCommit'> & GitContext
+    context: Pick<PreparationContext, 'onCommit' | 'secrets'> & GitContext
   ): Promise<PreparedImage> {
     const { git, workspaces, clock, clearings, latest, names, deployKeys, buildMinutes } = this.dependencies
-    const { deployKey, applicationId, ...wanted } = request
+    const { applicationId, ...wanted } = request
     const { runtime, imageService, emulators = binfmtEntries } = this.dependencies
     const builder = this.#builderFor(request.buildType)
     return await workspaces.with(request.deploymentId, async folder => {
       const tree = join(folder, 'source')
       const [home, scratch] = [join(folder, 'home'), join(folder, 'scratch')]
-      await Promise.all([home, scratch].map(async made => await mkdir(made)))
+      const [deployKey] = await settleAll([
+        this.#deployKey(applicationId, context),
+        ...[home, scratch].map(async made => await mkdir(made))
+      ])
       const { repo, branch, token, rootDirectory, dockerfilePath, target, platform } = request.source
       const [commit, nameToken] = await settleAll([
         git.clone(
@@ -125,10 +124,10 @@ export class SourceToImage implements ImagePreparation {
         ),
         names.tokenOf(request.applicationId)
       ])
+      context.onCommit(commit)
       const [directory, cleared] = await settleAll([
         openRoot(tree, rootDirectory),
-        clearings.find(request.applicationId),
-        context.onCommit(commit)
+        clearings.find(request.applicationId)
       ])
       const tag = imageTag({ ...request, token: nameToken })
       const reason = () => problems.buildTimeout({ minutes: buildMinutes })
@@ -153,7 +152,7 @@ export class SourceToImage implements ImagePreparation {
               signal,
               log: line => context.log(line),
               onStep: step => context.onStep?.(step),
-              onEngine: async engine => await context.onEngine?.(engine)
+              onEngine: engine => context.onEngine?.(engine)
             }
           )
       )
@@ -171,6 +170,15 @@ export class SourceToImage implements ImagePreparation {
       await latest.save(request.applicationId, { builtAt: clock.now(), stageEnds: image.stageEnds ?? [] })
       return { reference: tag, name: tag, image }
     })
+  }
+
+  async #deployKey(
+    applicationId: string,
+    { secrets }: Pick<PreparationContext, 'secrets'>
+  ): Promise<DeployKey | undefined> {
+    const found = await this.dependencies.deployKeys.find(applicationId)
+    if (found !== undefined) secrets.redact(secretLines(found.privateKey))
+    return found
   }
 
   #builderFor(buildType: string): Builder {

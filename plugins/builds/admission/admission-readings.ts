@@ -139,18 +139,18 @@ export async function readDisks({ directory, engine, root = '/' }: MachineSource
   const ofEngine = { what: 'the disk of the Docker Engine', isEngines: true }
   if (engine?.place === 'here') wanted.push({ ...ofEngine, path: engine.dataRoot })
   if (engine?.place === 'around') wanted.push({ ...ofEngine, path: root })
-  const disks: Disk[] = []
-  for (const { what, path, isEngines } of wanted) {
+  const read = wanted.map(async ({ what, path, isEngines }): Promise<Disk | undefined> => {
     const stats = await statfs(path).catch(() => undefined)
-    if (stats !== undefined)
-      disks.push({
+    return (
+      stats && {
         what,
         isEngines,
         path: engine?.place === 'around' && path === root ? engine.dataRoot : path,
         ...freeOf(stats)
-      })
-  }
-  return disks
+      }
+    )
+  })
+  return (await Promise.all(read)).filter(disk => disk !== undefined)
 }
 
 /** Of a file system that has only so many inodes, those that are left count as the share of its bytes that they are. */

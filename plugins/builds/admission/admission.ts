@@ -1,5 +1,5 @@
 import { type ContainerRuntime, machineFactsMs } from 'busbar/api/containers'
-import type { Clock, Instance } from 'busbar/sdk'
+import type { Clock, Instance, Problem } from 'busbar/sdk'
 import type { AdmissionVerdict, BuildAdmission, BuildQueue, ImageRequest } from '../api.js'
 import type { RoomMaker } from '../disk/room-maker.js'
 import { type BuildSettings, buildSlots } from '../settings.js'
@@ -54,11 +54,10 @@ export class Admission implements BuildAdmission {
    * others may give back what they have taken.
    */
   async requireDisk(signal: AbortSignal, mayComeBack: () => Promise<boolean>): Promise<void> {
-    const { settings, clock } = this.parts
+    const { clock } = this.parts
     const until = clock.now().getTime() + longestWaitMs
     for (;;) {
-      const { machine, isMakingRoom } = await this.#roomyMachine()
-      const short = shortDisk(machine, settings)
+      const { short, isMakingRoom } = await this.#shortDisk()
       if (short === undefined) return
       const isWorthWaiting = isMakingRoom || (await mayComeBack())
       if (!isWorthWaiting || clock.now().getTime() >= until) throw short
@@ -79,11 +78,12 @@ export class Admission implements BuildAdmission {
   }
 
   /** Where a disk is short, room is made before a build is refused. */
-  async #roomyMachine(): Promise<{ readonly machine: Machine; readonly isMakingRoom: boolean }> {
-    const machine = await this.#readMachine()
-    if (shortDisk(machine, this.parts.settings) === undefined) return { machine, isMakingRoom: false }
-    const isMade = await this.parts.room.make()
-    return { machine: await this.#readMachine(), isMakingRoom: !isMade }
+  async #shortDisk(): Promise<{ readonly short: Problem | undefined; readonly isMakingRoom: boolean }> {
+    const { settings, room } = this.parts
+    const before = shortDisk({ disks: await this.disks() }, settings)
+    if (before === undefined) return { short: undefined, isMakingRoom: false }
+    const isMade = await room.make()
+    return { short: shortDisk({ disks: await this.disks() }, settings), isMakingRoom: !isMade }
   }
 
   async #readMachine(): Promise<Machine> {

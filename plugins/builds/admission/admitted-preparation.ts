@@ -1,6 +1,7 @@
 import { isProblem } from 'busbar/sdk'
 import type { ImagePreparation, ImageRequest, PreparationContext, PreparedImage } from '../api.js'
 import type { StepCachePruner } from '../cache/cache-pruner.js'
+import type { Workspaces } from '../context/workspace.js'
 import type { DiskWatch } from '../disk/disk-watch.js'
 import type { SourceToImage } from '../image-preparation.js'
 import type { ImageClaims } from '../registry/image-claims.js'
@@ -12,6 +13,7 @@ interface AdmittedParts {
   readonly diskWatch: Pick<DiskWatch, 'during'>
   readonly cachePruner: Pick<StepCachePruner, 'afterFailure'>
   readonly claims: Pick<ImageClaims, 'during' | 'othersAreUnderWay'>
+  readonly workspaces: Pick<Workspaces, 'isRemoving'>
 }
 
 /** A disk ran out, or was about to: nothing that the build has made is worth its place. */
@@ -22,10 +24,10 @@ export class AdmittedPreparation implements ImagePreparation {
   constructor(private readonly parts: AdmittedParts) {}
 
   async prepare(request: ImageRequest, context: PreparationContext): Promise<PreparedImage> {
-    const { admission, claims } = this.parts
+    const { admission, claims, workspaces } = this.parts
     await admission.requireDisk(
       context.signal,
-      async () => await claims.othersAreUnderWay(request.deploymentId)
+      async () => workspaces.isRemoving || (await claims.othersAreUnderWay(request.deploymentId))
     )
     const limits = request.limits ?? (await admission.usualLimits())
     // What containers are made of is needed until the deployment has noted it; what was built upon a base keeps that itself.

@@ -44,7 +44,7 @@ export async function buildInEngineOrClassic(
     if (program.kind === choice.program.kind) return
     const msg = `Built by the ${program.name} of this project, in which something else is being built`
     context.log({ level: 'info', msg })
-    await context.onEngine?.(program.kind)
+    context.onEngine?.(program.kind)
   }
   try {
     const chosen = { ...choice, isOnlyKind: only !== undefined, onStarted }

@@ -9,19 +9,37 @@ const processMark = `${process.pid}-${Math.round(performance.timeOrigin).toStrin
 
 /** Where sources are checked out: one folder for each deployment, gone when it ends. */
 export class Workspaces {
+  readonly #removals = new Set<Promise<void>>()
+
   constructor(
     private readonly instance: Pick<Instance, 'directory'>,
     private readonly log: Log
   ) {}
 
-  /** Hands `use` an empty folder and removes it with everything in it. */
+  /**
+   * Hands `use` an empty folder, which is removed with everything in it: after a failure before this rejects, after a
+   * success meanwhile, as nobody who waits for the result needs to wait for that.
+   */
   async with<T>(name: string, use: (directory: string) => Promise<T>): Promise<T> {
     const directory = await mkdtemp(join(await this.#root(), `${name}.${processMark}.`))
     try {
-      return await use(directory)
-    } finally {
+      const result = await use(directory)
+      this.#removeMeanwhile(directory)
+      return result
+    } catch (error) {
       await this.#remove(directory)
+      throw error
     }
+  }
+
+  /** Whether the disk is about to get back what an ended use has taken. */
+  get isRemoving(): boolean {
+    return this.#removals.size > 0
+  }
+
+  /** Resolves when the removals under way have ended. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#removals)
   }
 
   /** Removes what earlier processes left when they died. Folders of those that live, and of this one, stay. */
@@ -41,6 +59,11 @@ export class Workspaces {
     const root = join(await this.instance.directory(), 'work')
     await mkdir(root, { recursive: true, mode: 0o700 })
     return root
+  }
+
+  #removeMeanwhile(directory: string): void {
+    const removal = this.#remove(directory).finally(() => this.#removals.delete(removal))
+    this.#removals.add(removal)
   }
 
   // A failure here must not hide how the build ended; the next start tries again.

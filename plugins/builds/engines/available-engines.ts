@@ -78,8 +78,8 @@ export class AvailableEngines {
     const choice = chooseEngine(wanted, offered, classic, only)
     if (choice.kind === 'none') throw buildEngineProblems.missing({ reason: choice.reason })
     context.log({ level: 'info', msg: choice.note })
-    if (choice.kind === 'project') await context.onEngine?.(choice.program.kind)
-    else if (classic.isClassicBuilder) await context.onEngine?.('classic')
+    if (choice.kind === 'project') context.onEngine?.(choice.program.kind)
+    else if (classic.isClassicBuilder) context.onEngine?.('classic')
     return choice.kind === 'project' ? { ...choice, image: ids.get(choice.image) ?? choice.image } : choice
   }
 

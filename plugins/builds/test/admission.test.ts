@@ -434,7 +434,7 @@ test('nothing is pulled or built onto a disk that is short, and what is prepared
   }
   // What the request holds besides is not looked at here.
   const request = { source: { type: 'image', image: 'busybox:lab' } } as ImageRequest
-  const context = { ...recorder(), onCommit: async () => {} }
+  const context = { ...recorder(), onCommit: () => {} }
   const unwatched = {
     diskWatch: {
       during: async <T>(
@@ -447,7 +447,8 @@ test('nothing is pulled or built onto a disk that is short, and what is prepared
     claims: {
       during: async <T>(_preparation: object, run: (ownerId: string) => Promise<T>) => await run('owner'),
       othersAreUnderWay: async () => false
-    }
+    },
+    workspaces: { isRemoving: false }
   }
   const short = new AdmittedPreparation({
     preparation,

@@ -87,7 +87,11 @@ export async function setUp(t: Test, changes: Setup = {}) {
     preparation,
     applicationId,
     commits,
-    leftovers: async () => await readdir(join(directory, 'work')).catch(() => []),
+    /** What stays of workspaces. */
+    leftovers: async () => {
+      await workspaces.settled()
+      return await readdir(join(directory, 'work')).catch(() => [])
+    },
     prepare: async (source: ImageRequest['source'], more: Partial<ImageRequest> = {}, context = recorder()) =>
       await preparation.prepare(
         {

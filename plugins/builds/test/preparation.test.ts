@@ -379,5 +379,6 @@ test('folders of processes that died are removed at the start, those in use stay
     await workspaces.removeLeftovers(new Date())
     t.same((await readdir(work)).sort(), [otherProcess, own.slice(work.length + 1)].sort())
   })
+  await workspaces.settled()
   t.same(await readdir(work), [otherProcess])
 })

@@ -1,4 +1,6 @@
 import type { PreparedImage } from 'busbar/api/builds'
+import type { DeploymentChanges } from '../../records/deployment-store.js'
+import { ConcurrentWrites } from '../concurrent-writes.js'
 import { DeployFailure } from '../deploy-failure.js'
 import type { Loaded, RolloutTools, WithImage } from '../rollout.js'
 import type { RolloutStep } from '../step-sequence.js'
@@ -28,8 +30,11 @@ async function buildImage(
   { images, records, store, clock, buildQueue }: ImageTools
 ): Promise<PreparedImage> {
   const limits = application.source.type === 'git' ? await buildQueue.enter(deployment, buildLog) : undefined
-  await records.beginBuild(deployment.id, { build_started_at: clock.now() })
-  const image = await images.prepare(
+  const writes = new ConcurrentWrites()
+  const note = (changes: DeploymentChanges): void =>
+    writes.add(async () => await store.change(deployment.id, changes))
+  writes.add(async () => await records.beginBuild(deployment.id, { build_started_at: clock.now() }))
+  const preparing = images.prepare(
     {
       applicationId: application.id,
       deploymentId: deployment.id,
@@ -44,15 +49,17 @@ async function buildImage(
       limits
     },
     {
-      signal,
+      signal: AbortSignal.any([signal, writes.failed]),
       secrets,
       log: line => buildLog.line(line),
       onStep: step => buildSteps.step(step),
-      onEngine: async engine => await store.change(deployment.id, { build_engine: engine }),
-      onCommit: async ({ sha, message, author }) =>
-        await store.change(deployment.id, { commit_sha: sha, commit_message: message, commit_author: author })
+      onEngine: engine => note({ build_engine: engine }),
+      onCommit: ({ sha, message, author }) =>
+        note({ commit_sha: sha, commit_message: message, commit_author: author })
     }
   )
+  // Whatever the image came to: that the record could not be written counts, and nothing is written later.
+  const image = await preparing.finally(async () => await writes.done())
   signal.throwIfAborted()
   // The record holds the last line before the channel says that there are no more.
   await Promise.all([buildLog.flush(), buildSteps.flush()])
