@@ -91,6 +91,50 @@ test('the same Dockerfile gives the same text, so that the cache of the engine h
   for (const { files } of ordinary) t.equal(generate(sourceOf(files)).text, generate(sourceOf(files)).text)
 })
 
+test('what only notes something goes before the copies that it follows, so that a change of files repeats nothing else', async t => {
+  const orderOf = (...lines: string[]): string[] => linesOf(['FROM x', ...lines].join('\n')).slice(2)
+  t.same(orderOf('RUN a', 'COPY . .', 'USER me', 'EXPOSE 1', 'CMD ["b"]'), [
+    'RUN a',
+    'USER me',
+    'EXPOSE 1',
+    'CMD ["b"]',
+    'COPY . .'
+  ])
+  t.same(
+    orderOf('COPY a b', 'CMD a', 'ADD c d', 'STOPSIGNAL 9', 'HEALTHCHECK NONE', 'ENTRYPOINT b', 'COPY e f'),
+    ['CMD a', 'STOPSIGNAL 9', 'HEALTHCHECK NONE', 'ENTRYPOINT b', 'COPY a b', 'ADD c d', 'COPY e f'],
+    'each kind in its own order'
+  )
+  for (const between of [
+    'RUN a',
+    'WORKDIR /a',
+    'ENV A=1',
+    'ARG A',
+    'LABEL a=1',
+    'VOLUME /a',
+    'SHELL ["a"]',
+    'ONBUILD RUN a'
+  ]) {
+    const lines = ['COPY . .', between, 'CMD ["b"]']
+    t.same(orderOf(...lines), lines, `nothing passes ${between}`)
+  }
+})
+
+test('a step says where the author has written it, wherever it is carried out', async t => {
+  t.same(
+    generate('FROM x\nCOPY . .\n\nUSER me').steps.map(({ text, sourceLine }) => [
+      text.split(' ')[0],
+      sourceLine
+    ]),
+    [
+      ['FROM', 1],
+      ['LABEL', 1],
+      ['USER', 4],
+      ['COPY', 2]
+    ]
+  )
+})
+
 test('labels go after each FROM that is not an earlier stage', async t => {
   const names = (text: string): string[] =>
     generate(text)

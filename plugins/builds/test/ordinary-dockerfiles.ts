@@ -29,6 +29,24 @@ CMD ["node", "server.js"]
 `
   ),
   file(
+    'notes after the files that are copied last, and a user before them',
+    `FROM busybox:lab
+ARG PORT=3000
+ENV HEALTH=/healthz
+RUN mkdir -p /etc && echo app:x:1234:1234::/:/bin/sh >> /etc/passwd && echo app:x:1234: >> /etc/group
+WORKDIR /app
+COPY a.txt ./
+USER app
+COPY --chown=app dir ./dir
+EXPOSE $PORT \${PORT}/udp
+STOPSIGNAL SIGINT
+HEALTHCHECK --interval=5s CMD wget -q -O - http://127.0.0.1:3000$HEALTH
+ENTRYPOINT ["sh", "-c"]
+ADD a.txt /app/again.txt
+CMD cat a.txt "$HEALTH"
+`
+  ),
+  file(
     'two stages',
     `FROM busybox:lab AS builder
 WORKDIR /src
