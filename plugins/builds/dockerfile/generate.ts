@@ -2,7 +2,6 @@ import { BadDockerfile } from './bad-dockerfile.js'
 import { argLine, type CopyInstruction, linesOf, type StageInstruction } from './instruction.js'
 import type { ImageUse, Plan, PlannedInstruction, PlannedStage } from './plan.js'
 import { addressesIn, notFetched } from './remote-files.js'
-import { inCacheOrder } from './step-order.js'
 import { quoteWord } from './words.js'
 
 /** One instruction of a generated Dockerfile, which is one step of its build. */
@@ -61,7 +60,7 @@ export function generateDockerfile(
     written.push(fromStep(stage, parts))
     // A stage that continues one before it has its labels already.
     if (stage.base.kind !== 'stage') written.push({ ...step(label, stage.from.line), shown: shownLabel })
-    for (const planned of inCacheOrder(stage.instructions)) {
+    for (const planned of stage.instructions) {
       const { line } = planned.instruction
       const texts = linesOf(handedOver(planned, parts), escapeChar)
       const shown = linesOf(planned.instruction, escapeChar)

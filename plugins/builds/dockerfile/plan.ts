@@ -7,6 +7,7 @@ import {
   type OnBuildInstruction,
   type Stage
 } from './instruction.js'
+import { inCacheOrder } from './step-order.js'
 import type { Refuse } from './words.js'
 
 /** An image that is taken from outside of the Dockerfile. */
@@ -37,6 +38,7 @@ export interface PlannedInstruction {
 export interface PlannedStage {
   readonly from: Stage['from']
   readonly base: Base
+  /** In the order in which they are carried out. */
   readonly instructions: readonly PlannedInstruction[]
   readonly scope: StageScope
 }
@@ -83,7 +85,7 @@ export function planDockerfile(
     const stage = {
       from,
       base,
-      instructions: instructions.map(instruction => planInstruction(instruction, scope)),
+      instructions: inCacheOrder(instructions).map(instruction => planInstruction(instruction, scope)),
       scope
     }
     if (from.name !== undefined) {

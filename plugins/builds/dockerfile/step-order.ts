@@ -18,18 +18,20 @@ const isNote = (instruction: StageInstruction): boolean =>
  * commit and notes hardly ever, and the engine takes as long for a note as for a small copy. Copies and notes keep their own
  * order, and nothing passes what could tell the difference: a command, a variable, another working directory.
  */
-export function inCacheOrder<T extends { readonly instruction: StageInstruction }>(
-  instructions: readonly T[]
-): readonly T[] {
+export function inCacheOrder<T extends StageInstruction>(instructions: readonly T[]): readonly T[] {
   const ordered: T[] = []
   let copies: T[] = []
-  for (const one of instructions) {
-    if (one.instruction.kind === 'copy') copies.push(one)
-    else if (isNote(one.instruction)) ordered.push(one)
+  const writeCopies = (): void => {
+    for (const copy of copies) ordered.push(copy)
+    copies = []
+  }
+  for (const instruction of instructions) {
+    if (instruction.kind === 'copy') copies.push(instruction)
     else {
-      ordered.push(...copies, one)
-      copies = []
+      if (!isNote(instruction)) writeCopies()
+      ordered.push(instruction)
     }
   }
-  return [...ordered, ...copies]
+  writeCopies()
+  return ordered
 }

@@ -65,13 +65,10 @@ export class ImageClaims {
       over.abort()
       this.#own.delete(deploymentId)
       const lapses = isMade && isNotedLater === true
-      const ending = (lapses ? this.#renew([deploymentId]) : this.#end(deploymentId))
-        .catch((error: unknown) =>
-          log.debug({ err: error, deploymentId }, 'the claims of a deployment stay until they lapse')
-        )
-        .then(onEnd)
-      // Nobody waits for what a build that succeeded has claimed.
-      if (lapses || !isMade) await ending
+      await (lapses ? this.#renew([deploymentId]) : this.#end(deploymentId)).catch((error: unknown) =>
+        log.debug({ err: error, deploymentId }, 'the claims of a deployment stay until they lapse')
+      )
+      onEnd()
     }
   }
 

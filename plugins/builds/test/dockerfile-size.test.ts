@@ -246,6 +246,11 @@ test('what each step repeats is refused with its line where it is large, or the 
   )
   t.match(refused(`FROM x\nENV A=${x(60_000)}\n${steps(1000)}`), /ENVs, ARGs, labels and commands up to here/)
   t.match(refused(`FROM x\nCMD ${x(60_000)}\n${steps(1000)}`), /ENVs, ARGs, labels and commands up to here/)
+  t.match(
+    refused(`FROM x\n${times(1000, at => `COPY a ${at}\n`)}CMD ${x(60_000)}\n`),
+    /ENVs, ARGs, labels and commands up to here/,
+    'a command is carried out before the copies that it follows'
+  )
   t.match(refused(`FROM x\nONBUILD RUN ${x(60_000)}\n${steps(1000)}`), /commands up to here/)
   t.match(refused(`FROM x\nARG A=${x(60_000)}\n${steps(1000)}`), /commands up to here/)
   t.match(

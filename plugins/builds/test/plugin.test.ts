@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { builders, type Commit, imagePreparation } from 'busbar/api/builds'
 import { definePlugin, kernel as kernelServices } from 'busbar/sdk'
-import { createTestKernel } from 'busbar/sdk/testing'
+import { createTestKernel, until } from 'busbar/sdk/testing'
 import Docker from 'dockerode'
 import { engineTest } from '../../runtime-docker/test/lab.js'
 import { gitServer, recorder } from './kit.js'
@@ -86,7 +86,10 @@ engineTest(
     const { image } = await preparation.prepare(request, context)
     t.same(image.exposedPorts, [4000])
     t.equal(commits[0]?.sha, sha)
-    t.same(await readdir(join(k.state.directory, 'data/builds/work')), [])
+    await until(
+      async () => (await readdir(join(k.state.directory, 'data/builds/work'))).length === 0,
+      'no workspace is left'
+    )
 
     await preparation.prepare({ ...request, buildType: 'custom' }, context)
     t.match(built, [new RegExp(`^${request.slug}-[0-9a-f]{20}:${request.deploymentId.slice(0, 8)}$`)])
