@@ -40,6 +40,24 @@ export async function requireEngine(t: Skippable): Promise<boolean> {
   return false
 }
 
+/**
+ * For a test that goes without an engine as well, and whose platform uses one that is there: what it has made on it is
+ * taken away when it closes.
+ */
+export function takeAwayFromEngine(): void {
+  closers.add(removeWhereAnEngineIs)
+}
+
+const removeWhereAnEngineIs: typeof removeInstallation = async state => {
+  if (await answers()) await removeInstallation(state)
+}
+
+const answers = async (): Promise<boolean> =>
+  await new Docker().ping().then(
+    () => true,
+    () => false
+  )
+
 /** Why engine tests cannot run here; null when they can. */
 async function missing(): Promise<string | null> {
   const engine = new Docker()

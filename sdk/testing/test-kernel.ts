@@ -123,7 +123,7 @@ export interface TestKernel {
   routes(): readonly TestRoute[]
   /** Requests that a plugin has under way; -1 while it is off. */
   inFlight(plugin: string): number
-  /** What operations have answered that they do not declare: `POST /api/projects 418`, each once. */
+  /** What operations have answered that they do not declare: `POST /api/projects 418`, each once. `close` does not reject for what was told here. */
   undeclaredAnswers(): readonly string[]
   /** What plugins have published that is not as their channels declare it: `log on build-logs:{deploymentId}: …`, each once. */
   undeclaredMessages(): readonly string[]
@@ -131,7 +131,7 @@ export interface TestKernel {
   runRemovalsNow(): Promise<void>
   /** Stops the platform and keeps the state. */
   stop(): Promise<void>
-  /** Stops the platform and removes everything. */
+  /** Stops the platform and removes everything. Rejects when an operation has answered, or a plugin published, what it does not declare. */
   close(): Promise<void>
 }
 
@@ -165,13 +165,16 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
     }),
     directory: await mkdtemp(join(tmpdir(), 'busbar-test-'))
   }
-  const kernel = await boot(options, state)
+  const kernel = await boot(options, state).catch(async (error: unknown) => {
+    if (options.state === undefined) await removeState(state)
+    throw error
+  })
   if (options.unsettled !== true) await kernel.settled
   const { port } = kernel.address
   const url = `http://127.0.0.1:${port}`
   for (const folder of folders(options)) await kernel.reconciler.enable(basename(folder))
   const people = new People(kernel, url)
-  const undeclaredAnswers = watchAnswers(kernel)
+  const answers = watchAnswers(kernel)
   const messages = watchMessages(kernel)
   let stopped = false
   const stop = async (): Promise<void> => {
@@ -219,7 +222,7 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
     routes: () =>
       kernel.edge.table.entries.map(({ record, instance }) => ({ record, isServed: instance !== undefined })),
     inFlight: plugin => kernel.reconciler.entries.get(plugin)?.run?.instance?.inFlight ?? -1,
-    undeclaredAnswers,
+    undeclaredAnswers: answers.undeclared,
     undeclaredMessages: messages.undeclared,
     runRemovalsNow: async () => {
       await kernel.removals.resume()
@@ -227,13 +230,19 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
     stop,
     close: async () => {
       await stop()
-      for (const remove of closers) await remove(state)
-      await state.database.drop()
-      await rm(state.directory, { recursive: true, force: true })
-      const undeclared = messages.undeclared()
-      if (undeclared.length > 0) throw new Error(`published, but not as declared: ${undeclared.join('; ')}`)
+      await removeState(state)
+      const published = messages.undeclared()
+      if (published.length > 0) throw new Error(`published, but not as declared: ${published.join('; ')}`)
+      const answered = answers.untold()
+      if (answered.length > 0) throw new Error(`answered, but not declared: ${answered.join('; ')}`)
     }
   }
+}
+
+async function removeState(state: TestState): Promise<void> {
+  for (const remove of closers) await remove(state)
+  await state.database.drop()
+  await rm(state.directory, { recursive: true, force: true })
 }
 
 const folders = ({ plugins = [] }: TestKernelOptions): string[] =>

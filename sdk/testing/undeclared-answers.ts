@@ -1,13 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { declaredStatuses } from '../../core/declarations/responses.js'
 import type { Kernel } from '../../core/kernel.js'
+import { admittedStatus } from './access-matrix.js'
 
-/**
- * Compares what operations answer with what they declare, from now on. Returns what was answered and is not declared, as
- * `POST /api/projects 418`, each once.
- */
-export function watchAnswers({ edge }: Kernel): () => string[] {
+/** As `POST /api/projects 418`, each once. */
+interface WatchedAnswers {
+  /** What was answered and is not declared. */
+  undeclared(): string[]
+  /** Of that what `undeclared` has not told yet. */
+  untold(): string[]
+}
+
+/** No operation answers these itself: what is no valid HTTP is refused on any path, and the access matrix lets in. */
+const ofNoOperation: ReadonlySet<number> = new Set([408, 431, admittedStatus])
+
+/** Compares what operations answer with what they declare, from now on. */
+export function watchAnswers({ edge }: Kernel): WatchedAnswers {
   const undeclared = new Set<string>()
+  const told = new Set<string>()
   edge.server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     const path = (request.url ?? '').replace(/[?#].*$/s, '')
     const method = request.method === 'HEAD' ? 'GET' : (request.method ?? '')
@@ -17,9 +27,16 @@ export function watchAnswers({ edge }: Kernel): () => string[] {
       const entry = edge.table.find(method, path)?.entry
       if (asked?.instance === undefined || entry?.instance === undefined) return
       const { record } = entry
-      if (!declaredStatuses(record).has(response.statusCode))
-        undeclared.add(`${record.method} ${record.url} ${response.statusCode}`)
+      const { statusCode: status } = response
+      if (!ofNoOperation.has(status) && !declaredStatuses(record).has(status))
+        undeclared.add(`${record.method} ${record.url} ${status}`)
     })
   })
-  return () => [...undeclared].sort()
+  return {
+    undeclared() {
+      for (const answer of undeclared) told.add(answer)
+      return [...undeclared].sort()
+    },
+    untold: () => [...undeclared].filter(answer => !told.has(answer)).sort()
+  }
 }

@@ -23,7 +23,13 @@ const tea = definePlugin({
   }
 })
 
-test('the test kit lists what was answered and is not declared', async t => {
+test('a platform of the test kit does not close well when something was answered that is not declared', async t => {
+  const k = await createTestKernel({ inline: [{ manifest: { id: 'tea' }, definition: tea }] })
+  t.equal((await k.as.anonymous().get('/api/tea/coffee')).status, 418)
+  await t.rejects(k.close(), { message: 'answered, but not declared: GET /api/tea/:word 418' })
+})
+
+test('the test kit lists what was answered and is not declared, and then closes well', async t => {
   const k = await createTestKernel({ inline: [{ manifest: { id: 'tea' }, definition: tea }] })
   t.teardown(() => k.close())
   const anybody = k.as.anonymous()

@@ -2,8 +2,10 @@
 import { identity } from 'busbar/api/identity'
 import { createTestKernel, type TestAnswer, type TestClient, type TestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { takeAwayFromEngine } from '../../lab/engine.js'
 import { newAdmins } from './new-admin.js'
 
+takeAwayFromEngine()
 type Json = Readonly<Record<string, any>>
 
 /** A value that an operation shows, in its body or as a parameter. */

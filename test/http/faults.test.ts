@@ -8,6 +8,7 @@ import {
   nullable,
   object,
   Problem,
+  problemTable,
   type Reply,
   reply,
   Type
@@ -269,6 +270,7 @@ test('a plugin that throws no error while it starts has failed with a reason', a
 test('problems stay what they are', async t => {
   thrown = new Problem(418, 'E_TEAPOT', 'I am a teapot')
   t.match(await k.as.anonymous().get('/api/faulty/rejects'), { status: 418, body: { code: 'E_TEAPOT' } })
+  t.same(k.undeclaredAnswers(), ['GET /api/faulty/rejects 418'])
 })
 
 test('the platform stops', async t => {
@@ -278,6 +280,7 @@ test('the platform stops', async t => {
 
 test('a problem of any length is answered with as much of it as a reader needs', async t => {
   const wide = new Problem(409, 'E_WIDE', 'w'.repeat(2_000_000))
+  const problems = problemTable({ long: [409, 'E_WIDE', 'w'] })
   const deep = new Problem(409, 'E_DEEP', 'deep', { list: Array(600_000).fill('x') })
   const definition = definePlugin({
     id: 'long',
@@ -288,6 +291,7 @@ test('a problem of any length is answered with as much of it as a reader needs',
           url: `/api/long/${name}`,
           summary: 's',
           access: open,
+          problems: [problems.long],
           handler: () => {
             throw problem
           }

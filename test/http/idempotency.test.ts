@@ -150,6 +150,7 @@ test('a key is of its caller, its method and its path, whatever the query', asyn
           summary: 'Count',
           access,
           idempotent: true,
+          schema: { response: { 202: object({ runs: Type.Integer() }) } },
           handler: () => reply(202, { runs: ++runs })
         })
       declare('POST', '/api/own/any', allow.public('a test'))

@@ -141,6 +141,7 @@ export const probe = definePlugin({
       url: '/api/probe/nobody',
       summary: 'No body',
       access: allow.public('a test'),
+      schema: { response: { 204: null } },
       handler: () => reply(204, null)
     })
     route({

@@ -1,7 +1,9 @@
 import { identity } from 'busbar/api/identity'
 import { createTestKernel, TestClient, type TestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { takeAwayFromEngine } from '../../../lab/engine.js'
 
+takeAwayFromEngine()
 const readsOnly = {
   status: 403,
   body: {
