@@ -104,7 +104,7 @@ engineTest(
       const tag = `busbar-ordinary-${instanceId}:${at}`
       const [{ image, error, log }, { stdout, stderr, exitCode }] = await Promise.all([
         build(files),
-        exec.run(['docker', 'build', '--force-rm', '-t', tag, '.'], {
+        exec.run(['docker', 'build', '--no-cache', '--force-rm', '-t', tag, '.'], {
           cwd: directory,
           timeoutMs: 120_000,
           env: {
