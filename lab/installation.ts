@@ -3,7 +3,7 @@ import { readdir, readFile, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { TestState } from 'busbar/sdk/testing'
-import { settingsFrom } from 'busbar/sdk/testing'
+import { settingsFrom, until } from 'busbar/sdk/testing'
 import type Docker from 'dockerode'
 import { EngineClient } from '../plugins/runtime-docker/engine-client.js'
 import { liftLimits } from '../plugins/runtime-docker/host/host-limits.js'
@@ -27,7 +27,7 @@ export async function removeInstallation({ directory }: Pick<TestState, 'directo
 /** The same, when its id is known; of the engine that it was on. Rules of a network of that engine's own go with it. */
 export async function removeInstallationFromEngine(instanceId: string, docker?: Docker): Promise<void> {
   await removeFromEngine(instanceId, docker)
-  for (const group of await controlGroups(`busbar${installationTag(instanceId)}`)) await removeGroup(group)
+  await removeGroups(`busbar${installationTag(instanceId)}`)
   if (await mayHaveRules(instanceId))
     await liftLimits(new EngineClient(settingsFrom(settings, process.env)), instanceId)
 }
@@ -40,6 +40,7 @@ async function mayHaveRules(instanceId: string): Promise<boolean> {
   )
 }
 
+const groupsMs = 10_000
 const hierarchies = '/sys/fs/cgroup'
 
 /** Directories of control groups whose names begin so. An init system takes its own away by itself. */
@@ -57,6 +58,15 @@ export async function controlGroups(begin: string): Promise<readonly string[]> {
     )
   )
   return found.flat()
+}
+
+/** The last process of a container that was removed may end a moment later than that. What a container is in stays, and shows in `leftovers.ts`. */
+async function removeGroups(begin: string): Promise<void> {
+  const areGone = async (): Promise<boolean> => {
+    for (const group of await controlGroups(begin)) await removeGroup(group)
+    return (await controlGroups(begin)).length === 0
+  }
+  await until(areGone, 'the control groups are empty', groupsMs).catch(() => undefined)
 }
 
 /** With the groups of its projects, unless there is a container in them. */
