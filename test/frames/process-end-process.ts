@@ -22,6 +22,8 @@ export const deep = (depth = 60) => depth === 0 ? process.exit(3) : [1].map(() =
 )
 noteCode(home, 'ending')
 keepProcessRunning()
+const kept = process.exit
+keepProcessRunning()
 const code = (await import(pathToFileURL(join(home, 'x.mjs')).href)) as Record<string, () => unknown>
 const outcomes: Record<string, string> = {}
 for (const [name, call] of Object.entries(code))
@@ -30,5 +32,6 @@ for (const [name, call] of Object.entries(code))
   } catch (error) {
     outcomes[name] = (error as Error).message
   }
+outcomes.once = String(process.exit === kept)
 await rm(home, { recursive: true, force: true })
 process.send?.(outcomes, () => process.exit(7))

@@ -21,7 +21,8 @@ test('code of a third-party plugin does not end the process, the platform does',
     kill: refused(`process.kill(${child.pid}, SIGKILL)`),
     later: refused('process.exit(3)'),
     deep: refused('process.exit(3)'),
-    look: 'true'
+    look: 'true',
+    once: 'true'
   })
   t.equal((await exited)[0], 7)
 })

@@ -44,3 +44,16 @@ test('a part gets the time that is left, not only a moment', async t => {
   t.ok(hasEnded)
   t.same(named, [])
 })
+
+test('a part gets a moment even when no time is left', async t => {
+  const shutdown = new Shutdown(0)
+  const named: unknown[] = []
+  let hasEnded = false
+  shutdown.add('one that needs a moment', async () => {
+    await new Promise(resolve => setTimeout(resolve, 50))
+    hasEnded = true
+  })
+  await shutdown.run({ error: (details: { part: string }) => named.push(details.part) } as never)
+  t.ok(hasEnded)
+  t.same(named, [])
+})

@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { test } from 'tap'
 import { createLog } from '../../core/log/log.js'
 import { createRedactor } from '../../core/log/redactor.js'
@@ -321,4 +323,24 @@ test('of a long text a line encodes and decodes what it has room for, wherever i
   }
   t.equal(stacks, 0, 'of an error whose message fills its stack, that is not made')
   t.end()
+})
+
+test('the last lines before a process ends are written, whatever ends it', async t => {
+  for (const [what, end] of [
+    ['nothing is left to do', ''],
+    ['it is told to exit', 'process.exit(0)']
+  ] as const) {
+    const source = `
+      import { createLog } from ${JSON.stringify(new URL('../../core/log/log.ts', import.meta.url).href)}
+      import { createRedactor } from ${JSON.stringify(new URL('../../core/log/redactor.ts', import.meta.url).href)}
+      const log = createLog({ level: 'info', format: 'json', redactor: createRedactor() })
+      log.info('the last line')
+      ${end}`
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ['--import=tsx', '--conditions=busbar-source', '--input-type=module', '--eval', source],
+      { timeout: 60_000 }
+    )
+    t.match(stdout, /"msg":"the last line"/, what)
+  }
 })
