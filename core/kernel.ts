@@ -225,8 +225,15 @@ export async function startKernel({
     keepCallbacksInFrames()
     keepProcessRunning()
     keepStacksReadable()
-    const edge = new Edge({ settings, guard, projects, credentials: held, log })
     const sockets = new SocketTable()
+    const edge = new Edge({
+      settings,
+      guard,
+      projects,
+      credentials: held,
+      isSocket: path => path === hubRecord.url || sockets.find(path) !== undefined,
+      log
+    })
     shutdown.add('HTTP', async () => {
       await edge.close(closeLimitMs)
     })

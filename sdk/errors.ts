@@ -51,6 +51,8 @@ export interface ProblemKind {
   readonly status: number
   readonly code: string
   readonly message: string
+  /** What in the body or the query it is about, where that is always the same. */
+  readonly field?: string
 }
 
 /** What is wrong and what helps, as one sentence. */
@@ -58,8 +60,11 @@ export const withRemedy = (reason: string, remedy: string): string =>
   `${reason}${reason.includes(': ') ? ';' : ':'} ${remedy}`
 
 type Named<M extends string> = M extends `${string}{${infer P}}${infer R}` ? P | Named<R> : never
-type Row = readonly [status: number, code: `E_${string}`, reason: string, remedy?: string]
-type Placeholders<R extends Row> = Named<R[2]> | (R[3] extends string ? Named<R[3]> : never)
+/** What the caller can do about it, and what in the body or the query it is about. */
+type More = string | { readonly field: string; readonly remedy?: string }
+type Row = readonly [status: number, code: `E_${string}`, reason: string, more?: More]
+type RemedyOf<M> = M extends string ? M : M extends { readonly remedy: infer S extends string } ? S : never
+type Placeholders<R extends Row> = Named<R[2]> | Named<RemedyOf<R[3]>>
 type Maker<R extends Row> = ProblemKind &
   (Placeholders<R> extends never
     ? (details?: Record<string, unknown>) => Problem
@@ -67,10 +72,12 @@ type Maker<R extends Row> = ProblemKind &
 
 /**
  * The errors of one area in one table: status, stable code, what is wrong, and what the caller can do about it where that is not
- * plain, both with `{placeholders}`. The remedy is part of the message, and a field `remedy` of the answer.
+ * plain, both with `{placeholders}`. The remedy is part of the message, and a field `remedy` of the answer. One about a field
+ * of the body or the query names it; `{field}` in the reason does so, too.
  *
  *     const problems = problemTable({
- *       noBranch: [409, 'E_SOURCE_BRANCH', 'branch {branch} does not exist in {repo}', 'push it, or set another branch']
+ *       noBranch: [409, 'E_SOURCE_BRANCH', 'branch {branch} does not exist in {repo}', 'push it, or set another branch'],
+ *       noName: [400, 'E_SHOP_NAME', 'name must not be empty', { field: 'name' }]
  *     })
  *     throw problems.noBranch({ branch, repo })
  *
@@ -79,12 +86,12 @@ type Maker<R extends Row> = ProblemKind &
 export function problemTable<const T extends Record<string, Row>>(
   table: T
 ): { readonly [K in keyof T]: Maker<T[K]> } {
-  const makers = Object.entries(table).map(([name, [status, code, reason, remedy]]) => {
+  const makers = Object.entries(table).map(([name, [status, code, reason, more]]) => {
+    const { field, remedy } = typeof more === 'string' ? { field: undefined, remedy: more } : (more ?? {})
     const message = remedy === undefined ? reason : withRemedy(reason, remedy)
-    const problemOf = (
-      values: Record<string, string | number>,
-      details: Record<string, unknown>
-    ): Problem => {
+    const problemOf = (values: Record<string, string | number>, given: Record<string, unknown>): Problem => {
+      const about = field ?? values.field
+      const details = about === undefined ? given : { field: about, ...given }
       const fill = (template: string): string =>
         template.replace(/\{(\w+)\}/g, (_, key: string) => String(values[key]))
       if (remedy === undefined) return new Problem(status, code, fill(reason), details)
@@ -94,7 +101,7 @@ export function problemTable<const T extends Record<string, Row>>(
     const make = message.includes('{')
       ? (values: Record<string, string | number>, details = {}) => problemOf(values, details)
       : (details = {}) => problemOf({}, details)
-    return [name, Object.assign(make, { status, code, message })]
+    return [name, Object.assign(make, { status, code, message, ...(field !== undefined && { field }) })]
   })
   return Object.freeze(Object.fromEntries(makers))
 }

@@ -30,12 +30,15 @@ import { PlatformResponse } from './platform-response.js'
 import { toProblem } from './problems.js'
 import { RequestContext } from './request-context.js'
 import { RouteTable } from './route-table.js'
+import { requireUpgrade } from './upgrade-required.js'
 
 interface EdgeOptions {
   readonly settings: Settings
   readonly guard: Guard
   readonly projects: ProjectAccess
   readonly credentials: CredentialWatch
+  /** Whether a WebSocket can be opened at a path now. */
+  readonly isSocket: (path: string) => boolean
   readonly log: Log
 }
 
@@ -264,7 +267,9 @@ export class Edge {
     } catch {
       return problems.encoding()
     }
-    const methods = this.table.methodsOf(path)
+    const isSocket = this.options.isSocket(path)
+    const methods = isSocket ? ['GET'] : this.table.methodsOf(path)
+    if (isSocket && method === 'GET') return requireUpgrade()
     if (methods.length > 0) return methodNotAllowed(method, methods)
     const shown = cutText(path, shownCharacters)
     const plugin = /^\/api\/x\/([a-z][a-z0-9-]*)(\/|$)/.exec(path)?.[1]

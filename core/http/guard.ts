@@ -6,6 +6,7 @@ import {
   type CredentialSource,
   isUuid,
   networkOf,
+  Problem,
   type SignedInCaller
 } from 'busbar/sdk'
 import { isUuidSchema } from '../../sdk/schema.js'
@@ -161,27 +162,35 @@ export class Guard {
 
   #hasGoodParams(context: RequestContext): boolean {
     const fault = paramFault(context.record, context.params)
-    return fault === null || refuse(context.response, { status: 400, code: 'E_PATH_INVALID', message: fault })
+    return fault === null || refuse(context.response, badParam(fault))
   }
 }
 
 const addressOf = ({ ip }: RequestContext): string => `ip:${networkOf(ip)}`
 
-/** What is wrong with the path's parameters: ids are lowercase hyphenated UUIDs unless a schema says otherwise. */
+interface ParamFault {
+  readonly name: string
+  readonly reason: string
+}
+
+const badParam = ({ name, reason }: ParamFault): Problem =>
+  new Problem(400, 'E_PATH_INVALID', reason, { field: name })
+
+/** The first parameter of the path that is wrong: ids are lowercase hyphenated UUIDs unless a schema says otherwise. */
 function paramFault(
   record: Pick<RouteRecord, 'params' | 'schema'>,
   params: Readonly<Record<string, unknown>>
-): string | null {
+): ParamFault | null {
   for (const name of record.params) {
     const value = params[name]
     const schema = record.schema.params?.[name]
     // The words of an id are in its schema; it is checked as one without.
     if (schema === undefined || (name.endsWith('Id') && isUuidSchema(schema))) {
       if (name.endsWith('Id') && !(typeof value === 'string' && isUuid(value)))
-        return `${name} must be a UUID in lowercase hyphenated form`
+        return { name, reason: `${name} must be a UUID in lowercase hyphenated form` }
     } else {
       const valid = validatorOf(schema, 'text')
-      if (valid(value) !== true) return explainFault(valid.errors, name)
+      if (valid(value) !== true) return { name, reason: explainFault(valid.errors, name) }
     }
   }
   return null

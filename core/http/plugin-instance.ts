@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { isReadable } from 'node:stream'
-import { type Audit, type BodyKind, type Log, Problem, type Reply, type ReplyOptions } from 'busbar/sdk'
+import {
+  type Audit,
+  type BodyKind,
+  cutText,
+  type Log,
+  Problem,
+  type Reply,
+  type ReplyOptions
+} from 'busbar/sdk'
 import Fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -14,8 +22,8 @@ import { whenLate } from '../clock/waits.js'
 import type { RouteRecord } from '../declarations/records.js'
 import { callPlugin, faultOf } from '../frames/fault.js'
 import { inFrame } from '../frames/frames.js'
-import { explainFaults } from '../schemas/schema-fault.js'
-import { faultsOfBody, holdsBadText, validatorOf } from '../schemas/schemas.js'
+import { explainFaults, longestField } from '../schemas/schema-fault.js'
+import { badTextField, faultsOfBody, holdsBadText, validatorOf } from '../schemas/schemas.js'
 import { answerValue } from './answer-value.js'
 import { answerWriter } from './answer-writer.js'
 import { cookieHeader, sendProblem } from './answers.js'
@@ -196,11 +204,13 @@ function invalid(code: string, errors: Parameters<typeof explainFaults>[0], part
 }
 
 const clientGone = new Problem(499, 'E_CLIENT_GONE', 'the client went away')
-const badText = (): Problem =>
+/** A body that is refused as a whole, because of one of its fields. */
+const badText = (body: unknown): Problem =>
   new Problem(
     400,
     'E_BODY_INVALID',
-    'the body holds a character that cannot be kept: NUL, or half of a surrogate pair'
+    'the body holds a character that cannot be kept: NUL, or half of a surrogate pair',
+    { field: cutText(badTextField(body), longestField) }
   )
 export const stopping = new Problem(503, 'E_PLUGIN_STOPPING', 'the plugin is being turned off')
 
@@ -243,7 +253,7 @@ function addRoute(scope: FastifyInstance, record: RouteRecord, options: Instance
     done()
   }
   const preHandler = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
-    done(holdsBadText(request.body) ? badText() : undefined)
+    done(holdsBadText(request.body) ? badText(request.body) : undefined)
   }
   const response = Object.fromEntries(
     Object.entries(record.schema.response ?? {}).filter(([, schema]) => schema !== null)

@@ -21,6 +21,7 @@ import { stopping } from './plugin-instance.js'
 import { toProblem } from './problems.js'
 import { RequestContext } from './request-context.js'
 import type { SocketTable } from './socket-table.js'
+import { upgradeRequired } from './upgrade-required.js'
 
 interface UpgradeOptions {
   readonly edge: Edge
@@ -49,6 +50,7 @@ export const hubRecord: RouteRecord = Object.freeze({
       description:
         'Live messages. Send `{"action": "subscribe", "channel": "…"}`, and `unsubscribe`, as JSON; messages come as `{"channel", "event", "data"}`. A channel that the caller may not see answers with the event `error`.',
       group: 'Platform',
+      problems: [upgradeRequired],
       handler: () => undefined
     },
     { id: 'kernel' }

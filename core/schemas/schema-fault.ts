@@ -18,7 +18,7 @@ interface FieldFault {
 /** So many are told of: who sends more of them sends the same one again and again. */
 const mostFaults = 20
 /** Characters of a field and of what is said of it: its name may be the sender's. */
-const longestField = 300
+export const longestField = 300
 /** Of them in the sentence. */
 const mostInSentence = 3
 

@@ -116,16 +116,43 @@ export function compileFault(schema: object, use: SchemaUse): string | null {
   }
 }
 
+const isBadText = (value: unknown): boolean =>
+  typeof value === 'string' && (value.includes('\0') || !value.isWellFormed())
+
 /** Whether some text in it is none that PostgreSQL can hold. Without recursion: bodies may be deep. */
 export function holdsBadText(body: unknown): boolean {
   const left = [body]
   while (left.length > 0) {
     const value = left.pop()
-    if (typeof value === 'string' && (value.includes('\0') || !value.isWellFormed())) return true
+    if (isBadText(value)) return true
     if (typeof value !== 'object' || value === null) continue
     for (const [key, inner] of Object.entries(value)) left.push(key, inner)
   }
   return false
+}
+
+interface Place {
+  readonly value: unknown
+  readonly key: string
+  readonly within: Place | undefined
+}
+
+/** Where the first such text is, as `vars/0/value`; of a key that is one, where it stands. */
+export function badTextField(body: unknown): string {
+  const left: Place[] = [{ value: body, key: '', within: undefined }]
+  for (let place = left.pop(); place !== undefined; place = left.pop()) {
+    if (isBadText(place.key)) return pathOf(place.within)
+    if (isBadText(place.value)) return pathOf(place)
+    if (typeof place.value !== 'object' || place.value === null) continue
+    for (const [key, value] of Object.entries(place.value).reverse()) left.push({ value, key, within: place })
+  }
+  return ''
+}
+
+function pathOf(place: Place | undefined): string {
+  const keys: string[] = []
+  for (let at = place; at?.within !== undefined; at = at.within) keys.push(at.key)
+  return keys.reverse().join('/')
 }
 
 const strict = new WeakMap<object, TSchema>()

@@ -169,7 +169,7 @@ export class ApplicationService {
     const isGit = body.type === 'git'
     const integrationId = isGit ? await this.#integration(body.git_integration_id ?? null, userId) : null
     const decide = (current: ApplicationRow): ApplicationChanges => {
-      if (current.type === body.type) throw problems.sameType({ type: body.type }, { field: 'type' })
+      if (current.type === body.type) throw problems.sameType({ type: body.type })
       return {
         ...decideSource(body, buildTypesOf(buildTypes, log)),
         git_integration_id: integrationId,

@@ -8,14 +8,21 @@ export const problems = problemTable({
   tokenNeeded: [
     400,
     'E_APPLICATION_TOKEN_NEEDED',
-    'git_token must be sent again: source_repo moves from {from} to {to}, and a stored token is never sent to another host (null drops it)'
+    'git_token must be sent again: source_repo moves from {from} to {to}, and a stored token is never sent to another host (null drops it)',
+    { field: 'git_token' }
   ],
   credentialsNeeded: [
     400,
     'E_APPLICATION_CREDENTIALS_NEEDED',
-    'registry_password must be sent again: source_image moves from the registry {from} to {to}, and a stored password is never sent to another host (null drops it)'
+    'registry_password must be sent again: source_image moves from the registry {from} to {to}, and a stored password is never sent to another host (null drops it)',
+    { field: 'registry_password' }
   ],
-  sameType: [400, 'E_APPLICATION_SAME_TYPE', 'type is {type} already; change-source takes the other one'],
+  sameType: [
+    400,
+    'E_APPLICATION_SAME_TYPE',
+    'type is {type} already; change-source takes the other one',
+    { field: 'type' }
+  ],
   hasPreviews: [
     409,
     'E_APPLICATION_HAS_PREVIEWS',
@@ -52,4 +59,4 @@ export const invalidField: ProblemKind = Object.freeze({
 export const sourceProblems: readonly ProblemKind[] = Object.freeze([invalidField, problems.invalidBranch])
 
 /** A 400 about one field, which its details name too. */
-export const invalid = (field: string, reason: string) => problems.invalid({ field, reason }, { field })
+export const invalid = (field: string, reason: string) => problems.invalid({ field, reason })

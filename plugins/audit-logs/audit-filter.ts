@@ -37,6 +37,6 @@ function timeOf(field: string, query: string | undefined): Date | undefined {
   const text = given(query)?.replace(/ (\d\d:\d\d)$/, '+$1')
   if (text === undefined) return undefined
   const time = new Date(text)
-  if (!timeShape.test(text) || Number.isNaN(time.getTime())) throw problems.badTime({ field }, { field })
+  if (!timeShape.test(text) || Number.isNaN(time.getTime())) throw problems.badTime({ field })
   return time
 }

@@ -461,7 +461,7 @@ export const problems = problemTable({
   pathEscapes: [
     400,
     'E_SOURCE_PATH',
-    '{field} is {path}, which leaves the repository',
+    '{what} is {path}, which leaves the repository',
     'give a path inside it, relative and without ..'
   ],
   linkEscapes: [

@@ -27,17 +27,20 @@ export const problems = problemTable({
   rollbackForeign: [
     400,
     'E_ROLLBACK_FOREIGN',
-    'deployment_id {deploymentId} is not a deployment of this application'
+    'deployment_id {deploymentId} is not a deployment of this application',
+    { field: 'deployment_id' }
   ],
   rollbackUnsuccessful: [
     400,
     'E_ROLLBACK_UNSUCCESSFUL',
-    'deployment {deploymentId} ended {status}: only a successful one can be rolled back to'
+    'deployment {deploymentId} ended {status}: only a successful one can be rolled back to',
+    { field: 'deployment_id' }
   ],
   rollbackNoImage: [
     400,
     'E_ROLLBACK_NO_IMAGE',
-    'deployment {deploymentId} has no image that could be started again'
+    'deployment {deploymentId} has no image that could be started again',
+    { field: 'deployment_id' }
   ],
   imageGone: [
     409,

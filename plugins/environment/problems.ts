@@ -7,31 +7,38 @@ export const problems = problemTable({
     400,
     'E_VARIABLE_KEY',
     'vars: {key} is not a name for a variable',
-    'use letters, digits and _, not starting with a digit'
+    { field: 'vars', remedy: 'use letters, digits and _, not starting with a digit' }
   ],
-  duplicate: [400, 'E_VARIABLE_DUPLICATE', 'vars: {key} is there more than once'],
-  noValue: [400, 'E_VARIABLE_NO_VALUE', 'vars: {key} needs a value, or unchanged to keep the stored one'],
+  duplicate: [400, 'E_VARIABLE_DUPLICATE', 'vars: {key} is there more than once', { field: 'vars' }],
+  noValue: [
+    400,
+    'E_VARIABLE_NO_VALUE',
+    'vars: {key} needs a value, or unchanged to keep the stored one',
+    { field: 'vars' }
+  ],
   notStored: [
     400,
     'E_VARIABLE_NOT_STORED',
     'vars: {key} is sent as unchanged, but no value of it is stored',
-    'send the value'
+    { field: 'vars', remedy: 'send the value' }
   ],
   staysSecret: [
     400,
     'E_VARIABLE_STAYS_SECRET',
     'vars: {key} is secret',
-    'send its value again to make it readable'
+    { field: 'vars', remedy: 'send its value again to make it readable' }
   ],
   tooLong: [
     400,
     'E_VARIABLE_TOO_LONG',
-    'vars: the value of {key} has {bytes} bytes; at most {limit} are allowed'
+    'vars: the value of {key} has {bytes} bytes; at most {limit} are allowed',
+    { field: 'vars' }
   ],
   nul: [
     400,
     'E_VARIABLE_NUL',
-    'vars: the value of {key} holds a NUL character, which no environment can carry'
+    'vars: the value of {key} holds a NUL character, which no environment can carry',
+    { field: 'vars' }
   ],
   unreadable: [
     500,

@@ -19,7 +19,7 @@ export const problems = problemTable({
   sessionEnded: [401, 'E_AUTH_SESSION_ENDED', 'this session has ended', 'sign in again'],
   busy: [503, 'E_AUTH_BUSY', 'too many sign-ins at the same time', 'try again in a few seconds'],
 
-  emailInvalid: [400, 'E_USER_EMAIL', 'email is not a valid address'],
+  emailInvalid: [400, 'E_USER_EMAIL', 'email is not a valid address', { field: 'email' }],
   emailTaken: [409, 'E_USER_EMAIL_TAKEN', 'a user with the email {email} already exists'],
   passwordShort: [400, 'E_USER_PASSWORD', 'password must have at least {min} characters'],
   passwordLong: [400, 'E_USER_PASSWORD', 'password must have at most {max} bytes'],
@@ -29,7 +29,7 @@ export const problems = problemTable({
     400,
     'E_USER_LAST_ADMIN',
     'the last admin cannot be demoted',
-    'make another user an admin first'
+    { field: 'role', remedy: 'make another user an admin first' }
   ],
   lastAdminDeleted: [
     400,
@@ -39,9 +39,9 @@ export const problems = problemTable({
   ],
   userOwns: [409, 'E_USER_OWNS_PROJECTS', 'this user still owns projects: transfer or delete them first'],
 
-  resetInvalid: [400, 'E_PASSWORD_RESET', 'invalid or expired reset token'],
-  resetUsed: [400, 'E_PASSWORD_RESET_USED', 'reset token has already been used'],
-  resetExpired: [400, 'E_PASSWORD_RESET_EXPIRED', 'reset token has expired'],
+  resetInvalid: [400, 'E_PASSWORD_RESET', 'invalid or expired reset token', { field: 'token' }],
+  resetUsed: [400, 'E_PASSWORD_RESET_USED', 'reset token has already been used', { field: 'token' }],
+  resetExpired: [400, 'E_PASSWORD_RESET_EXPIRED', 'reset token has expired', { field: 'token' }],
 
   invitationNotFound: [404, 'E_INVITATION_NOT_FOUND', 'invitation not found'],
   invitationAccepted: [
@@ -52,15 +52,30 @@ export const problems = problemTable({
   ],
   invitationExpired: [410, 'E_INVITATION_EXPIRED', 'this invitation has expired', 'ask for a new one'],
 
-  quotaPercent: [400, 'E_ALERT_PERCENT', 'quota_threshold_percent must be between 1 and 100'],
+  quotaPercent: [
+    400,
+    'E_ALERT_PERCENT',
+    'quota_threshold_percent must be between 1 and 100',
+    { field: 'quota_threshold_percent' }
+  ],
 
   totpEnabled: [409, 'E_TOTP_ENABLED', 'two-factor authentication is already enabled'],
   totpDisabled: [409, 'E_TOTP_DISABLED', 'two-factor authentication is not enabled'],
   totpNotEnrolled: [409, 'E_TOTP_NOT_ENROLLED', 'no two-factor enrollment is pending', 'enroll first'],
   wrongCode: [401, 'E_TOTP_CODE', 'invalid verification code'],
   codeReused: [401, 'E_TOTP_CODE_REUSED', 'that code has already been used', 'wait for the next one'],
-  codeRequired: [400, 'E_TOTP_CODE_REQUIRED', 'code is required: your account has two-factor authentication'],
-  unknownMethod: [400, 'E_TOTP_METHOD', 'unsupported verification method', 'use totp or recovery_code'],
+  codeRequired: [
+    400,
+    'E_TOTP_CODE_REQUIRED',
+    'code is required: your account has two-factor authentication',
+    { field: 'code' }
+  ],
+  unknownMethod: [
+    400,
+    'E_TOTP_METHOD',
+    'unsupported verification method',
+    { field: 'method', remedy: 'use totp or recovery_code' }
+  ],
   challengeExpired: [
     401,
     'E_AUTH_CHALLENGE',

@@ -8,11 +8,12 @@ export const problems = problemTable({
     'the slug {slug} is in use by another project, or by one whose clean-up is not done yet',
     'choose another'
   ],
-  noSuchUser: [400, 'E_PROJECT_NO_SUCH_USER', 'user_id: there is no user {userId}'],
+  noSuchUser: [400, 'E_PROJECT_NO_SUCH_USER', 'user_id: there is no user {userId}', { field: 'user_id' }],
   noSuchAddress: [
     400,
     'E_PROJECT_NO_SUCH_ADDRESS',
-    'email: no user on this platform has this address; an administrator can invite them'
+    'email: no user on this platform has this address; an administrator can invite them',
+    { field: 'email' }
   ],
   ownsIt: [
     400,

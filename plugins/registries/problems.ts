@@ -5,7 +5,11 @@ export const problems = problemTable({
     400,
     'E_REGISTRY_NAME',
     'registry: {registry} is no registry',
-    'write its host, with the port where there is one, such as docker.io, ghcr.io or registry.example.com:5000'
+    {
+      field: 'registry',
+      remedy:
+        'write its host, with the port where there is one, such as docker.io, ghcr.io or registry.example.com:5000'
+    }
   ],
   projectGone: [404, 'E_PROJECT_NOT_FOUND', 'project {projectId} does not exist'],
   notFound: [404, 'E_REGISTRY_ACCOUNT_NOT_FOUND', 'the registry account {accountId} does not exist here'],

@@ -139,7 +139,7 @@ test('every example is accepted by the operation that shows it', async t => {
     const told = `${name} answers ${status} ${JSON.stringify(body)} to ${JSON.stringify(example.body ?? example.values)}`
     const code = refused[name]
     if (code === undefined) t.ok(status >= 200 && status < 300, told)
-    else t.ok(body.code === code && body.field === undefined, told)
+    else t.equal(body.code, code, told)
   }
 })
 

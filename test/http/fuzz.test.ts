@@ -99,6 +99,10 @@ function callsTo(record: RouteRecord): fc.Arbitrary<Call> {
 
 const wellFormed = (text: string): string => text.replace(/[\ud800-\udfff]/g, '')
 
+/** What is about a request as a whole, or about what it is asked of. */
+const aboutNoField =
+  /^(?:the body (?:is not valid JSON|must not be empty)|the address must not contain NUL|the path is not valid percent-encoding|Idempotency-Key must be|application \S+ runs an image)/
+
 /** What is wrong with an answer; null when nothing is. */
 function faultOf(answer: TestAnswer): string | null {
   const text = typeof answer.body === 'string' ? answer.body : (JSON.stringify(answer.body) ?? '')
@@ -116,6 +120,8 @@ function faultOf(answer: TestAnswer): string | null {
     return `it tells of the inside: ${text.slice(0, 200)}`
   if (answer.status >= 400 && answer.status !== 429 && typeof answer.body?.error !== 'string')
     return `${answer.status} without an error: ${text.slice(0, 100)}`
+  if (answer.status === 400 && typeof answer.body.field !== 'string' && !aboutNoField.test(answer.body.error))
+    return `it names no field: ${text.slice(0, 200)}`
   return null
 }
 

@@ -38,6 +38,22 @@ test('a socket without a good credential is refused with 401 before the upgrade'
   await t.rejects(k.socket(new TestClient(k.url, { authorization: 'Bearer busbar_pat_nothing' })), /401/)
 })
 
+test('the address of a WebSocket says what it is to who asks for it otherwise', async t => {
+  for (const path of ['/api/ws', '/api/ws/echo/ada']) {
+    for (const anyone of [k.as.anonymous(), await k.as.session()]) {
+      const { status, body, headers } = await anyone.get(path)
+      t.match([status, body.code, headers.upgrade], [426, 'E_UPGRADE_REQUIRED', 'websocket'], path)
+      t.match(body.error, /^this address is a WebSocket: connect to it by wss?:/)
+    }
+    t.match(await k.as.anonymous().post(path), {
+      status: 405,
+      headers: { allow: 'GET, HEAD' },
+      body: { code: 'E_METHOD' }
+    })
+  }
+  t.match(await k.as.anonymous().get('/api/ws/nothing'), { status: 404, body: { code: 'E_NOT_FOUND' } })
+})
+
 test('an upgrade that nobody takes is answered, and its socket closed', async t => {
   for (const path of ['/nothing', '/%zz', '/api/ws/%zz', '/api/ws/nothing']) {
     const socket = connect(k.port, '127.0.0.1')

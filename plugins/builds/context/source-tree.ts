@@ -7,10 +7,10 @@ const maxFileBytes = 256 * 1024
 const shownNames = 20
 
 /** `./a//b/` as `a/b`, `''` for the root; refuses a path that leaves the tree. */
-export function cleanPath(path: string, field: string): string {
+export function cleanPath(path: string, what: string): string {
   const normal = posix.normalize(path === '' ? '.' : path)
   const isInside = !posix.isAbsolute(normal) && normal.split('/')[0] !== '..' && !/[\u0000\\]/.test(path)
-  if (!isInside) throw problems.pathEscapes({ field, path: path.slice(0, 300) })
+  if (!isInside) throw problems.pathEscapes({ what, path: path.slice(0, 300) })
   const clean = normal.replace(/\/$/, '')
   return clean === '.' ? '' : clean
 }

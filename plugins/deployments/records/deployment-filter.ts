@@ -29,7 +29,7 @@ export function readFilter(query: GlobalQuery): GlobalFilter {
 
 function idOf(field: string, text: string | undefined): string | undefined {
   if (text === undefined || text === '') return undefined
-  if (!isUuid(text)) throw problems.badId({ field }, { field })
+  if (!isUuid(text)) throw problems.badId({ field })
   return text
 }
 
@@ -38,7 +38,7 @@ function timeOf(field: string, text: string | undefined): Date | undefined {
   // In a query a plus sign that was not escaped arrives as a space.
   const time = new Date(text.replace(/ (\d\d:\d\d)$/, '+$1'))
   if (!timeShape.test(text.replace(/ (\d\d:\d\d)$/, '+$1')) || Number.isNaN(time.getTime()))
-    throw problems.badFilter({ field }, { field })
+    throw problems.badFilter({ field })
   return time
 }
 

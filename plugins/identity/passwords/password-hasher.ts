@@ -45,12 +45,12 @@ export class PasswordHasher {
   }
 }
 
-/** 400 when the password is too short or too long to be one. */
-export function checkPassword(password: string): void {
+/** 400 when the password, sent as `field`, is too short or too long to be one. */
+export function checkPassword(password: string, field: 'password' | 'new_password'): void {
   const { minCharacters, maxBytes } = passwordPolicy
   // Counted in characters as people see them, not in UTF-16 units.
-  if ([...password].length < minCharacters) throw problems.passwordShort({ min: minCharacters })
-  if (Buffer.byteLength(password) > maxBytes) throw problems.passwordLong({ max: maxBytes })
+  if ([...password].length < minCharacters) throw problems.passwordShort({ min: minCharacters }, { field })
+  if (Buffer.byteLength(password) > maxBytes) throw problems.passwordLong({ max: maxBytes }, { field })
 }
 
 function createSemaphore(maxRunning: number, maxWaiting: number) {

@@ -53,7 +53,7 @@ export class PasswordResetService implements PasswordResets {
     newPassword
   }: Parameters<PasswordResets['completePasswordReset']>[0]): Promise<string> {
     const { db, store, users, hasher, writer, lockOut, clock } = this.parts
-    checkPassword(newPassword)
+    checkPassword(newPassword, 'new_password')
     const hash = digestOf(secret)
     const { user_id: userId } = await this.#find(hash)
     const passwordHash = await hasher.hash(newPassword)

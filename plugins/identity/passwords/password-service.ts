@@ -25,7 +25,7 @@ export class PasswordService implements Passwords {
     client: Client
   ): Promise<SessionGrant> {
     const { db, users, hasher, writer, reauthentication, issuer } = this.parts
-    checkPassword(newPassword)
+    checkPassword(newPassword, 'new_password')
     const confirmed = await reauthentication.confirm(caller, { password: currentPassword }, client, 'never')
     const passwordHash = await hasher.hash(newPassword)
     return await db.transaction(async tx => {
@@ -43,7 +43,7 @@ export class PasswordService implements Passwords {
     client: Client
   ): Promise<void> {
     const { db, users, hasher, writer, reauthentication } = this.parts
-    checkPassword(newPassword)
+    checkPassword(newPassword, 'new_password')
     await reauthentication.confirm(caller, { password: currentPassword }, client, 'never')
     const passwordHash = await hasher.hash(newPassword)
     await db.transaction(async tx => {

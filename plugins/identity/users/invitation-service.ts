@@ -78,7 +78,7 @@ export class InvitationService implements Invitations {
     client: Client
   ): Promise<SessionGrant> {
     const { db, store, users, hasher, issuer, devices, clock } = this.parts
-    checkPassword(password)
+    checkPassword(password, 'password')
     const hash = digestOf(secret)
     const { email, role } = await this.#findOpen(hash)
     const password_hash = await hasher.hash(password)

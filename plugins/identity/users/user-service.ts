@@ -143,7 +143,7 @@ export class UserService implements Users {
 
   async #prepare({ email, password, username = '' }: NewAccount, role: Role): Promise<NewUser> {
     const address = checkedEmail(email)
-    checkPassword(password)
+    checkPassword(password, 'password')
     return {
       id: randomUUID(),
       email: address,
