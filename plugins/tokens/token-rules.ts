@@ -7,14 +7,17 @@ export const expiryChoices: readonly number[] = [1, 7, 14, 30, 60, 90]
 export function readScope(given: readonly string[] | undefined): Scope {
   const ranks = (given ?? []).map(name => scopes.indexOf(name as Scope))
   const widest = ranks.includes(-1) ? undefined : scopes[Math.max(-1, ...ranks)]
-  if (widest === undefined) throw problems.scopeInvalid()
+  if (widest === undefined) throw problems.scopeInvalid({ remedy: `the scopes are ${scopes.join(', ')}` })
   return widest
 }
 
 /** One of the choices, or null for a token that does not expire. */
 export function readExpiry(days: number | null | undefined): number | null {
   if (days === null || days === undefined) return null
-  if (!expiryChoices.includes(days)) throw problems.expiryInvalid()
+  if (!expiryChoices.includes(days))
+    throw problems.expiryInvalid({
+      remedy: `use ${expiryChoices.join(', ')}, or null for a token that does not expire`
+    })
   return days
 }
 

@@ -42,3 +42,13 @@ test('a refusal names the field that it is about, whichever plugin refuses', asy
     )
   }
 })
+
+test('a token that asks for what there is not is told what there is', async t => {
+  const k = await createTestKernel()
+  t.teardown(() => k.close())
+  const admin = await k.as.session()
+  const refused = async (body: object): Promise<unknown> =>
+    (await admin.post('/api/tokens', { name: 'ci', scopes: ['read'], ...body })).body
+  t.match(await refused({ scopes: ['root'] }), { remedy: 'the scopes are metrics, read, deploy, write' })
+  t.match(await refused({ expires_in_days: 2 }), { remedy: /^use 1, 7, 14, 30, 60, 90, or null/ })
+})
