@@ -101,10 +101,12 @@ const namespaces = async (): Promise<string[]> =>
 const folders = async (): Promise<string[]> =>
   (await readdir(tmpdir())).filter(name => !kept.test(name)).map(name => `in ${tmpdir()} ${name}`)
 
-/** Programs that work in a folder of the tests; the test cluster is not one of them. */
+/** Programs that work in a folder of the tests; the test cluster is not one of them, nor is this one. */
 async function processes(): Promise<string[]> {
   const begins = join(tmpdir(), 'busbar-')
-  const pids = (await readdir('/proc').catch(() => [])).filter(name => /^\d+$/.test(name))
+  const pids = (await readdir('/proc').catch(() => [])).filter(
+    name => /^\d+$/.test(name) && name !== String(process.pid)
+  )
   const found = await Promise.all(
     pids.map(async pid => {
       const argv = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).replaceAll('\0', ' ')
