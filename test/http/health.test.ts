@@ -105,3 +105,20 @@ test('what plugins report is cleaned of secrets, short, and takes no name of the
     nothing: 'unhealthy: the health check of the plugin "telling" answered undefined instead of a text'
   })
 })
+
+test('a platform whose database is gone says so with 503, and what of it is well', async t => {
+  const k = await createTestKernel()
+  t.teardown(() => k.close())
+  await k.state.database.drop()
+  let answer = await k.as.anonymous().get('/healthz')
+  for (
+    const end = performance.now() + 20_000;
+    answer.status === 200 && performance.now() < end;
+    await sleep(100)
+  )
+    answer = await k.as.anonymous().get('/healthz')
+  t.match(answer, {
+    status: 503,
+    body: { healthy: false, checks: { database: /^unhealthy: /, keyring: 'ok' } }
+  })
+})
