@@ -68,6 +68,24 @@ export const equivalents: readonly Equivalent[] = [
     text: 'lastAdmitted.get(projectId)?.getTime() ?? 0,',
     change: '0 → 1',
     why: 'no turn was in the first millisecond of 1970'
+  },
+  {
+    file: 'core/database/session-state.ts',
+    text: 'if (namedTexts.size >= mostNamedTexts) namedTexts.clear()',
+    change: 'namedTexts.size >= mostNamedTexts → namedTexts.size > mostNamedTexts',
+    why: 'one text more is kept before all are forgotten'
+  },
+  {
+    file: 'core/database/statement.ts',
+    text: 'this.wire.shapes.set(this.name, shape)',
+    change: 'this.wire.shapes.set(this.name, shape) → (nothing)',
+    why: 'the reader of rows is made again for each answer; only the time differs'
+  },
+  {
+    file: 'core/plugins/plugin-schemas.ts',
+    text: "{ description: 'Whether to remove. May be left out, which removes.', examples: [{ dry_run: true }] }",
+    change: 'true → false',
+    why: 'another example is as good'
   }
 ]
 
