@@ -196,10 +196,7 @@ function paramFault(
   return null
 }
 
-function refuse(
-  response: ServerResponse,
-  refusal: Refusal | { status: number; code: string; message: string }
-): false {
+function refuse(response: ServerResponse, refusal: Refusal | Problem): false {
   sendProblem(response, refusal)
   return false
 }

@@ -137,7 +137,7 @@ interface Place {
   readonly within: Place | undefined
 }
 
-/** Where the first such text is, as `vars/0/value`; of a key that is one, where it stands. */
+/** Where the first such text is, as `vars/0/value`; of a key that is one, where it stands. For bodies that have one: it costs more. */
 export function badTextField(body: unknown): string {
   const left: Place[] = [{ value: body, key: '', within: undefined }]
   for (let place = left.pop(); place !== undefined; place = left.pop()) {
