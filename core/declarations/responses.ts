@@ -1,34 +1,52 @@
-import type { ProblemKind, TSchema } from 'busbar/sdk'
+import { type ProblemKind, problemTable, type TSchema } from 'busbar/sdk'
 import type { DescribedRoute } from './openapi.js'
 import { namePrefix, type SchemaComponents } from './schema-components.js'
 
 type Json = Record<string, unknown>
 
 /** What every operation refuses that does not take the header. */
-export const unwantedKey = [
-  400,
-  'E_IDEMPOTENCY_KEY',
-  '{method} {url} takes no Idempotency-Key, and would run again: leave the header out'
-] as const
-/** What a key refuses that has been used before. */
-export const idempotencyKinds = {
-  malformed: [400, 'E_IDEMPOTENCY_KEY', 'Idempotency-Key must be 1 to 255 printable characters'],
+export const { unwantedKey } = problemTable({
+  unwantedKey: [
+    400,
+    'E_IDEMPOTENCY_KEY',
+    '{method} {url} takes no Idempotency-Key, and would run again',
+    'leave the header out'
+  ]
+})
+export const idempotencyProblems = problemTable({
+  malformed: [
+    400,
+    'E_IDEMPOTENCY_KEY',
+    'Idempotency-Key must be one header of 1 to 255 printable ASCII characters'
+  ],
   otherBody: [
     409,
     'E_IDEMPOTENCY_MISMATCH',
-    'this Idempotency-Key was used with another body; use a new key'
+    'this Idempotency-Key was used with another body',
+    'use a new key'
   ],
-  underWay: [409, 'E_IDEMPOTENCY_IN_PROGRESS', 'a request with this Idempotency-Key is still being answered']
-} as const
+  underWay: [
+    409,
+    'E_IDEMPOTENCY_IN_PROGRESS',
+    'a request with this Idempotency-Key is still being answered',
+    'send it again after the seconds of Retry-After, and it gets that answer'
+  ],
+  lost: [
+    409,
+    'E_IDEMPOTENCY_OUTCOME_UNKNOWN',
+    'the request with this Idempotency-Key has got no answer, as the platform stopped while it was carried out or it never ended',
+    'look whether what it makes or starts is there; if not, send it with a new key'
+  ]
+})
 
-/** What an event stream is refused with. */
-export const streamKinds = {
+export const streamProblems = problemTable({
   tooMany: [
     429,
     'E_EVENT_STREAMS',
-    'you have {max} event streams open, which is as many as a user may have at once: close one first'
+    'you have {max} event streams open, which is as many as a user may have at once',
+    'close one first'
   ]
-} as const
+})
 const eventStream = 'text/event-stream'
 
 /** What a status means, whatever the operation is. */
@@ -70,11 +88,11 @@ function kernelStatuses({ access, method, idempotent }: DescribedRoute): number[
 }
 
 function kindsOf({ problems, idempotent, produces, access }: DescribedRoute): readonly ProblemKind[] {
-  const rows = [
-    ...(idempotent ? Object.values(idempotencyKinds) : []),
-    ...(produces === eventStream && access.kind !== 'public' ? Object.values(streamKinds) : [])
+  return [
+    ...problems,
+    ...(idempotent ? Object.values(idempotencyProblems) : []),
+    ...(produces === eventStream && access.kind !== 'public' ? Object.values(streamProblems) : [])
   ]
-  return [...problems, ...rows.map(([status, code, message]) => ({ status, code, message }))]
 }
 
 /** All that an operation answers, by status. */
@@ -152,6 +170,13 @@ function declaredAnswer(
 
 const refusalContent = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
 const plainContent = { 'text/plain': { schema: { type: 'string' } } }
+/** Of every operation that takes a key. */
+const inProgressHeaders: Json = {
+  'Retry-After': {
+    description: 'Seconds, where the request with the same `Idempotency-Key` is still being answered.',
+    schema: { type: 'integer' }
+  }
+}
 const refusalHeaders: Readonly<Record<number, Json>> = {
   401: {
     'WWW-Authenticate': {
@@ -170,7 +195,7 @@ const refusalHeaders: Readonly<Record<number, Json>> = {
 function refusal(status: number, kinds: readonly ProblemKind[]): Json {
   const mine = kinds.filter(kind => kind.status === status)
   const codes = [...new Set(mine.map(({ code }) => code))]
-  const headers = refusalHeaders[status]
+  const headers = mine.includes(idempotencyProblems.underWay) ? inProgressHeaders : refusalHeaders[status]
   return {
     description: textOf(status, mine),
     ...(codes.length === 0 ? {} : { 'x-codes': codes }),

@@ -12,6 +12,8 @@ const usualHeaders: ReadonlyArray<readonly [string, string]> = [
   ['cache-control', 'no-store']
 ]
 
+const strictTransport = ['strict-transport-security', 'max-age=31536000'] as const
+
 export function setCommonHeaders(
   response: ServerResponse,
   requestId: string,
@@ -19,8 +21,18 @@ export function setCommonHeaders(
 ): void {
   for (const [name, value] of usualHeaders) setDefaultHeader(response, name, value)
   setDefaultHeader(response, 'x-request-id', requestId)
-  if (transportSecurity) setDefaultHeader(response, 'strict-transport-security', 'max-age=31536000')
+  if (transportSecurity) setDefaultHeader(response, ...strictTransport)
 }
+
+/** The same, for what is written by hand. */
+export const commonHeaders = (
+  requestId: string,
+  transportSecurity: boolean
+): ReadonlyArray<readonly [string, string]> => [
+  ...usualHeaders,
+  ['x-request-id', requestId],
+  ...(transportSecurity ? [strictTransport] : [])
+]
 
 /** `{ error, code, …details }`, written without fastify: for what is refused before a plugin is reached. */
 export function sendProblem(

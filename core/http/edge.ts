@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { isPromise } from 'node:util/types'
 import { cutText, type Log, Problem, plainAddress, problemTable } from 'busbar/sdk'
 import {
@@ -28,6 +29,7 @@ import { refuseHead } from './head-refusal.js'
 import { PlatformRequest } from './platform-request.js'
 import { PlatformResponse } from './platform-response.js'
 import { toProblem } from './problems.js'
+import { type RawRefusal, refuseRaw } from './raw-refusal.js'
 import { RequestContext } from './request-context.js'
 import { RouteTable } from './route-table.js'
 import { requireUpgrade } from './upgrade-required.js'
@@ -76,20 +78,10 @@ const expirySweepMs = 250
 const stalledMs = 300_000
 /** The body of a request that was answered without it. */
 const unread: WatchedBody = Object.freeze({ kind: 'none', limit: 0, ip: '' })
-const malformed: Readonly<Record<string, readonly [status: string, error: string]>> = {
-  HPE_HEADER_OVERFLOW: [
-    '431 Request Header Fields Too Large',
-    'the address and the headers together are larger than 32 KiB'
-  ],
-  [tinyChunks]: ['400 Bad Request', 'the body comes in too many tiny chunks: send larger ones'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time: send it again']
-}
-
-/** The answer to what never became a request, for the bare socket. */
-function refusalOf(code: string | undefined): string {
-  const [status, error] = malformed[code ?? ''] ?? ['400 Bad Request', 'the request is not valid HTTP']
-  const body = JSON.stringify({ error, code: 'E_REQUEST_INVALID' })
-  return `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+const malformed: Readonly<Record<string, readonly [status: number, message: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'the address and the headers together are larger than 32 KiB'],
+  [tinyChunks]: [400, 'the body comes in too many tiny chunks: send larger ones'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request did not arrive in time: send it again']
 }
 
 /**
@@ -140,7 +132,8 @@ export class Edge {
     // An unknown expectation may be ignored (RFC 9110, 10.1.1); node's own answer would pass all limits.
     this.server.on('checkExpectation', answer)
     this.server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
-      if (socket.writable) socket.end(refusalOf(code))
+      const [status, message] = malformed[code ?? ''] ?? [400, 'the request is not valid HTTP']
+      this.refuse(socket, { status, code: 'E_REQUEST_INVALID', message })
     })
     endStalledReaders(this.server, stalledMs)
     this.server.on('connection', (socket: Socket) => {
@@ -186,6 +179,11 @@ export class Edge {
       this.server.closeAllConnections()
     })
     clearInterval(this.#sweep)
+  }
+
+  /** Answers what never became a request that could be answered, and ends its connection. */
+  refuse(socket: Duplex, refusal: RawRefusal): void {
+    refuseRaw(socket, refusal, this.nextRequestId(), this.options.settings.transportSecurity)
   }
 
   nextRequestId(): string {

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
-import { type Clock, type Database, isProblem, problemTable, reply, type Secrets } from 'busbar/sdk'
+import { type Clock, type Database, isProblem, Problem, reply, type Secrets } from 'busbar/sdk'
 import { isReply } from '../../sdk/reply.js'
-import { idempotencyKinds, unwantedKey } from '../declarations/responses.js'
+import { idempotencyProblems as problems, unwantedKey } from '../declarations/responses.js'
 import type { RequestContext } from './request-context.js'
 
-const problems = problemTable({ ...idempotencyKinds, unwanted: unwantedKey })
 const header = 'idempotency-key'
 
 interface Remembered {
@@ -25,11 +24,15 @@ interface Place {
 const goesOn: ReadonlySet<string> = new Set(['E_TIMEOUT', 'E_PLUGIN_STOPPING'])
 
 const day = 24 * 3600_000
-const abandonedAfterMs = 5 * 60_000
+/** After that, whoever carries it out is taken to be gone, and what became of it is not known. */
+const lostAfterMs = 5 * 60_000
+const askAgainSeconds = 2
 
 /**
- * The same caller, path and key within 24 hours gets the first answer; another body is a conflict. Answers and bodies hold
- * passwords and tokens, and paths those of hooks: kept are a sealed answer, a keyed digest of the body and one of the path.
+ * The same caller, path and key within 24 hours gets the first answer; another body is a conflict. Work runs again with its
+ * key only when it is known to have failed: what a platform that was killed had begun may have taken effect. Answers and
+ * bodies hold passwords and tokens, and paths those of hooks: kept are a sealed answer, a keyed digest of the body and one of
+ * the path.
  */
 export class Idempotency {
   readonly #find: (args: unknown[]) => Promise<Remembered[]>
@@ -49,7 +52,7 @@ export class Idempotency {
   /** Whether this is for `run`; a key that would not be honoured is refused. */
   concerns({ headers, record: { idempotent, method, url } }: RequestContext): boolean {
     if (headers[header] === undefined) return false
-    if (!idempotent) throw problems.unwanted({ method, url })
+    if (!idempotent) throw unwantedKey({ method, url })
     return true
   }
 
@@ -66,8 +69,7 @@ export class Idempotency {
     work: () => Promise<unknown>,
     send: (result: unknown) => Promise<unknown>
   ): Promise<unknown> {
-    const key = context.headers[header]
-    if (typeof key !== 'string' || !/^[\x21-\x7e][\x20-\x7e]{0,254}$/.test(key)) throw problems.malformed()
+    const key = keyOf(context)
     context.idempotencyKey = key
     const place = {
       caller: callerKey(context),
@@ -80,18 +82,25 @@ export class Idempotency {
       return await send(first)
     }
     let result: unknown
+    // A handler whose time is up goes on behind the answer; how it ends is kept as well.
+    context.whenLate = async ({ result: late, failed }) => {
+      if (failed) await this.#release(place)
+      else await this.#keep(place, context, late)
+    }
     try {
       result = await work()
     } catch (error) {
       // Nothing was promised: the same key may be tried again, unless the work goes on behind the answer.
-      if (!isProblem(error) || !goesOn.has(error.code))
-        await this.database.table('idempotency_key').where(place).delete()
+      if (!isProblem(error) || !goesOn.has(error.code)) await this.#release(place)
       throw error
     }
+    await this.#keep(place, context, result)
+    return await send(result)
+  }
+
+  async #keep(place: Place, { record }: RequestContext, result: unknown): Promise<void> {
     const value =
-      isReply(result) && result.kind === 'value'
-        ? result
-        : { status: context.record.successStatus, value: result }
+      isReply(result) && result.kind === 'value' ? result : { status: record.successStatus, value: result }
     await this.database
       .table('idempotency_key')
       .where(place)
@@ -99,7 +108,10 @@ export class Idempotency {
         status: value.status,
         answer: this.secrets.seal(JSON.stringify(value.value ?? null), sealedAt(place))
       })
-    return await send(result)
+  }
+
+  async #release(place: Place): Promise<void> {
+    await this.database.table('idempotency_key').where(place).delete()
   }
 
   /** The answer to repeat, or null when this request is the first and has taken the key. */
@@ -110,22 +122,38 @@ export class Idempotency {
       `
       insert into $schema.idempotency_key (caller, route, key, fingerprint, created_at) values (:caller, :route, :key, :fingerprint, :now)
       on conflict (caller, route, key) do update set fingerprint = excluded.fingerprint, status = null, answer = null, created_at = excluded.created_at
-      where idempotency_key.created_at < :expired or (idempotency_key.status is null and idempotency_key.created_at < :abandoned)
+      where idempotency_key.created_at < :expired
       returning key`,
       {
         ...place,
         fingerprint: secrets.sign(body),
         now,
-        expired: new Date(now.getTime() - day),
-        abandoned: new Date(now.getTime() - abandonedAfterMs)
+        expired: new Date(now.getTime() - day)
       }
     )
     if (taken.length > 0) return null
     const [earlier] = await this.#find([place.caller, place.route, place.key])
     if (earlier !== undefined && !secrets.verify(body, earlier.fingerprint)) throw problems.otherBody()
-    if (earlier?.status == null || earlier.answer === null) throw problems.underWay()
+    if (earlier?.status == null || earlier.answer === null) throw unanswered(earlier, now)
     return reply(earlier.status, JSON.parse(secrets.open(earlier.answer, sealedAt(place))))
   }
+}
+
+/** Of a request whose answer is not there. */
+function unanswered(earlier: Remembered | undefined, now: Date): Problem {
+  if (earlier !== undefined && now.getTime() - earlier.created_at.getTime() > lostAfterMs)
+    return problems.lost()
+  const { status, code, message, details } = problems.underWay()
+  return new Problem(status, code, message, details, { 'retry-after': String(askAgainSeconds) })
+}
+
+function keyOf({ raw, headers }: RequestContext): string {
+  const key = headers[header]
+  // Node.js joins those that are sent twice.
+  const isOne = raw.headersDistinct[header]?.length === 1
+  if (!isOne || typeof key !== 'string' || !/^[\x21-\x7e][\x20-\x7e]{0,254}$/.test(key))
+    throw problems.malformed()
+  return key
 }
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url')

@@ -15,6 +15,12 @@ export interface Client {
   readonly secure: boolean
 }
 
+/** How a handler ended after its time. */
+export interface LateEnd {
+  readonly result: unknown
+  readonly failed: boolean
+}
+
 /**
  * One request as the kernel sees it, and what a handler is given. The caller and the project are set by
  * the guard and can be read only: a handler that assigns them gets an error, and audit reads the truth.
@@ -32,6 +38,8 @@ export class RequestContext {
   /** Of a list. */
   page: Page | undefined = undefined
   idempotencyKey: string | undefined
+  /** Told how a handler ended that another answer had been given for. */
+  whenLate: ((end: LateEnd) => Promise<void>) | undefined
   /** Among the requests under way. */
   place = -1
   /** Called when the answer is closed, in full or not, by the one listener that a request has for that. */
@@ -141,12 +149,13 @@ export class RequestContext {
       try {
         work.then(
           result => {
-            if (this.#isExpired) discardResult(result)
+            if (this.#isExpired) this.#endLate({ result, failed: false })
             // A long list must not be kept until the client has read all of its text.
             this.#expire = undefined
             resolve(result)
           },
           (error: unknown) => {
+            if (this.#isExpired) this.#endLate({ result: undefined, failed: true })
             reject(faultOf(error))
           }
         )
@@ -155,6 +164,12 @@ export class RequestContext {
         reject(faultOf(error))
       }
     })
+  }
+
+  #endLate(end: LateEnd): void {
+    // What cannot be noted leaves the outcome unknown, which is what is said of it then.
+    void this.whenLate?.(end).catch(() => {})
+    discardResult(end.result)
   }
 
   /** Answers in place of a handler that takes too long; its signal aborts. */

@@ -1,7 +1,5 @@
-import { type Caller, problemTable } from 'busbar/sdk'
-import { streamKinds } from '../declarations/responses.js'
-
-const problems = problemTable(streamKinds)
+import type { Caller } from 'busbar/sdk'
+import { streamProblems } from '../declarations/responses.js'
 
 /**
  * How many event streams each user has open. An open one counts as one request, whatever it costs while it lives, so
@@ -17,7 +15,7 @@ export class StreamCap {
     if (caller.kind === 'anonymous') return () => {}
     const { id } = caller.user
     const count = this.#open.get(id) ?? 0
-    if (count >= this.maxPerUser) throw problems.tooMany({ max: this.maxPerUser })
+    if (count >= this.maxPerUser) throw streamProblems.tooMany({ max: this.maxPerUser })
     this.#open.set(id, count + 1)
     return () => {
       const left = (this.#open.get(id) ?? 0) - 1

@@ -16,6 +16,7 @@ import { sendProblem, setCommonHeaders } from './answers.js'
 import { clientOf } from './client-address.js'
 import type { Edge } from './edge.js'
 import type { Guard } from './guard.js'
+import { handshakeRefusal } from './handshake-refusal.js'
 import { refuseUpgrade } from './head-refusal.js'
 import { stopping } from './plugin-instance.js'
 import { toProblem } from './problems.js'
@@ -101,6 +102,10 @@ export async function acceptUpgrades(options: UpgradeOptions): Promise<() => voi
   })
   await fastify.register(websocket, {
     options: { maxPayload, perMessageDeflate: false, clientTracking: false }
+  })
+  // With a listener, ws leaves the answer to it.
+  fastify.websocketServer.on('wsClientError', (error, socket) => {
+    options.edge.refuse(socket, handshakeRefusal(error))
   })
   // Before fastify looks for a body, which it would refuse in words of its own.
   fastify.addHook('onRequest', ({ raw }, reply, done) => {

@@ -32,7 +32,9 @@ export class ApiError extends Error {
     readonly requestId: string | undefined
   ) {
     const remedy = textIn(details.remedy)
-    super(`${operation} answered ${status} ${code}: ${error}${remedy === undefined ? '' : ` (${remedy})`}`)
+    // Most sentences end with what helps.
+    const help = remedy === undefined || error.includes(remedy) ? '' : ` (${remedy})`
+    super(`${operation} answered ${status} ${code}: ${error}${help}`)
     this.field = textIn(details.field)
     this.faults = Array.isArray(details.faults) ? (details.faults as FieldFault[]) : []
     this.remedy = remedy

@@ -4,6 +4,7 @@ import { Applications } from './applications.js'
 import { Deployments } from './deployments.js'
 import { networkErrorOf } from './network-error.js'
 import { operationKeys } from './operations.generated.js'
+import { platformUrl } from './platform-url.js'
 import { Projects } from './projects.js'
 import { retryDelayMs, sleep } from './retry.js'
 import { Session } from './session.js'
@@ -18,7 +19,8 @@ export interface ClientOptions {
   readonly timeoutMs?: number
   /**
    * How many milliseconds a call may wait in all to be sent again, when the platform refuses it for now and says when to come
-   * again: 429 (it was not carried out), and 503 of what may be repeated. 65 000 unless set; 0 for never.
+   * again: 429 (it was not carried out), 503 of what may be repeated, and 409 while the first request with the same
+   * `idempotencyKey` is still being answered. 65 000 unless set; 0 for never.
    */
   readonly maxRetryWaitMs?: number
   readonly fetch?: typeof fetch
@@ -68,7 +70,7 @@ export class BusbarClient {
     readonly options: ClientOptions,
     readonly session: Session = new Session()
   ) {
-    this.url = options.url.replace(/\/$/, '')
+    this.url = platformUrl(options.url)
   }
 
   readonly get = this.#caller('GET')

@@ -16,15 +16,20 @@ interface Tried {
 
 /**
  * How long to wait before the same request may be sent again; undefined when it is not to be. What was refused with 429 was
- * not carried out, so anything may be repeated; 503 tells nothing of that. The platform says when, or it is not repeated.
+ * not carried out, so anything may be repeated; 503 tells nothing of that. 409 with a key is repeated while the first request
+ * with it is still being answered. The platform says when, or it is not repeated.
  */
 export function retryDelayMs(
   response: Response,
   { method, hasIdempotencyKey, retries, waitedMs }: Tried,
   maxWaitMs: number
 ): number | undefined {
-  const isRepeatable = ['GET', 'PUT', 'DELETE'].includes(method) || hasIdempotencyKey
-  if (response.status !== 429 && !(response.status === 503 && isRepeatable)) return undefined
+  const { status } = response
+  const isRepeatable =
+    status === 429 ||
+    (status === 503 && ['GET', 'PUT', 'DELETE'].includes(method)) ||
+    ((status === 503 || status === 409) && hasIdempotencyKey)
+  if (!isRepeatable) return undefined
   const seconds = retryAfterOf(response)
   if (seconds === undefined || retries >= mostRetries) return undefined
   const delayMs = seconds * 1000 + Math.random() * spreadMs

@@ -92,7 +92,7 @@ test('headers of a success are told with it', t => {
 test('an operation with Idempotency-Key tells what a key refuses', t => {
   t.same(operation({ idempotent: true })['x-codes'], {
     400: ['E_IDEMPOTENCY_KEY'],
-    409: ['E_IDEMPOTENCY_MISMATCH', 'E_IDEMPOTENCY_IN_PROGRESS']
+    409: ['E_IDEMPOTENCY_MISMATCH', 'E_IDEMPOTENCY_IN_PROGRESS', 'E_IDEMPOTENCY_OUTCOME_UNKNOWN']
   })
   t.end()
 })

@@ -1,15 +1,17 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { allow, definePlugin, maybe, object, Problem, reply, Type } from 'busbar/sdk'
-import { createTestKernel, testClock } from 'busbar/sdk/testing'
+import { createTestKernel, testClock, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
 
-test('a key whose first request was answered 503 for its time does not run the work twice', async t => {
-  let runs = 0
+/** A platform with an operation that its caller ends, long after its time. */
+async function overdue(t: Test) {
+  const ends: Array<{ resolve: (answer: object) => void; reject: (error: Error) => void }> = []
   const slow = definePlugin({
     id: 'slow',
     routes(route) {
@@ -20,24 +22,44 @@ test('a key whose first request was answered 503 for its time does not run the w
         access: allow.session({ project: 'none' }),
         idempotent: true,
         timeoutMs: 200,
-        handler: async () => {
-          runs++
-          await sleep(1000)
-          return { runs }
-        }
+        handler: async () =>
+          ends.length > 0
+            ? { done: 'the second time' }
+            : await new Promise<object>((resolve, reject) => {
+                ends.push({ resolve, reject })
+              })
       })
     }
   })
   const k = await createTestKernel({ inline: [{ manifest: { id: 'slow' }, definition: slow }] })
   t.teardown(() => k.close())
   const admin = await k.as.session()
-  const headers = { 'idempotency-key': 'one' }
-  t.match(await admin.post('/api/slow', {}, { headers }), { status: 503, body: { code: 'E_TIMEOUT' } })
-  t.match(await admin.post('/api/slow', {}, { headers }), {
+  const post = async () => await admin.post('/api/slow', {}, { headers: { 'idempotency-key': 'one' } })
+  t.match(await post(), { status: 503, body: { code: 'E_TIMEOUT' } })
+  return { ends, post }
+}
+
+test('a key whose first request was answered 503 for its time is told when to ask again, and gets the answer of the work', async t => {
+  const { ends, post } = await overdue(t)
+  t.match(await post(), {
     status: 409,
-    body: { code: 'E_IDEMPOTENCY_IN_PROGRESS' }
+    headers: { 'retry-after': '2' },
+    body: {
+      code: 'E_IDEMPOTENCY_IN_PROGRESS',
+      remedy: 'send it again after the seconds of Retry-After, and it gets that answer'
+    }
   })
-  t.equal(runs, 1)
+  ends[0]?.resolve({ done: 'late' })
+  await until(async () => (await post()).status === 200, 'the answer of the work')
+  t.match(await post(), { status: 200, body: { done: 'late' }, headers: { 'idempotent-replayed': 'true' } })
+  t.equal(ends.length, 1)
+})
+
+test('work that fails after its 503 leaves its key to the next request', async t => {
+  const { ends, post } = await overdue(t)
+  ends[0]?.reject(new Problem(409, 'E_NOT_NOW', 'not now'))
+  await until(async () => (await post()).status === 200, 'the key is free')
+  t.match(await post(), { status: 200, body: { done: 'the second time' } })
 })
 
 /** A platform on a clock of the test's own, with a route that tells how often it ran and fails when it is asked to. */
@@ -58,10 +80,10 @@ async function counting(t: Test) {
         idempotent: true,
         timeoutMs: 1_000,
         schema: { body: object({ n: maybe(Type.Integer()), hang: maybe(Type.Boolean()) }) },
-        handler: async ({ body, signal }) => {
+        handler: async ({ body }) => {
           state.runs++
           if (state.failure !== undefined) throw state.failure
-          if (body.hang === true) await once(signal, 'abort')
+          if (body.hang === true) await new Promise(() => {})
           return { runs: state.runs }
         }
       })
@@ -71,6 +93,7 @@ async function counting(t: Test) {
   t.teardown(() => k.close())
   const client = k.as.anonymous()
   return {
+    url: k.url,
     state,
     later: (ms: number): void => {
       aheadMs += ms
@@ -117,14 +140,25 @@ test('a request that failed leaves its key to the next, whatever the failure and
   }
 })
 
-test('a key whose request never ended is held for five minutes, and works after that', async t => {
+test('a request whose end nobody knows never runs again with its key, which is as good as new after a day', async t => {
   const { later, state, post } = await counting(t)
   const body = { hang: true }
   t.match(await post('one', body), { status: 503, body: { code: 'E_TIMEOUT' } })
   later(5 * minuteMs)
   t.match(await post('one', body), { status: 409, body: { code: 'E_IDEMPOTENCY_IN_PROGRESS' } })
-  t.equal(state.runs, 1)
   later(1)
+  const unknown = await post('one', body)
+  t.match(unknown, {
+    status: 409,
+    body: {
+      code: 'E_IDEMPOTENCY_OUTCOME_UNKNOWN',
+      remedy: 'look whether what it makes or starts is there; if not, send it with a new key'
+    }
+  })
+  t.notOk(unknown.headers['retry-after'], 'nothing comes of asking again')
+  t.match(await post('one'), { status: 409, body: { code: 'E_IDEMPOTENCY_MISMATCH' } })
+  t.equal(state.runs, 1)
+  later(dayMs)
   t.match(await post('one'), { status: 200, body: { runs: 2 } })
 })
 
@@ -193,6 +227,18 @@ test('a key has up to 255 printable characters', async t => {
     t.match(await post(key), { status: 400, body: { code: 'E_IDEMPOTENCY_KEY' } }, key)
 })
 
+test('a key that is sent twice is refused, as nobody can say which one is meant', async t => {
+  const { url, state } = await counting(t)
+  const request = httpRequest(`${url}/api/counter`, {
+    method: 'POST',
+    headers: { 'idempotency-key': ['a', 'b'] }
+  }).end()
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  t.equal(response.statusCode, 400)
+  t.match(await json(response), { code: 'E_IDEMPOTENCY_KEY' })
+  t.equal(state.runs, 0)
+})
+
 test('an operation that takes no key refuses it by its name, and does nothing', async t => {
   let runs = 0
   const plain = definePlugin({
@@ -215,7 +261,8 @@ test('an operation that takes no key refuses it by its name, and does nothing', 
     t.equal(answer.status, 400)
     t.match(await answer.json(), {
       error: `${method} /api/plain/:thing takes no Idempotency-Key, and would run again: leave the header out`,
-      code: 'E_IDEMPOTENCY_KEY'
+      code: 'E_IDEMPOTENCY_KEY',
+      remedy: 'leave the header out'
     })
   }
   t.equal(runs, 0)

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { allow, definePlugin, Problem } from 'busbar/sdk'
 import { createTestKernel, TestClient, type TestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
@@ -65,6 +67,35 @@ test('an upgrade that nobody takes is answered, and its socket closed', async t 
     await once(socket, 'close', { signal: AbortSignal.timeout(2000) })
     t.match(answer, /^HTTP\/1\.1 (400|404) /, path)
   }
+})
+
+test('a handshake that is not valid is refused as everything else is, with what is wrong with it', async t => {
+  const { credential } = await k.as.session()
+  const good = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-version': '13' }
+  const bad: ReadonlyArray<readonly [fault: RegExp, headers: Record<string, string>]> = [
+    [/Sec-WebSocket-Key/, { 'sec-websocket-version': '13' }],
+    [/Sec-WebSocket-Key/, { ...good, 'sec-websocket-key': 'short' }],
+    [/Sec-WebSocket-Version/, { ...good, 'sec-websocket-version': '99' }],
+    [/Sec-WebSocket-Protocol/, { ...good, 'sec-websocket-protocol': 'a, , b' }]
+  ]
+  for (const [fault, headers] of bad)
+    for (const path of ['/api/ws', '/api/ws/echo/ada']) {
+      const request = httpRequest(`${k.url}${path}`, {
+        headers: { ...credential, ...headers, connection: 'Upgrade', upgrade: 'websocket' }
+      }).end()
+      const [response] = (await once(request, 'response')) as [IncomingMessage]
+      t.match(response, {
+        statusCode: 400,
+        headers: {
+          'content-type': /^application\/json/,
+          'x-request-id': /./,
+          'x-content-type-options': 'nosniff',
+          'sec-websocket-version': '13, 8',
+          connection: 'close'
+        }
+      })
+      t.match(await json(response), { code: 'E_WEBSOCKET_HANDSHAKE', error: fault, remedy: /RFC 6455/ })
+    }
 })
 
 test('an offer to speak HTTP/2 is ignored: the request is answered with its body read, and the connection ends', async t => {

@@ -107,6 +107,26 @@ test('a refusal tells every field that is wrong', async t => {
   )
 })
 
+test('a refusal says what helps once, in its message and by itself', async t => {
+  const person = await watched().client.signIn({ email, password })
+  const error = (await person
+    .get('/api/projects', { headers: { 'idempotency-key': 'k' } })
+    .catch((thrown: unknown) => thrown)) as ApiError
+  t.equal(error.remedy, 'leave the header out')
+  t.equal(error.message.split('leave the header out').length, 2, error.message)
+})
+
+test('an address that is missing or none is refused when the client is made', t => {
+  for (const url of [undefined, '', 'no address', 'busbar.example.com', 'ftp://a:b@c', 'http://'])
+    t.throws(
+      () => createClient({ url } as never),
+      { name: 'TypeError', message: /^url .*createClient\({ url/ },
+      String(url)
+    )
+  t.equal(createClient({ url: 'https://busbar.example.com/under//' }).url, 'https://busbar.example.com/under')
+  t.end()
+})
+
 test('what was refused for now is sent again when the platform says so', async t => {
   const soon = { 'retry-after': '0' }
   const limited = await answering(t, [429, 429], soon)
@@ -118,6 +138,9 @@ test('what was refused for now is sent again when the platform says so', async t
   const keyed = await answering(t, [503], soon)
   await keyed.client.post('/api/projects', { body: { name: 'a', slug: 'a' }, idempotencyKey: 'once' })
   t.equal(keyed.requests(), 2)
+  const underWay = await answering(t, [409, 409], soon)
+  await underWay.client.post('/api/projects', { body: { name: 'a', slug: 'a' }, idempotencyKey: 'once' })
+  t.equal(underWay.requests(), 3, 'the first request with the key is still being answered')
 })
 
 test('what may have been done is not sent again, nor without a time, nor for ever, nor when nobody waits', async t => {
@@ -168,8 +191,7 @@ test('when no answer comes, the error says what was tried, why, and what helps, 
   t.notMatch(JSON.stringify(error) + String(error), /secret/)
   for (const [url, code] of [
     ['http://nowhere.invalid', /ENOTFOUND|EAI_AGAIN/],
-    ['http://user:secret@127.0.0.1', /./],
-    ['no address', /ERR_INVALID_URL/]
+    ['http://user:secret@127.0.0.1', /./]
   ] as const) {
     const thrown = await createClient({ url, token: 'secret' })
       .get('/api/version')
