@@ -114,9 +114,19 @@ function filter(shown, words) {
   return count
 }
 
+/** What the address names; an address may be cut or mistyped. */
+function linkedId() {
+  const name = location.hash.slice(1)
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}
+
 /** Opens what the address names, be it a group or an entry. */
 function openLinked() {
-  const linked = document.getElementById(decodeURIComponent(location.hash.slice(1)))
+  const linked = document.getElementById(linkedId())
   if (linked === null) return
   linked.hidden = false
   if (linked.parentElement?.hidden === true) linked.parentElement.hidden = false

@@ -1,4 +1,4 @@
-import { encoded } from './samples.js'
+import { encoded, pathOf } from './samples.js'
 
 /**
  * The request that a form makes: `{ url, init }` for `fetch`, or `{ fault, field }` where something is missing. `caller` is
@@ -16,12 +16,20 @@ export function requestOf(operation, given, caller) {
   const dots = parameters.find(({ in: place, name }) => place === 'path' && /^\.\.?$/.test(given.path[name]))
   if (dots !== undefined) return { fault: `${dots.name} cannot be dots alone`, field: dots.name }
   if (caller.kind === 'token' && blank(caller.token)) return { fault: 'paste a token first', field: 'token' }
+  // A token that was copied from where it is shown cut, for one.
+  if (caller.kind === 'token' && !isHeaderText(caller.token.trim()))
+    return { fault: 'the token holds characters that no token has: copy it whole', field: 'token' }
+  const odd = parameters.find(
+    ({ in: place, name }) => place === 'header' && !isHeaderText(given.header[name] ?? '')
+  )
+  if (odd !== undefined)
+    return { fault: `${odd.name} can hold printable ASCII characters alone`, field: odd.name }
   const fault = body?.type === 'application/json' ? jsonFault(given.body) : undefined
   if (fault !== undefined) return { fault: `the body is no JSON: ${fault}`, field: 'body' }
 
   const query = parameters
     .filter(({ in: place, name }) => place === 'query' && !blank(given.query[name]))
-    .map(({ name }) => `${name}=${encoded(given.query[name])}`)
+    .map(({ name }) => `${encoded(name)}=${encoded(given.query[name])}`)
   const headers = Object.fromEntries(
     parameters
       .filter(({ in: place, name }) => place === 'header' && !blank(given.header[name]))
@@ -33,9 +41,7 @@ export function requestOf(operation, given, caller) {
   if (caller.kind === 'session' && method !== 'get' && !blank(caller.csrf))
     headers['X-CSRF-Token'] = caller.csrf
   return {
-    url:
-      path.replace(/\{(\w+)\}/g, (_, name) => encoded(given.path[name])) +
-      (query.length === 0 ? '' : `?${query.join('&')}`),
+    url: pathOf(path, name => encoded(given.path[name])) + (query.length === 0 ? '' : `?${query.join('&')}`),
     init: {
       method: method.toUpperCase(),
       headers,
@@ -47,6 +53,8 @@ export function requestOf(operation, given, caller) {
     }
   }
 }
+
+const isHeaderText = text => /^[\x20-\x7e]*$/.test(text)
 
 const blank = text => text === undefined || text.trim() === ''
 

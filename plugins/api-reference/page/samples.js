@@ -24,6 +24,13 @@ export const encoded = text =>
     letter => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`
   )
 
+/** The path of an operation as it stands in an address; its parameters are what `filled` makes of their names. */
+export const pathOf = (path, filled) =>
+  path
+    .split(/\{(\w+)\}/)
+    .map((piece, at) => (at % 2 === 1 ? filled(piece) : piece.split('/').map(encoded).join('/')))
+    .join('')
+
 const isFilled = text => text !== undefined && text !== ''
 
 /** Pairs that are to be sent: what is filled in, and what must not be left out. */
@@ -37,6 +44,12 @@ function queryOf({ parameters }, { query }) {
           ? [[name, String(exampleOf(schema, name))]]
           : []
     )
+}
+
+/** With its question mark, where there is a query. Names are a plugin's choice, as values are the reader's. */
+function queryText(operation, given) {
+  const pairs = queryOf(operation, given).map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }
 
 const headersOf = ({ parameters }, { header }) =>
@@ -68,15 +81,11 @@ const quoted = text => `'${text.replaceAll("'", `'\\''`)}'`
 export function curlOf(operation, given = nothing) {
   const { method, path, isPublic, isSessionOnly, type } = operation
   if (type === 'websocket') return socketCommand(operation, given)
-  const url = path.replace(/\{(\w+)\}/g, (_, name) =>
-    isFilled(given.path[name]) ? encoded(given.path[name]) : `$${variableOf(name)}`
-  )
-  const query = queryOf(operation, given).map(([name, value]) => `${name}=${encoded(value)}`)
+  const url = shellPath(path, given)
+  const query = queryText(operation, given)
   const options = ['--fail-with-body', ...(isStream(operation) ? ['-N'] : [])]
   if (method !== 'get') options.push(`-X ${method.toUpperCase()}`)
-  const lines = [
-    `curl ${options.join(' ')} "$BUSBAR_URL${url}${query.length > 0 ? `?${query.join('&')}` : ''}"`
-  ]
+  const lines = [`curl ${options.join(' ')} "$BUSBAR_URL${url}${query}"`]
   if (isSessionOnly) {
     lines.push(`-b "token=$SESSION; csrf_token=$CSRF"`)
     if (method !== 'get') lines.push('-H "X-CSRF-Token: $CSRF"')
@@ -90,10 +99,11 @@ export function curlOf(operation, given = nothing) {
   return lines.join(' \\\n  ')
 }
 
+const shellPath = (path, given) =>
+  pathOf(path, name => (isFilled(given.path[name]) ? encoded(given.path[name]) : `$${variableOf(name)}`))
+
 const socketCommand = ({ path }, given) =>
-  `websocat -H "Authorization: Bearer $BUSBAR_TOKEN" "$BUSBAR_WS_URL${path.replace(/\{(\w+)\}/g, (_, name) =>
-    isFilled(given.path[name]) ? encoded(given.path[name]) : `$${variableOf(name)}`
-  )}"`
+  `websocat -H "Authorization: Bearer $BUSBAR_TOKEN" "$BUSBAR_WS_URL${shellPath(path, given)}"`
 
 /** A program for Node.js with `@busbar/client`. */
 export function javascriptOf(operation, given = nothing) {
@@ -126,7 +136,7 @@ export function javascriptOf(operation, given = nothing) {
   const isOwn = !path.startsWith('/api/x/')
   const call = isOwn
     ? `await busbar.operations.${id}(${sent})`
-    : `await busbar.${method}(${[`'${path}'`, ...(sent === '' ? [] : [sent])].join(', ')})`
+    : `await busbar.${method}(${[literal(path), ...(sent === '' ? [] : [sent])].join(', ')})`
   const use =
     answersJson(operation) && !isStream(operation)
       ? `console.log(${call})`
@@ -157,7 +167,7 @@ function literal(value) {
 }
 
 const socketProgram = (path, given) => {
-  const url = path.replace(/\{(\w+)\}/g, (_, name) =>
+  const url = pathOf(path, name =>
     isFilled(given.path[name]) ? encoded(given.path[name]) : `\${process.env.${variableOf(name)}}`
   )
   return `import WebSocket from 'ws'
@@ -190,7 +200,7 @@ export function pythonOf(operation, given = nothing) {
   const { method, path, isPublic, isSessionOnly, type } = operation
   if (type === 'websocket')
     return '# The standard library of Python has no WebSocket client: see the sample in JavaScript.\n'
-  const query = queryOf(operation, given).map(([name, value]) => `${name}=${encoded(value)}`)
+  const query = queryText(operation, given)
   const body = bodyOf(operation, given)
   const headers = [
     ...(isSessionOnly
@@ -209,12 +219,12 @@ export function pythonOf(operation, given = nothing) {
     .filter(piece => piece !== '')
     .map(piece => {
       const name = /^\{(\w+)\}$/.exec(piece)?.[1]
-      if (name === undefined) return JSON.stringify(piece)
+      if (name === undefined) return JSON.stringify(pathOf(piece))
       return isFilled(given.path[name])
         ? JSON.stringify(encoded(given.path[name]))
         : `os.environ["${variableOf(name)}"]`
     })
-  if (query.length > 0) address.push(JSON.stringify(`?${query.join('&')}`))
+  if (query !== '') address.push(JSON.stringify(query))
   const lines = [
     ...(body === undefined && !answersJson(operation) ? [] : ['import json']),
     'import os',
@@ -226,7 +236,11 @@ export function pythonOf(operation, given = nothing) {
     `    method="${method.toUpperCase()}",`,
     ...(headers.length === 0
       ? []
-      : ['    headers={', ...headers.map(([name, value]) => `        "${name}": ${value},`), '    },']),
+      : [
+          '    headers={',
+          ...headers.map(([name, value]) => `        ${JSON.stringify(name)}: ${value},`),
+          '    },'
+        ]),
     ...(body === undefined ? [] : [`    data=json.dumps(${pythonLiteral(body)}).encode(),`]),
     ')',
     'try:',

@@ -106,6 +106,9 @@ test('the page in a browser', async t => {
     t.match(await text(`${creating} .outcome pre[aria-label]`), /scope/)
     t.notMatch(await page.evaluate('location.href'), /busbar_pat_/)
     t.equal(await page.evaluate('localStorage.length'), 0)
+    await page.fill('#token', 'busbar_pat_…')
+    await page.click(`${section} .send`)
+    t.match(await text(`${section} .note`), /the token holds characters that no token has: copy it whole/)
     await page.click('.caller .quiet')
     t.equal(await page.evaluate('sessionStorage.length'), 0)
   })
@@ -168,6 +171,28 @@ test('the page in a browser', async t => {
     await page.click('#menu')
     t.equal(await page.evaluate(`getComputedStyle(document.getElementById('contents')).display`), 'block')
   })
+
+  await t.test('nor has it with everything opened', async t => {
+    const { page } = browser
+    await page.evaluate(`for (const one of document.querySelectorAll('.operation')) one.open = true`)
+    await page.until(`[...document.querySelectorAll('.operation')].every(one => one.children.length > 1)`)
+    const wide = await page.evaluate(
+      `[...document.querySelectorAll('.operation')].filter(one => one.scrollWidth > one.clientWidth).map(({ id }) => id)`
+    )
+    t.same(wide, [])
+    t.equal(await page.evaluate('document.documentElement.scrollWidth'), 380)
+  })
+
+  await t.test(
+    'an address that is cut in the middle of a character leads to nothing, and harms nothing',
+    async t => {
+      const { page } = browser
+      await page.evaluate(`location.hash = '#%'`)
+      await page.goto(`${k.url}/api/docs#%E0%A`)
+      await page.until(`document.querySelectorAll('.operation').length > 100`)
+      t.match(await text('#state'), /as this instance serves them now/)
+    }
+  )
 
   await t.test('nothing went wrong on the page, but for what was refused on purpose', t => {
     t.same(

@@ -27,6 +27,9 @@ const given = (more: Partial<Given> = {}): Given => ({
   ...more
 })
 
+/** The name of a parameter that a shell, JavaScript and Python would each take for something else. */
+const hostileName = `$(echo ran >&2)\`echo ran >&2\`"'&=#\\`
+
 /** A plugin of a third party, whose operations the client has no names for. */
 const tailer = {
   'plugin.json': JSON.stringify({
@@ -36,7 +39,7 @@ const tailer = {
     sdk: '^0.1.0',
     description: 'Streams two lines.'
   }),
-  'index.ts': `import { allow, definePlugin, sse } from 'busbar/sdk'
+  'index.ts': `import { allow, definePlugin, maybe, object, sse, Type } from 'busbar/sdk'
 async function* lines() {
   yield { data: 'first' }
   yield { data: 'second' }
@@ -51,6 +54,14 @@ export default definePlugin({
       produces: 'text/event-stream',
       access: allow.token('read', { project: 'none' }),
       handler: () => sse(lines())
+    })
+    route({
+      method: 'GET',
+      url: '/api/x/tailer/odd',
+      summary: 'Odd',
+      access: allow.token('read', { project: 'none' }),
+      schema: { query: object({ [${JSON.stringify(hostileName)}]: Type.String() }), response: { 200: object({ said: maybe(Type.String()) }) } },
+      handler: ({ query }) => ({ said: query[${JSON.stringify(hostileName)}] })
     })
   }
 })
@@ -132,6 +143,11 @@ for (const [language, program] of Object.entries(programs)) {
     t.match(await program(operation('GetProject'), given({ path })), new RegExp(project.id))
     t.match(await program(operation('/api/projects'), given({ query: { limit: '1' } })), /slug/)
     t.match(await program(operation('/api/x/tailer/tail'), given()), /first[\s\S]*second/)
+    t.match(
+      await program(operation('/api/x/tailer/odd'), given({ query: { [hostileName]: 'heard' } })),
+      /said['"]?: ?['"]heard/,
+      'the name that a plugin has chosen is text, too'
+    )
     await program(operation('DeleteProject'), given({ path }))
     const refused: any = await program(operation('GetProject'), given({ path })).then(
       () => undefined,
