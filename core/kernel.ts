@@ -232,6 +232,7 @@ export async function startKernel({
       projects,
       credentials: held,
       isSocket: path => path === hubRecord.url || sockets.find(path) !== undefined,
+      isStarting: id => reconciler.entries.get(id)?.state.name === 'starting',
       log
     })
     shutdown.add('HTTP', async () => {

@@ -126,9 +126,13 @@ const textOf = ({ schema, use, prefix }: Occurrence): string => {
 const clash = (key: string, one: Occurrence, other: Occurrence): string[] =>
   (one.schema === other.schema && one.use === other.use) || textOf(one) === textOf(other)
     ? []
-    : [
-        `the schema "${key}" of ${one.where} (${one.use}) is not the one of ${other.where} (${other.use}): name one of them otherwise`
-      ]
+    : one.schema === other.schema
+      ? [
+          `the schema "${key}" is an answer in one place and a body in another (${one.where}, ${other.where}), which differ: a body may leave fields out and have others besides; declare one for each, as "${key}" and "${key}Body"`
+        ]
+      : [
+          `the schema "${key}" of ${one.where} (${one.use}) is not the one of ${other.where} (${other.use}): name one of them otherwise`
+        ]
 
 /** What is wrong with the names of a plugin's own schemas. */
 export function schemaNameFaults(described: Described): string[] {

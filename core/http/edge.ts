@@ -41,6 +41,8 @@ interface EdgeOptions {
   readonly credentials: CredentialWatch
   /** Whether a WebSocket can be opened at a path now. */
   readonly isSocket: (path: string) => boolean
+  /** Whether a plugin is about to serve, and does not yet. */
+  readonly isStarting: (plugin: string) => boolean
   readonly log: Log
 }
 
@@ -59,8 +61,13 @@ const problems = problemTable({
   ],
   trailingSlash: [404, 'E_NOT_FOUND', 'not found: leave out the slash at the end, and ask for {path}'],
   unknownPlugin: [404, 'E_NOT_FOUND', 'not found; no running plugin "{plugin}" serves this path'],
+  starting: [503, 'E_PLUGIN_STARTING', 'the plugin "{plugin}" is starting', 'ask again in a moment'],
   off: [404, 'E_PLUGIN_OFF', 'the plugin "{plugin}" is off; an administrator can turn it on']
 })
+function startingProblem(plugin: string): Problem {
+  const { status, code, message, details } = problems.starting({ plugin }, { plugin })
+  return new Problem(status, code, message, details, { 'retry-after': '1' })
+}
 const methodNotAllowed = (method: string, methods: readonly string[]): Problem => {
   const allowed = methods.flatMap(one => (one === 'GET' ? ['GET', 'HEAD'] : [one])).join(', ')
   return new Problem(
@@ -246,7 +253,7 @@ export class Edge {
     response.on('close', () => {
       this.#end(context)
     })
-    if (instance === undefined) throw problems.off({ plugin: record.plugin }, { plugin: record.plugin })
+    if (instance === undefined) throw this.#notServing(record.plugin)
     const decided = mapAwaitable(guard.admit(context), isAdmitted => {
       this.#bodies.add(request, response, {
         kind: isAdmitted ? record.body : 'none',
@@ -273,9 +280,12 @@ export class Edge {
     const plugin = /^\/api\/x\/([a-z][a-z0-9-]*)(\/|$)/.exec(path)?.[1]
     const isKnown = path.endsWith('/') && this.table.methodsOf(path.slice(0, -1)).length > 0
     if (isKnown) return problems.trailingSlash({ path: shown.replace(/\/$/, '') })
-    return plugin === undefined
-      ? problems.unknown({ method, path: shown })
-      : problems.unknownPlugin({ plugin })
+    if (plugin === undefined) return problems.unknown({ method, path: shown })
+    return this.options.isStarting(plugin) ? startingProblem(plugin) : problems.unknownPlugin({ plugin })
+  }
+
+  #notServing(plugin: string): Problem {
+    return this.options.isStarting(plugin) ? startingProblem(plugin) : problems.off({ plugin }, { plugin })
   }
 
   #end(context: RequestContext): void {

@@ -6,6 +6,7 @@ import {
   cutText,
   type Log,
   Problem,
+  problemTable,
   type Reply,
   type ReplyOptions
 } from 'busbar/sdk'
@@ -203,6 +204,30 @@ function invalid(code: string, errors: Parameters<typeof explainFaults>[0], part
   return new Problem(400, code, message, { field: faults[0]?.field ?? '', faults })
 }
 
+const bodyProblems = problemTable({
+  encoded: [
+    415,
+    'E_BODY_ENCODING',
+    'a body in content-encoding {encoding} is not taken',
+    'send it as it is, without that header'
+  ],
+  forbiddenKey: [
+    400,
+    'E_BODY_INVALID',
+    'the body has a key "__proto__", or "prototype" in "constructor", which is not accepted in JSON',
+    'leave it out'
+  ]
+})
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 const clientGone = new Problem(499, 'E_CLIENT_GONE', 'the client went away')
 /** A body that is refused as a whole, because of one of its fields. */
 const badText = (body: unknown): Problem =>
@@ -222,8 +247,14 @@ const bodyParser = fastifyPlugin(
       scope.removeContentTypeParser(['text/plain', 'application/json'])
       // Many clients name the type whether or not they send a body.
       scope.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body: string, done) => {
-        if (body === '') done(null, undefined)
-        else parse(request, body, done)
+        const encoding = request.headers['content-encoding'] ?? 'identity'
+        if (encoding.toLowerCase() !== 'identity')
+          done(bodyProblems.encoded({ encoding: cutText(encoding, 40) }))
+        else if (body === '') done(null, undefined)
+        else
+          parse(request, body, (error, value) => {
+            done(error === null || !isJson(body) ? error : bodyProblems.forbiddenKey(), value)
+          })
       })
       return
     }

@@ -45,10 +45,12 @@ export class RouteTable {
 
   /** The methods by which a path is served, or would be if its plugin were on; in their usual order. */
   methodsOf(path: string): readonly string[] {
-    return methods.filter(method => this.#router.find(method, path) !== null)
+    return methods.filter(method => this.find(method, path) !== undefined)
   }
 
   find(method: string, path: string): Match | undefined {
+    // A parameter is never empty: what ends with a slash is another address.
+    if (path.endsWith('/') && path !== '/') return undefined
     const found = this.#router.find(method as 'GET', path)
     return found === null ? undefined : { entry: found.store as TableEntry, params: found.params }
   }

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { createTestKernel, type TestKernel, testClock, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { probe, probeManifest } from '../kernel/probe.js'
@@ -170,9 +171,45 @@ test('an unknown path is 404 and says so, and a broken encoding is 400', async t
       code: 'E_NOT_FOUND'
     }
   })
+  for (const anyone of [k.as.anonymous(), await k.as.token('read')])
+    t.match(await anyone.get('/api/projects/'), {
+      status: 404,
+      body: { error: 'not found: leave out the slash at the end, and ask for /api/projects' }
+    })
   const { body } = await k.as.anonymous().get(`/api/${'x'.repeat(5000)}`)
   t.ok(body.error.length < 400)
   t.match(await k.as.anonymous().get('/api/%zz'), { status: 400, body: { code: 'E_PATH_INVALID' } })
+})
+
+test('a condition on a change is refused by its name, as nothing would keep to it', async t => {
+  const token = await k.as.token('write')
+  for (const header of ['if-match', 'if-none-match', 'if-unmodified-since']) {
+    const answer = await token.post('/api/probe/things', { name: 'a' }, { headers: { [header]: '*' } })
+    t.match(answer, { status: 400, body: { code: 'E_PRECONDITION', remedy: 'leave the header out' } }, header)
+    t.match(answer.body.error, `${header} is not looked at by POST`)
+    t.ok((await token.get('/api/probe/echo', { headers: { [header]: '*' } })).status < 400, 'a GET may')
+  }
+})
+
+test('a body that is compressed, or names what no object may have, is refused with the reason', async t => {
+  const token = await k.as.token('write')
+  const send = async (body: Buffer | string, headers: Record<string, string> = {}) => {
+    const answer = await fetch(`${k.url}/api/probe/things`, {
+      method: 'POST',
+      body,
+      headers: { ...token.credential, 'content-type': 'application/json', ...headers }
+    })
+    return { status: answer.status, body: await answer.json() }
+  }
+  const text = '{"name":"a"}'
+  t.match(await send(gzipSync(text), { 'content-encoding': 'gzip' }), {
+    status: 415,
+    body: { error: /content-encoding gzip/, code: 'E_BODY_ENCODING', remedy: /without that header/ }
+  })
+  t.match(await send(text, { 'content-encoding': 'identity' }), { status: 201 })
+  for (const hostile of ['{"name":"a","__proto__":{}}', '{"constructor":{"prototype":{}}}'])
+    t.match(await send(hostile), { status: 400, body: { error: /__proto__/, code: 'E_BODY_INVALID' } })
+  t.match(await send('{"name":'), { status: 400, body: { error: 'the body is not valid JSON' } })
 })
 
 test('a method that a path does not know is 405 with those that it knows', async t => {

@@ -30,6 +30,11 @@ test('who waits for the change of another plugin is told which one, and nothing 
   isSlow = true
   const enabling = admin.post('/api/plugins/slow/enable')
   await until(async () => (await state('slow')) === 'starting', 'it starts')
+  t.match(
+    await admin.get('/api/x/slow/anything'),
+    { status: 503, body: { code: 'E_PLUGIN_STARTING' }, headers: { 'retry-after': '1' } },
+    'who asks for what it will serve is told to ask again'
+  )
 
   const begun = starts
   for (const what of ['reload', 'disable', 'enable', 'purge']) {
