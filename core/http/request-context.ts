@@ -16,7 +16,7 @@ export interface Client {
 }
 
 /** How a handler ended after its time. */
-export interface LateEnd {
+interface LateEnd {
   readonly result: unknown
   readonly failed: boolean
 }
