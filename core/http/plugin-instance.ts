@@ -6,7 +6,6 @@ import {
   cutText,
   type Log,
   Problem,
-  problemTable,
   type Reply,
   type ReplyOptions
 } from 'busbar/sdk'
@@ -16,7 +15,6 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest
 } from 'fastify'
-import fastifyPlugin from 'fastify-plugin'
 import { isReply } from '../../sdk/reply.js'
 import { mapAwaitable } from '../clock/map-awaitable.js'
 import { whenLate } from '../clock/waits.js'
@@ -28,6 +26,7 @@ import { badTextField, faultsOfBody, holdsBadText, validatorOf } from '../schema
 import { answerValue } from './answer-value.js'
 import { answerWriter } from './answer-writer.js'
 import { cookieHeader, sendProblem } from './answers.js'
+import { bodyParser } from './body-parser.js'
 import { discardResult } from './discard-result.js'
 import type { Guard } from './guard.js'
 import type { Idempotency } from './idempotency.js'
@@ -204,30 +203,6 @@ function invalid(code: string, errors: Parameters<typeof explainFaults>[0], part
   return new Problem(400, code, message, { field: faults[0]?.field ?? '', faults })
 }
 
-const bodyProblems = problemTable({
-  encoded: [
-    415,
-    'E_BODY_ENCODING',
-    'a body in content-encoding {encoding} is not taken',
-    'send it as it is, without that header'
-  ],
-  forbiddenKey: [
-    400,
-    'E_BODY_INVALID',
-    'the body has a key "__proto__", or "prototype" in "constructor", which is not accepted in JSON',
-    'leave it out'
-  ]
-})
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
 const clientGone = new Problem(499, 'E_CLIENT_GONE', 'the client went away')
 /** A body that is refused as a whole, because of one of its fields. */
 const badText = (body: unknown): Problem =>
@@ -238,43 +213,6 @@ const badText = (body: unknown): Problem =>
     { field: cutText(badTextField(body), longestField) }
   )
 export const stopping = new Problem(503, 'E_PLUGIN_STOPPING', 'the plugin is being turned off')
-
-/** How the bodies of the routes in one scope are read. */
-const bodyParser = fastifyPlugin(
-  async (scope: FastifyInstance, { kind }: { kind: BodyKind }) => {
-    if (kind === 'json') {
-      const parse = scope.getDefaultJsonParser('error', 'error')
-      scope.removeContentTypeParser(['text/plain', 'application/json'])
-      // Many clients name the type whether or not they send a body.
-      scope.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body: string, done) => {
-        const encoding = request.headers['content-encoding'] ?? 'identity'
-        if (encoding.toLowerCase() !== 'identity')
-          done(bodyProblems.encoded({ encoding: cutText(encoding, 40) }))
-        else if (body === '') done(null, undefined)
-        else
-          parse(request, body, (error, value) => {
-            done(error === null || !isJson(body) ? error : bodyProblems.forbiddenKey(), value)
-          })
-      })
-      return
-    }
-    scope.removeAllContentTypeParsers()
-    if (kind === 'raw')
-      scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
-        done(null, body)
-      })
-    else if (kind === 'stream')
-      scope.addContentTypeParser('*', (_request, body, done) => {
-        done(null, body)
-      })
-    else
-      scope.addContentTypeParser('*', (_request, body, done) => {
-        body.resume()
-        done(null)
-      })
-  },
-  { name: 'busbar-body' }
-)
 
 /** `run` is of this instance alone: another one may have other code, settings and memories. */
 function addRoute(scope: FastifyInstance, record: RouteRecord, options: InstanceOptions, run: string): void {

@@ -8,5 +8,7 @@ export function platformUrl(url: unknown): string {
     throw new TypeError(
       `url "${url}" is not an address that begins with http:// or https://, as in ${example}`
     )
-  return url.replace(/\/+$/, '')
+  let end = url.length
+  while (url[end - 1] === '/') end--
+  return url.slice(0, end)
 }

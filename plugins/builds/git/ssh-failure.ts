@@ -28,7 +28,7 @@ const table: readonly Row[] = [
   [/^No user exists for uid /, (_attempt, reason) => sshProblems.sshNoUser({ reason })],
   [unconnected, ({ repo }, reason) => problems.unreachable({ repo, reason })],
   [
-    /does not appear to be a git repository|repository not found|repository \S{1,300} (?:not found|does not exist)|project you were looking for could not be found/i,
+    /does not appear to be a git repository|repository not found|^(?:\w{1,20}: ){0,3}repository \S{1,300} (?:not found|does not exist)|project you were looking for could not be found/i,
     ({ repo, publicKey }) => sshProblems.sshRepositoryMissing({ repo, key: publicKey })
   ]
 ]
