@@ -19,10 +19,16 @@ interface Workers {
   readonly pool: WorkerPool
   readonly lock: WorkerLock
   readonly connections: WorkerConnections
+  readonly polls: NodeJS.Timeout
 }
 
-/** How often a worker without work looks for jobs whose time has come. New jobs wake it at once. */
+/**
+ * How often a lane looks for jobs whose time has come. New jobs wake it at once. One of its workers looks, and each that finds
+ * one wakes another: if all of them looked by themselves, that would be most of what a platform does that has nothing to do.
+ */
 const pollMs = 2000
+/** How often each worker looks all the same. */
+const workerPollMs = 120_000
 const flushLimitMs = 5000
 
 /** Workers that take jobs of one kind, and the list of what they take. */
@@ -69,14 +75,14 @@ export class Lane {
         this.#replace(connections)
       },
       onFailed,
-      onQueueFree: () => {
+      onMore: () => {
         this.nudge(1)
       }
     })
     const pool = runTaskList(
       {
         concurrency,
-        pollInterval: pollMs,
+        pollInterval: workerPollMs,
         noHandleSignals: true,
         logger: workerLog(log),
         // Answers are recorded in a batch of one tick: the only way in which the library handles their errors.
@@ -86,7 +92,10 @@ export class Lane {
       connections.asPool()
     )
     const lock = new WorkerLock(postgres.session, pool.id)
-    this.#workers = { pool, lock, connections }
+    const polls = setInterval(() => {
+      this.nudge(1)
+    }, pollMs).unref()
+    this.#workers = { pool, lock, connections, polls }
     pool.promise
       .catch(() => {})
       .finally(() => {
@@ -128,6 +137,7 @@ export class Lane {
     const workers = this.#workers
     if (workers === undefined) return
     this.#workers = undefined
+    clearInterval(workers.polls)
     const drained = this.#drain(workers).finally(() => {
       this.#draining.delete(drained)
     })

@@ -13,8 +13,8 @@ interface WorkerConnectionsOptions {
   onFetchLost(): void
   /** Failures have been recorded, and jobs of these ids are unlocked. */
   onFailed(jobIds: readonly string[]): Promise<void>
-  /** A queue has been unlocked: its next job can be taken. */
-  onQueueFree(): void
+  /** There may be another job to take: one has been found, or a queue has been unlocked. */
+  onMore(): void
 }
 
 /** A worker that gets an error while it ends prints it to the console; of an empty answer it makes nothing. */
@@ -92,7 +92,7 @@ export class WorkerConnections {
         client.release()
         client = undefined
         this.#outage.over()
-        await this.#settled(name, query.values ?? [])
+        await this.#settled(name, query.values ?? [], result)
         return result
       } catch (error) {
         isBroken = isConnectionError(error)
@@ -111,12 +111,17 @@ export class WorkerConnections {
     }
   }
 
-  async #settled(name: string, values: readonly unknown[]): Promise<void> {
-    const { onFailed, onQueueFree } = this.options
+  async #settled(name: string, values: readonly unknown[], { rows }: QueryResult): Promise<void> {
+    const { onFailed, onMore } = this.options
     if (name.startsWith('fail_job/') || name.startsWith('fail_job_q/')) {
       const failures: ReadonlyArray<{ jobId: string | number }> = JSON.parse(String(values[1]))
       await onFailed(failures.map(({ jobId }) => String(jobId)))
     }
-    if (name.startsWith('complete_job_q/') || name.startsWith('fail_job_q/')) onQueueFree()
+    if (
+      name.startsWith('complete_job_q/') ||
+      name.startsWith('fail_job_q/') ||
+      (name.startsWith('get_job') && rows.length > 0)
+    )
+      onMore()
   }
 }

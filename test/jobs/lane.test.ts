@@ -119,6 +119,10 @@ test('workers that lost their fetch are replaced once, and the jobs are taken by
   await add('shop:a')
   lane.nudge()
   await until(() => ran.length === 1, 'the workers have begun')
+  await until(
+    async () => (await postgres.query('select id from graphile_worker._private_jobs')).length === 0,
+    'the end of the first job is recorded, and only fetches wait from now on'
+  )
   const client = await other.pool.connect()
   await client.query('begin')
   await client.query('lock table graphile_worker._private_jobs in access exclusive mode')
