@@ -5,6 +5,7 @@ import { expect } from './rig/expect.js'
 import type { ListReady } from './rig/list-server.js'
 import { type Cost, costOf, type LoadGenerator, startLoadGenerator } from './rig/load.js'
 import { openPlatform, type Platform } from './rig/platform.js'
+import { fillApplications, multiply } from './rig/rows.js'
 import { median, medianRatio } from './statistics.js'
 
 const connections = 8
@@ -168,50 +169,4 @@ async function longestStall({ process, admin }: Platform, path: string, measure:
     ours: millis(median(stalls)),
     goal: oursAtMost(10)
   }
-}
-
-/** One is made through the API, the others are copies of it: what a list costs is in its rows. */
-async function fillApplications(
-  { admin, projectId }: Platform,
-  database: pg.Client,
-  path: string,
-  wanted: number
-): Promise<void> {
-  const list = expect(await admin.get(path), 200) as object[]
-  if (list.length === 0) {
-    expect(
-      await admin.post(path, {
-        name: 'Web',
-        type: 'git',
-        build_type: 'dockerfile',
-        source_repo: 'https://example.com/web.git',
-        branch: 'main'
-      }),
-      201
-    )
-  }
-  await multiply(
-    database,
-    'applications.application',
-    'project_id',
-    projectId,
-    wanted - Math.max(1, list.length)
-  )
-}
-
-/** Copies one row, under names of their own. */
-async function multiply(
-  database: pg.Client,
-  table: string,
-  key: string,
-  value: string,
-  times: number
-): Promise<void> {
-  await database.query(
-    `
-    insert into ${table} select (jsonb_populate_record(null::${table},
-      to_jsonb(one) || jsonb_build_object('id', gen_random_uuid(), 'slug', gen_random_uuid()))).*
-    from (select * from ${table} where ${key} = $1 limit 1) as one, generate_series(1, $2::int)`,
-    [value, times]
-  )
 }

@@ -7,6 +7,7 @@ import { bus } from './bus.js'
 import { deploys } from './deploys.js'
 import { disk } from './disk.js'
 import { engines } from './engines.js'
+import { growth } from './growth.js'
 import { lists } from './lists.js'
 import { logins } from './logins.js'
 import { requests } from './requests.js'
@@ -14,7 +15,7 @@ import { start } from './start.js'
 import { printTable } from './table.js'
 import { toggles } from './toggles.js'
 
-const benchmarks = [requests, lists, bus, toggles, start, logins, deploys, engines, disk]
+const benchmarks = [requests, lists, bus, toggles, start, logins, deploys, engines, disk, growth]
 
 const wanted = process.argv.slice(2)
 console.log(

@@ -26,18 +26,23 @@ export interface Platform {
   close(): Promise<void>
 }
 
-/** Starts the platform as it is run for real: log lines as JSON to a file, limits as they are. All admins but the first lend their tokens. */
+/**
+ * Starts the platform as it is run for real: log lines as JSON to a file, limits as they are. All admins but the first lend
+ * their tokens. Without `databaseUrl` it runs PostgreSQL itself.
+ */
 export async function openPlatform({
   admins = 5,
-  tokensEach = mostTokens
+  tokensEach = mostTokens,
+  databaseUrl = ''
 }: {
   readonly admins?: number
   readonly tokensEach?: number
+  readonly databaseUrl?: string
 } = {}): Promise<Platform> {
   const directory = await temporaryFolder()
   const process = await startPlatform('folders', join(directory, 'platform.log'), {
     BUSBAR_DIR: join(directory, 'data'),
-    DATABASE_URL: ''
+    DATABASE_URL: databaseUrl
   })
   const close = async (): Promise<void> => {
     await process.stop()
@@ -62,6 +67,26 @@ export async function openPlatform({
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+/** The same installation after a restart; what was opened before is not to be closed any more. */
+export async function restarted(platform: Platform): Promise<Platform> {
+  await platform.process.stop()
+  const process = await startPlatform('folders', join(platform.directory, '../platform.log'), {
+    BUSBAR_DIR: platform.directory,
+    DATABASE_URL: platform.process.ready.databaseUrl
+  })
+  const url = `http://127.0.0.1:${process.ready.port}`
+  return {
+    ...platform,
+    process,
+    url,
+    admin: new TestClient(url, platform.admin.credential),
+    async close() {
+      await process.stop()
+      await platform.close()
+    }
   }
 }
 

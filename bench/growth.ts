@@ -1,0 +1,222 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { pino } from 'pino'
+import { startEmbedded } from '../embedded-postgres/index.js'
+import {
+  type Benchmark,
+  kibibytes,
+  micros,
+  millis,
+  oursAtMost,
+  percent,
+  type Row,
+  ratioAtMost
+} from './benchmark.js'
+import { Deployer, removeProject } from './rig/deployer.js'
+import { costOf, type LoadGenerator, startLoadGenerator } from './rig/load.js'
+import { openPlatform, type Platform, restarted, temporaryFolder } from './rig/platform.js'
+import { cpuMicros, memoryOf } from './rig/process-usage.js'
+import { Repository } from './rig/repository.js'
+import { fillApplications, multiply } from './rig/rows.js'
+import { median, medianRatio } from './statistics.js'
+
+const few = 50
+const many = 5_000
+/** Of the many. What each costs is told, so that a machine need not hold a thousand. */
+const running = 60
+const records = { few: 1_000, many: 1_000_000 }
+const starts = 5
+const settleMs = 60_000
+const idleMs = 60_000
+const connections = 8
+const amount = connections * 60
+const rounds = 7
+
+/** Goal 8: what an idle platform costs, and what that grows with. */
+export const growth: Benchmark = {
+  name: 'growth',
+  title: `Goal 8: from none to ${many} applications, of which ${running} run and are asked for their health`,
+  async run() {
+    const directory = await temporaryFolder()
+    const repository = await Repository.create(directory)
+    const embedded = await startEmbedded({
+      directory: join(directory, 'database'),
+      log: pino({ level: 'silent' })
+    })
+    const tokensEach = 4 * connections * rounds
+    const generator = await startLoadGenerator()
+    const database = new pg.Client({ connectionString: embedded.url })
+    let platform = await openPlatform({ admins: 3, tokensEach, databaseUrl: embedded.url })
+    try {
+      await database.connect()
+      const again = async (): Promise<Platform> => {
+        platform = await restarted(platform)
+        return platform
+      }
+      return await measure(again, generator, database, repository)
+    } finally {
+      await removeProject(platform)
+      await database.end()
+      await generator.stop()
+      await platform.close()
+      await embedded.stop()
+      await repository.close()
+      await rm(directory, { recursive: true, force: true })
+    }
+  }
+}
+
+async function measure(
+  again: () => Promise<Platform>,
+  generator: LoadGenerator,
+  database: pg.Client,
+  repository: Repository
+): Promise<Row[]> {
+  const empty = await restAfterStarts(again)
+  let { platform } = empty
+  const path = `/api/projects/${platform.projectId}/applications`
+  const page = `${path}?limit=50`
+
+  await fillApplications(platform, database, path, few)
+  const smallPage = await costsOf(platform, generator, page)
+  const deployed = await deploySome(platform, repository)
+  await multiply(database, 'applications.application', 'project_id', platform.projectId, many - few - running)
+  await database.query('analyze')
+  const full = await restAfterStarts(again)
+  platform = full.platform
+  const largePage = await costsOf(platform, generator, page)
+  const grown = many - 0
+  return [
+    {
+      measure: 'no application: CPU of an idle platform',
+      ours: percent((100 * empty.idleMicros) / idleMs / 1000),
+      goal: oursAtMost(1)
+    },
+    {
+      measure: `${many} applications, ${running} of which run: CPU for each and second`,
+      ours: micros(Math.max(0, full.idleMicros - empty.idleMicros) / (idleMs / 1000) / grown),
+      goal: oursAtMost(10)
+    },
+    {
+      measure: 'the same, for each that runs',
+      ours: micros(Math.max(0, full.idleMicros - empty.idleMicros) / (idleMs / 1000) / running)
+    },
+    {
+      measure: 'resident memory for each',
+      ours: kibibytes(((full.residentMib - empty.residentMib) * 1024) / grown),
+      goal: oursAtMost(20)
+    },
+    {
+      measure: 'kernel loaded → listening; the reference has no application',
+      ours: millis(median(full.startMs)),
+      reference: millis(median(empty.startMs)),
+      ratio: median(full.startMs) / median(empty.startMs),
+      goal: ratioAtMost(1.5)
+    },
+    pageRow(`a page of 50 of ${many} applications; of ${few}`, largePage, smallPage),
+    ...(await recordPages(platform, generator, database, path, deployed))
+  ]
+}
+
+interface Rest {
+  readonly platform: Platform
+  /** CPU time within `idleMs` with nobody asking for anything. */
+  readonly idleMicros: number
+  readonly residentMib: number
+  readonly startMs: readonly number[]
+}
+
+async function restAfterStarts(again: () => Promise<Platform>): Promise<Rest> {
+  const startMs: number[] = []
+  let platform = await again()
+  for (let round = 0; round < starts; round++) {
+    platform = await again()
+    startMs.push(platform.process.ready.startMs)
+  }
+  await sleep(settleMs)
+  const { pid } = platform.process
+  const before = cpuMicros(pid)
+  await sleep(idleMs)
+  return { platform, idleMicros: cpuMicros(pid) - before, residentMib: memoryOf(pid).residentMib, startMs }
+}
+
+/** Applications that serve, one after the other; the path of the first. */
+async function deploySome(platform: Platform, repository: Repository): Promise<string> {
+  let first: string | undefined
+  for (let n = 0; n < running; n++) {
+    const application = await Deployer.create(platform.admin, platform.projectId, repository.url)
+    await application.finished(await application.start())
+    first ??= application.path
+  }
+  return first ?? ''
+}
+
+/** Pages of what is recorded, among few and among many. */
+async function recordPages(
+  platform: Platform,
+  generator: LoadGenerator,
+  database: pg.Client,
+  path: string,
+  deployed: string
+): Promise<Row[]> {
+  const id = deployed.slice(path.length + 1)
+  const pages = {
+    'deployments of one application': [
+      `${deployed}/deployments?limit=50`,
+      async (times: number) => await multiply(database, 'deployments.deployment', 'application_id', id, times)
+    ],
+    'audit records': [
+      '/api/audit-logs?limit=50',
+      async (times: number) => await multiply(database, 'kernel.audit_log', 'action', 'login', times)
+    ]
+  } as const
+  const rows: Row[] = []
+  for (const [what, [address, fill]] of Object.entries(pages)) {
+    await fill(records.few)
+    await database.query('analyze')
+    const small = await costsOf(platform, generator, address)
+    await fill(records.many - records.few)
+    await database.query('analyze')
+    const large = await costsOf(platform, generator, address)
+    rows.push(pageRow(`a page of 50 of ${records.many} ${what}; of ${records.few}`, large, small))
+  }
+  return rows
+}
+
+interface PageCosts {
+  readonly cpu: readonly number[]
+  readonly p50: readonly number[]
+}
+
+/** The CPU of the platform, and how long a page takes, in which the database has its part. */
+async function costsOf(
+  { process, tokens, url }: Platform,
+  generator: LoadGenerator,
+  path: string
+): Promise<PageCosts> {
+  const cpu: number[] = []
+  const p50: number[] = []
+  for (let round = -2; round < rounds; round++) {
+    const cost = await costOf(process, generator, {
+      url: url + path,
+      connections,
+      amount,
+      tokens: await tokens.take(amount, connections)
+    })
+    if (cost.failed > 0) throw new Error(`${cost.failed} requests failed`)
+    if (round < 0) continue
+    cpu.push(cost.cpuMicros)
+    p50.push(cost.p50Ms)
+  }
+  return { cpu, p50 }
+}
+
+const pageRow = (measure: string, large: PageCosts, small: PageCosts): Row => ({
+  measure: `${measure}: p50`,
+  ours: millis(median(large.p50)),
+  reference: millis(median(small.p50)),
+  ratio: medianRatio([...large.p50], [...small.p50]),
+  goal: ratioAtMost(1.2)
+})
