@@ -89,5 +89,10 @@ export const kernelMigrations: readonly Migration[] = [
     delete from $schema.idempotency_key;
     alter table $schema.idempotency_key drop column answer, add column answer text;
   `
+  },
+  {
+    name: '006-remember-headers-of-answers',
+    phase: 'expand',
+    sql: 'alter table $schema.idempotency_key add column answer_options text'
   }
 ]

@@ -118,8 +118,9 @@ export interface RouteSpec<U extends string, A extends Access, S extends RouteSc
     self: Self
   ) => string | undefined | Promise<string | undefined>
   /**
-   * Honour `Idempotency-Key`: the same caller, path and key within 24 h get the first answer, which is kept sealed. For each POST
-   * that makes or starts something; elsewhere the header is refused (400), so that nobody relies on it.
+   * Honour `Idempotency-Key`: the same caller, path and key within 24 h get the first answer with its headers and cookies, which
+   * is kept sealed. For each POST that makes or starts something; elsewhere the header is refused (400), so that nobody relies on
+   * it. Neither its body nor its answer may be a stream.
    */
   readonly idempotent?: boolean
   /**

@@ -82,6 +82,7 @@ export function routeValueFaults(spec: {
   version?: unknown
   method?: unknown
   documented?: unknown
+  idempotent?: unknown
   schema?: { readonly response?: object }
   access?: { readonly kind?: unknown }
 }): string[] {
@@ -102,6 +103,7 @@ export function routeValueFaults(spec: {
     version,
     method,
     documented,
+    idempotent,
     schema,
     access
   } = spec
@@ -147,6 +149,9 @@ export function routeValueFaults(spec: {
       given(version, typeof version === 'function' && method === 'GET' && audit === undefined),
       'version is a function, of a GET without audit'
     ],
+    [given(idempotent, typeof idempotent === 'boolean'), 'idempotent is true or false'],
+    // Whether a request is the same one shows by its body, which a stream has no more once it is read.
+    [idempotent === true && body === 'stream', 'an idempotent operation takes no stream as its body'],
     [given(documented, typeof documented === 'boolean'), 'documented is true or false'],
     [documented === false && !isPage, 'only a public GET without JSON may be left out of the description'],
     [given(audit, isAudit(audit)), 'audit is { action, resource }, with an id of { param } or { result }']

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { type Clock, type Database, isProblem, Problem, reply, type Secrets } from 'busbar/sdk'
-import { isReply } from '../../sdk/reply.js'
+import { type Clock, type Database, isProblem, Problem, type ReplyOptions, type Secrets } from 'busbar/sdk'
 import { idempotencyProblems as problems, unwantedKey } from '../declarations/responses.js'
+import { discardResult } from './discard-result.js'
+import { rememberable, replyOf } from './remembered-answer.js'
 import type { RequestContext } from './request-context.js'
 
 const header = 'idempotency-key'
@@ -10,6 +11,8 @@ interface Remembered {
   readonly fingerprint: string
   readonly status: number | null
   readonly answer: string | null
+  /** Its headers and cookies; null of an answer that has none. */
+  readonly answer_options: string | null
   readonly created_at: Date
 }
 
@@ -45,7 +48,7 @@ export class Idempotency {
     this.#find = database.statement<Remembered>(
       'idempotency_find',
       `
-      select fingerprint, status, answer, created_at from ${database.schema}.idempotency_key where caller = $1 and route = $2 and key = $3`
+      select fingerprint, status, answer, answer_options, created_at from ${database.schema}.idempotency_key where caller = $1 and route = $2 and key = $3`
     )
   }
 
@@ -94,19 +97,27 @@ export class Idempotency {
       if (!isProblem(error) || !goesOn.has(error.code)) await this.#release(place)
       throw error
     }
-    await this.#keep(place, context, result)
+    try {
+      await this.#keep(place, context, result)
+    } catch (error) {
+      discardResult(result)
+      throw error
+    }
     return await send(result)
   }
 
   async #keep(place: Place, { record }: RequestContext, result: unknown): Promise<void> {
-    const value =
-      isReply(result) && result.kind === 'value' ? result : { status: record.successStatus, value: result }
+    const { status, value, options } = rememberable(result, record.successStatus)
     await this.database
       .table('idempotency_key')
       .where(place)
       .update({
-        status: value.status,
-        answer: this.secrets.seal(JSON.stringify(value.value ?? null), sealedAt(place))
+        status,
+        answer: this.secrets.seal(JSON.stringify(value), sealedAt(place, 'answer')),
+        answer_options:
+          options === null
+            ? null
+            : this.secrets.seal(JSON.stringify(options), sealedAt(place, 'answer_options'))
       })
   }
 
@@ -121,7 +132,7 @@ export class Idempotency {
     const taken = await this.database.sql(
       `
       insert into $schema.idempotency_key (caller, route, key, fingerprint, created_at) values (:caller, :route, :key, :fingerprint, :now)
-      on conflict (caller, route, key) do update set fingerprint = excluded.fingerprint, status = null, answer = null, created_at = excluded.created_at
+      on conflict (caller, route, key) do update set fingerprint = excluded.fingerprint, status = null, answer = null, answer_options = null, created_at = excluded.created_at
       where idempotency_key.created_at < :expired
       returning key`,
       {
@@ -135,7 +146,13 @@ export class Idempotency {
     const [earlier] = await this.#find([place.caller, place.route, place.key])
     if (earlier !== undefined && !secrets.verify(body, earlier.fingerprint)) throw problems.otherBody()
     if (earlier?.status == null || earlier.answer === null) throw unanswered(earlier, now)
-    return reply(earlier.status, JSON.parse(secrets.open(earlier.answer, sealedAt(place))))
+    const opened = (column: 'answer' | 'answer_options'): unknown =>
+      JSON.parse(secrets.open(earlier[column] ?? '', sealedAt(place, column)))
+    return replyOf({
+      status: earlier.status,
+      value: opened('answer'),
+      options: earlier.answer_options === null ? null : (opened('answer_options') as ReplyOptions)
+    })
   }
 }
 
@@ -158,9 +175,9 @@ function keyOf({ raw, headers }: RequestContext): string {
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-const sealedAt = ({ caller, route, key }: Place) => ({
+const sealedAt = ({ caller, route, key }: Place, column: 'answer' | 'answer_options') => ({
   table: 'idempotency_key',
-  column: 'answer',
+  column,
   row: `${caller} ${route} ${key}`
 })
 

@@ -93,6 +93,8 @@ test('the values of a route may be left out, and are of their kind where they ar
     [{ bodyLimit: null }, /^bodyLimit is/],
     [{ bodyLimit: { bytes: '5' } }, /^bodyLimit is/],
     [{ body: 'xml' }, /^body is/],
+    [{ idempotent: 'yes' }, /^idempotent is/],
+    [{ idempotent: true, body: 'stream' }, /^an idempotent operation takes no stream/],
     [{ precondition: 1 }, /^precondition is/],
     [{ limit: { max: 1 } }, /^limit is/],
     [{ limit: { windowSeconds: 1 } }, /^limit is/],
