@@ -40,6 +40,7 @@ export class ApiError extends Error {
     this.remedy = remedy
   }
 
+  /** Rejects with what the connection says when that breaks before the end of the answer. */
   static async from(operation: string, response: Response): Promise<ApiError> {
     const text = await response.text()
     const { error, code, ...details } = objectIn(text)
@@ -47,12 +48,24 @@ export class ApiError extends Error {
       operation,
       response.status,
       textIn(code) ?? (response.status === 429 ? 'E_RATE_LIMITED' : 'E_UNKNOWN'),
-      textIn(error) ?? text.trim(),
+      textIn(error) ?? foreignText(response, text),
       details,
       retryAfterOf(response),
       response.headers.get('x-request-id') ?? undefined
     )
   }
+}
+
+/** Characters of an answer that is not the platform's, as the page of a proxy is. */
+const longestForeign = 500
+
+/** What stands in for the sentence where the platform has not answered. */
+function foreignText({ status, headers }: Response, text: string): string {
+  const location = headers.get('location')
+  if (status >= 300 && status < 400 && location !== null)
+    return `it leads to ${location}: is that where the platform is? Then give that as url`
+  const trimmed = text.trim()
+  return trimmed.length > longestForeign ? `${trimmed.slice(0, longestForeign)} … (cut)` : trimmed
 }
 
 /** The seconds of `Retry-After`, which may be a date too. */

@@ -141,27 +141,39 @@ export class BusbarClient {
   }
 
   async *#each(path: string, { query = {}, ...rest }: Sent = {}): AsyncGenerator<unknown> {
-    for (let offset = 0; ; offset += pageSize) {
-      const answer = await this.#data('GET', path, {
-        ...rest,
-        query: { ...query, limit: String(pageSize), offset: String(offset) }
-      })
-      const items = Array.isArray(answer) ? (answer as unknown[]) : (answer as { items: unknown[] }).items
+    for (let offset = 0; ; ) {
+      const page = { ...query, limit: String(pageSize), offset: String(offset) }
+      const response = await this.#send('GET', path, { ...rest, query: page })
+      const answer = await this.#read('GET', path, response, rest.signal)
+      const { items, total } = Array.isArray(answer)
+        ? { items: answer as unknown[], total: response.headers.get('x-total-count') }
+        : (answer as { items: unknown[]; total?: number })
       yield* items
-      if (items.length < pageSize) return
+      offset += items.length
+      // A list may have smaller pages than were asked for.
+      if (items.length === 0 || offset >= Number(total ?? Number.NaN)) return
     }
   }
 
   async #data(method: Method, path: string, sent: Sent | undefined): Promise<unknown> {
-    const response = await this.#send(method, path, sent ?? {})
-    if (!response.ok) throw await ApiError.from(`${method} ${path}`, response)
-    const type = response.headers.get('content-type') ?? ''
-    if (type.includes('application/json')) return await response.json()
-    if (type === '') {
+    return await this.#read(method, path, await this.#send(method, path, sent ?? {}), sent?.signal)
+  }
+
+  /** What an answer says. One that breaks off, or does not end in time, is none. */
+  async #read(method: Method, path: string, response: Response, signal?: AbortSignal): Promise<unknown> {
+    try {
+      if (!response.ok) throw await ApiError.from(`${method} ${path}`, response)
+      const type = response.headers.get('content-type') ?? ''
+      if (type.includes('application/json')) return await response.json()
+      // No operation answers a page: it is that of a proxy, where people sign in.
+      if (type.includes('text/html')) throw await ApiError.from(`${method} ${path}`, response)
+      if (type !== '') return response
       await response.body?.cancel()
       return undefined
+    } catch (error) {
+      if (error instanceof ApiError || signal?.aborted === true) throw error
+      throw networkErrorOf(method, this.url, path, error)
     }
-    return response
   }
 
   /** Sends it, and again where that is safe: with the session renewed, or when the platform says that it has time. */
@@ -208,7 +220,10 @@ export class BusbarClient {
         ...(token === undefined ? this.session.headers(isChange) : { authorization: `Bearer ${token}` }),
         ...(body === undefined || isText ? {} : { 'content-type': 'application/json' }),
         ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
-        ...headers
+        // In whatever case they are given, they take the place of those above.
+        ...Object.fromEntries(
+          Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
+        )
       },
       body: body === undefined ? undefined : isText ? (body as string) : JSON.stringify(body),
       signal: signal ?? AbortSignal.timeout(timeoutMs),

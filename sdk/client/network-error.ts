@@ -51,10 +51,12 @@ const remedies: Readonly<Record<string, string>> = {
     'look into the console of the browser: the page may not be allowed to ask (CORS_ORIGINS of the platform), or the platform is not there'
 }
 
+const seeCause = 'see the cause of this error'
+
 /** What a `fetch` that has thrown is to its caller. */
 export function networkErrorOf(method: string, base: string, path: string, error: unknown): NetworkError {
   const code = codeOf(error)
-  const remedy = remedies[code] ?? 'see the cause of this error'
+  const remedy = (code === 'UNKNOWN' && !('document' in globalThis) ? undefined : remedies[code]) ?? seeCause
   return new NetworkError(method, addressWithoutSecrets(base, path), code, remedy, { cause: error })
 }
 
