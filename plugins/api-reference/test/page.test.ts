@@ -1,4 +1,5 @@
 /** The page in a browser, as people use it. */
+import { allow, definePlugin, described, object, Type } from 'busbar/sdk'
 import { createTestKernel, type TestClient, type TestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { type Browser, openBrowser, requireBrowser } from '../../../lab/browser.js'
@@ -24,9 +25,28 @@ const send = async (section: string): Promise<string> => {
   return await text(`${section} .outcome .status`)
 }
 
+/** A plugin whose words fit on no line. */
+const word = 'w'.repeat(3_000)
+const wordy = definePlugin({
+  id: 'wordy',
+  routes(route) {
+    route({
+      method: 'POST',
+      url: '/api/wordy',
+      summary: word,
+      description: word,
+      group: word,
+      access: allow.public(word),
+      schema: { body: object({ [word]: described(Type.String(), word) }) },
+      problems: [{ status: 409, code: `E_${word}`, message: word }],
+      handler: () => ({})
+    })
+  }
+})
+
 test('the page in a browser', async t => {
   if (!(await requireBrowser(t))) return
-  k = await createTestKernel()
+  k = await createTestKernel({ inline: [{ manifest: { id: 'wordy' }, definition: wordy }] })
   browser = await openBrowser()
   t.teardown(async () => {
     await browser.close()
