@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { type BodyKind, cutText, problemTable } from 'busbar/sdk'
 import type { FastifyInstance } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
@@ -9,6 +10,7 @@ const problems = problemTable({
     'a body in content-encoding {encoding} is not taken',
     'send it as it is, without that header'
   ],
+  characters: [400, 'E_BODY_INVALID', 'the body is not UTF-8, as JSON is to be', 'encode it in UTF-8'],
   forbiddenKey: [
     400,
     'E_BODY_INVALID',
@@ -30,18 +32,7 @@ function isJson(text: string): boolean {
 export const bodyParser = fastifyPlugin(
   async (scope: FastifyInstance, { kind }: { kind: BodyKind }) => {
     if (kind === 'json') {
-      const parse = scope.getDefaultJsonParser('error', 'error')
-      scope.removeContentTypeParser(['text/plain', 'application/json'])
-      // Many clients name the type whether or not they send a body.
-      scope.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body: string, done) => {
-        const encoding = request.headers['content-encoding'] ?? 'identity'
-        if (encoding.toLowerCase() !== 'identity') done(problems.encoded({ encoding: cutText(encoding, 40) }))
-        else if (body === '') done(null, undefined)
-        else
-          parse(request, body, (error, value) => {
-            done(error === null || !isJson(body) ? error : problems.forbiddenKey(), value)
-          })
-      })
+      addJsonParser(scope)
       return
     }
     scope.removeAllContentTypeParsers()
@@ -61,3 +52,22 @@ export const bodyParser = fastifyPlugin(
   },
   { name: 'busbar-body' }
 )
+
+function addJsonParser(scope: FastifyInstance): void {
+  const parse = scope.getDefaultJsonParser('error', 'error')
+  scope.removeContentTypeParser(['text/plain', 'application/json'])
+  // Many clients name the type whether or not they send a body.
+  scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
+    const encoding = request.headers['content-encoding'] ?? 'identity'
+    if (encoding.toLowerCase() !== 'identity') done(problems.encoded({ encoding: cutText(encoding, 40) }))
+    else if (bytes.length === 0) done(null, undefined)
+    // What is not would become one and the same character: two passwords could be equal that are not.
+    else if (!isUtf8(bytes)) done(problems.characters())
+    else {
+      const text = bytes.toString()
+      parse(request, text, (error, value) => {
+        done(error === null || !isJson(text) ? error : problems.forbiddenKey(), value)
+      })
+    }
+  })
+}

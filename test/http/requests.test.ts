@@ -212,6 +212,31 @@ test('a body that is compressed, or names what no object may have, is refused wi
   t.match(await send('{"name":'), { status: 400, body: { error: 'the body is not valid JSON' } })
 })
 
+test('a body in other characters than UTF-8 is refused, as its text would be another one', async t => {
+  const token = await k.as.token('write')
+  const send = async (body: Buffer, charset: string) => {
+    const answer = await fetch(`${k.url}/api/probe/things`, {
+      method: 'POST',
+      body,
+      headers: { ...token.credential, 'content-type': `application/json; charset=${charset}` }
+    })
+    return { status: answer.status, body: await answer.json() }
+  }
+  const text = '{"name":"caf\u00e9"}'
+  const refused = {
+    status: 400,
+    body: { code: 'E_BODY_INVALID', error: /not UTF-8/, remedy: 'encode it in UTF-8' }
+  }
+  t.match(await send(Buffer.from(text, 'latin1'), 'iso-8859-1'), refused)
+  t.match(await send(Buffer.from(`\ufeff${text}`, 'utf16le'), 'utf-16'), refused)
+  t.match(await send(Buffer.from(text), 'utf-8'), { status: 201, body: { name: 'caf\u00e9' } })
+  t.match(
+    await send(Buffer.from(`\ufeff${text}`), 'utf-8'),
+    { status: 201 },
+    'a mark at the beginning is no part of it'
+  )
+})
+
 test('a method that a path does not know is 405 with those that it knows', async t => {
   const answer = await k.as.anonymous().send('PATCH', '/api/projects')
   t.match(answer, {
