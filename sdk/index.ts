@@ -19,6 +19,7 @@ export {
   withRemedy
 } from './errors.js'
 export * from './event.js'
+export { instantIn } from './instant.js'
 export * from './job.js'
 export * from './kernel.js'
 export {

@@ -1,4 +1,4 @@
-import { isUuid } from 'busbar/sdk'
+import { instantIn, isUuid } from 'busbar/sdk'
 import { problems } from './problems.js'
 import type { FilterQuery } from './schemas.js'
 
@@ -13,8 +13,6 @@ export interface AuditFilter {
   /** Exclusive. */
   readonly to?: Date
 }
-
-const timeShape = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/
 
 /** An empty value is no filter; a malformed user or time is refused by name. */
 export function readFilter(query: FilterQuery): AuditFilter {
@@ -33,10 +31,9 @@ export function readFilter(query: FilterQuery): AuditFilter {
 const given = (text: string | undefined): string | undefined => (text === '' ? undefined : text)
 
 function timeOf(field: string, query: string | undefined): Date | undefined {
-  // In a query a plus sign that was not escaped arrives as a space.
-  const text = given(query)?.replace(/ (\d\d:\d\d)$/, '+$1')
+  const text = given(query)
   if (text === undefined) return undefined
-  const time = new Date(text)
-  if (!timeShape.test(text) || Number.isNaN(time.getTime())) throw problems.badTime({ field })
+  const time = instantIn(text)
+  if (time === undefined) throw problems.badTime({ field })
   return time
 }

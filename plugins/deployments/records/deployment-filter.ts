@@ -1,4 +1,4 @@
-import { isUuid } from 'busbar/sdk'
+import { instantIn, isUuid } from 'busbar/sdk'
 import { problems } from '../problems.js'
 import type { GlobalQuery } from '../schemas.js'
 
@@ -12,8 +12,6 @@ export interface GlobalFilter {
   readonly from?: Date
   readonly to?: Date
 }
-
-const timeShape = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/
 
 /** An empty value is no filter; a malformed id or time is refused by name. */
 export function readFilter(query: GlobalQuery): GlobalFilter {
@@ -35,10 +33,8 @@ function idOf(field: string, text: string | undefined): string | undefined {
 
 function timeOf(field: string, text: string | undefined): Date | undefined {
   if (text === undefined || text === '') return undefined
-  // In a query a plus sign that was not escaped arrives as a space.
-  const time = new Date(text.replace(/ (\d\d:\d\d)$/, '+$1'))
-  if (!timeShape.test(text.replace(/ (\d\d:\d\d)$/, '+$1')) || Number.isNaN(time.getTime()))
-    throw problems.badFilter({ field })
+  const time = instantIn(text)
+  if (time === undefined) throw problems.badFilter({ field })
   return time
 }
 
