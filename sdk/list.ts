@@ -72,7 +72,7 @@ const queryOf = ({ fallback, max }: PageLimits): typeof pagingQuery => ({
   limit: described(
     pagingQuery.limit,
     max === wholeList.max
-      ? 'How many rows at most; all of them unless given, and for what is no whole number.'
+      ? 'How many rows at most, from 1; all of them unless given, and for what is no such number.'
       : `How many rows at most, from 1 to ${max}; ${fallback} unless given, and for what is no such number.`
   )
 })
@@ -84,11 +84,23 @@ const totalHeader = {
   )
 }
 
-/** The route that a list is. */
+const isSize = (value: unknown): boolean =>
+  Number.isInteger(value) && (value as number) >= 1 && (value as number) <= wholeList.max
+
+/** Whatever their types claim: plugins may be JavaScript, and a size that is none would reach the database. */
+function checkPage(url: string, query: TProperties, { fallback, max }: PageLimits): void {
+  if (!isSize(fallback) || !isSize(max) || fallback > max)
+    throw new RangeError(`${url}: page is { fallback, max }, whole numbers from 1, fallback not above max`)
+  for (const name of Object.keys(pagingQuery))
+    if (Object.hasOwn(query, name)) throw new RangeError(`${url}: a list has its own ${name} in the query`)
+}
+
+/** The route that a list is. Throws for what no page can be. */
 export function listRoute<Self>(
   spec: ListSpec<string, Access, TProperties, TSchema, Self>
 ): RouteSpec<string, Access, RouteSchema, Self> {
   const { items, query = {}, page: limits = wholeList, version, handler, ...rest } = spec
+  checkPage(spec.url, query, limits)
   const withPage = (request: RouteRequest): never =>
     Object.assign(request, {
       page: readPage(request.query as { limit?: string; offset?: string }, limits)

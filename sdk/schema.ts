@@ -72,8 +72,11 @@ export interface Page {
   readonly offset: number
 }
 
+/** No list has more. */
+const mostRows = 999_999_999
+
 /** For `readPage` of a list without a page size of its own: everything, unless the client narrows it. */
-export const wholeList = Object.freeze({ fallback: 999_999_999, max: 999_999_999 })
+export const wholeList = Object.freeze({ fallback: mostRows, max: mostRows })
 
 /** `limit` of 1 to `max` (default `fallback`) and `offset` of 0 or more; a bad value is the default. */
 export function readPage(
@@ -84,9 +87,10 @@ export function readPage(
   const offset = wholeNumber(query.offset)
   return {
     limit: limit !== undefined && limit >= 1 && limit <= limits.max ? limit : limits.fallback,
-    offset: offset ?? 0
+    // Behind the end of every list: one that is larger than PostgreSQL takes must not lead back to its beginning.
+    offset: Math.min(offset ?? 0, mostRows)
   }
 }
 
 const wholeNumber = (value: string | undefined): number | undefined =>
-  value !== undefined && /^\d{1,9}$/.test(value) ? Number(value) : undefined
+  value !== undefined && /^\d+$/.test(value) ? Number(value) : undefined

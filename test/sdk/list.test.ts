@@ -1,6 +1,7 @@
-import { allow, countedRows, definePlugin, object, pagedList, Type } from 'busbar/sdk'
+import { allow, countedRows, definePlugin, object, pagedList, pageOf, Type } from 'busbar/sdk'
 import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { record } from '../../core/declarations/recorder.js'
 
 const numbers = Array.from({ length: 250 }, (_, n) => ({ n }))
 
@@ -27,6 +28,14 @@ const plugin = {
         handler: ({ page, query }) =>
           rowsOf(page, query.odd === true ? numbers.filter(({ n }) => n % 2 === 1) : numbers)
       })
+      route.list({
+        url: '/api/named',
+        summary: 'Names',
+        access: allow.public('a test'),
+        items: Type.String(),
+        query: { name: Type.Array(Type.String()) },
+        handler: ({ page, query }) => pageOf(page, query.name)
+      })
     }
   })
 }
@@ -49,6 +58,39 @@ test('a declared list takes limit and offset, falls back where they are wrong, a
   t.same(await ask('/api/paged?limit=201'), [50, 0, '250'])
   t.same(await ask('/api/paged?odd=true&limit=2'), [2, 1, '125'])
   t.same(await ask('/api/paged?offset=900'), [0, undefined, '250'])
+  t.same(
+    await ask(`/api/whole?offset=${'9'.repeat(30)}`),
+    [0, undefined, '250'],
+    'behind the end, not at the beginning'
+  )
+  t.same(await ask('/api/named?name=Ada'), [1, undefined, '1'], 'a list of one is written as one value is')
+  t.same(await ask('/api/named?name=Ada&name=Joan'), [2, undefined, '2'])
+})
+
+test('a list whose pages have no size, or that takes limit or offset for something else, is refused', t => {
+  const declare = (more: object) => () =>
+    record(
+      definePlugin({
+        id: 'odd',
+        routes(route) {
+          route.list({
+            url: '/api/odd',
+            summary: 'Odd',
+            access: allow.public('a test'),
+            items: Type.Integer(),
+            handler: ({ page }) => pageOf(page, [1]),
+            ...more
+          })
+        }
+      }),
+      { id: 'odd', builtIn: true }
+    )
+  for (const page of [{ fallback: 0, max: 5 }, { fallback: 5, max: 2 }, { fallback: 1, max: Number.NaN }, {}])
+    t.throws(declare({ page }), { message: /\/api\/odd: page is \{ fallback, max \}/ }, JSON.stringify(page))
+  for (const name of ['limit', 'offset'])
+    t.throws(declare({ query: { [name]: Type.Integer() } }), { message: `has its own ${name}` }, name)
+  t.doesNotThrow(declare({ page: { fallback: 1, max: 1 } }))
+  t.end()
 })
 
 test('the rows of a page are counted only where the page does not show the number', async t => {
