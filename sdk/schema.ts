@@ -11,7 +11,8 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 export const isUuid = (text: string): boolean => uuidPattern.test(text)
 
 /** True for the schema that `uuid` makes, whatever is said of it. */
-export const isUuidSchema = ({ pattern }: TSchema): boolean => pattern === uuidPattern.source
+export const isUuidSchema = ({ pattern }: Readonly<Record<string, unknown>>): boolean =>
+  pattern === uuidPattern.source
 
 /** A UUID in lowercase hyphenated form. */
 export const uuid = () => Type.String({ pattern: uuidPattern.source, format: 'uuid' })

@@ -21,7 +21,7 @@ import { whenLate } from '../clock/waits.js'
 import type { RouteRecord } from '../declarations/records.js'
 import { callPlugin, faultOf } from '../frames/fault.js'
 import { inFrame } from '../frames/frames.js'
-import { explainFaults, longestField } from '../schemas/schema-fault.js'
+import { explainFaults, faultsOfQuery, longestField } from '../schemas/schema-fault.js'
 import { badTextField, faultsOfBody, holdsBadText, validatorOf } from '../schemas/schemas.js'
 import { answerValue } from './answer-value.js'
 import { answerWriter } from './answer-writer.js'
@@ -104,7 +104,10 @@ export class PluginInstance implements RequestTarget {
       return (data: unknown) => {
         const valid = validatorOf(schema as object, use)
         if (valid(data) === true) return { value: data }
-        const errors = use === 'body' ? faultsOfBody(schema as object, data, valid.errors) : valid.errors
+        const errors =
+          use === 'body'
+            ? faultsOfBody(schema as object, data, valid.errors)
+            : faultsOfQuery(data, valid.errors)
         return { error: invalid(use === 'body' ? 'E_BODY_INVALID' : 'E_QUERY_INVALID', errors, httpPart) }
       }
     })

@@ -1,4 +1,5 @@
 import { cutText } from 'busbar/sdk'
+import { isUuidSchema } from '../../sdk/schema.js'
 
 /** A fault as JSON schema validators report it. */
 interface SchemaFault {
@@ -14,6 +15,21 @@ interface FieldFault {
   readonly field: string
   readonly error: string
 }
+
+/** No keyword of a schema: of a query, in which a name may stand several times. */
+const repeated = 'repeated'
+
+/** What is wrong with a query: a name that stands twice is a list, which nobody has sent who means a text. */
+export const faultsOfQuery = (
+  query: unknown,
+  errors: readonly SchemaFault[] | null | undefined
+): readonly SchemaFault[] | null | undefined =>
+  errors?.map(error =>
+    error.keyword === 'type' &&
+    Array.isArray((query as Readonly<Record<string, unknown>>)[error.instancePath.slice(1)])
+      ? { ...error, keyword: repeated }
+      : error
+  )
 
 /** So many are told of: who sends more of them sends the same one again and again. */
 const mostFaults = 20
@@ -64,23 +80,33 @@ export function explainFault(errors: readonly SchemaFault[] | null | undefined, 
 
 function explainOne(error: SchemaFault, part: string): string {
   const at = error.instancePath.slice(1)
+  const subject = at || `the ${part}`
+  const { limit } = error.params
   switch (error.keyword) {
     case 'required':
       return `${fieldOf(error)} is required`
+    case repeated:
+      return `${subject} is there more than once: give it once`
     case 'type':
-      return `${at || `the ${part}`} must be ${[error.params.type].flat().map(String).map(withArticle).join(' or ')}`
+      return `${subject} must be ${[error.params.type].flat().map(String).map(withArticle).join(' or ')}`
     case 'enum':
-      return `${at || `the ${part}`} must be one of ${(error.params.allowedValues as unknown[]).map(String).join(', ')}`
+      return `${subject} must be one of ${(error.params.allowedValues as unknown[]).map(String).join(', ')}`
     case 'pattern':
-      return `${at || `the ${part}`} has characters or a form that is not allowed`
+      return isUuidSchema(error.params)
+        ? `${subject} must be a UUID in lowercase hyphenated form`
+        : `${subject} has characters or a form that is not allowed`
     case 'minLength':
-      return Number(error.params.limit) === 1
-        ? `${at} must not be empty`
-        : `${at} must have at least ${String(error.params.limit)} characters`
+      return Number(limit) === 1
+        ? `${subject} must not be empty`
+        : `${subject} must have at least ${String(limit)} characters`
     case 'maxLength':
-      return `${at} must have at most ${String(error.params.limit)} characters`
+      return `${subject} must have at most ${String(limit)} characters`
+    case 'minItems':
+      return `${subject} must have at least ${String(limit)} items`
+    case 'maxItems':
+      return `${subject} must have at most ${String(limit)} items`
     default:
-      return `${at || `the ${part}`} ${error.message ?? 'is not valid'}`
+      return `${subject} ${error.message ?? 'is not valid'}`
   }
 }
 

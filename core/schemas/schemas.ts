@@ -22,9 +22,13 @@ const options = {
 type SchemaUse = 'body' | 'text'
 
 /** Bodies are taken as they are; path parameters and queries arrive as text and are coerced. */
-const compilers: Readonly<Record<SchemaUse, Ajv>> = { body: compiler(false), text: compiler(true) }
+const compilers: Readonly<Record<SchemaUse, Ajv>> = {
+  body: compiler(false),
+  // A list of one, in a query, is written as one value is.
+  text: compiler('array')
+}
 
-function compiler(coerceTypes: boolean, allErrors = false): Ajv {
+function compiler(coerceTypes: 'array' | false, allErrors = false): Ajv {
   return addFormats(new Ajv({ ...options, coerceTypes, allErrors })).addVocabulary([
     'x-required',
     'x-unit',
@@ -159,6 +163,8 @@ const strict = new WeakMap<object, TSchema>()
 
 /** A copy of a body schema in which objects drop the keys they do not name; the same copy each time. */
 export function strictBody(schema: TSchema): TSchema {
+  // `true` and `false` are schemas too.
+  if (typeof schema !== 'object') return schema
   const known = strict.get(schema)
   if (known !== undefined) return known
   const copy = { ...schema } as TSchema & Record<string, unknown>

@@ -51,6 +51,18 @@ test('a query is coerced, and a wrong one is 400 naming the field', async t => {
     status: 400,
     body: { error: 'n must be an integer', code: 'E_QUERY_INVALID' }
   })
+  t.match(await k.as.anonymous().get('/api/probe/echo?n=1&n=2'), {
+    status: 400,
+    body: { error: 'n is there more than once: give it once', code: 'E_QUERY_INVALID', field: 'n' }
+  })
+})
+
+test('what is wrong with a parameter of a path is told with its name', async t => {
+  const admin = await k.as.session('admin')
+  t.match(await admin.get(`/api/plugins/${'a'.repeat(50)}`), {
+    status: 400,
+    body: { error: 'the pluginId must have at most 40 characters', field: 'pluginId' }
+  })
 })
 
 test('a body is not coerced: null stays null, absent stays absent, unknown keys are dropped', async t => {

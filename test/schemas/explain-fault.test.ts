@@ -1,3 +1,4 @@
+import { uuid } from 'busbar/sdk'
 import { test } from 'tap'
 import { explainFault, explainFaults } from '../../core/schemas/schema-fault.js'
 
@@ -13,6 +14,14 @@ test('a fault names its field and says what would be right', async t => {
   t.equal(explained('type', { type: 'object' }, ''), 'the body must be an object')
   t.equal(explained('type', { type: ['string', 'null'] }), 'name must be a string or null')
   t.equal(explained('enum', { allowedValues: ['a', 1] }), 'name must be one of a, 1')
+  t.equal(explained('maxLength', { limit: 80 }, ''), 'the body must have at most 80 characters')
+  t.equal(explained('minLength', { limit: 1 }, ''), 'the body must not be empty')
+  t.equal(explained('maxItems', { limit: 3 }), 'name must have at most 3 items')
+  t.equal(explained('minItems', { limit: 3 }), 'name must have at least 3 items')
+  t.equal(
+    explained('pattern', { pattern: uuid().pattern }),
+    'name must be a UUID in lowercase hyphenated form'
+  )
   t.equal(explained('pattern', {}), 'name has characters or a form that is not allowed')
   t.equal(explained('format', {}, '/name', 'must be a date'), 'name must be a date')
   t.equal(explained('format', {}, ''), 'the body is not valid')
