@@ -44,7 +44,8 @@ export function createAuthenticator({
       throw new Problem(
         503,
         'E_AUTH_UNAVAILABLE',
-        'credentials cannot be checked while the plugin "identity" is off: try again in a moment'
+        'credentials cannot be checked while the plugin "identity" is off: try again in a moment',
+        { remedy: 'try again in a moment' }
       )
     const found = await withDeadline(source.find(kind, digest), findLimitMs, `looking up a ${kind}`)
     return found === undefined ? undefined : remember(found)

@@ -4,8 +4,9 @@ import { cookieNames } from 'busbar/sdk'
 import { readCookie } from './cookie.js'
 import { type Refusal, refusal } from './refusal.js'
 
-const csrfMissing = refusal(403, 'E_CSRF', 'missing csrf token')
-const csrfInvalid = refusal(403, 'E_CSRF', 'invalid csrf token')
+const remedy = `send the value of the cookie ${cookieNames.csrf} as X-CSRF-Token`
+const csrfMissing = refusal(403, 'E_CSRF', 'missing csrf token', remedy)
+const csrfInvalid = refusal(403, 'E_CSRF', 'invalid csrf token', remedy)
 
 /** Double submit: the header must repeat the cookie. Methods that change nothing are not asked. */
 export function checkCsrf(method: string, headers: IncomingHttpHeaders): Refusal | null {

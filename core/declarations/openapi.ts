@@ -103,7 +103,7 @@ const errorSchema = {
     remedy: {
       type: 'string',
       description:
-        'What the caller can do about it, where that is not plain. `error` says it too, at its end.'
+        'What the caller can do about it, where that is not plain. But for a few short ones, `error` says it too, at its end.'
     },
     field: {
       type: 'string',

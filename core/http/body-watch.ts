@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type BodyKind, networkOf, Problem, problemTable } from 'busbar/sdk'
 import { sendProblem } from './answers.js'
+import { tooLarge } from './problems.js'
 import { isBodyComing } from './unread-body.js'
 
 /** What is watched of a request: how its body is read, how much of it, and whose it is. */
@@ -27,8 +28,8 @@ export const bodyMemory = { perAddress: 32 * mebibyte, inAll: 256 * mebibyte } a
 const slackBytes = 64 * kibibyte
 
 const problems = problemTable({
-  late: [408, 'E_REQUEST_INVALID', 'the request did not arrive in time: send it again'],
-  long: [413, 'E_BODY_TOO_LARGE', 'the body is larger than this operation accepts']
+  late: [408, 'E_REQUEST_INVALID', 'the request did not arrive in time', 'send it again'],
+  busy: [503, 'E_BODIES_BUSY', 'too many bodies are on their way', 'try again in a few seconds']
 })
 
 /** Whether a body comes too slowly, or goes on after its reading has ended. */
@@ -74,13 +75,8 @@ export class BodyWatch {
         : 0
     const ofNetwork = this.#reserved.get(network) ?? 0
     if (ofNetwork + reserved > bodyMemory.perAddress || this.#reservedInAll + reserved > bodyMemory.inAll) {
-      throw new Problem(
-        503,
-        'E_BODIES_BUSY',
-        'too many bodies are on their way: try again in a few seconds',
-        {},
-        { 'retry-after': '2' }
-      )
+      const { status, code, message, details } = problems.busy()
+      throw new Problem(status, code, message, details, { 'retry-after': '2' })
     }
     this.#reserved.set(network, ofNetwork + reserved)
     this.#reservedInAll += reserved
@@ -115,7 +111,8 @@ export class BodyWatch {
       if (request.readableLength < request.readableHighWaterMark) entry.waitedMs += now - entry.seenAt
       entry.seenAt = now
       const verdict = judgeBody(entry, entry.waitedMs, request.socket.bytesRead - entry.bytesBefore)
-      if (verdict !== 'fine') this.#end(entry, problems[verdict]())
+      if (verdict === 'late') this.#end(entry, problems.late())
+      if (verdict === 'long') this.#end(entry, tooLarge(entry))
     }
   }
 

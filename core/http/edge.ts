@@ -50,33 +50,31 @@ const problems = problemTable({
   tooFarAhead: [
     429,
     'E_TOO_FAR_AHEAD',
-    'too many requests of this address wait behind others of their connections: send fewer ahead of their answers'
+    'too many requests of this address wait behind others of their connections',
+    'send fewer ahead of their answers'
   ],
   nul: [400, 'E_PATH_INVALID', 'the address must not contain NUL'],
   encoding: [400, 'E_PATH_INVALID', 'the path is not valid percent-encoding'],
   unknown: [
     404,
     'E_NOT_FOUND',
-    'not found: there is no operation {method} {path}; /api/docs has those there are'
+    'not found: there is no operation {method} {path}',
+    '/api/docs has those there are'
   ],
-  trailingSlash: [404, 'E_NOT_FOUND', 'not found: leave out the slash at the end, and ask for {path}'],
+  trailingSlash: [404, 'E_NOT_FOUND', 'not found', 'leave out the slash at the end, and ask for {path}'],
   unknownPlugin: [404, 'E_NOT_FOUND', 'not found; no running plugin "{plugin}" serves this path'],
   starting: [503, 'E_PLUGIN_STARTING', 'the plugin "{plugin}" is starting', 'ask again in a moment'],
-  off: [404, 'E_PLUGIN_OFF', 'the plugin "{plugin}" is off; an administrator can turn it on']
+  off: [404, 'E_PLUGIN_OFF', 'the plugin "{plugin}" is off', 'an administrator can turn it on'],
+  method: [405, 'E_METHOD', 'there is no {method} at this address', 'use {allowed}']
 })
 function startingProblem(plugin: string): Problem {
   const { status, code, message, details } = problems.starting({ plugin }, { plugin })
   return new Problem(status, code, message, details, { 'retry-after': '1' })
 }
 const methodNotAllowed = (method: string, methods: readonly string[]): Problem => {
-  const allowed = methods.flatMap(one => (one === 'GET' ? ['GET', 'HEAD'] : [one])).join(', ')
-  return new Problem(
-    405,
-    'E_METHOD',
-    `there is no ${method} at this address: use ${allowed}`,
-    {},
-    { allow: allowed }
-  )
+  const allow = methods.flatMap(one => (one === 'GET' ? ['GET', 'HEAD'] : [one])).join(', ')
+  const { status, code, message, details } = problems.method({ method, allowed: allow })
+  return new Problem(status, code, message, details, { allow })
 }
 /** Of a path in an answer. */
 const shownCharacters = 200

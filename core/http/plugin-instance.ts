@@ -452,7 +452,7 @@ function answerError(
     response.destroy()
     return
   }
-  const problem = toProblem(error)
+  const problem = toProblem(error, context.record.bodyLimit)
   if (problem.status >= 500 && problem !== error) {
     log.error(
       {

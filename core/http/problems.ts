@@ -1,27 +1,33 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { cutText, isProblem, Problem } from 'busbar/sdk'
+import { cutText, isProblem, Problem, problemTable } from 'busbar/sdk'
 import type { FastifyError } from 'fastify'
 
-const fastifyProblems: Readonly<Record<string, readonly [status: number, code: string, message: string]>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: [413, 'E_BODY_TOO_LARGE', 'the body is larger than this operation accepts'],
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: [
-    415,
-    'E_BODY_TYPE',
-    'the body must be JSON: send content-type: application/json'
+const bodyProblems = problemTable({
+  tooLarge: [
+    413,
+    'E_BODY_TOO_LARGE',
+    'the body is larger than the {limit} bytes that this operation accepts'
   ],
-  FST_ERR_CTP_EMPTY_JSON_BODY: [400, 'E_BODY_INVALID', 'the body must not be empty'],
-  FST_ERR_CTP_INVALID_JSON_BODY: [400, 'E_BODY_INVALID', 'the body is not valid JSON'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [
-    400,
-    'E_BODY_INVALID',
-    'the body is not as long as its content-length says'
-  ]
+  type: [415, 'E_BODY_TYPE', 'the body must be JSON', 'send content-type: application/json'],
+  empty: [400, 'E_BODY_INVALID', 'the body must not be empty'],
+  noJson: [400, 'E_BODY_INVALID', 'the body is not valid JSON'],
+  length: [400, 'E_BODY_INVALID', 'the body is not as long as its content-length says']
+})
+export const { tooLarge } = bodyProblems
+
+/** What fastify finds wrong, in our words; `bodyLimit` is that of the route. */
+const fastifyProblems: Readonly<Record<string, (bodyLimit: number) => Problem>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: limit => tooLarge({ limit }),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => bodyProblems.type(),
+  FST_ERR_CTP_EMPTY_JSON_BODY: () => bodyProblems.empty(),
+  FST_ERR_CTP_INVALID_JSON_BODY: () => bodyProblems.noJson(),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => bodyProblems.length()
 }
 
 /** The answer to an error: a problem as it is, what fastify found wrong in our words, anything else a 500 without details. */
-export function toProblem(error: unknown): Problem {
+export function toProblem(error: unknown, bodyLimit = 0): Problem {
   try {
-    return problemOf(error)
+    return problemOf(error, bodyLimit)
   } catch {
     // What a plugin throws may itself throw when it is read.
     return internal()
@@ -56,11 +62,11 @@ function sendable(problem: Problem): Problem | undefined {
     : new Problem(status, code, cutText(message, longestMessage), details, headers)
 }
 
-function problemOf(error: unknown): Problem {
+function problemOf(error: unknown, bodyLimit: number): Problem {
   if (isProblem(error)) return sendable(error) ?? internal()
   const { code, statusCode, message } = (error ?? {}) as Partial<FastifyError>
   const known = code === undefined ? undefined : fastifyProblems[code]
-  if (known !== undefined) return new Problem(...known)
+  if (known !== undefined) return known(bodyLimit)
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
     return new Problem(statusCode, 'E_REQUEST_INVALID', message ?? 'the request is not valid')
   return internal()

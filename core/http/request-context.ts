@@ -95,7 +95,7 @@ export class RequestContext {
       projectId,
       projectRoleFor(this.record.access)
     )
-    if (refused !== null) throw new Problem(refused.status, refused.code, refused.message)
+    if (refused !== null) throw new Problem(refused.status, refused.code, refused.message, refused.details)
     return (decision as { project: ProjectId }).project
   }
 

@@ -37,7 +37,7 @@ export const problems = problemTable({
     'the last admin cannot be deleted',
     'make another user an admin first'
   ],
-  userOwns: [409, 'E_USER_OWNS_PROJECTS', 'this user still owns projects: transfer or delete them first'],
+  userOwns: [409, 'E_USER_OWNS_PROJECTS', 'this user still owns projects', 'transfer or delete them first'],
 
   resetInvalid: [400, 'E_PASSWORD_RESET', 'invalid or expired reset token', { field: 'token' }],
   resetUsed: [400, 'E_PASSWORD_RESET_USED', 'reset token has already been used', { field: 'token' }],

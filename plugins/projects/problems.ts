@@ -6,7 +6,7 @@ export const problems = problemTable({
     409,
     'E_PROJECT_SLUG_TAKEN',
     'the slug {slug} is in use by another project, or by one whose clean-up is not done yet',
-    'choose another'
+    { field: 'slug', remedy: 'choose another' }
   ],
   noSuchUser: [400, 'E_PROJECT_NO_SUCH_USER', 'user_id: there is no user {userId}', { field: 'user_id' }],
   noSuchAddress: [

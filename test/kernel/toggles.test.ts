@@ -157,7 +157,7 @@ test('with force the others wait for it, name it in their answers, and come back
   })
   t.match(await get('/api/greeter/hello'), {
     status: 404,
-    body: { error: 'the plugin "greeter" is off; an administrator can turn it on', code: 'E_PLUGIN_OFF' }
+    body: { error: 'the plugin "greeter" is off: an administrator can turn it on', code: 'E_PLUGIN_OFF' }
   })
   t.match(await get('/api/guest/hello'), { status: 404, body: { plugin: 'guest' } })
   t.match((await get('/api/visitor/hello')).body, { text: 'nobody greets' })

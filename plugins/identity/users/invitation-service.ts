@@ -35,7 +35,8 @@ export class InvitationService implements Invitations {
     // From the row, not from the session: what a demotion that runs now takes away must not be given on.
     const inviter = await users.hold(caller.user.id, tx)
     if (inviter?.role !== 'admin') throw problems.sessionEnded()
-    if ((await users.findByEmail(address, tx)) !== undefined) throw problems.emailTaken({ email: address })
+    if ((await users.findByEmail(address, tx)) !== undefined)
+      throw problems.emailTaken({ email: address }, { field: 'email' })
     const secret = randomBytes(32).toString('hex')
     const now = clock.now()
     const row = await store.put(

@@ -156,7 +156,7 @@ export class UserService implements Users {
   async #insert(user: NewUser, tx?: Tx): Promise<UserRow> {
     const { store, clock } = this.parts
     const row = await store.insert(user, clock.now(), tx)
-    if (row === undefined) throw problems.emailTaken({ email: user.email })
+    if (row === undefined) throw problems.emailTaken({ email: user.email }, { field: 'email' })
     return row
   }
 
