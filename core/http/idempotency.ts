@@ -181,10 +181,11 @@ const sealedAt = ({ caller, route, key }: Place, column: 'answer' | 'answer_opti
   row: `${caller} ${route} ${key}`
 })
 
-function callerKey({ caller, ip }: RequestContext): string {
+function callerKey({ caller, ip, record }: RequestContext): string {
   switch (caller.kind) {
     case 'anonymous':
-      return `ip:${ip}`
+      // The token in a path, of which the digest is kept, is the credential: who has it may come from anywhere.
+      return record.params.includes('token') ? 'path' : `ip:${ip}`
     case 'session':
       return `user:${caller.user.id}`
     case 'token':

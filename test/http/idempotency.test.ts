@@ -189,6 +189,7 @@ test('a key is of its caller, its method and its path, whatever the query', asyn
         })
       declare('POST', '/api/own/any', allow.public('a test'))
       declare('PUT', '/api/own/any', allow.public('a test'))
+      declare('POST', '/api/own/hooks/:token', allow.public('a test'))
       declare('POST', '/api/own/:name', allow.token('read', { project: 'none' }))
     }
   })
@@ -218,6 +219,10 @@ test('a key is of its caller, its method and its path, whatever the query', asyn
     t.match(await call(), { status: 202, body: { runs: at + 1 } }, `${what}, again`)
   }
   t.match(await ann.post('/api/own/thing?n=1', {}, headers), { body: { runs: 1 } }, 'a query makes no other')
+  const hook = async (token: string, ip: string) => await nobody.post(`/api/own/hooks/${token}`, {}, from(ip))
+  const { runs: first } = (await hook('one', '203.0.113.1')).body
+  t.match(await hook('one', '203.0.113.2'), { body: { runs: first } }, 'a token in the path is the caller')
+  t.match(await hook('two', '203.0.113.1'), { body: { runs: first + 1 } })
 })
 
 test('a key has up to 255 printable characters', async t => {
