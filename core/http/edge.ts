@@ -71,8 +71,10 @@ function startingProblem(plugin: string): Problem {
   const { status, code, message, details } = problems.starting({ plugin }, { plugin })
   return new Problem(status, code, message, details, { 'retry-after': '1' })
 }
+const allowOf = (methods: readonly string[]): string =>
+  methods.flatMap(one => (one === 'GET' ? ['GET', 'HEAD'] : [one])).join(', ')
 const methodNotAllowed = (method: string, methods: readonly string[]): Problem => {
-  const allow = methods.flatMap(one => (one === 'GET' ? ['GET', 'HEAD'] : [one])).join(', ')
+  const allow = allowOf(methods)
   const { status, code, message, details } = problems.method({ method, allowed: allow })
   return new Problem(status, code, message, details, { allow })
 }
@@ -222,6 +224,7 @@ export class Edge {
     if (refusal !== null) throw refusal
     if (this.#closed !== undefined || isLastRequest(request)) response.setHeader('connection', 'close')
     if (this.#closed !== undefined) throw stopping()
+    if (request.method === 'OPTIONS') this.#tellMethods(request, response)
     if (applyCors(request, response, settings.corsOrigins)) {
       this.#bodies.add(request, response, unread)
       return
@@ -264,15 +267,24 @@ export class Edge {
     return isPromise(decided) ? instance.awaiting(decided) : decided
   }
 
+  #methodsOf(path: string): readonly string[] {
+    return this.options.isSocket(path) ? ['GET'] : this.table.methodsOf(path)
+  }
+
+  /** RFC 9110, 9.3.7. */
+  #tellMethods(request: IncomingMessage, response: ServerResponse): void {
+    const methods = this.#methodsOf(pathOf(request.url ?? '/'))
+    if (methods.length > 0) response.setHeader('allow', allowOf(methods))
+  }
+
   #unknownPath(method: string, path: string): Problem {
     try {
       decodeURIComponent(path)
     } catch {
       return problems.encoding()
     }
-    const isSocket = this.options.isSocket(path)
-    const methods = isSocket ? ['GET'] : this.table.methodsOf(path)
-    if (isSocket && method === 'GET') return requireUpgrade()
+    const methods = this.#methodsOf(path)
+    if (method === 'GET' && this.options.isSocket(path)) return requireUpgrade()
     if (methods.length > 0) return methodNotAllowed(method, methods)
     const shown = cutText(path, shownCharacters)
     const plugin = /^\/api\/x\/([a-z][a-z0-9-]*)(\/|$)/.exec(path)?.[1]

@@ -256,6 +256,10 @@ test('a method that a path does not know is 405 with those that it knows', async
     body: { error: 'there is no PATCH at this address: use GET, HEAD, POST', code: 'E_METHOD' }
   })
   t.equal(answer.headers.allow, 'GET, HEAD, POST')
+  const allowed = async (path: string) => (await k.as.anonymous().send('OPTIONS', path)).headers.allow
+  t.equal(await allowed('/api/projects'), 'GET, HEAD, POST', 'who asks for them is told them')
+  t.equal(await allowed('/api/ws'), 'GET, HEAD')
+  t.equal(await allowed('/api/nothing'), undefined)
 })
 
 test('a 401 says how to sign in', async t => {
