@@ -1326,7 +1326,7 @@ export interface Operations {
   'GET /api/audit-logs/actions': {
     params: {}
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -1425,7 +1425,7 @@ export interface Operations {
   'GET /api/auth/sessions': {
     params: {}
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -1487,7 +1487,7 @@ export interface Operations {
   'GET /api/builders': {
     params: {}
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -1593,7 +1593,7 @@ export interface Operations {
   'GET /api/projects': {
     params: {}
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -1640,7 +1640,7 @@ export interface Operations {
       projectId: string
     }
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -1830,7 +1830,7 @@ export interface Operations {
       applicationId: string
     }
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -1874,7 +1874,7 @@ export interface Operations {
       deploymentId: string
     }
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -1903,7 +1903,7 @@ export interface Operations {
       applicationId: string
     }
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -1965,7 +1965,7 @@ export interface Operations {
       applicationId: string
     }
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -2100,7 +2100,7 @@ export interface Operations {
       projectId: string
     }
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -2134,7 +2134,7 @@ export interface Operations {
       projectId: string
     }
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -2168,7 +2168,7 @@ export interface Operations {
       projectId: string
     }
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -2228,7 +2228,7 @@ export interface Operations {
   'GET /api/registries': {
     params: {}
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -2263,7 +2263,7 @@ export interface Operations {
   'GET /api/tokens': {
     params: {}
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -2298,7 +2298,7 @@ export interface Operations {
   'GET /api/users': {
     params: {}
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
@@ -2351,7 +2351,7 @@ export interface Operations {
   'GET /api/users/invitations': {
     params: {}
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
