@@ -13,9 +13,8 @@ export function platformUrl(given: unknown): string {
   if (typeof url !== 'string' || url === '')
     throw new TypeError(`url is missing: give the address of the platform, as in ${example}`)
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
-    throw new TypeError(
-      `url "${url}" is not an address that begins with http:// or https://, as in ${example}`
-    )
+    // Not repeated: it may hold a password.
+    throw new TypeError(`url must be an address that begins with http:// or https://, as in ${example}`)
   // What is behind it would swallow the paths, and `fetch` takes no names. Neither is shown, as it may be a secret.
   const { username, password, search, hash } = new URL(url)
   if (username !== '' || password !== '')
