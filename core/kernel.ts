@@ -99,6 +99,7 @@ export interface Kernel {
   readonly edge: Edge
   readonly hub: Hub
   readonly jobs: JobRunner
+  readonly events: EventHub
   readonly postgres: Postgres
   readonly registry: ServiceRegistry
   readonly health: Health
@@ -208,7 +209,7 @@ export async function startKernel({
       hub.recheck(change)
     })
     const jobs = new JobRunner({ postgres, log })
-    const events = new EventHub(jobs)
+    const events = new EventHub({ jobs, clock, log })
     const singletons = new Singletons(postgres)
     const schedules = new Scheduler({
       store: new ScheduleStore(database),
@@ -407,6 +408,7 @@ export async function startKernel({
       edge,
       hub,
       jobs,
+      events,
       postgres,
       registry,
       health,
@@ -431,7 +433,8 @@ export async function startKernel({
         clock,
         exec,
         instance: instanceFacts(id, settings),
-        resources: resourcesFor(id, { postgres, kinds, owners, removals })
+        resources: resourcesFor(id, { postgres, kinds, owners, removals }),
+        notificationKinds: { list: () => events.notificationKinds() }
       }
       const forBuiltIns: BuiltInServices = { credentials, projectFacts: projects, audit, operations }
       return builtIn ? { ...common, ...forBuiltIns } : common

@@ -1,3 +1,5 @@
+import type { RaisedNotification } from './notification.js'
+
 declare const carried: unique symbol
 
 /**
@@ -15,7 +17,21 @@ export interface DomainEvent<T> {
 
 export const event = <T>(id: string): DomainEvent<T> => Object.freeze({ kind: 'event', id })
 
-export type EventDeclarer<Self> = <T>(
-  event: DomainEvent<T>,
-  handler: (data: T, self: Self, context: { readonly signal: AbortSignal }) => void | Promise<void>
-) => void
+/** The signal aborts on time-out, when the plugin stops and when the process shuts down. */
+interface EventContext {
+  readonly signal: AbortSignal
+}
+
+export interface EventDeclarer<Self> {
+  <T>(
+    event: DomainEvent<T>,
+    handler: (data: T, self: Self, context: EventContext) => void | Promise<void>
+  ): void
+  /**
+   * Listens to all notifications that plugins declare (`notifications`), once: for who keeps them, or sends them on. They come
+   * as events do: at least once, with the same `id` each time, in no promised order.
+   */
+  notification(
+    handler: (raised: RaisedNotification, self: Self, context: EventContext) => void | Promise<void>
+  ): void
+}

@@ -33,6 +33,7 @@ export {
   type Rows
 } from './list.js'
 export * from './migration.js'
+export * from './notification.js'
 export {
   type AnyPlugin,
   type Contributor,

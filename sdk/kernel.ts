@@ -4,6 +4,7 @@ import type { Access, ProjectRole } from './access.js'
 import type { ProjectId, SignedInCaller } from './caller.js'
 import type { CredentialSource, Credentials } from './credential.js'
 import type { DomainEvent } from './event.js'
+import type { NotificationKinds } from './notification.js'
 import type { Method } from './route.js'
 import type { Schedules } from './schedule.js'
 import { extensionPoint, type Service, service } from './service.js'
@@ -61,6 +62,8 @@ export interface Jobs {
 /** Domain events. Only the owner of an event emits it. */
 export interface Events {
   emit<T>(event: DomainEvent<T>, data: T, tx: Tx): Promise<void>
+  /** The same for several facts, in one statement. */
+  emitEach<T>(event: DomainEvent<T>, facts: readonly T[], tx: Tx): Promise<void>
 }
 
 /** Live data: at most once, ordered per channel. A message without subscribers costs nothing. */
@@ -230,6 +233,7 @@ export interface KernelServices {
   readonly clock: Clock
   readonly instance: Instance
   readonly resources: Resources
+  readonly notificationKinds: NotificationKinds
   /** For the plugin that shows and keeps the audit log; built-in plugins only. */
   readonly audit: AuditLog
   /** For the plugin that keeps sessions and tokens; built-in plugins only. */
@@ -255,6 +259,7 @@ export const kernel: { readonly [K in keyof KernelServices]: Service<KernelServi
   clock: kernelService('clock'),
   instance: kernelService('instance'),
   resources: kernelService('resources'),
+  notificationKinds: kernelService('notificationKinds'),
   audit: kernelService('audit'),
   credentials: kernelService('credentials'),
   operations: kernelService('operations'),

@@ -4,6 +4,7 @@ import type { EventDeclarer } from './event.js'
 import type { JobDeclarer, SingletonDeclarer } from './job.js'
 import type { Log } from './kernel.js'
 import type { Migration } from './migration.js'
+import type { NotificationDeclarer } from './notification.js'
 import type { ResourceDeclarer } from './resource.js'
 import type { RouteDeclarer } from './route.js'
 import type { ScheduleDeclarer } from './schedule.js'
@@ -65,6 +66,8 @@ export interface PluginDefinition<N extends Needs, C extends TSchema, Self exten
   readonly singletons?: (singleton: SingletonDeclarer<Self>) => void
   readonly schedules?: (schedule: ScheduleDeclarer<Self>) => void
   readonly events?: (on: EventDeclarer<Self>) => void
+  /** Which of its events are notifications, for whom and in which words. */
+  readonly notifications?: (notification: NotificationDeclarer) => void
   readonly health?: (self: Self) => Health | Promise<Health>
 }
 

@@ -2,7 +2,6 @@ import type {
   Access,
   AnyPlugin,
   ChannelSpec,
-  EventDeclarer,
   JobSpec,
   ResourceSpec,
   RouteSchema,
@@ -15,10 +14,13 @@ import { listRoute } from '../../sdk/list.js'
 import { faultOf } from '../frames/fault.js'
 import { checkSchema, strictBody } from '../schemas/schemas.js'
 import { accessFaults } from './access-faults.js'
+import { notificationFaults, notificationRecord } from './notification-kinds.js'
 import type {
   ChannelRecord,
   EventRecord,
   JobRecord,
+  NotificationHandler,
+  NotificationRecord,
   PluginRecords,
   ResourceRecord,
   RouteRecord,
@@ -70,6 +72,8 @@ export function record(definition: AnyPlugin, given: RecordContext): PluginRecor
   const singletons: SingletonRecord[] = []
   const schedules: ScheduleRecord[] = []
   const events: EventRecord[] = []
+  const notifications: NotificationRecord[] = []
+  const notificationHandlers: NotificationHandler[] = []
   const note = (where: string, list: readonly string[]): boolean => {
     faults.push(...list.map(fault => `${where}: ${fault}`))
     return list.length === 0
@@ -175,25 +179,50 @@ export function record(definition: AnyPlugin, given: RecordContext): PluginRecor
     if (note(`schedule ${spec.name}`, scheduleFaults(spec, schedules, context.id)))
       schedules.push(scheduleRecord(spec))
   })
-  const declareEvent: EventDeclarer<object> = (event, handler) => {
-    const id: unknown = event?.id
+  const listen = (event: { readonly id: unknown }, handler: unknown): void => {
+    const id = event?.id
     if (typeof id !== 'string' || typeof handler !== 'function')
       faults.push(`events: on(${String(id)}, …) takes an event and a function`)
     else if (`${context.id}:on.${id}`.length > 128) faults.push(`events: the name of ${id} is too long`)
     else events.push(Object.freeze({ eventId: id, handle: handler as EventRecord['handle'] }))
   }
+  const listenToNotifications = (handler: unknown): void => {
+    if (typeof handler !== 'function') faults.push('events: on.notification(…) takes a function')
+    else notificationHandlers.push(handler as NotificationHandler)
+  }
+  const tell = (event: { readonly id: string }, spec: Parameters<typeof notificationRecord>[2]): void => {
+    if (note(`notification ${spec?.type}`, notificationFaults(context, event, spec, notifications)))
+      notifications.push(
+        frozen(notificationRecord(context.id, event.id, spec), 'what it declares', { name: spec.type })
+      )
+  }
   // Two arguments, so not by way of `declare`.
-  if (definition.events !== undefined) {
+  const declarers = {
+    events: Object.assign(listen, { notification: listenToNotifications }),
+    notifications: tell
+  }
+  for (const part of ['events', 'notifications'] as const) {
     try {
-      definition.events(declareEvent)
+      ;(definition[part] as ((declarer: unknown) => void) | undefined)?.(declarers[part])
     } catch (error) {
-      faults.push(`events: ${faultOf(error).message}`)
+      faults.push(`${part}: ${faultOf(error).message}`)
     }
   }
 
   if (faults.length === 0) faults.push(...schemaNameFaults({ routes, channels }))
   if (faults.length > 0) throw new RecordError(faults.join('; '))
-  return Object.freeze({ resources, routes, channels, sockets, jobs, singletons, schedules, events })
+  return Object.freeze({
+    resources,
+    routes,
+    channels,
+    sockets,
+    jobs,
+    singletons,
+    schedules,
+    events,
+    notifications,
+    notificationHandlers
+  })
 }
 
 const paramsOf = (url: string): string[] => [...url.matchAll(/:(\w+)/g)].map(match => match[1] ?? '')

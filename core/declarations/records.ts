@@ -1,11 +1,15 @@
 import type {
   Access,
+  AlertPreference,
   Audit,
   ChannelContext,
   DuplexSocket,
   ExtensionPoint,
   JobContext,
   MissedRuns,
+  NotificationAudience,
+  NotificationKind,
+  RaisedNotification,
   ResourceTeardown,
   RouteRequest,
   ScheduleContext,
@@ -96,6 +100,25 @@ export interface EventRecord {
   ) => void | Promise<void>
 }
 
+export type NotificationHandler = (
+  raised: RaisedNotification,
+  self: object,
+  context: { readonly signal: AbortSignal }
+) => void | Promise<void>
+
+/** That an event of the plugin is a notification. */
+export interface NotificationRecord extends NotificationKind {
+  readonly plugin: string
+  readonly eventId: string
+  /** Values by field; of a list, one of them. */
+  readonly when: Readonly<Record<string, unknown>>
+  readonly audience: NotificationAudience<Readonly<Record<string, string>>>
+  readonly preference: AlertPreference | null
+  readonly title: string
+  readonly body: string
+  readonly link: string | null
+}
+
 export interface ResourceRecord {
   readonly plugin: string
   readonly kind: string
@@ -125,4 +148,7 @@ export interface PluginRecords {
   readonly singletons: readonly SingletonRecord[]
   readonly schedules: readonly ScheduleRecord[]
   readonly events: readonly EventRecord[]
+  readonly notifications: readonly NotificationRecord[]
+  /** Who listens to the notifications of all plugins. */
+  readonly notificationHandlers: readonly NotificationHandler[]
 }

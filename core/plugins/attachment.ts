@@ -77,6 +77,7 @@ export class Attachment {
                 )
       }))
     )
+    registries.events.declare(id, records.notifications)
     const subscriptions = registries.events.subscribe(
       id,
       records.events.map(record => ({
@@ -86,7 +87,12 @@ export class Attachment {
             await record.handle(data, self, { ...context, signal: signalInFrame(id, context.signal) })
           })
         }
-      }))
+      })),
+      records.notificationHandlers.map(handle => async (raised, context) => {
+        await callPlugin(id, async () => {
+          await handle(raised, self, { ...context, signal: signalInFrame(id, context.signal) })
+        })
+      })
     )
     const jobs = records.jobs.map(
       (record): RecordedJob => ({

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { AnyPlugin } from 'busbar/sdk'
 import { withDeadline } from '../clock/waits.js'
+import { notificationConflicts } from '../declarations/notification-kinds.js'
 import { record } from '../declarations/recorder.js'
 import type { PluginRecords } from '../declarations/records.js'
 import { kindConflicts } from '../declarations/resource-kinds.js'
@@ -57,6 +58,10 @@ export async function loadPlugin(
       others.flatMap(other => other.routes)
     ),
     ...kindConflicts(records.resources, resources),
+    ...notificationConflicts(
+      records.notifications,
+      others.flatMap(other => other.notifications)
+    ),
     ...schemaConflicts(records, others)
   ]
   if (conflicts.length > 0) throw new LoadError(conflicts.join('; '))

@@ -11,7 +11,7 @@ const sold = event<{ n: number }>('shop.sold')
 test('an event reaches every plugin that listens, once each, when the writer has committed', async t => {
   const postgres = await freshPostgres(t)
   const jobs = await startJobs(t, postgres)
-  const events = new EventHub(jobs)
+  const events = hubOver(jobs)
   const seen: unknown[] = []
   const listen = (plugin: string) =>
     events.subscribe(plugin, [
@@ -44,7 +44,7 @@ test('an event reaches every plugin that listens, once each, when the writer has
 test('only the owner emits; an event without listeners stores nothing', async t => {
   const postgres = await freshPostgres(t)
   const jobs = await startJobs(t, postgres)
-  const events = new EventHub(jobs)
+  const events = hubOver(jobs)
   await t.rejects(
     postgres.transaction(async tx => {
       await events.for('shopping').emit(sold, { n: 1 }, tx)
@@ -60,7 +60,7 @@ test('only the owner emits; an event without listeners stores nothing', async t 
 test('what happens while a plugin reloads is delivered afterwards; after it was turned off, nothing is kept for it', async t => {
   const postgres = await freshPostgres(t)
   const jobs = await startJobs(t, postgres)
-  const events = new EventHub(jobs)
+  const events = hubOver(jobs)
   const seen: unknown[] = []
   const start = async () => {
     await jobs.add(
@@ -97,7 +97,7 @@ test('what happens while a plugin reloads is delivered afterwards; after it was 
 test('a handler that fails is tried again; the plugin may have two handlers for one event', async t => {
   const postgres = await freshPostgres(t)
   const jobs = await startJobs(t, postgres)
-  const events = new EventHub(jobs)
+  const events = hubOver(jobs)
   const seen: string[] = []
   await jobs.add(
     'bank',
