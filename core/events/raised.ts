@@ -32,8 +32,8 @@ export function raisedBy(
     }
     const audience = audienceOf(record, facts, blame)
     if (audience === undefined) return []
-    const fill = (words: string, valueOf: (text: string) => string): string =>
-      filled(words, facts, valueOf, blame)
+    const fill = (words: string, write: (text: string) => string): string =>
+      filled(words, facts, write, blame)
     const text = (words: string, max: number): string =>
       cutText(
         fill(words, value => plain(cutText(value, max))),
@@ -82,17 +82,17 @@ function audienceOf(
   return userId === undefined ? undefined : { kind: 'user', userId, projectId }
 }
 
-/** The words, with `valueOf` each text in the place of its field. */
+/** The words, with `write` each text in the place of its field. */
 const filled = (
   words: string,
   facts: Readonly<Record<string, unknown>>,
-  valueOf: (text: string) => string,
+  write: (text: string) => string,
   blame: (fault: string) => void
 ): string =>
   words.replace(field, (_, name: string) => {
     const value = facts[name]
     if (value === null) return ''
-    if (typeof value === 'string') return valueOf(value)
+    if (typeof value === 'string') return write(value)
     if (typeof value === 'number' || typeof value === 'boolean') return String(value)
     blame(`its event has neither text nor number in "${name}", which its words name`)
     return ''

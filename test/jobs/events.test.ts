@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { event } from 'busbar/sdk'
-import { until } from 'busbar/sdk/testing'
+import { testClock, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { EventHub } from '../../core/events/events.js'
-import { freshPostgres } from '../database/database-kit.js'
+import type { JobRunner } from '../../core/jobs/job-runner.js'
+import { freshPostgres, log } from '../database/database-kit.js'
 import { startJobs } from './job-kit.js'
 
+const clock = testClock('2026-03-01T10:00:00.000Z')
+const hubOver = (jobs: JobRunner): EventHub => new EventHub({ jobs, clock, log })
 const sold = event<{ n: number }>('shop.sold')
 
 test('an event reaches every plugin that listens, once each, when the writer has committed', async t => {
@@ -55,6 +58,23 @@ test('only the owner emits; an event without listeners stores nothing', async t 
     await events.for('shop').emit(sold, { n: 1 }, tx)
   })
   t.same(await postgres.query('select from graphile_worker.jobs'), [])
+})
+
+test('several facts are emitted in one statement, and each is delivered by itself', async t => {
+  const postgres = await freshPostgres(t)
+  const jobs = await startJobs(t, postgres)
+  const events = hubOver(jobs)
+  const seen: unknown[] = []
+  const handle = async (data: unknown) => {
+    seen.push(data)
+  }
+  await jobs.add('bank', events.subscribe('bank', [{ eventId: 'shop.sold', handle }]))
+  await postgres.transaction(async tx => {
+    await events.for('shop').emitEach(sold, [{ n: 1 }, { n: 2 }, { n: 3 }], tx)
+    await events.for('shop').emitEach(sold, [], tx)
+  })
+  await until(() => seen.length === 3, 'three have run')
+  t.same(seen.map(data => (data as { n: number }).n).sort(), [1, 2, 3])
 })
 
 test('what happens while a plugin reloads is delivered afterwards; after it was turned off, nothing is kept for it', async t => {

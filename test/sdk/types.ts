@@ -2,6 +2,7 @@ import {
   access,
   allow,
   definePlugin,
+  event,
   extensionPoint,
   kernel,
   nullable,
@@ -26,6 +27,15 @@ const docker = service<Docker>('runtime.docker')
 const mail = service<Mail>('notifications.mail')
 const panels = extensionPoint<{ title: string }>('dashboard.panels')
 const slots = extensionPoint<{ width: number; label?: string }, 'left' | 'right'>('dashboard.slots')
+const sold = event<{
+  item: string
+  price: number
+  note: string | null
+  state: 'new' | 'used'
+  buyer: string
+  project: string
+  parts: string[]
+}>('inspect.sold')
 const row = object({ id: uuid(), at: nullable(timestamp()) })
 
 const noteTable = publishedTable('notes.note', {
@@ -76,6 +86,37 @@ export default definePlugin({
     contribute(slots, 'left', {})
     // @ts-expect-error the key is for the plugin that keeps users
     contribute(access.credentials, 'idenity', { find: async () => undefined })
+  },
+  notifications(notification) {
+    const kind = { type: 'a.b', label: 'l', description: 'd', group: 'g', severity: 'ok' } as const
+    notification(sold, {
+      ...kind,
+      when: { state: ['new', 'used'], price: 1 },
+      audience: { user: 'buyer', project: 'project' },
+      preference: 'deploy_success',
+      title: '{item} for {price}: {note}',
+      body: 'a {state}',
+      link: '/projects/{project}'
+    })
+    notification(sold, { ...kind, audience: 'admins', title: 'sold' })
+    // @ts-expect-error the event has no such field
+    notification(sold, { ...kind, audience: 'admins', title: '{itme} was sold' })
+    // @ts-expect-error a list is no word
+    notification(sold, { ...kind, audience: 'admins', title: '{parts}' })
+    // @ts-expect-error the event has no such field
+    notification(sold, { ...kind, audience: 'admins', title: 'sold', link: '/{projectId}' })
+    // @ts-expect-error a price is no id
+    notification(sold, { ...kind, audience: { project: 'price' }, title: 'sold' })
+    // @ts-expect-error no such state
+    notification(sold, { ...kind, audience: 'admins', when: { state: 'old' }, title: 'sold' })
+    // @ts-expect-error nobody can decline that
+    notification(sold, { ...kind, audience: 'admins', preference: 'sales', title: 'sold' })
+    // @ts-expect-error it says not for whom
+    notification(sold, { ...kind, title: 'sold' })
+  },
+  events(on) {
+    on(sold, data => void data.item)
+    on.notification((raised, self) => void [raised.title, raised.occurredAt.getTime(), self.list()])
   },
   routes(route) {
     route({
