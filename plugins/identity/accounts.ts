@@ -1,4 +1,4 @@
-import type { Clock, Credentials, Database, Secrets } from 'busbar/sdk'
+import type { Clock, Credentials, Database, Events, Secrets } from 'busbar/sdk'
 import type { Identity } from './api.js'
 import { InstanceStore } from './instance-store.js'
 import { LockOut } from './passwords/lock-out.js'
@@ -12,6 +12,7 @@ import { Reauthentication } from './passwords/reauthentication.js'
 import type { SessionPolicy } from './policy.js'
 import { KnownDevices } from './sessions/known-devices.js'
 import { LoginChallenges } from './sessions/login-challenges.js'
+import { NewSignIns } from './sessions/new-sign-ins.js'
 import { SessionIssuer } from './sessions/session-issuer.js'
 import { SessionService } from './sessions/session-service.js'
 import { SessionStore } from './sessions/session-store.js'
@@ -31,6 +32,7 @@ import { UserStore } from './users/user-store.js'
 
 interface AccountsParts {
   readonly db: Database
+  readonly events: Events
   readonly secrets: Secrets
   readonly clock: Clock
   readonly credentials: Credentials
@@ -42,6 +44,7 @@ interface AccountsParts {
 /** Puts the services over one schema together, and shows them as the one that other plugins know. */
 export function accountsOf({
   db,
+  events,
   secrets,
   clock,
   credentials,
@@ -65,9 +68,10 @@ export function accountsOf({
   const secondFactor = new SecondFactor(store.twoFactor, secrets, clock)
   const devices = new KnownDevices(secrets, clock)
   /** What most of them need. */
-  const common = { db, users: store.users, hasher, lockOut, issuer, devices, credentials, clock }
+  const common = { db, events, users: store.users, hasher, lockOut, issuer, devices, credentials, clock }
+  const newSignIns = new NewSignIns({ events, devices, sessions: store.sessions })
   const reauthentication = new Reauthentication({ ...common, secondFactor })
-  const challenges = new LoginChallenges({ ...common, store: store.twoFactor, secondFactor })
+  const challenges = new LoginChallenges({ ...common, store: store.twoFactor, secondFactor, newSignIns })
 
   return offered({
     users: new UserService({
@@ -77,7 +81,7 @@ export function accountsOf({
       setup,
       invitations: store.invitations
     }),
-    sessions: new SessionService({ ...common, store: store.sessions, challenges }),
+    sessions: new SessionService({ ...common, store: store.sessions, challenges, newSignIns }),
     passwords: new PasswordService({ ...common, writer, reauthentication }),
     resets: new PasswordResetService({ ...common, store: store.resets, writer }),
     invitations: new InvitationService({ ...common, store: store.invitations }),
@@ -116,6 +120,7 @@ const offered = ({
   setUp: input => users.setUp(input),
   instanceName: () => users.instanceName(),
   findUser: userId => users.findUser(userId),
+  adminIds: tx => users.adminIds(tx),
   listUsers: page => users.listUsers(page),
   createUser: input => users.createUser(input),
   updateProfile: (userId, changes) => users.updateProfile(userId, changes),
@@ -143,6 +148,7 @@ const offered = ({
 
   alertPreferences: userId => alerts.alertPreferences(userId),
   updateAlertPreferences: (userId, changes) => alerts.updateAlertPreferences(userId, changes),
+  wanting: (preference, userIds, tx) => alerts.wanting(preference, userIds, tx),
 
   listTokens: (userId, page) => tokens.listTokens(userId, page),
   createToken: (caller, token) => tokens.createToken(caller, token),

@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import {
+  type AlertPreference,
   type Cookie,
+  event,
   type Page,
   publishedTable,
   type Role,
@@ -76,6 +78,8 @@ export interface Users {
   /** What was given as the instance's name at setup. */
   instanceName(): Promise<string | undefined>
   findUser(userId: string): Promise<UserRow | undefined>
+  /** The ids of those who are admins now. */
+  adminIds(tx?: Tx): Promise<readonly string[]>
   /** Oldest first. */
   listUsers(page: Page): Promise<Rows<UserRow>>
   /** 409 when the address is taken. */
@@ -245,11 +249,7 @@ export interface Invitations {
 }
 
 /** The alerts that a user gets, in wire names. */
-export interface AlertPreferences {
-  readonly deploy_failures: boolean
-  readonly deploy_success: boolean
-  readonly build_failures: boolean
-  readonly quota_threshold: boolean
+export interface AlertPreferences extends Readonly<Record<AlertPreference, boolean>> {
   /** 1 to 100. */
   readonly quota_threshold_percent: number
 }
@@ -258,6 +258,8 @@ export interface AlertSettings {
   alertPreferences(userId: string): Promise<AlertPreferences>
   /** What is absent stays as it is; 400 for a percentage out of range. */
   updateAlertPreferences(userId: string, changes: Partial<AlertPreferences>): Promise<AlertPreferences>
+  /** Those of the users who have not declined this alert, in one statement and in no order. */
+  wanting(preference: AlertPreference, userIds: readonly string[], tx?: Tx): Promise<readonly string[]>
 }
 
 /** A personal access token, without its value. */
@@ -372,5 +374,22 @@ export interface Identity
     AccessTokens,
     TwoFactor,
     AlertSettings {}
+/** A user has signed in by a device that has not signed in to the account before, at an address where they have no session. Not the first time that they sign in. */
+export const newSignIn = event<{
+  readonly userId: string
+  readonly address: string
+  /** What the browser or program calls itself. */
+  readonly client: string
+}>('identity.newSignIn')
+
+/** An invitation was accepted: there is a user by it. */
+export const invitationAccepted = event<{
+  readonly userId: string
+  readonly email: string
+  readonly role: Role
+  /** Who had made it. */
+  readonly invitedByUserId: string
+}>('identity.invitationAccepted')
+
 /** For built-in plugins only. */
 export const identity = service<Identity>('identity.accounts', { builtInOnly: true })

@@ -20,6 +20,7 @@ import { UserStore } from './users/user-store.js'
 
 export const needs = {
   db: kernel.database,
+  events: kernel.events,
   secrets: kernel.secrets,
   clock: kernel.clock,
   credentials: kernel.credentials,

@@ -3,6 +3,7 @@ import { identityContributions, identityServices, needs, startIdentity } from '.
 import { createAccounts } from './migrations/001-create-accounts.js'
 import { createTwoFactor } from './migrations/002-create-two-factor.js'
 import { createInvitations } from './migrations/003-create-invitations.js'
+import { notifications } from './notifications.js'
 import { settings } from './settings.js'
 
 export default definePlugin({
@@ -11,6 +12,7 @@ export default definePlugin({
   config: settings,
   migrations: [createAccounts, createTwoFactor, createInvitations],
   start: startIdentity,
+  notifications,
   provides: identityServices,
   contributes: identityContributions
 })

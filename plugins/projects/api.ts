@@ -48,6 +48,11 @@ export interface ProjectDirectory {
   find(projectId: string, tx?: Tx): Promise<ProjectSummary | undefined>
   /** All projects within a caller's reach, newest first, with what they may do there. */
   reachable(reach: Reach): Promise<ReadonlyArray<ProjectSummary & { readonly my_role: OwnProjectRole }>>
+  /**
+   * The ids of the users who have a role of their own in the project: its owner, and who was a member at `at` already. Empty
+   * when the project does not exist or is being deleted. Neither those it is merely shared with nor admins.
+   */
+  usersOf(projectId: string, at: Date, tx?: Tx): Promise<readonly string[]>
   /** A deploy in the project has succeeded: `last_deployed_at` of the list. An older time changes nothing. */
   recordActivity(projectId: string, at: Date, tx: Tx): Promise<void>
 }
@@ -55,6 +60,15 @@ export const projectDirectory = service<ProjectDirectory>('projects.directory')
 
 /** What a plugin removes of a project that is being deleted, keyed by the plugin's id; after what it owns in the project. */
 export const projectTeardown = extensionPoint<ResourceTeardown>('projects.teardown')
+
+/** A user has been made a member of a project, or has got another role in it (`before` is the former one). */
+export const memberChanged = event<{
+  readonly projectId: string
+  readonly project: string
+  readonly userId: string
+  readonly role: 'viewer' | 'editor'
+  readonly before: 'viewer' | 'editor' | null
+}>('projects.memberChanged')
 
 /** The project's row is gone. */
 export const projectDeleted = event<{ readonly projectId: string }>('projects.deleted')

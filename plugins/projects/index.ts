@@ -1,6 +1,7 @@
 import { definePlugin } from 'busbar/sdk'
 import { createProjects } from './migrations/001-create-projects.js'
 import { createMembers } from './migrations/002-create-members.js'
+import { notifications } from './notifications.js'
 import { needs, projectContributions, projectServices, startProjects } from './projects.js'
 import { resources } from './resources.js'
 import { routes } from './routes.js'
@@ -13,5 +14,6 @@ export default definePlugin({
   provides: projectServices,
   contributes: projectContributions,
   resources,
+  notifications,
   routes
 })

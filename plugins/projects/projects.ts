@@ -42,10 +42,11 @@ export function startProjects({ use }: StartContext<typeof needs, unknown>): Pro
   }
 }
 
-export function projectServices(provide: ServiceBinder, { store }: Projects): void {
+export function projectServices(provide: ServiceBinder, { store, members }: Projects): void {
   provide(projectDirectory, {
     find: async (projectId, tx) => await store.find(projectId, tx),
     reachable: async reach => (await store.list(reach, wholePage)).rows,
+    usersOf: async (projectId, at, tx) => await members.usersOf(projectId, at, tx),
     recordActivity: async (projectId, at, tx) => {
       await store.recordActivity(projectId, at, tx)
     }

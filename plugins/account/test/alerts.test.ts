@@ -1,6 +1,7 @@
 import { identity } from 'busbar/api/identity'
 import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
+import { statementsOf } from '../../../lab/statements.js'
 
 const url = '/api/account/alert-preferences'
 const defaults = {
@@ -82,4 +83,37 @@ test('they go with the user', async t => {
   await ann.put(url, { deploy_success: false })
   t.equal((await admin.delete(`/api/users/${ann.userId ?? ''}`)).status, 200)
   t.same(await k.query('select 1 from identity.alert_preference'), [])
+})
+
+test('who has not declined an alert is found for many users in one statement', async t => {
+  const k = await createTestKernel()
+  t.teardown(() => k.close())
+  const [ann, bob, cas] = [await k.as.session('ann'), await k.as.session('bob'), await k.as.session('cas')]
+  await ann.put(url, { deploy_success: false })
+  await bob.put(url, { deploy_failures: false })
+  const ids = [ann, bob, cas].map(({ userId }) => userId ?? '')
+  const { wanting } = k.service(identity)
+  let [success, failures]: Array<readonly string[]> = []
+  const statements = await statementsOf(async () => {
+    success = await wanting('deploy_success', ids)
+    failures = await wanting('deploy_failures', ids)
+  })
+  t.same([...(success ?? [])].sort(), [bob, cas].map(({ userId }) => userId).sort())
+  t.same([...(failures ?? [])].sort(), [ann, cas].map(({ userId }) => userId).sort())
+  t.equal(statements.filter(text => text.includes('alert_preference')).length, 2)
+  t.same(await wanting('build_failures', []), [])
+  await t.rejects(wanting('user_id; drop' as never, ids), {
+    message: '"user_id; drop" is no alert preference'
+  })
+})
+
+test('the admins are those who are it now', async t => {
+  const k = await createTestKernel()
+  t.teardown(() => k.close())
+  const admin = await k.as.session()
+  const ann = await k.as.session('ann')
+  const { adminIds } = k.service(identity)
+  t.same(await adminIds(), [admin.userId])
+  await admin.put(`/api/users/${ann.userId ?? ''}/role`, { role: 'admin' })
+  t.same([...(await adminIds())].sort(), [admin.userId, ann.userId].sort())
 })

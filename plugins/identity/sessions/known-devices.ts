@@ -21,9 +21,13 @@ export class KnownDevices {
     return { ip: client.ip, device: this.#recognise(account, client) }
   }
 
+  isKnown(account: string, client: Client): boolean {
+    return this.#recognise(account, client) !== undefined
+  }
+
   /** For a client that has just signed in: what makes it known; none when it is. */
   cookies(account: string, client: Client): readonly Cookie[] {
-    if (this.#recognise(account, client) !== undefined) return []
+    if (this.isKnown(account, client)) return []
     const sealed = this.secrets.seal(
       `${randomBytes(16).toString('base64url')} ${this.clock.now().getTime()}`,
       place(account)

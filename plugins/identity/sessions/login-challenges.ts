@@ -9,6 +9,7 @@ import { readMethod, type SecondFactor } from '../two-factor/second-factor.js'
 import type { TwoFactorStore } from '../two-factor/two-factor-store.js'
 import type { UserStore } from '../users/user-store.js'
 import type { KnownDevices } from './known-devices.js'
+import type { NewSignIns } from './new-sign-ins.js'
 import { withCookies } from './session-cookies.js'
 import type { SessionIssuer } from './session-issuer.js'
 
@@ -20,6 +21,7 @@ interface LoginChallengesParts {
   readonly lockOut: LockOut
   readonly devices: KnownDevices
   readonly issuer: SessionIssuer
+  readonly newSignIns: NewSignIns
   readonly clock: Clock
 }
 
@@ -52,7 +54,7 @@ export class LoginChallenges {
     input: { readonly challenge: string; readonly code: string; readonly method?: string },
     client: Client
   ): Promise<SessionGrant> {
-    const { db, store, users, secondFactor, lockOut, devices, issuer, clock } = this.parts
+    const { db, store, users, secondFactor, lockOut, devices, issuer, newSignIns, clock } = this.parts
     const method = readMethod(input.method)
     const hash = digestOf(input.challenge)
     const opened = await store.findChallenge(hash, clock.now())
@@ -84,6 +86,7 @@ export class LoginChallenges {
                 return undefined
               }
               await store.deleteChallenges(held.id, tx)
+              await newSignIns.note(held, client, tx)
               return withCookies(await issuer.start(held, client, tx), devices.cookies(held.email, client))
             })
         })

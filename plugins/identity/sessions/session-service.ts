@@ -8,6 +8,7 @@ import { normaliseEmail } from '../users/email.js'
 import type { UserStore } from '../users/user-store.js'
 import type { KnownDevices } from './known-devices.js'
 import type { LoginChallenges } from './login-challenges.js'
+import type { NewSignIns } from './new-sign-ins.js'
 import { signedOutCookies, withCookies } from './session-cookies.js'
 import type { SessionIssuer } from './session-issuer.js'
 import type { SessionStore } from './session-store.js'
@@ -20,6 +21,7 @@ interface SessionServiceParts {
   readonly lockOut: LockOut
   readonly issuer: SessionIssuer
   readonly challenges: LoginChallenges
+  readonly newSignIns: NewSignIns
   readonly devices: KnownDevices
   readonly credentials: Credentials
   readonly clock: Clock
@@ -80,7 +82,7 @@ export class SessionService implements Sessions {
   }
 
   async #prove(email: string, password: string, client: Client): Promise<LoginOutcome | undefined> {
-    const { db, users, hasher, issuer, challenges, devices } = this.parts
+    const { db, users, hasher, issuer, challenges, devices, newSignIns } = this.parts
     const user = await users.findByEmail(email)
     if (!(await hasher.verify(user?.password_hash, password)) || user === undefined) return undefined
     return await db.transaction(async tx => {
@@ -88,12 +90,12 @@ export class SessionService implements Sessions {
       const held = await users.hold(user.id, tx)
       if (held === undefined || held.password_hash !== user.password_hash) return undefined
       const challenge = await challenges.open(held, client, tx)
-      return challenge === undefined
-        ? {
-            kind: 'signedIn',
-            grant: withCookies(await issuer.start(held, client, tx), devices.cookies(held.email, client))
-          }
-        : { kind: 'challenged', challenge }
+      if (challenge !== undefined) return { kind: 'challenged', challenge }
+      await newSignIns.note(held, client, tx)
+      return {
+        kind: 'signedIn',
+        grant: withCookies(await issuer.start(held, client, tx), devices.cookies(held.email, client))
+      }
     })
   }
 }

@@ -96,6 +96,12 @@ export class SessionStore {
       .orderBy([{ column: 'created_at', order: 'desc' }, { column: 'id' }])
   }
 
+  /** From where the user has signed in, as long as those sessions are kept. */
+  async addresses(userId: string, tx: Tx): Promise<readonly string[]> {
+    const rows = await this.#sessions(tx).where({ user_id: userId }).distinct('ip_address')
+    return rows.map(({ ip_address: address }) => address)
+  }
+
   /** False when there is no such session of this user. */
   async delete(id: string, userId: string, tx: Tx): Promise<boolean> {
     return (await this.#sessions(tx).where({ id, user_id: userId }).delete()) > 0

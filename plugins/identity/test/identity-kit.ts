@@ -4,6 +4,7 @@ import {
   type access,
   cookieNames,
   type Database,
+  type Events,
   isProblem,
   type Problem,
   type Resolved,
@@ -69,6 +70,11 @@ export async function identityKit(t: Test, environment: Record<string, string> =
   })
   const clock = testClock()
   const wire = new EventEmitter()
+  const emitted: Array<readonly [event: string, data: unknown]> = []
+  const events: Events = {
+    emit: async ({ id }, data) => void emitted.push([id, data]),
+    emitEach: async ({ id }, facts) => void emitted.push(...facts.map(data => [id, data] as const))
+  }
   const queries: Queries = { hot: 0, touches: 0, fail: undefined }
   const argon = { hashes: 0, verifications: 0 }
   const database = watched(pluginDatabase(postgres, 'identity'), queries)
@@ -114,6 +120,7 @@ export async function identityKit(t: Test, environment: Record<string, string> =
     return {
       ...accountsOf({
         db: database,
+        events,
         secrets,
         clock,
         credentials,
@@ -124,7 +131,7 @@ export async function identityKit(t: Test, environment: Record<string, string> =
       authenticate: createAuthenticator({ cache, sources, clock, log })
     }
   }
-  return { identity: start(), start, clock, database, queries, argon, wire }
+  return { identity: start(), start, clock, database, queries, argon, wire, emitted }
 }
 
 /** Counts what is computed, which is what takes the time of a login. */

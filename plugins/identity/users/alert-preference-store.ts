@@ -1,13 +1,7 @@
-import type { Database } from 'busbar/sdk'
+import { type AlertPreference, alertPreferences, type Database, type Tx } from 'busbar/sdk'
 import type { AlertPreferences } from '../api.js'
 
-const columns = [
-  'deploy_failures',
-  'deploy_success',
-  'build_failures',
-  'quota_threshold',
-  'quota_threshold_percent'
-] as const
+const columns = [...alertPreferences, 'quota_threshold_percent'] as const
 
 export class AlertPreferenceStore {
   constructor(private readonly db: Database) {}
@@ -31,6 +25,18 @@ export class AlertPreferenceStore {
       : insert.merge(changes)
     ).returning([...columns])
     return kept ?? { ...defaults, ...changes }
+  }
+
+  /** Those of the users who have no row, or one that says yes. */
+  async wanting(preference: AlertPreference, userIds: readonly string[], tx?: Tx): Promise<string[]> {
+    const rows = await this.db.sql<{ id: string }>(
+      `
+      select wanted.id from unnest(cast(:userIds as uuid[])) as wanted (id)
+      where not exists (select from $schema.alert_preference p where p.user_id = wanted.id and not p.${preference})`,
+      { userIds },
+      tx
+    )
+    return rows.map(({ id }) => id)
   }
 
   #rows() {

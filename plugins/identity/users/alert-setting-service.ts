@@ -1,3 +1,4 @@
+import { type AlertPreference, alertPreferences, type Tx } from 'busbar/sdk'
 import type { AlertPreferences, AlertSettings } from '../api.js'
 import { problems } from '../problems.js'
 import type { AlertPreferenceStore } from './alert-preference-store.js'
@@ -25,5 +26,15 @@ export class AlertSettingService implements AlertSettings {
     if (percent !== undefined && (percent < 1 || percent > 100)) throw problems.quotaPercent()
     const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))
     return await this.store.put(userId, given, defaultAlertPreferences)
+  }
+
+  async wanting(
+    preference: AlertPreference,
+    userIds: readonly string[],
+    tx?: Tx
+  ): Promise<readonly string[]> {
+    // It stands in SQL, and callers may have read it from somewhere.
+    if (!alertPreferences.includes(preference)) throw new TypeError(`"${preference}" is no alert preference`)
+    return userIds.length === 0 ? [] : await this.store.wanting(preference, userIds, tx)
   }
 }

@@ -1,6 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { Clock, Database, Page, Rows, SessionCaller, Tx } from 'busbar/sdk'
-import type { Client, InvitationRow, Invitations, SessionGrant } from '../api.js'
+import type { Clock, Database, Events, Page, Rows, SessionCaller, Tx } from 'busbar/sdk'
+import {
+  type Client,
+  type InvitationRow,
+  type Invitations,
+  invitationAccepted,
+  type SessionGrant
+} from '../api.js'
 import { digestOf } from '../digest.js'
 import { checkPassword, type PasswordHasher } from '../passwords/password-hasher.js'
 import { invitationPolicy } from '../policy.js'
@@ -14,6 +20,7 @@ import type { UserStore } from './user-store.js'
 
 interface InvitationServiceParts {
   readonly db: Database
+  readonly events: Events
   readonly store: InvitationStore
   readonly users: UserStore
   readonly hasher: PasswordHasher
@@ -78,10 +85,10 @@ export class InvitationService implements Invitations {
     }: Parameters<Invitations['acceptInvitation']>[0],
     client: Client
   ): Promise<SessionGrant> {
-    const { db, store, users, hasher, issuer, devices, clock } = this.parts
+    const { db, events, store, users, hasher, issuer, devices, clock } = this.parts
     checkPassword(password, 'password')
     const hash = digestOf(secret)
-    const { email, role } = await this.#findOpen(hash)
+    const { email, role, invited_by_user_id: invitedByUserId } = await this.#findOpen(hash)
     const password_hash = await hasher.hash(password)
     return await db.transaction(async tx => {
       // The user before the invitation, as an admin does who makes the same user: the other order could deadlock.
@@ -92,6 +99,7 @@ export class InvitationService implements Invitations {
         tx
       )
       if (user !== undefined && (await store.accept(hash, clock.now(), tx))) {
+        await events.emit(invitationAccepted, { userId: user.id, email, role, invitedByUserId }, tx)
         return withCookies(await issuer.start(user, client, tx), devices.cookies(user.email, client))
       }
       // Accepted, revoked or late while the password was hashed: the row says which.

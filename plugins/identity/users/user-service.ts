@@ -76,6 +76,10 @@ export class UserService implements Users {
     return user === undefined ? undefined : withoutSecrets(user)
   }
 
+  async adminIds(tx?: Tx): Promise<readonly string[]> {
+    return await this.parts.store.adminIds(tx)
+  }
+
   async listUsers(page: Page): Promise<Rows<UserRow>> {
     return await this.parts.store.list(page)
   }

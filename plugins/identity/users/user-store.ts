@@ -80,6 +80,10 @@ export class UserStore {
     return rows.map(row => row.id)
   }
 
+  async adminIds(tx?: Tx): Promise<readonly string[]> {
+    return (await this.#users(tx).where({ role: 'admin' }).select('id')).map(({ id }) => id)
+  }
+
   /** Oldest first, with the count of all. */
   async list(page: Page): Promise<Rows<UserRow>> {
     const rows: readonly UserRow[] = await this.#users()
