@@ -48,8 +48,8 @@ export function raisedBy(
         severity: record.severity,
         audience,
         preference: record.preference,
-        title: text(record.title, most.title).replace(breaks, ' '),
-        body: text(record.body, most.body),
+        title: text(record.title, most.title).replace(breaks, ' ').trim(),
+        body: text(record.body, most.body).trim(),
         link: link !== null && link.length > most.link ? null : link,
         occurredAt: at
       }

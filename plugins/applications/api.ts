@@ -177,6 +177,19 @@ export const applicationGitIntegrations = extensionPoint<{
 /** What a plugin removes of an application that is being deleted; of each one of a deleted project too. */
 export const applicationTeardown = extensionPoint<ResourceTeardown>('applications.teardown')
 
+/**
+ * The running container of an application has ended with an error, or does not pass its health check any more. Not told is
+ * what a stop or a restart that somebody has asked for looks like; and of an application either one comes at most once an
+ * hour until it is deployed again, as a container that is started anew may crash for ever.
+ */
+export const applicationFailed = event<{
+  readonly applicationId: string
+  readonly projectId: string
+  /** What it is called. */
+  readonly application: string
+  readonly status: 'error' | 'unhealthy'
+}>('applications.failed')
+
 export const applicationDeleted = event<{ readonly applicationId: string; readonly projectId: string }>(
   'applications.deleted'
 )

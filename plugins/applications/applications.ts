@@ -53,7 +53,7 @@ export interface Applications {
 export function startApplications({ use, log }: StartContext<typeof needs, unknown>): Applications {
   const store = new ApplicationStore(use.db)
   const deploys = new DeployStore(use.db)
-  const board = new StatusBoard(deploys, use.bus)
+  const board = new StatusBoard({ ...use, store: deploys })
   const sealed = new SealedFields(use.secrets)
   return {
     store,

@@ -33,14 +33,12 @@ export class ContainerControl {
 
   async stop(projectId: ProjectId, id: string): Promise<void> {
     const { runtime, container } = await this.#locate(projectId, id)
-    await runtime.stop(container.id, stopGraceSeconds)
-    await this.#stopped(id)
+    await this.#stop(id, container.id, runtime)
   }
 
   async restart(projectId: ProjectId, id: string): Promise<void> {
     const { runtime, container } = await this.#locate(projectId, id)
-    await runtime.stop(container.id, stopGraceSeconds)
-    await this.#stopped(id)
+    await this.#stop(id, container.id, runtime)
     await runtime.start(container.id)
     await this.#started(id, container.id)
   }
@@ -63,6 +61,14 @@ export class ContainerControl {
       containers.find(({ name }) => name === application.slug)
     if (container === undefined) throw problems.noContainer({ slug: application.slug })
     return { runtime, container }
+  }
+
+  async #stop(id: string, containerId: string, runtime: ContainerRuntime): Promise<void> {
+    const { deploys, clock } = this.parts
+    // Before it ends: how it does may look like a crash.
+    await deploys.noteStopAsked(id, clock.now())
+    await runtime.stop(containerId, stopGraceSeconds)
+    await this.#stopped(id)
   }
 
   async #started(id: string, containerId: string): Promise<void> {

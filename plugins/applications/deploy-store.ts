@@ -51,6 +51,24 @@ export interface StatusChange extends FollowedRow {
   readonly was: ApplicationStatus
 }
 
+/** When a failure is told of. */
+interface TellingTimes {
+  readonly now: Date
+  /** What was last told before this may be told again. */
+  readonly toldBefore: Date
+  /** What ends after a stop was asked for, since this, was to end. */
+  readonly askedSince: Date
+}
+
+/** A row that has changed; `is_failure`: its users are to be told. */
+interface FollowedChange {
+  readonly id: string
+  readonly project_id: string
+  readonly name: string
+  readonly status: ApplicationStatus
+  readonly is_failure: boolean
+}
+
 /** What deploys read and write of an application, and what follows from its container. */
 export class DeployStore {
   readonly #deployable
@@ -95,6 +113,7 @@ export class DeployStore {
       `
       update $schema.application a set status = 'running', container_deployment_id = :deploymentId,
         last_deployed_at = :finishedAt, last_activity_at = :finishedAt,
+        crash_told_at = null, unhealthy_told_at = null, stop_asked_at = null,
         config_changed_at = case when a.config_changed_at < :startedAt then null else a.config_changed_at end,
         source_changed_at = case when :rebuilt and a.source_changed_at < :startedAt then null else a.source_changed_at end
       from (select id, status from $schema.application where id = :id for no key update) before
@@ -114,22 +133,44 @@ export class DeployStore {
     return rows.length > 0
   }
 
-  /** Writes those changes whose ground still holds, in one statement; the ids of the rows that changed. */
-  async setStatuses(changes: readonly StatusChange[]): Promise<string[]> {
-    const rows = await this.db.sql<{ id: string }>(
+  /** Writes those changes whose ground still holds, in one statement, and which of them are failures to be told of; the rows that changed. */
+  async setStatuses(
+    changes: readonly StatusChange[],
+    times: TellingTimes,
+    tx: Tx
+  ): Promise<readonly FollowedChange[]> {
+    return await this.db.sql<FollowedChange>(
       `
-      update $schema.application a set status = seen.status
-      from unnest(cast(:ids as uuid[]), cast(:deployments as uuid[]), cast(:was as text[]), cast(:now as text[])) as seen (id, deployment, was, status)
-      where a.id = seen.id and a.container_deployment_id = seen.deployment and a.status = seen.was and a.deleting_at is null
-      returning a.id`,
+      with seen as (
+        select * from unnest(cast(:ids as uuid[]), cast(:deployments as uuid[]), cast(:was as text[]), cast(:statuses as text[]))
+          as seen (id, deployment, was, status)),
+      held as (
+        select a.id, seen.status, case
+          when seen.status not in ('error', 'unhealthy') then false
+          when a.stop_asked_at > :askedSince then false
+          else coalesce(case seen.status when 'error' then a.crash_told_at else a.unhealthy_told_at end <= :toldBefore, true)
+        end as is_failure
+        from $schema.application a join seen on seen.id = a.id
+        where a.container_deployment_id = seen.deployment and a.status = seen.was and a.deleting_at is null
+        order by a.id for no key update of a)
+      update $schema.application a set status = held.status,
+        crash_told_at = case when held.is_failure and held.status = 'error' then :now else a.crash_told_at end,
+        unhealthy_told_at = case when held.is_failure and held.status = 'unhealthy' then :now else a.unhealthy_told_at end
+      from held where a.id = held.id
+      returning a.id, a.project_id, a.name, a.status, held.is_failure`,
       {
         ids: changes.map(({ id }) => id),
         deployments: changes.map(change => change.container_deployment_id),
         was: changes.map(({ was }) => was),
-        now: changes.map(({ status }) => status)
-      }
+        statuses: changes.map(({ status }) => status),
+        ...times
+      },
+      tx
     )
-    return rows.map(({ id }) => id)
+  }
+
+  async noteStopAsked(id: string, at: Date): Promise<void> {
+    await this.db.sql('update $schema.application set stop_asked_at = ? where id = ?', [at, id])
   }
 
   async markActive(id: string, at: Date): Promise<void> {

@@ -14,12 +14,22 @@ export interface DeploymentQueue {
 }
 export const deploymentQueue = service<DeploymentQueue>('deployments.queue')
 
+/** What a deployment does. */
+export type DeploymentKind = 'deploy' | 'build' | 'reload' | 'rebuild' | 'rollback'
+
 /** A deployment has reached `success` or `failed`. */
 export const deploymentFinished = event<{
   readonly deploymentId: string
   readonly applicationId: string
   readonly projectId: string
   readonly status: 'success' | 'failed'
+  readonly kind: DeploymentKind
+  /** What the application was called then. */
+  readonly application: string
+  /** Somebody has asked for its end, by cancelling it or removing the application. */
+  readonly isCancelled: boolean
+  /** Why it failed, remedy included, without secrets; null of a success. */
+  readonly error: string | null
 }>('deployments.finished')
 
 /**

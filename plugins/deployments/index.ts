@@ -8,6 +8,7 @@ import { addHttpCheck } from './migrations/003-add-http-check.js'
 import { addOldVersionKilled } from './migrations/004-add-old-version-killed.js'
 import { addTurn } from './migrations/005-add-turn.js'
 import { addBuildSteps } from './migrations/006-add-build-steps.js'
+import { notifications } from './notifications.js'
 import { resources } from './resources.js'
 import { routes } from './routes.js'
 import { settings } from './settings.js'
@@ -21,6 +22,7 @@ export default definePlugin({
   provides: deploymentServices,
   contributes: deploymentContributions,
   resources,
+  notifications,
   routes,
   channels,
   jobs,

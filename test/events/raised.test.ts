@@ -109,7 +109,7 @@ test('foreign text is bounded, on one line where it has one, and what cannot be 
 
 test('a field that is missing, or is no text, leaves its place empty and is told', t => {
   const { first, faults } = raise([declared()], { projectId, item: { name: 'bike' } })
-  t.equal(first?.title, ' was sold')
+  t.equal(first?.title, 'was sold')
   t.same(faults, [
     'the notification "item.sold" of the plugin "shop": its event has neither text nor number in "item", which its words name'
   ])

@@ -88,7 +88,7 @@ test('without a listener nothing is stored, and an event that cannot be told of 
   await hear('inbox', ({ title }) => titles.push(title))
   await sell(undefined)
   await until(() => titles.length === 1, 'it was told of')
-  t.same(titles, [' is yours'])
+  t.same(titles, ['is yours'])
   const hostile = {
     get item(): string {
       throw new Error('a getter')

@@ -2,8 +2,8 @@ import { EventEmitter, on, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { applicationRegistry } from 'busbar/api/applications'
 import type { ContainerEvent, ContainerRuntime, ContainerState } from 'busbar/api/containers'
-import type { Bus, Log } from 'busbar/sdk'
-import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
+import type { Bus, Events, Log } from 'busbar/sdk'
+import { createTestKernel, type TestKernel, testClock, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
 import { DeployStore } from '../deploy-store.js'
 import { StatusBoard } from '../status-board.js'
@@ -65,7 +65,13 @@ async function follow(t: Test) {
     }
   } as unknown as Bus
   const store = new DeployStore(k.database('applications'))
-  const board = new StatusBoard(store, bus)
+  const emitted: unknown[] = []
+  const events: Events = {
+    emit: async (_event, data) => void emitted.push(data),
+    emitEach: async (_event, facts) => void emitted.push(...facts)
+  }
+  const clock = testClock()
+  const board = new StatusBoard({ store, db: k.database('applications'), events, bus, clock })
   const stop = new AbortController()
   const follower = new StatusFollower({
     store,
@@ -85,14 +91,18 @@ async function follow(t: Test) {
   return {
     list,
     published,
+    emitted,
+    clock,
+    project: project.id as string,
+    askStop: async () => await store.noteStopAsked(id, clock.now()),
     look: () => engine.emit('look'),
-    tell: (event: 'resync' | 'start' | 'die') => {
+    tell: (event: 'resync' | 'start' | 'die' | 'unhealthy', exitCode = 0) => {
       const owner = { applicationId: id, deploymentId: first }
       engine.emit(
         'event',
         event === 'resync'
           ? { kind: event }
-          : { kind: 'container', action: event, containerId: 'c', owner, exitCode: 0 }
+          : { kind: 'container', action: event, containerId: 'c', owner, exitCode }
       )
     },
     followed: async () => await once(engine, 'followed', { signal: AbortSignal.timeout(10_000) }),
@@ -165,4 +175,50 @@ test('events that come while a container is looked at count after what was seen'
   await started
   await until(() => published.length > before, 'what was seen is written')
   t.equal(await status(), 'running', 'the last that happened to it was a start')
+})
+
+test('a crash and a failed check are events, each at most once an hour until the next deploy', async t => {
+  const { tell, followed, emitted, clock, record, id, project } = await follow(t)
+  const then = async (...told: ReadonlyArray<readonly ['start' | 'die' | 'unhealthy', number?]>) => {
+    for (const [event, exitCode] of told) {
+      const done = followed()
+      tell(event, exitCode)
+      await done
+    }
+  }
+  const failure = (status: string) => ({ applicationId: id, projectId: project, application: 'web', status })
+  await then(['die', 0], ['start'], ['die', 143], ['start'])
+  t.same(emitted, [], 'an end without an error is no crash')
+  await then(['die', 1], ['start'], ['die', 1], ['start'])
+  t.same(emitted, [failure('error')], 'one that crashes again and again is told of once')
+  await then(['unhealthy'], ['start'], ['unhealthy'], ['start'])
+  t.same(emitted, [failure('error'), failure('unhealthy')])
+  await clock.advance(3_599_999)
+  await then(['die', 1], ['start'])
+  t.equal(emitted.length, 2)
+  await clock.advance(1)
+  await then(['die', 1], ['start'])
+  t.same(emitted.slice(2), [failure('error')], 'an hour later it is news again')
+  await record(first)
+  await then(['die', 1], ['start'])
+  t.equal(emitted.length, 4, 'and so it is after a deploy')
+})
+
+test('an end that looks like a crash is none where somebody has asked for a stop', async t => {
+  const { tell, followed, emitted, clock, askStop } = await follow(t)
+  const die = async () => {
+    for (const event of ['die', 'start'] as const) {
+      const done = followed()
+      tell(event, 1)
+      await done
+    }
+  }
+  await askStop()
+  await die()
+  await clock.advance(44_999)
+  await die()
+  t.same(emitted, [])
+  await clock.advance(1)
+  await die()
+  t.match(emitted, [{ status: 'error' }])
 })

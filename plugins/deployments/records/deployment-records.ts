@@ -1,7 +1,7 @@
 import type { Bus, Clock, Database, Events, Jobs, Tx } from 'busbar/sdk'
 import { type DeploymentStatus, deploymentFinished } from '../api.js'
 import type { FollowUpStore } from '../queue/follow-up-store.js'
-import { Cancelled } from '../rollout/deploy-failure.js'
+import { Cancelled, cancelledReason } from '../rollout/deploy-failure.js'
 import type { Deployment } from '../schemas.js'
 import { buildLogChannel } from './build-log.js'
 import { buildStepsChannel } from './build-steps.js'
@@ -102,7 +102,7 @@ export class DeploymentRecords {
       const moved = await this.#move(
         id,
         'failed',
-        { error_message: 'cancelled', waiting_for: null, finished_at: clock.now() },
+        { error_message: cancelledReason, waiting_for: null, finished_at: clock.now() },
         tx,
         ['pending']
       )
@@ -140,11 +140,24 @@ export class DeploymentRecords {
       })
     }
     if (to === 'success' || to === 'failed') {
-      const { application_id: applicationId, project_id: projectId } = moved.row
+      const { application_id: applicationId, project_id: projectId, kind, error_message: error } = moved.row
       db.afterCommit(tx, () => {
         onEnded?.()
       })
-      await events.emit(deploymentFinished, { deploymentId: id, applicationId, projectId, status: to }, tx)
+      await events.emit(
+        deploymentFinished,
+        {
+          deploymentId: id,
+          applicationId,
+          projectId,
+          status: to,
+          kind,
+          application: (await store.nameOfApplication(applicationId, tx)) ?? '',
+          isCancelled: error === cancelledReason,
+          error
+        },
+        tx
+      )
       await this.#followUp(moved.row, tx)
     }
     return moved

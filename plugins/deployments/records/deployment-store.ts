@@ -11,14 +11,11 @@ import {
   versionOfRows
 } from 'busbar/sdk'
 import type { Knex } from 'knex'
-import type { DeploymentStatus, Trigger } from '../api.js'
+import type { DeploymentKind, DeploymentStatus, Trigger } from '../api.js'
 import type { HttpCheck } from '../health/http-check.js'
 import type { Deployment, GlobalDeployment } from '../schemas.js'
 import type { GlobalFilter } from './deployment-filter.js'
 import { activeStatuses } from './deployment-state.js'
-
-/** What a deployment does. */
-export type DeploymentKind = 'deploy' | 'build' | 'reload' | 'rebuild' | 'rollback'
 
 /** A row: what goes over the wire, without the log, and what only the engine knows. */
 export type DeploymentRow = Omit<Deployment, 'build_logs'> & {
@@ -167,6 +164,15 @@ export class DeploymentStore {
       [applicationId]
     )
     return row?.project_id
+  }
+
+  async nameOfApplication(applicationId: string, tx: Tx): Promise<string | undefined> {
+    const [row] = await this.#db.sql<TableRow<typeof applicationTable, 'name'>>(
+      `select a.name from ${applicationTable.name} a where a.id = ?`,
+      [applicationId],
+      tx
+    )
+    return row?.name
   }
 
   /** The user whose project it is in; undefined when it is gone. */

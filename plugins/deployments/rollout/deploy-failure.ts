@@ -15,10 +15,13 @@ export class DeployFailure extends Error {
   }
 }
 
+/** Why a deployment ended that somebody has asked to end. */
+export const cancelledReason = 'cancelled'
+
 /** The reason of a signal that was aborted because the deployment was cancelled. */
 export class Cancelled extends DeployFailure {
   constructor() {
-    super('cancelled')
+    super(cancelledReason)
   }
 }
 
