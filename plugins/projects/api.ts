@@ -91,3 +91,15 @@ export function whereReachable<Q extends Knex.QueryBuilder>(query: Q, reach: Rea
   }
   return query
 }
+
+/**
+ * The same as a condition of SQL, for a prepared statement: `alias` is `projectTable`; `pins` and `user` are the parameters
+ * (`$1`) that hold those of the reach.
+ */
+export const reachableIn = (
+  alias: string,
+  { pins, user }: { readonly pins: string; readonly user: string }
+): string =>
+  `${alias}.deleting_at is null and (${pins}::uuid[] is null or ${alias}.id = any(${pins}))
+    and (${user}::uuid is null or ${alias}.user_id = ${user} or ${alias}.shared
+      or ${alias}.id in (select project_id from projects.member where user_id = ${user}))`

@@ -9,7 +9,7 @@ import {
   type Tx,
   versionOfRows
 } from 'busbar/sdk'
-import type { ProjectSummary } from './api.js'
+import { type ProjectSummary, reachableIn } from './api.js'
 import type { ProjectListRow, ProjectRow } from './schemas.js'
 
 const columns = 'id, name, slug, user_id, server_id, shared, created_at, updated_at'
@@ -57,9 +57,7 @@ export class ProjectStore {
     this.#find = db.statement<ProjectSummary, [string]>('project-find', summary)
     // Marking for deletion updates the row: a share lock makes it wait, and lets other writers share.
     this.#findAndHold = db.statement<ProjectSummary, [string]>('project-hold', `${summary} for share`)
-    // `whereReachable` as one text, so that it is compiled and planned once.
-    const reachable = `from ${project} where deleting_at is null
-      and ($1::uuid[] is null or id = any($1)) and ($2::uuid is null or user_id = $2 or shared or id in (select project_id from ${db.schema}.member where user_id = $2))`
+    const reachable = `from ${project} where ${reachableIn('project', { pins: '$1', user: '$2' })}`
     this.#list = db.statement<
       ProjectListRow,
       [Reach['pins'], Asker['userId'], number, number, Asker['callerId']]

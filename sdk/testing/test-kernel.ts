@@ -127,11 +127,13 @@ export interface TestKernel {
   undeclaredAnswers(): readonly string[]
   /** What plugins have published that is not as their channels declare it: `log on build-logs:{deploymentId}: …`, each once. */
   undeclaredMessages(): readonly string[]
+  /** What was wrong with events that are notifications, such as a field of their words that is missing, each once. `close` does not reject for what was told here. */
+  notificationFaults(): readonly string[]
   /** Begins the next round of all removals now, instead of after its delay. */
   runRemovalsNow(): Promise<void>
   /** Stops the platform and keeps the state. */
   stop(): Promise<void>
-  /** Stops the platform and removes everything. Rejects when an operation has answered, or a plugin published, what it does not declare. */
+  /** Stops the platform and removes everything. Rejects when an operation has answered, or a plugin published or told, what it does not declare. */
   close(): Promise<void>
 }
 
@@ -176,6 +178,7 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
   const people = new People(kernel, url)
   const answers = watchAnswers(kernel)
   const messages = watchMessages(kernel)
+  const toldFaults = new Set<string>()
   let stopped = false
   const stop = async (): Promise<void> => {
     if (stopped) return
@@ -224,6 +227,10 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
     inFlight: plugin => kernel.reconciler.entries.get(plugin)?.run?.instance?.inFlight ?? -1,
     undeclaredAnswers: answers.undeclared,
     undeclaredMessages: messages.undeclared,
+    notificationFaults: () => {
+      for (const fault of kernel.events.notificationFaults) toldFaults.add(fault)
+      return [...toldFaults].sort()
+    },
     runRemovalsNow: async () => {
       await kernel.removals.resume()
     },
@@ -233,6 +240,8 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
       await removeState(state)
       const published = messages.undeclared()
       if (published.length > 0) throw new Error(`published, but not as declared: ${published.join('; ')}`)
+      const wrong = kernel.events.notificationFaults.filter(fault => !toldFaults.has(fault))
+      if (wrong.length > 0) throw new Error(`told, but not as declared: ${wrong.join('; ')}`)
       const answered = answers.untold()
       if (answered.length > 0) throw new Error(`answered, but not declared: ${answered.join('; ')}`)
     }

@@ -1,0 +1,67 @@
+import { identity } from 'busbar/api/identity'
+import { projectDirectory, projectTeardown } from 'busbar/api/projects'
+import { type Contributor, kernel, type NotificationKinds, type StartContext } from 'busbar/sdk'
+import { Delivery } from './delivery.js'
+import { InboxFeed } from './inbox-feed.js'
+import { InboxService } from './inbox-service.js'
+import { InboxStore } from './inbox-store.js'
+import { NoticeStore } from './notice-store.js'
+import { keepForDays } from './retention.js'
+import type { Settings } from './settings.js'
+import { toldSignal } from './told.js'
+
+export const needs = {
+  db: kernel.database,
+  bus: kernel.bus,
+  secrets: kernel.secrets,
+  clock: kernel.clock,
+  kinds: kernel.notificationKinds,
+  identity,
+  projects: projectDirectory
+}
+
+/** The running plugin. */
+export interface Notifications {
+  readonly inbox: InboxService
+  readonly delivery: Delivery
+  readonly notices: NoticeStore
+  readonly kinds: NotificationKinds
+  /** Deletes what is too old, until its signal aborts. */
+  readonly retain: (signal: AbortSignal) => Promise<void>
+}
+
+export function startNotifications({
+  use,
+  config,
+  log,
+  onStop
+}: StartContext<typeof needs, Settings>): Notifications {
+  const { db, bus, clock, kinds } = use
+  const inbox = new InboxStore(db)
+  const notices = new NoticeStore(db)
+  const feed = new InboxFeed({ inbox, clock, log })
+  const stopListening = bus.onSignal(toldSignal.topic, data => {
+    feed.wake(toldSignal.read(data))
+  })
+  onStop(() => {
+    stopListening()
+    feed.close()
+  })
+  return {
+    inbox: new InboxService({ inbox, feed, clock }),
+    delivery: new Delivery({ ...use, notices }),
+    notices,
+    kinds,
+    retain: async signal => {
+      await keepForDays(config.retention_days, { notices, clock, log, signal })
+    }
+  }
+}
+
+export function notificationContributions(contribute: Contributor, { notices }: Notifications): void {
+  contribute(projectTeardown, 'notifications', {
+    teardown: async projectId => {
+      await notices.removeOfProject(projectId)
+    }
+  })
+}
