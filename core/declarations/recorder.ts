@@ -202,8 +202,11 @@ export function record(definition: AnyPlugin, given: RecordContext): PluginRecor
     notifications: tell
   }
   for (const part of ['events', 'notifications'] as const) {
+    const declarations = definition[part] as ((declarer: unknown) => void) | undefined
     try {
-      ;(definition[part] as ((declarer: unknown) => void) | undefined)?.(declarers[part])
+      if (declarations !== undefined && typeof declarations !== 'function')
+        faults.push(`${part} is not a function`)
+      else declarations?.call(definition, declarers[part])
     } catch (error) {
       faults.push(`${part}: ${faultOf(error).message}`)
     }

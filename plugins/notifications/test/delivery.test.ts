@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { deploymentFinished } from 'busbar/api/deployments'
+import { definePlugin, kernel } from 'busbar/sdk'
 import { createTestKernel, type TestKernel, until } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { takeAwayFromEngine } from '../../../lab/engine.js'
@@ -174,13 +175,30 @@ test('an inbox holds a thousand, and the oldest go', async t => {
 })
 
 test('secrets of the installation are in no notification', async t => {
-  const password = 'the password of the mail server'
+  const secret = 'the password of the mail server'
   const k = await createTestKernel({
-    environment: { SMTP_HOST: 'mail.example.com', SMTP_USER: 'ada', SMTP_PASSWORD: password }
+    inline: [
+      {
+        manifest: { id: 'keeper', grants: ['secrets'] },
+        definition: definePlugin({
+          id: 'keeper',
+          needs: { secrets: kernel.secrets },
+          start({ use, onStop }) {
+            onStop(use.secrets.redact([secret]))
+            return {}
+          }
+        })
+      }
+    ]
   })
   t.teardown(() => k.close())
   const ann = await k.as.session('ann')
-  await tell(k, { audience: toUser(ann.userId), title: `It was ${password}!`, body: password })
+  await tell(k, {
+    audience: toUser(ann.userId),
+    title: `It was ${secret}!`,
+    body: secret,
+    link: `/${secret}`
+  })
   await holds(ann, 1)
-  t.match(await itemsOf(ann), [{ title: 'It was [REDACTED]!', body: '[REDACTED]' }])
+  t.match(await itemsOf(ann), [{ title: 'It was [REDACTED]!', body: '[REDACTED]', link: '/[REDACTED]' }])
 })
