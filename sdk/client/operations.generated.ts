@@ -610,6 +610,45 @@ export interface Schemas {
     /** Seconds until the challenge is void. */
     expires_in: number
   }
+  /** Something that a user is told of. */
+  Notification: {
+    /** What the notification is called in paths. */
+    id: string
+    /** Whose inbox it is in: that of the caller. */
+    user_id: string
+    /** What has happened, for programs: `deployment.failed`. `GET /api/notification-events` lists the types. */
+    type: string
+    /** What has happened, in one line of plain text. */
+    title: string
+    /** More about it, as lines of plain text; empty where there is no more. */
+    body: string
+    /** The path of the page that shows it; null where none does. */
+    link: string | null
+    /** Whether it was marked as read. */
+    read: boolean
+    /** When it happened. */
+    created_at: string
+  }
+  /** A type of notifications, as a plugin that is on declares it. */
+  NotificationEvent: {
+    /** What notifications of it have as `type`. */
+    type: string
+    /** What it is called, in a few words. */
+    label: string
+    /** When it comes. */
+    description: string
+    /** How bad it is: `ok` for good news, `warn` for what needs a look, `error` for a failure. */
+    severity: "ok" | "warn" | "error"
+    /** What it is listed under. */
+    group: string
+  }
+  /** A page of an inbox. */
+  NotificationPage: {
+    /** The notifications of this page, the newest first. */
+    items: Schemas['Notification'][]
+    /** How many notifications the caller has not marked as read, on all pages. */
+    unread: number
+  }
   /** A plugin that is installed, and how it is. */
   Plugin: {
     /** The name of its folder, by which paths and other plugins call it. */
@@ -1107,6 +1146,11 @@ export interface Schemas {
     /** The `id` of the user who is to own the project. */
     user_id: string
   }
+  /** How much of an inbox is new. */
+  UnreadNotifications: {
+    /** How many notifications the caller has not marked as read, on all pages. */
+    unread: number
+  }
   /** What is to change; what is left out stays. */
   UpdateAlertPreferences: {
     /** Whether to be told when a deployment fails; true at first. */
@@ -1523,6 +1567,64 @@ export interface Operations {
     query: {}
     body: undefined
     answer: Schemas['Features']
+  }
+  'GET /api/notification-events': {
+    params: {}
+    query: {
+      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['NotificationEvent'][]
+  }
+  'GET /api/notifications': {
+    params: {}
+    query: {
+      /** How many rows at most, from 1 to 200; 50 unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['NotificationPage']
+  }
+  'DELETE /api/notifications/{notificationId}': {
+    params: {
+      /** The `id` of a notification in your own inbox. */
+      notificationId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Status']
+  }
+  'POST /api/notifications/{notificationId}/read': {
+    params: {
+      /** The `id` of a notification in your own inbox. */
+      notificationId: string
+    }
+    query: {}
+    body: undefined
+    answer: Schemas['Notification']
+  }
+  'POST /api/notifications/read-all': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: unknown
+  }
+  'GET /api/notifications/stream': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Response
+  }
+  'GET /api/notifications/unread-count': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Schemas['UnreadNotifications']
   }
   'GET /api/openapi.json': {
     params: {}
@@ -2574,6 +2676,48 @@ export interface NamedOperations {
    */
   GetFeatures: 'GET /api/features'
   /**
+   * Get Events. What the plugins that are on tell users of, by group.
+   *
+   * A token with the scope `read` or a wider one, or a session. The admin role is required.
+   */
+  ListNotificationEvents: 'GET /api/notification-events'
+  /**
+   * Get Notifications. What the caller was told, the newest first. What it tells of a project is shown while they have access to that, and what is for administrators while they are one; a token that is pinned sees what is in its projects alone.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
+  ListNotifications: 'GET /api/notifications'
+  /**
+   * Delete Notification. Takes a notification out of the own inbox. Others who were told keep theirs.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
+  DeleteNotification: 'DELETE /api/notifications/{notificationId}'
+  /**
+   * Mark Notification Read. Nothing changes when it was read before.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
+  MarkNotificationRead: 'POST /api/notifications/{notificationId}/read'
+  /**
+   * Mark Notifications Read. Marks all that the list shows to the caller as read.
+   *
+   * A token with the scope `write` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
+  MarkAllNotificationsRead: 'POST /api/notifications/read-all'
+  /**
+   * Stream Notifications. What comes into the inbox from now on, as server-sent events. Each `data:` is a notification as JSON; a comment comes at once and every 30 seconds. A reader who comes again with the `id` of the last one as `Last-Event-ID` gets what has come since.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
+  StreamNotifications: 'GET /api/notifications/stream'
+  /**
+   * Get Unread Count. How many notifications of the list are not marked as read.
+   *
+   * A token with the scope `read` or a wider one, or a session. A token pinned to projects sees those only; an explicit project outside its pins is refused (403).
+   */
+  UnreadNotificationCount: 'GET /api/notifications/unread-count'
+  /**
    * Get OpenAPI Description. The description that you are reading: of what is served at the moment, so that operations of plugins that are off are not in it.
    *
    * Public: the description holds nothing but the shape of the API.
@@ -3093,6 +3237,13 @@ export const operationKeys: NamedOperations = {
   ListBuilders: 'GET /api/builders',
   GetGlobalDeployments: 'GET /api/deployments',
   GetFeatures: 'GET /api/features',
+  ListNotificationEvents: 'GET /api/notification-events',
+  ListNotifications: 'GET /api/notifications',
+  DeleteNotification: 'DELETE /api/notifications/{notificationId}',
+  MarkNotificationRead: 'POST /api/notifications/{notificationId}/read',
+  MarkAllNotificationsRead: 'POST /api/notifications/read-all',
+  StreamNotifications: 'GET /api/notifications/stream',
+  UnreadNotificationCount: 'GET /api/notifications/unread-count',
   GetOpenAPI: 'GET /api/openapi.json',
   ListPlugins: 'GET /api/plugins',
   GetPlugin: 'GET /api/plugins/{pluginId}',

@@ -9,6 +9,7 @@ import {
   type Clock,
   cookieNames,
   type Database,
+  type DomainEvent,
   type Role,
   type Scope,
   type Service,
@@ -113,6 +114,8 @@ export interface TestKernel {
   publish(channel: string, event: string, data: unknown): void
   /** True while the channel has a subscriber, by its full name. */
   hasSubscribers(channel: string): boolean
+  /** Emits an event, and with it the notifications that it is, as its plugin does. */
+  emit<T>(event: DomainEvent<T>, data: T): Promise<void>
   /** Stores a job of a plugin as the plugin does. */
   enqueue(plugin: string, job: string, payload: object): Promise<void>
   /** Takes no more jobs of the plugin, which wait in the queue until it is turned on again. */
@@ -219,6 +222,10 @@ export async function createTestKernel(options: TestKernelOptions = {}): Promise
     checkHealth: async () => await kernel.reconciler.checkHealth(),
     publish: messages.publish,
     hasSubscribers: channel => kernel.hub.hasSubscribers(channel),
+    emit: async (event, data) => {
+      const plugin = event.id.slice(0, event.id.indexOf('.'))
+      await kernel.postgres.transaction(async tx => await kernel.events.for(plugin).emit(event, data, tx))
+    },
     enqueue: async (plugin, job, payload) => await kernel.jobs.for(plugin).enqueue(job, payload),
     holdJobs: async plugin => await kernel.jobs.remove(plugin),
     resetRateLimits: () => kernel.edge.options.guard.limiter.reset(),

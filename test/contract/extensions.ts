@@ -149,6 +149,13 @@ export const extensions: Readonly<Record<string, Extension>> = {
     pinned: 'never',
     reason: 'the same for all projects, by an admin'
   },
+  'DELETE /api/notifications/{notificationId}': {
+    scope: 'write',
+    session: true,
+    admin: false,
+    pinned: 'filtered',
+    reason: 'who does not want to see a notification any more deletes it'
+  },
   'GET /api/tokens/{tokenId}/reach': {
     scope: null,
     session: true,

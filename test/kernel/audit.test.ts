@@ -14,7 +14,10 @@ interface Row {
 
 /** Changes that are no news: why. */
 const silent: Readonly<Record<string, string>> = {
-  'POST /api/auth/refresh': 'a browser renews its session every hour'
+  'POST /api/auth/refresh': 'a browser renews its session every hour',
+  'POST /api/notifications/{notificationId}/read': 'a user has seen something in their own inbox',
+  'POST /api/notifications/read-all': 'the same',
+  'DELETE /api/notifications/{notificationId}': 'and wants to see it no more; others keep theirs'
 }
 
 /** What is refused before it is read is not recorded: anonymous callers could write without limit. */

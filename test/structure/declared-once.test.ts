@@ -22,8 +22,15 @@ const declaredOnce: ReadonlyArray<{
   {
     what: 'the query of a list, and its reading',
     pattern: /\bpagingQuery\b|\breadPage\b(?=[^;]*from 'busbar\/sdk')/,
-    // One operation of the older system answers otherwise: an object with the total in it.
-    homes: ['sdk/schema.ts', 'sdk/list.ts', 'plugins/audit-logs/routes.ts', 'plugins/audit-logs/schemas.ts'],
+    // Two operations of the older system answer otherwise: an object with a count in it.
+    homes: [
+      'sdk/schema.ts',
+      'sdk/list.ts',
+      'plugins/audit-logs/routes.ts',
+      'plugins/audit-logs/schemas.ts',
+      'plugins/notifications/routes.ts',
+      'plugins/notifications/schemas.ts'
+    ],
     instead: 'route.list'
   },
   {

@@ -17,6 +17,8 @@ const without: Readonly<Record<string, string>> = {
   RevealDeployHook: 'reads something',
   TestProjectRegistryAccount: 'asks something',
   TestRegistryAccount: 'asks something',
+  MarkNotificationRead: 'sets what there is',
+  MarkAllNotificationsRead: 'sets what there is',
   // Who asks is nobody yet: an address is no caller whose answers, sessions among them, could be kept.
   Setup: 'works once',
   Login: 'gives a session',

@@ -73,24 +73,17 @@ test('what happens while the plugin is reloaded, or between two runs of the plat
   const k = await createTestKernel()
   const ann = await k.as.session('ann')
   const project = await makeProject(ann)
-  const emit = async (on: TestKernel, application: string) => {
-    await on.transaction(async tx => {
-      await on.kernel.events.for('deployments').emit(
-        deploymentFinished,
-        {
-          deploymentId: randomUUID(),
-          applicationId: randomUUID(),
-          projectId: project,
-          status: 'success',
-          kind: 'deploy',
-          application,
-          isCancelled: false,
-          error: null
-        },
-        tx
-      )
+  const emit = async (on: TestKernel, application: string) =>
+    await on.emit(deploymentFinished, {
+      deploymentId: randomUUID(),
+      applicationId: randomUUID(),
+      projectId: project,
+      status: 'success',
+      kind: 'deploy',
+      application,
+      isCancelled: false,
+      error: null
     })
-  }
   await emit(k, 'one')
   await holds(ann, 1)
   await k.reload('notifications')

@@ -2,19 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { applicationFailed } from 'busbar/api/applications'
 import { type DeploymentKind, deploymentFinished } from 'busbar/api/deployments'
 import { identity } from 'busbar/api/identity'
-import type { DomainEvent } from 'busbar/sdk'
-import { createTestKernel, type TestKernel } from 'busbar/sdk/testing'
+import { createTestKernel } from 'busbar/sdk/testing'
 import { test } from 'tap'
 import { takeAwayFromEngine } from '../../../lab/engine.js'
 import { addMember, delivered, holds, makeProject } from './inbox-lab.js'
 
 takeAwayFromEngine()
-
-const emit = async <T>(k: TestKernel, plugin: string, event: DomainEvent<T>, data: T): Promise<void> => {
-  await k.transaction(async tx => {
-    await k.kernel.events.for(plugin).emit(event, data, tx)
-  })
-}
 
 test('the end of a deployment is told in the words of what it did, to who has not declined it', async t => {
   const k = await createTestKernel()
@@ -23,7 +16,7 @@ test('the end of a deployment is told in the words of what it did, to who has no
   const projectId = await makeProject(ann)
   const applicationId = randomUUID()
   const finish = async (kind: DeploymentKind, error: string | null = null, isCancelled = false) => {
-    await emit(k, 'deployments', deploymentFinished, {
+    await k.emit(deploymentFinished, {
       deploymentId: randomUUID(),
       applicationId,
       projectId,
@@ -68,7 +61,7 @@ test('an application that has crashed, or does not pass its check, is told', asy
   const applicationId = randomUUID()
   const link = `/projects/${projectId}/applications/${applicationId}`
   for (const status of ['error', 'unhealthy'] as const) {
-    await emit(k, 'applications', applicationFailed, { applicationId, projectId, application: 'api', status })
+    await k.emit(applicationFailed, { applicationId, projectId, application: 'api', status })
     await delivered(k)
   }
   const told = await holds(ann, 2)
