@@ -40,7 +40,9 @@ export function raisedBy(
         max
       )
     const link =
-      record.link === null ? null : fill(record.link, value => encodeURIComponent(value.toWellFormed()))
+      record.link === null
+        ? null
+        : fill(record.link, value => encodeURIComponent(value.slice(0, most.link + 1).toWellFormed()))
     return [
       {
         id: randomUUID(),

@@ -3,6 +3,8 @@ import { networkOf } from 'busbar/sdk'
 import { test } from 'tap'
 import { readClientFrame } from '../../core/bus/client-frame.js'
 import { readSettings } from '../../core/config/environment.js'
+import { notificationRecord } from '../../core/declarations/notification-kinds.js'
+import { raisedBy } from '../../core/events/raised.js'
 import { lineSplitter } from '../../core/exec/line-splitter.js'
 import { frameText } from '../../core/http/streams.js'
 import { consoleLine } from '../../core/log/console-line.js'
@@ -65,6 +67,17 @@ const settings = {
   readonlyRootfs: true,
   startCommand: null
 } as const
+const toldInWords = notificationRecord('shop', 'shop.sold', {
+  type: 'item.sold',
+  label: 'Sold',
+  description: 'Sold',
+  group: 'Shop',
+  severity: 'ok',
+  audience: 'admins',
+  title: '{text} {text}',
+  body: '{text}\n{text}',
+  link: '/{text}'
+})
 const redactor = createRedactor()
 redactor.add([`${'a'.repeat(60_000)}b`, 'correct horse'])
 
@@ -175,6 +188,8 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   'a frame for a client': text => frameText({ data: text }),
   'a cell of a table': text => csvLine([text]),
   'a public address': text => readSettings({ PUBLIC_BASE_URL: `https://example.com/${text}` }).publicUrl,
+  'the words of a notification': text =>
+    raisedBy([toldInWords], { text }, { at: new Date(0), onFault: () => {} }),
   'a line of the log': text =>
     consoleLine(
       JSON.stringify({ level: 'info', time: '', msg: text, other: text, err: { stack: text } }),
