@@ -1571,7 +1571,7 @@ export interface Operations {
   'GET /api/notification-events': {
     params: {}
     query: {
-      /** How many rows at most; all of them unless given, and for what is no whole number. */
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
       limit?: string
       /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
       offset?: string
