@@ -49,7 +49,7 @@ const starting = new Set(
 )
 const mayAsk = (test: string): boolean =>
   (options.engine || !needsEngine.has(test)) && !(options.unit && starting.has(test))
-const testsOf = new Map(chosen.map(file => [file, nearest.of(file, 10, mayAsk)]))
+const testsOf = new Map(chosen.map(file => [file, nearest.of(file, options.tests, mayAsk)]))
 console.log(
   `${mutants.length} defects in ${chosen.length} files, chosen by --seed ${options.seed}; ${options.engine ? '' : 'no tests that need an engine (--engine)'}`
 )

@@ -50,7 +50,9 @@ const areas: readonly (readonly [beginning: string, tests: readonly string[]])[]
   ['core/kernel.ts', ['test/kernel/']],
   ['core/kernel-plugin.ts', ['test/kernel/']],
   ['core/kernel-schema.ts', ['test/kernel/']],
-  ['core/shutdown.ts', ['test/kernel/']]
+  ['core/shutdown.ts', ['test/kernel/']],
+  // They call every operation of every plugin.
+  ['plugins/', ['test/contract/', 'test/kernel/access-matrix.test.ts', 'test/kernel/audit.test.ts']]
 ]
 
 /** Files that are started and not imported: a worker thread, a program of a test. */
@@ -86,26 +88,27 @@ export class NearestTests {
     return far
   }
 
-  /** The nearest first: see `closenessTo`, then those of its area, then any, `enough` of those that may be asked. */
+  /**
+   * The nearest first: see `closenessTo`, then those of its own folder of tests, those of its area, and any, `enough` of
+   * those that may be asked. What belongs to a plugin is imported by none of the tests that come by: the platform loads it.
+   */
   of(file: string, enough: number, mayAsk: (test: string) => boolean): string[] {
     const distances = this.distances(file)
     const closenessOf = this.closenessTo(file)
-    const near = areaOf(file)
-    const rank = (test: string): number => {
-      const distance = distances.get(test) ?? 0
-      return closenessOf(test) !== closeness.other
+    const own = ownTestsOf(file)
+    const area = areaOf(file)
+    const isOwn = (test: string): boolean => test.startsWith(own)
+    const isOfArea = (test: string): boolean => area.some(beginning => test.startsWith(beginning))
+    const comesBy = (test: string): boolean =>
+      distances.has(test) ||
+      closenessOf(test) === closeness.named ||
+      (file.startsWith('plugins/') && (isOwn(test) || isOfArea(test)))
+    const rank = (test: string): number =>
+      closenessOf(test) !== closeness.other
         ? closenessOf(test)
-        : near.some(beginning => test.startsWith(beginning))
-          ? distance
-          : 100 + distance
-    }
+        : (distances.get(test) ?? 0) + (isOwn(test) ? 2 : isOfArea(test) ? 50 : 100)
     const ranked = this.#tests
-      .filter(
-        test =>
-          (distances.has(test) || closenessOf(test) === closeness.named) &&
-          !test.startsWith('test/structure/') &&
-          mayAsk(test)
-      )
+      .filter(test => comesBy(test) && !test.startsWith('test/structure/') && mayAsk(test))
       .map(test => ({ test, rank: rank(test) }))
       .sort((a, b) => a.rank - b.rank)
     return ranked.slice(0, enough).map(({ test }) => test)
@@ -130,7 +133,5 @@ function ownTestsOf(file: string): string {
   return part === 'core' ? `test/${folder}/` : `${part}/${folder}/test/`
 }
 
-const areaOf = (file: string): readonly string[] => [
-  ownTestsOf(file),
-  ...(areas.find(([beginning]) => file.startsWith(beginning))?.[1] ?? [])
-]
+const areaOf = (file: string): readonly string[] =>
+  areas.find(([beginning]) => file.startsWith(beginning))?.[1] ?? []

@@ -9,6 +9,8 @@ export interface Options {
   readonly jobs: number
   /** How long the tests of one defect may take in all. */
   readonly seconds: number
+  /** How many files of tests are asked of one file, at most. */
+  readonly tests: number
   readonly seed: string
   readonly engine: boolean
   readonly unit: boolean
@@ -20,6 +22,7 @@ const usage = `npm run test:mutants -- [files and folders] [options]
   --mutants N   how many defects in each of them (6)
   --minutes M   no further defect after this time (60)
   --seconds N   how long the tests that are asked of one defect take in all (90)
+  --tests N     how many of the nearest files of tests, at most (10)
   --jobs J      how many at a time (1)
   --seed S      what is chosen (the commit)
   --engine      ask tests that need DOCKER_HOST too: a defect may remove what others have on that engine
@@ -35,6 +38,7 @@ export function readOptions(args: readonly string[], seed: string): Options {
       mutants: { type: 'string', default: '6' },
       minutes: { type: 'string', default: '60' },
       seconds: { type: 'string', default: '90' },
+      tests: { type: 'string', default: '10' },
       jobs: { type: 'string', default: '1' },
       seed: { type: 'string', default: seed },
       unit: { type: 'boolean', default: false },
@@ -48,6 +52,7 @@ export function readOptions(args: readonly string[], seed: string): Options {
     mutants: positive('mutants', values.mutants),
     minutes: positive('minutes', values.minutes),
     seconds: positive('seconds', values.seconds),
+    tests: positive('tests', values.tests),
     jobs: positive('jobs', values.jobs),
     seed: values.seed,
     unit: values.unit,

@@ -11,9 +11,7 @@ export type Verdict =
   | { readonly kind: 'survived'; readonly asked: number }
   | { readonly kind: 'not judged'; readonly why: string }
 
-const enough = 10
-
-/** Those that came by the place, the fastest first, as many as the limit of one defect has time for. */
+/** Those that came by the place, the fastest first, as many as one defect has time for. */
 function testsToAsk(mutant: Mutant, tests: readonly KnownTest[], root: string, limitMs: number): KnownTest[] {
   if (limitMs <= 0) return []
   const cameBy = tests.filter(one => hasComeBy(one.cameBy.get(mutant.file), mutant.reach))
@@ -25,7 +23,6 @@ function testsToAsk(mutant: Mutant, tests: readonly KnownTest[], root: string, l
   let left = limitMs
   return [...asked]
     .sort((a, b) => a.ms - b.ms)
-    .slice(0, enough)
     .filter((one, index) => {
       left -= one.ms
       return index === 0 || left > 0

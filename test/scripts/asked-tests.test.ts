@@ -104,18 +104,34 @@ test('the time for one defect is that of all tests together', async t => {
 
 test('a test is named after a file in its own folder of tests, or where imports lead to the file', async t => {
   const tests = [
+    'plugins/mail/test/inbox.test.ts',
     'plugins/mail/test/outbox.test.ts',
     'test/bus/outbox.test.ts',
     'plugins/news/test/outbox.test.ts'
   ]
   const nearest = nearestOf(t, tests, [imports('plugins/news/test/outbox.test.ts', 'plugins/mail/api.ts')])
-  const asked = (of: string): string[] => nearest.of(of, 10, () => true)
+  const asked = (of: string): string[] => nearest.of(of, 1, () => true)
   t.same(
     asked('plugins/mail/outbox.ts'),
     ['plugins/mail/test/outbox.test.ts'],
     'though the platform loads it and nothing imports it'
   )
   t.same(asked('core/bus/outbox.ts'), ['test/bus/outbox.test.ts'])
-  t.same(asked('plugins/mail/inbox.ts'), [])
+  t.same(asked('core/log/outbox.ts'), [])
   t.same(asked('plugins/mail/api.ts'), ['plugins/news/test/outbox.test.ts'])
+})
+
+test('a file of a plugin, which the platform loads, is judged by the tests of the plugin and those that call every operation', t => {
+  const own = ['plugins/mail/test/outbox.test.ts', 'plugins/mail/test/inbox.test.ts']
+  const others = ['plugins/news/test/news.test.ts', 'test/http/edge.test.ts', 'test/contract/fields.test.ts']
+  const nearest = nearestOf(
+    t,
+    [...others, ...own],
+    [imports('plugins/mail/test/inbox.test.ts', 'plugins/mail/inbox.ts')]
+  )
+  const asked = (of: string): string[] => nearest.of(of, 10, () => true)
+  t.same(asked('plugins/mail/rules.ts'), [...own, 'test/contract/fields.test.ts'])
+  t.same(asked('plugins/mail/inbox.ts'), [...[...own].reverse(), 'test/contract/fields.test.ts'])
+  t.same(asked('core/mail/rules.ts'), [])
+  t.end()
 })
