@@ -44,7 +44,7 @@ const families = [
   {
     title: 'what the platform sets up on the machine of an engine, and takes away',
     files:
-      /^plugins\/runtime-docker\/test\/(?:host-(?:limits|rules)|network-(?:routes|subnets)|build-hosts|file-use|left-volumes|emptying|load|runs-containers)\.test\.ts$/,
+      /^plugins\/runtime-docker\/test\/(?:host-(?:limits|rules)|network-(?:many|routes|subnets)|build-hosts|file-use|left-volumes|emptying|load|runs-containers)\.test\.ts$/,
     always: ['plugins/runtime-docker/test/host-rules.test.ts'],
     others: 3
   },
