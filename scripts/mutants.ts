@@ -75,7 +75,8 @@ async function work(): Promise<void> {
   const known = new KnownTests(
     root,
     paths.filter(path => !path.endsWith('.test.ts') && !path.startsWith('scripts/')),
-    options.engine
+    options.engine,
+    options.seconds * 1000
   )
   // The template of the databases is made by code without a defect.
   if (!options.unit)

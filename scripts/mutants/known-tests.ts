@@ -12,9 +12,6 @@ export interface KnownTest {
   readonly cameBy: ReadonlyMap<string, CameBy>
 }
 
-/** Longer than that, and a test is not asked: a defect has a limit, too. */
-const longestMs = 60_000
-
 /** Runs each test once without a defect. What came of it is kept until a source, or the test, changes. */
 export class KnownTests {
   readonly #known = new Map<string, Promise<KnownTest | null>>()
@@ -25,7 +22,9 @@ export class KnownTests {
     private readonly root: string,
     /** All sources that are not tests, and what the tests share. */
     sources: readonly string[],
-    engine: boolean
+    engine: boolean,
+    /** A test that takes longer is not asked: it is the limit of a defect, too. */
+    private readonly longestMs: number
   ) {
     this.#kept = join(root, '.lab', 'mutants')
     mkdirSync(this.#kept, { recursive: true })
@@ -52,7 +51,7 @@ export class KnownTests {
     const coverage = mkdtempSync(join(workshop.directory, '.lab', 'coverage-'))
     try {
       const start = performance.now()
-      const outcome = await workshop.run({ test, limitMs: longestMs, coverage })
+      const outcome = await workshop.run({ test, limitMs: this.longestMs, coverage })
       if (outcome !== 'passed') return null
       const ms = Math.round(performance.now() - start)
       const cameBy = readCoverage(coverage, workshop.directory, file =>

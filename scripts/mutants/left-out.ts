@@ -80,12 +80,6 @@ export const equivalents: readonly Equivalent[] = [
     text: 'this.wire.shapes.set(this.name, shape)',
     change: 'this.wire.shapes.set(this.name, shape) → (nothing)',
     why: 'the reader of rows is made again for each answer; only the time differs'
-  },
-  {
-    file: 'core/plugins/plugin-schemas.ts',
-    text: "{ description: 'Whether to remove. May be left out, which removes.', examples: [{ dry_run: true }] }",
-    change: 'true → false',
-    why: 'another example is as good'
   }
 ]
 

@@ -10,6 +10,7 @@ import {
   isNewExpression,
   isNumericLiteral,
   isPrefixUnaryExpression,
+  isPropertyAssignment,
   isReturnStatement,
   isThrowStatement,
   isVoidExpression,
@@ -61,8 +62,9 @@ const ofTypes: ReadonlySet<SyntaxKind> = new Set([
   SyntaxKind.ModuleDeclaration
 ])
 
-/** What is only told to people: log lines, messages of errors. Its text is nobody's contract. */
+/** What is only told to people: log lines, messages of errors, examples of the API's description. Its text is nobody's contract. */
 const isTold = (node: Node, source: string): boolean =>
+  (isPropertyAssignment(node) && textOf(node.name, source) === 'examples') ||
   (isCallExpression(node) &&
     /(?:^|[.#?])(?:log|logger|console|stderr|stdout)\??\.\w+$/.test(textOf(node.expression, source))) ||
   (isNewExpression(node) && /Error$/.test(textOf(node.expression, source)))

@@ -58,6 +58,9 @@ const areas: readonly (readonly [beginning: string, tests: readonly string[]])[]
 /** Files that are started and not imported: a worker thread, a program of a test. */
 const startedFile = /'(\.{1,2}\/[\w./-]*-(?:worker|child|process))(?:\.[jt]s)?'|'([\w-]+-worker)'/g
 
+/** More than any distance by imports: of what comes by only through the platform. */
+const furthest = 50
+
 /** Which tests say most about a file, by who imports whom. */
 export class NearestTests {
   readonly #importers = new Map<string, Set<string>>()
@@ -106,7 +109,7 @@ export class NearestTests {
     const rank = (test: string): number =>
       closenessOf(test) !== closeness.other
         ? closenessOf(test)
-        : (distances.get(test) ?? 0) + (isOwn(test) ? 2 : isOfArea(test) ? 50 : 100)
+        : (distances.get(test) ?? furthest) + (isOwn(test) ? 0 : isOfArea(test) ? 100 : 200)
     const ranked = this.#tests
       .filter(test => comesBy(test) && !test.startsWith('test/structure/') && mayAsk(test))
       .map(test => ({ test, rank: rank(test) }))

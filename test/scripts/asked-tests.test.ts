@@ -122,16 +122,19 @@ test('a test is named after a file in its own folder of tests, or where imports 
 })
 
 test('a file of a plugin, which the platform loads, is judged by the tests of the plugin and those that call every operation', t => {
-  const own = ['plugins/mail/test/outbox.test.ts', 'plugins/mail/test/inbox.test.ts']
-  const others = ['plugins/news/test/news.test.ts', 'test/http/edge.test.ts', 'test/contract/fields.test.ts']
+  const [fields, outbox, inbox] = [
+    'test/contract/fields.test.ts',
+    'plugins/mail/test/outbox.test.ts',
+    'plugins/mail/test/inbox.test.ts'
+  ]
   const nearest = nearestOf(
     t,
-    [...others, ...own],
-    [imports('plugins/mail/test/inbox.test.ts', 'plugins/mail/inbox.ts')]
+    ['plugins/news/test/news.test.ts', 'test/http/edge.test.ts', fields, outbox, inbox],
+    [imports(inbox, 'plugins/mail/reading.ts'), imports('plugins/mail/reading.ts', 'plugins/mail/parts.ts')]
   )
   const asked = (of: string): string[] => nearest.of(of, 10, () => true)
-  t.same(asked('plugins/mail/rules.ts'), [...own, 'test/contract/fields.test.ts'])
-  t.same(asked('plugins/mail/inbox.ts'), [...[...own].reverse(), 'test/contract/fields.test.ts'])
+  t.same(asked('plugins/mail/rules.ts'), [outbox, inbox, fields])
+  t.same(asked('plugins/mail/parts.ts'), [inbox, outbox, fields], 'those first that import it, however far')
   t.same(asked('core/mail/rules.ts'), [])
   t.end()
 })
