@@ -24,8 +24,10 @@ export function testWrittenDockerfiles(name: string, kind: EngineKind, sampling?
       sampling === undefined
         ? new Set(titles)
         : rotatingSample('Dockerfiles as people write them', titles, sampling)
-    for (const written of all.filter(({ title }) => chosen.has(title)))
-      await t.test(written.title, async t => {
+    // While one is handed over, the next is built.
+    t.jobs = 2
+    const cases = all.filter(({ title }) => chosen.has(title)).map(written =>
+      t.test(written.title, { buffered: true }, async t => {
         const application = await lab.application(
           nameOf(written),
           withUntagged(written.files, untagged),
@@ -43,6 +45,8 @@ export function testWrittenDockerfiles(name: string, kind: EngineKind, sampling?
         else await runs(t, written, application, deployed)
         if (written.notInLog !== undefined) t.notMatch(deployed.build_logs, written.notInLog)
       })
+    )
+    await Promise.all(cases)
   })
 }
 
