@@ -51,8 +51,16 @@ const areas: readonly (readonly [beginning: string, tests: readonly string[]])[]
   ['core/kernel-plugin.ts', ['test/kernel/']],
   ['core/kernel-schema.ts', ['test/kernel/']],
   ['core/shutdown.ts', ['test/kernel/']],
-  // They call every operation of every plugin.
-  ['plugins/', ['test/contract/', 'test/kernel/access-matrix.test.ts', 'test/kernel/audit.test.ts']]
+  // Most call every operation of every plugin.
+  [
+    'plugins/',
+    [
+      'test/contract/',
+      'test/kernel/access-matrix.test.ts',
+      'test/kernel/audit.test.ts',
+      'test/plugins/third-party.test.ts'
+    ]
+  ]
 ]
 
 /** Files that are started and not imported: a worker thread, a program of a test. */

@@ -166,6 +166,14 @@ const refused: Array<[string, string, RegExp, object?]> = [
     { requires: { identity: '*' } }
   ],
   [
+    'wants to send messages as the platform',
+    `
+    import { definePlugin, service } from 'busbar/sdk'
+    export default definePlugin({ id: 'bad', needs: { mailer: service('mail.mailer') }, start: () => ({}) })`,
+    /uses the service "mail.mailer", which is not for third-party plugins/,
+    { requires: { mail: '*' } }
+  ],
+  [
     'wants to say who is signed in',
     `
     import { access, definePlugin } from 'busbar/sdk'
