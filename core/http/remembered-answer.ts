@@ -2,7 +2,7 @@ import { type ReplyOptions, reply } from 'busbar/sdk'
 import { isReply } from '../../sdk/reply.js'
 
 /** An answer as data, so that it can be given again. */
-export interface RememberedAnswer {
+interface RememberedAnswer {
   readonly status: number
   readonly value: unknown
   /** Null where there are none. */
