@@ -45,7 +45,16 @@ export class ContainerAccess {
     return seen
   }
 
-  /** The same; throws where it does not run. */
+  /**
+   * Throws where it is gone or not this platform's. Whose a container is never changes, so that the engine is asked once for each:
+   * for calls that are made again and again, and themselves tell of one that is gone since.
+   */
+  async verified(containerId: string): Promise<void> {
+    const isOwn = isContainerName(containerId) && (await this.parts.owners.of(containerId)) !== undefined
+    if (!isOwn) await this.existing(containerId)
+  }
+
+  /** As `existing`; throws where it does not run. */
   async running(containerId: string): Promise<Docker.ContainerInspectInfo> {
     const seen = await this.existing(containerId)
     if (!seen.State.Running)

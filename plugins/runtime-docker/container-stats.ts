@@ -1,5 +1,6 @@
 import type { ContainerStats } from 'busbar/api/containers'
 import type Docker from 'dockerode'
+import { short } from './container-access.js'
 import type { EngineClient } from './engine-client.js'
 import { problems } from './problems.js'
 
@@ -10,12 +11,12 @@ export async function containerStats(engine: EngineClient, containerId: string):
     async docker => await docker.getContainer(containerId).stats({ stream: false, 'one-shot': true }),
     {
       explain: ({ statusCode }) =>
-        statusCode === 404 ? problems.containerMissing({ container: containerId }) : undefined
+        statusCode === 404 ? problems.containerMissing({ container: short(containerId) }) : undefined
     }
   )
-  // Without a time nothing was measured: it ended meanwhile.
+  // Without a time nothing was measured.
   if (Number.isNaN(Date.parse(sample.read)) || sample.read.startsWith('0001-'))
-    throw problems.containerNotRunning({ container: containerId, status: 'ending' })
+    throw problems.containerNotRunning({ container: short(containerId), status: 'not running' })
   return readStats(sample)
 }
 

@@ -335,7 +335,7 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   }
 
   async stats(containerId: string): Promise<ContainerStats> {
-    await this.#access.running(containerId)
+    await this.#access.verified(containerId)
     return await containerStats(this.#engine, containerId)
   }
 

@@ -175,6 +175,10 @@ engineTest(
     t.ok(later.at > first.at)
     await lab.runtime.stop(id, 1)
     await t.rejects(lab.runtime.stats(id), { status: 409, code: 'E_CONTAINER_NOT_RUNNING' })
+    await lab.runtime.start(id)
+    t.match(await lab.runtime.stats(id), { memoryBytes: Number })
+    await lab.runtime.remove(id)
+    await t.rejects(lab.runtime.stats(id), { status: 404, code: 'E_CONTAINER_MISSING' })
   }
 )
 
