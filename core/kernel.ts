@@ -80,6 +80,7 @@ import { secretsFor } from './secrets/secrets.js'
 import type { BuiltInServices, CommonServices, PluginServices } from './services/container.js'
 import { ServiceRegistry } from './services/registry.js'
 import { Shutdown } from './shutdown.js'
+import { statisticsOf } from './statistics.js'
 
 interface KernelOptions {
   readonly settings: Settings
@@ -317,6 +318,8 @@ export async function startKernel({
       admitting: caller =>
         served().filter(({ access }) => access.kind !== 'public' && decideCaller(caller, access) === null)
     }
+    const stalls = new StallRecord()
+    const statistics = statisticsOf({ edge, hub, postgres, jobs, streams, stalls, reconciler, log })
     const health = new Health({
       vital: {
         database: async () => {
@@ -395,7 +398,6 @@ export async function startKernel({
         log
       })
     singletons.begin()
-    const stalls = new StallRecord()
     if (watchesEventLoop)
       shutdown.add('watch over the event loop', watchEventLoop({ log, record: stalls }).stop)
     // Third-party plugins are not waited for: the platform serves meanwhile.
@@ -436,8 +438,8 @@ export async function startKernel({
         resources: resourcesFor(id, { postgres, kinds, owners, removals }),
         notificationKinds: { list: () => events.notificationKinds() }
       }
-      const forBuiltIns: BuiltInServices = { credentials, projectFacts: projects, audit, operations }
-      return builtIn ? { ...common, ...forBuiltIns } : common
+      const more: BuiltInServices = { credentials, projectFacts: projects, audit, operations, statistics }
+      return builtIn ? { ...common, ...more } : common
     }
   }
 }

@@ -70,6 +70,7 @@ export {
   type ParsedVariableOptions,
   type VariableOptions
 } from './settings.js'
+export * from './statistics.js'
 export * from './table.js'
 export * from './time-limit.js'
 export * from './turns.js'

@@ -8,6 +8,7 @@ import type { NotificationKinds } from './notification.js'
 import type { Method } from './route.js'
 import type { Schedules } from './schedule.js'
 import { extensionPoint, type Service, service } from './service.js'
+import type { Statistics } from './statistics.js'
 import type { Tx } from './tx.js'
 
 export type Log = Logger
@@ -242,6 +243,8 @@ export interface KernelServices {
   readonly operations: Operations
   /** What the kernel remembers about projects; the owner of the facts says when they change. Built-in plugins only. */
   readonly projectFacts: ProjectFactsCache
+  /** For the plugin that shows how the platform is; built-in plugins only. */
+  readonly statistics: Statistics
 }
 
 const kernelService = <K extends keyof KernelServices>(name: K): Service<KernelServices[K]> =>
@@ -263,7 +266,8 @@ export const kernel: { readonly [K in keyof KernelServices]: Service<KernelServi
   audit: kernelService('audit'),
   credentials: kernelService('credentials'),
   operations: kernelService('operations'),
-  projectFacts: kernelService('projectFacts')
+  projectFacts: kernelService('projectFacts'),
+  statistics: kernelService('statistics')
 }
 
 /** What the guard must know of a project. */

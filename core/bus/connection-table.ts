@@ -1,6 +1,7 @@
 import type { Clock, Log, SignedInCaller } from 'busbar/sdk'
 import type { WebSocket } from 'ws'
 import { whenLate } from '../clock/waits.js'
+import { type BusCounts, noBusCounts } from './bus-counts.js'
 import { Connection, type Subscribable } from './connection.js'
 import { startHeartbeat } from './heartbeat.js'
 
@@ -14,6 +15,7 @@ interface ConnectionTableParts {
   readonly clock: Clock
   readonly maxPerUser: number
   readonly subscribable: Subscribable
+  readonly counts?: BusCounts
 }
 
 /** The open sockets, and how many each user has. */
@@ -41,7 +43,7 @@ export class ConnectionTable {
   admit(webSocket: WebSocket, caller: SignedInCaller): Connection | undefined {
     // A socket that breaks says so here and then closes: its close is all that matters.
     webSocket.on('error', () => {})
-    const { log, maxPerUser, subscribable } = this.parts
+    const { log, maxPerUser, subscribable, counts = noBusCounts() } = this.parts
     const own = this.#countOf.get(caller.user.id) ?? 0
     if (this.#isClosed || webSocket.readyState !== webSocket.OPEN) {
       webSocket.terminate()
@@ -52,10 +54,12 @@ export class ConnectionTable {
       return undefined
     }
     this.#countOf.set(caller.user.id, own + 1)
-    const connection = new Connection(webSocket, caller, subscribable, () => {
+    const giveUp = (): void => {
       log.debug({ user: caller.user.id }, 'a client that did not read was disconnected')
+      counts.disconnected++
       webSocket.terminate()
-    })
+    }
+    const connection = new Connection(webSocket, caller, subscribable, giveUp, counts)
     this.#open.add(connection)
     webSocket.on('pong', () => {
       connection.isUnanswered = false

@@ -1,5 +1,6 @@
 import type { SignedInCaller } from 'busbar/sdk'
 import type { WebSocket } from 'ws'
+import type { BusCounts } from './bus-counts.js'
 import type { Verdict } from './channel-access.js'
 import { serverFrameText } from './client-frame.js'
 import { batchOf, Outbox } from './outbox.js'
@@ -44,9 +45,10 @@ export class Connection {
     readonly webSocket: WebSocket,
     readonly caller: SignedInCaller,
     readonly hub: Subscribable,
-    onGivenUp: () => void
+    onGivenUp: () => void,
+    counts?: BusCounts
   ) {
-    this.outbox = new Outbox(webSocket, onGivenUp)
+    this.outbox = new Outbox(webSocket, onGivenUp, counts)
   }
 
   subscribe(channel: string): void {

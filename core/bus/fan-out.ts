@@ -1,4 +1,5 @@
 import type { Log } from 'busbar/sdk'
+import { type BusCounts, noBusCounts } from './bus-counts.js'
 import type { Connection } from './connection.js'
 import { batchOf, type FrameBatch } from './outbox.js'
 import { inSlices } from './slices.js'
@@ -26,11 +27,16 @@ export class FanOut {
   #pendingBytes = 0
   #dropped = 0
 
-  constructor(readonly log: Log) {}
+  constructor(
+    readonly log: Log,
+    private readonly counts: BusCounts = noBusCounts()
+  ) {}
 
   add(topic: Topic, frame: Buffer): void {
+    this.counts.published++
     if (this.#pendingBytes + frame.length > pendingLimitBytes) {
       this.#dropped++
+      this.counts.dropped++
       // Also when nothing else is said: the round tells of it.
       this.#schedule()
       return

@@ -3,6 +3,7 @@ import type { RawData, WebSocket } from 'ws'
 import type { AccessChange } from '../changes/access-change.js'
 import { AccessRounds } from '../changes/access-rounds.js'
 import type { Redactor } from '../log/redactor.js'
+import { type BusCounts, noBusCounts } from './bus-counts.js'
 import { type Authority, ChannelAccess } from './channel-access.js'
 import { type ChannelRecord, ChannelTable } from './channel-table.js'
 import { longestClientFrame, readClientFrame } from './client-frame.js'
@@ -28,6 +29,7 @@ export interface HubOptions {
 /** The server's side of `/api/ws`. */
 export class Hub {
   readonly #channels = new ChannelTable()
+  readonly #counts: BusCounts = noBusCounts()
   readonly #access: ChannelAccess
   readonly #messages: MessageEncoder
   readonly #topics: TopicTable
@@ -41,12 +43,13 @@ export class Hub {
     this.#holdCredential = holdCredential
     this.#access = new ChannelAccess(this.#channels, authority, log)
     this.#messages = new MessageEncoder(this.#channels, log, redactor)
-    const topics = new TopicTable(this.#channels, this.#messages, relay, log)
+    const topics = new TopicTable(this.#channels, this.#messages, relay, log, this.#counts)
     this.#topics = topics
     this.#connections = new ConnectionTable({
       log,
       clock,
       maxPerUser: maxConnectionsPerUser,
+      counts: this.#counts,
       subscribable: {
         decide: (name, caller) => this.#access.decide(name, caller),
         join: (name, connection, project) => topics.join(name, connection, project),
@@ -60,6 +63,10 @@ export class Hub {
 
   get connections(): number {
     return this.#connections.size
+  }
+
+  get counts(): Readonly<BusCounts> {
+    return this.#counts
   }
 
   /** What can be heard, as a list that never changes: the next change makes another. */

@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws'
+import { type BusCounts, noBusCounts } from './bus-counts.js'
 import { pingBytes } from './ws-internals.js'
 
 /** Messages that wait for a client whose socket takes no more. */
@@ -28,7 +29,8 @@ export class Outbox {
 
   constructor(
     readonly webSocket: WebSocket,
-    readonly onGivenUp: () => void
+    readonly onGivenUp: () => void,
+    private readonly counts: Pick<BusCounts, 'missed'> = noBusCounts()
   ) {
     webSocket._socket?.on('drain', () => {
       this.#drain()
@@ -69,6 +71,7 @@ export class Outbox {
       return
     }
     this.#drops++
+    this.counts.missed++
     if (this.#drops === dropLimit) this.onGivenUp()
   }
 

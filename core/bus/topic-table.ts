@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Log } from 'busbar/sdk'
+import type { BusCounts } from './bus-counts.js'
 import type { ChannelTable } from './channel-table.js'
 import { serverFrameText } from './client-frame.js'
 import type { Connection } from './connection.js'
@@ -20,9 +21,10 @@ export class TopicTable {
     private readonly channels: ChannelTable,
     private readonly messages: MessageEncoder,
     private readonly relay: Relay | undefined,
-    private readonly log: Log
+    private readonly log: Log,
+    counts?: BusCounts
   ) {
-    this.#fanOut = new FanOut(log)
+    this.#fanOut = new FanOut(log, counts)
   }
 
   /** `project`: that of the channel, as it was decided. */

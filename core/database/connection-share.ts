@@ -64,6 +64,11 @@ export class ConnectionShare {
     return this.#held
   }
 
+  /** How many wait for one of its connections. */
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
   get isAwaited(): boolean {
     return this.#waiting.length > 0
   }

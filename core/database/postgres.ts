@@ -1,4 +1,4 @@
-import type { Log } from 'busbar/sdk'
+import type { Log, PlatformStatistics } from 'busbar/sdk'
 import pg from 'pg'
 import { whenLate } from '../clock/waits.js'
 import { guardedSchema } from './code-guard.js'
@@ -240,6 +240,20 @@ export class Postgres extends Statements {
       client.connection.stream.destroy()
       // The server would notice when it has an answer, which may be never.
       if (pid !== undefined) void this.#guards.terminate(pid, plugin)
+    }
+  }
+
+  /** How much of its connections is in use now. */
+  get use(): PlatformStatistics['database'] {
+    const { totalCount: open, idleCount: idle, waitingCount: waiting, options } = this.pool
+    return {
+      pool: { limit: options.max, open, idle, waiting },
+      plugins: [...this.#shares].map(([plugin, share]) => ({
+        plugin,
+        held: share.held,
+        limit: share.options.limit,
+        waiting: share.waiting
+      }))
     }
   }
 

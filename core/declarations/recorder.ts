@@ -279,6 +279,8 @@ function routeFaults(
 function pathFaults(url: string, { id, builtIn }: RecordContext): string[] {
   // Where a browser begins.
   if (builtIn && url === '/') return []
+  // Where Prometheus asks.
+  if (builtIn && url === '/metrics') return []
   if (!/^\/(api|healthz)(\/|$)/.test(url) || /[?#*\s]|\/\/|\/$/.test(url))
     return [`"${url}" is not a path under /api`]
   const odd = segmentFaults(url)

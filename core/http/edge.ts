@@ -31,7 +31,8 @@ import { PlatformResponse } from './platform-response.js'
 import { toProblem } from './problems.js'
 import { type RawRefusal, refuseRaw } from './raw-refusal.js'
 import { RequestContext } from './request-context.js'
-import { RouteTable } from './route-table.js'
+import { RequestCounts } from './request-counts.js'
+import { type Match, RouteTable } from './route-table.js'
 import { requireUpgrade } from './upgrade-required.js'
 
 interface EdgeOptions {
@@ -81,6 +82,9 @@ const methodNotAllowed = (method: string, methods: readonly string[]): Problem =
 /** Of a path in an answer. */
 const shownCharacters = 200
 const expirySweepMs = 250
+/** The status that counts where the client went away before there was an answer. */
+const clientGone = 499
+const eventStream = 'text/event-stream'
 /** How long a client may take nothing of an answer that waits for it. A slow one that reads all the time shows no progress for minutes: much waits in buffers of the system. */
 const stalledMs = 300_000
 /** The body of a request that was answered without it. */
@@ -99,6 +103,7 @@ export class Edge {
   readonly server: Server
   /** Swapped whole when plugins come and go. */
   table = new RouteTable([])
+  readonly counts = new RequestCounts()
   #requests = 0
   #closed: Promise<void> | undefined
   readonly #bodies = new BodyWatch()
@@ -129,6 +134,7 @@ export class Edge {
     const refuse = (_: IncomingMessage, response: ServerResponse): void => {
       setCommonHeaders(response, this.nextRequestId(), options.settings.transportSecurity)
       sendProblem(response, problems.tooFarAhead())
+      this.counts.addUnrouted(response.statusCode)
     }
     const answer = (request: IncomingMessage, response: ServerResponse): void => {
       inTurn(request, response, handle, refuse)
@@ -193,6 +199,16 @@ export class Edge {
     refuseRaw(socket, refusal, this.nextRequestId(), this.options.settings.transportSecurity)
   }
 
+  /** How many there are now. */
+  async connections(): Promise<number> {
+    return await new Promise((resolve, reject) => {
+      this.server.getConnections((error, count) => {
+        if (error === null) resolve(count)
+        else reject(error)
+      })
+    })
+  }
+
   nextRequestId(): string {
     this.#requests = (this.#requests + 1) % Number.MAX_SAFE_INTEGER
     return `${this.#prefix}-${this.#requests.toString(36)}`
@@ -209,16 +225,27 @@ export class Edge {
       sendProblem(response, problem)
       this.#bodies.add(request, response, unread)
     }
+    let match: Match | undefined
     try {
-      const admission = this.#admit(request, response, requestId)
+      match = this.#find(request, response, requestId)
+    } catch (error) {
+      fail(error)
+    }
+    if (match === undefined) {
+      this.counts.addUnrouted(response.statusCode)
+      return
+    }
+    try {
+      const admission = this.#admit(match, request, response, requestId)
       if (isPromise(admission)) admission.catch(fail)
     } catch (error) {
       fail(error)
     }
   }
 
-  #admit(request: IncomingMessage, response: ServerResponse, requestId: string): void | Promise<void> {
-    const { settings, guard, projects, credentials } = this.options
+  /** The route of a request; undefined where it has been answered without one. */
+  #find(request: IncomingMessage, response: ServerResponse, requestId: string): Match | undefined {
+    const { settings } = this.options
     setCommonHeaders(response, requestId, settings.transportSecurity)
     const refusal = refuseHead(request)
     if (refusal !== null) throw refusal
@@ -237,10 +264,16 @@ export class Edge {
     const path = pathOf(url)
     const match = this.table.find(request.method ?? 'GET', path)
     if (match === undefined) throw this.#unknownPath(request.method ?? 'GET', path)
-    const {
-      entry: { record, instance },
-      params
-    } = match
+    return match
+  }
+
+  #admit(
+    { entry: { record, instance }, params }: Match,
+    request: IncomingMessage,
+    response: ServerResponse,
+    requestId: string
+  ): void | Promise<void> {
+    const { settings, guard, projects, credentials } = this.options
     const context = new RequestContext(
       request,
       response,
@@ -301,10 +334,19 @@ export class Edge {
   #end(context: RequestContext): void {
     const { raw, response } = context
     context.whenClosed?.()
+    this.#count(context)
     if (!response.writableFinished) return
     this.#logRequest(context)
     // After all who listen, of whom one lets begin what was sent ahead.
     if (this.#closed !== undefined) process.nextTick(endIdle, raw.socket)
+  }
+
+  #count({ record, response, startedAt }: RequestContext): void {
+    this.counts.add(
+      record,
+      response.headersSent ? response.statusCode : clientGone,
+      record.produces === eventStream ? undefined : (performance.now() - startedAt) / 1000
+    )
   }
 
   #logRequest({ raw, response, record, requestId, startedAt, client, caller }: RequestContext): void {

@@ -20,7 +20,7 @@ export interface TableEntry {
   readonly instance: RequestTarget | undefined
 }
 
-interface Match {
+export interface Match {
   readonly entry: TableEntry
   readonly params: Readonly<Record<string, string | undefined>>
 }

@@ -10,6 +10,11 @@ export class StreamCap {
 
   constructor(readonly maxPerUser: number) {}
 
+  /** Those of all users. */
+  get open(): number {
+    return [...this.#open.values()].reduce((sum, count) => sum + count, 0)
+  }
+
   /** Throws when there are too many; returns what is to be called at the end of the stream. */
   admit(caller: Caller): () => void {
     if (caller.kind === 'anonymous') return () => {}

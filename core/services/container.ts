@@ -5,7 +5,10 @@ import { optionalHandle } from './optional-handle.js'
 import type { ServiceRegistry } from './registry.js'
 
 /** What third-party plugins do not get. */
-export type BuiltInServices = Pick<KernelServices, 'audit' | 'credentials' | 'operations' | 'projectFacts'>
+export type BuiltInServices = Pick<
+  KernelServices,
+  'audit' | 'credentials' | 'operations' | 'projectFacts' | 'statistics'
+>
 export type CommonServices = Omit<KernelServices, keyof BuiltInServices>
 
 /** What the kernel gives one plugin, by the names of its grants: a database in its own schema, its own jobs… */

@@ -16,6 +16,7 @@ const promising: ReadonlySet<string> = new Set<MethodName>([
   'signal',
   'directory',
   'namesOf',
+  'read',
   'run'
 ])
 

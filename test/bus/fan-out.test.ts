@@ -109,6 +109,7 @@ test('what waits for a round is limited; more than that is dropped and counted, 
   kit.hub.publish('platform', 'log', 'last')
   await client.received(31)
   t.equal(client.data.at(-1), 'last')
+  t.match(kit.hub.counts, { dropped: 11 })
 })
 
 test('what is too large is told of also when it comes in the middle of a round and nothing after it', async t => {
@@ -182,6 +183,7 @@ test('a client that stops reading is given up after ten messages dropped in a ro
   t.equal(server.readyState, 3, 'the tenth drop ends it')
   t.equal(kit.hub.connections, 1)
   t.equal(reader.frames.length, published)
+  t.same(kit.hub.counts, { published, dropped: 0, missed: 10, disconnected: 1 })
   stopped.destroy()
 })
 

@@ -41,7 +41,7 @@ const coreLayers: readonly (readonly string[])[] = [
   ['access', 'events', 'schedules'],
   ['http'],
   ['audit', 'plugins'],
-  ['kernel-plugin', 'kernel-schema'],
+  ['kernel-plugin', 'kernel-schema', 'statistics'],
   ['kernel'],
   ['main']
 ]
