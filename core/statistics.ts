@@ -31,7 +31,11 @@ export const statisticsOf = (parts: StatisticsParts): Statistics => ({
       database: parts.postgres.use,
       jobs,
       stalls: { count: parts.stalls.all.count, seconds: parts.stalls.all.totalMs / 1000 },
-      plugins: [...parts.reconciler.entries.values()].map(({ id, state }) => ({ id, state: state.name }))
+      plugins: [...parts.reconciler.entries.values()].map(({ id, discovered, state }) => ({
+        id,
+        isBuiltIn: discovered.builtIn,
+        state: state.name
+      }))
     }
   }
 })

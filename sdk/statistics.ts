@@ -79,7 +79,11 @@ export interface PlatformStatistics {
   /** When the event loop stood still for longer than 200 ms; nothing where that is not watched. */
   readonly stalls: { readonly count: number; readonly seconds: number }
   /** By id. */
-  readonly plugins: ReadonlyArray<{ readonly id: string; readonly state: string }>
+  readonly plugins: ReadonlyArray<{
+    readonly id: string
+    readonly isBuiltIn: boolean
+    readonly state: string
+  }>
 }
 
 /** For the plugin that shows how the platform is. */

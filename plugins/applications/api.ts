@@ -96,6 +96,8 @@ export const applicationTable = publishedTable('applications.application', {
     status: 'text',
     /** The deployment whose container is the running one; null before the first success. */
     container_deployment_id: 'uuid null',
+    /** null: not known before the image is. */
+    container_port: 'integer null',
     /** When its removal was asked for; null while it is there for users. */
     deleting_at: 'timestamptz null'
   }

@@ -159,7 +159,7 @@ test('the kernel tells its own figures to a built-in plugin', async t => {
     ])
     t.same(
       plugins.find(({ id }) => id === 'probe'),
-      { id: 'probe', state: 'running' }
+      { id: 'probe', isBuiltIn: true, state: 'running' }
     )
     t.same(stalls, { count: 0, seconds: 0 })
   })

@@ -9,5 +9,7 @@ export const pinned: Readonly<Record<string, string>> = {
   knex: 'core/database/statements.ts: how its client runs what it has compiled',
   pg: 'core/database/statement.ts, session-state.ts: fields of a query and of a connection; sendable.ts: how values are sent',
   pino: 'core/log/plain-line.ts: what a logger keeps for its lines',
+  'prom-client':
+    'plugins/metrics/prometheus/text-format.ts: the module of its registry, and what that asks of a metric',
   ws: 'core/bus/ws-internals.ts: frames, and the socket below a WebSocket'
 }

@@ -20,6 +20,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   '@node-rs/argon2': ['plugins/identity/'],
   dockerode: ['plugins/runtime-docker/'],
   nodemailer: ['plugins/mail/'],
+  'prom-client': ['plugins/metrics/'],
   qrcode: ['plugins/identity/']
 }
 

@@ -1,9 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import type { ApplicationRegistry } from 'busbar/api/applications'
 import type { ContainerRuntime } from 'busbar/api/containers'
-import { bounded, type Clock, type Log, runRepeatedly } from 'busbar/sdk'
+import { bounded, type Clock, FairQueue, type Log, runRepeatedly } from 'busbar/sdk'
 import type { DeploymentStore, WatchedDeployment } from '../records/deployment-store.js'
-import { FairQueue } from './fair-queue.js'
 import { decideHealth, failuresInARow } from './health-decision.js'
 import { askHttp } from './http-check.js'
 

@@ -1,9 +1,8 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Log } from 'busbar/sdk'
+import { FairQueue, type Log } from 'busbar/sdk'
 import { testClock, until } from 'busbar/sdk/testing'
 import { type Test, test } from 'tap'
-import { FairQueue } from '../health/fair-queue.js'
 import { HealthWatch } from '../health/health-watch.js'
 
 const intervalMs = 30_000
