@@ -7,6 +7,7 @@ import type {
   HappyFixture,
   HappyFixtures,
   TestAnswer,
+  TestClient,
   TestKernel
 } from 'busbar/sdk/testing'
 import type { PluginEntry } from '../../core/plugins/plugin-entry.js'
@@ -103,10 +104,13 @@ export async function call(
   fixture.k.resetRateLimits()
   const ids = { ...fixture.ids, ...made.ids }
   const path = url.replace(/:(\w+)/g, (_, param: string) => ids[param] ?? `no-${param}`)
-  const answer = await (made.as ?? fixture.admin).send(method, path + (made.query ?? ''), {
-    body: made.body,
-    headers: made.headers
-  })
+  const client = made.as ?? fixture.admin
+  const isStream = fixture.k
+    .routes()
+    .some(({ record }) => record.method === method && record.url === url && record.produces === eventStream)
+  const answer = isStream
+    ? await opened(client, path)
+    : await client.send(method, path + (made.query ?? ''), { body: made.body, headers: made.headers })
   const isHappy =
     made.expect === undefined ? answer.status >= 200 && answer.status < 400 : answer.status === made.expect
   return {
@@ -115,6 +119,15 @@ export async function call(
       : `${method} ${path}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 200)}`,
     answer
   }
+}
+
+const eventStream = 'text/event-stream'
+
+/** What a stream begins with: some never end. */
+async function opened(client: TestClient, path: string): Promise<TestAnswer> {
+  const stream = await client.open(path)
+  stream.destroy()
+  return { status: stream.statusCode ?? 0, headers: stream.headers, body: null }
 }
 
 /** Deletes what the round has made, on the engine too; what is still there after a while. */
