@@ -15,6 +15,7 @@ import {
 import { containerRuntime } from 'busbar/api/containers'
 import { environmentVariables } from 'busbar/api/environment'
 import { imageService } from 'busbar/api/images'
+import { figureSources } from 'busbar/api/metrics'
 import { type Contributor, kernel, type ServiceBinder, type SseFrame, type StartContext } from 'busbar/sdk'
 import { containerParts, deployGates, deploymentQueue, rolloutHooks, trafficRouters } from './api.js'
 import { DeploymentTeardown } from './application-teardown.js'
@@ -34,6 +35,8 @@ import type { BuildLogPlace } from './records/build-log-place.js'
 import { BuildLogPoll } from './records/build-log-poll.js'
 import { streamBuildLog } from './records/build-log-stream.js'
 import { BuildStepStore } from './records/build-step-store.js'
+import { DeploymentCountStore } from './records/deployment-count-store.js'
+import { DeploymentCounts } from './records/deployment-counts.js'
 import { DeploymentLogStore } from './records/deployment-log-store.js'
 import { DeploymentRecords } from './records/deployment-records.js'
 import { DeploymentStore } from './records/deployment-store.js'
@@ -80,6 +83,7 @@ export interface Deployments {
   readonly healthWatch: HealthWatch
   readonly diskGuard: DiskGuard
   readonly teardown: DeploymentTeardown
+  readonly counts: DeploymentCounts
   readonly streamBuildLog: (
     projectId: string,
     deploymentId: string,
@@ -98,10 +102,12 @@ export function startDeployments({
   const logs = new DeploymentLogStore(use.db)
   const steps = new BuildStepStore(use.db)
   const followUps = new FollowUpStore(use.db)
+  const counts = new DeploymentCounts(new DeploymentCountStore(use.db))
   const records: DeploymentRecords = new DeploymentRecords({
     ...use,
     store,
     followUps,
+    counts,
     onBuildEnded: () => {
       buildQueue.hasRoom()
     },
@@ -123,6 +129,7 @@ export function startDeployments({
   return {
     store,
     steps,
+    counts,
     service,
     hooks: new DeployHookService({ ...use, hooks: new DeployHookStore(use.db), service }),
     cleanup,
@@ -149,8 +156,9 @@ export function deploymentServices(provide: ServiceBinder, { service }: Deployme
 
 export function deploymentContributions(
   contribute: Contributor,
-  { service, teardown, store }: Deployments
+  { service, teardown, store, counts }: Deployments
 ): void {
+  contribute(figureSources, 'deployments', { figures: async () => await counts.figures() })
   contribute(cachedImages, 'deployments', { tags: async () => await store.failedImages() })
   contribute(applicationGates, 'deployments', { refuses: async id => await service.refuses(id) })
   contribute(applicationDeployHealth, 'deployments', { latest: async id => await service.latestHealth(id) })

@@ -5,6 +5,7 @@ import { Cancelled, cancelledReason } from '../rollout/deploy-failure.js'
 import type { Deployment } from '../schemas.js'
 import { buildLogChannel } from './build-log.js'
 import { buildStepsChannel } from './build-steps.js'
+import type { DeploymentCounts } from './deployment-counts.js'
 import { type DeploymentProgress, endsBuild, nextDeploymentState, statesBefore } from './deployment-state.js'
 import type { DeploymentChanges, DeploymentRow, DeploymentStore, NewDeployment } from './deployment-store.js'
 
@@ -23,6 +24,7 @@ interface DeploymentRecordParts {
   readonly events: Events
   readonly bus: Bus
   readonly clock: Clock
+  readonly counts: DeploymentCounts
   /** Called after the commit in which a build has ended. */
   readonly onBuildEnded?: () => void
   /** Called after the commit in which a deployment has ended. */
@@ -128,7 +130,7 @@ export class DeploymentRecords {
     tx: Tx,
     from = statesBefore(progress)
   ): Promise<{ row: DeploymentRow; was: DeploymentStatus } | undefined> {
-    const { store, events, db, bus, onBuildEnded, onEnded } = this.#parts
+    const { store, events, db, bus, clock, counts, onBuildEnded, onEnded } = this.#parts
     const to = from[0] === undefined ? undefined : nextDeploymentState(from[0], progress)
     if (to === undefined) return undefined
     const moved = await store.move(id, from, to, changes, tx)
@@ -136,12 +138,14 @@ export class DeploymentRecords {
     if (endsBuild(moved.was, to)) {
       db.afterCommit(tx, () => {
         for (const channel of [buildLogChannel(id), buildStepsChannel(id)]) bus.publish(channel, 'done', null)
+        counts.buildEnded(moved.row, to, clock.now())
         onBuildEnded?.()
       })
     }
     if (to === 'success' || to === 'failed') {
       const { application_id: applicationId, project_id: projectId, kind, error_message: error } = moved.row
       db.afterCommit(tx, () => {
+        counts.deploymentEnded(moved.row, to, clock.now())
         onEnded?.()
       })
       await events.emit(
