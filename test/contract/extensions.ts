@@ -24,6 +24,13 @@ export const extensions: Readonly<Record<string, Extension>> = {
     pinned: true,
     reason: 'where a build is and what took how long, without reading its log'
   },
+  'GET /api/projects/{projectId}/applications/{applicationId}/metrics': {
+    scope: 'metrics',
+    session: true,
+    admin: false,
+    pinned: true,
+    reason: 'what an application used, as the same is told of the machine'
+  },
   'GET /api/projects/{projectId}/applications/{applicationId}/deploy-key': {
     scope: 'read',
     session: true,

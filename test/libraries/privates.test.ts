@@ -159,3 +159,19 @@ test('dockerode: its session module is what loads gRPC, its modem one what loads
   const modem = readFileSync(join(root, 'node_modules/docker-modem/lib/modem.js'), 'utf8')
   t.equal(modem.split(/\bssh\(/).length - 1, 1, 'it is used for engines by SSH alone')
 })
+
+test('prom-client: its registry is a module of its own, which writes what any object with a name and a get() answers', async t => {
+  const program = `
+    const Registry = require('prom-client/lib/registry.js')
+    const registry = new Registry()
+    registry.registerMetric({ name: 'a', get: async () => ({ name: 'a', help: 'A', type: 'histogram', aggregator: 'sum',
+      values: [{ metricName: 'a_sum', labels: { b: 'c' }, value: 1 }] }) })
+    registry.metrics().then(text => console.log(JSON.stringify([text, registry.contentType,
+      Object.keys(require.cache).filter(path => /opentelemetry|tdigest/.test(path)).length])))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', program], { cwd: root })
+  t.same(JSON.parse(stdout), [
+    '# HELP a A\n# TYPE a histogram\na_sum{b="c"} 1\n',
+    'text/plain; version=0.0.4; charset=utf-8',
+    0
+  ])
+})
