@@ -34,14 +34,14 @@ const idleFields: readonly string[] = ['idle', 'iowait']
 
 /** Of `/proc/stat`, whose first line is that of all processors; null where it is not there. */
 export function readCpuTimes(stat: string): CpuTimes | null {
-  const line = /^cpu +([\d ]{1,400})\n/.exec(stat)?.[1]
-  if (line === undefined) return null
-  const times = line.split(' ').map(Number)
+  const [name, ...words] = (stat.split('\n', 1)[0] ?? '').split(' ').filter(word => word !== '')
+  const times = words.map(Number)
+  if (name !== 'cpu' || !times.every(time => time >= 0)) return null
   let [busy, total] = [0, 0]
-  for (const [at, name] of cpuFields.entries()) {
+  for (const [at, field] of cpuFields.entries()) {
     const time = times[at] ?? 0
     total += time
-    if (!idleFields.includes(name)) busy += time
+    if (!idleFields.includes(field)) busy += time
   }
   return total > 0 ? { busy, total } : null
 }
