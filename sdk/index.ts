@@ -21,3 +21,60 @@ export {
 export * from './event.js'
 export { FairQueue } from './fair-queue.js'
 export { instantIn } from './instant.js'
+export * from './job.js'
+export * from './kernel.js'
+export {
+  countedRows,
+  type ListDeclarer,
+  type ListRequest,
+  type ListSpec,
+  type PageLimits,
+  pagedList,
+  pageOf,
+  type Rows
+} from './list.js'
+export * from './migration.js'
+export * from './notification.js'
+export {
+  type AnyPlugin,
+  type Contributor,
+  definePlugin,
+  type Health,
+  type PluginDefinition,
+  type ServiceBinder,
+  type StartContext
+} from './plugin.js'
+export * from './public-link.js'
+export {
+  type Cookie,
+  type DownloadReply,
+  download,
+  type RedirectReply,
+  type Reply,
+  type ReplyOptions,
+  redirect,
+  reply,
+  type SseFrame,
+  type StreamReply,
+  sse,
+  type ValueReply
+} from './reply.js'
+export * from './resource.js'
+export * from './route.js'
+export * from './schedule.js'
+export * from './schema.js'
+export * from './serial.js'
+export * from './service.js'
+export {
+  fromEnvironment,
+  MisconfiguredError,
+  type ParsedVariableOptions,
+  type VariableOptions
+} from './settings.js'
+export * from './statistics.js'
+export * from './table.js'
+export * from './time-limit.js'
+export * from './turns.js'
+export * from './tx.js'
+export * from './version.js'
+export * from './waits.js'

@@ -144,6 +144,21 @@ export interface Schemas {
     /** When it was last checked; null before the first time. */
     checked_at: string | null
   }
+  /** What an application used from a time until the next point. */
+  ApplicationMetricPoint: {
+    /** Time on processors, on average; 100 is one core. */
+    cpu_percent: number
+    /** Bytes of memory, as in `ApplicationMetrics`. */
+    memory_usage: number
+    /** Bytes that it may have, likewise. */
+    memory_limit: number
+    /** Bytes received in a second, on average. */
+    network_rx_bytes_per_second: number
+    /** Bytes sent in a second, on average. */
+    network_tx_bytes_per_second: number
+    /** When the first sample was taken that is in the point. */
+    recorded_at: string
+  }
   /** How the container of an application is closed off. */
   ApplicationRuntime: {
     /** Which capabilities of Linux the processes of the container have: `minimal` none, which suits most images, `standard` those of Docker. */
@@ -563,6 +578,21 @@ export interface Schemas {
     /** When the host showed it first. */
     recorded_at: string
   }
+  /** What the machine used at a time, or on average from then until the next point. */
+  HostMetricPoint: {
+    /** What all processors together were busy, 0 to 100; null where it was not measured. */
+    cpu_percent: number | null
+    /** Bytes of memory that programs have; caches that can be given back do not count. */
+    memory_used: number | null
+    /** Bytes of memory that the machine has. */
+    memory_total: number | null
+    /** Bytes that are used of the file system that has `/`. */
+    disk_used: number | null
+    /** Bytes that this file system has. */
+    disk_total: number | null
+    /** When it was measured; where the point is an average, when the first one was that is in it. */
+    recorded_at: string
+  }
   /** An invitation that can still be accepted. */
   Invitation: {
     /** What the invitation is called in paths. It is no secret, and not the token of its link. */
@@ -952,6 +982,23 @@ export interface Schemas {
   RollBack: {
     /** The `id` of the deployment to go back to: of this application, successful, and with an image that is still there. */
     deployment_id: string
+  }
+  /** What an application uses now. */
+  ServiceMetrics: {
+    /** Time on processors; 0 while it does not run; 100 is one core. */
+    cpu_percent: number
+    /** Bytes of memory; 0 while it does not run. */
+    memory_used: number
+    /** Bytes that it may have; the memory of the machine where it has no limit, 0 while it does not run. */
+    memory_limit: number
+    /** Since its container was started; 0 while it does not run. */
+    uptime_seconds: number
+    /** What its container does. */
+    status: "inactive" | "running" | "stopped" | "error" | "unhealthy"
+    /** The domain under which visitors reach it; empty where it has none. */
+    domain: string
+    /** The port that it listens on; 0 where nobody has set one and its image says it. */
+    port: number
   }
   /** A place where the user is signed in. */
   Session: {
@@ -1568,6 +1615,29 @@ export interface Operations {
     body: undefined
     answer: Schemas['Features']
   }
+  'GET /api/metrics/host': {
+    params: {}
+    query: {
+      /** How far back from now: 1h, 6h, 24h, 7d, 14d; 1h unless given. It does not count where `from` is given. */
+      range?: string
+      /** From this time on, RFC 3339. */
+      from?: string
+      /** Before this time, RFC 3339; now unless given. */
+      to?: string
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['HostMetricPoint'][]
+  }
+  'GET /api/metrics/host/stream': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Response
+  }
   'GET /api/notification-events': {
     params: {}
     query: {
@@ -2086,6 +2156,39 @@ export interface Operations {
     body: undefined
     answer: Schemas['Status']
   }
+  'GET /api/projects/{projectId}/applications/{applicationId}/metrics': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {
+      /** How far back from now: 1h, 6h, 24h, 7d, 14d; 1h unless given. It does not count where `from` is given. */
+      range?: string
+      /** From this time on, RFC 3339. */
+      from?: string
+      /** Before this time, RFC 3339; now unless given. */
+      to?: string
+      /** How many rows at most, from 1; all of them unless given, and for what is no such number. */
+      limit?: string
+      /** How many rows to leave out before the first; 0 unless given, and for what is no whole number. */
+      offset?: string
+    }
+    body: undefined
+    answer: Schemas['ApplicationMetricPoint'][]
+  }
+  'GET /api/projects/{projectId}/applications/{applicationId}/metrics/stream': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+      /** The `id` of the application. One that is not in what stands before it in the path is not found (404). */
+      applicationId: string
+    }
+    query: {}
+    body: undefined
+    answer: Response
+  }
   'POST /api/projects/{projectId}/applications/{applicationId}/rebuild': {
     params: {
       /** The `id` of the project. */
@@ -2263,6 +2366,15 @@ export interface Operations {
     query: {}
     body: undefined
     answer: Schemas['Status']
+  }
+  'GET /api/projects/{projectId}/metrics': {
+    params: {
+      /** The `id` of the project. */
+      projectId: string
+    }
+    query: {}
+    body: undefined
+    answer: Record<string, Schemas['ServiceMetrics']>
   }
   'GET /api/projects/{projectId}/registries': {
     params: {
@@ -2497,6 +2609,12 @@ export interface Operations {
     body: undefined
     answer: Schemas['HealthReport']
   }
+  'GET /metrics': {
+    params: {}
+    query: {}
+    body: undefined
+    answer: Response
+  }
 }
 
 /** The operations by their names, which say what each does. */
@@ -2675,6 +2793,18 @@ export interface NamedOperations {
    * Public: the sign-in page shows the name of the instance.
    */
   GetFeatures: 'GET /api/features'
+  /**
+   * Get Metrics. What the machine of the platform used. At most 1000 points, the oldest first: a longer time is divided into parts, each with its average. The longer ago, the coarser is what was kept.
+   *
+   * A token with the scope `metrics` or a wider one, or a session. The admin role is required.
+   */
+  GetHostHistoricalMetrics: 'GET /api/metrics/host'
+  /**
+   * Stream Host Metrics. What the machine uses, once a second, as server-sent events: each `data:` is a message of the channel `metrics:host` as JSON. A reader that is slow gets the newest and none of those before.
+   *
+   * A token with the scope `metrics` or a wider one, or a session. The admin role is required.
+   */
+  StreamHostMetrics: 'GET /api/metrics/host/stream'
   /**
    * Get Events. What the plugins that are on tell users of, by group.
    *
@@ -2954,6 +3084,18 @@ export interface NamedOperations {
    */
   ForgetHostKeys: 'DELETE /api/projects/{projectId}/applications/{applicationId}/host-keys'
   /**
+   * Get Metrics. What the application used. At most 1000 points, the oldest first: a longer time is divided into parts, each with its average. The longer ago, the coarser is what was kept. Each application is measured once a minute, and less often where more than 240 run.
+   *
+   * A token with the scope `metrics` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  GetApplicationMetrics: 'GET /api/projects/{projectId}/applications/{applicationId}/metrics'
+  /**
+   * Stream Metrics. What the application uses, every two seconds while it runs, as server-sent events: each `data:` is a message of the channel `metrics:app:{applicationId}` as JSON. A reader that is slow gets the newest and none of those before. It ends with the application.
+   *
+   * A token with the scope `metrics` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  StreamApplicationMetrics: 'GET /api/projects/{projectId}/applications/{applicationId}/metrics/stream'
+  /**
    * Rebuild App. Builds the commit of the last successful deployment again, and deploys it. Of git applications only.
    *
    * A token with the scope `deploy` or a wider one, or a session. A token pinned to other projects is refused (403). Viewers of the project are refused (403).
@@ -3049,6 +3191,12 @@ export interface NamedOperations {
    * A session is required; a personal access token is refused (403) whatever its scope. Only the owner of the project, admins, and the user `userId` may do this.
    */
   RemoveProjectMember: 'DELETE /api/projects/{projectId}/members/{userId}'
+  /**
+   * Get Metrics. What each application of the project uses now. Who asks within two seconds gets the same answer; of more than 64 that run it may be minutes old.
+   *
+   * A token with the scope `metrics` or a wider one, or a session. A token pinned to other projects is refused (403).
+   */
+  GetProjectMetrics: 'GET /api/projects/{projectId}/metrics'
   /**
    * Get Registry Accounts. The accounts of the project, by registry. Passwords are in no answer.
    *
@@ -3205,6 +3353,12 @@ export interface NamedOperations {
    * Public: load balancers and container engines ask without a credential.
    */
   Health: 'GET /healthz'
+  /**
+   * Scrape Prometheus Metrics. Figures of the platform itself, in the text format of Prometheus, since this process was started. Where several processes serve, each has its own.
+   *
+   * A token with the scope `metrics` or a wider one, or a session. The admin role is required.
+   */
+  ServeMetrics: 'GET /metrics'
 }
 
 export const operationKeys: NamedOperations = {
@@ -3237,6 +3391,8 @@ export const operationKeys: NamedOperations = {
   ListBuilders: 'GET /api/builders',
   GetGlobalDeployments: 'GET /api/deployments',
   GetFeatures: 'GET /api/features',
+  GetHostHistoricalMetrics: 'GET /api/metrics/host',
+  StreamHostMetrics: 'GET /api/metrics/host/stream',
   ListNotificationEvents: 'GET /api/notification-events',
   ListNotifications: 'GET /api/notifications',
   DeleteNotification: 'DELETE /api/notifications/{notificationId}',
@@ -3286,6 +3442,8 @@ export const operationKeys: NamedOperations = {
   SetHealthCheck: 'PUT /api/projects/{projectId}/applications/{applicationId}/health-check',
   ListHostKeys: 'GET /api/projects/{projectId}/applications/{applicationId}/host-keys',
   ForgetHostKeys: 'DELETE /api/projects/{projectId}/applications/{applicationId}/host-keys',
+  GetApplicationMetrics: 'GET /api/projects/{projectId}/applications/{applicationId}/metrics',
+  StreamApplicationMetrics: 'GET /api/projects/{projectId}/applications/{applicationId}/metrics/stream',
   RebuildApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/rebuild',
   ReloadApplication: 'POST /api/projects/{projectId}/applications/{applicationId}/reload',
   SetResources: 'PUT /api/projects/{projectId}/applications/{applicationId}/resources',
@@ -3302,6 +3460,7 @@ export const operationKeys: NamedOperations = {
   ListProjectMembers: 'GET /api/projects/{projectId}/members',
   SetProjectMember: 'PUT /api/projects/{projectId}/members',
   RemoveProjectMember: 'DELETE /api/projects/{projectId}/members/{userId}',
+  GetProjectMetrics: 'GET /api/projects/{projectId}/metrics',
   ListProjectRegistryAccounts: 'GET /api/projects/{projectId}/registries',
   SetProjectRegistryAccount: 'PUT /api/projects/{projectId}/registries',
   DeleteProjectRegistryAccount: 'DELETE /api/projects/{projectId}/registries/{registryAccountId}',
@@ -3327,5 +3486,6 @@ export const operationKeys: NamedOperations = {
   InviteUser: 'POST /api/users/invite',
   GetVersion: 'GET /api/version',
   DeployHook: 'POST /api/webhooks/deploy/{token}',
-  Health: 'GET /healthz'
+  Health: 'GET /healthz',
+  ServeMetrics: 'GET /metrics'
 }

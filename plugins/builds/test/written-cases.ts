@@ -26,26 +26,28 @@ export function testWrittenDockerfiles(name: string, kind: EngineKind, sampling?
         : rotatingSample('Dockerfiles as people write them', titles, sampling)
     // While one is handed over, the next is built.
     t.jobs = 2
-    const cases = all.filter(({ title }) => chosen.has(title)).map(written =>
-      t.test(written.title, { buffered: true }, async t => {
-        const application = await lab.application(
-          nameOf(written),
-          withUntagged(written.files, untagged),
-          written.fields
-        )
-        if (written.variables !== undefined) {
-          const put = await (await lab.k.as.session()).put(`${application.path}/env`, {
-            vars: written.variables
-          })
-          t.equal(put.status, 200)
-        }
-        const deployed = await application.deployed()
-        if (written.since !== undefined && kind.docker < written.since.docker)
-          t.match(deployed, { status: 'failed', error_message: written.since.refusal })
-        else await runs(t, written, application, deployed)
-        if (written.notInLog !== undefined) t.notMatch(deployed.build_logs, written.notInLog)
-      })
-    )
+    const cases = all
+      .filter(({ title }) => chosen.has(title))
+      .map(written =>
+        t.test(written.title, { buffered: true }, async t => {
+          const application = await lab.application(
+            nameOf(written),
+            withUntagged(written.files, untagged),
+            written.fields
+          )
+          if (written.variables !== undefined) {
+            const put = await (await lab.k.as.session()).put(`${application.path}/env`, {
+              vars: written.variables
+            })
+            t.equal(put.status, 200)
+          }
+          const deployed = await application.deployed()
+          if (written.since !== undefined && kind.docker < written.since.docker)
+            t.match(deployed, { status: 'failed', error_message: written.since.refusal })
+          else await runs(t, written, application, deployed)
+          if (written.notInLog !== undefined) t.notMatch(deployed.build_logs, written.notInLog)
+        })
+      )
     await Promise.all(cases)
   })
 }
