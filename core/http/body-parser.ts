@@ -10,12 +10,17 @@ const problems = problemTable({
     'a body in content-encoding {encoding} is not taken',
     'send it as it is, without that header'
   ],
-  characters: [400, 'E_BODY_INVALID', 'the body is not UTF-8, as JSON is to be', 'encode it in UTF-8'],
+  characters: [
+    400,
+    'E_BODY_INVALID',
+    'the body is not UTF-8, as JSON is to be',
+    { field: '', remedy: 'encode it in UTF-8' }
+  ],
   forbiddenKey: [
     400,
     'E_BODY_INVALID',
     'the body has a key "__proto__", or "prototype" in "constructor", which is not accepted in JSON',
-    'leave it out'
+    { field: '', remedy: 'leave it out' }
   ]
 })
 

@@ -9,9 +9,9 @@ const bodyProblems = problemTable({
     'the body is larger than the {limit} bytes that this operation accepts'
   ],
   type: [415, 'E_BODY_TYPE', 'the body must be JSON', 'send content-type: application/json'],
-  empty: [400, 'E_BODY_INVALID', 'the body must not be empty'],
-  noJson: [400, 'E_BODY_INVALID', 'the body is not valid JSON'],
-  length: [400, 'E_BODY_INVALID', 'the body is not as long as its content-length says']
+  empty: [400, 'E_BODY_INVALID', 'the body must not be empty', { field: '' }],
+  noJson: [400, 'E_BODY_INVALID', 'the body is not valid JSON', { field: '' }],
+  length: [400, 'E_BODY_INVALID', 'the body is not as long as its content-length says', { field: '' }]
 })
 export const { tooLarge } = bodyProblems
 

@@ -221,7 +221,7 @@ test('a body that is compressed, or names what no object may have, is refused wi
   t.match(await send(text, { 'content-encoding': 'identity' }), { status: 201 })
   for (const hostile of ['{"name":"a","__proto__":{}}', '{"constructor":{"prototype":{}}}'])
     t.match(await send(hostile), { status: 400, body: { error: /__proto__/, code: 'E_BODY_INVALID' } })
-  t.match(await send('{"name":'), { status: 400, body: { error: 'the body is not valid JSON' } })
+  t.match(await send('{"name":'), { status: 400, body: { error: 'the body is not valid JSON', field: '' } })
 })
 
 test('a body in other characters than UTF-8 is refused, as its text would be another one', async t => {
@@ -237,7 +237,7 @@ test('a body in other characters than UTF-8 is refused, as its text would be ano
   const text = '{"name":"caf\u00e9"}'
   const refused = {
     status: 400,
-    body: { code: 'E_BODY_INVALID', error: /not UTF-8/, remedy: 'encode it in UTF-8' }
+    body: { code: 'E_BODY_INVALID', error: /not UTF-8/, field: '', remedy: 'encode it in UTF-8' }
   }
   t.match(await send(Buffer.from(text, 'latin1'), 'iso-8859-1'), refused)
   t.match(await send(Buffer.from(`\ufeff${text}`, 'utf16le'), 'utf-16'), refused)

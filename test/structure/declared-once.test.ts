@@ -15,8 +15,8 @@ const declaredOnce: ReadonlyArray<{
   {
     what: 'the header with the total of a list',
     pattern: /x-total-count/i,
-    // The second one lets browsers read it.
-    homes: ['sdk/list.ts', 'core/http/cors.ts'],
+    // The second one lets browsers read it, and the third reads it.
+    homes: ['sdk/list.ts', 'core/http/cors.ts', 'sdk/client/busbar-client.ts'],
     instead: 'route.list'
   },
   {
