@@ -21,7 +21,7 @@ export interface HostMetrics {
   readonly recorded_at: Date
 }
 export const hostMetrics = service<{
-  /** Measured now, which takes up to a second; never rejects. */
+  /** Measured within the last two seconds, or now, which takes a quarter of one; never rejects. */
   current(): Promise<HostMetrics>
 }>('metrics.host')
 

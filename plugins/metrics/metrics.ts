@@ -106,7 +106,7 @@ export function startMetrics({
 }
 
 export function metricsServices(provide: ServiceBinder, { host }: Metrics): void {
-  provide(hostMetrics, { current: async () => hostUsageOf(await host.next()) })
+  provide(hostMetrics, { current: async () => hostUsageOf(await host.current()) })
 }
 
 export function metricsContributions(contribute: Contributor, { applicationHistory }: Metrics): void {

@@ -3,6 +3,10 @@ import { type HostPoint, type HostReading, pointOf } from './host-reading.js'
 import type { HostSource } from './host-source.js'
 
 const everyMs = 1000
+/** What was measured within that time is now. */
+const currentMs = 2 * everyMs
+/** Long enough to tell how busy processors are. */
+const shortestMs = 250
 
 interface HostSamplerParts {
   readonly source: HostSource
@@ -13,6 +17,7 @@ interface HostSamplerParts {
 export class HostSampler {
   readonly #followers = new Set<(point: HostPoint) => void>()
   #stop: (() => void) | undefined
+  #latest: HostPoint | undefined
 
   constructor(private readonly parts: HostSamplerParts) {}
 
@@ -36,14 +41,14 @@ export class HostSampler {
     }
   }
 
-  /** The next point: within a second. */
-  async next(): Promise<HostPoint> {
-    return await new Promise(resolve => {
-      const stop = this.follow(point => {
-        stop()
-        resolve(point)
-      })
-    })
+  /** What it uses now: the latest point while somebody follows, else measured in a moment. */
+  async current(): Promise<HostPoint> {
+    const { source, clock } = this.parts
+    const latest = this.#latest
+    if (latest !== undefined && clock.now().getTime() - latest.recordedAt.getTime() < currentMs) return latest
+    const before = await source.read()
+    await clock.sleep(shortestMs)
+    return pointOf(before, await source.read(), clock.now())
   }
 
   #start(): () => void {
@@ -56,6 +61,7 @@ export class HostSampler {
       before = Promise.resolve(now)
       if (isOver) return
       const point = pointOf(earlier, now, clock.now())
+      this.#latest = point
       for (const give of [...this.#followers]) give(point)
     })
     return () => {

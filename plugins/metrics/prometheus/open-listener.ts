@@ -23,11 +23,11 @@ interface OpenListenerParts {
  */
 export class OpenListener {
   #server: Server | undefined
-  #reason: string | undefined = 'it has not begun to listen'
+  #reason: string | undefined
 
   constructor(private readonly parts: OpenListenerParts) {}
 
-  /** Why it does not listen; undefined while it does. */
+  /** Why it does not listen; undefined while it does, and before it has tried. */
   get reason(): string | undefined {
     return this.#reason
   }
@@ -56,7 +56,6 @@ export class OpenListener {
     this.#server?.close()
     this.#server?.closeAllConnections()
     this.#server = undefined
-    this.#reason = 'the plugin is stopping'
   }
 
   async #listen(): Promise<Server> {
