@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { bounded } from 'busbar/sdk'
 import type {
   HappyCall,
   HappyCalls,
@@ -109,7 +111,7 @@ export async function call(
     .routes()
     .some(({ record }) => record.method === method && record.url === url && record.produces === eventStream)
   const answer = isStream
-    ? await opened(client, path)
+    ? await readStream(client, path)
     : await client.send(method, path + (made.query ?? ''), { body: made.body, headers: made.headers })
   const isHappy =
     made.expect === undefined ? answer.status >= 200 && answer.status < 400 : answer.status === made.expect
@@ -121,13 +123,20 @@ export async function call(
   }
 }
 
-const eventStream = 'text/event-stream'
+export const eventStream = 'text/event-stream'
+const streamMs = 1000
 
-/** What a stream begins with: some never end. */
-async function opened(client: TestClient, path: string): Promise<TestAnswer> {
+/** A stream with what comes of it in a moment: some never end. */
+export async function readStream(client: TestClient, path: string): Promise<TestAnswer> {
   const stream = await client.open(path)
+  let body = ''
+  stream.setEncoding('utf8')
+  stream.on('data', (text: string) => {
+    body += text
+  })
+  await bounded(async () => await once(stream, 'close'), { ms: streamMs, what: 'the stream' }).catch(() => {})
   stream.destroy()
-  return { status: stream.statusCode ?? 0, headers: stream.headers, body: null }
+  return { status: stream.statusCode ?? 0, headers: stream.headers, body }
 }
 
 /** Deletes what the round has made, on the engine too; what is still there after a while. */
