@@ -10,7 +10,7 @@ const day = 86_400_000
 test('old notifications go at the start and once a day from then on, in batches', async t => {
   const clock = testClock('2026-06-01T10:00:00.000Z')
   const asked: string[] = []
-  const left = [12_000]
+  const left = [2_400]
   const notices = {
     forget: async (before: Date, atMost: number) => {
       asked.push(before.toISOString())
@@ -22,7 +22,7 @@ test('old notifications go at the start and once a day from then on, in batches'
   const stop = new AbortController()
   const ended = keepForDays(90, { notices, clock, log, signal: stop.signal }).catch(() => 'stopped')
   await clock.advance(0)
-  t.same(asked, Array(3).fill('2026-03-03T10:00:00.000Z'), 'three batches of 5 000')
+  t.same(asked, Array(3).fill('2026-03-03T10:00:00.000Z'), 'three batches of 1 000')
   await clock.advance(day)
   t.same(asked.slice(3), ['2026-03-04T10:00:00.000Z'])
   stop.abort()
