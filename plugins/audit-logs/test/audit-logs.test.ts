@@ -197,6 +197,16 @@ test('the export is CSV, newest first, in which no spreadsheet finds a formula',
   )
 })
 
+test('what is not known of a record is an empty cell of the export', async t => {
+  await k.query(`
+    insert into kernel.audit_log (id, action, resource_type, details, created_at)
+    values (gen_random_uuid(), 'unsigned', 'widget', '{}', '2020-02-01T00:00:00Z')`)
+  t.equal(
+    (await admin.get('/api/audit-logs/export?action=unsigned')).body.split('\r\n')[1],
+    '2020-02-01T00:00:00.000Z,unsigned,,widget,,'
+  )
+})
+
 test('an export ends at 10 000 records and says so', async t => {
   await clear()
   await insert(10_000)
