@@ -31,14 +31,21 @@ interface SinkOptions {
   readonly login?: { readonly user: string; readonly password: string }
   /** Recipients it says no to, with this status. */
   readonly refuse?: (address: string) => number | undefined
+  /** Encrypts from the first byte on, or when a client asks for it, with a certificate that nobody vouches for; by default it does not. */
+  readonly encryption?: 'always' | 'offered'
 }
 
 /** A real SMTP server that keeps what it is sent. */
-export async function mailSink(t: Test, { port = 0, login, refuse }: SinkOptions = {}): Promise<MailSink> {
+export async function mailSink(
+  t: Test,
+  { port = 0, login, refuse, encryption }: SinkOptions = {}
+): Promise<MailSink> {
   const box: Received[] = []
   const server = new SMTPServer({
     authOptional: login === undefined,
-    disabledCommands: ['STARTTLS'],
+    logger: false,
+    secure: encryption === 'always',
+    disabledCommands: encryption === undefined ? ['STARTTLS'] : [],
     allowInsecureAuth: true,
     onAuth(auth, _session, done) {
       if (auth.username === login?.user && auth.password === login?.password)
