@@ -382,7 +382,7 @@ export async function startKernel({
     shutdown.add('live channels', async () => {
       await hub.close()
     })
-    shutdown.add('upgrades', await acceptUpgrades({ edge, guard, hub, log, sockets }))
+    shutdown.add('upgrades', await acceptUpgrades({ edge, guard, hub, log, clock, sockets }))
     const address = await edge.listen()
     // First of all: requests that come while plugins stop would get an error that they are off.
     shutdown.add('accepting requests', () => {

@@ -61,9 +61,6 @@ export class ConnectionTable {
     }
     const connection = new Connection(webSocket, caller, subscribable, giveUp, counts)
     this.#open.add(connection)
-    webSocket.on('pong', () => {
-      connection.isUnanswered = false
-    })
     webSocket.on('close', () => {
       connection.end()
       this.#dismiss(connection)

@@ -3,6 +3,7 @@ import type { WebSocket } from 'ws'
 import type { BusCounts } from './bus-counts.js'
 import type { Verdict } from './channel-access.js'
 import { serverFrameText } from './client-frame.js'
+import type { Follower } from './heartbeat.js'
 import { batchOf, Outbox } from './outbox.js'
 import type { Topic } from './topic.js'
 import { frameOf } from './ws-internals.js'
@@ -31,11 +32,11 @@ interface Question {
  * One accepted socket, with the identity it was opened with. Its subscribes and unsubscribes take effect
  * each as if the one before were done.
  */
-export class Connection {
+export class Connection implements Follower {
   readonly topics = new Map<string, Topic>()
   readonly outbox: Outbox
   /** True from a ping to its answer. */
-  isUnanswered = false
+  #isUnanswered = false
   readonly #asked = new Map<string, Question>()
   #waiting: Question[] = []
   readonly #refused: string[] = []
@@ -49,6 +50,19 @@ export class Connection {
     counts?: BusCounts
   ) {
     this.outbox = new Outbox(webSocket, onGivenUp, counts)
+    webSocket.on('pong', () => {
+      this.#isUnanswered = false
+    })
+  }
+
+  ping(): void {
+    this.#isUnanswered = true
+    this.outbox.ping()
+  }
+
+  endIfSilent(): void {
+    // A socket that is not being read from cannot answer.
+    if (this.#isUnanswered && !this.webSocket.isPaused) this.webSocket.terminate()
   }
 
   subscribe(channel: string): void {

@@ -3,12 +3,14 @@ import type {
   AnyPlugin,
   ChannelSpec,
   JobSpec,
+  ProblemKind,
   ResourceSpec,
   RouteSchema,
   RouteSpec,
   ScheduleSpec,
   SingletonSpec,
-  SocketSpec
+  SocketSpec,
+  TSchema
 } from 'busbar/sdk'
 import { listRoute } from '../../sdk/list.js'
 import { faultOf } from '../frames/fault.js'
@@ -132,19 +134,8 @@ export function record(definition: AnyPlugin, given: RecordContext): PluginRecor
       channels.push(channelRecord(spec, context))
   })
   declare('sockets', (spec: SocketSpec<string, object>) => {
-    if (note(`socket ${spec.url}`, socketFaults(spec, context, sockets))) {
-      sockets.push(
-        Object.freeze({
-          plugin: context.id,
-          url: spec.url,
-          params: paramsOf(spec.url),
-          access: frozen(spec.access, 'access', spec),
-          summary: spec.summary,
-          accept: spec.accept,
-          handler: spec.handler
-        })
-      )
-    }
+    if (note(`socket ${spec.url}`, socketFaults(spec, context, sockets)))
+      sockets.push(socketRecord(spec, context))
   })
   declare('jobs', (spec: JobSpec<never, object>) => {
     const clash = jobs.some(job => job.name === spec.name)
@@ -318,9 +309,7 @@ export function routeRecord(
         ? { ...spec.schema }
         : { ...spec.schema, body: strictBody(spec.schema.body) },
     description: spec.description,
-    problems: Object.freeze(
-      (spec.problems ?? []).map(({ status, code, message }) => Object.freeze({ status, code, message }))
-    ),
+    problems: problemsOf(spec),
     responseHeaders: Object.freeze({ ...spec.responseHeaders }),
     produces: spec.produces,
     body: spec.body ?? (spec.schema?.body === undefined ? 'none' : 'json'),
@@ -350,6 +339,9 @@ const isConditional = ({
   audit === undefined &&
   (produces === undefined || version !== undefined) &&
   (schema?.response === undefined || schema.response[200] != null)
+
+const problemsOf = ({ problems = [] }: { readonly problems?: readonly ProblemKind[] }) =>
+  Object.freeze(problems.map(({ status, code, message }) => Object.freeze({ status, code, message })))
 
 const bodyLimitOf = ({
   bodyLimit,
@@ -435,8 +427,32 @@ function socketFaults(
   else faults.push(...segmentFaults(spec.url))
   if (earlier.some(other => shapeOf(other.url) === shapeOf(spec.url))) faults.push('declared twice')
   if (typeof spec.handler !== 'function') faults.push('it has no handler')
+  if (typeof spec.summary !== 'string' || spec.summary === '') faults.push('it has no summary')
   if (spec.access?.kind === 'public') faults.push('a socket cannot be public')
+  const { operationId, group, description, problems, params } = spec
+  faults.push(...routeValueFaults({ operationId, group, description, problems }))
+  for (const [name, schema] of Object.entries<TSchema | undefined>(params ?? {})) {
+    const fault = checkSchema(schema)
+    if (fault !== null) faults.push(`the schema of ${name} is not valid: ${fault}`)
+  }
   return faults
+}
+
+function socketRecord(spec: SocketSpec<string, object>, { id }: RecordContext): SocketRecord {
+  return Object.freeze({
+    plugin: id,
+    url: spec.url,
+    params: paramsOf(spec.url),
+    access: frozen(spec.access, 'access', spec),
+    operationId: spec.operationId,
+    group: spec.group ?? id,
+    summary: spec.summary,
+    description: spec.description,
+    problems: problemsOf(spec),
+    schema: spec.params === undefined ? {} : { params: spec.params },
+    accept: spec.accept,
+    handler: spec.handler
+  })
 }
 
 function scheduleFaults(

@@ -9,9 +9,11 @@ import type {
   MissedRuns,
   NotificationAudience,
   NotificationKind,
+  ProblemKind,
   RaisedNotification,
   ResourceTeardown,
   RouteRequest,
+  RouteSchema,
   ScheduleContext,
   SocketRequest,
   TSchema,
@@ -62,7 +64,12 @@ export interface SocketRecord {
   readonly url: string
   readonly params: readonly string[]
   readonly access: Access
+  readonly operationId: string | undefined
+  readonly group: string
   readonly summary: string
+  readonly description: string | undefined
+  readonly problems: readonly ProblemKind[]
+  readonly schema: Pick<RouteSchema, 'params'>
   readonly accept: ((request: SocketRequest, self: object) => void | Promise<void>) | undefined
   readonly handler: (socket: DuplexSocket, request: SocketRequest, self: object) => Promise<void>
 }

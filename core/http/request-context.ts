@@ -1,5 +1,13 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import { type Caller, type Page, Problem, type ProjectId, projectRoleFor, type Reach } from 'busbar/sdk'
+import {
+  type Caller,
+  type Page,
+  Problem,
+  type ProjectId,
+  type ProjectRole,
+  projectRoleFor,
+  type Reach
+} from 'busbar/sdk'
 import { type ProjectAccess, reachOf } from '../access/project-access.js'
 import type { CredentialWatch } from '../auth/credential-watch.js'
 import type { RouteRecord } from '../declarations/records.js'
@@ -29,6 +37,8 @@ export class RequestContext {
   readonly startedAt = performance.now()
   #caller: Caller = anonymous
   #project: ProjectId | undefined
+  /** What was let in by `requireProject`, with the role that it took. */
+  #required: Map<ProjectId, ProjectRole> | undefined
   #abort: AbortController | undefined
   #abortReason: unknown
   #isExpired = false
@@ -84,19 +94,19 @@ export class RequestContext {
 
   // A function for itself, because handlers take it out: `({ requireProject }) => …`.
   get requireProject() {
-    return async (projectId: string): Promise<ProjectId> => await this.#require(projectId)
+    return async (projectId: string, role?: ProjectRole): Promise<ProjectId> =>
+      await this.#require(projectId, role ?? projectRoleFor(this.record.access))
   }
 
-  async #require(projectId: string): Promise<ProjectId> {
+  async #require(projectId: string, role: ProjectRole): Promise<ProjectId> {
     const caller = this.#caller
     if (caller.kind === 'anonymous') throw new Problem(404, 'E_NOT_FOUND', 'not found')
-    const { refused, ...decision } = await this.projects.decideProject(
-      caller,
-      projectId,
-      projectRoleFor(this.record.access)
-    )
+    const { refused, ...decision } = await this.projects.decideProject(caller, projectId, role)
     if (refused !== null) throw new Problem(refused.status, refused.code, refused.message, refused.details)
-    return (decision as { project: ProjectId }).project
+    const { project } = decision as { project: ProjectId }
+    this.#required ??= new Map()
+    this.#required.set(project, role)
+    return project
   }
 
   admit(caller: Caller, project: ProjectId | undefined): void {
@@ -114,22 +124,38 @@ export class RequestContext {
     } = this
     const caller = this.#caller
     if (caller.kind === 'anonymous' || access.kind === 'public') return () => {}
-    const decide = async () =>
-      await projects.decide(caller, access, params as Record<string, string | undefined>)
+    let isOver = false
+    const end = (): void => {
+      if (isOver) return
+      isOver = true
+      lost()
+    }
+    const required = [...(this.#required ?? [])]
+    const isRefused = async (): Promise<boolean> => {
+      const own = await projects.decide(caller, access, params as Record<string, string | undefined>)
+      if (own.refused !== null) return true
+      for (const [project, role] of required)
+        if ((await projects.decideProject(caller, project, role)).refused !== null) return true
+      return false
+    }
     // What cannot be decided is refused.
     const look = (): void => {
-      void decide().then(({ refused }) => {
-        if (refused !== null) lost()
-      }, lost)
+      void isRefused().then(refused => {
+        if (refused) end()
+      }, end)
     }
     // Where no project is concerned, none that changes matters.
-    const unwatch = this.#project === undefined ? undefined : projects.watch(caller, this.#project, look)
+    const concerned = [
+      ...(this.#project === undefined ? [] : [this.#project]),
+      ...required.map(([project]) => project)
+    ]
+    const stops = concerned.map(project => projects.watch(caller, project, look))
     // It may have been lost since the guard looked.
     look()
-    const release = credentials.hold(caller, lost)
+    stops.push(credentials.hold(caller, end))
     return () => {
-      release()
-      unwatch?.()
+      isOver = true
+      for (const stop of stops) stop()
     }
   }
 

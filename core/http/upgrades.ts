@@ -1,17 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import websocket from '@fastify/websocket'
-import { allow, isProblem, type Log, Problem, type SocketRequest } from 'busbar/sdk'
+import { allow, type Clock, isProblem, type Log, Problem, type SocketRequest } from 'busbar/sdk'
 import { hasEarlierRequest } from 'busbar/sdk/http1'
 import Fastify from 'fastify'
 import type { WebSocket } from 'ws'
 import { duplexOf } from '../bus/duplex.js'
+import { DuplexHeartbeat } from '../bus/duplex-heartbeat.js'
 import type { Hub } from '../bus/hub.js'
 import { originAllowed } from '../bus/origin.js'
 import { whenLate, withGraceAfterAbort } from '../clock/waits.js'
 import { routeRecord } from '../declarations/recorder.js'
 import type { RouteRecord, SocketRecord } from '../declarations/records.js'
 import { callPlugin } from '../frames/fault.js'
+import { inFrame } from '../frames/frames.js'
 import { sendProblem, setCommonHeaders } from './answers.js'
 import { clientOf } from './client-address.js'
 import type { Edge } from './edge.js'
@@ -29,6 +31,7 @@ interface UpgradeOptions {
   readonly guard: Guard
   readonly hub: Hub
   readonly log: Log
+  readonly clock: Clock
   /** The sockets of running plugins. */
   readonly sockets: SocketTable
 }
@@ -64,8 +67,7 @@ export const hubRecord: RouteRecord = Object.freeze({
 export const socketRoute = (record: SocketRecord): RouteRecord => ({
   ...hubRecord,
   ...record,
-  operationId: undefined,
-  description: undefined,
+  problems: [...hubRecord.problems, ...record.problems],
   handler: hubRecord.handler
 })
 
@@ -75,6 +77,7 @@ export const socketRoute = (record: SocketRecord): RouteRecord => ({
  */
 export async function acceptUpgrades(options: UpgradeOptions): Promise<() => void> {
   const { server } = options.edge
+  const heartbeat = new DuplexHeartbeat(options.clock)
   // Nothing can be answered in its turn once an upgrade has come.
   server.on('upgrade', (request, socket) => {
     if (hasEarlierRequest(request, socket as Socket)) socket.destroy()
@@ -128,7 +131,7 @@ export async function acceptUpgrades(options: UpgradeOptions): Promise<() => voi
       method: 'GET',
       url,
       preValidation: async ({ raw }, reply) => {
-        const attach = await admit(raw, reply.raw, options).catch((error: unknown) => {
+        const attach = await admit(raw, reply.raw, { ...options, heartbeat }).catch((error: unknown) => {
           sendProblem(reply.raw, toProblem(error))
         })
         if (attach === undefined) void reply.hijack()
@@ -144,6 +147,7 @@ export async function acceptUpgrades(options: UpgradeOptions): Promise<() => voi
   await fastify.ready()
   return () => {
     server.removeAllListeners('upgrade')
+    heartbeat.stop()
   }
 }
 
@@ -168,7 +172,7 @@ async function inTime(accepting: Promise<void>, ended: AbortSignal): Promise<voi
 async function admit(
   raw: IncomingMessage,
   response: ServerResponse,
-  { edge, guard, hub, log, sockets }: UpgradeOptions
+  { edge, guard, hub, log, sockets, heartbeat }: UpgradeOptions & { readonly heartbeat: DuplexHeartbeat }
 ): Promise<((socket: WebSocket) => void) | undefined> {
   const { settings, projects, credentials } = edge.options
   const path = (raw.url ?? '').split('?')[0] ?? ''
@@ -198,7 +202,14 @@ async function admit(
       hub.accept(socket, caller)
     }
   const { plugin, accept, handler } = own.record
-  const socketRequest: SocketRequest = { params: own.params, caller, ip: context.ip }
+  const socketRequest: SocketRequest = {
+    params: own.params,
+    caller,
+    project: context.project,
+    ip: context.ip,
+    requireProject: async (projectId, role) => await context.requireProject(projectId, role),
+    watchAccess: lost => context.watchAccess(() => inFrame(plugin, lost))
+  }
   const accepting = callPlugin(plugin, async () => {
     await accept?.(socketRequest, own.self)
   })
@@ -211,6 +222,7 @@ async function admit(
     const unwatch = context.watchAccess(() => {
       duplex.close(1008, 'access denied')
     })
+    heartbeat.follow(socket)
     void callPlugin(plugin, async () => {
       await handler(duplex, socketRequest, own.self)
     })

@@ -23,7 +23,7 @@ import { type Manifest, parseManifest } from '../../core/plugins/manifest.js'
 import type { TestDatabase } from './cluster.js'
 import { createMigratedDatabase } from './migrated-database.js'
 import { TestClient } from './test-client.js'
-import { TestSocket } from './test-socket.js'
+import { type Frame, TestSocket } from './test-socket.js'
 import { watchAnswers } from './undeclared-answers.js'
 import { watchMessages } from './undeclared-messages.js'
 
@@ -87,7 +87,8 @@ export interface TestKernel {
     ): Promise<TestClient>
   }
   user(name: string): Promise<TestUser>
-  socket(client: TestClient, path?: string): Promise<TestSocket>
+  /** On `/api/ws`, or on a socket of a plugin, whose frames are `F`. */
+  socket<F = Frame>(client: TestClient, path?: string): Promise<TestSocket<F>>
   /** The running implementation of a service, as another plugin would get it. */
   service<T extends object>(service: Service<T>): T
   /** Whether something that runs provides the service. */

@@ -8,9 +8,9 @@ export interface Frame {
   readonly data: any
 }
 
-/** A client on `/api/ws` that remembers every frame. */
-export class TestSocket {
-  readonly frames: Frame[] = []
+/** A client on `/api/ws`, or on a socket of a plugin whose frames are JSON too (`F`), that remembers every frame. */
+export class TestSocket<F = Frame> {
+  readonly frames: F[] = []
   readonly #socket: WebSocket
   readonly #waiting = new Set<() => void>()
   closeCode: number | undefined
@@ -18,7 +18,7 @@ export class TestSocket {
   private constructor(socket: WebSocket) {
     this.#socket = socket
     socket.on('message', (data: Buffer) => {
-      this.frames.push(JSON.parse(data.toString()) as Frame)
+      this.frames.push(JSON.parse(data.toString()) as F)
       this.#wake()
     })
     socket.on('close', code => {
@@ -29,9 +29,9 @@ export class TestSocket {
   }
 
   /** Rejects with the status (`Unexpected server response: 401`) when the upgrade is refused. */
-  static async open(client: TestClient, path = '/api/ws'): Promise<TestSocket> {
+  static async open<F = Frame>(client: TestClient, path = '/api/ws'): Promise<TestSocket<F>> {
     const socket = new WebSocket(client.url.replace('http', 'ws') + path, { headers: client.credential })
-    const opened = new TestSocket(socket)
+    const opened = new TestSocket<F>(socket)
     await once(socket, 'open')
     return opened
   }
@@ -47,7 +47,7 @@ export class TestSocket {
   }
 
   /** The first frame, already here or still to come, that `matches`; rejects after `timeoutMs`. */
-  async next(matches: (frame: Frame) => boolean, timeoutMs = 5_000): Promise<Frame> {
+  async next(matches: (frame: F) => boolean, timeoutMs = 5_000): Promise<F> {
     const until = Date.now() + timeoutMs
     for (;;) {
       const found = this.frames.find(matches)

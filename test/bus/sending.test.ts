@@ -1,8 +1,10 @@
+import { EventEmitter } from 'node:events'
 import type { Log, SignedInCaller } from 'busbar/sdk'
 import { test } from 'tap'
+import { WebSocket } from 'ws'
 import { ChannelAccess } from '../../core/bus/channel-access.js'
 import { type ChannelRecord, ChannelTable } from '../../core/bus/channel-table.js'
-import type { Connection } from '../../core/bus/connection.js'
+import { Connection, type Subscribable } from '../../core/bus/connection.js'
 import { FanOut } from '../../core/bus/fan-out.js'
 import { startHeartbeat } from '../../core/bus/heartbeat.js'
 import { RelaySender } from '../../core/bus/relay-sender.js'
@@ -124,19 +126,24 @@ test('an outage is told once, and again after it has been over', async t => {
 test('who has not answered a ping for ten seconds is disconnected, unless we do not read from them', async t => {
   const clock = testClock()
   const told: string[] = []
-  const client = (name: string, isPaused = false) => ({
-    isUnanswered: false,
-    outbox: { ping: () => told.push(`ping ${name}`) },
-    webSocket: { isPaused, terminate: () => told.push(`end ${name}`) }
-  })
+  const client = (name: string, isPaused = false) => {
+    const socket = Object.assign(new EventEmitter(), {
+      isPaused,
+      readyState: WebSocket.OPEN,
+      _socket: { on: () => {}, write: () => told.push(`ping ${name}`) },
+      terminate: () => told.push(`end ${name}`)
+    })
+    const connection = new Connection(socket as unknown as WebSocket, caller, {} as Subscribable, () => {})
+    return { socket, connection }
+  }
   const [quick, dead, full] = [client('quick'), client('dead'), client('full', true)]
-  const stop = startHeartbeat(clock, new Set([quick, dead, full]) as unknown as ReadonlySet<Connection>)
+  const stop = startHeartbeat(clock, new Set([quick, dead, full].map(({ connection }) => connection)))
   t.teardown(stop)
   await clock.advance(29_999)
   t.same(told, [])
   await clock.advance(1)
   t.same(told.splice(0), ['ping quick', 'ping dead', 'ping full'])
-  quick.isUnanswered = false
+  quick.socket.emit('pong')
   await clock.advance(9_999)
   t.same(told, [])
   await clock.advance(1)
