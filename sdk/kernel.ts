@@ -173,6 +173,20 @@ export interface Instance {
   readonly loopbackOnly: boolean
 }
 
+/** What is written to the audit log that no request does: an end that came by itself, or what the platform did. */
+export interface AuditEntry {
+  /** `terminal.session.ended`; as of a route. */
+  readonly action: string
+  readonly resource: string
+  readonly resourceId: string | null
+  readonly projectId: string | null
+  /** In whose name it was, as they were called then; null where it was in nobody's. */
+  readonly user: { readonly id: string; readonly email: string; readonly username: string } | null
+  /** Plain JSON; no secrets. */
+  readonly details: Readonly<Record<string, unknown>>
+  readonly ip: string | null
+}
+
 /** What the kernel recorded from the `audit` of routes. Records are read and forgotten, never changed. */
 export interface AuditLog {
   /**
@@ -182,6 +196,8 @@ export interface AuditLog {
   readonly table: string
   /** Deletes the oldest records from before that time, `atMost` so many; how many they were. */
   forget(before: Date, atMost: number): Promise<number>
+  /** Adds a record, when `tx` commits; what routes declare is recorded by itself. */
+  record(entry: AuditEntry, tx?: Tx): Promise<void>
 }
 
 /** An operation as its plugin declared it: `GET`, `/api/projects/:projectId`. */
@@ -235,7 +251,7 @@ export interface KernelServices {
   readonly instance: Instance
   readonly resources: Resources
   readonly notificationKinds: NotificationKinds
-  /** For the plugin that shows and keeps the audit log; built-in plugins only. */
+  /** For the plugin that shows and keeps the audit log, and for what happens without a request; built-in plugins only. */
   readonly audit: AuditLog
   /** For the plugin that keeps sessions and tokens; built-in plugins only. */
   readonly credentials: Credentials

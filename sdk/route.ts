@@ -50,6 +50,8 @@ export interface Audit<P extends string = string> {
   readonly claims?: string
   /** Nothing is recorded when the answer has this field: the operation is only half done. */
   readonly unless?: string
+  /** Fields of the answer that are recorded too, among the details of a success; no secrets. */
+  readonly keeps?: readonly string[]
 }
 
 /**

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Audit, AuditLog, Clock, Database, Log } from 'busbar/sdk'
+import type { Audit, AuditEntry, AuditLog, Clock, Database, Log, Tx } from 'busbar/sdk'
 import { concernedUser } from '../../sdk/errors.js'
 import { toProblem } from '../http/problems.js'
 import type { RequestContext } from '../http/request-context.js'
@@ -36,6 +36,24 @@ export class AuditTrail implements AuditLog {
     return gone.length
   }
 
+  async record({ action, resource, resourceId, projectId, user, details, ip }: AuditEntry, tx?: Tx) {
+    await this.database.table('audit_log', tx).insert({
+      id: randomUUID(),
+      action,
+      resource_type: resource,
+      resource_id: resourceId,
+      user_id: user?.id ?? null,
+      user_email: user?.email ?? null,
+      user_username: user?.username ?? null,
+      token_id: null,
+      token_name: '',
+      project_id: projectId,
+      details: JSON.stringify(details),
+      ip_address: ip,
+      created_at: this.clock.now()
+    })
+  }
+
   async write(context: RequestContext, audit: Audit, outcome: Outcome): Promise<void> {
     if (
       audit.unless !== undefined &&
@@ -66,7 +84,7 @@ export class AuditTrail implements AuditLog {
       token_name: caller.kind === 'token' ? caller.tokenName : '',
       project_id: context.project ?? null,
       details: JSON.stringify({
-        ...details(outcome),
+        ...details(outcome, audit),
         ...(admission.unrecorded > 0 ? { unrecorded: admission.unrecorded } : {})
       }),
       ip_address: context.ip,
@@ -110,8 +128,12 @@ const answered = (outcome: Outcome, path: string): unknown =>
 const fieldOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 
-function details(outcome: Outcome): Record<string, unknown> {
-  if ('result' in outcome) return { outcome: 'success' }
+function details(outcome: Outcome, { keeps = [] }: Audit): Record<string, unknown> {
+  if ('result' in outcome)
+    return {
+      outcome: 'success',
+      ...Object.fromEntries(keeps.map(field => [field, fieldOf(outcome.result, field)]))
+    }
   const { status, code, message } = toProblem(outcome.error)
   return { outcome: 'failure', status, code, error: message }
 }

@@ -159,12 +159,13 @@ export function routeValueFaults(spec: {
 }
 
 function isAudit(audit: unknown): boolean {
-  const { action, resource, id } = (audit ?? {}) as { action?: unknown; resource?: unknown; id?: unknown }
+  const { action, resource, id, keeps } = (audit ?? {}) as Readonly<Record<string, unknown>>
   const { param, result } = (id ?? {}) as { param?: unknown; result?: unknown }
   return (
     typeof action === 'string' &&
     typeof resource === 'string' &&
-    (id === undefined || typeof param === 'string' || typeof result === 'string')
+    (id === undefined || typeof param === 'string' || typeof result === 'string') &&
+    (keeps === undefined || (Array.isArray(keeps) && keeps.every(field => typeof field === 'string')))
   )
 }
 

@@ -51,7 +51,7 @@ const record = named(
     ),
     details: described(
       Type.Record(Type.String(), Type.Unknown()),
-      '`outcome` is `success` or `failure`; of a failure there are `status`, `code` and `error` of the answer. Bodies of requests are never recorded.'
+      '`outcome` is `success` or `failure`; of a failure there are `status`, `code` and `error` of the answer. Some actions tell more, as the end of a terminal its `reason`. Bodies of requests are never recorded.'
     ),
     ip_address: described(
       nullable(Type.String()),

@@ -9,7 +9,14 @@ import { ConnectionTable } from '../../core/bus/connection-table.js'
 test('what is refused of many frames that came at once is answered in one write', async t => {
   const writes: Buffer[] = []
   const socket = { on: () => {}, write: (bytes: Buffer) => writes.push(bytes) > 0 }
-  const webSocket = { readyState: 1, _socket: socket, isPaused: false, pause: () => {}, resume: () => {} }
+  const webSocket = {
+    readyState: 1,
+    _socket: socket,
+    isPaused: false,
+    on: () => {},
+    pause: () => {},
+    resume: () => {}
+  }
   const hub: Subscribable = {
     decide: async () => await new Promise(() => {}),
     join: () => {},
