@@ -7,10 +7,12 @@ import type {
   ContainerSpec,
   ContainerState,
   ContainerStats,
+  ContainerTerminal,
   ExecOptions,
   LogLine,
   LogOptions,
-  MeasuringLimits
+  MeasuringLimits,
+  TerminalOptions
 } from './container.js'
 import type { ContainerEvent, EngineInfo, VolumeUsage } from './engine.js'
 import type { Owner } from './owner.js'
@@ -100,6 +102,18 @@ export interface ContainerRuntime {
    * the program goes on then, as engines have no way of ending it.
    */
   exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number>
+  /**
+   * Runs a program with a terminal, as the container's user and in its directory. It ends with the caller's process, and what was
+   * started in it too, as far as the engine can tell it in time: `endTerminal` makes sure. 502 E_CONTAINER_PROGRAM
+   * where the container has no such program, or no `sh`, which is needed to end it.
+   */
+  openTerminal(
+    containerId: string,
+    command: readonly string[],
+    options: TerminalOptions
+  ): Promise<ContainerTerminal>
+  /** Ends all that was started in a terminal that may be left from before. Does nothing where the container is gone or does not run. */
+  endTerminal(containerId: string, terminalId: string): Promise<void>
   /** Of one that runs, from now on, instead of those that it was made with. */
   setCaps(containerId: string, caps: ContainerCaps): Promise<void>
   /**

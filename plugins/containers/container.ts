@@ -98,6 +98,40 @@ export interface ExecOptions {
   readonly signal: AbortSignal
 }
 
+/** In characters, 1 to 65 535. */
+export interface TerminalSize {
+  readonly columns: number
+  readonly rows: number
+}
+
+export interface TerminalOptions {
+  /** By which it is ended when whoever opened it has gone: 32 hexadecimal digits, for this one terminal. Programs in it can read it. */
+  readonly terminalId: string
+  readonly size: TerminalSize
+  /** Added to the container's variables. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Aborting gives up opening it, and does nothing after that. */
+  readonly signal: AbortSignal
+}
+
+/** A program with a terminal of its own, beside the container's. */
+export interface ContainerTerminal {
+  /**
+   * What it writes, to be read once. A program whose output nobody reads waits. Ends when the program has ended, the container or
+   * the connection to the engine; never rejects.
+   */
+  readonly output: AsyncIterable<Buffer>
+  /** Resolves when more may be written: a program that does not read makes its writer wait. Does nothing after its end. */
+  write(data: Buffer): Promise<void>
+  /** Does nothing after its end. Of several that are asked for at a time the last one counts. */
+  resize(size: TerminalSize): Promise<void>
+  /**
+   * Ends all that was started in it, whatever became of the program: it hangs up, and kills after a second what has not ended.
+   * Rejects where that cannot be done now; `endTerminal` can do it later.
+   */
+  end(): Promise<void>
+}
+
 /** What a running container uses. Totals count from its start: two samples give a rate. */
 export interface ContainerStats {
   /** When it was measured. */

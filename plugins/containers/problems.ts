@@ -22,3 +22,13 @@ export const containerProblems: readonly ProblemKind[] = Object.freeze([
   { status: 409, code: 'E_CONTAINER_FOREIGN', message: 'the container is not of this platform' },
   { status: 409, code: 'E_CONTAINER_NOT_RUNNING', message: 'the container does not run' }
 ])
+
+/** The same for what opens a terminal. */
+export const terminalProblems: readonly ProblemKind[] = Object.freeze([
+  ...containerProblems,
+  {
+    status: 502,
+    code: 'E_CONTAINER_PROGRAM',
+    message: 'the container has no such program, or no shell; the error says why'
+  }
+])

@@ -69,6 +69,7 @@ import { routeConflictOf } from './route-check.js'
 import type { Settings } from './settings.js'
 import { stepContainers, stepOwnerOf } from './step-containers.js'
 import { copyMs, untilEngineRemoves } from './step-end.js'
+import { endTerminal, openTerminal } from './terminal/container-terminal.js'
 import type { Volumes } from './volumes.js'
 
 interface RuntimeDependencies {
@@ -317,6 +318,16 @@ export class DockerRuntime implements ContainerRuntime, ImageService {
   async exec(containerId: string, command: readonly string[], options: ExecOptions): Promise<number> {
     await this.#access.running(containerId)
     return await runInContainer(this.#engine, containerId, command, options)
+  }
+
+  async openTerminal(...[containerId, command, options]: Parameters<ContainerRuntime['openTerminal']>) {
+    await this.#access.running(containerId)
+    return await openTerminal(this.#engine, containerId, command, options)
+  }
+
+  async endTerminal(containerId: string, terminalId: string): Promise<void> {
+    const seen = await this.#access.own(containerId)
+    if (seen?.State.Running === true) await endTerminal(this.#engine, containerId, terminalId)
   }
 
   async setCaps(containerId: string, caps: ContainerCaps): Promise<void> {

@@ -83,6 +83,17 @@ export const problems = problemTable({
     'E_ENGINE_REFUSED',
     'what ran in container {container} was cut off before it ended: the container or the Docker Engine ended first'
   ],
+  programMissing: [502, 'E_CONTAINER_PROGRAM', 'the container cannot run {program}: {reason}'],
+  supervisorLost: [
+    502,
+    'E_ENGINE_REFUSED',
+    'what ends terminals in container {container} was ended itself, or gave no answer'
+  ],
+  terminalLeft: [
+    502,
+    'E_ENGINE_REFUSED',
+    '{count} processes of a terminal in container {container} did not end'
+  ],
   pathMissing: [404, 'E_CONTAINER_PATH', 'container {container} has no {path}'],
   pathReadonly: [
     409,
