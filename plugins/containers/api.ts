@@ -22,7 +22,7 @@ export type * from './engine.js'
 export { machineFactsMs } from './engine.js'
 export { type HeldBy, heaviestOwners, type OwnerHolding } from './holders.js'
 export { type Owner, ownerKeys } from './owner.js'
-export { containerProblems, engineProblems } from './problems.js'
+export { containerProblems, engineProblems, terminalProblems } from './problems.js'
 
 /**
  * Containers on one machine, whatever runs them: the engine. Every method rejects with a `Problem` that says what to do:
