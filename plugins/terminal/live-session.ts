@@ -12,6 +12,8 @@ const scrollbackBytes = 128 * 1024
 const mostAhead = 64 * 1024
 /** What was written before the end has so long to reach the client. */
 const farewellMs = 5000
+/** An engine that takes longer for it does not keep anybody from typing. */
+const resizeMs = 1000
 /** An accepted upgrade is a socket soon, or never. */
 const reservedMs = 15_000
 
@@ -37,6 +39,7 @@ export class LiveSession implements SessionTimes {
   #reservedFor: object | undefined
   #reservedUntil = 0
   #typing: Promise<void> = Promise.resolve()
+  #resizing: Promise<void> = Promise.resolve()
   #unattendedSince: number
   #lastActive: number
 
@@ -173,7 +176,8 @@ export class LiveSession implements SessionTimes {
   async #type(data: Buffer, viewer: Viewer): Promise<void> {
     if (data.length === 0) return
     this.#lastActive = this.#now
-    await this.#typing
+    // What is typed after a change of size is for a program that knows it.
+    await Promise.all([this.#typing, this.#resizing])
     if (this.#viewer !== viewer || this.#over !== undefined) return
     this.#typing = this.terminal.write(data)
     await this.#typing
@@ -185,7 +189,10 @@ export class LiveSession implements SessionTimes {
       viewer.redraws = false
       await this.terminal.resize({ ...size, rows: size.rows - 1 })
     }
-    void this.terminal.resize(size)
+    this.#resizing = bounded(async () => await this.terminal.resize(size), {
+      ms: resizeMs,
+      what: 'a resize'
+    }).catch(() => {})
   }
 
   async #sayFarewell(viewer: Viewer, showing: Promise<void>, reason: EndReason): Promise<void> {

@@ -29,7 +29,7 @@ export const createSessions: Migration = {
       beat bigint not null default 0,
       ended_at timestamptz(3)
     );
-    create index session_user on $schema.session (user_id);
-    create index session_process on $schema.session (process_id);
+    create index session_by_user on $schema.session (user_id);
+    create index session_by_process on $schema.session (process_id);
   `
 }
